@@ -1,10 +1,10 @@
-//! Which data plane carries the frames of a switch, and why that one.
+//! Selection of the data plane that carries the frames of a switch.
 //!
-//! In plain English: the file names a data plane for the switch, or leaves the choice open. One
-//! that is named has to have all that the file needs of this switch, and this machine has to allow
-//! it: otherwise the file is refused, by the key that names it. Left open, it is the fastest that
-//! fits: tc, and else the process of the switch, which can do everything. XDP is never chosen by
-//! itself, since it holds no rates.
+//! In plain English: the file names a data plane for the switch, or leaves the choice open. A named
+//! data plane must support all that the file needs of this switch, and this machine must allow it:
+//! otherwise the file is refused, with the key that names it. An open choice selects the fastest
+//! one that fits: tc, else the process of the switch, which supports everything. XDP is never
+//! selected automatically, because it does not enforce rates.
 
 use crate::dataplane::{capabilities, in_kernel, on_pipeline};
 use crate::kernel::Plane;
@@ -14,22 +14,22 @@ use axon_fabric::model::{DataplaneName, Fabric, Network};
 use axon_fabric::needs::{Runtime, needs_of};
 use serde::{Deserialize, Serialize};
 
-/// What carries the frames of a switch.
+/// Data plane that carries the frames of a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Carrier {
-    /// The kernel, in programs at tc.
+    /// Kernel, with programs at tc.
     Tc,
-    /// The kernel, in programs in drivers.
+    /// Kernel, with programs in drivers (XDP).
     Xdp,
-    /// The process of the switch.
+    /// Process of the switch.
     Full,
-    /// The process of the switch, with routes and steps in the tables of a pipeline.
+    /// Process of the switch, with routes and steps in the tables of a pipeline.
     Pipeline,
 }
 
 impl Carrier {
-    /// Its name in the fabric file.
+    /// Returns the name in the fabric file.
     pub const fn name(self) -> &'static str {
         match self {
             Carrier::Tc => "tc",
@@ -39,7 +39,7 @@ impl Carrier {
         }
     }
 
-    /// The kernel's data plane, if the kernel carries the frames.
+    /// Returns the kernel's data plane, if the kernel carries the frames.
     pub const fn plane(self) -> Option<Plane> {
         match self {
             Carrier::Tc => Some(Plane::Tc),
@@ -48,26 +48,26 @@ impl Carrier {
         }
     }
 
-    /// Whether the process of the switch carries the frames.
+    /// Returns whether the process of the switch carries the frames.
     pub const fn is_process(self) -> bool {
         self.plane().is_none()
     }
 }
 
-/// The data plane of a switch.
+/// Selected data plane of a switch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DataplaneChoice {
-    /// What carries the frames.
+    /// Data plane that carries the frames.
     pub carrier: Carrier,
-    /// Why this one, in a sentence.
+    /// Reason for the selection, in a sentence.
     pub why: String,
 }
 
-/// Chooses the data plane of a switch, by its index, on this machine.
+/// Selects the data plane of a switch, by its index, on this machine.
 ///
 /// # Errors
-/// The file names one that lacks what the file needs, or that this machine does not allow; the key
-/// is the one that names it.
+/// The file names a data plane that lacks what the file needs, or that this machine does not allow;
+/// the error has the key that names it.
 pub fn choose(
     fabric: &Fabric,
     switch: usize,
@@ -101,7 +101,7 @@ pub fn choose(
     Ok(DataplaneChoice { carrier, why: format!("asked for by `{key}`") })
 }
 
-/// A programmable data plane is in the process of its switch.
+/// Returns the data plane of a programmable switch, which is always in its process.
 fn programmable(asked: DataplaneName, key: &str) -> Result<DataplaneChoice, Problem> {
     let why = match asked {
         DataplaneName::Auto => "the tables of a programmable switch are in its process".into(),
@@ -114,12 +114,12 @@ fn programmable(asked: DataplaneName, key: &str) -> Result<DataplaneChoice, Prob
     Ok(DataplaneChoice { carrier: Carrier::Pipeline, why })
 }
 
-/// Why this machine does not let that carry frames.
+/// Returns the reason for which this machine does not allow a data plane, if any.
 fn refusal(machine: &Machine, carrier: Carrier) -> Option<&str> {
     carrier.plane().and_then(|plane| machine.lacks(plane))
 }
 
-/// The fastest that fits.
+/// Selects the fastest data plane that fits.
 fn automatic(
     fabric: &Fabric,
     switch: usize,

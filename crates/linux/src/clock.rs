@@ -1,4 +1,4 @@
-//! The clock of a runtime.
+//! Clock of a runtime.
 
 use axon_wire::Time;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -17,12 +17,12 @@ impl Clock {
         Clock { start: Instant::now(), unix_nanos: unix.as_nanos() as u64 }
     }
 
-    /// Now; never goes back.
+    /// Returns the time since the start; monotonic.
     pub fn now(&self) -> Time {
         Time::from_nanos(self.start.elapsed().as_nanos() as u64)
     }
 
-    /// Nanoseconds since 1970 at `time`, as the wall clock stood at the start.
+    /// Converts `time` to nanoseconds since 1970, by the wall clock at the start.
     pub fn unix_nanos(&self, time: Time) -> u64 {
         self.unix_nanos + time.as_nanos()
     }

@@ -1,9 +1,9 @@
-//! Tables for people.
+//! Text tables.
 
 use std::fmt::Write;
 
-/// One line for the headings and one for each row, cells in columns as wide as they need; nothing
-/// without rows. A row with another number of cells makes no column wider.
+/// Formats one line for the headings and one for each row, in columns as wide as their cells; empty
+/// without rows. A row with another number of cells does not widen columns.
 pub(crate) fn columns(headings: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
     let mut all: Vec<Vec<String>> = vec![headings.iter().map(ToString::to_string).collect()];
     all.extend(rows);

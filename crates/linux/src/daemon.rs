@@ -1,4 +1,4 @@
-//! A switch or a controller as a process: from a fabric file and a name to a running node.
+//! Switch or controller as a process: from a fabric file and a name to a running node.
 
 pub use crate::process::DaemonOptions;
 
@@ -35,24 +35,25 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-/// Why the kernel carries no frames of a switch, although it could.
+/// Reason for which the kernel does not carry the frames of a recorded switch.
 pub(crate) const RECORDED: &str =
     "a recording (--record) holds every frame, so the process carries them";
 const TAPPED: &str = "the far ends of TAP devices are in the process, so it carries the frames";
 
-/// The same, of a switch with agents.
+/// Reason for which the kernel does not carry the frames of a switch with agents.
 pub(crate) const AGENTS: &str =
     "the far ends of agent ports are in the process, so it carries the frames";
-/// Where the sockets of agents are on a machine without a lab, in a folder for each fabric.
+/// Folder of agent sockets on a machine without a lab, with a subfolder for each fabric.
 const AGENT_SOCKETS: &str = "/run/axon";
 
-/// Switches that an error lists.
+/// Maximum number of switches that an error lists.
 const NAMES_MAX: usize = 8;
-/// What a switch on tc takes of the frames of one port that the kernel does not decide: a fraction
-/// of what its process can, so that no port takes it from the others.
+/// Limit on frames that a tc switch accepts from one port for processing in its process, per
+/// millisecond: a fraction of the capacity of the process, so that no port starves the others.
 const NODE_FRAMES_PER_MS: u16 = 20;
 
-/// Whether this machine can run switch `name` of `fabric`; [`switch`] checks the same first.
+/// Checks that this machine can run switch `name` of `fabric`. [`switch`] performs this check
+/// first.
 ///
 /// # Errors
 /// No such switch, keys of another one, a fabric that the data plane refuses, or no such port.
@@ -62,7 +63,8 @@ pub fn check_switch(fabric: &Fabric, name: &str, options: &DaemonOptions) -> Res
     programmable::check(fabric)
 }
 
-/// What this machine allows a switch with these options: some need every frame in the process.
+/// Returns what this machine allows a switch with these options. Some need every frame in the
+/// process.
 fn allowed(fabric: &Fabric, switch: usize, options: &DaemonOptions) -> Machine {
     if agents_at(fabric, switch).next().is_some() {
         return Machine::without(AGENTS);
@@ -75,7 +77,7 @@ fn allowed(fabric: &Fabric, switch: usize, options: &DaemonOptions) -> Machine {
     }
 }
 
-/// [`check_switch`], which answers with the number of the switch and its ports.
+/// Performs [`check_switch`] and returns the index of the switch and its ports.
 ///
 /// # Errors
 /// No such switch, keys of another one, a fabric that the data plane refuses, or no such port.
@@ -118,11 +120,11 @@ fn checked_switch(
 }
 
 /// Runs switch `name` of the fabric on the ports `name-p0`, `name-p1`, ... of this network
-/// namespace, until SIGTERM or SIGINT. Ports whose device is not there are down.
+/// namespace, until SIGTERM or SIGINT. Ports without a device are down.
 ///
 /// # Errors
-/// No such switch, the keys are another's, its data plane lacks what the fabric needs, none of its
-/// ports has the name of a TAP port, no right to open packet sockets, no capture file, or a state
+/// No such switch, keys of another node, a data plane that lacks what the fabric needs, a TAP port
+/// that the switch does not have, no permission to open packet sockets, no capture file, or a state
 /// file that another process uses or that cannot be read or written.
 pub fn switch(fabric: &Fabric, name: &str, options: &DaemonOptions) -> Result<()> {
     let (index, ports) = checked_switch(fabric, name, options)?;
@@ -130,7 +132,7 @@ pub fn switch(fabric: &Fabric, name: &str, options: &DaemonOptions) -> Result<()
     for agent in agents_at(fabric, index) {
         let socket = agent_socket(fabric, &agent.name, options);
         let folder = socket.parent().unwrap_or(Path::new("/"));
-        // Labs of root have their folders there, too, which nobody else may enter.
+        // Labs of root have their folders there, too; they are private.
         (std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder))
             .with_context(|| format!("agent {}: cannot make {}", agent.name, folder.display()))?;
     }
@@ -138,13 +140,13 @@ pub fn switch(fabric: &Fabric, name: &str, options: &DaemonOptions) -> Result<()
         return program(fabric, (name, index), ports, choice, options);
     }
     let clock = Clock::start();
-    // Its lock is held until the daemon ends.
+    // The lock is held until the daemon ends.
     let (started, seed) = (incarnation::next(&clock, options.state.as_deref())?, seed()?);
     let config = switch_config(fabric, index, started.number, seed);
     if let Some(plane) = choice.carrier.plane() {
         return on_kernel(fabric, name, (config, ports), (plane, choice), clock, options);
     }
-    // An earlier process may have ended on the kernel's data plane, which would forward on.
+    // An earlier process may have ended with the kernel's data plane still forwarding.
     if let Some(pins) = options.pins.clone().or_else(|| machine::pins_there(&fabric.name, name)) {
         leave_kernel(&pins, &ports)?;
     }
@@ -166,20 +168,20 @@ pub fn switch(fabric: &Fabric, name: &str, options: &DaemonOptions) -> Result<()
     run(node, clock, name, (ports, None), Some((choice, None)), options)
 }
 
-/// The agents that are attached to a switch.
+/// Returns the agents that attach to a switch.
 pub(crate) fn agents_at(fabric: &Fabric, switch: usize) -> impl Iterator<Item = &AgentSetup> {
     fabric.agents.iter().filter(move |agent| agent.at.switch == switch)
 }
 
-/// Where agent `name` of a fabric is attached: `NAME.sock` beside the status socket of its switch,
-/// or `/run/axon/FABRIC/NAME.sock` if that has none.
+/// Returns the socket at which agent `name` of a fabric attaches: `NAME.sock` beside the status
+/// socket of its switch, or `/run/axon/FABRIC/NAME.sock` if that has none.
 pub fn agent_socket(fabric: &Fabric, name: &str, options: &DaemonOptions) -> PathBuf {
     let beside = options.status_socket.as_deref().and_then(Path::parent);
     let usual = || Path::new(AGENT_SOCKETS).join(&fabric.name);
     beside.map_or_else(usual, Path::to_owned).join(format!("{name}.sock"))
 }
 
-/// Runs a programmable switch. It seals no messages, so it keeps no incarnation.
+/// Runs a programmable switch. It seals no messages, so it stores no incarnation.
 fn program(
     fabric: &Fabric,
     (name, index): (&str, usize),
@@ -202,8 +204,8 @@ fn program(
     run(node, clock, (name, identity), (ports, None), Some((choice, None)), options)
 }
 
-/// Runs a switch whose frames the kernel carries. It goes on carrying them if the process ends
-/// otherwise than by SIGTERM or SIGINT.
+/// Runs a switch whose frames the kernel carries. The kernel keeps carrying them if the process
+/// ends other than by SIGTERM or SIGINT.
 fn on_kernel(
     fabric: &Fabric,
     name: &str,
@@ -233,7 +235,7 @@ fn on_kernel(
     let node = SwitchNode::<_>::new(config.control, kernel.plane(software)?);
     let mut held = ports.clone();
     if plane == Plane::Xdp {
-        // It holds no rates, so none is reported.
+        // XDP enforces no rates, so none is reported.
         held.iter_mut().for_each(|port| port.rate = None);
     }
     let devices = (held, None);
@@ -241,7 +243,7 @@ fn on_kernel(
     leave_kernel(&pins, &ports)
 }
 
-/// Takes programs and queues of a switch off its devices, and removes its tables.
+/// Removes programs and queues of a switch from its devices, and its tables.
 fn leave_kernel(pins: &Path, ports: &[PortSetup]) -> Result<()> {
     if !pins.exists() {
         return Ok(());
@@ -251,8 +253,8 @@ fn leave_kernel(pins: &Path, ports: &[PortSetup]) -> Result<()> {
     KernelPorts::unshape(ports.iter().map(|port| port.device.as_str()))
 }
 
-/// The ports of switch `name`, and of the controller if that is its name, that a link of the fabric
-/// ends at and whose device is not there yet. TAP ports are made, so they are not among them.
+/// Returns the ports of switch `name`, or of the controller if that is its name, that have a link
+/// in the fabric and no device yet. TAP ports are created and thus excluded.
 pub fn missing_ports(fabric: &Fabric, name: &str, taps: &[String]) -> Vec<String> {
     let ports = match switch_index(fabric, name) {
         Some(index) => switch_ports(fabric, index),
@@ -264,8 +266,8 @@ pub fn missing_ports(fabric: &Fabric, name: &str, taps: &[String]) -> Vec<String
     devices.filter(|device| crate::sys::device_flags(device).is_err()).collect()
 }
 
-/// Runs the agent at the edge of host `name`, whose interface is `h1-p0` and whose port to the
-/// fabric is `h1-e0`, in this network namespace; see [`switch`].
+/// Runs the agent at the edge of host `name`, with the interface `h1-p0` and the port to the fabric
+/// `h1-e0`, in this network namespace; see [`switch`].
 ///
 /// # Errors
 /// No such host, or hosts of this fabric have no agents; and as [`agent::run`].
@@ -273,8 +275,9 @@ pub fn host_agent(fabric: &Fabric, name: &str, options: &DaemonOptions) -> Resul
     agent::run(&agent_options(fabric, name)?, options)
 }
 
-/// How the agent of host `name` is configured. With DCBX it begins with the PFC of its switch, for
-/// that may be willing and follow it; which frames have which priority the switch advertises.
+/// Returns the configuration of the agent of host `name`. With DCBX it starts with the PFC
+/// configuration of its switch, which may be willing and adopt it; the switch advertises the
+/// mapping of frames to priorities.
 pub(crate) fn agent_options(fabric: &Fabric, name: &str) -> Result<AgentOptions> {
     let host = fabric.hosts.iter().find(|host| host.name == name);
     let host = host.with_context(|| format!("fabric {} has no host {name}", fabric.name))?;
@@ -300,12 +303,13 @@ pub(crate) fn agent_options(fabric: &Fabric, name: &str) -> Result<AgentOptions>
     })
 }
 
-/// The end in a host's namespace of its cable, where the agent is: `h1-e0`.
+/// Returns the name of the cable end in a host's namespace to which the agent connects: `h1-e0`.
 pub fn edge_name(host: &str) -> String {
     format!("{host}-e0")
 }
 
-/// Whether this machine can run the controller of `fabric`, as [`controller`] asks first.
+/// Checks that this machine can run the controller of `fabric`. [`controller`] performs this check
+/// first.
 ///
 /// # Errors
 /// The keys are those of a switch.
@@ -329,12 +333,12 @@ pub fn check_controller(fabric: &Fabric) -> Result<()> {
     })
 }
 
-/// Runs the fabric's controller on its one port `c1-p0`; see [`switch`]. Beside its state file it
-/// has its [store](crate::store).
+/// Runs the fabric's controller on its one port `c1-p0`; see [`switch`]. Its [store](crate::store)
+/// is beside its state file.
 ///
-/// What the fabric needs of a data plane is not checked here. No frame of a host crosses the
-/// controller, and the switches, which are checked where they start, may have data planes that can
-/// do more than the one beside it.
+/// The data plane requirements of the fabric are not checked here. No host frames cross the
+/// controller, and the switches, which are checked where they start, may have more capable data
+/// planes than this machine.
 ///
 /// # Errors
 /// As [`switch`], but for the data plane; no master key; and a store that cannot be used
@@ -342,7 +346,7 @@ pub fn check_controller(fabric: &Fabric) -> Result<()> {
 pub fn controller(fabric: &Fabric, options: &DaemonOptions) -> Result<()> {
     check_controller(fabric)?;
     let clock = Clock::start();
-    // Its lock is held until the daemon ends.
+    // The lock is held until the daemon ends.
     let (started, seed) = (incarnation::next(&clock, options.state.as_deref())?, seed()?);
     let store = options.state.as_ref().map(|state| beside(state, ".store"));
     let store = store.map(|path| Store::open(&path, &fabric.name, &clock)).transpose()?;
@@ -361,12 +365,12 @@ pub fn controller(fabric: &Fabric, options: &DaemonOptions) -> Result<()> {
     run(node, clock, (name, identity), (ports, store), None, options)
 }
 
-/// The ports of switch number `switch`, each paced to the rate of its link. A port that
-/// nothing is plugged into has no device and stays down.
+/// Returns the ports of switch number `switch`, each paced to the rate of its link. A port without
+/// a cable has no device and stays down.
 fn switch_ports(fabric: &Fabric, switch: usize) -> Vec<PortSetup> {
     let mut rates = BTreeMap::new();
     let host_mtu = usize::from(fabric.mtu);
-    // The ports of programmable switches are all of one kind, but not of one MTU.
+    // All ports of a programmable switch have one kind, but not one MTU.
     let link_mtu = fabric.program.as_ref().map_or(host_mtu, |_| link_mtu(fabric));
     for link in &fabric.links {
         rates.insert(link.a, (link.wire.rate, link_mtu));
@@ -395,7 +399,7 @@ fn switch_ports(fabric: &Fabric, switch: usize) -> Vec<PortSetup> {
     (0..owner.ports).map(setup).collect()
 }
 
-/// The controller's one port.
+/// Returns the controller's single port.
 fn controller_ports(fabric: &Fabric) -> Vec<PortSetup> {
     vec![PortSetup {
         device: port_name(&fabric.controller.name, PortNo(0)),

@@ -1,4 +1,4 @@
-//! What the data planes of real ports can do.
+//! Capabilities of the data planes of real ports.
 
 use crate::kernel::Plane;
 use axon_fabric::model::Fabric;
@@ -8,13 +8,13 @@ use axon_plane::{PlaneConfig, axon};
 use axon_programs::axon as program;
 use axon_wire::{HopWidth, Rate};
 
-/// The fastest link that a port of this machine can be on. At 100 Gb/s the longest frame of a
-/// fabric (9 KB) takes 0.7 us, about what one call into the kernel takes: a run loop that paces
-/// frames one by one is at its end long before.
+/// Highest link rate of a port of this machine. At 100 Gb/s the longest frame of a fabric (9 KB)
+/// takes 0.7 us, about the duration of one system call: a run loop that paces frames one by one
+/// reaches its limit long before.
 pub(crate) const PORT_RATE_MAX: Rate = Rate::gbps(100);
 
-/// The software plane on packet sockets and TAP devices, with hops of this width. The kernel hands
-/// frames over when they are whole, so none leaves before its last byte has come; the run loop
+/// Returns the capabilities of the software plane on packet sockets and TAP devices, with hops of
+/// this width. The kernel delivers whole frames, so forwarding is store-and-forward; the run loop
 /// shapes each port ([`Pacer`](crate::pacer::Pacer)).
 pub fn capabilities(hop_width: HopWidth) -> Capabilities {
     let plane = axon::capabilities(&PlaneConfig::largest(hop_width));
@@ -22,10 +22,10 @@ pub fn capabilities(hop_width: HopWidth) -> Capabilities {
     Capabilities { port_rate_max: PORT_RATE_MAX, features, ..plane }
 }
 
-/// The same where the kernel carries the frames, and the software plane `software` what the kernel
-/// leaves to it. Frames that the process never sees have no traffic classes and get no congestion
-/// notification. Routes by source are the software plane's alone. At tc the rates of links are held
-/// by HTB; XDP has no queues.
+/// Returns the capabilities of a kernel data plane with the software plane `software` for frames
+/// that the kernel does not handle. Frames that the process never sees have no traffic classes and
+/// get no congestion notification. Only the software plane supports routes by source. At tc, HTB
+/// enforces link rates; XDP has no queues.
 pub fn in_kernel(plane: Plane, software: Capabilities) -> Capabilities {
     let by_source = FeatureSet::EMPTY.with(Feature::RoutesBySource);
     let (name, features) = match plane {
@@ -35,16 +35,16 @@ pub fn in_kernel(plane: Plane, software: Capabilities) -> Capabilities {
     Capabilities { name, features, queues_per_port: 1, lossless_classes: 0, ..software }
 }
 
-/// The same where the software plane `software` has its lookups in the tables of a pipeline.
+/// Returns the capabilities of the software plane `software` with its lookups in a pipeline.
 pub fn on_pipeline(hop_width: HopWidth, software: Capabilities) -> Capabilities {
     let program = program::capabilities(&PlaneConfig::largest(hop_width));
     Capabilities { name: program.name, ports: program.ports, ..software }
 }
 
-/// Refuses a fabric that needs more of its switches than the software plane has.
+/// Checks that the software plane supports what a fabric needs of its switches.
 ///
 /// # Errors
-/// All that the data plane lacks.
+/// All missing capabilities.
 pub fn check(fabric: &Fabric) -> Result<(), Lacking> {
     needs::check(fabric, Runtime::Ports, &capabilities(fabric.hop_width), &[])
 }

@@ -1,4 +1,4 @@
-//! LLDP and DCBX of the ports of switches and agents, as a table.
+//! Table of LLDP and DCBX at the ports of switches and agents.
 
 use crate::columns::columns;
 use crate::status::NodeStatus;
@@ -8,7 +8,7 @@ use axon_wire::dcbx::ieee::{Ets, Tsa};
 
 const HEADINGS: [&str; 6] = ["port", "neighbour", "dcbx", "pfc", "classes", "trouble"];
 
-/// The classes that have priorities: `0:0,1,2 40% 1:3,4 60% 2:7 strict`.
+/// Formats the traffic classes that have priorities: `0:0,1,2 40% 1:3,4 60% 2:7 strict`.
 pub fn classes(ets: &Ets) -> String {
     let class = |class: TrafficClass| {
         let of_class = |(_, of): &(usize, &TrafficClass)| **of == class;
@@ -25,7 +25,7 @@ pub fn classes(ets: &Ets) -> String {
     TrafficClass::ALL.into_iter().filter_map(class).collect::<Vec<_>>().join(" ")
 }
 
-/// One line for each port that has a neighbour or is in trouble, of all nodes with LLDP; empty if
+/// Formats one line for each port with a neighbour or a fault, of all nodes with LLDP; empty if
 /// there is none.
 pub fn table(status: &[NodeStatus]) -> String {
     let ports = status.iter().filter_map(NodeStatus::node).flat_map(|node| node.dcbx());
@@ -51,7 +51,7 @@ fn row(port: &DcbxTelemetry) -> Option<Vec<String>> {
     ])
 }
 
-/// Its port, after its system's name unless the port's begins with that.
+/// Formats the neighbour's port, after the system name unless the port ID begins with it.
 fn neighbour(neighbour: &LldpNeighbour) -> String {
     match &neighbour.system {
         Some(system) if !neighbour.port.starts_with(system.as_str()) => {

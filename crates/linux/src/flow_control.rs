@@ -1,4 +1,4 @@
-//! What flow control does at the ports of switches and agents, as a table.
+//! Table of flow control at the ports of switches and agents.
 
 use crate::columns::columns;
 use crate::status::{NodeStatus, Status};
@@ -7,8 +7,7 @@ use axon_wire::{PortNo, PrioritySet};
 
 const HEADINGS: [&str; 4] = ["port", "paused by its peer", "XOFF to its peer", "queued"];
 
-/// One line for each port where a priority is paused or bytes are queued now; empty if there is
-/// none.
+/// Formats one line for each port with a paused priority or queued bytes; empty if there is none.
 pub fn table(status: &[NodeStatus]) -> String {
     columns(&HEADINGS, status.iter().filter_map(NodeStatus::status).flat_map(rows))
 }

@@ -1,8 +1,8 @@
-//! The number of a node's incarnation. Each must have a higher one than the last, or neighbours
-//! take its messages for replayed ones of the incarnation before.
+//! Incarnation number of a node. Each must be higher than the last, or neighbours treat its
+//! messages as replays from the previous incarnation.
 //!
-//! The state file keeps the last number. Only one process at a time may count with it: it holds a
-//! lock on `FILE.lock` until it ends, which the kernel releases however it ends.
+//! The state file holds the last number. Only one process at a time may use it: the process holds a
+//! lock on `FILE.lock`, which the kernel releases when it ends.
 
 use crate::clock::Clock;
 use anyhow::{Context, Result, bail};
@@ -11,27 +11,27 @@ use std::fs::{self, File, TryLockError};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-/// The highest number that is believed to be one: in the year 2262 the clock has reached it.
+/// Highest valid number: nanoseconds since 1970 in the year 2262.
 const NUMBER_MAX: u64 = i64::MAX as u64;
 
-/// The number of an incarnation that starts, and the lock on its state file.
+/// Incarnation number, and the lock on its state file.
 #[derive(Debug)]
 pub struct Incarnation {
-    /// The number.
+    /// Incarnation number.
     pub number: u64,
-    /// Held until the process ends, or this is dropped.
+    /// Lock, held until the process ends or this value is dropped.
     _lock: Option<File>,
 }
 
-/// The incarnation that starts with `clock`: nanoseconds since 1970, and above the last one, which
-/// is kept in `file`. Without a file it falls back if the wall clock does.
+/// Returns the incarnation that starts with `clock`: nanoseconds since 1970, and above the last
+/// one, which is stored in `file`. Without a file the number falls back if the wall clock does.
 ///
-/// A file that a crash has left empty or full of zero bytes is begun anew, with an alarm in the
-/// log. On a full disk the node starts with an alarm too, and its number is not kept.
+/// A file that a crash has left empty or full of zero bytes is reset, with an alarm in the log. On
+/// a full disk the node starts with an alarm too, and its number is not stored.
 ///
 /// # Errors
-/// Another process uses the file, it holds something else, or it cannot be read or written. The
-/// error says the way out.
+/// Another process uses the file, its content is invalid, or it cannot be read or written. The
+/// error includes the remedy.
 pub fn next(clock: &Clock, file: Option<&Path>) -> Result<Incarnation> {
     let now = clock.unix_nanos(Time::ZERO).max(1);
     let Some(file) = file else {
@@ -50,12 +50,12 @@ pub fn next(clock: &Clock, file: Option<&Path>) -> Result<Incarnation> {
     Ok(Incarnation { number, _lock: lock })
 }
 
-/// Whether there is no room on the disk, or none left for this user.
+/// Returns whether the error is a full disk or an exhausted quota.
 pub(crate) fn is_full(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
 }
 
-/// Takes the state file for this process; without a lock where the disk has no room for one.
+/// Locks the state file for this process; returns no lock if the disk has no room for one.
 fn lock(file: &Path) -> Result<Option<File>> {
     let path = beside(file, ".lock");
     let cannot = || format!("cannot lock {}", path.display());
@@ -77,7 +77,7 @@ fn lock(file: &Path) -> Result<Option<File>> {
     }
 }
 
-/// The last number that the file holds; 0 if there is no file, or a crash has left it empty.
+/// Returns the last number in the file; 0 if there is no file, or a crash has left it empty.
 fn last(file: &Path) -> Result<u64> {
     let bytes = match fs::read(file) {
         Ok(bytes) => bytes,
@@ -101,7 +101,7 @@ fn last(file: &Path) -> Result<u64> {
     })
 }
 
-/// Replaces the file as a whole; it is on the disk before anybody is sent the new number.
+/// Replaces the file atomically. It is on the disk before the new number is used in messages.
 fn keep(file: &Path, number: u64) -> io::Result<()> {
     let new = beside(file, ".new");
     let written = File::create(&new)
@@ -114,7 +114,7 @@ fn keep(file: &Path, number: u64) -> io::Result<()> {
     written
 }
 
-/// Brings the new name of a file to the disk.
+/// Syncs the directory entry of a file to the disk.
 pub(crate) fn sync_parent(file: &Path) -> io::Result<()> {
     match file.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => File::open(parent)?.sync_all(),
@@ -122,7 +122,7 @@ pub(crate) fn sync_parent(file: &Path) -> io::Result<()> {
     }
 }
 
-/// The file of the same name with an ending added.
+/// Returns the file name with an ending added.
 pub(crate) fn beside(file: &Path, ending: &str) -> PathBuf {
     let mut name = file.as_os_str().to_owned();
     name.push(ending);
@@ -206,7 +206,7 @@ mod tests {
         let error = File::options().write(true).open(full).and_then(|mut out| out.write_all(b"1"));
         assert!(is_full(&error.unwrap_err()));
         let folder = Folder::new("full");
-        // What is written beside the file goes to a device that is full.
+        // The temporary file beside the state file is on a full device.
         std::os::unix::fs::symlink(full, folder.0.join("s1.state.new")).unwrap();
         fs::write(folder.state(), "7\n").unwrap();
         assert!(started(&folder.state()).unwrap().number > 7);

@@ -1,4 +1,4 @@
-//! What the run loop and the status read of a node.
+//! Node state that the run loop and the status read.
 
 use axon_control::node::{ControllerNode, SwitchNode};
 use axon_dcbx::agent::{AgentNode, HOST, Rules};
@@ -6,19 +6,19 @@ use axon_node::telemetry::NodeTelemetry;
 use axon_node::{Dataplane, Node, PortKind};
 use axon_wire::{PortNo, Time};
 
-/// A node that a [`Runtime`](crate::run::Runtime) can run.
+/// Node that a [`Runtime`](crate::run::Runtime) can run.
 pub trait Inspect: Node {
-    /// What is plugged into a port, by the node's data plane.
+    /// Returns the kind of the peer at a port, as the node's data plane has it.
     fn port_kind(&self, port: PortNo) -> PortKind;
 
-    /// Which frames of the host at a port have which priority; `None` if the queues of the host
-    /// are not the node's affair.
+    /// Returns the rules that map frames of the host at a port to priorities; `None` if the node
+    /// does not manage the queues of the host.
     fn rules(&self, port: PortNo) -> Option<&Rules> {
         let _ = port;
         None
     }
 
-    /// All that it reports of itself at `now`.
+    /// Returns the telemetry at `now`.
     fn telemetry(&self, now: Time) -> NodeTelemetry;
 }
 

@@ -1,4 +1,4 @@
-//! The programs of iproute2, where a system call of our own would say no more.
+//! Runs iproute2 programs, where direct system calls have no advantage.
 
 use anyhow::{Context, Result, bail};
 use std::io::Write;
@@ -7,12 +7,12 @@ use std::process::{Command, Stdio};
 /// Runs `ip` or `tc` in this thread's network namespace.
 ///
 /// # Errors
-/// It is not installed, or what it says.
+/// The program is not installed, or its error message.
 pub fn run(program: &str, arguments: &[&str], input: &str) -> Result<()> {
     call(program, arguments, input).map(drop)
 }
 
-/// What `ip` or `tc` prints.
+/// Returns the output of `ip` or `tc`.
 ///
 /// # Errors
 /// As [`run`].
@@ -29,7 +29,7 @@ fn call(program: &str, arguments: &[&str], input: &str) -> Result<Vec<u8>> {
         .spawn()
         .with_context(|| format!("cannot run `{program}`; it is in the package iproute2"))?;
     if let Some(mut stdin) = child.stdin.take() {
-        // Whoever stops reading says why on stderr.
+        // A program that stops reading reports the cause on stderr.
         let _ = stdin.write_all(input.as_bytes());
     }
     let output = child.wait_with_output()?;

@@ -1,6 +1,6 @@
-//! The same nodes among real Linux hosts: ports, the run loop, the daemons and the lab.
+//! Axon nodes on real Linux hosts: ports, the run loop, the daemons and the lab.
 //!
-//! Everything unsafe here is in [`sys`] and [`ring`].
+//! All unsafe code is in [`sys`] and [`ring`].
 
 pub mod agent;
 pub mod agent_port;

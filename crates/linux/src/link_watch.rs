@@ -1,8 +1,7 @@
-//! Sees at once when a device of this network namespace comes, goes or changes carrier.
+//! Watches network devices of a namespace: creation, removal and carrier changes.
 //!
-//! The kernel announces every change on a NETLINK_ROUTE socket as RTM_NEWLINK or
-//! RTM_DELLINK (rtnetlink(7)), so even a carrier that is lost and back again between two
-//! looks is not missed.
+//! The kernel announces every change on a NETLINK_ROUTE socket as RTM_NEWLINK or RTM_DELLINK
+//! (rtnetlink(7)), so even a short loss of carrier is detected.
 
 use crate::sys;
 use netlink_packet_core::{NLA_ALIGNTO, NetlinkBuffer, NlasIterator, parse_u32};
@@ -14,19 +13,19 @@ use std::io;
 use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
-/// Where the flags of a device are in its ifinfomsg (rtnetlink(7)).
+/// Range of the device flags in ifinfomsg (rtnetlink(7)).
 const FLAGS: Range<usize> = 8..12;
 
-/// What became of one device.
+/// Change of one device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkEvent {
-    /// Its name.
+    /// Name of the device.
     pub device: String,
-    /// Whether it is up and has carrier; false too if it is gone.
+    /// Whether the device is up and has carrier; false if it is gone.
     pub up: bool,
 }
 
-/// A subscription to the devices of one network namespace.
+/// Subscription to the devices of one network namespace.
 pub struct LinkWatch {
     socket: OwnedFd,
 }
@@ -35,7 +34,7 @@ impl LinkWatch {
     /// Subscribes in the calling thread's network namespace.
     ///
     /// # Errors
-    /// What the kernel says to a netlink socket; none is expected.
+    /// The error of the netlink socket; none is expected.
     pub fn open() -> io::Result<LinkWatch> {
         let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
         let protocol = SockProtocol::NetlinkRoute;
@@ -44,13 +43,13 @@ impl LinkWatch {
         Ok(LinkWatch { socket })
     }
 
-    /// What to poll for readability.
+    /// Returns the descriptor to poll for readability.
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
 
-    /// Appends all changes since the last call, in order. Returns false if some were lost:
-    /// then every device must be looked at.
+    /// Appends all changes since the last call, in order. Returns false if some were lost: then the
+    /// caller must check every device.
     pub fn read(&mut self, out: &mut Vec<LinkEvent>) -> bool {
         let mut buffer = [0; 32 * 1024];
         loop {
@@ -64,15 +63,15 @@ impl LinkWatch {
     }
 }
 
-/// Whether a device is there, up and has carrier now.
+/// Returns whether a device exists, is up and has carrier.
 pub fn is_up(device: &str) -> bool {
     sys::device_flags(device).is_ok_and(|flags| flags & sys::UP_AND_RUNNING == sys::UP_AND_RUNNING)
 }
 
-/// Reads the link messages out of one netlink datagram, up to the first that is cut short.
+/// Parses the link messages of a netlink datagram, up to the first truncated one.
 ///
-/// Attributes that are not needed are passed over undecoded: a reader of all of them refuses the
-/// message when another kernel has one of them in another length.
+/// Unneeded attributes are skipped undecoded: a full parser would reject the message if another
+/// kernel uses a different length for one of them.
 fn parse(mut datagram: &[u8], out: &mut Vec<LinkEvent>) {
     while !datagram.is_empty() {
         let Ok(message) = NetlinkBuffer::new_checked(datagram) else { return };
@@ -82,8 +81,8 @@ fn parse(mut datagram: &[u8], out: &mut Vec<LinkEvent>) {
     }
 }
 
-/// The event of a link message that names its device; its payload is an ifinfomsg (rtnetlink(7)),
-/// then attributes.
+/// Returns the event of a link message that names its device; its payload is an ifinfomsg
+/// (rtnetlink(7)), then attributes.
 fn event(message_type: u16, payload: &[u8]) -> Option<LinkEvent> {
     let is_there = match message_type {
         libc::RTM_NEWLINK => true,
@@ -137,7 +136,7 @@ mod tests {
         };
         let whole = LinkEvent { device: "s1-p0".into(), up: false };
         assert_eq!(events(&datagram), std::slice::from_ref(&whole));
-        // Lengths and kinds of the message and of its attribute, the flags, and the name.
+        // Lengths and types of the message and of its attribute, the flags, and the name.
         let read = [0..6, 24..28, 32..42];
         for at in 0..datagram.len() {
             assert_eq!(events(&datagram[..at]), [], "{at} bytes");

@@ -1,4 +1,4 @@
-//! What this machine allows of what the kernel's data planes need: it is tried.
+//! Probes whether this machine supports the kernel's data planes.
 
 use crate::kernel::ports::KernelPorts;
 use crate::kernel::{KernelError, KernelSettings, Plane};
@@ -11,18 +11,18 @@ use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Where BPF file systems are mounted.
+/// Usual mount point of BPF file systems.
 const BPF: &str = "/sys/fs/bpf";
-/// Where the trial mounts its own, in a mount namespace that nobody else sees.
+/// Mount point of the trial's BPF file system, in a private mount namespace.
 const TRIAL: &str = "/run";
 
-/// Why the kernel does not carry the frames of a switch here; `None` if it does. A machine of which
-/// nothing is known carries none.
+/// Reasons for which the kernel cannot carry the frames of a switch here; `None` for a supported
+/// data plane. The default supports none.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {
-    /// By programs at tc.
+    /// Reason against programs at tc.
     pub no_tc: Option<String>,
-    /// By programs in drivers.
+    /// Reason against programs in drivers (XDP).
     pub no_xdp: Option<String>,
 }
 
@@ -33,17 +33,17 @@ impl Default for Machine {
 }
 
 impl Machine {
-    /// One that carries frames by either.
+    /// Machine that supports both.
     pub const ABLE: Machine = Machine { no_tc: None, no_xdp: None };
 
-    /// One that carries none, and why.
+    /// Returns a machine that supports none, for this reason.
     pub fn without(why: &str) -> Machine {
         Machine { no_tc: Some(why.to_owned()), no_xdp: Some(why.to_owned()) }
     }
 
-    /// Tries both in network and mount namespaces of a thread of its own, where nobody is
-    /// disturbed: programs are loaded and attached, an egress gets its queues, and the node's
-    /// queues are made.
+    /// Probes both in network and mount namespaces of a separate thread, without side effects:
+    /// programs are loaded and attached, an egress gets its queues, and the node's queues are
+    /// created.
     pub fn tried() -> Machine {
         let no = |plane| std::thread::spawn(move || try_plane(plane)).join();
         let why = |plane| match no(plane) {
@@ -53,13 +53,13 @@ impl Machine {
         Machine { no_tc: why(Plane::Tc), no_xdp: why(Plane::Xdp) }
     }
 
-    /// The same for a switch of which a capture is taken.
+    /// Returns the support for a switch with a capture.
     pub fn captured(&self) -> Machine {
         let no_xdp = "no capture (--capture) sees what a driver forwards".to_owned();
         Machine { no_xdp: Some(no_xdp), ..self.clone() }
     }
 
-    /// What it lacks for a data plane, if anything.
+    /// Returns the reason against a data plane, if any.
     pub(crate) fn lacks(&self, plane: Plane) -> Option<&str> {
         match plane {
             Plane::Tc => self.no_tc.as_deref(),
@@ -81,7 +81,7 @@ fn try_plane(plane: Plane) -> Result<()> {
         routes_per_port_max: 1,
         route_bytes_max: 60,
         frame_bytes_max: 1514,
-        // With a budget, so that the kernel sees the code for it.
+        // With a budget, so that the verifier checks the code for it.
         node_frames_per_ms: 1,
     };
     crate::sys::set_device_up("lo", true)?;
@@ -90,11 +90,11 @@ fn try_plane(plane: Plane) -> Result<()> {
     Ok(())
 }
 
-/// Where the programs of a switch are pinned on a machine without a lab. A BPF file system is
-/// mounted in its usual place if there is none.
+/// Returns the folder in which a switch pins its programs on a machine without a lab. Mounts a BPF
+/// file system at the usual place if there is none.
 ///
 /// # Errors
-/// It cannot be mounted.
+/// The file system cannot be mounted.
 pub(crate) fn pins(fabric: &str, switch: &str) -> Result<PathBuf> {
     if !has_bpf() {
         mount_bpf(Path::new(BPF))?;
@@ -102,7 +102,7 @@ pub(crate) fn pins(fabric: &str, switch: &str) -> Result<PathBuf> {
     Ok(place(fabric, switch))
 }
 
-/// The same if there are any.
+/// Returns the folder of a switch's pins if it exists.
 pub(crate) fn pins_there(fabric: &str, switch: &str) -> Option<PathBuf> {
     Some(place(fabric, switch)).filter(|place| has_bpf() && place.exists())
 }
@@ -112,7 +112,7 @@ fn has_bpf() -> bool {
 }
 
 fn place(fabric: &str, switch: &str) -> PathBuf {
-    // A name may hold what a BPF file system refuses.
+    // A name may contain characters that a BPF file system refuses.
     let plain = |name: &str| name.replace('.', "_");
     Path::new(BPF).join("axon").join(plain(fabric)).join(plain(switch))
 }

@@ -1,26 +1,26 @@
-//! Fewer wake-ups under load, as NICs moderate their interrupts.
+//! Wake-up moderation under load, like interrupt moderation of NICs.
 //!
-//! Waking a process costs several times what forwarding a frame costs, and a process that goes
-//! before all others is woken for every frame of a fast sender. So a busy switch looks at its ports
-//! at intervals only, and finds many frames each time. A switch is busy where frames come faster
-//! than a round trip of single frames can make them, or where they come in batches, because the
-//! CPUs have so much to do that it does not run at once. A lone ping finds its switch waiting. The
-//! pacer's slack is longer than the interval, so rates are kept.
+//! Waking a process costs several times as much as forwarding a frame, and a process with priority
+//! is woken for every frame of a fast sender. A busy switch therefore polls its ports at intervals
+//! only, and finds many frames each time. A switch is busy if frames come faster than round trips
+//! of single frames can cause, or if they come in batches because the CPUs are too loaded to run
+//! the switch at once. A single ping finds its switch waiting. The pacer's slack is longer than the
+//! interval, so rates are kept.
 
 use axon_wire::{Span, Time};
 
-/// How long a busy switch lets frames gather.
+/// Time for which a busy switch accumulates frames.
 const PAUSE: Span = Span::from_micros(200);
-/// Load is judged over windows of this length.
+/// Window for measuring the load.
 const WINDOW: Span = Span::from_millis(4);
-/// Frames in one window from which on the switch is busy.
+/// Frames per window from which the switch is busy.
 const BUSY_FRAMES: u32 = 256;
-/// Frames in one window from which on it is busy if they come in batches.
+/// Frames per window from which the switch is busy if they come in batches.
 const BATCHED_FRAMES: u32 = 16;
-/// Frames of one round that are a batch.
+/// Frames of one round that count as a batch.
 const BATCH: u32 = 2;
 
-/// Judges the load of one switch.
+/// Load estimate of one switch.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Moderation {
     window_began: Time,
@@ -31,7 +31,7 @@ pub struct Moderation {
 }
 
 impl Moderation {
-    /// Takes note of a round at `now` that found this many frames.
+    /// Records a round at `now` that found this many frames.
     pub fn round(&mut self, now: Time, frames: usize) {
         let frames = u32::try_from(frames).unwrap_or(u32::MAX);
         self.frames = self.frames.saturating_add(frames);
@@ -44,7 +44,7 @@ impl Moderation {
         }
     }
 
-    /// How long to let frames gather before the next look; zero for a switch that is not
+    /// Returns the time to accumulate frames before the next poll; zero for a switch that is not
     /// busy, which sleeps until the next frame.
     pub fn pause(&self) -> Span {
         if self.busy { PAUSE } else { Span::ZERO }
@@ -55,7 +55,7 @@ impl Moderation {
 mod tests {
     use super::*;
 
-    /// So many frames at this interval for a tenth of a second.
+    /// Returns the state after this many frames at this interval for a tenth of a second.
     fn after(interval: Span, frames: usize) -> Moderation {
         let (mut moderation, mut now) = (Moderation::default(), Time::ZERO);
         while now < Time::from_nanos(100_000_000) {

@@ -1,26 +1,26 @@
-//! Network namespaces by descriptor: each is there as long as one is held.
+//! Network namespaces by descriptor: each exists as long as a descriptor is held.
 
 use anyhow::{Context, Result};
 use nix::sched::{CloneFlags, setns};
 use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
-/// A network namespace that is there as long as this, or a process or device in it.
+/// Network namespace. It exists as long as this value, or a process or device in it.
 #[derive(Debug)]
 pub(crate) struct Namespace(File);
 
 impl Namespace {
-    /// The one that the calling thread is in.
+    /// Returns the namespace of the calling thread.
     pub(crate) fn here() -> Result<Namespace> {
         Ok(Namespace(File::open("/proc/thread-self/ns/net")?))
     }
 
-    /// Moves the calling thread into it.
+    /// Moves the calling thread into the namespace.
     pub(crate) fn enter(&self) -> Result<()> {
         setns(&self.0, CloneFlags::CLONE_NEWNET).context("cannot enter a network namespace")
     }
 
-    /// Does something in it, and comes back to `home`.
+    /// Runs a function in the namespace, and returns the thread to `home`.
     pub(crate) fn inside<T>(
         &self,
         home: &Namespace,
@@ -32,7 +32,7 @@ impl Namespace {
         done
     }
 
-    /// Its name for `ip`.
+    /// Returns the name for `ip`.
     pub(crate) fn path(&self) -> String {
         format!("/proc/{}/fd/{}", std::process::id(), self.0.as_raw_fd())
     }

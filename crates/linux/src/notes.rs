@@ -1,22 +1,22 @@
-//! What nodes note, as lines of the log: the one place through which such lines go.
+//! Rate-limited log of node notes: the only path by which they reach the log.
 //!
-//! A host or a peer brings notes about as fast as it sends. So each kind of note has, for each
-//! port, [`LINES_MAX`] lines a second, and the whole node has [`ALL_LINES_MAX`]; a line of each
-//! kind counts the rest. Many of one kind hide none of another, and the log of a node grows by a
-//! few kilobytes a second at most.
+//! A host or a peer can cause notes as fast as it sends. Each kind of note is therefore limited,
+//! for each port, to [`LINES_MAX`] lines per second, and the whole node to [`ALL_LINES_MAX`]; one
+//! line of each kind counts the rest. Many notes of one kind hide none of another, and the log of a
+//! node grows by a few kilobytes per second at most.
 
 use axon_node::{Note, Refusal};
 use axon_wire::{PortNo, Span, Time};
 use std::collections::BTreeMap;
 
-/// For how long lines are counted.
+/// Window in which lines are counted.
 const WINDOW: Span = Span::from_secs(1);
-/// Lines of one kind and port in a window.
+/// Maximum lines of one kind and port in a window.
 const LINES_MAX: u32 = 4;
-/// Lines of all kinds and ports in a window, without those that count.
+/// Maximum lines of all kinds and ports in a window, without the counting lines.
 const ALL_LINES_MAX: u32 = 64;
 
-/// Kinds of lines, so that each has its own share.
+/// Kind of line; each has its own limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
     NeighbourUp,
@@ -48,37 +48,37 @@ enum Kind {
     Agent(AgentEvent),
 }
 
-/// What becomes of the agent of a port.
+/// Event of the agent of a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum AgentEvent {
-    /// It was attached.
+    /// The agent was attached.
     Attached,
-    /// It has gone.
+    /// The agent has gone.
     Detached,
-    /// It was detached, for it broke the protocol.
+    /// The agent was detached for a protocol violation.
     Broken,
-    /// It was not attached.
+    /// The agent was refused.
     Refused,
 }
 
 /// Kind and port of a line; notes of the whole node have [`PortNo::CONTROL`].
 type About = (Kind, PortNo);
 
-/// Logs notes, and counts those that are too many.
+/// Logs notes, and counts those over the limit.
 #[derive(Default)]
 pub(crate) struct NoteLog {
-    /// When the window ends; `None` if nothing was noted since the last one.
+    /// End of the window; `None` if there was no note since the last one.
     until: Option<Time>,
-    /// Lines in this window.
+    /// Number of lines in this window.
     lines: u32,
-    /// What was noted in this window.
+    /// Number of notes in this window.
     counts: BTreeMap<About, u64>,
-    /// Notes that were left out since the last lines that count them.
+    /// Omitted notes since the last counting lines.
     left_out: BTreeMap<Kind, u64>,
 }
 
 impl NoteLog {
-    /// A note of the node.
+    /// Logs a note of the node.
     pub(crate) fn note(&mut self, now: Time, node: &str, note: Note) {
         if !self.admit(now, about(&note)) {
             return;
@@ -127,7 +127,7 @@ impl NoteLog {
         }
     }
 
-    /// The carrier of a port has changed.
+    /// Logs a change of a port's carrier.
     pub(crate) fn carrier(&mut self, now: Time, node: &str, port: (PortNo, &str), up: bool) {
         let (number, port) = port;
         if self.admit(now, (Kind::Carrier, number)) {
@@ -135,12 +135,12 @@ impl NoteLog {
         }
     }
 
-    /// Whether a line about an agent may be written, by the only port of which this log is.
+    /// Returns whether a line about an agent may be logged; for logs of a single port.
     pub(crate) fn agent(&mut self, now: Time, event: AgentEvent) -> bool {
         self.admit(now, (Kind::Agent(event), PortNo::CONTROL))
     }
 
-    /// To be called every round: says how many notes were left out in a window that is over.
+    /// Logs the number of omitted notes when a window has ended. To be called every round.
     pub(crate) fn round(&mut self, now: Time, node: &str) {
         for (kind, count) in self.left_out(now) {
             tracing::info!(node, ?kind, count, "more notes of this kind are left out");

@@ -1,24 +1,22 @@
-//! Putting right what offloads leave undone: tags taken out, checksums not computed.
+//! Undoes offloads: restores removed tags and completes checksums.
 //!
-//! Inside a host a frame may travel half finished, because a device is expected to do the
-//! rest. Here the frame leaves the host's kernel for good, so it is finished at this edge.
+//! Inside a host a frame may be incomplete, because a device is expected to finish it. Here the
+//! frame leaves the host's kernel for good, so it is completed at this edge.
 
-/// Where a checksum is missing, as `struct virtio_net_hdr` says it: sum from byte `start`
-/// to the end, and put the result at `start + offset`. The field already holds the sum of
-/// the pseudo-header.
+/// Missing checksum, as in `struct virtio_net_hdr`: sum from byte `start` to the end, stored at
+/// `start + offset`. The field already holds the sum of the pseudo-header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PartialChecksum {
-    /// First byte that is summed, from the start of the frame.
+    /// First summed byte, from the start of the frame.
     pub start: usize,
-    /// Where the field is, from `start`.
+    /// Offset of the checksum field from `start`.
     pub offset: usize,
 }
 
 /// Completes a checksum in place; returns false if it does not lie inside the frame.
 ///
-/// Ones' complement sum of all 16-bit words (RFC 1071), whatever the protocol. A result of
-/// zero is sent as all ones: for UDP zero would mean "none" (RFC 768), and for TCP both
-/// mean the same number.
+/// Ones' complement sum of all 16-bit words (RFC 1071), for any protocol. A result of zero is sent
+/// as all ones: for UDP zero would mean "none" (RFC 768), and for TCP both are equal.
 pub fn complete_checksum(frame: &mut [u8], partial: PartialChecksum) -> bool {
     let Some(summed) = frame.get_mut(partial.start..) else {
         return false;
@@ -41,10 +39,10 @@ pub fn complete_checksum(frame: &mut [u8], partial: PartialChecksum) -> bool {
     true
 }
 
-/// Appends `frame` to `store`, with the tag that the kernel took out back at offset 12.
+/// Appends `frame` to `store`, with the tag that the kernel removed restored at offset 12.
 ///
-/// The kernel takes out whatever looks like a tag, also where the frame is an Axon packet
-/// whose hops happen to read 0x8100; so the bytes go back on every port alike.
+/// The kernel removes anything that looks like a tag, even from an Axon packet whose hops happen to
+/// read 0x8100; so the bytes are restored on every port.
 pub fn append_with_tag(store: &mut Vec<u8>, frame: &[u8], tag: Option<[u8; 4]>) {
     match (tag, frame.split_at_checked(12)) {
         (Some(tag), Some((addresses, rest))) => {

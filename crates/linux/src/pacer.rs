@@ -1,21 +1,20 @@
-//! Makes an egress as fast as its link is configured to be, and no faster.
+//! Limits an egress to the configured rate of its link.
 
 use axon_wire::{Bytes, Rate, Span, Time};
 
-/// Preamble and start delimiter (8), FCS (4) and inter-frame gap (12): what a frame costs on
-/// the wire beside its bytes (IEEE 802.3 clause 4.4.2).
+/// Preamble and start delimiter (8), FCS (4) and inter-frame gap (12): overhead of a frame on the
+/// wire, in bytes (IEEE 802.3 clause 4.4.2).
 pub const WIRE_OVERHEAD_BYTES: u64 = 24;
 
-/// How far the wire may be behind the clock and still catch up. A burst is never longer
-/// than this.
+/// Longest time by which the wire may lag the clock and still catch up. It bounds bursts.
 pub const SLACK: Span = Span::from_millis(2);
 
 /// One wire. It is busy for (bytes + 24) / rate after each frame.
 ///
-/// The wire keeps its own time, `free_at`, which advances by exactly what each frame takes.
-/// A timer that fires late leaves `free_at` behind the clock, and the following frames go
-/// at once until it has caught up: jitter does not lower the rate. What the wire may be
-/// behind is bounded by [`SLACK`], so that a wire that was idle does not send a long burst.
+/// The wire keeps its own time, `free_at`, which advances by exactly the duration of each frame. A
+/// timer that fires late leaves `free_at` behind the clock, and the following frames go at once
+/// until it has caught up: jitter does not lower the rate. The lag is bounded by [`SLACK`], so that
+/// an idle wire does not send a long burst.
 #[derive(Clone, Copy, Debug)]
 pub struct Pacer {
     rate: Option<Rate>,
@@ -23,13 +22,13 @@ pub struct Pacer {
 }
 
 impl Pacer {
-    /// A free wire of this rate; without a rate it is free at once after every frame.
+    /// Creates a free wire of this rate; without a rate it is free at once after every frame.
     pub fn new(rate: Option<Rate>) -> Pacer {
         Pacer { rate, free_at: Time::ZERO }
     }
 
-    /// Puts a frame of `bytes` on the wire at `now` and says when the wire is free again,
-    /// which may be in the past.
+    /// Puts a frame of `bytes` on the wire at `now` and returns the time at which the wire is free
+    /// again, which may be in the past.
     pub fn send(&mut self, now: Time, bytes: usize) -> Time {
         let Some(rate) = self.rate else { return Time::ZERO };
         let start = self.free_at.max(now - SLACK);
@@ -74,7 +73,7 @@ mod tests {
     #[test]
     fn without_a_rate_the_wire_is_free_at_once() {
         let now = Time::from_nanos(7);
-        // A loop that looked at its clock before this frame finds it free, too.
+        // A loop that read its clock before this frame finds the wire free, too.
         assert_eq!(Pacer::new(None).send(now, 1500), Time::ZERO);
     }
 }

@@ -1,18 +1,18 @@
-//! A port on a network device: packet sockets, a shared ring for what comes in, batches for
-//! what goes out.
+//! Port on a network device: packet sockets, with a shared ring for receiving and batches for
+//! sending.
 //!
-//! Two sockets. The receiving one receives every frame of its device in promiscuous mode,
-//! except those that this machine sends, with the state of each frame's checksum before it.
-//! The sending one is bound without a protocol, so it receives nothing, and goes past the
-//! queueing discipline: the node has its own queues.
+//! There are two sockets. The receiving socket gets every frame of its device in promiscuous mode,
+//! except those that this machine sends, with the checksum state before each frame. The sending
+//! socket is bound without a protocol, so it receives nothing, and bypasses the queueing
+//! discipline: the node has its own queues.
 //!
-//! What the kernel does to frames on the way, and what is done about it here:
-//! - it takes a VLAN tag out of bytes 12 to 15: the tag is put back;
-//! - it leaves TCP and UDP checksums to a device that is not there: they are completed;
-//! - it hands over segmentation super-frames: they are refused and counted, and the lab
-//!   switches the offload off at the hosts. UDP segmentation is refused likewise.
-//! - Frames below 60 bytes are passed as they are: a real device pads what it sends, and
-//!   every parser here ignores what follows a packet.
+//! Changes that the kernel makes to frames, and their handling here:
+//! - It removes a VLAN tag from bytes 12 to 15: the tag is restored.
+//! - It leaves TCP and UDP checksums to a device that does not exist: they are completed.
+//! - It delivers segmentation super-frames: they are refused and counted, and the lab disables the
+//!   offload at the hosts. UDP segmentation is refused likewise.
+//! - Frames below 60 bytes are passed unchanged: a real device pads what it sends, and every parser
+//!   here ignores bytes after a packet.
 
 use crate::offload::complete_checksum;
 use crate::port::{Pool, Port, PortCounters, send_all};
@@ -25,30 +25,30 @@ use axon_wire::vlan::TAG_BYTES;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// Slots of a receive ring: what a million frames a second bring until a busy switch looks again,
-/// and a good deal more, because others may hold its CPU. 1.7 MiB at an MTU of 1500.
+/// Slots of a receive ring: frames at a million per second until a busy switch polls again, with a
+/// margin for other load on its CPU. 1.7 MiB at an MTU of 1500.
 const RING_SLOTS: usize = 1024;
-/// The same where nothing may be lost, however busy the machine is.
+/// Slots of a receive ring of a lossless port, for any load of the machine.
 const RING_SLOTS_LOSSLESS: usize = 2048;
 
-/// Frames that hosts bring in one round, at most: a fraction of a millisecond of work.
+/// Maximum frames of hosts in one round: a fraction of a millisecond of work.
 const HOST_BURST: usize = 64;
 
-/// A device of this network namespace as a port.
+/// Network device of this namespace as a port.
 pub struct PacketPort {
     // The ring is unmapped before its socket is closed: fields drop in this order.
     ring: RxRing,
     rx: OwnedFd,
     tx: OwnedFd,
     frame_bytes_max: usize,
-    /// Frames taken in one round, at most.
+    /// Maximum frames received in one round.
     burst: usize,
     counters: PortCounters,
 }
 
 impl PacketPort {
-    /// Opens a device of the calling thread's network namespace. It must be up. `lossless` asks
-    /// for a ring that holds more.
+    /// Opens a device of the calling thread's network namespace. It must be up. `lossless` selects
+    /// a larger ring.
     ///
     /// # Errors
     /// EPERM without CAP_NET_RAW, ENODEV or ENETDOWN, ENOMEM.
@@ -68,15 +68,15 @@ impl PacketPort {
         Ok(PacketPort { ring, rx, tx, frame_bytes_max, burst, counters })
     }
 
-    /// Sends all of `frames`, in order; what the kernel refuses is counted and lost.
+    /// Sends all of `frames`, in order; frames that the kernel refuses are counted and lost.
     ///
     /// # Errors
-    /// The device is down or gone; the port is of no more use.
+    /// The device is down or gone; the port is no longer usable.
     pub fn send(&mut self, frames: &[FrameBuf]) -> io::Result<()> {
         send_all(self.tx.as_fd(), frames, &mut self.counters)
     }
 
-    /// Takes the error that a socket holds, which is how a device that went down shows.
+    /// Takes the pending error of a socket, which indicates a device that went down.
     fn pending_error(&self) -> io::Result<()> {
         match nix::sys::socket::getsockopt(&self.rx, nix::sys::socket::sockopt::SocketError)? {
             0 => Ok(()),
@@ -114,7 +114,7 @@ impl Port for PacketPort {
                 let Some(partial) = received.checksum else {
                     return Some(pool.frame(received.bytes, received.vlan));
                 };
-                // Its offsets count from a frame without the tag, so the sum comes first.
+                // The offsets refer to a frame without the tag, so the sum comes first.
                 let mut finished = pool.frame(received.bytes, None);
                 let done = complete_checksum(finished.bytes_mut(), partial);
                 counters.rx_checksums_completed += u64::from(done);

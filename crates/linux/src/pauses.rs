@@ -1,12 +1,12 @@
-//! What the plane's own flow control frames ask of a port whose far end is in this process.
+//! Pause state from flow control frames of the plane, for a port whose far end is in this process.
 //!
-//! Nothing is lost on the way, and the plane releases what it has paused. So the frames set and
-//! clear priorities, and their times are not counted.
+//! No frame is lost on the way, and the plane resumes what it has paused. The frames therefore set
+//! and clear priorities, and their pause times are ignored.
 
 use axon_wire::mac_control::{MacControl, Quanta};
 use axon_wire::{MacAddr, PrioritySet};
 
-/// The priorities that are paused after `frame`, where `paused` were before; `None` if it is no
+/// Returns the paused priorities after `frame`, given those before in `paused`; `None` if it is no
 /// flow control frame (IEEE 802.1Q clause 36, IEEE 802.3 annex 31B).
 pub(crate) fn after(paused: PrioritySet, frame: &[u8]) -> Option<PrioritySet> {
     let mut paused = paused;

@@ -1,4 +1,4 @@
-//! Changes of the policy of a controller that runs: which hosts may reach which.
+//! Policy changes at a running controller: which hosts may reach which.
 
 use crate::{request, status};
 use anyhow::{Result, anyhow, bail};
@@ -8,26 +8,26 @@ use axon_wire::NodeId;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Between two looks at the status.
+/// Polling interval of the status.
 const LOOK: Duration = Duration::from_millis(10);
-/// How long switches may take to acknowledge what they are to remove.
+/// Time limit for switches to acknowledge removals.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// A change that was made.
+/// Completed policy change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Changed {
-    /// What the controller has answered.
+    /// Reply of the controller.
     pub done: PolicyDone,
-    /// The switches that have not acknowledged within two seconds that they remove their routes.
+    /// Switches that have not acknowledged the removal of their routes within two seconds.
     pub outstanding: Vec<NodeId>,
 }
 
 /// Changes the policy of every switch of a fabric without a controller, by its status socket. Each
-/// has removed its routes when it answers. All are asked, whatever one answers.
+/// switch has removed its routes when it answers. All switches are queried, even after errors.
 ///
 /// # Errors
-/// One of them refuses the change, or does not answer: its name, what it said, and how many have
-/// changed.
+/// A switch refuses the change, or does not answer: its name, its error, and the number of changed
+/// switches.
 pub fn change_each(sockets: &[(String, PathBuf)], change: PolicyChange) -> Result<Changed> {
     let mut all: Option<PolicyDone> = None;
     let (mut changed, mut failed) = (0, None);
@@ -58,11 +58,11 @@ pub fn change_each(sockets: &[(String, PathBuf)], change: PolicyChange) -> Resul
     }
 }
 
-/// Changes the policy of the controller whose status socket is `socket`, and waits until all
-/// switches have acknowledged the removal of their routes, or two seconds.
+/// Changes the policy of the controller whose status socket is `socket`, and waits up to two
+/// seconds until all switches have acknowledged the removal of their routes.
 ///
 /// # Errors
-/// Nobody takes commands there, it is no controller, or it refuses the change.
+/// No daemon takes commands there, it is no controller, or it refuses the change.
 pub fn change(socket: &Path, change: PolicyChange) -> Result<Changed> {
     let done = match request::ask(socket, Request::Policy(change))? {
         Done::Policy(done) => done,

@@ -1,4 +1,4 @@
-//! What a real port is to the run loop, and the memory that frames live in.
+//! Interface between real ports and the run loop, and the memory of frames.
 
 use crate::agent_port::AgentStatus;
 use crate::offload::append_with_tag;
@@ -13,18 +13,18 @@ use serde::{Deserialize, Serialize};
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 
-/// The MTU that a link between switches needs for hosts with `host_mtu`, in bytes.
+/// Returns the MTU that a link between switches needs for hosts with `host_mtu`, in bytes.
 ///
-/// A host's frame is at most MTU + 14 + 4 (Ethernet header, one VLAN tag). The route before
-/// it is at most [`FrameBuf::HEADROOM`] = 128 bytes. A device takes frames of its MTU + 14.
-/// A probe of that length gathers [`RECORDS_BYTES_MAX`] = 512 bytes at its tail. So the MTU
-/// must be `host_mtu + 4 + 128 + 512`. Control messages are bounded by the host's MTU.
+/// A host's frame is at most MTU + 14 + 4 (Ethernet header, one VLAN tag). The route before it is
+/// at most [`FrameBuf::HEADROOM`] = 128 bytes. A device takes frames of its MTU + 14. A probe of
+/// that length collects [`RECORDS_BYTES_MAX`] = 512 bytes at its tail. So the MTU must be `host_mtu
+/// + 4 + 128 + 512`. Control messages are bounded by the host's MTU.
 pub const fn fabric_mtu(host_mtu: usize) -> usize {
     host_mtu + TAG_BYTES + FrameBuf::HEADROOM + RECORDS_BYTES_MAX
 }
 
-/// The MTU of a link between two switches of `fabric`, in bytes: what entries of programmable
-/// switches put before a host's tagged frame, or [`fabric_mtu`].
+/// Returns the MTU of a link between two switches of `fabric`, in bytes: for the headers that
+/// entries of programmable switches prepend to a host's tagged frame, or [`fabric_mtu`].
 pub fn link_mtu(fabric: &Fabric) -> usize {
     let host_mtu = usize::from(fabric.mtu);
     match &fabric.program {
@@ -33,35 +33,35 @@ pub fn link_mtu(fabric: &Fabric) -> usize {
     }
 }
 
-/// What one port has carried since it was first opened. Rates are for the reader to take.
+/// Counters of one port since it was first opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PortCounters {
-    /// Frames received and handed to the node.
+    /// Frames received and passed to the node.
     pub rx_frames: u64,
-    /// Their bytes, without FCS.
+    /// Bytes received and passed to the node, without FCS.
     pub rx_bytes: u64,
-    /// Frames that the kernel lost because this process was late and the ring full.
+    /// Frames that the kernel dropped because this process was late and the ring full.
     pub rx_ring_drops: u64,
-    /// Frames over the MTU and segmentation-offload super-frames, refused.
+    /// Refused frames: over the MTU, or segmentation-offload super-frames.
     pub rx_oversized: u64,
-    /// Checksums that a host had left to its device and that were completed here.
+    /// Completed checksums that a host had left to its device.
     pub rx_checksums_completed: u64,
-    /// Frames whose VLAN tag the kernel took out and that got it back.
+    /// Frames whose VLAN tag the kernel removed and that was restored.
     pub rx_tags_restored: u64,
-    /// Frames that were sent through the port.
+    /// Frames sent by the port.
     pub tx_frames: u64,
-    /// Their bytes, without FCS.
+    /// Bytes sent by the port, without FCS.
     pub tx_bytes: u64,
-    /// Frames that the kernel would not take.
+    /// Frames that the kernel refused to send.
     pub tx_refused: u64,
-    /// How often a priority of a host was paused at its interface.
+    /// Pauses of a priority of a host at its interface.
     pub host_pauses: u64,
-    /// How often the kernel refused to pause its queues or to release them.
+    /// Failed requests to the kernel to pause or resume queues.
     pub host_pauses_refused: u64,
 }
 
 impl PortCounters {
-    /// Adds what another port has carried.
+    /// Adds the counters of another port.
     pub fn add(&mut self, other: PortCounters) {
         self.rx_frames += other.rx_frames;
         self.rx_bytes += other.rx_bytes;
@@ -77,43 +77,43 @@ impl PortCounters {
     }
 }
 
-/// A way in and out for whole Ethernet frames.
+/// Interface for sending and receiving whole Ethernet frames.
 pub trait Port {
-    /// What to poll for readability; stays the same for the incarnation of the port.
+    /// Returns the descriptor to poll for readability, constant while the port is open.
     fn fd(&self) -> BorrowedFd<'_>;
 
-    /// Whether a frame has arrived; `None` if that takes a system call to know.
+    /// Returns whether a frame has arrived; `None` if that takes a system call to find out.
     fn has_frame(&self) -> Option<bool> {
         None
     }
 
-    /// Appends what has arrived to `out`, at most one ring's worth, and returns whether
-    /// there may be more.
+    /// Appends received frames to `out`, at most one ring's worth, and returns whether there may be
+    /// more.
     ///
     /// # Errors
-    /// The device is down or gone; the port is of no more use.
+    /// The device is down or gone; the port is no longer usable.
     fn receive(&mut self, pool: &mut Pool, out: &mut Vec<FrameBuf>) -> io::Result<bool>;
 
-    /// Sends all of `frames`, in order; what is refused is counted and lost. A port takes out those
-    /// that it keeps; the memory of the others is the caller's again.
+    /// Sends all of `frames`, in order; refused frames are counted and lost. A port removes those
+    /// that it keeps; the memory of the others returns to the caller.
     ///
     /// # Errors
-    /// The device is down or gone; the port is of no more use.
+    /// The device is down or gone; the port is no longer usable.
     fn transmit(&mut self, frames: &mut Vec<FrameBuf>) -> io::Result<()>;
 
-    /// Shows the far end, where it wants to know, what waits in the queues of all ports of the
-    /// node, from port 0 on: bytes, `None` where that is not known.
+    /// Publishes the queue lengths of all ports of the node to a far end that supports it, from
+    /// port 0 on, in bytes; `None` for an unknown length.
     fn show_queues(&mut self, queued: &mut dyn Iterator<Item = Option<u64>>) {
         let _ = queued;
     }
 
-    /// How many frames [`transmit`](Port::transmit) takes now. While it takes none, the wire of the
-    /// port is busy.
+    /// Returns the number of frames that [`transmit`](Port::transmit) accepts now. At zero, the
+    /// wire of the port is busy.
     fn room(&self) -> usize {
         usize::MAX
     }
 
-    /// Whether the far end is there; `None` where the kernel knows it of the device.
+    /// Returns whether the far end is there; `None` if the kernel has the carrier of the device.
     fn carrier(&self) -> Option<bool> {
         None
     }
@@ -123,42 +123,42 @@ pub trait Port {
         false
     }
 
-    /// Ends the port. Gives the sockets whose closing takes long; the rest is closed.
+    /// Closes the port. Returns the sockets whose closing takes long.
     fn into_sockets(self: Box<Self>) -> Vec<OwnedFd> {
         Vec::new()
     }
 
-    /// Sets what is plugged into the port, by the node.
+    /// Sets the kind of the peer of the port, by the node.
     fn set_kind(&mut self, _kind: PortKind) {}
 
-    /// Sets which frames have which priority at a host's interface.
+    /// Sets the rules that map frames to priorities at a host's interface.
     ///
     /// # Errors
-    /// Not all of them are in force; they are to be set again.
+    /// The rules are not fully in force and have to be set again.
     fn set_rules(&mut self, _rules: &Rules) -> anyhow::Result<()> {
         Ok(())
     }
 
-    /// What it has carried.
+    /// Returns the counters of the port.
     fn counters(&mut self) -> PortCounters;
 
-    /// What a port with an agent at its far end reports of that; `None` of every other port.
+    /// Returns the status of a port with an agent at its far end; `None` for every other port.
     fn agent_status(&self) -> Option<AgentStatus> {
         None
     }
 }
 
-/// Frames waiting to be used again, so that a frame in flight costs no allocation.
+/// Pool of free frames, which avoids an allocation per frame.
 #[derive(Default)]
 pub struct Pool {
     free: Vec<Vec<u8>>,
 }
 
 impl Pool {
-    /// How many free frames are kept; more go back to the allocator.
+    /// Maximum number of free frames; more are freed.
     const KEPT: usize = 1024;
 
-    /// A frame that holds `bytes`, with the taken-out VLAN tag back in its place.
+    /// Returns a frame that holds `bytes`, with the removed VLAN tag restored.
     pub fn frame(&mut self, bytes: &[u8], tag: Option<[u8; 4]>) -> FrameBuf {
         let mut store = self.free.pop().unwrap_or_default();
         store.clear();
@@ -167,10 +167,10 @@ impl Pool {
         FrameBuf::from_vec(store, FrameBuf::HEADROOM)
     }
 
-    /// A frame of `bytes` bytes that `fill` writes, all of them: at first they are of any value.
+    /// Returns a frame of `bytes` bytes. `fill` must write all: their initial value is unspecified.
     pub fn filled(&mut self, bytes: usize, fill: impl FnOnce(&mut [u8])) -> FrameBuf {
         let mut store = self.free.pop().unwrap_or_default();
-        // What was there is overwritten, so it is not cleared first.
+        // Old contents are overwritten, so they are not cleared first.
         store.resize(FrameBuf::HEADROOM + bytes, 0);
         store[..FrameBuf::HEADROOM].fill(0);
         fill(&mut store[FrameBuf::HEADROOM..]);
@@ -185,8 +185,8 @@ impl Pool {
     }
 }
 
-/// Sends all of `frames` by a packet socket, in order, and counts them; what the kernel refuses is
-/// lost.
+/// Sends all of `frames` by a packet socket, in order, and counts them; frames that the kernel
+/// refuses are lost.
 ///
 /// # Errors
 /// The device is down or gone.
@@ -220,7 +220,7 @@ pub(crate) fn send_all(
     Ok(())
 }
 
-/// Whether an error means that the device is down or gone, not that one frame is unwelcome.
+/// Returns whether an error means that the device is down or gone, not that one frame was refused.
 pub fn is_device_loss(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ENETDOWN | libc::ENODEV | libc::ENXIO | libc::EIO))
 }

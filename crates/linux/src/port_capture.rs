@@ -1,15 +1,15 @@
-//! What the ports of a node carry, written to a file as it goes. A capture that cannot be written
-//! ends; its node goes on.
+//! Capture of the frames at a node's ports, written to a file. A write error ends the capture, and
+//! the node continues.
 
 use anyhow::Context;
 use axon_capture::pcap::{CaptureOptions, Direction, LinkType, Writer};
 use axon_wire::{Span, Time};
 use std::io;
 
-/// A capture reaches its file at least this often while frames come.
+/// Longest time before captured frames are written to the file, while frames come.
 const FLUSH: Span = Span::from_secs(1);
 
-/// The capture of a node, or none.
+/// Capture of a node, or none.
 #[derive(Default)]
 pub(crate) struct PortCapture {
     writer: Option<Writer>,
@@ -17,10 +17,10 @@ pub(crate) struct PortCapture {
 }
 
 impl PortCapture {
-    /// Creates the file, if there is to be one.
+    /// Creates the capture file, if configured.
     ///
     /// # Errors
-    /// It cannot be created.
+    /// The file cannot be created.
     pub(crate) fn open(options: Option<&CaptureOptions>) -> anyhow::Result<PortCapture> {
         let create = |options: &CaptureOptions| {
             let created = Writer::create(options);
@@ -29,14 +29,14 @@ impl PortCapture {
         Ok(PortCapture { writer: options.map(create).transpose()?, flushed: Time::ZERO })
     }
 
-    /// Whether frames are to be written.
+    /// Returns whether frames are captured.
     #[inline]
     pub(crate) const fn is_on(&self) -> bool {
         self.writer.is_some()
     }
 
-    /// Writes a frame of `node` that port number `port.0`, whose device is `port.1`, has carried at
-    /// `unix_nanos` nanoseconds since 1970.
+    /// Writes a frame of `node` at port number `port.0` with device `port.1`, at `unix_nanos`
+    /// nanoseconds since 1970.
     pub(crate) fn record(
         &mut self,
         node: &str,
@@ -50,7 +50,7 @@ impl PortCapture {
         self.keep(node, written);
     }
 
-    /// Brings what is due to the file.
+    /// Flushes the file if that is due.
     pub(crate) fn round(&mut self, node: &str, now: Time) {
         if self.is_on() && now.since(self.flushed) >= FLUSH {
             self.flushed = now;
@@ -58,7 +58,7 @@ impl PortCapture {
         }
     }
 
-    /// Brings everything to the file.
+    /// Flushes the file and ends the capture.
     pub(crate) fn finish(&mut self, node: &str) {
         let flushed = self.writer.as_mut().map_or(Ok(()), Writer::flush);
         self.keep(node, flushed);

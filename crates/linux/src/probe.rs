@@ -7,15 +7,15 @@ use axon_node::{Done, Request};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Between two looks at the status.
+/// Polling interval of the status.
 const LOOK: Duration = Duration::from_millis(20);
-/// How long a report may take beyond what its probes take.
+/// Time limit for a report, beyond the duration of its probes.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// Asks the switch whose status socket is `socket` for probes, and waits for them.
+/// Makes the switch whose status socket is `socket` send probes, and waits for the report.
 ///
 /// # Errors
-/// Nobody takes commands there, the plan is refused, or the switch restarts meanwhile.
+/// No daemon takes commands there, the plan is refused, or the switch restarts meanwhile.
 pub fn probe(socket: &Path, plan: &ProbePlan) -> Result<ProbeReport> {
     let done = request::ask(socket, Request::Probe(plan.clone()))
         .map_err(|error| anyhow!("no probes: {error:#}"))?;

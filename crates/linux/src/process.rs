@@ -1,4 +1,4 @@
-//! A node as a process: from a node and its ports to a runtime that runs until it is stopped.
+//! Node as a process: from a node and its ports to a runtime that runs until it is stopped.
 
 use crate::choice::DataplaneChoice;
 use crate::clock::Clock;
@@ -14,33 +14,33 @@ use axon_capture::pcap::CaptureOptions;
 use axon_wire::Time;
 use std::path::PathBuf;
 
-/// Options of a daemon beside its fabric and its name.
+/// Options of a daemon, beside its fabric and its name.
 #[derive(Clone, Debug, Default)]
 pub struct DaemonOptions {
-    /// Where to answer `status`; nowhere if `None`.
+    /// Socket that answers `status` requests; none if `None`.
     pub status_socket: Option<PathBuf>,
-    /// Where to write what the ports carry.
+    /// Capture of the frames at the ports.
     pub capture: Option<CaptureOptions>,
-    /// Where the node keeps its last incarnation, so that a clock that was set back does not
-    /// make its neighbours refuse it; nowhere if `None`. A controller has its store beside it, in a
-    /// file whose name ends in `.store`.
+    /// File for the node's last incarnation, so that neighbours accept the node after its clock was
+    /// set back; none if `None`. A controller has its store beside it, in a file whose name ends in
+    /// `.store`.
     pub state: Option<PathBuf>,
-    /// Where to record every input of the node.
+    /// Recording of every input of the node.
     pub record: Option<RecordOptions>,
-    /// Ports of a switch, as `s1-p4`, that are TAP devices: made if they are not there.
+    /// Ports of a switch, as `s1-p4`, that are TAP devices, created if they are missing.
     pub taps: Vec<String>,
-    /// What this machine allows of what the kernel's data planes need.
+    /// Support of this machine for the kernel's data planes.
     pub machine: Machine,
-    /// Where a switch whose frames the kernel carries keeps its programs and tables, in a BPF file
-    /// system; below the usual one if `None`.
+    /// Folder in a BPF file system for the programs and tables of a switch whose frames the kernel
+    /// carries; below the usual mount point if `None`.
     pub pins: Option<PathBuf>,
 }
 
-/// Runs `node` on these ports until SIGTERM or SIGINT. Without an identity it is not recorded. What
-/// it keeps for its next incarnation goes into `store`.
+/// Runs `node` on these ports until SIGTERM or SIGINT. Without an identity it is not recorded.
+/// State for its next incarnation is written to `store`.
 ///
 /// # Errors
-/// No right to packet sockets, or what [`Runtime::open`] finds.
+/// No permission for packet sockets, or the errors of [`Runtime::open`].
 pub(crate) fn run<N: Inspect>(
     node: N,
     clock: Clock,
@@ -49,12 +49,12 @@ pub(crate) fn run<N: Inspect>(
     dataplane: Option<(DataplaneChoice, Option<KernelPorts>)>,
     options: &DaemonOptions,
 ) -> Result<()> {
-    // Without the right to packet sockets every port would be silently down.
+    // Without permission for packet sockets every port would silently be down.
     if let Err(error) = crate::sys::packet_socket() {
         bail!("{name} cannot open packet sockets ({error}); it needs CAP_NET_RAW");
     }
-    // Without the right to it, a busy machine may make links slower than they are meant to
-    // be: `late` in the status shows it.
+    // Without permission, links may be slower than configured on a busy machine: `late` in the
+    // status shows it.
     if let Err(error) = crate::sys::prefer_this_process() {
         tracing::info!(node = name, %error, "does not run before all others");
     }

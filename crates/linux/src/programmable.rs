@@ -1,4 +1,4 @@
-//! A programmable switch among real ports: its pipeline, and the control program that fills it.
+//! Programmable switch on real ports: its pipeline, and its control program.
 
 use crate::inspect::Inspect;
 use crate::log;
@@ -12,11 +12,11 @@ use axon_programs::Site;
 use axon_wire::{PortNo, Time};
 use std::sync::Arc;
 
-/// Whether this machine can run the program of a fabric, if it has one: a file in Python needs an
-/// interpreter with the module `axon`.
+/// Checks that this machine can run the program of a fabric, if there is one: a Python file needs
+/// an interpreter with the module `axon`.
 ///
 /// # Errors
-/// There is no such file, or no such interpreter.
+/// No such file, or no such interpreter.
 pub(crate) fn check(fabric: &Fabric) -> Result<()> {
     let source = fabric.program.as_ref().map(|setup| &setup.source);
     let Some(ProgramSource::Python(path)) = source else { return Ok(()) };
@@ -25,18 +25,18 @@ pub(crate) fn check(fabric: &Fabric) -> Result<()> {
     axon_external::Interpreter::find().map(drop).with_context(name)
 }
 
-/// A programmable switch that can say what its program is called.
+/// Programmable switch with the name of its program.
 pub(crate) struct Programmable {
     node: ProgramNode,
     program: String,
 }
 
 impl Programmable {
-    /// The switch number `index` of a fabric with a program, as it is when it is switched on, and
-    /// its configuration.
+    /// Creates switch number `index` of a fabric with a program, in its initial state, with its
+    /// configuration.
     ///
     /// # Errors
-    /// There is no program, or one in Python that cannot be started.
+    /// There is no program, or a Python program cannot be started.
     pub(crate) fn of(
         fabric: &Fabric,
         index: usize,
@@ -62,10 +62,11 @@ impl Programmable {
         Ok((Programmable { node, program: name }, config))
     }
 
-    /// The same for a recording: what it does must follow from its inputs.
+    /// Creates a programmable switch for a recording: its behaviour must be determined by its
+    /// inputs.
     ///
     /// # Errors
-    /// As [`Programmable::of`], or the program is in Python: when its process answers is chance.
+    /// As [`Programmable::of`], or the program is in Python: its answers are not deterministic.
     pub(crate) fn recordable(
         fabric: &Fabric,
         index: usize,
@@ -102,7 +103,7 @@ impl Node for Programmable {
 }
 
 impl Inspect for Programmable {
-    /// What a program makes of its links is its own affair: all of them carry plain Ethernet.
+    /// The program defines the use of its links: all of them carry plain Ethernet.
     fn port_kind(&self, _: PortNo) -> PortKind {
         PortKind::Host
     }

@@ -1,10 +1,10 @@
-//! Recording of a node while it runs: every input goes to a file, with a hash of the answer, so
-//! that [`replay`](crate::replay) can run the node again.
+//! Recording of a running node: every input goes to a file, with a hash of the answer, so that
+//! [`replay`](crate::replay) can run the node again.
 //!
-//! Nothing that goes wrong with a recording stops its node, or delays it: a thread writes the file.
-//! A full disk ends the recording, with a line in the log, and so does a slow one; what was written
-//! until then can be replayed. A node that starts on a full disk, as one that has crashed may, runs
-//! without.
+//! A recording never stops or delays its node: a separate thread writes the file. A full disk ends
+//! the recording, with a line in the log, and so does a slow one; the part written until then can
+//! be replayed. A node that starts on a full disk, for example after a crash, runs without a
+//! recording.
 
 use crate::agent::AgentArguments;
 use crate::record_queue::Queue;
@@ -18,33 +18,33 @@ use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-/// The most bytes of all recordings of one node, unless another bound is asked for: 1 GiB.
+/// Default maximum size of all recordings of one node, in bytes: 1 GiB.
 pub const RECORD_BYTES_MAX: u64 = 1 << 30;
-/// How the names of recordings end.
+/// File name extension of recordings.
 pub const EXTENSION: &str = "axrec";
-/// Incarnations of one node whose recordings have names, `s1.axrec`, `s1.2.axrec`, ...
+/// Maximum number of recordings of one node: `s1.axrec`, `s1.2.axrec`, ...
 const NUMBER_MAX: u32 = 10_000;
 
-/// What to record into.
+/// Options of a recording.
 #[derive(Clone, Debug)]
 pub struct RecordOptions {
-    /// The file. One that exists is left alone: `s1.axrec` then becomes `s1.2.axrec`, and so on.
+    /// Recording file. An existing file is kept: `s1.axrec` then becomes `s1.2.axrec`, and so on.
     pub file: PathBuf,
-    /// The recording ends before the file, with those of earlier incarnations that have its name
-    /// and a number, is larger than this, in bytes.
+    /// Maximum size in bytes of the file and its numbered predecessors from earlier incarnations.
+    /// The recording ends before it is exceeded.
     pub bytes_max: u64,
-    /// The fabric file of the node; none for an agent without one.
+    /// Fabric file of the node; none for an agent without one.
     pub fabric: Option<FabricText>,
 }
 
-/// What it takes to build a node again, beside its name and its incarnation.
+/// Data required to rebuild a node, beside its name and its incarnation.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) enum Setup {
     Switch {
         fabric: FabricText,
         seed: u64,
     },
-    /// A controller; `stored` is what it was given from its store.
+    /// Controller; `stored` is the initial content of its store.
     Controller {
         fabric: FabricText,
         seed: u64,
@@ -59,16 +59,16 @@ pub(crate) enum Setup {
     },
 }
 
-/// Where the options of an agent are from.
+/// Source of the options of an agent.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) enum AgentSource {
-    /// The host of its name in a fabric.
+    /// Host of the agent's name in a fabric.
     Fabric(FabricText),
-    /// The arguments of `axon agent`.
+    /// Arguments of `axon agent`.
     Arguments(AgentArguments),
 }
 
-/// The node that is to be recorded.
+/// Node to record.
 pub(crate) struct Identity {
     pub kind: NodeKind,
     pub incarnation: Incarnation,
@@ -76,7 +76,7 @@ pub(crate) struct Identity {
     pub setup: Setup,
 }
 
-/// A recording to be opened.
+/// Settings of a recording to open.
 #[derive(Clone, Debug)]
 pub struct RecordSetup {
     file: PathBuf,
@@ -84,14 +84,14 @@ pub struct RecordSetup {
     header: Header,
 }
 
-/// The digest of a configuration: all of it, as its fields are called in this binary.
+/// Returns the digest of a configuration: of all of it, with the field names of this binary.
 pub(crate) fn digest(config: &impl std::fmt::Debug) -> u64 {
     recording::hash(format!("{config:?}").as_bytes())
 }
 
 impl RecordSetup {
-    /// The recording of node `name` with these ports, whose time zero is `unix_nanos` nanoseconds
-    /// after the beginning of 1970.
+    /// Creates the settings of a recording of node `name` with these ports, whose time zero is
+    /// `unix_nanos` nanoseconds after the beginning of 1970.
     pub(crate) fn new(
         options: &RecordOptions,
         identity: &Identity,
@@ -113,11 +113,11 @@ impl RecordSetup {
     }
 }
 
-/// The recording of a node, or none.
+/// Recording of a node, or none.
 #[derive(Default)]
 pub(crate) struct Recording {
     open: Option<Open>,
-    /// One that has ended by itself. Its thread may not have written all of it yet.
+    /// Recording that has ended early. Its thread may still be writing.
     ended: Option<Open>,
 }
 
@@ -128,11 +128,11 @@ struct Open {
 }
 
 impl Recording {
-    /// Creates the file, which only its owner may read, and writes its header. Without room for
-    /// it there is no recording.
+    /// Creates the file, readable only by its owner, and writes its header. Without room for it
+    /// there is no recording.
     ///
     /// # Errors
-    /// The file cannot be created, or may not be as large as its header.
+    /// The file cannot be created, or its header exceeds the maximum size.
     pub(crate) fn open(setup: Option<&RecordSetup>) -> Result<Recording> {
         let Some(setup) = setup else {
             return Ok(Recording::default());
@@ -150,7 +150,7 @@ impl Recording {
         }
     }
 
-    /// Records what the node is about to handle.
+    /// Records an input before the node handles it.
     #[inline]
     pub(crate) fn input(&mut self, now: Time, input: &Input) {
         if let Some(open) = &mut self.open {
@@ -158,7 +158,7 @@ impl Recording {
         }
     }
 
-    /// Records what it answered.
+    /// Records the node's answer.
     #[inline]
     pub(crate) fn answer(&mut self, actions: &[Action]) {
         let Some(open) = &mut self.open else {
@@ -179,12 +179,12 @@ impl Recording {
         }
     }
 
-    /// When [`Recording::round`] has something to do.
+    /// Returns the time of the next flush by [`Recording::round`].
     pub(crate) fn flush_at(&self) -> Option<Time> {
         self.open.as_ref().and_then(|open| open.writer.flush_at())
     }
 
-    /// To be called every round: brings to the file what is old enough.
+    /// Flushes old data to the file. To be called every round.
     pub(crate) fn round(&mut self, now: Time) {
         if self.flush_at().is_none_or(|due| due > now) {
             return;
@@ -198,7 +198,7 @@ impl Recording {
         }
     }
 
-    /// Ends the recording, because its node is stopped. One that has ended before is waited for.
+    /// Ends the recording when its node is stopped. Waits for one that has ended early.
     pub(crate) fn finish(&mut self) {
         if let Some(open) = &mut self.open {
             match open.writer.finish(EndReason::Stopped) {
@@ -213,13 +213,13 @@ impl Recording {
         }
     }
 
-    /// Nothing more is recorded: its thread writes what is queued and ends.
+    /// Stops recording: the thread writes what is queued and ends.
     fn leave(&mut self) {
         self.ended = self.open.take();
         self.ended.iter_mut().for_each(|ended| ended.writer.out_mut().close());
     }
 
-    /// Too much waits for the disk: the recording ends with what was queued, and says so.
+    /// Ends the recording because the queue is full. The file states the reason at its end.
     fn fall_behind(&mut self) {
         let Some(open) = &mut self.open else { return };
         let cut = open.writer.cut(EndReason::Behind);
@@ -236,7 +236,7 @@ impl Recording {
         }
     }
 
-    /// The node goes on without.
+    /// Ends the recording after an error; the node continues without it.
     fn fail(&mut self, error: &io::Error) {
         if let Some(Open { node, file, writer }) = self.open.take() {
             let (file, records) = (file.display(), writer.records());
@@ -246,7 +246,7 @@ impl Recording {
 }
 
 impl Open {
-    /// A file that did not even take its header is removed again.
+    /// Opens the file; removes it again if its header cannot be written.
     fn new(RecordSetup { file, bytes_max, header }: &RecordSetup) -> io::Result<Open> {
         let (out, file, before) = create(file)?;
         let room = bytes_max.saturating_sub(before);
@@ -257,7 +257,7 @@ impl Open {
                 if std::fs::metadata(&file).is_ok_and(|found| found.is_file()) {
                     let _ = std::fs::remove_file(&file);
                 }
-                // A bound that is too low for any recording is an error of whoever set it.
+                // A limit too low for any recording is a configuration error.
                 if before == 0 || Writer::new(io::sink(), header, *bytes_max).is_err() {
                     return Err(error);
                 }
@@ -268,15 +268,15 @@ impl Open {
     }
 }
 
-/// Whether the disk is full, or holds all the recordings of this name that there may be, in number
-/// or in bytes.
+/// Returns whether the disk is full, or the recordings of this name have reached their maximum
+/// number or size.
 fn is_for_want_of_room(error: &io::Error) -> bool {
     use ErrorKind::{AlreadyExists, QuotaExceeded, StorageFull};
     matches!(error.kind(), StorageFull | QuotaExceeded | AlreadyExists)
 }
 
-/// Creates the file, or the next of its name where that is taken by a file. A device is opened.
-/// Answers also with the bytes of the files that were there.
+/// Creates the file, or the next numbered one if a file of that name exists. A device is opened.
+/// Also returns the total size of the existing files, in bytes.
 fn create(path: &Path) -> io::Result<(File, PathBuf, u64)> {
     let mut before = 0;
     for number in 1..=NUMBER_MAX {
@@ -293,7 +293,7 @@ fn create(path: &Path) -> io::Result<(File, PathBuf, u64)> {
     Err(io::Error::new(ErrorKind::AlreadyExists, format!("{NUMBER_MAX} recordings are there")))
 }
 
-/// `s1.axrec`, `s1.2.axrec`, `s1.3.axrec`.
+/// Returns `s1.axrec`, `s1.2.axrec`, `s1.3.axrec`.
 fn numbered(path: &Path, number: u32) -> PathBuf {
     if number == 1 {
         return path.into();
@@ -313,7 +313,7 @@ mod tests {
     use axon_wire::FrameBuf;
     use axon_wire::NodeId;
 
-    /// Of a switch whose set-up takes these bytes.
+    /// Header of a switch with this set-up.
     fn header(setup: Vec<u8>) -> Header {
         Header {
             made_by: "a test".into(),
@@ -352,8 +352,8 @@ mod tests {
         assert!(recorded("/dev/null", 10).is_err(), "not even the header");
     }
 
-    /// Records frames of 9000 bytes into `out`, until the recording ends by itself; returns how
-    /// many.
+    /// Records frames of 9000 bytes into `out` until the recording ends by itself; returns their
+    /// number.
     fn record_until_it_ends(out: std::io::PipeWriter, bytes_max: u64) -> (Recording, u64) {
         let out = File::from(std::os::fd::OwnedFd::from(out));
         let mut writer = Writer::new(Queue::Direct(out), &header(Vec::new()), bytes_max).unwrap();
@@ -373,7 +373,7 @@ mod tests {
         (recording, inputs)
     }
 
-    /// Reads all, and returns how many records there are.
+    /// Reads everything, and returns the number of records.
     fn read(mut disk: std::io::PipeReader, ending: EndReason) -> u64 {
         let mut bytes = Vec::new();
         io::Read::read_to_end(&mut disk, &mut bytes).unwrap();
@@ -388,7 +388,7 @@ mod tests {
 
     #[test]
     fn a_disk_that_takes_nothing_ends_the_recording_and_not_the_node() {
-        // Nobody reads this pipe: as a disk that takes nothing more.
+        // The pipe has no reader, like a stalled disk.
         let (disk, out) = std::io::pipe().unwrap();
         let (done, wait) = std::sync::mpsc::channel();
         let node = std::thread::spawn(move || {
@@ -398,7 +398,7 @@ mod tests {
         let inputs = inputs.expect("the node goes on although its disk does not");
         node.join().unwrap();
         assert!(inputs < 100_000, "its recording has ended");
-        // The disk comes to: all that was queued is there, and says why it ends.
+        // The disk recovers: all that was queued is written, with the reason of the end.
         let records = read(disk, EndReason::Behind);
         assert!(records * 9_000 > 15 << 20 && records < inputs, "{records} of {inputs}");
     }

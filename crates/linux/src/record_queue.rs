@@ -1,8 +1,8 @@
-//! The queue between a node and the file of its recording.
+//! Queue between a node and the file of its recording.
 //!
-//! In plain English: blocks of a recording go into a queue, and a thread of its own brings them to
-//! the file. So a slow disk delays the thread and not the node. The queue is bounded: whoever fills
-//! it asks first whether there is [room](Queue::has_room), and ends the recording if there is none.
+//! In plain English: blocks of a recording go into a queue, and a separate thread writes them to
+//! the file. A slow disk thus delays the thread and not the node. The queue is bounded: the caller
+//! checks for [room](Queue::has_room) first, and ends the recording if there is none.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -11,40 +11,40 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Bytes that may wait for the disk before another block, of some 64 KiB, is put into the queue.
+/// Queue limit in bytes, checked before another block of about 64 KiB is added.
 pub(crate) const QUEUE_BYTES_MAX: u64 = 16 << 20;
-/// How long the end of a node waits for the disk.
+/// Time for which the end of a node waits for the disk.
 const END_WAIT: Duration = Duration::from_secs(10);
 
-/// Writes to a file: directly at first, and through a thread after [`Queue::start`].
+/// Writer to a file: directly at first, and through a thread after [`Queue::start`].
 pub(crate) enum Queue {
     Direct(File),
     Threaded(Threaded),
 }
 
-/// The node's side of the thread.
+/// Node's side of the thread.
 pub(crate) struct Threaded {
-    /// What gathers for the next piece.
+    /// Data of the next piece.
     piece: Vec<u8>,
-    /// `None` once all has been sent.
+    /// `None` once everything has been sent.
     pieces: Option<Sender<Vec<u8>>>,
     shared: Arc<Shared>,
-    /// Gets no message; it is closed when the thread has ended.
+    /// Receives no message; it is closed when the thread has ended.
     ended: Receiver<()>,
 }
 
 #[derive(Default)]
 struct Shared {
-    /// In the queue, and in the hands of the thread.
+    /// Bytes in the queue and in the thread.
     bytes: AtomicU64,
     error: Mutex<Option<io::Error>>,
 }
 
 impl Queue {
-    /// From now on a thread writes.
+    /// Starts the writing thread.
     ///
     /// # Errors
-    /// There can be no thread, or no second handle of the file.
+    /// No thread can be created, or the file descriptor cannot be duplicated.
     pub(crate) fn start(&mut self) -> io::Result<()> {
         let Queue::Direct(file) = self else { return Ok(()) };
         let mut file = file.try_clone()?;
@@ -68,7 +68,7 @@ impl Queue {
         Ok(())
     }
 
-    /// Whether another block may be written.
+    /// Returns whether another block may be written.
     pub(crate) fn has_room(&self) -> bool {
         match self {
             Queue::Direct(_) => true,
@@ -78,21 +78,21 @@ impl Queue {
         }
     }
 
-    /// Takes nothing more: its thread ends when it has written what is queued.
+    /// Closes the queue: its thread ends when it has written what is queued.
     pub(crate) fn close(&mut self) {
         if let Queue::Threaded(threaded) = self {
             threaded.pieces = None;
         }
     }
 
-    /// Waits until all is written, for some seconds at most, and takes nothing more.
+    /// Closes the queue and waits until everything is written, for a few seconds at most.
     ///
     /// # Errors
-    /// What the file system said, or that it has not ended in time.
+    /// The file system's error, or a timeout.
     pub(crate) fn end(&mut self) -> io::Result<()> {
         self.close();
         let Queue::Threaded(threaded) = self else { return Ok(()) };
-        // Nothing is ever sent: it comes back when the other end is gone.
+        // The channel has no messages: it returns when the other end is closed.
         if threaded.ended.recv_timeout(END_WAIT) == Err(std::sync::mpsc::RecvTimeoutError::Timeout)
         {
             return Err(io::Error::new(io::ErrorKind::TimedOut, "the disk is too slow"));
@@ -119,7 +119,7 @@ impl Write for Queue {
         }
     }
 
-    /// Hands over what has gathered.
+    /// Passes the collected data on.
     fn flush(&mut self) -> io::Result<()> {
         let Queue::Threaded(threaded) = self else { return Ok(()) };
         threaded.failed()?;

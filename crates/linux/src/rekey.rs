@@ -1,15 +1,15 @@
-//! Other keys for a daemon that runs.
+//! Key change of a running daemon.
 
 use crate::request;
 use anyhow::{Result, bail};
 use axon_node::{Done, Keys, Request};
 use std::path::Path;
 
-/// Gives keys to the daemon whose status socket is `socket`. It uses them at once, and until it
-/// ends; when it starts again it reads its fabric file.
+/// Sends keys to the daemon whose status socket is `socket`. It uses them at once, until it ends;
+/// when it starts again it reads its fabric file.
 ///
 /// # Errors
-/// Nobody takes commands there, or the keys are not those of that node.
+/// No daemon takes commands there, or the keys are not those of that node.
 pub fn rekey(socket: &Path, keys: &Keys) -> Result<()> {
     match request::ask(socket, Request::Rekey(Box::new(keys.clone())))? {
         Done::Rekeyed => Ok(()),

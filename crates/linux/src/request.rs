@@ -1,9 +1,9 @@
 //! Commands to a daemon, over a stream socket beside its status socket: one connection for each
 //! command, one line of JSON with the [`Command`], one with the [`Reply`].
 //!
-//! The run loop is never held up: nothing here waits for an asker. A connection holds one command
-//! of [`REQUEST_BYTES_MAX`] bytes at most. Of [`ASKERS_MAX`] connections without a whole command
-//! the oldest ends when another comes.
+//! The run loop never blocks on a client. A connection holds one command of [`REQUEST_BYTES_MAX`]
+//! bytes at most. Of [`ASKERS_MAX`] connections without a complete command the oldest is closed
+//! when another comes.
 
 use crate::socket;
 use anyhow::{Context, Result, bail};
@@ -18,46 +18,46 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The longest command, in bytes of JSON with its line end.
+/// Longest command, in bytes of JSON with its newline.
 pub const REQUEST_BYTES_MAX: usize = 128 * 1024;
-/// Connections whose command has not come yet.
+/// Maximum number of connections with an incomplete command.
 pub const ASKERS_MAX: usize = 16;
-/// How long a reply is waited for by whoever asks.
+/// Timeout of a client for its reply.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Takes commands.
+/// Server for commands.
 pub struct RequestServer {
     listener: UnixListener,
-    /// Oldest first.
+    /// Clients, oldest first.
     askers: VecDeque<Asker>,
 }
 
-/// Somebody who has connected and whose command is not complete.
+/// Client that has connected and whose command is incomplete.
 struct Asker {
     stream: UnixStream,
-    /// What has come of the command.
+    /// Received part of the command.
     bytes: Vec<u8>,
 }
 
-/// A command, and who awaits its reply.
+/// Command, and the connection for its reply.
 pub struct Asked {
-    /// What is asked for.
+    /// Received command.
     pub command: Command,
     stream: UnixStream,
 }
 
-/// What there is of an asker's command.
+/// State of a client's command.
 enum Progress {
-    /// All of it.
+    /// The command is complete.
     Line,
-    /// More may come.
+    /// More data may come.
     Open,
-    /// Nothing, and nothing will come.
+    /// The connection has ended without a command.
     Gone,
 }
 
-/// Where the daemon takes commands whose status socket is `status`: its name with `.ask` at the
-/// end. `leaf.1` and `leaf.2` must not share one.
+/// Returns the path of the command socket of the daemon whose status socket is `status`: its name
+/// with `.ask` appended, so that `leaf.1` and `leaf.2` do not share one.
 fn beside(status: &Path) -> PathBuf {
     let mut name = status.as_os_str().to_owned();
     name.push(".ask");
@@ -65,8 +65,8 @@ fn beside(status: &Path) -> PathBuf {
 }
 
 impl RequestServer {
-    /// Listens beside the status socket `status`; a socket left by a dead process is replaced.
-    /// Only the daemon's own user may command it, whatever the umask.
+    /// Listens beside the status socket `status`; a socket left by a dead process is replaced. Only
+    /// the daemon's own user may send commands, independent of the umask.
     ///
     /// # Errors
     /// As [`StatusServer::open`](crate::status::StatusServer::open).
@@ -77,12 +77,12 @@ impl RequestServer {
         Ok(RequestServer { listener, askers: VecDeque::new() })
     }
 
-    /// What to poll for readability; another list after each [`RequestServer::take`].
+    /// Returns the descriptors to poll for readability; they change with [`RequestServer::take`].
     pub fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         [self.listener.as_fd()].into_iter().chain(self.askers.iter().map(|one| one.stream.as_fd()))
     }
 
-    /// The commands that have come. Whatever else has come is answered here.
+    /// Returns the received commands. Anything else is answered here.
     pub fn take(&mut self) -> Vec<Asked> {
         while let Ok((stream, _)) = self.listener.accept() {
             if stream.set_nonblocking(true).is_ok() {
@@ -108,7 +108,7 @@ impl RequestServer {
 }
 
 impl Asker {
-    /// Reads what has come, one byte beyond the longest command at most.
+    /// Reads received data, up to one byte beyond the longest command.
     fn read(&mut self) -> Progress {
         let mut chunk = [0; 4096];
         loop {
@@ -127,10 +127,10 @@ impl Asker {
         }
     }
 
-    /// The command of the first line.
+    /// Parses the command of the first line.
     ///
     /// # Errors
-    /// What to reply if it is none.
+    /// The reply for an invalid command.
     fn command(&self) -> Result<Command, Reply> {
         #[derive(Deserialize)]
         struct Envelope {
@@ -154,13 +154,13 @@ impl Asker {
 }
 
 impl Asked {
-    /// Replies, unless whoever asked is gone or has left no room for the reply.
+    /// Sends the reply, unless the client is gone or its socket has no room.
     pub fn answer(self, reply: &Reply) {
         send(self.stream, reply);
     }
 }
 
-/// Sends a reply without waiting: a socket that nothing was sent over has room for it.
+/// Sends a reply without blocking: a socket over which nothing was sent has room for it.
 fn send(mut stream: UnixStream, reply: &Reply) {
     let line = serde_json::to_vec(reply).map_err(io::Error::from);
     let sent = line.and_then(|mut line| {
@@ -172,23 +172,23 @@ fn send(mut stream: UnixStream, reply: &Reply) {
     }
 }
 
-/// A command was sent whole, and no reply to it came: a node that is busy or stopped carries it out
+/// A command was sent completely, but no reply came: a node that is busy or stopped executes it
 /// later.
 #[derive(Debug, thiserror::Error)]
 #[error("no reply: {0}; the command was sent, and may be carried out")]
 pub struct NoReply(String);
 
 impl NoReply {
-    /// No reply came, for this reason.
+    /// Creates the error with this reason.
     pub fn new(why: impl Into<String>) -> NoReply {
         NoReply(why.into())
     }
 }
 
-/// Asks the daemon whose status socket is `status`.
+/// Sends a request to the daemon whose status socket is `status`.
 ///
 /// # Errors
-/// Nobody listens there, [`NoReply`] within two seconds, or a [`CommandError`]: why not.
+/// No listener, [`NoReply`] within two seconds, or the [`CommandError`] of a refused command.
 pub fn ask(status: &Path, request: Request) -> Result<Done> {
     let command = Command { id: RequestId(std::process::id().into()), request };
     let mut line = serde_json::to_vec(&command)?;
@@ -234,7 +234,7 @@ mod tests {
             stream
         }
 
-        /// What is replied to these bytes, which are no command.
+        /// Returns the reply to these bytes, which are no command.
         fn refused(&self, server: &mut RequestServer, bytes: &[u8]) -> Reply {
             let mut stream = self.connect();
             stream.write_all(bytes).unwrap();
@@ -255,7 +255,7 @@ mod tests {
         ProbePlan::new(PlanKind::Circuit(Hops::to_control()))
     }
 
-    /// Serves one command as a node would that replies `result`.
+    /// Serves one command like a node that replies `result`.
     fn serve(server: &mut RequestServer, result: &Result<Done, CommandError>) -> Command {
         let asked = next(server);
         let command = asked.command.clone();
@@ -346,7 +346,7 @@ mod tests {
         half.write_all(b"{\"id\":").unwrap();
         assert!(server.take().is_empty());
         assert_eq!(server.fds().count(), 2, "who vanished is forgotten");
-        // It vanishes before its reply.
+        // The client disconnects before its reply.
         let command = Command { id: RequestId(1), request: Request::Probe(plan()) };
         let mut gone = place.connect();
         gone.write_all(&serde_json::to_vec(&command).unwrap()).unwrap();
@@ -355,7 +355,7 @@ mod tests {
         let asked = server.take().pop().unwrap();
         assert_eq!(asked.command, command);
         asked.answer(&command.unsupported_by(NodeKind::Agent));
-        // Of those who never finish, only the latest stay.
+        // Of the clients without a complete command, only the latest stay.
         let silent: Vec<UnixStream> = (0..ASKERS_MAX).map(|_| place.connect()).collect();
         assert!(server.take().is_empty());
         assert_eq!(server.fds().count(), 1 + silent.len());

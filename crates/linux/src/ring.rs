@@ -1,8 +1,8 @@
-//! The receive ring of a packet socket: TPACKET_V2 slots in memory shared with the kernel.
+//! Receive ring of a packet socket: TPACKET_V2 slots in memory shared with the kernel.
 //!
-//! The kernel writes a frame into the next free slot and gives the slot to us by its status
-//! word; we read it and give it back in the same way. Slots are used strictly in turn.
-//! See the kernel's Documentation/networking/packet_mmap.rst.
+//! The kernel writes a frame into the next free slot and passes the slot on by its status word; the
+//! reader returns it in the same way. Slots are used strictly in order. See the kernel's
+//! Documentation/networking/packet_mmap.rst.
 
 use crate::offload::PartialChecksum;
 use crate::sys;
@@ -11,35 +11,35 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Bytes of a slot before the frame: TPACKET2_HDRLEN (52), a link-level header's alignment
-/// and the virtio header; the kernel puts the frame at 76.
+/// Bytes of a slot before the frame: TPACKET2_HDRLEN (52), a link-level header's alignment and the
+/// virtio header; the kernel puts the frame at 76.
 const SLOT_OVERHEAD: usize = 96;
-/// Bytes of `struct virtio_net_hdr`, which stands right before the frame.
+/// Bytes of `struct virtio_net_hdr`, directly before the frame.
 const VIRTIO_BYTES: usize = 10;
-/// virtio: the checksum is still to be completed.
+/// virtio flag: the checksum has to be completed.
 const VIRTIO_NEEDS_CHECKSUM: u8 = 1;
-/// Where the sockaddr_ll behind the slot's header says which way a frame goes.
+/// Offset of the packet type (direction of the frame) in the sockaddr_ll after the slot's header.
 const PACKET_TYPE_AT: usize = 32 + 10;
 /// Smallest block: 64 KiB, a multiple of every page size in use.
 const BLOCK_BYTES_MIN: usize = 64 * 1024;
 
-/// A received frame, still in its slot.
+/// Received frame, still in its slot.
 pub struct RxFrame<'a> {
-    /// As it lies there: without the tag that the kernel took out.
+    /// Frame bytes, without the tag that the kernel removed.
     pub bytes: &'a [u8],
-    /// The VLAN tag (TPID and TCI) that the kernel took from offset 12.
+    /// VLAN tag (TPID and TCI) that the kernel removed from offset 12.
     pub vlan: Option<[u8; 4]>,
-    /// The checksum that its sender left to the device.
+    /// Checksum that the sender left to the device.
     pub checksum: Option<PartialChecksum>,
-    /// It is longer than the slot, or a segmentation-offload super-frame.
+    /// Whether the frame is longer than the slot, or a segmentation-offload super-frame.
     pub oversized: bool,
-    /// It leaves by the device.
+    /// Whether the frame leaves by the device.
     pub outgoing: bool,
-    /// When the kernel has seen it, in nanoseconds since 1970.
+    /// Kernel timestamp, in nanoseconds since 1970.
     pub unix_nanos: u64,
 }
 
-/// A mapped ring. The socket that it belongs to must outlive it.
+/// Mapped ring. Its socket must outlive it.
 pub struct RxRing {
     memory: NonNull<u8>,
     bytes: usize,
@@ -54,10 +54,10 @@ pub struct RxRing {
 unsafe impl Send for RxRing {}
 
 impl RxRing {
-    /// Gives `fd` a ring of at least `slots_min` slots for frames up to `frame_bytes_max`.
+    /// Creates a ring of at least `slots_min` slots for frames up to `frame_bytes_max` on `fd`.
     ///
     /// # Errors
-    /// ENOMEM, or what the kernel says to the options.
+    /// ENOMEM, or the kernel's error for the options.
     pub fn new(fd: BorrowedFd<'_>, frame_bytes_max: usize, slots_min: usize) -> io::Result<RxRing> {
         let slot_bytes = (frame_bytes_max + SLOT_OVERHEAD).next_multiple_of(16);
         let block_bytes = slot_bytes.next_power_of_two().max(BLOCK_BYTES_MIN);
@@ -87,12 +87,12 @@ impl RxRing {
         Ok(RxRing { memory, bytes, block_bytes, slot_bytes, slots_per_block, slots, next: 0 })
     }
 
-    /// How many frames the ring holds.
+    /// Returns the number of frames that the ring holds.
     pub fn slots(&self) -> usize {
         self.slots
     }
 
-    /// The next slot, and its status word.
+    /// Returns the next slot, and its status word.
     fn next_slot(&self) -> (NonNull<u8>, &AtomicU32) {
         let offset = self.next / self.slots_per_block * self.block_bytes
             + self.next % self.slots_per_block * self.slot_bytes;
@@ -103,20 +103,20 @@ impl RxRing {
         (slot, unsafe { AtomicU32::from_ptr(slot.cast().as_ptr()) })
     }
 
-    /// Whether [`take`](RxRing::take) would find a frame; takes no system call.
+    /// Returns whether [`take`](RxRing::take) would find a frame, without a system call.
     pub fn has_frame(&self) -> bool {
         self.next_slot().1.load(Ordering::Acquire) & libc::TP_STATUS_USER != 0
     }
 
-    /// Hands the next frame, if there is one, to `read` and gives its slot back.
+    /// Passes the next frame, if there is one, to `read` and returns its slot to the kernel.
     pub fn take<R>(&mut self, read: impl FnOnce(RxFrame<'_>) -> R) -> Option<R> {
         let (slot, status) = self.next_slot();
         let state = status.load(Ordering::Acquire);
         if state & libc::TP_STATUS_USER == 0 {
             return None;
         }
-        // SAFETY: TP_STATUS_USER says the slot is ours until we give it back, the kernel does
-        // not write to it, and the slice ends before that happens.
+        // SAFETY: TP_STATUS_USER means the slot is ours until we return it, the kernel does not
+        // write to it, and the slice ends before that happens.
         let slot = unsafe { std::slice::from_raw_parts(slot.as_ptr(), self.slot_bytes) };
         let result = read(parse_slot(slot, state));
         status.store(libc::TP_STATUS_KERNEL, Ordering::Release);
@@ -132,7 +132,7 @@ impl std::ops::Drop for RxRing {
     }
 }
 
-/// Reads `struct tpacket2_hdr`, the virtio header and the frame out of a slot.
+/// Parses `struct tpacket2_hdr`, the virtio header and the frame of a slot.
 fn parse_slot(slot: &[u8], state: u32) -> RxFrame<'_> {
     let word = |at: usize| u32::from_ne_bytes([slot[at], slot[at + 1], slot[at + 2], slot[at + 3]]);
     let half = |at: usize| u16::from_ne_bytes([slot[at], slot[at + 1]]);

@@ -1,10 +1,10 @@
-//! Seeds of nodes and of what they keep.
+//! Random seeds of nodes and of their state.
 
 use anyhow::{Context, Result};
 use std::fs::File;
 use std::io::Read;
 
-/// Unpredictable bits. The device blocks at boot until the kernel has some.
+/// Returns random bits. The device blocks at boot until the kernel has some.
 pub(crate) fn seed() -> Result<u64> {
     let mut bytes = [0; 8];
     File::open("/dev/random")

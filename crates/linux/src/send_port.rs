@@ -1,4 +1,4 @@
-//! A port whose frames the kernel carries: the process only sends here, through the queues of the
+//! Port whose frames the kernel carries: the process only sends here, through the queues of the
 //! egress, and receives by the queues of the node.
 
 use crate::kernel::shares::{CONTROL_PRIORITY, DATA_PRIORITY};
@@ -11,14 +11,14 @@ use nix::sys::socket::{getsockopt, setsockopt, sockopt};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// 01-80-C2-00-00-0x: reserved for a link (IEEE 802.1Q clause 8.6.3).
+/// Link-local addresses 01-80-C2-00-00-0x (IEEE 802.1Q clause 8.6.3).
 const LINK_LOCAL: [u8; 5] = [0x01, 0x80, 0xc2, 0, 0];
 
-/// A device of this network namespace, to send on.
+/// Device of this network namespace, for sending only.
 pub struct SendPort {
-    /// What the node says itself; before all else.
+    /// Socket for control packets of the node, with highest priority.
     control: OwnedFd,
-    /// Hosts' frames that it forwards.
+    /// Socket for hosts' frames that the node forwards.
     data: OwnedFd,
     kind: PortKind,
     counters: PortCounters,
@@ -45,7 +45,7 @@ impl SendPort {
         })
     }
 
-    /// Whether the node only forwards this frame of a host.
+    /// Returns whether a frame is a host's frame that the node only forwards.
     fn is_data(&self, frame: &[u8]) -> bool {
         match self.kind {
             PortKind::Axon => frame.first().is_some_and(|first| first >> 4 == ETHERNET),
@@ -54,7 +54,7 @@ impl SendPort {
     }
 }
 
-/// The first four bits of a packet that carries a host's frame.
+/// First four bits of a packet that carries a host's frame.
 const ETHERNET: u8 = PacketType::Ethernet as u8;
 
 impl Port for SendPort {
@@ -66,7 +66,7 @@ impl Port for SendPort {
         vec![self.control, self.data]
     }
 
-    /// Nothing comes here but the news that the device is down.
+    /// Receives no frames; only reports that the device is down.
     fn receive(&mut self, _: &mut Pool, _: &mut Vec<FrameBuf>) -> io::Result<bool> {
         match getsockopt(&self.control, sockopt::SocketError)? {
             0 => Ok(false),

@@ -1,5 +1,5 @@
-//! One port of a node as the run loop keeps it: its device, which comes and goes, its wire,
-//! and the frames to be sent at the end of this round.
+//! Port of a node in the run loop: its device, which comes and goes, its wire, and the frames to be
+//! sent at the end of this round.
 
 use crate::agent::{HostPort, HostQueues};
 use crate::agent_port::{AgentPort, AgentPortSetup, AgentStatus};
@@ -18,26 +18,26 @@ use std::cell::RefCell;
 use std::io;
 use std::rc::Rc;
 
-/// Frames that wait at most for the end of the round.
+/// Maximum number of frames queued for the end of the round.
 const BATCH: usize = 64;
-/// How long the rules of a host's queues stay at least.
+/// Minimum time between changes of the rules of a host's queues.
 const RULES_PAUSE: Span = Span::from_secs(1);
 
-/// What kind of device a port stands on.
+/// Kind of device of a port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Medium {
-    /// A network device: a NIC or one end of a veth pair.
+    /// Network device: a NIC or one end of a veth pair.
     Packet,
-    /// The far end of a TAP device, which the port makes.
+    /// Far end of a TAP device, which the port creates.
     Tap,
-    /// The same, with queues that hold the programs of a host back while a priority is paused.
+    /// Far end of a TAP device whose queues block a host's programs while a priority is paused.
     Host(HostQueues),
     /// Shared memory, with an agent at the far end; there is no device.
     Agent(AgentPortSetup),
 }
 
 impl Medium {
-    /// Opens a TAP device or an agent port; `None` for a device that others make.
+    /// Opens a TAP device or an agent port; returns `None` for an externally created device.
     fn open_tap(&self, device: &str) -> Option<anyhow::Result<Box<dyn Port>>> {
         match self {
             Medium::Packet => None,
@@ -54,54 +54,54 @@ impl Medium {
     }
 }
 
-/// A port to be opened.
+/// Settings of a port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PortSetup {
-    /// The device, which is also the port's name: `s1-p0`.
+    /// Name of the device and of the port: `s1-p0`.
     pub device: String,
-    /// What it is.
+    /// Kind of device.
     pub medium: Medium,
-    /// How fast frames may leave; as fast as they go if `None`.
+    /// Transmit rate; unlimited if `None`.
     pub rate: Option<Rate>,
-    /// Whether some frames are not to be lost, however busy the machine is.
+    /// Whether some traffic is lossless, at any load of the machine.
     pub lossless: bool,
-    /// The MTU of the fabric's hosts in bytes. A host port needs this one, an Axon port
-    /// [`fabric_mtu`]; any will do if `None`.
+    /// MTU of the fabric's hosts in bytes. A host port needs this one, an Axon port [`fabric_mtu`];
+    /// any will do if `None`.
     pub host_mtu: Option<usize>,
 }
 
-/// A port that may have lost its device.
+/// Port that may have lost its device.
 pub(crate) struct Slot {
     pub(crate) setup: PortSetup,
     pub(crate) port: Option<Box<dyn Port>>,
     pub(crate) up: bool,
-    /// There is carrier, or it is a TAP port, but the device could not be opened: to be tried
-    /// again.
+    /// Whether the port has carrier, or is a TAP port, but the device could not be opened. It is
+    /// retried.
     pub(crate) failed: bool,
-    /// When the wire is free; `None` once the node has its `TxDone`.
+    /// Time at which the wire is free; `None` once the node has its `TxDone`.
     pub(crate) busy_until: Option<Time>,
-    /// The node waits for the `TxDone`: something is queued behind the frame on the wire.
+    /// Whether the node waits for the `TxDone`: frames are queued behind the one on the wire.
     pub(crate) awaited: bool,
-    /// When to offer rules again that came too soon.
+    /// Time to offer rules again that came too soon.
     pub(crate) rules_due: Option<Time>,
-    /// From when on rules may change.
+    /// Time from which rules may change again.
     rules_settled_at: Time,
-    /// The last change failed: which rules are in force is not known.
+    /// Whether the last change failed, so that the active rules are unknown.
     rules_unknown: bool,
     kind: PortKind,
-    /// Of the device, in bytes, when it was last looked at; `None` before there was one.
+    /// Last read MTU of the device, in bytes; `None` before there was a device.
     mtu: Option<usize>,
-    /// The MTU that was too small and the one that was needed, of the last alarm.
+    /// Actual and required MTU of the last alarm.
     alarmed: Option<(usize, usize)>,
     pacer: Pacer,
     batch: Vec<FrameBuf>,
-    /// What closed ports of this slot had carried.
+    /// Counters of closed ports of this slot.
     before: PortCounters,
-    /// The kernel carries the frames of this port.
+    /// Kernel data plane that carries the frames of this port.
     kernel: Option<OfKernel>,
 }
 
-/// The data plane in the kernel that a port belongs to, and its number there.
+/// Kernel data plane of a port, and the port's number there.
 #[derive(Clone)]
 pub(crate) struct OfKernel {
     pub(crate) ports: Rc<RefCell<KernelPorts>>,
@@ -110,7 +110,7 @@ pub(crate) struct OfKernel {
 
 impl Slot {
     pub(crate) fn new(setup: PortSetup, kernel: Option<OfKernel>) -> Slot {
-        // With a kernel the queues of the egress hold the rate, or nothing does.
+        // With a kernel data plane, only the queues of the egress can enforce the rate.
         let pacer = Pacer::new(setup.rate.filter(|_| kernel.is_none()));
         Slot {
             kernel,
@@ -132,9 +132,8 @@ impl Slot {
         }
     }
 
-    /// Makes the interface of a host's programs, without which its node has nothing to do, and the
-    /// socket of an agent, which nobody else makes. Once they were there,
-    /// [`open_tap`](Slot::open_tap) makes them again.
+    /// Creates the interface of a host's programs, without which the node is useless, and the
+    /// socket of an agent. After that, [`open_tap`](Slot::open_tap) re-creates them.
     pub(crate) fn open_own(&mut self) -> anyhow::Result<()> {
         if let Medium::Host(_) | Medium::Agent(_) = &self.setup.medium {
             self.port = self.setup.medium.open_tap(&self.setup.device).transpose()?;
@@ -142,23 +141,23 @@ impl Slot {
         Ok(())
     }
 
-    /// Whether there is carrier: of the device, or at an agent port an agent.
+    /// Returns whether there is carrier: of the device, or by the agent of an agent port.
     pub(crate) fn carrier(&self) -> bool {
         let own = self.port.as_ref().and_then(|port| port.carrier());
         own.unwrap_or_else(|| is_up(&self.setup.device))
     }
 
-    /// Whether the kernel does not know the carrier.
+    /// Returns whether the carrier is independent of the kernel.
     pub(crate) fn has_own_carrier(&self) -> bool {
         matches!(self.setup.medium, Medium::Agent(_))
     }
 
-    /// Whether the far end takes no more frames than wait for the end of the round.
+    /// Returns whether the far end accepts no more frames than are queued for the end of the round.
     pub(crate) fn is_full(&self) -> bool {
         self.port.as_ref().is_some_and(|port| port.room() <= self.batch.len())
     }
 
-    /// Makes a TAP port's device if it is not there. A packet port waits for its own.
+    /// Creates a TAP port's device if it is missing. A packet port waits for its device.
     pub(crate) fn open_tap(&mut self) {
         if self.port.is_some() {
             return;
@@ -177,7 +176,7 @@ impl Slot {
         }
     }
 
-    /// A TAP device that cannot be read was deleted by somebody; it is to be made again.
+    /// Handles a TAP device that cannot be read because it was deleted; it is created again.
     pub(crate) fn lose_tap(&mut self) {
         if self.is_tap() {
             self.close();
@@ -185,8 +184,8 @@ impl Slot {
         }
     }
 
-    /// Follows the carrier; returns whether the port's state has changed. A packet port is
-    /// opened anew whenever carrier returns, because the device may be another one now.
+    /// Handles a change of carrier; returns whether the port's state has changed. A packet port is
+    /// reopened whenever carrier returns, because the device may be a different one.
     pub(crate) fn set_up(&mut self, up: bool) -> bool {
         let is_tap = self.is_tap();
         let has_failed = !is_tap && std::mem::take(&mut self.failed);
@@ -203,7 +202,7 @@ impl Slot {
                     Ok(port) => self.port = Some(port),
                     Err(error) => {
                         self.failed = true;
-                        // Once is enough for a port that is tried again every second.
+                        // Logged once, because the port is retried every second.
                         if !has_failed {
                             tracing::warn!(port = self.setup.device, "cannot be opened: {error:#}");
                         }
@@ -217,7 +216,7 @@ impl Slot {
             self.mtu = sys::device_mtu(&self.setup.device).ok();
             self.check_mtu();
         }
-        // Losing carrier frees the wire, and what it still carried is gone.
+        // Loss of carrier frees the wire, and frames on it are lost.
         self.free_wire();
         if let Some(port) = &mut self.port {
             port.set_kind(self.kind);
@@ -225,7 +224,7 @@ impl Slot {
         true
     }
 
-    /// Opens the device, which is there.
+    /// Opens the device, which must exist.
     fn open_device(&self) -> anyhow::Result<Box<dyn Port>> {
         match &self.kernel {
             Some(OfKernel { ports, number }) => {
@@ -235,8 +234,8 @@ impl Slot {
         }
     }
 
-    /// Follows another MTU of an open device; returns whether the port is lost, to be tried again.
-    /// A packet port is opened anew, for the slots of its ring have the size of the old one.
+    /// Handles a changed MTU of an open device; returns whether the port is lost and to be retried.
+    /// A packet port is reopened, because the slots of its ring have the size of the old MTU.
     fn follow_mtu(&mut self) -> bool {
         let mtu = sys::device_mtu(&self.setup.device).ok();
         if mtu.is_none() || mtu == self.mtu {
@@ -263,18 +262,18 @@ impl Slot {
         }
     }
 
-    /// The MTU of the device in bytes; `None` before there was one.
+    /// Returns the MTU of the device in bytes; `None` before there was a device.
     pub(crate) fn mtu(&self) -> Option<usize> {
         self.mtu
     }
 
-    /// The MTU in bytes that the longest frame needs with what is plugged in now.
+    /// Returns the MTU in bytes that the longest frame needs with the current peer.
     pub(crate) fn mtu_needed(&self) -> Option<usize> {
         let host_mtu = self.setup.host_mtu?;
         Some(if self.kind == PortKind::Axon { fabric_mtu(host_mtu) } else { host_mtu })
     }
 
-    /// Raises an alarm, once, for a device that does not take the longest frame.
+    /// Raises an alarm, once, for a device whose MTU is too small for the longest frame.
     fn check_mtu(&mut self) {
         let pair = self.mtu.zip(self.mtu_needed());
         if let Some((mtu, needed)) = pair.filter(|(mtu, needed)| mtu < needed)
@@ -286,7 +285,7 @@ impl Slot {
         }
     }
 
-    /// The wire is free: nothing is on it, and nobody waits for it.
+    /// Frees the wire: it has no frame, and the node does not await it.
     pub(crate) fn free_wire(&mut self) {
         (self.busy_until, self.awaited) = (None, false);
     }
@@ -306,7 +305,7 @@ impl Slot {
         self.leave_gone();
     }
 
-    /// The kernel's program goes with the port where its device has gone.
+    /// Detaches the kernel's program from a device that is no longer the port's.
     fn leave_gone(&self) {
         if let Some(OfKernel { ports, number }) = &self.kernel {
             ports.borrow_mut().leave_gone(*number, &self.setup.device);
@@ -323,8 +322,8 @@ impl Slot {
         }
     }
 
-    /// Sets the rules of a host's queues when they change: once a second at most, for that takes
-    /// programs to be run, and a neighbour may advertise others with every LLDPDU. Rules that come
+    /// Sets the rules of a host's queues when they change: once per second at most, because it runs
+    /// external programs, and a neighbour may advertise others with every LLDPDU. Rules that come
     /// sooner, or that could not be set, are [due](Slot::rules_due); the last of them are set.
     pub(crate) fn set_rules(&mut self, now: Time, rules: &Rules) {
         self.rules_due = None;
@@ -359,12 +358,12 @@ impl Slot {
         }
     }
 
-    /// Whether its far end is to know the queues of the node before it gets what waits here.
+    /// Returns whether the far end needs the node's queue lengths before the pending frames.
     pub(crate) fn shows_queues(&self) -> bool {
         self.has_own_carrier() && !self.batch.is_empty()
     }
 
-    /// Shows the far end the queues of the node; see [`Port::show_queues`].
+    /// Publishes the queue lengths of the node to the far end; see [`Port::show_queues`].
     pub(crate) fn show_queues(&mut self, queued: &mut dyn Iterator<Item = Option<u64>>) {
         self.port.iter_mut().for_each(|port| port.show_queues(queued));
     }
@@ -385,12 +384,12 @@ impl Slot {
         result
     }
 
-    /// What an agent port reports.
+    /// Returns the status of an agent port.
     pub(crate) fn agent_status(&self) -> Option<AgentStatus> {
         self.port.as_ref().and_then(|port| port.agent_status())
     }
 
-    /// A capture has missed frames of this port.
+    /// Counts frames of this port that a capture has missed.
     pub(crate) fn missed(&mut self, frames: u64) {
         self.before.rx_ring_drops += frames;
     }
@@ -446,7 +445,7 @@ mod tests {
         assert_eq!(set(1_001, &rules[1]).0, rules[2]);
     }
 
-    /// An interface that refuses rules the first time.
+    /// Interface that refuses rules the first time.
     struct RefusesOnce {
         tries: usize,
     }

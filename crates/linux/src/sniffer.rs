@@ -1,8 +1,8 @@
-//! Sees what a device carries although the kernel forwards it, for captures.
+//! Captures the packets of a device even if the kernel forwards them.
 //!
-//! A packet socket gets a copy of each packet before the programs at tc ingress see it, and of each
-//! that leaves after the queues of the egress. Super-packets are whole, as hosts and kernel carry
-//! them.
+//! A packet socket gets a copy of each packet before the programs at tc ingress, and of each
+//! outgoing packet after the queues of the egress. Super-packets are captured whole, as hosts and
+//! kernel carry them.
 
 use crate::offload::{append_with_tag, complete_checksum};
 use crate::ring::RxRing;
@@ -11,22 +11,22 @@ use axon_capture::pcap::Direction;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// The longest super-packet with a header before it.
+/// Longest super-packet with a header before it.
 const PACKET_BYTES_MAX: usize = 65_536 + 256;
-/// Packets that wait for a process that is late.
+/// Ring slots, for packets that wait for a late process.
 const SLOTS: usize = 64;
 
-/// A packet that a device has carried.
+/// Captured packet of a device.
 pub struct Seen {
-    /// Nanoseconds since 1970, by the kernel.
+    /// Kernel timestamp, in nanoseconds since 1970.
     pub unix_nanos: u64,
-    /// Whether it came in or left.
+    /// Direction at the device.
     pub direction: Direction,
-    /// From the first byte on.
+    /// Bytes of the whole packet.
     pub bytes: Vec<u8>,
 }
 
-/// A device that is watched.
+/// Packet socket that captures a device.
 pub struct Sniffer {
     // The ring is unmapped before its socket is closed: fields drop in this order.
     ring: RxRing,
@@ -34,7 +34,7 @@ pub struct Sniffer {
 }
 
 impl Sniffer {
-    /// Watches a device of the calling thread's network namespace.
+    /// Starts capturing a device of the calling thread's network namespace.
     ///
     /// # Errors
     /// EPERM without CAP_NET_RAW, ENODEV or ENETDOWN, ENOMEM.
@@ -47,17 +47,17 @@ impl Sniffer {
         Ok(Sniffer { ring, socket })
     }
 
-    /// What to poll for readability.
+    /// Returns the descriptor to poll for readability.
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
 
-    /// Appends what has been seen since the last call, at most a ring's worth, with `mark`.
+    /// Appends the packets captured since the last call, at most a ring's worth, with `mark`.
     pub fn take<M: Copy>(&mut self, mark: M, out: &mut Vec<(M, Seen)>) {
         for _ in 0..self.ring.slots() {
             let seen = self.ring.take(|frame| {
                 let mut whole = frame.bytes.to_vec();
-                // Its offsets count from a frame without the tag. A super-packet has none yet.
+                // The offsets refer to a frame without the tag. A super-packet has no checksum yet.
                 let partial = frame.checksum.filter(|_| !frame.oversized);
                 partial.map(|partial| complete_checksum(&mut whole, partial));
                 let mut bytes = Vec::with_capacity(whole.len() + 4);
@@ -73,7 +73,7 @@ impl Sniffer {
         }
     }
 
-    /// Packets that were not seen since the last call, because the ring was full.
+    /// Returns the number of packets lost since the last call because the ring was full.
     pub fn missed(&self) -> u64 {
         sys::packet_drops(self.socket.as_fd()).unwrap_or(0)
     }

@@ -1,4 +1,4 @@
-//! Listening at a path: the place of a dead process is taken, that of a live one never.
+//! Listening at a path: replaces the socket of a dead process, never that of a live one.
 
 use nix::errno::Errno;
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, connect, socket};
@@ -8,12 +8,12 @@ use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 
-/// A stream socket that listens at `path` and does not block. A socket left there by a process
-/// that has ended is replaced.
+/// Opens a non-blocking stream socket that listens at `path`. A socket left by a dead process is
+/// replaced.
 ///
 /// # Errors
-/// `AddrInUse` if a process listens there, `AlreadyExists` if what is there is no socket; it is
-/// left alone. Otherwise what the file system says. Each names the path.
+/// `AddrInUse` if a process listens there, `AlreadyExists` if the path is no socket; it is left
+/// alone. Otherwise the file system's error. Each includes the path.
 pub(crate) fn listen(path: &Path) -> io::Result<UnixListener> {
     let listener = match UnixListener::bind(path) {
         Err(error) if error.kind() == ErrorKind::AddrInUse => {
@@ -28,7 +28,7 @@ pub(crate) fn listen(path: &Path) -> io::Result<UnixListener> {
     Ok(listener)
 }
 
-/// Removes a socket at which nobody listens.
+/// Removes a socket without a listener.
 fn make_room(path: &Path) -> io::Result<()> {
     let in_use = "a live process listens there: end it, or name another path";
     let no_socket = "what is there is no socket: move it away, or name another path";
@@ -36,9 +36,9 @@ fn make_room(path: &Path) -> io::Result<()> {
         return Err(named(path, ErrorKind::AlreadyExists, no_socket));
     }
     match try_connect(path) {
-        // ENOENT: it has gone meanwhile.
+        // ENOENT: the socket was removed meanwhile.
         Err(Errno::ECONNREFUSED | Errno::ENOENT) => {}
-        // Also if its queue of connections is full, or another user's.
+        // Also if its queue of connections is full, or it belongs to another user.
         _ => return Err(named(path, ErrorKind::AddrInUse, in_use)),
     }
     match std::fs::remove_file(path) {
@@ -49,7 +49,7 @@ fn make_room(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Connects without waiting for a process that does not take connections.
+/// Connects without blocking on a process that does not accept connections.
 fn try_connect(path: &Path) -> nix::Result<()> {
     let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
     let stream = socket(AddressFamily::Unix, SockType::Stream, flags, None)?;

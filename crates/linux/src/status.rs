@@ -1,4 +1,4 @@
-//! The status of a daemon, and the socket that it is read from.
+//! Status of a daemon, and the socket that serves it.
 
 use crate::agent_port::AgentStatus;
 use crate::choice::DataplaneChoice;
@@ -16,92 +16,92 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::time::Duration;
 
-/// How long a slow reader is waited for, by a thread of its own.
+/// Timeout for a slow reader, in a thread of its own.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(1);
-/// How long an answer is waited for.
+/// Timeout for an answer.
 const READ_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What a daemon reports: its run loop, its ports, its node.
+/// Status of a daemon: its run loop, its ports, its node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Status {
-    /// The node's name, `s1`.
+    /// Name of the node, `s1`.
     pub name: String,
-    /// Time since it was started, in microseconds.
+    /// Time since the daemon was started, in microseconds.
     pub uptime_us: u64,
-    /// How its run loop fares.
+    /// Counters of the run loop.
     #[serde(rename = "loop")]
     pub run_loop: LoopCounters,
-    /// Its ports, by port number.
+    /// Ports, by port number.
     pub ports: Vec<PortStatus>,
-    /// The store of a controller that has one.
+    /// Store of a controller, if it has one.
     pub store: Option<StoreStatus>,
-    /// What carries the frames of a switch, and why.
+    /// Data plane of a switch, and the reason for its selection.
     pub dataplane: Option<DataplaneChoice>,
-    /// What the node counts and knows.
+    /// Telemetry of the node.
     pub node: NodeTelemetry,
 }
 
-/// One port of a daemon: the device that it stands on.
+/// Status of one port of a daemon and its device.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PortStatus {
-    /// The device's name, `s1-p0`.
+    /// Name of the device, `s1-p0`.
     pub name: String,
-    /// Whether it is open and has carrier.
+    /// Whether the port is open and has carrier.
     pub up: bool,
-    /// What is plugged into it.
+    /// Kind of the peer.
     pub kind: PortKind,
-    /// How fast frames may leave, in bits per second; as fast as they go if `None`.
+    /// Transmit rate in bits per second; unlimited if `None`.
     pub rate_bps: Option<u64>,
-    /// The MTU of the device in bytes; `None` before there was one.
+    /// MTU of the device in bytes; `None` before there was a device.
     pub mtu_bytes: Option<u64>,
-    /// The MTU that the longest frame needs with what is plugged in now, in bytes; `None` if any
-    /// will do. Where the device has less, longer frames are lost.
+    /// MTU that the longest frame needs with the current peer, in bytes; `None` if any will do. If
+    /// the device has less, longer frames are lost.
     pub mtu_needed_bytes: Option<u64>,
-    /// What it has carried.
+    /// Counters of the port.
     pub counters: PortCounters,
-    /// The agent at its far end, where the port is for one.
+    /// Agent at the far end, if the port is for one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentStatus>,
 }
 
-/// How a run loop fares.
+/// Counters of a run loop.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoopCounters {
     /// Rounds of the run loop since the daemon started.
     pub rounds: u64,
-    /// Wake-ups more than 1 ms after their time.
+    /// Wake-ups more than 1 ms late.
     pub late: u64,
-    /// The latest of them, in microseconds.
+    /// Latest wake-up, in microseconds after its time.
     pub latest_us: u64,
 }
 
-/// A node of a lab: its status, or why there is none.
+/// Node of a lab: its status, or the reason for its absence.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeStatus {
-    /// How often its daemon was started again after a crash.
+    /// Restarts of the daemon after crashes.
     pub restarts: u32,
-    /// What it has answered.
+    /// Answer of the daemon.
     #[serde(flatten)]
     pub answer: Answer,
 }
 
-/// What a daemon has answered.
+/// Answer of a daemon.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Answer {
-    /// The status that the daemon reported.
+    /// Status that the daemon reported.
     Status(Box<Status>),
-    /// Nothing, or what is no status.
+    /// No answer, or an invalid one.
     Failed {
-        /// The name of the node, `s1`.
+        /// Name of the node, `s1`.
         name: String,
-        /// Why the daemon gave no status.
+        /// Reason for which there is no status.
         error: String,
     },
 }
 
 impl NodeStatus {
-    /// Asks the daemon of node `name` that listens at `path`.
+    /// Requests the status of node `name` from the daemon that listens at `path`.
     pub fn ask(name: &str, path: &Path, restarts: u32) -> NodeStatus {
         let answer = ask(path).map_or_else(
             |error| Answer::Failed {
@@ -113,7 +113,7 @@ impl NodeStatus {
         NodeStatus { restarts, answer }
     }
 
-    /// The node's name.
+    /// Returns the name of the node.
     pub fn name(&self) -> &str {
         match &self.answer {
             Answer::Status(status) => &status.name,
@@ -121,7 +121,7 @@ impl NodeStatus {
         }
     }
 
-    /// Its status, if it has answered.
+    /// Returns the status, if the daemon has answered.
     pub fn status(&self) -> Option<&Status> {
         match &self.answer {
             Answer::Status(status) => Some(status),
@@ -129,13 +129,13 @@ impl NodeStatus {
         }
     }
 
-    /// What its node reports, if it has answered.
+    /// Returns the telemetry of the node, if the daemon has answered.
     pub fn node(&self) -> Option<&NodeTelemetry> {
         self.status().map(|status| &status.node)
     }
 }
 
-/// A listening status socket.
+/// Listening status socket.
 pub struct StatusServer {
     listener: UnixListener,
 }
@@ -144,19 +144,19 @@ impl StatusServer {
     /// Listens at `path`; a socket left there by a dead process is replaced.
     ///
     /// # Errors
-    /// Another process listens there, what is there is no socket, there is no such directory, or no
-    /// right to write there.
+    /// Another process listens there, the path is no socket, there is no such directory, or no
+    /// permission to write there.
     pub fn open(path: &Path) -> io::Result<StatusServer> {
         Ok(StatusServer { listener: socket::listen(path)? })
     }
 
-    /// What to poll for readability.
+    /// Returns the descriptor to poll for readability.
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.listener.as_fd()
     }
 
-    /// Answers everyone who has connected. The writing is done by threads, so that nobody who reads
-    /// slowly holds up the fabric.
+    /// Sends the status to all connected clients. Threads do the writing, so that a slow reader
+    /// does not delay the fabric.
     pub fn answer<T: Serialize>(&self, status: &T) {
         let text = match serde_json::to_string(status) {
             Ok(text) => format!("{text}\n"),
@@ -177,15 +177,15 @@ impl StatusServer {
     }
 }
 
-/// Asks the daemon that listens at `path`.
+/// Requests the status from the daemon that listens at `path`.
 ///
 /// # Errors
-/// Nobody listens, no answer within two seconds, or an answer that is no status.
+/// No listener, no answer within two seconds, or an invalid answer.
 pub fn ask(path: &Path) -> io::Result<Status> {
     ask_at(path)
 }
 
-/// Reads what is served at `path`; see [`ask`].
+/// Reads the status served at `path`; see [`ask`].
 pub(crate) fn ask_at<T: DeserializeOwned>(path: &Path) -> io::Result<T> {
     let mut stream = UnixStream::connect(path)?;
     stream.set_read_timeout(Some(READ_TIMEOUT))?;
@@ -205,7 +205,7 @@ mod tests {
     use axon_wire::probe::{ProbeRecord, ProbeUnit};
     use axon_wire::{Bytes, Hops, MacAddr, PortNo, Priority, PrioritySet, Time};
 
-    /// A switch with one of everything that does not look in JSON as it does in memory.
+    /// Switch with one of every value whose JSON differs from its representation in memory.
     fn telling() -> NodeStatus {
         let three = Priority::ALL[3];
         let queue = PausedQueue { egress: PortNo::CONTROL, paused: PrioritySet::ALL };

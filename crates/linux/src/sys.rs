@@ -1,7 +1,8 @@
-//! System calls that no kept crate wraps: device ioctls, packet-socket options, `sendmmsg`.
+//! System calls without a wrapper in our dependencies: device ioctls, packet-socket options,
+//! `sendmmsg`.
 //!
 //! With [`crate::ring`] this is all the unsafe code of this crate. Every function here is safe to
-//! call: it owns its buffers and returns the kernel's answer as [`io::Result`].
+//! call: it owns its buffers and returns the kernel's result as [`io::Result`].
 
 use serde::{Deserialize, Serialize};
 use std::ffi::{c_int, c_void};
@@ -11,13 +12,13 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// Frames that one call of [`send_many`] takes at most.
+/// Maximum number of frames in one call of [`send_many`].
 pub const SEND_MAX: usize = 64;
 
 /// `IFF_UP | IFF_RUNNING`: administratively up and with carrier.
 pub const UP_AND_RUNNING: u32 = (libc::IFF_UP | libc::IFF_RUNNING) as u32;
 
-/// Features that ethtool can switch (linux/ethtool.h).
+/// Offload that ethtool can switch (linux/ethtool.h).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Offload {
     /// Checksums left to the device on transmit.
@@ -34,20 +35,20 @@ pub enum Offload {
     Lro,
     /// VLAN tags left to the device on transmit.
     TxVlan,
-    /// VLAN tags taken out by the device on receive.
+    /// VLAN tags removed by the device on receive.
     RxVlan,
 }
 
-/// How ethtool switches a feature.
+/// Method by which ethtool switches an offload.
 #[derive(Clone, Copy)]
 enum Switch {
-    /// By a command that reads it; the next number sets it.
+    /// Command that reads the setting; the next number sets it.
     Command(u32),
-    /// By one bit of several that are read and set together.
+    /// Bit in a word of flags that are read and set together.
     Flag(u32),
 }
 
-/// ethtool: reads the flags of a device; the next number sets them.
+/// ethtool command that reads the flags of a device; the next number sets them.
 const ETHTOOL_GFLAGS: u32 = 0x25;
 
 impl Offload {
@@ -77,11 +78,11 @@ fn check(result: c_int) -> io::Result<c_int> {
 
 fn owned(result: c_int) -> io::Result<OwnedFd> {
     let fd = check(result)?;
-    // SAFETY: the kernel has just returned this descriptor; nobody else owns it.
+    // SAFETY: the kernel has just returned this descriptor; it has no other owner.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// A request about the device `name`; a name is at most 15 bytes.
+/// Builds a request about the device `name`; a name is at most 15 bytes.
 fn request(name: &str) -> io::Result<libc::ifreq> {
     if name.is_empty() || name.len() >= libc::IFNAMSIZ {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a device name"));
@@ -106,10 +107,10 @@ fn device_ioctl(code: libc::Ioctl, request: &mut libc::ifreq) -> io::Result<()> 
     Ok(())
 }
 
-/// The flags (`IFF_*`) of a device of this thread's network namespace.
+/// Returns the flags (`IFF_*`) of a device of this thread's network namespace.
 ///
 /// # Errors
-/// ENODEV where there is none of that name.
+/// ENODEV if there is no such device.
 pub fn device_flags(name: &str) -> io::Result<u32> {
     let mut request = request(name)?;
     device_ioctl(libc::SIOCGIFFLAGS, &mut request)?;
@@ -130,10 +131,10 @@ pub fn set_device_up(name: &str, up: bool) -> io::Result<()> {
     device_ioctl(libc::SIOCSIFFLAGS, &mut request)
 }
 
-/// The MTU of a device, in bytes of payload after the 14-byte Ethernet header.
+/// Returns the MTU of a device, in bytes of payload after the 14-byte Ethernet header.
 ///
 /// # Errors
-/// ENODEV where there is none of that name.
+/// ENODEV if there is no such device.
 pub fn device_mtu(name: &str) -> io::Result<usize> {
     let mut request = request(name)?;
     device_ioctl(libc::SIOCGIFMTU, &mut request)?;
@@ -141,21 +142,21 @@ pub fn device_mtu(name: &str) -> io::Result<usize> {
     Ok(unsafe { request.ifr_ifru.ifru_mtu }.max(0) as usize)
 }
 
-/// Sets how many frames may wait at a device that is not busy with queues of its own.
+/// Sets the queue length, in frames, of a device without queues of its own.
 ///
 /// # Errors
 /// ENODEV, or EPERM without CAP_NET_ADMIN.
 pub fn set_queue_length(name: &str, frames: c_int) -> io::Result<()> {
     let mut request = request(name)?;
-    // The kernel reads the length where other requests have a metric.
+    // The kernel reads the length from the field of the metric.
     request.ifr_ifru.ifru_metric = frames;
     device_ioctl(libc::SIOCSIFTXQLEN, &mut request)
 }
 
-/// The Ethernet address of a device.
+/// Returns the Ethernet address of a device.
 ///
 /// # Errors
-/// ENODEV where there is none of that name.
+/// ENODEV if there is no such device.
 pub fn device_mac(name: &str) -> io::Result<[u8; 6]> {
     let mut request = request(name)?;
     device_ioctl(libc::SIOCGIFHWADDR, &mut request)?;
@@ -167,7 +168,7 @@ pub fn device_mac(name: &str) -> io::Result<[u8; 6]> {
 /// Switches an offload of a device on or off.
 ///
 /// # Errors
-/// EOPNOTSUPP where the device does not have it, EPERM without CAP_NET_ADMIN.
+/// EOPNOTSUPP if the device does not have it, EPERM without CAP_NET_ADMIN.
 pub fn set_offload(name: &str, offload: Offload, on: bool) -> io::Result<()> {
     let (command, data) = match offload.switch() {
         Switch::Command(read) => (read + 1, u32::from(on)),
@@ -179,10 +180,10 @@ pub fn set_offload(name: &str, offload: Offload, on: bool) -> io::Result<()> {
     ethtool(name, command, data).map(drop)
 }
 
-/// Whether an offload of a device is on.
+/// Returns whether an offload of a device is on.
 ///
 /// # Errors
-/// ENODEV where there is none of that name, EOPNOTSUPP where it has no such feature.
+/// ENODEV if there is no such device, EOPNOTSUPP if it has no such feature.
 pub fn offload(name: &str, offload: Offload) -> io::Result<bool> {
     match offload.switch() {
         Switch::Command(read) => Ok(ethtool(name, read, 0)? != 0),
@@ -190,7 +191,7 @@ pub fn offload(name: &str, offload: Offload) -> io::Result<bool> {
     }
 }
 
-/// Runs an ethtool command that has one word, and returns what stands there then.
+/// Runs an ethtool command with one word of data, and returns the resulting word.
 fn ethtool(name: &str, command: u32, data: u32) -> io::Result<u32> {
     let mut value = EthtoolValue { command, data };
     let mut request = request(name)?;
@@ -199,8 +200,8 @@ fn ethtool(name: &str, command: u32, data: u32) -> io::Result<u32> {
     Ok(value.data)
 }
 
-/// Opens TAP device `name`, which is made if it is not there: Ethernet frames without any
-/// header in front, non-blocking, no offloads.
+/// Opens TAP device `name`, created if it is missing: Ethernet frames without an additional header,
+/// non-blocking, no offloads.
 ///
 /// # Errors
 /// ENOENT or EACCES without `/dev/net/tun`, EPERM without CAP_NET_ADMIN, EBUSY if taken.
@@ -217,7 +218,7 @@ pub fn open_tap(name: &str) -> io::Result<OwnedFd> {
     Ok(file.into())
 }
 
-/// A packet socket that receives nothing yet.
+/// Opens a packet socket that receives nothing yet.
 ///
 /// # Errors
 /// EPERM without CAP_NET_RAW.
@@ -227,8 +228,8 @@ pub fn packet_socket() -> io::Result<OwnedFd> {
     owned(unsafe { libc::socket(libc::AF_PACKET, kind, 0) })
 }
 
-/// Binds a packet socket to a device; `protocol` is an EtherType or `ETH_P_ALL`, and 0
-/// makes it a socket that only sends.
+/// Binds a packet socket to a device; `protocol` is an EtherType or `ETH_P_ALL`; with 0 the socket
+/// only sends.
 ///
 /// # Errors
 /// ENODEV, or ENETDOWN if the device is down.
@@ -244,10 +245,10 @@ pub fn bind_packet(fd: BorrowedFd<'_>, index: u32, protocol: u16) -> io::Result<
     Ok(())
 }
 
-/// Joins promiscuous mode on a device for as long as the socket is open.
+/// Enables promiscuous mode on a device for as long as the socket is open.
 ///
 /// # Errors
-/// ENODEV where there is no such device.
+/// ENODEV if there is no such device.
 pub fn promiscuous(fd: BorrowedFd<'_>, index: u32) -> io::Result<()> {
     let request = libc::packet_mreq {
         mr_ifindex: index as c_int,
@@ -261,7 +262,7 @@ pub fn promiscuous(fd: BorrowedFd<'_>, index: u32) -> io::Result<()> {
 /// Sets a `SOL_PACKET` option.
 ///
 /// # Errors
-/// What `setsockopt(2)` answers.
+/// The error of `setsockopt(2)`.
 pub fn set_packet_option<T: Copy>(fd: BorrowedFd<'_>, option: c_int, value: &T) -> io::Result<()> {
     let length = size_of::<T>() as libc::socklen_t;
     let value: *const T = value;
@@ -272,9 +273,9 @@ pub fn set_packet_option<T: Copy>(fd: BorrowedFd<'_>, option: c_int, value: &T) 
     Ok(())
 }
 
-/// Asks the scheduler to run this process before ordinary ones (nice -10), and its session, if it
-/// leads one, before others: where the kernel shares the CPU out among sessions (sched(7),
-/// autogroup), being nice means something within one session only.
+/// Raises the scheduling priority of this process above ordinary ones (nice -10), and that of its
+/// session if it is the leader: if the kernel divides the CPU among sessions (sched(7), autogroup),
+/// the nice value applies within one session only.
 ///
 /// # Errors
 /// EPERM or EACCES without CAP_SYS_NICE in the machine's own user namespace; the session's share
@@ -291,10 +292,10 @@ pub fn prefer_this_process() -> io::Result<()> {
     Ok(())
 }
 
-/// Frames lost at a packet socket since the last call because its ring was full.
+/// Returns the frames lost at a packet socket since the last call because its ring was full.
 ///
 /// # Errors
-/// What `getsockopt(2)` answers.
+/// The error of `getsockopt(2)`.
 pub fn packet_drops(fd: BorrowedFd<'_>) -> io::Result<u64> {
     let mut stats = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
     let mut length = size_of::<libc::tpacket_stats>() as libc::socklen_t;
@@ -311,15 +312,15 @@ pub fn packet_drops(fd: BorrowedFd<'_>) -> io::Result<u64> {
     Ok(u64::from(stats.tp_drops))
 }
 
-/// Sends up to [`SEND_MAX`] of `frames` by one system call and returns how many went.
+/// Sends up to [`SEND_MAX`] of `frames` by one system call and returns the number sent.
 ///
 /// # Errors
-/// Of the first frame; an error of a later one shows at the next call.
+/// The error of the first frame; an error of a later one shows at the next call.
 pub fn send_many(fd: BorrowedFd<'_>, frames: &[&[u8]]) -> io::Result<usize> {
     let count = frames.len().min(SEND_MAX);
-    // SAFETY: both are plain data for which all zeros is a value.
+    // SAFETY: `iovec` is plain data for which all zeros is a value.
     let mut vectors: [libc::iovec; SEND_MAX] = unsafe { std::mem::zeroed() };
-    // SAFETY: as above.
+    // SAFETY: `mmsghdr` is plain data for which all zeros is a value.
     let mut messages: [libc::mmsghdr; SEND_MAX] = unsafe { std::mem::zeroed() };
     for ((vector, message), frame) in vectors.iter_mut().zip(&mut messages).zip(frames) {
         vector.iov_base = frame.as_ptr().cast_mut().cast();

@@ -1,4 +1,4 @@
-//! The tables of a programmable switch, asked for at its status socket.
+//! Queries for the tables of a programmable switch at its status socket.
 
 use crate::request;
 use anyhow::{Context, Result, bail};
@@ -6,10 +6,10 @@ use axon_node::{Done, Request};
 use axon_pipeline::{Shown, TableName, TablesAnswer, TablesRequest};
 use std::path::Path;
 
-/// Asks the switch whose status socket is `socket`.
+/// Queries the switch whose status socket is `socket`.
 ///
 /// # Errors
-/// Nobody takes commands there, it is no programmable switch, or the request is longer than
+/// No daemon takes commands there, it is no programmable switch, or the request is longer than
 /// [`request::REQUEST_BYTES_MAX`] allows.
 pub fn ask(socket: &Path, asked: &TablesRequest) -> Result<TablesAnswer> {
     let done = request::ask(socket, Request::Tables(asked.to_bytes()))?;
@@ -17,8 +17,8 @@ pub fn ask(socket: &Path, asked: &TablesRequest) -> Result<TablesAnswer> {
     TablesAnswer::from_bytes(&answer).context("the answer of the switch")
 }
 
-/// All entries of a table, asked for page by page: what changes meanwhile may be there twice, or be
-/// missing.
+/// Returns all entries of a table, queried page by page: entries that change meanwhile may be
+/// duplicated or missing.
 ///
 /// # Errors
 /// As [`ask`].
@@ -36,7 +36,7 @@ pub fn entries(socket: &Path, table: TableName) -> Result<Vec<Shown>> {
     Ok(all)
 }
 
-/// What is in no table: the action without a match, and options of ports.
+/// Returns the state outside of tables: the action without a match, and options of ports.
 ///
 /// # Errors
 /// As [`ask`].

@@ -1,8 +1,8 @@
-//! A port on a TAP device: this process is the other end of a device that the kernel, or a
-//! virtual machine, uses as its own.
+//! Port on a TAP device: this process is the other end of a device that the kernel, or a virtual
+//! machine, uses as its own.
 //!
-//! Without a virtio header the kernel offers no offloads on a TAP device: frames come
-//! segmented, with their checksums done and their VLAN tags in place.
+//! Without a virtio header the kernel offers no offloads on a TAP device: frames come segmented,
+//! with complete checksums and their VLAN tags in place.
 
 use crate::port::{Pool, Port, PortCounters, is_device_loss};
 use crate::sys;
@@ -13,10 +13,10 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// Frames taken in one go.
+/// Maximum frames received per call.
 const BURST: usize = 256;
 
-/// The far end of a TAP device.
+/// Far end of a TAP device.
 pub struct TapPort {
     file: File,
     buffer: Vec<u8>,
@@ -24,8 +24,8 @@ pub struct TapPort {
 }
 
 impl TapPort {
-    /// Opens TAP device `device` of the calling thread's network namespace; it is made if it
-    /// is not there and goes with this port.
+    /// Opens TAP device `device` of the calling thread's network namespace. The device is created
+    /// if it is missing and removed with this port.
     ///
     /// # Errors
     /// ENOENT or EACCES without `/dev/net/tun`, EPERM without CAP_NET_ADMIN, EBUSY if taken.
@@ -36,20 +36,20 @@ impl TapPort {
         Ok(port)
     }
 
-    /// Takes frames of the device's MTU as it is now.
+    /// Adapts the receive buffer to the current MTU of the device.
     ///
     /// # Errors
-    /// ENODEV if it is gone.
+    /// ENODEV if the device is gone.
     pub fn follow_mtu(&mut self, device: &str) -> io::Result<()> {
-        // One byte to spare: a frame that fills it is too long.
+        // One spare byte: a frame that fills the buffer is too long.
         self.buffer = vec![0; sys::device_mtu(device)? + ETHERNET_BYTES + TAG_BYTES + 1];
         Ok(())
     }
 
-    /// Sends all of `frames`, in order; what the kernel refuses is counted and lost.
+    /// Sends all of `frames`, in order; frames that the kernel refuses are counted and lost.
     ///
     /// # Errors
-    /// The device is gone; the port is of no more use.
+    /// The device is gone; the port is no longer usable.
     pub fn send(&mut self, frames: &[FrameBuf]) -> io::Result<()> {
         for frame in frames {
             match self.file.write(frame.bytes()) {
@@ -73,7 +73,7 @@ impl Port for TapPort {
     fn receive(&mut self, pool: &mut Pool, out: &mut Vec<FrameBuf>) -> io::Result<bool> {
         for _ in 0..BURST {
             match self.file.read(&mut self.buffer) {
-                // A read that fills the buffer was cut short: one byte is to spare.
+                // A read that fills the buffer was truncated, because it has one spare byte.
                 Ok(length) if length == self.buffer.len() => self.counters.rx_oversized += 1,
                 Ok(length) => {
                     self.counters.rx_frames += 1;

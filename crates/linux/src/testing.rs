@@ -1,4 +1,4 @@
-//! Statuses for tests of what is made from them.
+//! Statuses for tests of their consumers.
 
 use crate::choice::{Carrier, DataplaneChoice};
 use crate::status::{Answer, LoopCounters, NodeStatus, PortStatus, Status};
@@ -8,7 +8,7 @@ use axon_node::telemetry::{
 };
 use axon_wire::NodeId;
 
-/// A switch that knows nobody and has done nothing.
+/// Returns the telemetry of an idle switch without neighbours and hosts.
 pub(crate) fn switch(ports: usize) -> SwitchTelemetry {
     SwitchTelemetry {
         id: NodeId(1),
@@ -34,7 +34,7 @@ pub(crate) fn switch(ports: usize) -> SwitchTelemetry {
     }
 }
 
-/// A controller that knows nobody and has done nothing.
+/// Returns the telemetry of an idle controller without switches and hosts.
 pub(crate) fn controller() -> ControllerTelemetry {
     ControllerTelemetry {
         id: NodeId(0),
@@ -57,13 +57,13 @@ pub(crate) fn controller() -> ControllerTelemetry {
     }
 }
 
-/// The status of a switch `name` with this telemetry; its ports are up.
+/// Returns the status of a switch `name` with this telemetry; its ports are up.
 pub(crate) fn status(name: &str, switch: SwitchTelemetry) -> NodeStatus {
     let ports = switch.plane.ports.len();
     node(name, ports, NodeTelemetry::Switch(Box::new(switch)))
 }
 
-/// The status of a node `name` with this telemetry and so many ports, which are up.
+/// Returns the status of a node `name` with this telemetry and this many ports, which are up.
 pub(crate) fn node(name: &str, ports: usize, node: NodeTelemetry) -> NodeStatus {
     let port = |number| PortStatus {
         name: format!("{name}-p{number}"),
@@ -87,7 +87,7 @@ pub(crate) fn node(name: &str, ports: usize, node: NodeTelemetry) -> NodeStatus 
     NodeStatus { restarts: 0, answer: Answer::Status(Box::new(status)) }
 }
 
-/// A node that does not answer.
+/// Returns a node that does not answer.
 pub(crate) fn failed(name: &str, error: &str) -> NodeStatus {
     let (name, error) = (name.to_owned(), error.to_owned());
     NodeStatus { restarts: 0, answer: Answer::Failed { name, error } }

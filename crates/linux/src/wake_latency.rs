@@ -1,29 +1,29 @@
-//! Keeps the CPUs of this machine from sleeping deeply while frames come.
+//! Keeps the CPUs of this machine out of deep sleep while frames come.
 //!
-//! The frame that wakes a process also waits for the CPU that it is to run on. One that is idle and
-//! asleep takes tens of microseconds on a virtual machine, where its host has to schedule it first,
-//! and that at every switch on the way. Linux lets a process bound this: as long as it holds
-//! `/dev/cpu_dma_latency` open with a zero in it, idle CPUs wait awake (the kernel's
-//! Documentation/power/pm_qos_interface.rst). They do so with all their power, so a switch holds
-//! the file only while frames come: the heartbeats of a quiet fabric are too few.
+//! The frame that wakes a process also waits for the process's CPU. An idle CPU in deep sleep takes
+//! tens of microseconds to wake on a virtual machine, because its host has to schedule it first,
+//! and this delay occurs at every switch on the path. Linux lets a process bound it: while a
+//! process holds `/dev/cpu_dma_latency` open with a zero in it, idle CPUs stay awake (the kernel's
+//! Documentation/power/pm_qos_interface.rst). They then use full power, so a switch holds the file
+//! only while frames come: the heartbeats of a quiet fabric are too few.
 
 use axon_wire::{Span, Time};
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::PathBuf;
 
-/// Where the kernel takes the bound, in microseconds.
+/// File for the latency bound, in microseconds.
 const FILE: &str = "/dev/cpu_dma_latency";
-/// Frames are counted over windows of this length.
+/// Window in which frames are counted.
 const WINDOW: Span = Span::from_millis(250);
-/// Frames in one window from which on CPUs are kept awake: some ten neighbours' heartbeats are
-/// fewer, a ping every ten milliseconds is more.
+/// Frames per window from which CPUs are kept awake: the heartbeats of ten neighbours are fewer, a
+/// ping every ten milliseconds is more.
 const FRAMES: usize = 32;
 
-/// Holds the file, or does not.
+/// Latency bound of a switch, held or not.
 #[derive(Debug)]
 pub(crate) struct WakeLatency {
-    /// `None` where it cannot be opened.
+    /// Path of the file; `None` if it cannot be opened.
     path: Option<PathBuf>,
     held: Option<std::fs::File>,
     window_began: Time,
@@ -37,7 +37,7 @@ impl Default for WakeLatency {
 }
 
 impl WakeLatency {
-    /// Takes note of a round at `now` that found this many frames.
+    /// Records a round at `now` that found this many frames.
     pub(crate) fn round(&mut self, now: Time, frames: usize) {
         if now.since(self.window_began) >= WINDOW {
             if self.frames < FRAMES {
@@ -51,7 +51,7 @@ impl WakeLatency {
         }
     }
 
-    /// When to call [`round`](WakeLatency::round) next, although nothing comes.
+    /// Returns the time of the next call of [`round`](WakeLatency::round) without frames.
     pub(crate) fn due(&self) -> Option<Time> {
         self.held.is_some().then(|| self.window_began + WINDOW)
     }

@@ -1,4 +1,4 @@
-//! The arguments of an agent without a fabric file, as a recording holds them.
+//! Command-line arguments of an agent without a fabric file, as stored in recordings.
 
 use super::options::AgentOptions;
 use axon_dcbx::TieRule;
@@ -12,8 +12,8 @@ use axon_wire::mac_control::Quanta;
 use axon_wire::priority::{Priority, PrioritySet};
 use serde::{Deserialize, Serialize};
 
-/// What `axon agent` can be asked for. The other options of an agent are those of a fabric file and
-/// have their defaults here.
+/// Command-line options of `axon agent`. The other agent options can be set in a fabric file only
+/// and have their defaults here.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentArguments {
     name: String,
@@ -30,7 +30,7 @@ pub struct AgentArguments {
 }
 
 impl AgentArguments {
-    /// Those that lead to these options.
+    /// Returns the arguments that produce these options.
     pub fn of(options: &AgentOptions) -> AgentArguments {
         let rule = |rule: &Application| (rule.priority, rule.selector.value(), rule.protocol);
         AgentArguments {

@@ -1,8 +1,8 @@
-//! The port at which a host's programs are: a TAP device that acts on flow control for them.
+//! Port to the programs of a host: a TAP device that acts on flow control frames.
 //!
-//! To the node it is a port whose peer knows PAUSE and PFC. Such frames are not written to the
-//! device, where nothing acts on them: its queues pause here. The time that such a frame says is of
-//! no importance: its sender is in the same process, and always sends XON.
+//! The node sees a port whose peer supports PAUSE and PFC. Flow control frames are not written to
+//! the device, where nothing would act on them; they pause the queues of this port. Their pause
+//! time is ignored: the sender is in the same process and always sends XON.
 
 use super::queues::HostQueues;
 use super::shaper::{NUDGE, Shapers};
@@ -18,7 +18,7 @@ use axon_wire::priority::PrioritySet;
 use std::io;
 use std::os::fd::BorrowedFd;
 
-/// A host's own interface.
+/// Network interface of a host.
 pub(crate) struct HostPort {
     tap: TapPort,
     device: String,
@@ -28,12 +28,12 @@ pub(crate) struct HostPort {
 }
 
 impl HostPort {
-    /// Makes the interface unless it is there, sets it up and gives it its queues; those that it
-    /// had, and what waited there, are gone.
+    /// Creates the interface if it is missing, sets it up and installs its queues. Existing queues
+    /// are removed with their frames.
     ///
     /// # Errors
-    /// What was wrong, and the way out. The interface then has no queues; it may be up, and have
-    /// another MTU and queue length than before.
+    /// The cause and the remedy. The interface then has no queues; it may be up, and its MTU and
+    /// queue length may have changed.
     pub(crate) fn open(device: &str, queues: &HostQueues) -> Result<HostPort> {
         let tap = TapPort::open(device).map_err(|error| refused(device, error))?;
         HostPort::with_queues(tap, device, queues).inspect_err(|_| remove_queues(device))
@@ -60,7 +60,7 @@ impl HostPort {
     }
 }
 
-/// Queues without their agent, or half of them, would hold programs back for ever.
+/// Removes the queues. Without their agent, they would block programs forever.
 impl std::ops::Drop for HostPort {
     fn drop(&mut self) {
         remove_queues(&self.device);
@@ -72,7 +72,7 @@ fn remove_queues(device: &str) {
     let _ = iproute::run("tc", &["qdisc", "del", "dev", device, "root"], "");
 }
 
-/// Why there is no TAP device of this name, and what helps.
+/// Builds the error for a TAP device that could not be opened: the cause and the remedy.
 fn refused(device: &str, error: io::Error) -> anyhow::Error {
     let help = match error.raw_os_error() {
         Some(libc::EINVAL) => {
@@ -116,7 +116,7 @@ impl Port for HostPort {
         Ok(())
     }
 
-    /// Meanwhile, and if it fails, frames go to the queue of priority 0.
+    /// Replaces the rules. Meanwhile, and if it fails, frames go to the queue of priority 0.
     fn set_rules(&mut self, rules: &Rules) -> Result<()> {
         self.queues.rules = rules.clone();
         let device = self.device.as_str();

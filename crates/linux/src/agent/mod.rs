@@ -1,9 +1,8 @@
 //! `axon agent`: Data Center Bridging for the unmodified programs of a host.
 //!
-//! The node ([`axon_dcbx::agent`]) stands between the interface that the host's programs use,
-//! a TAP device (`HostPort`), and the port to the fabric. Both are in the network namespace
-//! of the host, for the queues in front of the interface ([`queues`]) are what holds
-//! programs back.
+//! The node ([`axon_dcbx::agent`]) connects the interface of the host's programs, a TAP device
+//! (`HostPort`), to the port to the fabric. Both are in the network namespace of the host, because
+//! the queues in front of the interface ([`queues`]) are what blocks the programs.
 
 mod arguments;
 mod host_port;
@@ -29,15 +28,15 @@ use axon_plane::qcn::RpConfig;
 use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::{Bytes, Incarnation, MacAddr, Rate, Span};
 
-/// How long after an XOFF a host may still send at full rate: a frame in the making, a request to
-/// the kernel, and longest of all the time in which a busy machine runs other processes.
+/// Time for which a host may still send at full rate after an XOFF: a frame in progress, a request
+/// to the kernel, and, longest of all, a busy machine that runs other processes.
 const HOST_REACTION: Span = Span::from_secs(1);
-/// What a priority may have here before the host is paused, as time on the link: enough to keep the
-/// link busy until a host that was released sends.
+/// Buffer share of a priority before the host is paused, as time on the link: enough to keep the
+/// link busy until a resumed host sends.
 const SHARE: Span = Span::from_millis(20);
 
-/// The configuration of an agent whose port to the fabric has this address and this MTU in bytes.
-/// `seed` feeds the jitter of its reaction points.
+/// Returns the configuration of an agent whose port to the fabric has this address and MTU (in
+/// bytes). `seed` feeds the jitter of its reaction points.
 pub(crate) fn config(agent: &AgentOptions, seed: u64, mac: MacAddr, mtu: usize) -> AgentConfig {
     let frame_bytes_max = mtu + ETHERNET_BYTES;
     let bytes = |time, rate: Rate| rate.bytes_in(time).0.max(4 * frame_bytes_max as u64);
@@ -71,8 +70,8 @@ pub(crate) fn config(agent: &AgentOptions, seed: u64, mac: MacAddr, mtu: usize) 
 /// Runs an agent until SIGTERM or SIGINT.
 ///
 /// # Errors
-/// What [`AgentOptions::check`] finds; the port is not there; the interface of the programs cannot
-/// be had; no right to packet sockets. Nothing is then left behind.
+/// The errors of [`AgentOptions::check`]; no port to the fabric; the interface for the programs
+/// cannot be opened; no permission for packet sockets. Everything created is removed again.
 pub fn run(agent: &AgentOptions, options: &DaemonOptions) -> Result<()> {
     agent.check().map_err(Error::msg)?;
     let port = agent.port.as_str();

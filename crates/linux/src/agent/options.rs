@@ -1,4 +1,4 @@
-//! How an agent is configured.
+//! Configuration of an agent.
 
 use axon_dcbx::TieRule;
 use axon_dcbx::agent::Rules;
@@ -10,44 +10,43 @@ use axon_wire::Rate;
 use axon_wire::cn::CnmFormat;
 use axon_wire::mac_control::Quanta;
 use axon_wire::priority::PrioritySet;
-/// How an agent is configured.
+/// Configuration of an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentOptions {
-    /// What it is called in status and log.
+    /// Name in status and log.
     pub name: String,
-    /// The interface of the host's programs; a TAP device that is made if it is not there.
+    /// Interface of the host's programs: a TAP device, created if it is missing.
     pub host: String,
-    /// The port to the fabric.
+    /// Port to the fabric.
     pub port: String,
-    /// The rate of its link.
+    /// Link rate.
     pub rate: Rate,
-    /// How fast the host takes frames; as fast as they come without.
+    /// Rate at which the host receives frames; unlimited if absent.
     pub host_rate: Option<Rate>,
-    /// Priorities with flow control, if the switch does not say otherwise; with none, PAUSE is
-    /// acted on.
+    /// Priorities with PFC, unless the switch advertises others; if empty, PAUSE is honoured.
     pub pfc: PrioritySet,
-    /// The pause time of XOFF frames to the fabric, in quanta of 512 bit times; they are repeated.
+    /// Pause time of (repeated) XOFF frames to the fabric, in quanta of 512 bit times.
     pub quanta: Quanta,
-    /// Which frames have which priority; asked before what the switch says.
+    /// Rules that map frames to priorities, with precedence over those of the switch.
     pub rules: Rules,
-    /// Priorities in which congestion notifications are acted on.
+    /// Priorities in which the agent acts on congestion notifications.
     pub notified: PrioritySet,
-    /// How their reaction points are read, where sources differ.
+    /// Interpretation of the reaction point, where sources differ.
     pub interpretations: RpInterpretations,
-    /// How notifications are read, likewise.
+    /// Interpretation of the congestion notification format, where sources differ.
     pub format: CnmFormat,
-    /// How LLDP and DCBX are spoken at the port to the fabric; not at all without.
+    /// LLDP and DCBX settings of the port to the fabric; both are off if absent.
     pub dcbx: Option<LldpConfig>,
-    /// Whose PFC holds if the switch is as willing as the agent; both must hold the same rule.
+    /// Rule for PFC if switch and agent are both willing. Both ends must use one rule.
     pub tie: TieRule,
 }
 
 impl AgentOptions {
-    /// Whether an agent can be configured like this, before anything is made for it.
+    /// Checks the options, before anything is created.
     ///
     /// # Errors
-    /// What is wrong and what was expected: names that no interface can have, one interface as both
-    /// ends, or rates that no link has.
+    /// The option that is wrong, and the expected value: invalid interface names, one interface for
+    /// both ends, or link rates that do not exist.
     pub fn check(&self) -> Result<(), String> {
         for name in [&self.host, &self.port] {
             if !is_device_name(name) {

@@ -1,8 +1,8 @@
-//! The queues that hold an unmodified program back at its own interface.
+//! Queues that block unmodified programs at their own interface.
 //!
-//! What a program has sent waits in the kernel in front of the interface, charged to its socket. A
-//! datagram socket whose buffer is used up makes the program wait, and TCP stops at some two
-//! milliseconds' worth. So nothing is lost as long as what cannot leave stays in that queue:
+//! Data that a program has sent is queued in the kernel in front of the interface, charged to its
+//! socket. A datagram socket with a full buffer blocks the program, and TCP stops at about two
+//! milliseconds' worth. Nothing is lost as long as blocked data stays in that queue:
 //!
 //! ```text
 //!                        rules
@@ -11,10 +11,10 @@
 //!           link's rate)+-> 1:13 -> TBF, priority 3 -+
 //! ```
 //!
-//! HTB gives the interface the rate of its link and equal shares to the priorities. The TBF
-//! behind each of them is its shaper: faster than any link, or so slow that a frame passes in 25
-//! minutes. It must be TBF: an HTB class that has been narrowed is not looked at again before
-//! the narrow rate lets it, but TBF begins with new tokens whenever it is configured.
+//! HTB limits the interface to the rate of its link and gives the priorities equal shares. The TBF
+//! behind each priority is its shaper: faster than any link, or so slow that a frame passes in 25
+//! minutes. The shaper must be TBF: HTB does not re-evaluate a slowed class until the slow rate
+//! allows a frame, while TBF starts with new tokens at each configuration.
 
 use crate::pacer::WIRE_OVERHEAD_BYTES;
 use axon_dcbx::agent::Rules;
@@ -27,49 +27,49 @@ use axon_wire::vlan::TAG_BYTES;
 use axon_wire::{Rate, Span};
 use std::fmt::Write;
 
-/// The most that may wait in one queue, in bytes: more than the sockets of a host can have there.
-/// Nothing is allocated for it.
+/// Capacity of one queue, in bytes: more than the sockets of a host can queue. Nothing is allocated
+/// for it.
 pub(super) const LIMIT_BYTES: u32 = 1 << 26;
-/// The rate of a priority that is not paused, in bytes a second: 34 Gb/s.
+/// Rate of a priority that is not paused, in bytes per second (34 Gb/s).
 pub(super) const OPEN: u32 = u32::MAX;
-/// The preference of the rule for what no other fits: behind all others.
+/// Preference of the default rule: after all others.
 const LAST: u16 = u16::MAX;
-/// What the interface may send at once, as time on the wire.
+/// Burst of the interface, as time on the wire.
 const BURST: Span = Span::from_millis(1);
-/// Frames between the queues and the agent: as many as the shortest ones need when the agent
-/// does not run for 25 ms at 100 Mb/s.
+/// Frames between the queues and the agent: enough for minimum-size frames at 100 Mb/s when the
+/// agent does not run for 25 ms.
 const RING_FRAMES: u32 = 4096;
 
-/// What the queues of one host are made for.
+/// Settings of the queues of one host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostQueues {
-    /// The rate of the host's link.
+    /// Link rate of the host.
     pub rate: Rate,
-    /// Which frames are whose; the agent goes by the same rules.
+    /// Rules that map frames to priorities. The agent uses the same rules.
     pub rules: Rules,
     /// MTU of the interface, in bytes.
     pub mtu: usize,
 }
 
-/// The number of the class and of the qdisc of a priority: 1:10 to 1:17, 10: to 17:, read as
-/// `tc` reads them.
+/// Returns the number of the class and of the qdisc of a priority: 1:10 to 1:17 and 10: to 17:, in
+/// the notation of `tc`.
 pub(super) fn number(priority: Priority) -> u32 {
     0x10 + u32::from(priority.value())
 }
 
 impl HostQueues {
-    /// The longest frame, in bytes, which a shaper must let pass when it is released.
+    /// Returns the length of the longest frame, in bytes. A resumed shaper must let it pass.
     pub(super) fn burst_bytes(&self) -> usize {
         self.mtu + ETHERNET_BYTES + TAG_BYTES
     }
 
-    /// Arguments of `ip` that set the interface up.
+    /// Returns the arguments of `ip` that set up the interface.
     pub(super) fn link(&self, device: &str) -> String {
         format!("link set dev {device} mtu {} txqueuelen {RING_FRAMES} up", self.mtu)
     }
 
-    /// Lines for `tc -batch` that make the queues on an interface without any: one for each
-    /// priority, for rules may change while frames wait.
+    /// Returns lines for `tc -batch` that create the queues on an interface without any: one for
+    /// each priority, because rules may change while frames are queued.
     pub(super) fn batch(&self, device: &str) -> String {
         let rate = self.rate.bits_per_second();
         let part = (rate / PRIORITIES as u64).max(8);
@@ -97,7 +97,7 @@ impl HostQueues {
         text + &self.filters(device)
     }
 
-    /// Lines for `tc -batch` that make the rules on an interface with queues and without rules.
+    /// Returns lines for `tc -batch` that create the rules on an interface with queues only.
     pub(super) fn filters(&self, device: &str) -> String {
         let mut text = String::new();
         for (place, rule) in self.rules.ordered().iter().enumerate() {
@@ -106,7 +106,7 @@ impl HostQueues {
                     text,
                     "filter add dev {device} parent 1: protocol {ethertype:#06x} prio {} \
                      u32 {keys} flowid 1:{:x}",
-                    // Filters of one preference are of one EtherType.
+                    // Filters of one preference have one EtherType.
                     3 * place + 1 + usize::from(ethertype == IPV6),
                     number(rule.priority)
                 );
@@ -122,8 +122,8 @@ impl HostQueues {
     }
 }
 
-/// What u32 is to look for: EtherTypes, and words of the packet with their masks. They are the
-/// agent's own reading ([`axon_dcbx::agent::rules`]) as masks.
+/// Returns the u32 keys of a rule: EtherTypes, and packet words with their masks. They express the
+/// agent's own matching ([`axon_dcbx::agent::rules`]) as masks.
 fn keys(rule: &Application) -> Vec<(u16, String)> {
     let number = u32::from(rule.protocol);
     let word = |value: u32, mask: u32, at: usize| format!("match u32 {value:#x} {mask:#x} at {at}");

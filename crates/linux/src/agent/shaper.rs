@@ -16,14 +16,14 @@ use std::io;
 use std::num::NonZero;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
-/// The rate of a paused priority, in bytes a second: TBF knows nothing slower.
+/// Rate of a paused priority, in bytes per second: the lowest rate of TBF.
 const PAUSED: u32 = 1;
-/// Attributes of TBF and a link layer without cells (linux/pkt_sched.h).
+/// Attributes of TBF, and the link layer without cells (linux/pkt_sched.h).
 const TCA_TBF_PARMS: u16 = 1;
 const TCA_TBF_BURST: u16 = 6;
 const TC_LINKLAYER_ETHERNET: u8 = 1;
 
-/// A frame that is of no use but to make the kernel look at its queues: to nobody, of the local
+/// Frame that makes the kernel re-evaluate its queues. It has no receiver, and the local
 /// experimental EtherType 2 (IEEE 802 clause 9.2.3).
 pub(super) const NUDGE: [u8; 60] = {
     let mut frame = [0; 60];
@@ -31,25 +31,25 @@ pub(super) const NUDGE: [u8; 60] = {
     [frame[12], frame[13]] = ethertype::PROBE.to_be_bytes();
     frame
 };
-/// Of a packet that goes past all classes of HTB: the number of the qdisc itself.
+/// Priority of a packet that bypasses all classes of HTB: the number of the qdisc itself.
 const PAST_CLASSES: i32 = 0x1_0000;
 
-/// The shapers of one interface, one for each priority.
+/// Shapers of one interface, one for each priority.
 pub(super) struct Shapers {
     netlink: OwnedFd,
     nudge: OwnedFd,
     index: u32,
     burst_bytes: u32,
-    /// The priorities that are paused.
+    /// Paused priorities.
     paused: PrioritySet,
-    /// How often a priority was paused.
+    /// Number of pauses of a priority.
     pub(super) pauses: u64,
-    /// Requests that the kernel refused.
+    /// Number of requests that the kernel refused.
     pub(super) refused: u64,
 }
 
 impl Shapers {
-    /// The shapers of `device`, which are there and let everything pass.
+    /// Opens the shapers of `device`. They must exist and be open.
     pub(super) fn open(device: &str, queues: &HostQueues) -> io::Result<Shapers> {
         let flags = SockFlag::SOCK_CLOEXEC;
         let protocol = SockProtocol::NetlinkRoute;
@@ -70,7 +70,7 @@ impl Shapers {
         })
     }
 
-    /// Pauses these priorities, and releases all others.
+    /// Pauses these priorities and resumes all others.
     pub(super) fn pause(&mut self, wanted: PrioritySet) {
         let (paused, released) = (wanted.difference(self.paused), self.paused.difference(wanted));
         self.pauses += paused.len() as u64;
@@ -82,13 +82,13 @@ impl Shapers {
             }
         }
         self.paused = wanted;
-        // The kernel does not look at a faster shaper until something is sent.
+        // The kernel does not re-evaluate a faster shaper until something is sent.
         if !released.is_empty() && sys::send_many(self.nudge.as_fd(), &[&NUDGE]).is_err() {
             self.refused += 1;
         }
     }
 
-    /// Sets the rate of one shaper, in bytes a second.
+    /// Sets the rate of one shaper, in bytes per second.
     fn set_rate(&self, priority: Priority, rate: u32) -> io::Result<()> {
         let request = request(self.index, number(priority), rate, self.burst_bytes);
         send(self.netlink.as_raw_fd(), &request, MsgFlags::empty())?;
@@ -102,8 +102,8 @@ impl Shapers {
     }
 }
 
-/// RTM_NEWQDISC for the TBF of class `1:number`, which is there (rtnetlink(7)): nlmsghdr, tcmsg,
-/// its kind, and its options, of which tc_tbf_qopt has rate, peak rate, limit, bucket and MTU.
+/// Builds an RTM_NEWQDISC request for the existing TBF of class `1:number` (rtnetlink(7)):
+/// nlmsghdr, tcmsg, kind, and options; tc_tbf_qopt has rate, peak rate, limit, bucket and MTU.
 fn request(index: u32, number: u32, rate: u32, burst_bytes: u32) -> Vec<u8> {
     let mut parameters = vec![0, TC_LINKLAYER_ETHERNET, 0, 0, 0, 0, 0, 0];
     parameters.extend_from_slice(&rate.to_ne_bytes());
@@ -133,14 +133,14 @@ fn request(index: u32, number: u32, rate: u32, burst_bytes: u32) -> Vec<u8> {
     message
 }
 
-/// The bytes of attributes, each padded to four.
+/// Serializes attributes, each padded to four bytes.
 fn attributes(list: &[DefaultNla]) -> Vec<u8> {
     let mut bytes = vec![0; list.buffer_len()];
     list.emit(&mut bytes);
     bytes
 }
 
-/// The code of an acknowledgement: 0, or an error number below zero.
+/// Returns the code of an acknowledgement: 0, or a negative error number.
 fn answered(message: &[u8]) -> Option<i32> {
     let packet = NetlinkBuffer::new_checked(message).ok()?;
     if packet.message_type() != NLMSG_ERROR {

@@ -1,40 +1,40 @@
-//! How often agents may attach.
+//! Rate limit for the attachment of agents.
 //!
 //! In plain English: each connection and each attachment costs the switch system calls and memory.
-//! [`FREE`] connections in a second cost the others nothing. Each one more, and each agent that
-//! broke the protocol, makes the port leave its socket alone for a while: for [`FIRST`], and twice
-//! as long each time, up to a longest time. Whoever connects meanwhile waits in the queue of the
-//! socket. After a second without any of that it begins anew.
+//! [`FREE`] connections per second are accepted without delay. Each further connection, and each
+//! protocol violation of an agent, makes the port ignore its socket for a while: for [`FIRST`],
+//! doubled each time up to a configured maximum. Later connections stay in the queue of the socket.
+//! After a quiet second the limit is reset.
 
 use axon_wire::{Span, Time};
 
-/// Connections in a [`WINDOW`] without a wait.
+/// Connections in a [`WINDOW`] that are accepted without delay.
 const FREE: u32 = 8;
-/// What they are counted in, and how long a port has to be quiet to begin anew.
+/// Window in which connections are counted, and quiet time after which the limit is reset.
 const WINDOW: Span = Span::from_secs(1);
-/// The first wait.
+/// First delay.
 const FIRST: Span = Span::from_millis(10);
 
-/// How often agents may attach at one port.
+/// Rate limit for the attachment of agents at one port.
 #[derive(Debug)]
 pub(super) struct Backoff {
     longest: Span,
-    /// The wait of before; none if it was quiet since.
+    /// Previous delay; zero after a quiet window.
     wait: Span,
-    /// When the last wait ends or ended.
+    /// End of the last delay.
     until: Time,
     window_end: Time,
     connections: u32,
 }
 
 impl Backoff {
-    /// Waits for so long at most; never if 0.
+    /// Creates a limit with this longest delay; 0 disables it.
     pub fn new(longest: Span) -> Backoff {
         let (wait, until, window_end) = (Span::ZERO, Time::ZERO, Time::ZERO);
         Backoff { longest, wait, until, window_end, connections: 0 }
     }
 
-    /// Somebody has connected: how long to wait now.
+    /// Records a connection and returns the delay that it causes.
     pub fn connected(&mut self, now: Time) -> Option<Span> {
         if now >= self.window_end {
             (self.window_end, self.connections) = (now + WINDOW, 0);
@@ -44,7 +44,7 @@ impl Backoff {
         if self.connections > FREE || self.wait > Span::ZERO { self.longer(now) } else { None }
     }
 
-    /// An agent has broken the protocol: how long to wait now.
+    /// Records a protocol violation and returns the delay that it causes.
     pub fn broken(&mut self, now: Time) -> Option<Span> {
         self.calm(now);
         self.longer(now)

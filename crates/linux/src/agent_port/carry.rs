@@ -1,4 +1,4 @@
-//! What becomes of the bytes of a packet when its agent has answered.
+//! Moves the bytes of a packet after its agent has answered.
 
 use super::broken::Broken;
 use super::layout::{Descriptor, Kind};
@@ -7,7 +7,7 @@ use crate::port::Pool;
 use axon_wire::{FrameBuf, Time};
 
 impl Session {
-    /// The frame of a packet that the agent forwards: only what was copied to it is copied back.
+    /// Returns the frame of a forwarded packet. Only bytes that the agent got are copied back.
     #[inline]
     pub(super) fn forward(
         &mut self,
@@ -26,7 +26,7 @@ impl Session {
         let frame = match payloads.cache.send(answer.handle, head_bytes) {
             Ok(frame) => frame,
             Err(_) => {
-                // It was held for too long.
+                // The agent held the packet for too long.
                 payloads.counters.answers_refused += 1;
                 return None;
             }
@@ -39,7 +39,7 @@ impl Session {
             let mut frame = match with_head_of(frame, copied_bytes, head_bytes) {
                 Ok(frame) => frame,
                 Err(frame) => {
-                    // There is no room before it: the payload has to move, once.
+                    // There is no headroom: the payload has to move once.
                     let payload = &frame.bytes()[copied_bytes..];
                     self.copied_bytes += payload.len();
                     payloads.counters.moved_bytes += payload.len() as u64;
@@ -59,7 +59,7 @@ impl Session {
         Some(frame)
     }
 
-    /// Drops a packet that the agent has made longer than any frame may be.
+    /// Drops a packet that the agent has extended beyond the longest frame.
     #[cold]
     fn refuse_too_long(&mut self, answer: &Descriptor, payloads: &mut Payloads, pool: &mut Pool) {
         payloads.counters.answers_refused += 1;
@@ -100,7 +100,7 @@ impl Session {
         })
     }
 
-    /// The frame of a packet whose payload the agent has brought.
+    /// Returns the frame of a packet whose payload the agent has replaced.
     pub(super) fn replace(
         &mut self,
         now: Time,
@@ -137,7 +137,7 @@ impl Session {
         payloads.cache.send(attached.handle, 0).ok()
     }
 
-    /// A frame of the agent's own. Its payload buffer is one of the send segment, and free at once.
+    /// Returns a frame that the agent originates. Its buffer in the send segment is free at once.
     pub(super) fn own(
         &mut self,
         now: Time,
@@ -161,7 +161,7 @@ impl Session {
         payloads.cache.send(handle, 0).ok()
     }
 
-    /// Recycles a frame whose payload stayed; elsewhere it is an empty stand-in.
+    /// Recycles a frame whose payload stayed; drops the empty placeholder of copy mode.
     pub(super) fn recycle(&self, pool: &mut Pool, frame: FrameBuf) {
         if self.layout.stays {
             pool.recycle(frame);
@@ -169,10 +169,11 @@ impl Session {
     }
 }
 
-/// Makes the head of a frame `after` bytes long where it was `before`; its bytes are then any.
+/// Changes the length of the head of a frame from `before` to `after` bytes. The head's contents
+/// are then unspecified.
 ///
 /// # Errors
-/// There is no room before the frame, which is given back as it was.
+/// There is not enough headroom. The frame is returned unchanged.
 #[inline]
 fn with_head_of(mut frame: FrameBuf, before: usize, after: usize) -> Result<FrameBuf, FrameBuf> {
     if after < before {

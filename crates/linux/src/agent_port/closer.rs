@@ -1,9 +1,9 @@
-//! Closes the sockets of agents beside the thread that forwards.
+//! Closes agent sockets in a thread beside the forwarding thread.
 //!
-//! An agent can send files over its socket. Whoever reads them there, or closes the socket before
-//! they were read, closes these files, too, and that takes as long as they like: a TCP socket with
-//! `SO_LINGER` waits until its peer has read. So the thread of the switch only ever looks at what
-//! an agent has sent (`MSG_PEEK`), and leaves the closing to a thread that may wait.
+//! An agent can send file descriptors over its socket. Reading them, or closing the socket before
+//! they were read, closes those files as well, and that can block for as long as the agent likes: a
+//! TCP socket with `SO_LINGER` blocks until its peer has read. The forwarding thread therefore only
+//! peeks at data from an agent (`MSG_PEEK`), and a thread that may block closes the sockets.
 
 use nix::sys::signal::{SigSet, SigmaskHow};
 use std::io;
@@ -13,10 +13,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
 
-/// Sockets that wait to be closed before the port accepts nobody any more.
+/// Sockets that may be queued for closing before the port stops accepting connections.
 const WAITING_MAX: usize = 32;
 
-/// What closes sockets; its thread ends after the last one when this is dropped.
+/// Thread that closes sockets. It ends after the last one when this value is dropped.
 #[derive(Default)]
 pub(super) struct Closer {
     to_close: Option<Sender<UnixStream>>,
@@ -24,10 +24,10 @@ pub(super) struct Closer {
 }
 
 impl Closer {
-    /// Starts the thread, if there is none yet.
+    /// Starts the thread if it is not running.
     ///
     /// # Errors
-    /// There can be no more threads.
+    /// No further thread can be created.
     pub fn start(&mut self) -> io::Result<()> {
         if self.to_close.is_some() {
             return Ok(());
@@ -40,7 +40,7 @@ impl Closer {
                 waiting.fetch_sub(1, Ordering::Relaxed);
             }
         };
-        // Signals are for the thread that starts this one, which inherits what is held back.
+        // Signals are handled by the calling thread; the new thread inherits the blocked mask.
         let before = SigSet::all().thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
         let started = std::thread::Builder::new().name("close".into()).spawn(close);
         before.thread_set_mask()?;
@@ -49,18 +49,18 @@ impl Closer {
         Ok(())
     }
 
-    /// Ends a connection at once, and closes its socket when that can be.
+    /// Shuts a connection down at once and queues its socket for closing.
     pub fn close(&self, stream: UnixStream) {
-        // The other side may have gone.
+        // The peer may have gone.
         let _ = stream.shutdown(Shutdown::Both);
         self.waiting.fetch_add(1, Ordering::Relaxed);
         if let Some(to_close) = &self.to_close {
-            // Its thread ends after this value only.
+            // The thread ends only after this value.
             let _ = to_close.send(stream);
         }
     }
 
-    /// Whether too many wait to be closed.
+    /// Returns whether too many sockets are queued for closing.
     pub fn is_behind(&self) -> bool {
         self.waiting.load(Ordering::Relaxed) >= WAITING_MAX
     }

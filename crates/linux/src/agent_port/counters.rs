@@ -1,21 +1,21 @@
-//! What an agent port counts.
+//! Counters of an agent port.
 
 use axon_cache::CacheCounters;
 use serde::{Deserialize, Serialize};
 
-/// What an agent port has counted since it was opened; every byte is counted where it is copied.
+/// Counters of an agent port since it was opened. Every byte is counted where it is copied.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentCounters {
-    /// Agents that were attached.
+    /// Attached agents.
     pub attached: u64,
-    /// Agents that were detached because they broke the protocol or stalled.
+    /// Agents detached for a protocol violation or a stall.
     pub broken: u64,
-    /// Agents that were refused: another version, another user, or one is attached already.
+    /// Refused agents: wrong version, wrong user, or another agent is attached.
     pub refused: u64,
-    /// Times that the port left its socket alone for a while, since too many had connected or an
-    /// agent had broken the protocol.
+    /// Times that the port ignored its socket for a while, after too many connections or a protocol
+    /// violation.
     pub waits: u64,
-    /// Packets given to agents.
+    /// Packets passed to agents.
     pub packets: u64,
     /// Packets that agents forwarded, replaced ones included.
     pub forwarded: u64,
@@ -25,31 +25,30 @@ pub struct AgentCounters {
     pub fetched: u64,
     /// Payloads that agents replaced.
     pub replaced: u64,
-    /// Frames of the agents' own.
+    /// Frames that agents originated.
     pub sent: u64,
-    /// Answers with a handle that is not, or no longer, of a packet of that agent.
+    /// Answers with a handle that belongs to no current packet of that agent.
     pub answers_refused: u64,
-    /// Frames that found no room and were dropped, where that is configured.
+    /// Frames dropped for lack of room, where dropping is configured.
     pub full_drops: u64,
-    /// Packets that were lost because their agent was detached.
+    /// Packets lost because their agent was detached.
     pub lost: u64,
-    /// Bytes of frames that the switch has copied to agents.
+    /// Frame bytes that the switch copied to agents.
     pub copied_to_agent_bytes: u64,
-    /// Bytes of payloads that the switch had to move, as an agent made the head longer than there
-    /// is room before the frame.
+    /// Payload bytes that the switch moved because an agent extended the head beyond the headroom
+    /// of the frame.
     pub moved_bytes: u64,
-    /// Bytes of frames that the switch has copied from agents.
+    /// Frame bytes that the switch copied from agents.
     pub copied_from_agent_bytes: u64,
 }
 
-/// What an agent port reports.
+/// Status of an agent port.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentStatus {
-    /// The name and the process of the agent that is attached, if there is one.
+    /// Name and process ID of the attached agent, if there is one.
     pub agent: Option<(String, i32)>,
-    /// What the port has counted.
+    /// Counters of the port.
     pub counters: AgentCounters,
-    /// What its payload buffers have counted. Where payloads do not stay, frames of 0 bytes stand
-    /// in for them.
+    /// Counters of the payload buffers. In copy mode, frames of 0 bytes take the place of payloads.
     pub cache: CacheCounters,
 }

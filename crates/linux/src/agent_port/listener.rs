@@ -1,4 +1,4 @@
-//! The socket at which agents attach: who connects, who says hello, and how often.
+//! Socket at which agents attach: connections, hello messages and their rate limit.
 
 use super::backoff::Backoff;
 use super::closer::Closer;
@@ -17,7 +17,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::Duration;
 
-/// What an event of a port's epoll descriptor is of.
+/// Tokens of the events of a port's epoll descriptor.
 pub(super) mod token {
     pub(in super::super) const LISTENER: u64 = 0;
     pub(in super::super) const HELLO: u64 = 1;
@@ -27,37 +27,37 @@ pub(super) mod token {
     pub(in super::super) const BACKOFF: u64 = 5;
 }
 
-/// A timer that wakes no one yet.
+/// Creates a disarmed timer.
 pub(super) fn timer() -> nix::Result<TimerFd> {
     TimerFd::new(ClockId::CLOCK_MONOTONIC, TimerFlags::TFD_CLOEXEC | TimerFlags::TFD_NONBLOCK)
 }
 
-/// Sets a timer; says whether it will wake.
+/// Arms a timer; returns whether that succeeded.
 pub(super) fn wake_after(timer: &TimerFd, wait: Span) -> bool {
     let wait = TimeSpec::from_duration(Duration::from_nanos(wait.as_nanos().max(1)));
     timer.set(Expiration::OneShot(wait), TimerSetTimeFlags::empty()).is_ok()
 }
 
-/// Somebody who has said hello: the name and the process of the agent, or why it is refused.
+/// Connection after its hello: name and process ID of the agent, or reason of refusal.
 pub(super) type Greeted = (UnixStream, Result<(String, i32), String>);
 
-/// The socket of an agent port.
+/// Socket of an agent port.
 pub(super) struct Listener {
     listener: UnixListener,
-    /// Connected, and has not said hello.
+    /// Connection that has not sent a hello yet.
     hello: Option<UnixStream>,
     uid: Option<u32>,
     backoff: Backoff,
     closer: Closer,
-    /// Ends a wait.
+    /// Timer that ends a delay.
     timer: TimerFd,
     is_waiting: bool,
-    /// How often the port has left its socket alone.
+    /// Number of delays in which the port ignored its socket.
     pub(super) waits: u64,
 }
 
 impl Listener {
-    /// Listens as the settings say; `epoll` has the events.
+    /// Listens with these settings and registers with `epoll`.
     pub(super) fn open(setup: &AgentPortSetup, epoll: &Epoll) -> anyhow::Result<Listener> {
         let listener = socket::listen(&setup.socket)?;
         std::fs::set_permissions(&setup.socket, std::fs::Permissions::from_mode(0o600))?;
@@ -81,7 +81,7 @@ impl Listener {
         })
     }
 
-    /// Takes one connection; a newer one takes the place of one that says nothing.
+    /// Accepts one connection. It replaces an earlier one that has not sent a hello.
     pub(super) fn accept(&mut self, now: Time, epoll: &Epoll) {
         let accepted = match self.closer.start() {
             Ok(()) if self.closer.is_behind() => Err(ErrorKind::ResourceBusy.into()),
@@ -95,7 +95,7 @@ impl Listener {
         let stream = match accepted {
             Ok(stream) => stream,
             Err(error) => {
-                // Whoever waits goes on waiting, and would wake the port again at once: EMFILE.
+                // Connections stay queued and would wake the port again at once (EMFILE).
                 if !matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) {
                     let wait = self.backoff.broken(now);
                     self.wait(wait, epoll);
@@ -114,13 +114,13 @@ impl Listener {
         self.wait(wait, epoll);
     }
 
-    /// An agent has broken the protocol.
+    /// Records a protocol violation of an agent.
     pub(super) fn broken(&mut self, now: Time, epoll: &Epoll) {
         let wait = self.backoff.broken(now);
         self.wait(wait, epoll);
     }
 
-    /// Leaves the socket alone for a while: what is not watched wakes nobody.
+    /// Ignores the socket for a while by taking it out of epoll.
     fn wait(&mut self, wait: Option<Span>, epoll: &Epoll) {
         if !wait.is_some_and(|wait| wake_after(&self.timer, wait)) {
             return;
@@ -131,18 +131,18 @@ impl Listener {
         self.defer(epoll);
     }
 
-    /// Leaves who says hello alone.
+    /// Stops watching the connection that has not sent a hello.
     pub(super) fn defer(&self, epoll: &Epoll) {
         let _ = self.hello.as_ref().map(|hello| epoll.delete(hello));
     }
 
-    /// Whoever was left alone is heard again, unless the socket is left alone.
+    /// Watches the deferred connection again, unless the socket is being ignored.
     pub(super) fn resume_deferred(&self, epoll: &Epoll) {
         let hello = self.hello.as_ref().filter(|_| !self.is_waiting);
         let _ = hello.map(|hello| epoll.add(hello, event(token::HELLO)));
     }
 
-    /// A wait is over.
+    /// Ends a delay.
     pub(super) fn resume(&mut self, epoll: &Epoll) {
         let _ = self.timer.wait();
         self.is_waiting = false;
@@ -150,7 +150,7 @@ impl Listener {
         self.resume_deferred(epoll);
     }
 
-    /// Who has said hello, if somebody has.
+    /// Returns the connection that has sent a hello, if there is one.
     pub(super) fn greet(&mut self, epoll: &Epoll) -> Option<Greeted> {
         let stream = self.hello.take()?;
         let mut bytes = [0; HELLO_BYTES];
@@ -170,14 +170,14 @@ impl Listener {
         Some((stream, greeted))
     }
 
-    /// Ends a connection.
+    /// Closes a connection.
     pub(super) fn close(&self, stream: UnixStream, epoll: &Epoll) {
-        // It may be watched no more.
+        // The socket may not be registered.
         let _ = epoll.delete(&stream);
         self.closer.close(stream);
     }
 
-    /// The process of an agent whose user may be attached.
+    /// Returns the process ID of an agent whose user may attach.
     fn allowed(&self, stream: &UnixStream) -> Result<i32, String> {
         let peer = getsockopt(stream, sockopt::PeerCredentials)
             .map_err(|error| format!("its user is not known: {error}"))?;
@@ -201,7 +201,7 @@ fn event(token: u64) -> EpollEvent {
     EpollEvent::new(EpollFlags::EPOLLIN, token)
 }
 
-/// Looks at what was sent so far, from the start: see [`closer`](super::closer).
+/// Peeks at the data received so far, from the start; see [`closer`](super::closer).
 pub(super) fn peek(stream: &UnixStream, bytes: &mut [u8]) -> nix::Result<usize> {
     recv(stream.as_raw_fd(), bytes, MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT)
 }
@@ -246,7 +246,7 @@ mod tests {
         assert_eq!(events(), Ok(1));
         listener.accept(Time::ZERO, &epoll);
         assert!(listener.greet(&epoll).is_none(), "it has said nothing yet");
-        // The last of these waits is an hour.
+        // The last of these delays is one hour.
         (0..30).for_each(|_| listener.broken(Time::ZERO, &epoll));
         first.write_all(&handshake::hello("first")).unwrap();
         let _second = UnixStream::connect(&path).unwrap();

@@ -1,34 +1,33 @@
-//! Since when an agent may have read what it was given.
+//! Estimates when an agent read a packet.
 //!
-//! In plain English: an agent says how many packets it has read, and not when. So the switch looks
-//! at that number [`LOOKS`] times in the longest time that a packet may be held, and remembers for
-//! as long what it saw. A packet was read after the last look at which it was unread: from then on
-//! it is held. One that waits unread behind others is not held yet, while the agent goes on
-//! reading.
+//! In plain English: an agent publishes the number of packets that it has read, without a time. The
+//! switch samples that number [`LOOKS`] times in the longest hold time and keeps the samples for as
+//! long. The hold time of a packet starts at the last sample at which it was unread. A packet that
+//! is queued unread behind others is not held yet, as long as the agent goes on reading.
 
 use axon_wire::{Span, Time};
 use std::collections::VecDeque;
 
-/// Looks in the longest time that a packet may be held.
+/// Samples in the longest hold time.
 const LOOKS: u64 = 8;
 
-/// What an agent had read, when that was looked at.
+/// Samples of the read counter of an agent.
 #[derive(Debug, Default)]
 pub(super) struct Looks {
-    /// How many packets it had read, modulo 2^32, and when that was seen; the oldest first.
+    /// Read counter, modulo 2^32, and time of each sample, oldest first.
     looks: VecDeque<(u32, Time)>,
-    /// The most that it had read so far, and the first look that saw that: none before the first.
+    /// Highest counter so far, and the first sample with it; `None` before the first sample.
     most: u32,
     moved_at: Time,
 }
 
 impl Looks {
-    /// How long after a look the next one should be.
+    /// Returns the interval between samples.
     pub fn pause(hold_max: Span) -> Span {
         Span::from_nanos(hold_max.as_nanos() / LOOKS)
     }
 
-    /// The agent has read so many packets at `now`. One that takes its number back has read none.
+    /// Samples the read counter at `now`. A counter that goes backwards counts as no progress.
     pub fn look(&mut self, now: Time, read: u32, hold_max: Span) {
         if read.wrapping_sub(self.most) as i32 > 0 {
             (self.most, self.moved_at) = (read, now);
@@ -39,18 +38,18 @@ impl Looks {
         let pause = Looks::pause(hold_max);
         let before = self.looks.len().checked_sub(2).and_then(|at| self.looks.get(at));
         if before.is_some_and(|&(_, at)| now < at + pause) {
-            // Too soon after the one before the last: this one takes the place of the last.
+            // Too close to the sample before the last: replace the last one.
             self.looks.pop_back();
         }
         self.looks.push_back((self.most, now));
     }
 
-    /// Whether the agent has read something within the longest time.
+    /// Returns whether the agent has read anything within the longest hold time.
     pub fn reads(&self, now: Time, hold_max: Span) -> bool {
         self.moved_at > Time::ZERO && self.moved_at + hold_max > now
     }
 
-    /// The last look at which packet `number`, from 0 on modulo 2^32, was unread.
+    /// Returns the last sample at which packet `number`, from 0 on modulo 2^32, was unread.
     pub fn unread_at(&self, number: u32) -> Option<Time> {
         let is_unread = |read: u32| read.wrapping_sub(number) as i32 <= 0;
         self.looks.iter().rev().find(|&&(read, _)| is_unread(read)).map(|&(_, at)| at)

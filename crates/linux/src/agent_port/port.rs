@@ -1,10 +1,10 @@
-//! The switch's side of an agent port: a [`Port`] whose far end is an agent.
+//! Switch's side of an agent port: a [`Port`] whose far end is an agent.
 //!
-//! The port listens at a Unix socket. One agent is attached at a time, and the port has carrier for
-//! as long. Everything that the run loop may wait for (the socket, the agent's hang-up, its bell, a
-//! timer) is behind one epoll descriptor.
+//! The port listens at a Unix socket. One agent is attached at a time; the port has carrier
+//! meanwhile. One epoll descriptor covers all events for the run loop: the socket, the agent's
+//! hang-up, its bell, and a timer.
 //!
-//! Flow control frames are for the port itself: while a priority is paused, the port takes nothing
+//! Flow control frames apply to the port itself: while a priority is paused, the port reads nothing
 //! from the agent's ring, which then fills up.
 
 use super::broken::Broken;
@@ -32,16 +32,16 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 
-/// Answers of the agent that are carried out in one go.
+/// Answers of the agent that are processed in one burst.
 const BURST: usize = 256;
 
-/// The shortest wait for an expiry.
+/// Shortest expiry timeout.
 const TIMER_MIN: Span = Span::from_millis(1);
 
-/// How long an agent that always has answers may keep the port from looking at anything else.
+/// Longest time for which an agent with continuous answers may defer all other events of the port.
 const LOOK: Span = Span::from_millis(1);
 
-/// An agent that is attached.
+/// Attached agent.
 struct Attached {
     session: Session,
     stream: UnixStream,
@@ -49,7 +49,7 @@ struct Attached {
     pid: i32,
 }
 
-/// A port of a switch to which an agent can be attached.
+/// Switch port at which an agent can attach.
 pub struct AgentPort {
     name: String,
     setup: AgentPortSetup,
@@ -61,24 +61,24 @@ pub struct AgentPort {
     timer_is_set: bool,
     agent: Option<Attached>,
     payloads: Payloads,
-    /// It has asked to be woken.
+    /// Whether the port has requested a wake-up from the agent.
     sleeps: bool,
     paused: PrioritySet,
     counters: PortCounters,
-    /// An agent was detached since frames were last received: first the node is to see that.
+    /// Whether an agent was detached since the last receive. The node must see that first.
     was_detached: bool,
-    /// When to look at all else than the ring.
+    /// Time of the next check of all events other than the ring.
     look_at: Time,
     notes: NoteLog,
-    /// Kept for its memory.
+    /// Scratch vector, kept for its allocation.
     rest: Vec<FrameBuf>,
 }
 
 impl AgentPort {
-    /// Listens for the agent of port `name`, which is what its log lines say.
+    /// Listens for the agent of port `name`, which appears in log lines.
     ///
     /// # Errors
-    /// A setting out of its range, or a socket that cannot be listened at.
+    /// A setting out of range, or a socket that cannot be opened.
     pub fn open(name: &str, setup: &AgentPortSetup) -> anyhow::Result<AgentPort> {
         setup.check().with_context(|| format!("agent port {name}"))?;
         let cache = setup.cache(seed()?);
@@ -109,13 +109,12 @@ impl AgentPort {
         })
     }
 
-    /// The sizes of the memory that an agent gets.
+    /// Returns the layout of the memory shared with the agent.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
 
-    /// Looks at everything that is not a ring: a few events at most. An agent is attached only if
-    /// that may be.
+    /// Handles a few of the events other than the ring. Attaches an agent only if `may_greet`.
     fn events(&mut self, may_greet: bool, pool: &mut Pool) -> io::Result<()> {
         let mut events = [EpollEvent::empty(); 8];
         let count = match self.epoll.wait(&mut events, EpollTimeout::ZERO) {
@@ -132,7 +131,7 @@ impl AgentPort {
             self.hang_up(event.events(), pool);
         }
         match &self.agent {
-            // The next one waits for the end of this one.
+            // The next agent waits until this one has been detached.
             Some(agent) if has(token::HELLO) && agent.session.is_gone() => {
                 self.listener.defer(&self.epoll);
             }
@@ -148,7 +147,7 @@ impl AgentPort {
         Ok(())
     }
 
-    /// Attaches the agent that says hello, or refuses it.
+    /// Attaches the agent that has sent a hello, or refuses it.
     fn greet(&mut self) {
         let Some((stream, greeted)) = self.listener.greet(&self.epoll) else { return };
         let greeted = greeted.and_then(|greeted| match &self.agent {
@@ -170,7 +169,7 @@ impl AgentPort {
         }
     }
 
-    /// Whether a line of the log may be written: an agent can bring them about as fast as it likes.
+    /// Returns whether a log line may be written. The limit is against agents that flood the log.
     fn says(&mut self, event: Event) -> bool {
         self.notes.agent(self.clock.now(), event)
     }
@@ -196,16 +195,16 @@ impl AgentPort {
         }
     }
 
-    /// Makes the memory that is shared with an agent, and passes it on.
+    /// Creates the memory shared with an agent and passes its descriptors on.
     fn share(&self, stream: &UnixStream) -> io::Result<Session> {
         let ([memory, ear], session) = Session::create(self.layout)?;
         let bell = session.switch_bell.fd();
-        // One whose event came with another agent's end is out already.
+        // The connection is not registered if its event came with the end of another agent.
         let _ = self.epoll.delete(stream);
-        // By edges, for its hello stays there; see `closer`.
+        // Edge-triggered, because its hello stays unread; see `closer`.
         let gone = EpollFlags::EPOLLIN | EpollFlags::EPOLLRDHUP | EpollFlags::EPOLLET;
         self.epoll.add(stream, EpollEvent::new(gone, token::AGENT))?;
-        // By edges, so that nobody has to read it.
+        // Edge-triggered, so that it need not be read.
         let edges = EpollFlags::EPOLLIN | EpollFlags::EPOLLET;
         self.epoll.add(bell, EpollEvent::new(edges, token::BELL))?;
         let memory_bytes = self.layout.memory_bytes();
@@ -213,8 +212,8 @@ impl AgentPort {
         Ok(session)
     }
 
-    /// The agent's socket has something: it has gone. What it has answered before is carried out
-    /// first, in the rounds to come.
+    /// Handles the end of the agent's connection. Answers written before are processed first, in
+    /// the following rounds.
     fn hang_up(&mut self, events: EpollFlags, pool: &mut Pool) {
         let Some(agent) = &mut self.agent else { return };
         let hung_up = EpollFlags::EPOLLRDHUP | EpollFlags::EPOLLHUP | EpollFlags::EPOLLERR;
@@ -229,7 +228,7 @@ impl AgentPort {
         self.detach(why, pool);
     }
 
-    /// Ends the attachment: the agent's packets are lost and their buffers come back.
+    /// Ends the attachment. The agent's packets are lost and their buffers are freed.
     fn detach(&mut self, why: Broken, pool: &mut Pool) {
         let Some(agent) = self.agent.take() else { return };
         self.was_detached = true;
@@ -259,12 +258,12 @@ impl AgentPort {
         }
     }
 
-    /// Takes back what the agent has held for too long.
+    /// Takes back packets that the agent has held for too long.
     fn expire(&mut self, pool: &mut Pool) {
         let _ = self.timer.wait();
         self.timer_is_set = false;
         let now = self.clock.now();
-        // While the port is paused its agent waits for the switch.
+        // While the port is paused, its agent waits for the switch.
         if let Some(agent) = &mut self.agent
             && self.paused.is_empty()
             && !agent.session.is_gone()
@@ -275,8 +274,8 @@ impl AgentPort {
         self.set_timer();
     }
 
-    /// Wakes this port when the oldest packet has been held for too long, and before that to look
-    /// at what the agent has read.
+    /// Arms the timer for the expiry of the oldest packet, or earlier for the next sample of the
+    /// agent's read counter.
     fn set_timer(&mut self) {
         if self.timer_is_set {
             return;
@@ -287,7 +286,7 @@ impl AgentPort {
         self.timer_is_set = wake_after(&self.timer, wait);
     }
 
-    /// Gives the agent one frame; hands back what it does not keep.
+    /// Passes one frame to the agent; returns the frame unless the port keeps it.
     fn give(&mut self, now: Time, frame: FrameBuf) -> Result<Option<FrameBuf>, Broken> {
         if mac_control::is_mac_control(frame.bytes()) {
             self.paused = pauses::after(self.paused, frame.bytes()).unwrap_or(self.paused);
@@ -310,7 +309,7 @@ impl AgentPort {
         Ok(back)
     }
 
-    /// What the port reports beside its [counters](Port::counters).
+    /// Returns the status of the port beside its [counters](Port::counters).
     pub fn agent_status(&self) -> AgentStatus {
         AgentStatus {
             agent: self.agent.as_ref().map(|agent| (agent.name.clone(), agent.pid)),
@@ -348,7 +347,7 @@ impl Port for AgentPort {
         if let Some(broken) = broken {
             self.detach(broken, pool);
         }
-        // A ring that has something needs no system call to be read.
+        // A ring with data needs no system call to be read.
         if taken.count == 0 || self.sleeps || now >= self.look_at {
             self.look_at = now + LOOK;
             if let Some(agent) = self.agent.as_ref().filter(|_| self.sleeps) {
@@ -378,7 +377,7 @@ impl Port for AgentPort {
         std::mem::swap(&mut rest, frames);
         self.rest = rest;
         if let Some(broken) = broken {
-            // The memory of what it held goes back to the system: the pool is elsewhere.
+            // The memory of held packets goes back to the system: the pool is not accessible here.
             let mut pool = Pool::default();
             self.detach(broken, &mut pool);
         }

@@ -1,9 +1,9 @@
-//! One agent while it is attached, as the switch sees it: packets out, answers in.
+//! Attachment of one agent: packets out, answers in.
 //!
 //! Nothing that the agent writes is trusted. A descriptor is read once into memory of the switch
-//! and then checked: its kind, its chunk or buffer, its lengths, and its handle against what was
-//! given with that chunk. A handle that is refused costs the agent that answer; what no working
-//! agent writes is an error, and it is detached. What becomes of the bytes is in `carry`.
+//! and then checked: its kind, its chunk or buffer, its lengths, and its handle against the packet
+//! of that chunk. A refused handle invalidates that answer only; anything that no correct agent
+//! writes is an error, and the agent is detached. `carry` moves the bytes.
 
 use super::broken::Broken;
 use super::counters::AgentCounters;
@@ -21,43 +21,44 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering;
 
-/// Bytes that are copied for an agent in one go; what is beyond waits for the next one, in its
-/// order. One descriptor of an agent has a whole frame copied, so their number alone bounds little.
+/// Bytes copied for an agent in one burst; further answers follow in order in the next one. Each
+/// descriptor of an agent may copy a whole frame, so a limit on their number would not bound the
+/// work.
 const COPIED_BYTES_MAX: usize = 256 << 10;
 
-/// What outlives an agent: the payload buffers of a port and its counters.
+/// State of a port that outlives an agent: payload buffers and counters.
 pub(super) struct Payloads {
     pub(super) cache: PayloadCache<FrameBuf>,
     pub(super) counters: AgentCounters,
 }
 
 impl Payloads {
-    /// Counts an answer that is refused; the cache knows whether its handle is old or forged.
+    /// Counts a refused answer; the cache determines whether its handle is stale or forged.
     #[cold]
     pub(super) fn refuse(&mut self, handle: Handle) {
         self.counters.answers_refused += 1;
-        // Never that of a packet which is held, with another chunk.
+        // Never the handle of a packet that is held with another chunk.
         if !matches!(self.cache.state(handle), Ok(state) if state != State::Free) {
             let _ = self.cache.release(handle);
         }
     }
 }
 
-/// A chunk that the agent has.
+/// Chunk that the agent holds.
 #[derive(Clone, Copy)]
 pub(super) struct Given {
     pub(super) handle: Handle,
-    /// Bytes of the frame that were copied into the chunk.
+    /// Frame bytes that were copied into the chunk.
     pub(super) copied_bytes: u32,
     /// Bytes of the whole frame.
     pub(super) frame_bytes: u32,
-    /// How many descriptors the ring had seen before this one.
+    /// Number of descriptors written to the ring before this one.
     written: u32,
 }
 
 const FREE: Given = Given { handle: Handle::NONE, copied_bytes: 0, frame_bytes: 0, written: 0 };
 
-/// The rings, chunks and buffers of one attached agent.
+/// Rings, chunks and buffers of one attached agent.
 pub(super) struct Session {
     pub(super) memory: Memory,
     pub(super) layout: Layout,
@@ -65,33 +66,33 @@ pub(super) struct Session {
     from_agent: Receiver,
     agent_bell: Bell,
     pub(super) switch_bell: Bell,
-    /// By number of the chunk.
+    /// Chunks that the agent holds, by chunk number.
     pub(super) given: Vec<Given>,
     free_chunks: Vec<u32>,
-    /// By number of the payload buffer: the chunk that its packet was given with.
+    /// Chunk of the packet in each payload buffer, by buffer number.
     chunk_of: Vec<u32>,
-    /// How many answers were read, modulo 2^32.
+    /// Number of answers read, modulo 2^32.
     read: u32,
-    /// Up to where they have to be read before packets expire that are due.
+    /// Answer number up to which answers have to be read before due packets expire.
     expires_after: Option<u32>,
     looks: Looks,
-    /// Bytes that were copied for the agent in this go.
+    /// Bytes copied for the agent in this burst.
     pub(super) copied_bytes: usize,
-    /// It has gone: how many more answers and bytes it can have left.
+    /// Remaining answers and bytes of an agent that has gone; `None` while it is there.
     left: Option<(usize, usize)>,
 }
 
-/// What was taken from an agent in one go.
+/// Result of reading one burst of an agent's answers.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Taken {
-    /// Its answers.
+    /// Number of answers.
     pub(super) count: usize,
-    /// There may be more: these were all that it may have in one go.
+    /// Whether there may be more, because the burst limit was reached.
     pub(super) more: bool,
 }
 
 impl Session {
-    /// Makes the memory for an agent. The descriptors are for it: the memory, and what wakes it.
+    /// Creates the memory for an agent. Returns the agent's descriptors: memory and wake-up.
     pub(super) fn create(layout: Layout) -> io::Result<([OwnedFd; 2], Session)> {
         let (fd, memory) = Memory::create(layout.memory_bytes())?;
         memory.write(0, &layout.emit());
@@ -116,12 +117,12 @@ impl Session {
         Ok(([fd, ear], session))
     }
 
-    /// How many more packets the agent gets now.
+    /// Returns the number of packets for which the agent has room now.
     pub(super) fn room(&self, payloads: &Payloads) -> usize {
         payloads.cache.room().min(self.free_chunks.len())
     }
 
-    /// Shows the agent what waits in the queues of the ports, from port 0 on, in bytes.
+    /// Publishes the queue lengths of the ports to the agent, from port 0 on, in bytes.
     pub(super) fn show_queues(&self, queued: impl Iterator<Item = Option<u64>>) {
         for (place, bytes) in queued.take(QUEUES_MAX).enumerate() {
             let known = bytes.map_or(0, |bytes| bytes.min(u64::from(u32::MAX) - 1) as u32 + 1);
@@ -129,8 +130,8 @@ impl Session {
         }
     }
 
-    /// Gives the agent a packet, which it sees after [`publish`](Session::publish). The frame is
-    /// handed back where its payload does not stay, or if there is no room: then the second is
+    /// Writes a packet for the agent, visible after [`publish`](Session::publish). Returns the
+    /// frame where its payload does not stay, or if there is no room; the second value is then
     /// false.
     pub(super) fn give(
         &mut self,
@@ -181,41 +182,41 @@ impl Session {
         if self.to_agent.push(&self.memory, &descriptor)? { Ok(()) } else { Err(Broken::RingFull) }
     }
 
-    /// Shows the agent all that it was given, and wakes it.
+    /// Publishes all written packets to the agent and wakes it.
     pub(super) fn publish(&self) {
         self.to_agent.publish(&self.memory);
         self.agent_bell.ring(&self.memory);
     }
 
-    /// Whether the agent has written nothing that was not read.
+    /// Returns whether all answers of the agent have been read.
     pub(super) fn is_silent(&self) -> bool {
         self.from_agent.is_empty(&self.memory)
     }
 
-    /// Asks to be woken, and looks once more: returns whether there is something.
+    /// Requests a wake-up and checks the ring once more; returns whether it has data.
     pub(super) fn sleep(&self) -> bool {
         self.switch_bell.sleep(&self.memory);
         !self.is_silent()
     }
 
-    /// Asks no more to be woken.
+    /// Cancels the wake-up request.
     pub(super) fn awake(&self) {
         self.switch_bell.awake(&self.memory);
     }
 
-    /// The agent has gone: only what it has answered is to be carried out, as many answers as its
-    /// ring has, and no more bytes than it can have brought in its memory. It reads nothing more.
+    /// Marks the agent as gone. Only its pending answers are processed, at most as many as its ring
+    /// has, and at most the bytes that fit in its memory. It reads nothing more.
     pub(super) fn end(&mut self) {
         self.left = Some((self.layout.ring_slots, self.layout.memory_bytes()));
     }
 
-    /// Whether it has gone.
+    /// Returns whether the agent has gone.
     pub(super) fn is_gone(&self) -> bool {
         self.left.is_some()
     }
 
-    /// Carries out up to `answers_max` answers, fewer if they copy much; frames that leave the
-    /// agent go to `out`.
+    /// Processes up to `answers_max` answers, fewer if they copy much. Frames that leave the agent
+    /// go to `out`.
     pub(super) fn answers(
         &mut self,
         now: Time,
@@ -303,20 +304,20 @@ impl Session {
         Ok(())
     }
 
-    /// Checks that what an answer says of its chunk lies in it.
+    /// Checks that the byte range of an answer lies in its chunk.
     fn check_chunk(&self, answer: &Descriptor) -> Result<(), Broken> {
         let Layout { chunks, chunk_bytes, .. } = self.layout;
         check_piece(answer.chunk, chunks, (answer.offset, answer.head_bytes), chunk_bytes)
     }
 
-    /// The same of its buffer.
+    /// Checks that the byte range of an answer lies in its buffer.
     fn check_buffer(&self, answer: &Descriptor) -> Result<(), Broken> {
         let Layout { buffers, buffer_bytes, .. } = self.layout;
         check_piece(answer.buffer, buffers, (0, answer.bytes), buffer_bytes)
     }
 
-    /// Takes the chunk of an answered packet back. `None`, and counted, if that packet was not
-    /// given with that chunk: the handle is forged, of another packet, or answered before.
+    /// Takes the chunk of an answered packet back. Returns `None`, and counts it, if that packet
+    /// was not given with that chunk: the handle is forged, of another packet, or already answered.
     #[inline]
     fn take_back(&mut self, answer: &Descriptor, payloads: &mut Payloads) -> Option<Given> {
         let given = self.given[answer.chunk as usize];
@@ -333,14 +334,14 @@ impl Session {
         self.push(Descriptor { buffer, ..Descriptor::new(Kind::Returned, Handle::NONE) })
     }
 
-    /// Takes packets back that the agent has held for too long. Their chunks stay with it until it
-    /// answers, so that it writes into no other packet. What it had answered before they are due is
-    /// to be carried out first; until then this does nothing. A packet is held from when it was
-    /// read, if that is known: see `looks`.
+    /// Takes back packets that the agent has held for too long. Their chunks stay with the agent
+    /// until it answers, so that it cannot write into another packet. Answers written before the
+    /// expiry must be processed first; until then this does nothing. The hold time of a packet
+    /// starts when it was read, if that is known: see `looks`.
     ///
     /// # Errors
-    /// One is due that the agent has not read, nor any other for as long; or it has so many that it
-    /// gets no more.
+    /// A packet is due that the agent has not read, and it has read no other for as long; or it
+    /// holds so many packets that it gets no more.
     pub(super) fn expire(
         &mut self,
         now: Time,
@@ -357,7 +358,7 @@ impl Session {
         let written = || self.memory.word(FROM_AGENT_TAIL).load(Ordering::Acquire);
         let after = *self.expires_after.get_or_insert_with(written);
         let ahead = after.wrapping_sub(self.read);
-        // Where the agent has moved its cursor back, nothing is left to be carried out.
+        // If the agent has moved its cursor back, there is nothing to process.
         if (1..=self.layout.ring_slots as u32).contains(&ahead) && !self.is_silent() {
             return Ok(());
         }
@@ -377,7 +378,7 @@ impl Session {
         if is_stalled || is_stuck { Err(Broken::Stalled) } else { Ok(()) }
     }
 
-    /// When it was last seen that the agent had not read a packet.
+    /// Returns the time of the last sample at which the agent had not read a packet.
     fn unread_at(&self, handle: Handle) -> Option<Time> {
         let chunk = self.chunk_of.get(handle.number());
         let given = chunk.and_then(|&chunk| self.given.get(chunk as usize))?;
@@ -385,7 +386,7 @@ impl Session {
     }
 }
 
-/// Checks a piece of memory that the agent names.
+/// Checks a chunk or buffer range that the agent names.
 #[inline]
 fn check_piece(
     number: u32,

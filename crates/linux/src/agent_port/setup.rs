@@ -1,4 +1,4 @@
-//! The settings of an agent port.
+//! Settings of an agent port.
 
 use super::layout::Layout;
 use axon_agents::node::{AgentPortConfig, PayloadMode, WhenFull};
@@ -6,62 +6,62 @@ use axon_cache::CacheConfig;
 use axon_wire::Span;
 use std::path::{Path, PathBuf};
 
-/// Buffers of the agent, where nothing is said.
+/// Default number of buffers of the agent.
 const SEND_BUFFERS: usize = 64;
-/// The shortest of the longest frames, in bytes.
+/// Lower bound of the longest frame, in bytes.
 const FRAME_BYTES_MIN: usize = 64;
-/// The longest frame, in bytes.
+/// Upper bound of the longest frame, in bytes.
 const FRAME_BYTES_MAX: usize = 65_535;
-/// The largest memory, in bytes: places in it are numbers of 32 bits.
+/// Largest shared memory, in bytes: offsets have 32 bits.
 const MEMORY_BYTES_MAX: usize = u32::MAX as usize;
 
-/// The longest wait before the next agent is attached, where nothing is said.
+/// Default longest delay before the next agent is attached.
 const BACKOFF_MAX: Span = Span::from_secs(1);
 
-/// A setting of an agent port that is out of its range.
+/// Agent port setting that is out of range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SetupError {
-    /// The longest frame.
+    /// Longest frame.
     #[error("frames of up to {0} bytes, expected {FRAME_BYTES_MIN} to {FRAME_BYTES_MAX}")]
     FrameBytes(usize),
-    /// The memory for all buffers.
+    /// Memory for all buffers.
     #[error("{0} bytes of memory, expected at most {MEMORY_BYTES_MAX}: fewer or shorter buffers")]
     Memory(usize),
-    /// The payload buffers.
+    /// Payload buffers.
     #[error(transparent)]
     Cache(#[from] axon_cache::ConfigError),
 }
 
-/// The settings of an agent port.
+/// Settings of an agent port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentPortSetup {
-    /// The Unix socket at which the agent is attached.
+    /// Unix socket at which the agent attaches.
     pub socket: PathBuf,
-    /// Where payloads are.
+    /// Location of payloads.
     pub payload: PayloadMode,
-    /// The first bytes of a frame that the agent gets as its head, in bytes.
+    /// Length of the head that the agent gets, in bytes.
     pub head_bytes: usize,
-    /// How many packets the agent may have at a time.
+    /// Number of packets that the agent may hold at a time.
     pub buffers: usize,
-    /// Buffers of the agent: for frames of its own, payloads that it brings, and what it fetches.
+    /// Number of buffers of the agent, for frames and payloads of its own and for fetched payloads.
     pub send_buffers: usize,
-    /// The longest frame in bytes, without FCS, 64 to 65,535.
+    /// Longest frame in bytes, without FCS: 64 to 65,535.
     pub frame_bytes_max: usize,
-    /// What happens where there is no room.
+    /// Action when there is no room.
     pub when_full: WhenFull,
-    /// How long the agent may hold a packet; as long as it likes if `None`.
+    /// Longest time for which the agent may hold a packet; unlimited if `None`.
     pub hold_max: Option<Span>,
-    /// The user who may attach agents beside root and the user of the switch.
+    /// User who may attach agents, beside root and the user of the switch.
     pub uid: Option<u32>,
-    /// The longest wait before the next agent is attached, where too many have connected or agents
-    /// have broken the protocol; none if 0.
+    /// Longest delay before the next agent is attached, after too many connections or protocol
+    /// violations; no delay if 0.
     pub backoff_max: Span,
 }
 
 impl AgentPortSetup {
-    /// The usual settings: payloads stay, heads of 128 bytes, 384 buffers (paper 003, section 3.2),
-    /// 64 buffers of the agent's own, frames of an MTU of 1,500 bytes, full queues wait, a packet
-    /// is held for 1 s at most.
+    /// Returns the default settings: cached payloads, heads of 128 bytes, 384 buffers (paper 003,
+    /// section 3.2), 64 buffers of the agent's own, frames of an MTU of 1,500 bytes, full queues
+    /// wait, and packets are held for at most 1 s.
     pub fn at(socket: &Path) -> AgentPortSetup {
         AgentPortSetup {
             send_buffers: SEND_BUFFERS,
@@ -71,7 +71,7 @@ impl AgentPortSetup {
         }
     }
 
-    /// These settings, as the simulator has them, too.
+    /// Converts settings in the form that the simulator uses.
     pub fn of(socket: &Path, config: &AgentPortConfig) -> AgentPortSetup {
         let CacheConfig { buffers, send_buffers, head_bytes, hold_max, .. } = config.cache;
         AgentPortSetup {
@@ -88,10 +88,10 @@ impl AgentPortSetup {
         }
     }
 
-    /// Refuses settings out of their range.
+    /// Checks that all settings are in range.
     ///
     /// # Errors
-    /// Which, and what was expected.
+    /// The setting and its range.
     pub fn check(&self) -> Result<(), SetupError> {
         self.cache(0).check()?;
         if !(FRAME_BYTES_MIN..=FRAME_BYTES_MAX).contains(&self.frame_bytes_max) {
@@ -101,14 +101,14 @@ impl AgentPortSetup {
         if bytes > MEMORY_BYTES_MAX { Err(SetupError::Memory(bytes)) } else { Ok(()) }
     }
 
-    /// The layout of the memory.
+    /// Returns the layout of the shared memory.
     pub(super) fn layout(&self) -> Layout {
         let AgentPortSetup { buffers, send_buffers, head_bytes, frame_bytes_max, .. } = *self;
         let stays = self.payload == PayloadMode::Cached;
         Layout::new((buffers, send_buffers), head_bytes, frame_bytes_max, stays)
     }
 
-    /// The settings of the payload buffers.
+    /// Returns the settings of the payload buffers.
     pub(super) fn cache(&self, seed: u64) -> CacheConfig {
         let AgentPortSetup { buffers, send_buffers, head_bytes, hold_max, .. } = *self;
         CacheConfig { buffers, send_buffers, head_bytes, hold_max, seed }

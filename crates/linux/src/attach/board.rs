@@ -1,4 +1,4 @@
-//! What the thread that runs an agent and the one that answers for it share.
+//! State shared by the thread that runs an agent and the thread that answers status requests.
 
 use super::status::AttachmentStatus;
 use axon_agents::Counters;
@@ -6,13 +6,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// How long an agent may take to show its counters: it looks ten times a second.
+/// Time limit for an agent to publish its counters. It checks ten times per second.
 const ANSWER_MAX: Duration = Duration::from_secs(1);
 
-/// The state of an attachment, and what is asked of it.
+/// State of an attachment, and pending requests for it.
 pub(super) struct Board {
     to_end: AtomicBool,
-    /// The counters are to be shown.
+    /// Whether the counters are requested.
     asked: AtomicBool,
     state: Mutex<State>,
     changed: Condvar,
@@ -43,60 +43,60 @@ impl Board {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether the agent is to end.
+    /// Returns whether the agent is to end.
     pub(super) fn is_to_end(&self) -> bool {
         self.to_end.load(Ordering::Relaxed)
     }
 
-    /// The same, for the loop that runs it.
+    /// Returns the end flag, for the loop that runs the agent.
     pub(super) fn end_flag(&self) -> &AtomicBool {
         &self.to_end
     }
 
-    /// Lets the agent end.
+    /// Requests that the agent ends.
     pub(super) fn ask_to_end(&self) {
         self.to_end.store(true, Ordering::Relaxed);
         let _state = self.state();
         self.changed.notify_all();
     }
 
-    /// The agent has ended.
+    /// Records that the agent has ended.
     pub(super) fn end(&self) {
         self.state().ended = true;
         self.changed.notify_all();
     }
 
-    /// Whether the agent has ended, or does so within this time.
+    /// Returns whether the agent has ended, or ends within this time.
     pub(super) fn ends_within(&self, limit: Duration) -> bool {
         let state = self.changed.wait_timeout_while(self.state(), limit, |state| !state.ended);
         state.unwrap_or_else(PoisonError::into_inner).0.ended
     }
 
-    /// Waits so long, or until the agent is to end.
+    /// Waits for this time, or until the agent is to end.
     pub(super) fn pause(&self, limit: Duration) {
         let waits = |_: &mut State| !self.is_to_end();
         drop(self.changed.wait_timeout_while(self.state(), limit, waits));
     }
 
-    /// Whether the counters are to be shown.
+    /// Returns whether the counters are requested.
     #[inline]
     pub(super) fn is_asked(&self) -> bool {
         self.asked.load(Ordering::Relaxed)
     }
 
-    /// The agent is attached.
+    /// Records that the agent is attached.
     pub(super) fn attached(&self) {
         let mut state = self.state();
         (state.status.attached, state.status.attachments) = (true, state.status.attachments + 1);
     }
 
-    /// The agent is no longer attached, and has counted this.
+    /// Records that the agent is detached, with its counters.
     pub(super) fn detached(&self, counters: Counters) {
         self.state().status.attached = false;
         self.show(counters);
     }
 
-    /// Shows what the agent has counted.
+    /// Publishes the counters of the agent.
     pub(super) fn show(&self, counters: Counters) {
         let mut state = self.state();
         let counters = counters.into_iter().map(|(name, count)| (name.to_owned(), count));
@@ -105,12 +105,12 @@ impl Board {
         self.changed.notify_all();
     }
 
-    /// The status as it was shown last.
+    /// Returns the last published status.
     pub(super) fn status(&self) -> AttachmentStatus {
         self.state().status.clone()
     }
 
-    /// The status as it is now.
+    /// Requests and returns the current status.
     pub(super) fn ask(&self) -> AttachmentStatus {
         let state = self.state();
         self.asked.store(true, Ordering::Relaxed);

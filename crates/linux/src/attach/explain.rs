@@ -1,4 +1,4 @@
-//! Why an agent is not attached, and the way out.
+//! Explains why an agent is not attached, and the remedy.
 
 use crate::log::without_os_numbers;
 use axon_fabric::model::{AgentSetup, Fabric};
@@ -6,7 +6,7 @@ use nix::errno::Errno;
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
-/// Why an agent is not attached.
+/// Explains why an agent is not attached.
 pub(super) fn why(fabric: &Fabric, agent: &AgentSetup, socket: &Path, error: &io::Error) -> String {
     let (name, socket) = (&agent.name, socket.display());
     let switch = fabric.switches.get(agent.at.switch).map_or("its switch", |one| &one.name);
@@ -21,7 +21,7 @@ pub(super) fn why(fabric: &Fabric, agent: &AgentSetup, socket: &Path, error: &io
             "agent {name}: this user may not connect to {socket}; expected root, or the user of \
              {switch}"
         ),
-        // What the switch has answered.
+        // Reason that the switch returned.
         None if error.kind() == ErrorKind::ConnectionRefused => {
             format!("{switch} refuses agent {name} at {socket}: {error}")
         }

@@ -1,10 +1,10 @@
 //! Runs an agent of the fabric file at its port of a switch, in a process of its own.
 //!
-//! When the switch goes, the agent waits for it and is attached again: after 50 ms, and then after
+//! When the switch goes, the agent waits for it and attaches again: after 50 ms, and then after
 //! twice the pause each time, up to 2 s. A forwarder keeps its connections meanwhile. A cache
-//! begins again with nothing, for it has seen no writes while it was away.
+//! starts empty, because it missed the writes in between.
 //!
-//! The agent of a host, which brings DCB to it, is another thing: see [`crate::agent`].
+//! The agent of a host, which adds DCB to it, is a different program: see [`crate::agent`].
 
 mod board;
 mod explain;
@@ -28,41 +28,41 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use watched::Watched;
 
-/// The environment variable that has the socket of its port, for a program of the user's own.
+/// Environment variable with the socket of the agent's port, for user programs.
 pub const SOCKET_VARIABLE: &str = "AXON_AGENT_SOCKET";
-/// The environment variable that has the name of the agent, for a program of the user's own.
+/// Environment variable with the name of the agent, for user programs.
 pub const NAME_VARIABLE: &str = "AXON_AGENT_NAME";
 
 const PAUSE_FIRST: Duration = Duration::from_millis(50);
 const PAUSE_MAX: Duration = Duration::from_secs(2);
-/// After an attachment of this length the next pause is the first one again.
+/// Attachment time after which the next pause is the first one again.
 const STABLE_AFTER: Duration = Duration::from_secs(5);
 
-/// How an agent is attached.
+/// Options of an attachment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AttachOptions {
-    /// The socket of the agent's port.
+    /// Socket of the agent's port.
     pub socket: PathBuf,
-    /// Where to answer `status`; nowhere if `None`.
+    /// Socket that answers `status` requests; none if `None`.
     pub status_socket: Option<PathBuf>,
-    /// How long it looks for packets before it sleeps.
+    /// Time for which the agent polls for packets before it sleeps.
     pub spin: Span,
-    /// Whether the switch may come later. If not, an agent that is not attached at once has failed.
+    /// Whether the switch may start later. If not, an agent that cannot attach at once fails.
     pub waits: bool,
 }
 
 impl AttachOptions {
-    /// An agent that has to find its switch at this socket at once.
+    /// Returns options for an agent whose switch must already listen at this socket.
     pub fn at(socket: PathBuf) -> AttachOptions {
         let RunOptions { spin } = RunOptions::default();
         AttachOptions { socket, status_socket: None, spin, waits: false }
     }
 }
 
-/// The agent of this name in a fabric.
+/// Returns the agent of this name in a fabric.
 ///
 /// # Errors
-/// There is none; the error names those that there are.
+/// No such agent; the error lists the existing ones.
 pub fn agent_of<'a>(fabric: &'a Fabric, name: &str) -> Result<&'a AgentSetup> {
     if let Some(found) = fabric.agents.iter().find(|agent| agent.name == name) {
         return Ok(found);
@@ -77,28 +77,28 @@ pub fn agent_of<'a>(fabric: &'a Fabric, name: &str) -> Result<&'a AgentSetup> {
     }
 }
 
-/// The program of an agent that is the user's own, ready to be started in this folder; `None` if
-/// the agent ships.
+/// Returns the command that starts a user program as an agent in this folder; `None` for a built-in
+/// agent.
 pub fn own_program(agent: &AgentSetup, socket: &Path, folder: &Path) -> Option<Command> {
     let AgentKind::Run(words) = &agent.kind else { return None };
     let (program, arguments) = words.split_first()?;
     let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
-    // Without a slash it is looked for in PATH.
+    // Without a slash, the program is searched in PATH.
     let program = if program.contains('/') { folder.join(program) } else { program.into() };
     let mut command = Command::new(program);
     command.args(arguments).current_dir(folder);
-    // It does not start where this process is.
+    // The program starts in another folder than this process.
     let socket = std::path::absolute(socket).unwrap_or_else(|_| socket.to_owned());
     command.env(SOCKET_VARIABLE, socket).env(NAME_VARIABLE, &agent.name);
     Some(command)
 }
 
-/// Runs agent `name` of a fabric until SIGTERM or SIGINT; answers with what it has counted. To be
-/// called while the process has one thread: others would take the signals.
+/// Runs agent `name` of a fabric until SIGTERM or SIGINT, and returns its counters. To be called
+/// while the process has one thread: others would receive the signals.
 ///
 /// # Errors
-/// No such agent, one that is a program of the user's own, a status socket that cannot be opened;
-/// and, unless it waits for its switch, no switch at the socket or one that refuses it.
+/// No such agent, an agent that is a user program, a status socket that cannot be opened; and,
+/// unless the agent waits for its switch, no switch at the socket or one that refuses it.
 pub fn attach(fabric: &Fabric, name: &str, options: &AttachOptions) -> Result<AttachmentStatus> {
     let setup = agent_of(fabric, name)?;
     if setup.kind.build().is_none() {
@@ -115,7 +115,7 @@ pub fn attach(fabric: &Fabric, name: &str, options: &AttachOptions) -> Result<At
     let thread = thread.context("no thread for the status")?;
     let outcome = keep(fabric, setup, options, &board);
     board.end();
-    // It has nothing to answer but that it has ended.
+    // The thread returns nothing.
     let _ = thread.join();
     outcome.map(|()| board.status())
 }
@@ -160,7 +160,7 @@ fn keep(fabric: &Fabric, setup: &AgentSetup, options: &AttachOptions, board: &Bo
     Ok(())
 }
 
-/// Runs an agent for as long as it is attached.
+/// Runs an agent while it is attached.
 fn run(client: &mut Client, agent: &mut Watched<'_>, spin: Span, board: &Board) -> io::Result<()> {
     agent.begin();
     board.attached();
@@ -169,7 +169,7 @@ fn run(client: &mut Client, agent: &mut Watched<'_>, spin: Span, board: &Board) 
     ended
 }
 
-/// Whether what an agent remembers is right after a time in which frames have passed it by.
+/// Returns whether the state of an agent remains valid after frames have bypassed it.
 fn outlives_switch(kind: &AgentKind) -> bool {
     match kind {
         AgentKind::Forwarder(_) => true,

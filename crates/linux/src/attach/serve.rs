@@ -1,4 +1,4 @@
-//! Answers for an agent, and ends it.
+//! Answers status requests for an agent and ends it on a signal.
 
 use super::board::Board;
 use crate::status::StatusServer;
@@ -9,12 +9,12 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-/// How long an agent may take to end: longer than it waits for a switch that does not answer.
+/// Time limit for an agent to end: longer than its timeout for a switch that does not answer.
 const END_MAX: Duration = Duration::from_secs(3);
-/// Between looks at whether the agent has ended, in milliseconds.
+/// Interval between checks whether the agent has ended, in milliseconds.
 const LOOK_MS: u16 = 100;
 
-/// SIGTERM and SIGINT, which end the agent, as a file.
+/// Opens a signal descriptor for SIGTERM and SIGINT, which end the agent.
 pub(super) fn signals() -> Result<SignalFd> {
     let mut mask = SigSet::empty();
     mask.add(Signal::SIGTERM);
@@ -24,12 +24,12 @@ pub(super) fn signals() -> Result<SignalFd> {
     SignalFd::with_flags(&mask, flags).context("cannot wait for signals")
 }
 
-/// Answers for an agent until it has ended, and ends it when a signal asks for that.
+/// Answers status requests until the agent has ended; ends it on a signal.
 pub(super) fn serve(board: &Board, signals: &SignalFd, server: Option<&StatusServer>) {
     while !board.ends_within(Duration::ZERO) {
         let mut fds = vec![PollFd::new(signals.as_fd(), PollFlags::POLLIN)];
         fds.extend(server.map(|server| PollFd::new(server.fd(), PollFlags::POLLIN)));
-        // An interrupted wait is one more look.
+        // An interrupted wait is one more check.
         let _ = poll(&mut fds, PollTimeout::from(LOOK_MS));
         let woken: Vec<bool> = fds.iter().map(|fd| fd.any().unwrap_or(false)).collect();
         if woken[0] && signals.read_signal().is_ok_and(|signal| signal.is_some()) {

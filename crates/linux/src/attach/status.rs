@@ -1,4 +1,4 @@
-//! What a process that runs an agent answers.
+//! Status of a process that runs an agent.
 
 use crate::status::ask_at;
 use serde::{Deserialize, Serialize};
@@ -6,26 +6,26 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
-/// An agent of the fabric file, as the process that runs it reports it.
+/// Status of an agent of the fabric file, as its process reports it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AttachmentStatus {
-    /// Its name in the fabric file.
+    /// Name in the fabric file.
     pub agent: String,
-    /// `cache` or `forwarder`, as in the fabric file.
+    /// Kind as in the fabric file: `cache` or `forwarder`.
     pub kind: String,
-    /// Whether it is attached to its switch now.
+    /// Whether the agent is attached to its switch.
     pub attached: bool,
-    /// How often it was attached since its process was started.
+    /// Number of attachments since the process was started.
     pub attachments: u64,
-    /// What the agent has counted itself, by name: see its file in `crates/agents`. A cache begins
-    /// again with each attachment.
+    /// Counters of the agent itself, by name: see its file in `crates/agents`. A cache restarts
+    /// them with each attachment.
     pub counters: BTreeMap<String, u64>,
 }
 
-/// Asks the process of an agent that answers at `path`.
+/// Requests the status from the agent process that listens at `path`.
 ///
 /// # Errors
-/// Nobody listens, no answer within two seconds, or an answer that is no status.
+/// No listener, no answer within two seconds, or an invalid answer.
 pub fn ask(path: &Path) -> io::Result<AttachmentStatus> {
     ask_at(path)
 }

@@ -1,17 +1,16 @@
-//! An agent whose counters can be read while it runs, and whose time goes on from one attachment to
-//! the next.
+//! Agent whose counters can be read while it runs, and whose clock continues across attachments.
 
 use super::board::Board;
 use crate::clock::Clock;
 use axon_agents::{Agent, Counters, Event, Outbox};
 use axon_wire::{Span, Time};
 
-/// An agent that shows its counters between two events when it is asked to.
+/// Agent that publishes its counters between two events on request.
 pub(super) struct Watched<'a> {
     agent: Box<dyn Agent + Send>,
     board: &'a Board,
     clock: Clock,
-    /// From when the agent was made to when this attachment began, and with it its runner's time.
+    /// Time from the agent's creation to this attachment, where its runner's time is zero.
     before: Span,
 }
 
@@ -20,12 +19,12 @@ impl<'a> Watched<'a> {
         Watched { agent, board, clock: Clock::start(), before: Span::ZERO }
     }
 
-    /// An attachment begins.
+    /// Begins an attachment.
     pub(super) fn begin(&mut self) {
         self.before = self.clock.now().since(Time::ZERO);
     }
 
-    /// What the agent has counted so far.
+    /// Returns the counters of the agent so far.
     pub(super) fn counted(&self) -> Counters {
         self.agent.counters()
     }
@@ -43,7 +42,7 @@ impl Agent for Watched<'_> {
         if self.board.is_asked() {
             return Some(Time::ZERO);
         }
-        // What is overdue when an attachment begins is due at once.
+        // A deadline that has passed when an attachment begins is due at once.
         self.agent.deadline().map(|due| due - self.before)
     }
 
@@ -80,7 +79,7 @@ mod tests {
         let mut watched = Watched::new(Box::new(Clocked(Time::ZERO)), &board);
         watched.handle(Time::from_nanos(10_000), Event::Timeout, &mut Unheld::default());
         assert_eq!(watched.deadline(), Some(Time::from_nanos(1_000_010_000)));
-        // The next one begins two seconds after the agent was made.
+        // The next attachment begins two seconds after the agent was created.
         watched.before = Span::from_secs(2);
         assert_eq!(watched.deadline(), Some(Time::ZERO), "overdue");
         watched.handle(Time::from_nanos(5_000), Event::Timeout, &mut Unheld::default());

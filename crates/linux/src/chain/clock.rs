@@ -1,20 +1,20 @@
-//! The CPU time that a thread and the softirq thread of its CPU have used.
+//! CPU time of a thread and of the softirq thread of its CPU.
 
 use anyhow::{Context, Result};
 use nix::time::{ClockId, clock_gettime};
 use std::fs;
 use std::time::Duration;
 
-/// Reads it. Softirqs count for the thread that they interrupt (a kernel without
-/// CONFIG_IRQ_TIME_ACCOUNTING), so with it come those that the generator causes, and time that
-/// other processes take is left out.
+/// Reads the CPU time. Softirqs count for the thread that they interrupt (a kernel without
+/// CONFIG_IRQ_TIME_ACCOUNTING), so softirqs caused by the generator are included, and time of other
+/// processes is not.
 pub(super) struct CpuTime {
-    /// Where the softirq thread's time is: when there is much to do at once, it does the rest.
+    /// File with the time of the softirq thread, which takes over under load.
     softirqs: Option<String>,
 }
 
 impl CpuTime {
-    /// For the CPU that the calling thread is bound to.
+    /// Opens the clock for the CPU to which the calling thread is bound.
     pub(super) fn new() -> Result<CpuTime> {
         let name = format!("ksoftirqd/{}", nix::sched::sched_getcpu()?);
         let mut softirqs = None;
@@ -27,7 +27,7 @@ impl CpuTime {
         Ok(CpuTime { softirqs })
     }
 
-    /// Of both, since they began.
+    /// Returns the CPU time of both threads since they started.
     pub(super) fn now(&self) -> Result<Duration> {
         let own = Duration::from(clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID)?);
         let softirqs = match &self.softirqs {

@@ -1,4 +1,4 @@
-//! The namespaces of a chain and the veth pairs between them.
+//! Namespaces of a chain and the veth pairs between them.
 
 use crate::iproute::run;
 use crate::namespace::Namespace;
@@ -7,17 +7,17 @@ use anyhow::{Context, Result};
 use nix::sched::{CloneFlags, unshare};
 use std::fs;
 
-/// The device of a switch that frames come in by. The generator has none, the end only this.
+/// Ingress device of a switch. The generator has none; the end has no other.
 pub(super) const LEFT: &str = "left";
-/// The device that they leave by.
+/// Egress device of a switch.
 pub(super) const RIGHT: &str = "right";
-/// Their ifindexes, the same in each namespace.
+/// Ifindexes of the devices, equal in all namespaces.
 pub(super) const LEFT_INDEX: u32 = 10;
 pub(super) const RIGHT_INDEX: u32 = 11;
-/// Of the devices: a host's, and room for a header.
+/// MTU of the devices: that of a host, and room for a header.
 const MTU: u32 = 1600;
 
-/// A new namespace without IPv6, and with bridges that do not call the packet filter.
+/// Creates a namespace without IPv6, with bridges that do not call the packet filter.
 fn bare(home: &Namespace) -> Result<Namespace> {
     unshare(CloneFlags::CLONE_NEWNET).context("cannot make a network namespace")?;
     let new = Namespace::here();
@@ -29,15 +29,15 @@ fn bare(home: &Namespace) -> Result<Namespace> {
         ("net/bridge/bridge-nf-call-arptables", "0"),
     ];
     for (name, value) in off {
-        // What the kernel was built without need not be switched off.
+        // Absent features need not be switched off.
         let _ = fs::write(format!("/proc/sys/{name}"), value);
     }
     home.enter()?;
     new
 }
 
-/// Makes a namespace for the generator, for each of `switches` and for the end, with veth pairs
-/// between them. At all of them skbs go by NAPI with GRO, as XDP frames do: a packet that leaves by
+/// Creates a namespace for the generator, for each of `switches` and for the end, with veth pairs
+/// between them. At all of them skbs take NAPI with GRO, like XDP frames: a packet that leaves by
 /// [`RIGHT`] is not put in the backlog of the CPU.
 pub(super) fn make(home: &Namespace, switches: usize) -> Result<Vec<Namespace>> {
     let namespaces: Vec<Namespace> =
@@ -57,7 +57,7 @@ pub(super) fn make(home: &Namespace, switches: usize) -> Result<Vec<Namespace>> 
     Ok(namespaces)
 }
 
-/// Up first: only then does GRO make a device one that its peer can redirect to.
+/// Sets a device up and enables GRO, in this order: only then can its peer redirect to it.
 fn set_up(device: &str) -> Result<()> {
     sys::set_device_up(device, true)?;
     for (offload, on) in [(Offload::Tso, false), (Offload::Gro, true)] {
@@ -67,8 +67,7 @@ fn set_up(device: &str) -> Result<()> {
     Ok(())
 }
 
-/// Makes the namespace that the thread is in a bridge of both devices, with a static entry for
-/// `destination`.
+/// Makes the thread's namespace a bridge of both devices, with a static entry for `destination`.
 pub(super) fn bridge(destination: &str) -> Result<()> {
     let lines = format!(
         "link add name bridge type bridge\n\

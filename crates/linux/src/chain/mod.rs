@@ -1,11 +1,11 @@
-//! Chains of switches on one CPU: what one more hop costs, for each way to forward.
+//! Chains of switches on one CPU: the cost of one more hop, for each way to forward.
 //!
-//! In plain English: a program makes frames in batches of 64 (BPF_PROG_RUN with live frames) and
+//! In plain English: a program creates frames in batches of 64 (BPF_PROG_RUN with live frames) and
 //! sends them through a row of namespaces, each of which is a switch of two veth devices, to one
 //! that counts and drops them. Everything happens in the softirq that the generator's thread runs
-//! after each batch, on the CPU that it is bound to, so none is lost, and the CPU time of that
-//! thread divided by the frames is what a frame costs. The difference between chains of five and of
-//! one, by four, is what a switch and its link cost: generator and end are in both.
+//! after each batch, on the CPU to which it is bound. So no frame is lost, and the CPU time of that
+//! thread divided by the frames is the cost of a frame. The cost of a switch and its link is a
+//! quarter of the difference between chains of five and of one: generator and end are in both.
 //!
 //! Needs root of the machine, and a thread of its own: it changes its network namespace and CPU.
 
@@ -29,33 +29,33 @@ use std::time::Duration;
 const IN: PortNo = PortNo(0);
 const OUT: PortNo = PortNo(1);
 const WIDTH: HopWidth = HopWidth::Eight;
-/// The longest chain.
+/// Longest chain, in switches.
 pub const SWITCHES_MAX: usize = 8;
 /// Hops of a route here: a header of 20 bytes.
 const HOPS: usize = 14;
-/// Bytes of a frame as a host sends it, and of one between switches.
+/// Length of a frame, in bytes, as a host sends it and between switches.
 const FRAME_BYTES: usize = 64;
 const HOST: MacAddr = MacAddr([2, 0, 0, 0, 0, 9]);
 
-/// How the switches of a chain forward.
+/// Forwarding method of the switches of a chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Forwarding {
-    /// A program that redirects to the device of its number.
+    /// Program that redirects to a fixed ifindex.
     Redirect(Plane),
-    /// An XDP program that redirects to the device in a map.
+    /// XDP program that redirects to the device in a map.
     RedirectByMap,
-    /// Ours, between switches: a hop is taken.
+    /// Axon program, between switches: consumes one hop.
     Transit(Plane),
-    /// Ours, from a host: each switch puts one more header in front.
+    /// Axon program, from a host: each switch prepends one more header.
     Push(Plane),
-    /// Ours, to a host: each switch takes a header off.
+    /// Axon program, to a host: each switch removes a header.
     Strip(Plane),
-    /// A Linux bridge with a static entry.
+    /// Linux bridge with a static entry.
     Bridge,
 }
 
 impl Forwarding {
-    /// Its name in tables.
+    /// Returns the name for tables.
     pub const fn name(self) -> &'static str {
         match self {
             Forwarding::Redirect(Plane::Tc) => "tc redirect",
@@ -71,7 +71,7 @@ impl Forwarding {
         }
     }
 
-    /// Where its frames are on their way: in drivers, or in the stack.
+    /// Returns where frames are forwarded: in drivers (XDP) or in the stack (tc).
     const fn plane(self) -> Plane {
         match self {
             Forwarding::Redirect(plane)
@@ -83,7 +83,7 @@ impl Forwarding {
         }
     }
 
-    /// A frame as the first of `switches` gets it.
+    /// Returns a frame as the first of `switches` receives it.
     fn frame(self, switches: usize) -> Vec<u8> {
         let mut host = [&HOST.0[..], &[2, 0, 0, 0, 0, 1, 0x88, 0xb7]].concat();
         host.resize(FRAME_BYTES, 0x5a);
@@ -105,17 +105,17 @@ impl Forwarding {
     }
 }
 
-/// What makes a switch one: it forwards as long as this is there.
+/// Forwarding state of a switch, active until it is dropped.
 enum Switch {
-    /// By a program of ours.
+    /// Axon program.
     Axon(Box<Kernel>),
-    /// By a program to compare with.
+    /// Reference program for comparison.
     Bare { _program: Program },
-    /// By itself.
+    /// Linux bridge.
     Bridge,
 }
 
-/// A row of switches, with a generator and an end.
+/// Row of switches, with a generator and an end.
 pub struct Chain {
     forwarding: Forwarding,
     home: Namespace,
@@ -128,8 +128,8 @@ pub struct Chain {
 }
 
 impl Chain {
-    /// Makes one of up to [`SWITCHES_MAX`] switches; none is generator and end alone. Tables are
-    /// pinned in `folder`, of a BPF file system, which is the chain's own.
+    /// Creates a chain of up to [`SWITCHES_MAX`] switches; 0 is generator and end alone. Tables are
+    /// pinned in `folder`, which must be in a BPF file system and unused by others.
     ///
     /// # Errors
     /// No permission, no `ip` or `bridge`, a kernel that lacks something.
@@ -160,21 +160,21 @@ impl Chain {
         Ok(Chain { forwarding, home, namespaces, switches: made, generator, end, frame, sent })
     }
 
-    /// How its switches forward.
+    /// Returns the forwarding method.
     pub fn forwarding(&self) -> Forwarding {
         self.forwarding
     }
 
-    /// How many there are.
+    /// Returns the number of switches.
     pub fn switches(&self) -> usize {
         self.switches.len()
     }
 
-    /// Sends `frames` frames and returns the CPU time of all of it. What the kernel does before and
-    /// after, about 25 ms in some, is in it: send a million.
+    /// Sends `frames` frames and returns the CPU time used. It includes about 25 ms in the kernel
+    /// before and after some calls: send a million frames.
     ///
     /// # Errors
-    /// What the kernel returned; a frame that was lost or left to a node.
+    /// The kernel's error; a frame that was lost or left to a node.
     pub fn send(&mut self, frames: u32) -> Result<Duration> {
         let clock = clock::CpuTime::new()?;
         let (before, generator, frame) = (clock.now()?, &mut self.generator, &self.frame);
@@ -193,10 +193,10 @@ impl Chain {
     }
 }
 
-/// Binds the calling thread to one CPU, where its chains are then.
+/// Binds the calling thread, and its chains, to one CPU.
 ///
 /// # Errors
-/// What the kernel returned.
+/// The kernel's error.
 pub fn bind_to(cpu: usize) -> Result<()> {
     use nix::sched::{CpuSet, sched_setaffinity};
     let mut set = CpuSet::new();
@@ -229,7 +229,7 @@ fn make_switch(folder: &Path, forwarding: Forwarding, number: usize) -> Result<S
     }
 }
 
-/// A switch whose ports are of these kinds, with the route of each frame that comes by.
+/// Creates a switch with ports of these kinds and the route of each incoming frame.
 fn make_axon(folder: &Path, plane: Plane, kinds: [PortKind; 2], number: usize) -> Result<Kernel> {
     let settings = KernelSettings {
         plane,
@@ -250,7 +250,7 @@ fn make_axon(folder: &Path, plane: Plane, kinds: [PortKind; 2], number: usize) -
     Ok(kernel)
 }
 
-/// The first six bytes of a frame that `headers` switches have pushed a header on.
+/// Returns the first six bytes of a frame on which `headers` switches have pushed a header.
 fn pushed_destination(headers: usize) -> MacAddr {
     if headers == 0 {
         return HOST;

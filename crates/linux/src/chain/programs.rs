@@ -1,4 +1,4 @@
-//! The programs of `ebpf/bench.bpf.c`, by name.
+//! Programs of `ebpf/bench.bpf.c`, by name.
 
 use super::devices::RIGHT_INDEX;
 use anyhow::{Context, Result};
@@ -11,21 +11,21 @@ use aya::{Ebpf, EbpfLoader};
 
 static OBJECT: &[u8] = aya::include_bytes_aligned!("../../../../ebpf/built/bench.o");
 
-/// Words of 8 bytes that the generator writes in front of each frame.
+/// Words of 8 bytes that the generator writes at the start of each frame.
 const START_WORDS: usize = 8;
-/// The fewest bytes of a generated frame.
+/// Shortest generated frame, in bytes.
 pub(super) const START_BYTES: usize = 8 * START_WORDS;
-/// Frames that the generator sends at once.
+/// Frames per batch of the generator.
 const BATCH: u32 = 64;
 
-/// One program, loaded.
+/// Loaded program.
 pub struct Program {
     ebpf: Ebpf,
     name: &'static str,
 }
 
 impl Program {
-    /// Loads a program of this name, which redirects to device `ifindex`.
+    /// Loads the program of this name, which redirects to device `ifindex`.
     ///
     /// # Errors
     /// No such program, no permission.
@@ -33,8 +33,8 @@ impl Program {
         Program::with_start(name, ifindex, [0; START_WORDS], 0)
     }
 
-    /// A generator of frames that begin with the first bytes of `frame`. The device is looked up in
-    /// the thread's namespace.
+    /// Loads a generator of frames that begin with the first bytes of `frame`. The device is looked
+    /// up in the thread's namespace.
     pub(super) fn generator(frame: &[u8]) -> Result<Program> {
         let words = frame.as_chunks().0;
         let start = words.first_chunk().context("a frame is too short")?.map(u64::from_ne_bytes);
@@ -62,13 +62,13 @@ impl Program {
         Ok(Program { ebpf, name })
     }
 
-    /// Sets the device of a redirect by map, of the thread's namespace.
+    /// Sets the device of a redirect by map, in the thread's namespace.
     pub(super) fn set_device(&mut self) -> Result<()> {
         let map = self.ebpf.map_mut("device").context("no such map")?;
         Ok(DevMap::try_from(map)?.set(0, RIGHT_INDEX, None, 0)?)
     }
 
-    /// Attaches it to a device of the thread's namespace, until this value is dropped.
+    /// Attaches the program to a device of the thread's namespace, until this value is dropped.
     pub(super) fn attach(&mut self, device: &str) -> Result<()> {
         let program = self.ebpf.program_mut(self.name).context("no such program")?;
         if let Ok(program) = <&mut Xdp>::try_from(&mut *program) {
@@ -80,7 +80,7 @@ impl Program {
         Ok(())
     }
 
-    /// How many frames it has taken at the end of a chain.
+    /// Returns the number of frames received at the end of a chain.
     pub(super) fn taken(&self) -> Result<u64> {
         let map = self.ebpf.map(".bss").context("no such map")?;
         Ok(Array::<_, u64>::try_from(map)?.get(&0, 0)?)
@@ -95,10 +95,10 @@ impl Program {
         Ok(())
     }
 
-    /// Runs it on `frame`, `repeat` times, for nobody.
+    /// Runs the program on `frame`, `repeat` times, without sending anything.
     ///
     /// # Errors
-    /// What the kernel returned.
+    /// The kernel's error.
     pub fn run(&mut self, frame: &[u8], repeat: u32) -> Result<TestRunResult> {
         let mut out = [0; 1024];
         let (data_in, data_out) = (Some(frame), Some(&mut out[..]));

@@ -1,4 +1,4 @@
-//! Why the kernel does not carry the frames.
+//! Errors of the kernel's data plane.
 
 use axon_node::RouteError;
 use aya::maps::MapError;
@@ -11,74 +11,74 @@ use aya::{EbpfError, programs::tc::TcError};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why something could not be done with the kernel's data plane. Its tables are as before.
+/// Error of the kernel's data plane. The tables are unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum KernelError {
-    /// Without CAP_BPF and CAP_NET_ADMIN in the machine's own user namespace.
+    /// CAP_BPF or CAP_NET_ADMIN is missing in the machine's own user namespace.
     #[error("BPF programs are not permitted here: that takes root outside of user namespaces")]
     NotPermitted,
-    /// The kernel is too old, or was built without it.
+    /// The kernel is too old, or was built without a feature.
     #[error("the kernel has no {feature}")]
     Missing {
-        /// What it lacks, and where that comes from.
+        /// Missing feature, and the version or option that provides it.
         feature: &'static str,
     },
-    /// Programs and tables can be kept in a BPF file system only.
+    /// The folder is not in a BPF file system, which pins require.
     #[error(
         "{} is not in a BPF file system: mount one, with `mount -t bpf bpf DIRECTORY`", .0.display()
     )]
     NotBpfFileSystem(PathBuf),
-    /// The folder is that of another data plane, or of another version of the programs.
+    /// The folder belongs to another data plane, or to another version of the programs.
     #[error(
         "{} holds the tables of another data plane ({found}): remove them first", folder.display()
     )]
     OtherPlane {
-        /// The folder that was to be opened.
+        /// Folder to open.
         folder: PathBuf,
-        /// What lies in it, by its settings.
+        /// Name of the settings found in the folder.
         found: String,
     },
     /// The verifier refused a program.
     #[error("the kernel refused the program {program} ({source}):\n{log}")]
     Refused {
-        /// The program's name.
+        /// Name of the program.
         program: &'static str,
-        /// The verifier's log.
+        /// Log of the verifier.
         log: String,
-        /// What the system call returned.
+        /// Error of the system call.
         source: io::Error,
     },
     /// No such port, a full table, or a route that no header can hold.
     #[error(transparent)]
     Route(#[from] RouteError),
-    /// A route whose header is longer than the programs can attach.
+    /// The header of a route is longer than the programs can attach.
     #[error("a header of {bytes} bytes is longer than the {bytes_max} that the kernel attaches")]
     RouteTooLong {
-        /// Of its header.
+        /// Length of the header, in bytes.
         bytes: usize,
-        /// The most.
+        /// Maximum length, in bytes.
         bytes_max: usize,
     },
-    /// A device cannot have the program.
+    /// The program cannot be attached to a device.
     #[error("cannot attach to {device}: {source}")]
     Attach {
-        /// Its name.
+        /// Name of the device.
         device: String,
-        /// What the kernel returned.
+        /// Error of the kernel.
         source: io::Error,
     },
     /// A system call failed.
     #[error("{call}: {source}")]
     System {
-        /// What was being done.
+        /// Operation that failed.
         call: String,
-        /// What the kernel returned.
+        /// Error of the kernel.
         source: io::Error,
     },
 }
 
 impl KernelError {
-    /// A failed call; what it means that there is no such call, or no permission, is said.
+    /// Builds the error of a failed call. Explains errors that mean a missing call or permission.
     pub(super) fn system(call: impl Into<String>, source: io::Error) -> KernelError {
         match source.raw_os_error() {
             Some(libc::EPERM) => KernelError::NotPermitted,
@@ -99,7 +99,7 @@ impl KernelError {
         KernelError::System { call: "BPF".into(), source: io::Error::other(text) }
     }
 
-    /// What the kernel answered, if it was asked.
+    /// Returns the kernel's error number, if there is one.
     pub(super) fn errno(&self) -> Option<i32> {
         match self {
             KernelError::Refused { source, .. }
@@ -111,7 +111,7 @@ impl KernelError {
     }
 }
 
-/// A failed call about a file of the folder.
+/// Builds the error of a failed call on a file of the folder.
 pub(super) fn of_folder(folder: &Path) -> impl Fn(io::Error) -> KernelError + '_ {
     |error| KernelError::system(folder.display().to_string(), error)
 }

@@ -1,10 +1,11 @@
-//! Attachment at tc where the kernel has no TCX links (before Linux 6.6): the qdisc clsact and a
-//! filter on it.
+//! Attachment at tc on kernels without TCX links (before Linux 6.6): the qdisc clsact and a filter
+//! on it.
 //!
-//! A filter belongs to its device and is gone with it, not with a process or a pin. So a folder
-//! among the pins says that it is there; in it is the number of the network namespace, since
-//! ifindexes are the same in many. The folder is made first and removed last: every filter has
-//! one. A predecessor may have left one without a filter. The qdisc stays: others may use it.
+//! A filter belongs to its device and is removed with it, not with a process or a pin. A folder
+//! among the pins therefore records it; it contains the number of the network namespace, since
+//! ifindexes are not unique across namespaces. The folder is created first and removed last, so
+//! every filter has one. A predecessor may have left a folder without a filter. The qdisc stays,
+//! because others may use it.
 
 use super::error::{KernelError, of_folder};
 use aya::programs::links::Link as _;
@@ -15,18 +16,18 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// Before all other filters.
+/// Priority before all other filters.
 const PRIORITY: u16 = 1;
-/// By this number it is known to be ours.
+/// Handle that identifies the filter as ours.
 const HANDLE: TcHandle = TcHandle::new(0, 0x4178);
 
-/// The network namespace of the calling thread, by its number.
+/// Returns the inode number of the calling thread's network namespace.
 fn namespace() -> Result<String, KernelError> {
     let path = Path::new("/proc/thread-self/ns/net");
     Ok(fs::metadata(path).map_err(of_folder(path))?.ino().to_string())
 }
 
-/// The errors of a filter, or of its qdisc, that is not there.
+/// Returns whether the error means a missing filter or qdisc.
 fn is_missing(error: &KernelError) -> bool {
     matches!(error.errno(), Some(libc::ENOENT | libc::EINVAL | libc::ENODEV))
 }
@@ -36,14 +37,14 @@ fn link(device: &str) -> Result<SchedClassifierLink, KernelError> {
     link.map_err(|error| KernelError::system(device, error))
 }
 
-/// What the kernel has attached stays when this process ends: aya would detach it.
+/// Keeps the attachment when this process ends; aya would detach it.
 fn keep(program: &mut SchedClassifier, id: tc::SchedClassifierLinkId) -> Result<(), KernelError> {
     std::mem::forget(program.take_link(id)?);
     Ok(())
 }
 
-/// Attaches the program to `device` of the thread's namespace. A filter of ours that is there is
-/// replaced, without a gap. `folder` is to say so.
+/// Attaches the program to `device` of the thread's namespace. An existing filter of ours is
+/// replaced without a gap. `folder` records the attachment.
 pub(super) fn attach(
     program: &mut SchedClassifier,
     device: &str,
@@ -76,13 +77,13 @@ fn create(program: &mut SchedClassifier, device: &str) -> Result<(), KernelError
     keep(program, id)
 }
 
-/// Detaches the program that `folder` stands for from the device `ifindex`, and removes the folder.
-/// In another namespace, or after the device has gone, there is nothing to detach.
+/// Detaches the program recorded by `folder` from the device `ifindex`, and removes the folder. In
+/// another namespace, or after the device has gone, there is nothing to detach.
 pub(super) fn detach(ifindex: u32, folder: &Path) -> Result<(), KernelError> {
     if folder.join(namespace()?).exists()
         && let Ok(device) = nix::net::if_::if_indextoname(ifindex)
     {
-        // The name is empty if there is no such device (any more).
+        // The name is empty if the device does not exist (any more).
         let link = link(&device.to_string_lossy());
         match link.and_then(|link| link.detach().map_err(KernelError::from)) {
             Err(error) if !is_missing(&error) => return Err(error),

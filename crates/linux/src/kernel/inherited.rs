@@ -1,15 +1,15 @@
-//! What the tables hold from the process before: traffic flows on by it while the next one learns
-//! what it needs.
+//! Table contents inherited from the previous process. Traffic continues to use them while the next
+//! process learns its state.
 //!
-//! In plain English: the node finds the inherited routes and the kinds of ports in the first
-//! snapshot of its data plane, and decides about them in its own time. A port that carried frames
-//! goes on with its kind until the node sets one, its carrier is lost, or it turns out to have
-//! another device. Then its own routes stay only if it is what it was. The node installs those of a
-//! host port anew, in their own place, and no frame misses.
+//! In plain English: the node finds the inherited routes and port kinds in the first snapshot of
+//! its data plane, and replaces them when it has its own. A port that carried frames keeps its kind
+//! until the node sets one, carrier is lost, or the port has a different device. Its routes then
+//! stay only if its kind is unchanged. The node installs the routes of a host port again in place,
+//! without loss of frames.
 //!
-//! What the node never decides about is no use to anyone, as the kind of a port at whose other end
-//! nobody is. It goes when the switch has had a path to its controller for [`Inherited::MAX`].
-//! While there is none it stays, as all routes of a switch do that is cut off.
+//! Entries that the node never replaces are stale, such as the kind of a port without a peer. They
+//! are removed when the switch has had a path to its controller for [`Inherited::MAX`]. Without a
+//! path they stay, like all routes of an isolated switch.
 
 use super::KernelError;
 use super::tables::Tables;
@@ -17,25 +17,25 @@ use axon_node::{PortKind, Snapshot};
 use axon_wire::{MacAddr, PortNo, Route, Span, Time};
 use std::collections::BTreeMap;
 
-/// A host port, and where its frames go.
+/// Host port, and destination of its frames.
 pub(super) type Key = (PortNo, MacAddr);
 
 /// Ports and routes that no node of this process has set.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Inherited {
     routes: BTreeMap<Key, Route>,
-    /// Ifindex and kind.
+    /// Ifindex and kind of each port.
     ports: BTreeMap<PortNo, (u32, PortKind)>,
-    /// When what is left goes, while there is a controller.
+    /// Time at which the remaining entries are removed; `None` without a path to a controller.
     until: Option<Time>,
 }
 
 impl Inherited {
-    /// From when the controller can be reached until nothing is left: longer than a node takes to
-    /// know what is at its ports, with Hellos up to three seconds apart.
+    /// Time from reaching the controller to the removal of all remaining entries: longer than a
+    /// node takes to identify the peers of its ports, with Hellos up to three seconds apart.
     pub const MAX: Span = Span::from_secs(10);
 
-    /// All that `tables` hold.
+    /// Reads the contents of `tables`.
     pub fn of(tables: &impl Tables) -> Result<Inherited, KernelError> {
         let routes = tables.routes()?;
         let routes = routes.into_iter().map(|(port, mac, route)| ((port, mac), route)).collect();
@@ -49,17 +49,17 @@ impl Inherited {
         Ok(Inherited { routes, ports, until: None })
     }
 
-    /// How many routes are left.
+    /// Returns the number of remaining routes.
     pub fn len(&self) -> usize {
         self.routes.len()
     }
 
-    /// Whether a route is one of them.
+    /// Returns whether a route is inherited.
     pub fn has(&self, key: Key) -> bool {
         self.routes.contains_key(&key)
     }
 
-    /// Adds what is inherited to a snapshot.
+    /// Adds the inherited entries to a snapshot.
     pub fn add_to(&self, snapshot: &mut Snapshot) {
         for (&port, &(_, kind)) in &self.ports {
             if let Some(is) = snapshot.ports.get_mut(port.index()) {
@@ -73,17 +73,17 @@ impl Inherited {
         }
     }
 
-    /// The node has decided about a flow.
+    /// Removes a flow that the node has decided.
     pub fn decided(&mut self, key: Key) {
         self.routes.remove(&key);
     }
 
-    /// Whether a port goes on as it was, if its device is still this one.
+    /// Returns whether a port keeps its inherited kind with this device.
     pub fn keeps(&self, port: PortNo, ifindex: u32) -> bool {
         self.ports.get(&port).is_some_and(|(was, _)| *was == ifindex)
     }
 
-    /// The node knows what is at a port now. Returns the routes that go because of it.
+    /// Records the kind that the node has set for a port. Returns the routes that become invalid.
     pub fn settled(&mut self, port: PortNo, now_is: (u32, PortKind)) -> Vec<Key> {
         match self.ports.remove(&port) {
             Some(was) if was != now_is => {
@@ -94,7 +94,7 @@ impl Inherited {
         }
     }
 
-    /// The switch has a path to its controller, or none any more.
+    /// Records whether the switch has a path to its controller.
     pub fn reached(&mut self, now: Time, controller: bool) {
         let waits = !self.routes.is_empty() || !self.ports.is_empty();
         self.until = match (controller, self.until) {
@@ -104,12 +104,12 @@ impl Inherited {
         };
     }
 
-    /// When what is left is to go.
+    /// Returns the time at which the remaining entries are removed.
     pub fn deadline(&self) -> Option<Time> {
         self.until
     }
 
-    /// Whether the time of all is over at `now`. If so there is nothing inherited any more.
+    /// Returns whether the deadline has passed at `now`, and clears all entries if so.
     pub fn is_over(&mut self, now: Time) -> bool {
         let is_over = self.until.is_some_and(|until| until <= now);
         if is_over {

@@ -1,4 +1,4 @@
-//! What the queues of an egress have dropped, by the ingress port that it came in by.
+//! Drops at the queues of an egress, by ingress port.
 //!
 //! HTB counts for each class, and a class is an ingress port (`shares.rs`). rtnetlink(7):
 //! RTM_GETTCLASS lists the classes of a device, each with a tcmsg and nested statistics.
@@ -13,21 +13,21 @@ use nix::sys::socket::{
 use std::io;
 use std::os::fd::AsRawFd;
 
-/// Of tcmsg: family, three bytes and two of padding, then words: ifindex, handle, parent, info.
+/// Length of tcmsg: family, three bytes of padding, then words: ifindex, handle, parent, info.
 const TCMSG_BYTES: usize = 20;
 const IFINDEX_AT: usize = 4;
 const HANDLE_AT: usize = 8;
-/// linux/rtnetlink.h and linux/gen_stats.h.
+/// From linux/rtnetlink.h and linux/gen_stats.h.
 const TCA_STATS2: u16 = 7;
 const TCA_STATS_QUEUE: u16 = 3;
-/// Of gnet_stats_queue: queued frames, queued bytes, drops.
+/// Offset of the drops in gnet_stats_queue, after queued frames and queued bytes.
 const DROPS_AT: usize = 8;
 
-/// Frames and super-packets that the egress of device `ifindex` has dropped, as pairs of an ingress
-/// port and their number, for those classes that have dropped any.
+/// Returns the frames and super-packets that the egress of device `ifindex` has dropped, as pairs
+/// of ingress port and count, for classes with drops.
 ///
 /// # Errors
-/// What the kernel returned.
+/// The kernel's error.
 pub(super) fn dropped(ifindex: u32, ports: u16) -> io::Result<Vec<(u16, u64)>> {
     let protocol = SockProtocol::NetlinkRoute;
     let socket = socket(AddressFamily::Netlink, SockType::Raw, SockFlag::SOCK_CLOEXEC, protocol)?;
@@ -55,7 +55,7 @@ fn request(ifindex: u32) -> Vec<u8> {
 
 const NETLINK_HEADER_BYTES: usize = 16;
 
-/// Reads one datagram of the list; says whether it was the last.
+/// Parses one datagram of the list; returns whether it was the last.
 fn read(mut datagram: &[u8], ports: u16, out: &mut Vec<(u16, u64)>) -> bool {
     while !datagram.is_empty() {
         let Ok(message) = NetlinkBuffer::new_checked(datagram) else { return true };
@@ -69,11 +69,11 @@ fn read(mut datagram: &[u8], ports: u16, out: &mut Vec<(u16, u64)>) -> bool {
     false
 }
 
-/// The ingress port that a class is for, and what it has dropped.
+/// Returns the ingress port of a class, and its drops.
 fn class(payload: &[u8]) -> Option<(u16, u64)> {
     let (tcmsg, attributes) = payload.split_at_checked(TCMSG_BYTES)?;
     let handle = u32::from_ne_bytes(*tcmsg[HANDLE_AT..].first_chunk()?);
-    // Of our qdisc, 1:, not of one that hangs below it.
+    // Only classes of our qdisc, 1:, not of a child qdisc.
     let port = (handle as u16).checked_sub(1).filter(|_| handle >> 16 == 1)?;
     let stats = find(attributes, TCA_STATS2)?;
     let queue = find(&stats, TCA_STATS_QUEUE)?;
@@ -90,7 +90,7 @@ fn find(attributes: &[u8], kind: u16) -> Option<Vec<u8>> {
 mod tests {
     use super::*;
 
-    /// A class with statistics, as a message of a list.
+    /// Builds a class with statistics, as a message of a list.
     fn message(handle: u32, drops: u32) -> Vec<u8> {
         let words = |words: &[u32]| words.iter().flat_map(|word| word.to_ne_bytes()).collect();
         let queue: Vec<u8> = words(&[7, 9_000, drops, 0, 0]);

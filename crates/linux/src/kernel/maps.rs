@@ -1,4 +1,4 @@
-//! The tables of the kernel's data plane, typed. `ebpf/step.h` has them for the programs.
+//! Typed tables of the kernel's data plane. `ebpf/step.h` declares them for the programs.
 
 use super::error::KernelError;
 use axon_node::{PortKind, RouteError};
@@ -8,17 +8,17 @@ use axon_wire::{HopWidth, Hops, MacAddr, PortNo, Route};
 use aya::maps::{Array, DevMap, HashMap, Map, MapData, MapError, PerCpuArray};
 use std::collections::BTreeMap;
 
-/// The longest header that the programs attach: 54 hops of 8 bits, 27 of 16, 109 of 4.
+/// Longest header that the programs attach, in bytes: 54 hops of 8 bits, 27 of 16, 109 of 4.
 pub const HEADER_BYTES_MAX: usize = 60;
 
 const BODY_WORDS: usize = 8;
 const VALUE_WORDS: usize = BODY_WORDS + 2;
-/// Where `used` stands in a value.
+/// Index of `used` in a value.
 const USED: usize = VALUE_WORDS - 1;
-/// In a body: the egress port and the length of the header, then the header.
+/// Offset of the header in a body, after the egress port and the header length.
 const HEADER_AT: usize = 4;
 
-/// The factors of a route's check: those of `ebpf/step.h`, the flow's last.
+/// Factors of a route's checksum, as in `ebpf/step.h`; the last one is for the flow.
 const FACTORS: [u64; BODY_WORDS + 1] = [
     0x9e37_79b9_7f4a_7c15,
     0xbf58_476d_1ce4_e5b9,
@@ -34,52 +34,52 @@ const FACTORS: [u64; BODY_WORDS + 1] = [
 type Flow = [u8; 8];
 type Value = [u64; VALUE_WORDS];
 
-/// What a port has carried in the kernel. A packet that is cut into frames later counts as so many
-/// frames, its headers once.
+/// Traffic of a port in the kernel. A packet that is segmented later counts as that many frames,
+/// with its headers counted once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
-    /// Frames that came in by this port and were forwarded.
+    /// Frames received by this port and forwarded.
     pub in_frames: u64,
-    /// Their bytes.
+    /// Bytes received by this port and forwarded.
     pub in_bytes: u64,
-    /// Frames that left by it.
+    /// Frames sent by this port.
     pub out_frames: u64,
-    /// Their bytes.
+    /// Bytes sent by this port.
     pub out_bytes: u64,
-    /// Packets that came in by it and were left to the node.
+    /// Packets received by this port and passed to the node.
     pub node_packets: u64,
-    /// Packets that came in by it and were lost: the kernel had no memory, no node runs, or it sent
-    /// more to the node than it may.
+    /// Packets received by this port and lost: no memory in the kernel, no running node, or the
+    /// rate limit to the node.
     pub lost_packets: u64,
 }
 
-/// Where the tc program leaves what it does not decide.
+/// Queue for packets that the tc program passes to the node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NodeQueue {
-    /// What came in by an Axon port, but for frames of hosts.
+    /// Packets received by an Axon port, other than frames of hosts.
     Fabric = 0,
-    /// Link-local frames by any other port.
+    /// Link-local frames received by any other port.
     Links = 1,
-    /// The rest: misses, broadcast, frames of ports whose peer is unknown.
+    /// Everything else: misses, broadcast, frames of ports with an unknown peer.
     Hosts = 2,
 }
 
-/// Where the XDP program looks up device and kind of an egress port in one step: a port that frames
-/// can leave by is in one of them, at most.
+/// Device maps in which the XDP program looks up device and kind of an egress port in one step. A
+/// port is in at most one of them.
 struct Devices {
     links: DevMap<MapData>,
     hosts: DevMap<MapData>,
 }
 
-/// Odd while routes are changed. A program that keeps routes it has found looks them up again when
-/// this is another; with a predecessor's odd one it keeps none.
+/// Version counter of the routes, odd while they are changed. A program that caches routes looks
+/// them up again after a change; with an odd version of a predecessor it caches none.
 struct Version {
     map: Array<MapData, u64>,
     is: u64,
 }
 
 impl Version {
-    /// The next even one.
+    /// Opens the counter and advances it to the next even value.
     fn take(take: &mut impl FnMut(&str) -> Option<Map>) -> Result<Option<Version>, KernelError> {
         let Some(map) = take("version") else { return Ok(None) };
         let map = Array::try_from(map)?;
@@ -111,8 +111,8 @@ impl Devices {
         }
     }
 
-    /// Takes a port out of where it is not to be. Until [`Devices::set`] its frames are the node's
-    /// if it changes from one to the other.
+    /// Removes a port from the maps of other kinds. If its kind changes, its frames go to the node
+    /// until [`Devices::set`].
     fn clear_other(
         &mut self,
         number: u32,
@@ -130,8 +130,8 @@ impl Devices {
         Ok(())
     }
 
-    /// Puts a port where it belongs. A device that is not there (any more) is none: the frames are
-    /// the node's.
+    /// Enters a port in the map of its kind. A missing device counts as none: the frames go to the
+    /// node.
     fn set(&mut self, number: u32, ifindex: u32, kind: PortKind) -> Result<(), KernelError> {
         let Some(map) = self.of(kind).filter(|_| ifindex != 0) else { return Ok(()) };
         match map.set(number, ifindex, None, 0).map_err(KernelError::from) {
@@ -143,19 +143,19 @@ impl Devices {
     }
 }
 
-/// The tables of one switch.
+/// Tables of one switch.
 pub(super) struct Tables {
     width: HopWidth,
     ports: Array<MapData, u64>,
     routes: HashMap<MapData, Flow, Value>,
     traffic: PerCpuArray<MapData, [u64; 6]>,
-    /// The tc program alone has it.
+    /// Device for packets to the node; tc only.
     node: Option<Array<MapData, u32>>,
-    /// The XDP program alone has them.
+    /// Device maps; XDP only.
     devices: Option<Devices>,
-    /// The XDP program alone has it.
+    /// Version counter of the routes; XDP only.
     version: Option<Version>,
-    /// Routes of each port, which the kernel does not count.
+    /// Number of routes of each port, which the kernel does not count.
     lengths: BTreeMap<u16, usize>,
     routes_per_port_max: usize,
 }
@@ -194,7 +194,7 @@ impl Tables {
         Ok(all)
     }
 
-    /// How many ports there are.
+    /// Returns the number of ports.
     fn ports(&self) -> u32 {
         self.ports.len()
     }
@@ -204,7 +204,7 @@ impl Tables {
         if number < self.ports() { Ok(number) } else { Err(RouteError::NoSuchPort.into()) }
     }
 
-    /// Changes a port, in one write.
+    /// Changes a port in one write.
     pub(super) fn set_port(
         &mut self,
         port: PortNo,
@@ -227,7 +227,7 @@ impl Tables {
         }
     }
 
-    /// Sets devices as the ports say: a predecessor may have ended between the two.
+    /// Sets the device maps from the ports, in case a predecessor ended between both writes.
     fn restore_devices(&mut self) -> Result<(), KernelError> {
         if self.devices.is_some() {
             for number in 0..self.ports() as u16 {
@@ -238,7 +238,7 @@ impl Tables {
         Ok(())
     }
 
-    /// The ifindex of a port and its kind.
+    /// Returns the ifindex and the kind of a port.
     pub(super) fn port(&self, port: PortNo) -> Result<(u32, PortKind), KernelError> {
         let word = self.ports.get(&self.check(port)?, 0)?;
         let kind = match word >> 32 {
@@ -310,7 +310,7 @@ impl Tables {
         Ok(true)
     }
 
-    /// Changes the routes so that no program goes on with one of before. Where the second step of
+    /// Changes the routes so that no program keeps using an earlier one. If the second update of
     /// the version fails, programs look every route up until the next change.
     fn change(
         &mut self,
@@ -326,7 +326,7 @@ impl Tables {
         done
     }
 
-    /// All routes, in no order.
+    /// Returns all routes, unordered.
     pub(super) fn routes(
         &self,
     ) -> impl Iterator<Item = Result<(PortNo, MacAddr, Route), KernelError>> + '_ {
@@ -378,14 +378,14 @@ fn destination_of([_, _, mac @ ..]: Flow) -> MacAddr {
     MacAddr(mac)
 }
 
-/// The sum that a value of this flow must have, which programs compute as well.
+/// Returns the checksum of a value of this flow, as programs compute it.
 fn check_of(flow: Flow, body: &[u64]) -> u64 {
     let sum = u64::from_ne_bytes(flow).wrapping_mul(FACTORS[BODY_WORDS]);
     let products = body.iter().zip(FACTORS).map(|(word, factor)| word.wrapping_mul(factor));
     products.fold(sum, u64::wrapping_add)
 }
 
-/// What the programs attach: the header as it is when its first hop has been taken.
+/// Builds the value that the programs attach: the header after its first hop.
 fn value_of(
     flow: Flow,
     port: PortNo,
@@ -411,7 +411,7 @@ fn value_of(
     Ok(value)
 }
 
-/// The route that a value was made of; none if no node wrote it.
+/// Reconstructs the route from a value; `None` if no node wrote it.
 fn route_of(flow: Flow, value: &Value, width: HopWidth) -> Option<Route> {
     if value[0] != check_of(flow, &value[1..=BODY_WORDS]) {
         return None;

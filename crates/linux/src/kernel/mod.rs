@@ -1,14 +1,14 @@
-//! The kernel carries the frames, the node decides: the programs of `ebpf/`, one for each port of a
-//! switch, and their tables.
+//! Kernel data plane: the kernel carries frames, the node decides. It consists of the programs of
+//! `ebpf/`, one for each port of a switch, and their tables.
 //!
 //! Programs and tables are pinned in a folder of a BPF file system and outlive this process:
-//! frames flow on while no node runs, and the next one adopts what it finds there
-//! ([`Kernel::open`]). They are gone when the folder is removed ([`Kernel::remove`]), or the mount
-//! namespace with the file system, or for each port its device.
+//! traffic continues while no node runs, and the next one adopts the pins ([`Kernel::open`]). They
+//! are removed with the folder ([`Kernel::remove`]), with the mount namespace of the file system,
+//! or for each port with its device.
 //!
-//! A route is changed in one write: a frame gets the old header or the new one. What a program
-//! finds mixed from two, because the kernel reused an element's memory under its hands, it leaves
-//! to the node (`ebpf/README.md`).
+//! A route is changed in one write: a frame gets the old header or the new one. If the kernel
+//! reuses the memory of an element during a lookup, the program detects the inconsistent value and
+//! passes the frame to the node (`ebpf/README.md`).
 
 mod error;
 mod filter;
@@ -39,19 +39,19 @@ use program::{Loader, object};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The program of a port on its device.
+/// Program of a port, attached to a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct AttachedPort {
-    /// The port.
+    /// Port number.
     pub port: PortNo,
-    /// The device that it was attached to.
+    /// Ifindex of the device.
     pub ifindex: u32,
-    /// And how.
+    /// Kind of attachment.
     pub attachment: Attachment,
 }
 
 impl AttachedPort {
-    /// The name of its pin.
+    /// Returns the name of the pin.
     fn name(&self) -> String {
         format!("link-{}-{}-{}", self.port.0, self.ifindex, self.attachment.name())
     }
@@ -66,25 +66,25 @@ impl AttachedPort {
     }
 }
 
-/// The kernel's data plane of one switch: programs, and the tables that they forward by.
+/// Kernel data plane of one switch: programs and their tables.
 pub struct Kernel {
     settings: KernelSettings,
-    /// Where the pins are: a folder by the name of the settings.
+    /// Folder of the pins, named after the settings.
     folder: PathBuf,
     loader: Loader,
     tables: Tables,
 }
 
 impl Kernel {
-    /// Opens the data plane that is pinned in `folder`, or makes one. What a predecessor has left
-    /// there with the same settings goes on as it is: programs on their devices
-    /// ([`Kernel::attached`]), ports, routes and counters.
+    /// Opens the data plane that is pinned in `folder`, or creates one. A predecessor's data plane
+    /// with equal settings continues unchanged: attached programs ([`Kernel::attached`]), ports,
+    /// routes and counters.
     ///
     /// The folder need not exist, but must be in a BPF file system.
     ///
     /// # Errors
-    /// No permission, a kernel without what is needed, no BPF file system, a folder with the tables
-    /// of other settings, more ports than hops can name.
+    /// No permission, missing kernel features, no BPF file system, a folder with the tables of
+    /// other settings, more ports than hops can name.
     pub fn open(folder: &Path, settings: KernelSettings) -> Result<Kernel, KernelError> {
         let most = settings.hop_width.ports_max();
         if settings.ports == 0 || usize::from(settings.ports) > most {
@@ -107,12 +107,12 @@ impl Kernel {
         Ok(Kernel { settings, folder, loader, tables })
     }
 
-    /// Removes whatever data plane is pinned in `folder`, and the folder: programs leave their
-    /// devices, those that are filters ([`Kernel::attach_filter`]) if they are in the calling
+    /// Removes any data plane that is pinned in `folder`, and the folder. Programs are detached
+    /// from their devices; filters ([`Kernel::attach_filter`]) only if they are in the calling
     /// thread's network namespace.
     ///
     /// # Errors
-    /// What the file system returned; it is no error that there is no such folder.
+    /// The file system's error. A missing folder is not an error.
     pub fn remove(folder: &Path) -> Result<(), KernelError> {
         for plane in names(folder).unwrap_or_default() {
             let folder = folder.join(plane);
@@ -128,13 +128,13 @@ impl Kernel {
         }
     }
 
-    /// What this was opened with.
+    /// Returns the settings with which this was opened.
     pub const fn settings(&self) -> &KernelSettings {
         &self.settings
     }
 
-    /// Sets what is plugged into a port, and the device that frames leave it by; 0: they cannot.
-    /// Frames that the kernel would forward there are the node's then.
+    /// Sets the kind of the peer of a port, and its egress device; 0: no device. Frames that the
+    /// kernel would forward there then go to the node.
     ///
     /// # Errors
     /// No such port.
@@ -147,7 +147,7 @@ impl Kernel {
         self.tables.set_port(port, ifindex, kind)
     }
 
-    /// The ifindex of a port's device and its kind, as last set.
+    /// Returns the ifindex of a port's device and its kind, as last set.
     ///
     /// # Errors
     /// No such port.
@@ -155,11 +155,11 @@ impl Kernel {
         self.tables.port(port)
     }
 
-    /// Makes `route` the route from the host port `port` to `destination`, replacing any before it.
+    /// Installs `route` from the host port `port` to `destination`, replacing any earlier one.
     ///
     /// # Errors
     /// No such port, a full table, a route that no header can hold, or one whose header is longer
-    /// than [`HEADER_BYTES_MAX`]: its frames are the node's if the old one is removed.
+    /// than [`HEADER_BYTES_MAX`]: its frames go to the node if the old route is removed.
     pub fn set_route(
         &mut self,
         port: PortNo,
@@ -169,7 +169,7 @@ impl Kernel {
         self.tables.set_route(port, destination, route)
     }
 
-    /// Forgets a route; says whether there was one.
+    /// Removes a route; returns whether it existed.
     ///
     /// # Errors
     /// No such port.
@@ -181,28 +181,28 @@ impl Kernel {
         self.tables.remove_route(port, destination)
     }
 
-    /// Whether a frame has taken the route since the last call of this, or since it was set. A
-    /// frame that takes it at that very moment may count for neither.
+    /// Returns whether a frame has used the route since the last call, or since it was set. A frame
+    /// concurrent with the call may count for neither period.
     ///
     /// # Errors
-    /// What the kernel returned.
+    /// The kernel's error.
     pub fn take_used(&mut self, port: PortNo, destination: MacAddr) -> Result<bool, KernelError> {
         self.tables.take_used(port, destination)
     }
 
-    /// All routes, in no order.
+    /// Returns all routes, unordered.
     pub fn routes(
         &self,
     ) -> impl Iterator<Item = Result<(PortNo, MacAddr, Route), KernelError>> + '_ {
         self.tables.routes()
     }
 
-    /// How many routes a port has.
+    /// Returns the number of routes of a port.
     pub fn routes_of(&self, port: PortNo) -> usize {
         self.tables.len(port)
     }
 
-    /// What a port has carried since its tables were made.
+    /// Returns the traffic of a port since its tables were created.
     ///
     /// # Errors
     /// No such port.
@@ -210,11 +210,11 @@ impl Kernel {
         self.tables.traffic(port)
     }
 
-    /// What the queues of the egress by device `ifindex` have dropped: ingress ports, and how many
-    /// frames or super-packets of each. XDP has no queues.
+    /// Returns the drops at the queues of the egress by device `ifindex`: frames or super-packets
+    /// by ingress port. XDP has no queues.
     ///
     /// # Errors
-    /// What the kernel returned.
+    /// The kernel's error.
     pub fn queue_drops(&self, ifindex: u32) -> Result<Vec<(PortNo, u64)>, KernelError> {
         if self.settings.plane == Plane::Xdp || ifindex == 0 {
             return Ok(Vec::new());
@@ -224,12 +224,12 @@ impl Kernel {
         Ok(dropped.into_iter().map(|(port, count)| (PortNo(port), count)).collect())
     }
 
-    /// Sets the device that the tc programs send to what they leave to the node; 0: it is lost.
-    /// Its frames have the number of their port in a VLAN tag (0x8100), which is the first if they
-    /// have more. XDP programs need none: what they leave goes up the stack of its own port.
+    /// Sets the device to which the tc programs pass packets for the node; 0: they are dropped. The
+    /// ingress port is in a VLAN tag (0x8100), the first one if there are more. XDP programs need
+    /// no device: their packets go up the stack of the ingress port.
     ///
     /// # Errors
-    /// What the kernel returned.
+    /// The kernel's error.
     pub fn set_node(&mut self, queue: NodeQueue, ifindex: u32) -> Result<(), KernelError> {
         self.tables.set_node(queue, ifindex)
     }
@@ -237,20 +237,20 @@ impl Kernel {
     /// Loads the program of `port` without attaching it.
     ///
     /// # Errors
-    /// No permission, or the verifier refused it.
+    /// No permission, or the verifier refused the program.
     pub fn load(&mut self, port: PortNo) -> Result<LoadedProgram, KernelError> {
         self.tables.port(port)?;
         self.loader.load(port)
     }
 
     /// Attaches the program of `port` to `device`, a device of the calling thread's network
-    /// namespace. If a predecessor's is there it is replaced without a gap; one on another device
-    /// is detached. A kernel without TCX links gets a filter ([`Kernel::attach_filter`]).
-    /// [`Kernel::set_port`] is left to the caller.
+    /// namespace. A predecessor's program there is replaced without a gap; one on another device is
+    /// detached. A kernel without TCX links gets a filter ([`Kernel::attach_filter`]). The caller
+    /// is responsible for [`Kernel::set_port`].
     ///
     /// # Errors
     /// No such port or device, no permission, a program that the verifier refused, a device that
-    /// cannot have it, a kernel without the links that are needed.
+    /// does not support it, a kernel without the required links.
     pub fn attach(&mut self, port: PortNo, device: &str) -> Result<Attachment, KernelError> {
         let ifindex = nix::net::if_::if_nametoindex(device)
             .map_err(|error| KernelError::Attach { device: device.into(), source: error.into() })?;
@@ -282,14 +282,13 @@ impl Kernel {
         }
     }
 
-    /// Does what [`Kernel::attach`] does for tc on a kernel without TCX links, on any: the program
-    /// is a filter of the qdisc clsact, before others there. It outlives the process as well, but
-    /// belongs to the device: a mount namespace that ends does not take it along, and
-    /// [`Kernel::remove`] and [`Kernel::detach`] are to be called in the device's network
-    /// namespace.
+    /// Attaches the program of `port` at tc as a filter of the qdisc clsact, before other filters:
+    /// the method of [`Kernel::attach`] on kernels without TCX links. It outlives the process as
+    /// well, but belongs to the device: it is not removed with a mount namespace, and
+    /// [`Kernel::remove`] and [`Kernel::detach`] must be called in the device's network namespace.
     ///
     /// # Errors
-    /// As [`Kernel::attach`]; another's filter of the same number.
+    /// As [`Kernel::attach`]; a foreign filter with our number.
     pub fn attach_filter(&mut self, port: PortNo, device: &str) -> Result<Attachment, KernelError> {
         let ifindex = nix::net::if_::if_nametoindex(device)
             .map_err(|error| KernelError::Attach { device: device.into(), source: error.into() })?;
@@ -307,10 +306,10 @@ impl Kernel {
         remove_attachment(&self.folder, attached)
     }
 
-    /// Detaches the program of `port`; says whether one was attached.
+    /// Detaches the program of `port`; returns whether one was attached.
     ///
     /// # Errors
-    /// What the file system returned.
+    /// The file system's error.
     pub fn detach(&mut self, port: PortNo) -> Result<bool, KernelError> {
         let mut found = false;
         for attached in self.attached()?.into_iter().filter(|attached| attached.port == port) {
@@ -320,16 +319,16 @@ impl Kernel {
         Ok(found)
     }
 
-    /// The ports with a program, in their order. The device of one may be gone since.
+    /// Returns the ports with a program, in order. A device may have gone since.
     ///
     /// # Errors
-    /// What the file system returned.
+    /// The file system's error.
     pub fn attached(&self) -> Result<Vec<AttachedPort>, KernelError> {
         attached(&self.folder)
     }
 }
 
-/// The ports with a program, by what is pinned in a folder.
+/// Returns the ports with a program, from the pins of a folder.
 fn attached(folder: &Path) -> Result<Vec<AttachedPort>, KernelError> {
     let names = names(folder)?;
     let mut attached: Vec<_> =
@@ -338,7 +337,7 @@ fn attached(folder: &Path) -> Result<Vec<AttachedPort>, KernelError> {
     Ok(attached)
 }
 
-/// Detaches a program that a folder stands for.
+/// Detaches a program that a folder records.
 fn remove_attachment(folder: &Path, attached: AttachedPort) -> Result<(), KernelError> {
     let pin = folder.join(attached.name());
     match attached.attachment {
@@ -347,7 +346,7 @@ fn remove_attachment(folder: &Path, attached: AttachedPort) -> Result<(), Kernel
     }
 }
 
-/// The names in a folder.
+/// Returns the names in a folder.
 fn names(folder: &Path) -> Result<Vec<String>, KernelError> {
     let failed = of_folder(folder);
     let mut names = Vec::new();

@@ -1,13 +1,13 @@
-//! The kernel's tables as an offload of a software data plane.
+//! Kernel tables as an offload of a software data plane.
 //!
-//! In plain English: the software plane has the truth. Whatever is set is set there, and then in
-//! the kernel. A frame that the kernel does not decide comes to the process, and the software plane
-//! handles it as if there were no kernel. So what the kernel has no room for is slower, and never
-//! wrong. Wrong would be a route in the kernel that the software plane has not, or another one: a
-//! change that ends so is answered as refused, and the control plane asks again. The kernel looks
-//! at no source, so a destination to which some source has a route of its own has none there: the
-//! software plane carries what that port sends to it. What nobody waits for (carrier, a
-//! re-synchronisation) is made equal again every second until it is.
+//! In plain English: the software plane is authoritative. Every change is made there first, and
+//! then in the kernel. A frame that the kernel does not handle comes to the process, and the
+//! software plane handles it as if there were no kernel. So entries for which the kernel has no
+//! room are slower, but correct. A route in the kernel that is missing or different in the software
+//! plane would be wrong: a change with such a result is reported as refused, and the control plane
+//! retries. The kernel ignores source addresses, so a destination with a route for one source has
+//! no kernel route: the software plane carries what that port sends to it. Failures of changes that
+//! have no answer (carrier, re-synchronisation) are retried every second until both are equal.
 
 use super::inherited::{Inherited, Key};
 use super::tables::{Devices, Tables};
@@ -23,30 +23,30 @@ use axon_wire::header::PacketType;
 use axon_wire::{FrameBuf, Hops, MacAddr, PortNo, Route, Span, Time};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Before what could not be made equal is tried again.
+/// Interval between attempts to make the tables equal.
 const PAUSE: Span = Span::from_secs(1);
 
-/// A software data plane `P` whose routes and ports are in the kernel's tables `T` too.
+/// Software data plane `P` whose routes and ports are also in the kernel's tables `T`.
 pub struct KernelPlane<P, T> {
     software: P,
     tables: T,
     devices: Devices,
     /// Changes that the software plane has not answered yet.
     asked: BTreeMap<RouteTicket, RouteChange>,
-    /// Routes of the software plane that the kernel had no room for, or no answer.
+    /// Routes of the software plane that the kernel lacks, for want of room or after an error.
     waiting: BTreeMap<Key, Route>,
-    /// The sources that have routes of their own, by port and destination.
+    /// Sources with routes of their own, by port and destination.
     by_source: BTreeMap<Key, BTreeSet<MacAddr>>,
     inherited: Inherited,
-    /// When to make the tables equal again, if a call has failed that nobody repeats.
+    /// Time of the next attempt to make the tables equal, after a failed call without a retry.
     again_at: Option<Time>,
-    /// What each port had carried before this process.
+    /// Traffic of each port before this process.
     before: Vec<Traffic>,
 }
 
 impl<P: PortView, T: Tables> KernelPlane<P, T> {
-    /// Puts `tables` behind `software`, which has nothing set yet. What the tables hold of the
-    /// process before goes on, and the first snapshot has it.
+    /// Combines `tables` with `software`, which must have nothing set yet. Table contents of the
+    /// previous process stay in use, and are in the first snapshot.
     ///
     /// # Errors
     /// The tables cannot be read.
@@ -67,22 +67,22 @@ impl<P: PortView, T: Tables> KernelPlane<P, T> {
         })
     }
 
-    /// The tables.
+    /// Returns the tables.
     pub const fn tables(&self) -> &T {
         &self.tables
     }
 
-    /// Routes of the process before that are still there.
+    /// Returns the number of remaining routes of the previous process.
     pub fn inherited_routes(&self) -> usize {
         self.inherited.len()
     }
 
-    /// Routes that the software plane alone has.
+    /// Returns the number of routes that only the software plane has.
     pub fn software_routes(&self) -> usize {
         self.waiting.len()
     }
 
-    /// Makes a change that the software plane has made.
+    /// Applies a change of the software plane to the kernel.
     fn offload(&mut self, now: Time, change: RouteChange) -> Result<(), RouteError> {
         match change {
             // A fabric with VLANs is refused: see the capabilities.
@@ -96,7 +96,7 @@ impl<P: PortView, T: Tables> KernelPlane<P, T> {
                     }
                 }
             }
-            // Route memory is the software plane's: such a frame has no route in the kernel.
+            // Route memory is in the software plane: such a frame has no route in the kernel.
             RouteChange::Masquerade { .. } => Ok(()),
             RouteChange::Remove { port, key } => {
                 let to = (port, key.destination);
@@ -106,7 +106,7 @@ impl<P: PortView, T: Tables> KernelPlane<P, T> {
                     && sources.is_empty()
                 {
                     self.by_source.remove(&to);
-                    // The route for all others may be in the kernel again.
+                    // The route for all other sources may be in the kernel again.
                     self.again_at = Some(now);
                 }
                 Ok(())
@@ -123,7 +123,7 @@ impl<P: PortView, T: Tables> KernelPlane<P, T> {
             self.inherited.decided(key);
             return Ok(());
         };
-        // What stands there leads the old way.
+        // The entry there has the old route.
         self.take_out(key)?;
         if is_for_ever(&error) {
             return Ok(());
@@ -135,7 +135,7 @@ impl<P: PortView, T: Tables> KernelPlane<P, T> {
         Ok(())
     }
 
-    /// Takes a route out of the tables, and offers its place to one that waits.
+    /// Removes a route from the tables, and installs one that waits for room.
     fn take_out(&mut self, key: Key) -> Result<(), RouteError> {
         self.waiting.remove(&key);
         let removed = self.tables.remove_route(key.0, key.1);
@@ -151,7 +151,7 @@ impl<P: PortView, T: Tables> KernelPlane<P, T> {
         Ok(())
     }
 
-    /// Puts the software plane's view of a port into the tables.
+    /// Copies the software plane's state of a port to the tables.
     fn mirror(&mut self, now: Time, port: PortNo, kind: PortKind) -> Result<(), KernelError> {
         let ifindex = if self.software.is_up(port) { self.devices.get(port) } else { 0 };
         self.tables.set_port(port, ifindex, kind)?;
@@ -163,7 +163,7 @@ impl<P: PortView, T: Tables> KernelPlane<P, T> {
         Ok(())
     }
 
-    /// Follows a change of carrier.
+    /// Handles a change of carrier.
     fn link(&mut self, now: Time, port: PortNo, up: bool) {
         if up && self.inherited.keeps(port, self.devices.get(port)) {
             return;
@@ -174,8 +174,8 @@ impl<P: PortView, T: Tables> KernelPlane<P, T> {
         }
     }
 
-    /// Looks through the actions of the software plane for the answers to changes of routes, and
-    /// carries these out.
+    /// Finds the answers to route changes among the actions of the software plane, and applies the
+    /// changes.
     fn answer(&mut self, now: Time, actions: &mut [Action]) {
         for action in actions {
             match action {
@@ -185,7 +185,7 @@ impl<P: PortView, T: Tables> KernelPlane<P, T> {
                         *result = self.offload(now, change);
                     }
                 }
-                // Answers that are owed do not come any more.
+                // Pending answers will not arrive.
                 Action::Lost => self.asked.clear(),
                 _ => {}
             }
@@ -194,7 +194,7 @@ impl<P: PortView, T: Tables> KernelPlane<P, T> {
 }
 
 impl<P, T: Tables> KernelPlane<P, T> {
-    /// Makes the tables equal to the software plane, but for what is inherited.
+    /// Makes the tables equal to the software plane, except for inherited entries.
     fn equalise(&mut self, now: Time) -> Result<(), KernelError>
     where
         P: Dataplane,
@@ -224,7 +224,7 @@ impl<P, T: Tables> KernelPlane<P, T> {
             let key = (port, destination);
             match wanted.get(&key) {
                 Some(is) if *is == route => drop(wanted.remove(&key)),
-                // It is replaced below.
+                // The entry is replaced below.
                 Some(_) => {}
                 None if self.inherited.has(key) => {}
                 None => all = all.and(self.tables.remove_route(port, destination).map(drop)),
@@ -238,7 +238,7 @@ impl<P, T: Tables> KernelPlane<P, T> {
         all
     }
 
-    /// Does what its time has come for.
+    /// Runs the due timers.
     fn timers(&mut self, now: Time)
     where
         P: Dataplane,
@@ -253,7 +253,7 @@ impl<P, T: Tables> KernelPlane<P, T> {
     }
 }
 
-/// Whether the kernel never takes such a route.
+/// Returns whether the kernel can never take such a route.
 const fn is_for_ever(error: &KernelError) -> bool {
     matches!(
         error,
@@ -261,12 +261,12 @@ const fn is_for_ever(error: &KernelError) -> bool {
     )
 }
 
-/// Whether another route has to go first.
+/// Returns whether the table is full.
 const fn is_full(error: &KernelError) -> bool {
     matches!(error, KernelError::Route(RouteError::Full))
 }
 
-/// What a port has carried in the kernel, as its counters.
+/// Adds a port's traffic in the kernel to its counters.
 fn add(counters: &mut PortCounters, now: &Traffic, before: &Traffic) {
     counters.rx_frames += now.in_frames.saturating_sub(before.in_frames);
     counters.rx_bytes += now.in_bytes.saturating_sub(before.in_bytes);
@@ -340,7 +340,7 @@ impl<P: Dataplane, T: Tables> Dataplane for KernelPlane<P, T> {
         self.answer(now, &mut out[from..]);
     }
 
-    /// The kernel first: a port that it refuses is as it was in both.
+    /// The kernel goes first: a port that it refuses is unchanged in both.
     fn set_port(
         &mut self,
         now: Time,
@@ -400,7 +400,7 @@ impl<P: Dataplane, T: Tables> Dataplane for KernelPlane<P, T> {
         self.software.count_copy(ingress);
     }
 
-    /// Those of the software plane: what the kernel has carried is in the telemetry only.
+    /// Counters of the software plane. Traffic in the kernel is in the telemetry only.
     fn counters(&self) -> &Counters {
         self.software.counters()
     }
@@ -423,12 +423,12 @@ impl<P: Dataplane, T: Tables> Dataplane for KernelPlane<P, T> {
     }
 
     fn take_used(&mut self, port: PortNo, key: RouteKey) -> bool {
-        // Both are asked, so that neither remembers an earlier frame.
+        // Query both, so that both clear their flags.
         let in_software = self.software.take_used(port, key);
         if key.source.is_some() {
             return in_software;
         }
-        // A route of which nothing is known does not age.
+        // A route of unknown use does not age.
         self.tables.take_used(port, key.destination).unwrap_or(true) || in_software
     }
 
@@ -441,7 +441,7 @@ impl<P: Dataplane, T: Tables> Dataplane for KernelPlane<P, T> {
             }
         }
         for egress in (0..self.software.count()).map(PortNo) {
-            // What cannot be read is not shown.
+            // Drops that cannot be read are omitted.
             let drops = self.tables.queue_drops(self.devices.get(egress)).unwrap_or_default();
             for (ingress, count) in drops {
                 if let Some(port) = telemetry.ports.get_mut(ingress.index()) {
@@ -453,7 +453,7 @@ impl<P: Dataplane, T: Tables> Dataplane for KernelPlane<P, T> {
         telemetry
     }
 
-    /// Of both: what the kernel has of the process before is there too.
+    /// Snapshot of both: includes the kernel's entries of the previous process.
     fn snapshot(&self) -> Snapshot {
         let mut snapshot = self.software.snapshot();
         self.inherited.add_to(&mut snapshot);

@@ -1,10 +1,10 @@
-//! What a run loop needs of the kernel's data plane: programs on devices, queues at egresses, and
-//! a way for what the node decides.
+//! Kernel data plane for a run loop: programs on devices, queues at egresses, and the path to the
+//! node.
 //!
-//! In plain English: when a port's device is there, the program goes onto it, the egress gets its
-//! queues, and the tables learn the device. Frames that the kernel leaves to the node come by the
-//! [`NodeQueues`] with tc, and by the port itself with XDP. What the node sends goes through the
-//! queues of the egress, like what the kernel forwards.
+//! In plain English: when a port's device exists, the program is attached to it, the egress gets
+//! its queues, and the device is entered in the tables. Frames that the kernel passes to the node
+//! come by the [`NodeQueues`] with tc, and by the port itself with XDP. Frames that the node sends
+//! go through the queues of the egress, like those that the kernel forwards.
 
 use super::plane::KernelPlane;
 use super::queues::NodeQueues;
@@ -25,31 +25,31 @@ use std::os::fd::BorrowedFd;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-/// The devices of one switch whose frames the kernel carries.
+/// Devices of one switch whose frames the kernel carries.
 pub struct KernelPorts {
     folder: PathBuf,
-    /// No other process has this data plane meanwhile.
+    /// Lock that keeps other processes from this data plane.
     _lock: File,
-    /// The same programs and tables as those of the data plane: this one attaches them.
+    /// Programs and tables, shared with the data plane. This handle attaches programs.
     kernel: Kernel,
     devices: Devices,
     queues: Option<NodeQueues>,
     ports: u16,
-    /// Devices whose egress has its queues, by ifindex.
+    /// Ifindexes of devices whose egress has its queues.
     shaped: BTreeSet<u32>,
-    /// What a capture sees of each port; `None` without one.
+    /// Sniffers of the ports for a capture; `None` without one.
     sniffers: Option<BTreeMap<PortNo, Sniffer>>,
 }
 
-/// Makes the folder of a data plane and takes it for this process, until what is returned is
+/// Creates the folder of a data plane and locks it for this process, until the returned file is
 /// closed.
 ///
 /// # Errors
-/// Another process has it, or it cannot be made.
+/// Another process holds the lock, or the folder cannot be created.
 pub(crate) fn lock(folder: &Path) -> Result<File> {
     let shown = folder.display();
     let failed = || format!("cannot make {shown}");
-    // Whoever else could open it could lock it for ever.
+    // Another user who could open it could lock it forever.
     DirBuilder::new().recursive(true).mode(0o700).create(folder).with_context(failed)?;
     let file = File::open(folder).with_context(failed)?;
     match file.try_lock() {
@@ -65,8 +65,8 @@ pub(crate) fn lock(folder: &Path) -> Result<File> {
 }
 
 impl KernelPorts {
-    /// Opens what a predecessor has left in `folder`, or makes it, in the calling thread's network
-    /// namespace. Tables of other settings there are of no use to anybody, and are removed.
+    /// Opens a predecessor's data plane in `folder`, or creates one, in the calling thread's
+    /// network namespace. Tables of other settings are removed.
     ///
     /// # Errors
     /// As [`Kernel::open`] and [`NodeQueues::open`]; another process has this data plane.
@@ -96,7 +96,8 @@ impl KernelPorts {
         })
     }
 
-    /// The data plane that these are the ports of, with `software` for what the kernel leaves.
+    /// Returns the data plane of these ports, with `software` for frames that the kernel does not
+    /// handle.
     ///
     /// # Errors
     /// As [`Kernel::open`] and [`KernelPlane::new`].
@@ -105,10 +106,10 @@ impl KernelPorts {
         KernelPlane::new(software, tables, self.devices.clone())
     }
 
-    /// Gives the egress of all devices that are there its queues, by one call instead of many.
+    /// Sets up the queues at the egress of all existing devices, in one call.
     ///
     /// # Errors
-    /// No iproute2, or what it says.
+    /// No iproute2, or its error message.
     pub fn shape<'a>(&mut self, devices: impl Iterator<Item = (&'a str, Rate)>) -> Result<()> {
         if self.kernel.settings().plane == Plane::Xdp {
             return Ok(());
@@ -136,10 +137,10 @@ impl KernelPorts {
         Ok(())
     }
 
-    /// Takes the queues off the egresses of those devices that have them.
+    /// Removes the queues from the egresses of devices that have them.
     ///
     /// # Errors
-    /// No iproute2, or what it says.
+    /// No iproute2, or its error message.
     pub fn unshape<'a>(devices: impl Iterator<Item = &'a str>) -> Result<()> {
         let stand = with_queues(&output("tc", &["-j", "qdisc", "show"])?);
         let text = devices.filter(|device| stand.contains(*device));
@@ -147,10 +148,10 @@ impl KernelPorts {
         run("tc", &["-batch", "-"], &text)
     }
 
-    /// Takes a device into the data plane: its program, its queues, its place in the tables.
+    /// Adds a device to the data plane: its program, its queues and its table entry.
     ///
     /// # Errors
-    /// The device is not there or cannot have these.
+    /// The device does not exist or does not support these.
     pub fn open_port(
         &mut self,
         port: PortNo,
@@ -172,46 +173,46 @@ impl KernelPorts {
         Ok(opened)
     }
 
-    /// The device of a port is down or gone: what it had may not be there when it comes back.
+    /// Records that the device of a port is down or gone. Its state may be lost when it comes back.
     pub fn close_port(&mut self, port: PortNo) {
         self.shaped.remove(&self.devices.get(port));
         self.sniffers.iter_mut().for_each(|sniffers| drop(sniffers.remove(&port)));
     }
 
-    /// Takes the program off the device that a port had, if that has another name now or is in
-    /// another network namespace: it would decide about the frames of whoever has the device.
+    /// Detaches the program from the former device of a port, if that was renamed or moved to
+    /// another network namespace: it would process the frames of the device's new user.
     pub fn leave_gone(&mut self, port: PortNo, device: &str) {
         let had = self.devices.get(port);
         let is_there = nix::net::if_::if_nametoindex(device).is_ok_and(|index| index == had);
         if had != 0 && !is_there {
-            // The filters of a device go with it, so there may be nothing to take off.
+            // Filters are removed with their device, so there may be nothing to detach.
             if let Err(error) = self.kernel.detach(port) {
                 tracing::debug!(device, "its program is gone: {error:#}");
             }
         }
     }
 
-    /// The queues of the node; XDP has none.
+    /// Returns the queues of the node; XDP has none.
     pub fn queues(&self) -> Option<&NodeQueues> {
         self.queues.as_ref()
     }
 
-    /// The same, to read from.
+    /// Returns the queues of the node, for reading from them.
     pub fn queues_mut(&mut self) -> Option<&mut NodeQueues> {
         self.queues.as_mut()
     }
 
-    /// Watches all ports from now on, for a capture.
+    /// Starts sniffers on all ports, for a capture.
     pub fn watch(&mut self) {
         self.sniffers.get_or_insert_default();
     }
 
-    /// What the ports are seen by.
+    /// Returns the sniffers of the ports.
     pub fn sniffers(&mut self) -> impl Iterator<Item = (PortNo, &mut Sniffer)> {
         self.sniffers.iter_mut().flatten().map(|(port, sniffer)| (*port, sniffer))
     }
 
-    /// What to poll for what a capture takes.
+    /// Returns the descriptors to poll for captured packets.
     pub fn sniffer_fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         self.sniffers.iter().flat_map(BTreeMap::values).map(Sniffer::fd)
     }

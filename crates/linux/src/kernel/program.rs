@@ -1,4 +1,4 @@
-//! The programs: loaded with the constants of one port, and attached to its device.
+//! Programs: loaded with the constants of one port, and attached to its device.
 
 use super::error::KernelError;
 use super::filter;
@@ -19,25 +19,25 @@ use std::time::Duration;
 static TC: &[u8] = aya::include_bytes_aligned!("../../../../ebpf/built/tc.o");
 static XDP: &[u8] = aya::include_bytes_aligned!("../../../../ebpf/built/xdp.o");
 
-/// How a program is attached to a device.
+/// Kind of attachment of a program to a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Attachment {
     /// At tc ingress, before other programs there.
     Tc,
-    /// At tc ingress by a filter, where the kernel has no TCX links (before Linux 6.6).
+    /// At tc ingress by a filter, for kernels without TCX links (before Linux 6.6).
     TcFilter,
     /// In the device's driver.
     XdpNative,
-    /// Before the stack, for a driver that has no XDP.
+    /// Before the stack, for a driver without XDP.
     XdpGeneric,
 }
 
 impl Attachment {
-    /// All there are.
+    /// All kinds.
     pub(super) const ALL: [Attachment; 4] =
         [Attachment::Tc, Attachment::TcFilter, Attachment::XdpNative, Attachment::XdpGeneric];
 
-    /// Its name, in the names of pins.
+    /// Returns the name, as used in the names of pins.
     pub const fn name(self) -> &'static str {
         match self {
             Attachment::Tc => "tc",
@@ -47,13 +47,13 @@ impl Attachment {
         }
     }
 
-    /// The attachment of this name.
+    /// Returns the attachment of this name.
     pub(super) fn of_name(name: &str) -> Option<Attachment> {
         Attachment::ALL.into_iter().find(|attachment| attachment.name() == name)
     }
 }
 
-/// The object that has the program of this data plane.
+/// Returns the object file with the program of this data plane.
 pub(super) const fn object(plane: Plane) -> &'static [u8] {
     match plane {
         Plane::Tc => TC,
@@ -75,41 +75,41 @@ const fn tables(plane: Plane) -> &'static [&'static str] {
     }
 }
 
-/// The program of one port in the kernel, attached or not. It is gone with this value, unless it is
+/// Program of one port in the kernel, attached or not. It is unloaded with this value, unless it is
 /// attached and pinned.
 pub struct LoadedProgram {
     ebpf: Ebpf,
     plane: Plane,
 }
 
-/// What became of a frame that was put through a program.
+/// Result of a test run of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TestRunOutcome {
-    /// What the program returned.
+    /// Verdict of the program.
     pub verdict: Verdict,
-    /// The frame's bytes now.
+    /// Length of the resulting frame, in bytes.
     pub bytes: usize,
-    /// Of one run, on average.
+    /// Average duration of one run.
     pub duration: Duration,
 }
 
-/// What a program does with a frame.
+/// Verdict of a program on a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It goes to a device: a port, or with tc that of the node.
+    /// Redirect to a device: a port, or with tc that of the node.
     Redirect,
-    /// It goes up the stack.
+    /// Pass up the stack.
     Pass,
-    /// It is gone.
+    /// Drop the frame.
     Drop,
-    /// Something else.
+    /// Other return value.
     Other(u32),
 }
 
-/// Routes of one switch at most: the kernel keeps 16 bytes for each that there may be.
+/// Maximum number of routes of one switch: the kernel reserves 16 bytes for each.
 const ROUTES_MAX: u32 = 1 << 20;
 
-/// All numbers of 16 bits: what a loader borrows constants from for as long as it is there.
+/// All numbers of 16 bits, from which a loader borrows constants for its lifetime.
 static NUMBERS: [u16; 1 << 16] = {
     let mut numbers = [0; 1 << 16];
     let mut number = 0;
@@ -125,15 +125,15 @@ const fn constant(number: usize) -> &'static u16 {
     &NUMBERS[if number < largest { number } else { largest }]
 }
 
-/// Loads the programs of one data plane. It is kept, since making one reads all types of the
-/// kernel, which takes longer than loading a program.
+/// Loader of the programs of one data plane. It is kept, because its creation reads all types of
+/// the kernel, which takes longer than loading a program.
 pub(super) struct Loader {
     loader: EbpfLoader<'static>,
     plane: Plane,
 }
 
 impl Loader {
-    /// For a switch whose tables are pinned in `folder`, or will be.
+    /// Creates a loader for a switch whose tables are, or will be, pinned in `folder`.
     pub(super) fn new(settings: &KernelSettings, folder: &Path) -> Loader {
         let ports = u32::from(settings.ports);
         let routes = ports.saturating_mul(settings.routes_per_port_max as u32);
@@ -170,7 +170,7 @@ impl Loader {
         Ok(self.loader.load(object(self.plane))?)
     }
 
-    /// The tables of this data plane, by name; they are pinned from now on.
+    /// Pins and returns the tables of this data plane, by name.
     pub(super) fn tables(&mut self) -> Result<impl FnMut(&str) -> Option<Map>, KernelError> {
         let mut ebpf = self.open(PortNo(0))?;
         Ok(move |name: &str| ebpf.take_map(name))
@@ -195,7 +195,7 @@ impl Loader {
     }
 }
 
-/// A program that the kernel did not load; without a log nobody has verified anything.
+/// Builds the error of a program that failed to load. Without a log the verifier has not run.
 fn refused(program: &'static str, log: String, source: io::Error) -> KernelError {
     if log.is_empty() && source.raw_os_error() == Some(libc::EPERM) {
         return KernelError::NotPermitted;
@@ -208,8 +208,8 @@ fn program_of(ebpf: &mut Ebpf, plane: Plane) -> &mut Program {
 }
 
 impl LoadedProgram {
-    /// Puts `frame` through the program `repeat` times, as BPF_PROG_RUN does: the port that it
-    /// names sends nothing. Its bytes are in `out` then.
+    /// Runs the program on `frame` `repeat` times with BPF_PROG_RUN, without sending anything. The
+    /// resulting frame is in `out`.
     ///
     /// # Errors
     /// EINVAL for less than 14 bytes or more than a page, ENOSPC where `out` is too short.
@@ -239,8 +239,8 @@ impl LoadedProgram {
         })
     }
 
-    /// Attaches the program to `device` of the calling thread's network namespace by a filter, of
-    /// which `folder` is to tell.
+    /// Attaches the program to `device` of the calling thread's network namespace by a filter,
+    /// which `folder` records.
     pub(super) fn attach_filter(&mut self, device: &str, folder: &Path) -> Result<(), KernelError> {
         match program_of(&mut self.ebpf, self.plane) {
             Program::SchedClassifier(program) => {
@@ -259,8 +259,7 @@ impl LoadedProgram {
         }
     }
 
-    /// Takes the place of the program that is pinned, without a gap; says whether its device is
-    /// still there.
+    /// Replaces the pinned program without a gap; returns whether its device still exists.
     pub(super) fn replace(&mut self, pinned: PinnedLink) -> Result<bool, KernelError> {
         let link = FdLink::from(pinned);
         let replaced = match program_of(&mut self.ebpf, self.plane) {
@@ -278,7 +277,7 @@ impl LoadedProgram {
     }
 }
 
-/// What came of an attempt to attach, in terms of the device.
+/// Converts an attachment error to one about the device.
 fn attach_error(device: &str, error: ProgramError) -> KernelError {
     at_device(device, error.into())
 }

@@ -1,9 +1,9 @@
-//! Three TAP devices by which a switch gets what its tc programs leave to the node.
+//! Three TAP devices by which a switch receives packets that its tc programs pass to the node.
 //!
-//! A TAP device has no offloads here, so the kernel cuts super-packets into frames and completes
-//! their checksums before the process sees them. The port that a frame came in by is in a VLAN tag,
-//! which is taken out again. What the kernel itself sends on these devices has none, and nobody
-//! wants it.
+//! A TAP device has no offloads here, so the kernel segments super-packets into frames and
+//! completes their checksums before the process sees them. The ingress port of a frame is in a VLAN
+//! tag, which is removed here. Frames that the kernel itself sends on these devices have no tag and
+//! are ignored.
 
 use super::{Kernel, KernelError, NodeQueue};
 use crate::port::Pool;
@@ -14,21 +14,21 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// Of an Ethernet header before its type: what stays in front of the tag.
+/// Length of the Ethernet addresses, which precede the tag.
 const ADDRESSES: usize = 12;
-/// The longest frame that is read, with its tag: the longest that the kernel makes.
+/// Longest frame that is read, with its tag: the longest that the kernel builds.
 const READ_BYTES_MAX: usize = 1 << 16;
-/// Frames that wait in a device for a process that is late: 5 ms of full frames at 10 Gb/s.
+/// Queue length of a device, for a late process: 5 ms of full frames at 10 Gb/s.
 const DEVICE_FRAMES: i32 = 4096;
-/// Of switches and their own frames: as many in one round as a receive ring holds.
+/// Frames of switches and link-local frames per round: as many as a receive ring holds.
 const BURST: usize = 256;
-/// Of hosts in one round: a fraction of a millisecond of work.
+/// Frames of hosts per round: a fraction of a millisecond of work.
 const BURST_OF_HOSTS: usize = 64;
 
-/// In the order in which a round reads them: neighbours come before hosts.
+/// Queues in the order in which a round reads them: neighbours before hosts.
 pub const QUEUES: [NodeQueue; 3] = [NodeQueue::Fabric, NodeQueue::Links, NodeQueue::Hosts];
 
-/// The queues of one switch. Its programs lose what is for the node when this is gone.
+/// Queues of one switch. Without them the programs drop packets for the node.
 pub struct NodeQueues {
     name: String,
     devices: [File; 3],
@@ -36,8 +36,8 @@ pub struct NodeQueues {
 }
 
 impl NodeQueues {
-    /// Makes the devices `NAME-n0` to `NAME-n2` in the calling thread's network namespace, and has
-    /// `kernel` send there. They go with this value.
+    /// Creates the devices `NAME-n0` to `NAME-n2` in the calling thread's network namespace, and
+    /// makes `kernel` send to them. They are removed with this value.
     ///
     /// # Errors
     /// No `/dev/net/tun`, no CAP_NET_ADMIN, a name that is too long or taken.
@@ -58,13 +58,13 @@ impl NodeQueues {
         Ok(NodeQueues { name: name.to_owned(), devices, buffer: vec![0; READ_BYTES_MAX] })
     }
 
-    /// What to poll for readability.
+    /// Returns the descriptors to poll for readability.
     pub fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         self.devices.iter().map(AsFd::as_fd)
     }
 
-    /// Sets those of these devices up again that are down: without them the switch receives nothing
-    /// that the kernel does not decide. One that is gone shows in [`receive`](NodeQueues::receive).
+    /// Sets devices that are down up again: without them the switch receives only frames that the
+    /// kernel handles. A missing device shows in [`receive`](NodeQueues::receive).
     pub fn raise(&self) {
         for device in QUEUES.map(|queue| device_of(&self.name, queue)) {
             if !sys::device_flags(&device).is_ok_and(is_down) {
@@ -77,7 +77,7 @@ impl NodeQueues {
         }
     }
 
-    /// Appends what a queue holds to `out`, with the port that it came in by, and returns whether
+    /// Appends the frames of a queue to `out`, each with its ingress port, and returns whether
     /// there may be more.
     ///
     /// # Errors
@@ -108,7 +108,7 @@ impl NodeQueues {
     }
 }
 
-/// Whether a device with these flags is administratively down.
+/// Returns whether a device with these flags is administratively down.
 fn is_down(flags: u32) -> bool {
     flags & libc::IFF_UP as u32 == 0
 }
@@ -119,14 +119,14 @@ fn device_of(name: &str, queue: NodeQueue) -> String {
 
 fn open_device(device: &str) -> io::Result<File> {
     let file = File::from(sys::open_tap(device)?);
-    // The kernel's own frames on it are of no use; without IPv6 there is nothing to switch off.
+    // The kernel's own frames are unwanted; without IPv6 there is nothing to switch off.
     let _ = std::fs::write(format!("/proc/sys/net/ipv6/conf/{device}/disable_ipv6"), "1");
     sys::set_queue_length(device, DEVICE_FRAMES)?;
     sys::set_device_up(device, true)?;
     Ok(file)
 }
 
-/// Takes the outermost tag out of a frame; the port that stands in it, and the frame without it.
+/// Removes the outermost tag; returns the port in it, and the frame without it.
 fn untagged(bytes: &mut [u8]) -> Option<(PortNo, &[u8])> {
     let tag = bytes.get(ADDRESSES..ADDRESSES + TAG_BYTES)?;
     let [0x81, 0, high, low] = *tag else { return None };

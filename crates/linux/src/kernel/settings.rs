@@ -1,39 +1,38 @@
-//! What a data plane in the kernel is made for.
+//! Settings of a kernel data plane.
 
 use axon_wire::HopWidth;
 
-/// Which program carries the frames.
+/// Kernel data plane that carries the frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Plane {
-    /// At tc ingress: super-packets pass whole, egress queues are those of the devices.
+    /// tc ingress: super-packets stay whole, and the devices have egress queues.
     Tc,
-    /// In drivers: frames one by one, without queues.
+    /// XDP in drivers: single frames, without queues.
     Xdp,
 }
 
-/// What the programs of a switch are made for; a folder keeps tables of one such choice.
+/// Settings of the programs of a switch. A folder holds the tables of one set of settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KernelSettings {
-    /// The programs.
+    /// Kind of data plane.
     pub plane: Plane,
-    /// Of the fabric.
+    /// Hop width of the fabric.
     pub hop_width: HopWidth,
-    /// How many ports the switch has, 1 to [`HopWidth::ports_max`].
+    /// Number of ports of the switch, 1 to [`HopWidth::ports_max`].
     pub ports: u16,
-    /// Routes that one port may have; all ports together have at most 1,048,576.
+    /// Maximum routes of one port; all ports together have at most 1,048,576.
     pub routes_per_port_max: usize,
-    /// The longest header on a link between switches, in bytes; up to 65,535.
+    /// Longest header on a link between switches, in bytes; up to 65,535.
     pub route_bytes_max: usize,
-    /// The longest frame of a host, from its addresses to its last byte, without a tag.
+    /// Longest frame of a host in bytes, from its addresses to its last byte, without a tag.
     pub frame_bytes_max: usize,
-    /// Frames that one port may send to each of the node's queues of links and hosts in a
-    /// millisecond, beside 1,024 at once, on tc. Any number if 0.
+    /// Limit on frames per millisecond that one port may send to each of the node's queues of links
+    /// and hosts, after a burst of 1,024, on tc. Unlimited if 0.
     pub node_frames_per_ms: u16,
 }
 
 impl KernelSettings {
-    /// Their name, as that of a folder: what is pinned there is for these settings and for these
-    /// very programs, the bytes of their object.
+    /// Returns the folder name of these settings and of these programs, the bytes of their object.
     pub(super) fn name(&self, object: &[u8]) -> String {
         let version = xxhash_rust::xxh3::xxh3_64(object);
         let KernelSettings { ports, routes_per_port_max, route_bytes_max, .. } = self;

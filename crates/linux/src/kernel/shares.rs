@@ -1,5 +1,5 @@
-//! The queues of an egress at tc: HTB holds the rate of the link, and shares it out evenly among
-//! the ingress ports.
+//! Queues of an egress at tc: HTB enforces the rate of the link, and divides it equally among the
+//! ingress ports.
 //!
 //! ```text
 //! 1:        HTB
@@ -9,62 +9,61 @@
 //!   1:ffff  hosts' frames that the node forwards
 //! ```
 //!
-//! The tc programs name the class of a packet in its priority. HTB has no flow of its own, so each
-//! class is a queue that drops what is too much (bfifo).
+//! The tc programs store the class of a packet in its priority. HTB has no flow of its own, so each
+//! class is a tail-drop queue (bfifo).
 
 use axon_wire::{Rate, Span};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-/// The class of the whole link.
+/// Class of the whole link.
 const LINK: u16 = 0xfff0;
-/// The class of what the node itself sends.
+/// Class of packets that the node sends.
 const CONTROL: u16 = 0xfffe;
-/// The class of hosts' frames that the node forwards.
+/// Class of hosts' frames that the node forwards.
 const DATA: u16 = 0xffff;
 
-/// A visit of HTB sends so many bytes of a class: a whole super-packet and more, or the sizes of
-/// packets would say who gets how much.
+/// Quantum of a class, in bytes: more than one super-packet, so that shares do not depend on packet
+/// sizes.
 const QUANTUM_BYTES: u64 = 70_000;
-/// What a class may hold, at least: eight super-packets.
+/// Minimum capacity of a class, in bytes: eight super-packets.
 const QUEUE_BYTES_MIN: u64 = 8 * 65_536;
-/// And as time on the wire.
+/// Capacity of a class, as time on the wire.
 const QUEUE: Span = Span::from_millis(4);
-/// How far the link may be behind its rate and still catch up, as time on the wire; never less than
-/// one super-packet.
+/// Burst of the link, as time on the wire; at least one super-packet.
 const BURST: Span = Span::from_millis(1);
 const BURST_BYTES_MIN: u64 = 65_536 + 256;
-/// FCS, preamble and gap: what a frame costs on the wire beside its bytes.
+/// FCS, preamble and gap: overhead of a frame on the wire, in bytes.
 const OVERHEAD: u64 = crate::pacer::WIRE_OVERHEAD_BYTES;
 
-/// From this rate on a veth has no queues: none that was measured carries half of it, so nothing
-/// would wait in them, and HTB costs each packet some 250 ns. A NIC has its queues at any rate.
+/// Rate from which a veth has no queues. No measured veth reaches half of this rate, so nothing
+/// would queue, and HTB costs each packet about 250 ns. A NIC has its queues at any rate.
 const UNSHAPED: Rate = crate::dataplane::PORT_RATE_MAX;
 
-/// Whether queues hold a veth to this rate; from 100 Gb/s on none do.
+/// Returns whether queues limit a veth to this rate; from 100 Gb/s on they do not.
 pub const fn is_shaped(rate: Rate) -> bool {
     rate.bits_per_second() < UNSHAPED.bits_per_second()
 }
 
-/// The `SO_PRIORITY` of control packets of the node.
+/// `SO_PRIORITY` of control packets of the node.
 pub const CONTROL_PRIORITY: i32 = 1 << 16 | CONTROL as i32;
-/// The `SO_PRIORITY` of hosts' frames that the node forwards.
+/// `SO_PRIORITY` of hosts' frames that the node forwards.
 pub const DATA_PRIORITY: i32 = 1 << 16 | DATA as i32;
 
-/// The queues of one egress.
+/// Queues of one egress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shares {
-    /// Of the link.
+    /// Link rate.
     pub rate: Rate,
-    /// Ports of the switch that packets may have come in by.
+    /// Number of ingress ports of the switch.
     pub ports: u16,
 }
 
 impl Shares {
-    /// Commands for `tc -batch` that set these queues at `device`, which has none yet. Where it
-    /// [has some](with_queues), `is_there`, their rates change and what waits in them stays. At a
-    /// rate that is [not shaped](is_shaped) a veth has none: what is there is removed.
+    /// Returns commands for `tc -batch` that create these queues at `device`, which has none yet.
+    /// If it [has some](with_queues), `is_there`, their rates change and queued packets stay. At a
+    /// rate that is [not shaped](is_shaped) a veth has none: existing queues are removed.
     pub fn batch(&self, device: &str, is_there: bool, is_veth: bool) -> String {
         if is_veth && !is_shaped(self.rate) {
             let remove = format!("qdisc del dev {device} root\n");
@@ -73,7 +72,7 @@ impl Shares {
         let bits = self.rate.bits_per_second();
         let burst = self.rate.bytes_in(BURST).0.max(BURST_BYTES_MIN);
         let queue = self.rate.bytes_in(QUEUE).0.max(QUEUE_BYTES_MIN);
-        // What the classes are sure of is together no more than the rate.
+        // The guaranteed rates of the classes add up to at most the rate of the link.
         let share = (bits / (u64::from(self.ports) + 2)).max(8);
         let mut text = String::new();
         let mut line = |class: u16, parent: String, rate: u64, priority: u8| {
@@ -105,7 +104,7 @@ impl Shares {
     }
 }
 
-/// The devices that have such queues, by what `tc -j qdisc show` says.
+/// Returns the devices with such queues, from the output of `tc -j qdisc show`.
 pub fn with_queues(shown: &[u8]) -> BTreeSet<String> {
     let shown: Value = serde_json::from_slice(shown).unwrap_or_default();
     let is_ours = |qdisc: &&Value| qdisc["kind"] == "htb" && qdisc["handle"] == "1:";
@@ -113,7 +112,7 @@ pub fn with_queues(shown: &[u8]) -> BTreeSet<String> {
     ours.filter_map(|qdisc| qdisc["dev"].as_str().map(str::to_owned)).collect()
 }
 
-/// The devices that are ends of a veth pair, by what `ip -j link show type veth` says.
+/// Returns the ends of veth pairs, from the output of `ip -j link show type veth`.
 pub fn veths(shown: &[u8]) -> BTreeSet<String> {
     let shown: Value = serde_json::from_slice(shown).unwrap_or_default();
     let all = shown.as_array().into_iter().flatten();

@@ -1,4 +1,4 @@
-//! What the wrapper of a data plane needs of the kernel's tables, so that tests have their own.
+//! Interface to the kernel's tables, so that tests can replace them.
 
 use super::{Kernel, KernelError, KernelSettings, Traffic};
 use axon_node::PortKind;
@@ -6,28 +6,28 @@ use axon_wire::{MacAddr, PortNo, Route};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The tables that the kernel forwards by. After an error they are as before.
+/// Tables by which the kernel forwards. After an error they are unchanged.
 pub trait Tables {
-    /// What they were made for.
+    /// Returns the settings of the tables.
     fn settings(&self) -> &KernelSettings;
 
-    /// Sets what is plugged into a port, and the ifindex of its device; 0: no carrier.
+    /// Sets the kind of the peer of a port, and the ifindex of its device; 0: no carrier.
     ///
     /// # Errors
-    /// No such port, or what the kernel returned.
+    /// No such port, or the kernel's error.
     fn set_port(&mut self, port: PortNo, ifindex: u32, kind: PortKind) -> Result<(), KernelError>;
 
-    /// Both, as last set.
+    /// Returns the ifindex and the kind of a port, as last set.
     ///
     /// # Errors
-    /// No such port, or what the kernel returned.
+    /// No such port, or the kernel's error.
     fn port(&self, port: PortNo) -> Result<(u32, PortKind), KernelError>;
 
-    /// Makes this the route of the flow, replacing any before it.
+    /// Installs the route of a flow, replacing any earlier one.
     ///
     /// # Errors
-    /// No such port, a full table, a route that is too long for the programs, or what the kernel
-    /// returned.
+    /// No such port, a full table, a route that is too long for the programs, or the kernel's
+    /// error.
     fn set_route(
         &mut self,
         port: PortNo,
@@ -35,35 +35,35 @@ pub trait Tables {
         route: &Route,
     ) -> Result<(), KernelError>;
 
-    /// Forgets a route; says whether there was one.
+    /// Removes a route; returns whether it existed.
     ///
     /// # Errors
-    /// No such port, or what the kernel returned.
+    /// No such port, or the kernel's error.
     fn remove_route(&mut self, port: PortNo, destination: MacAddr) -> Result<bool, KernelError>;
 
-    /// Whether a frame has taken the route since the last call of this.
+    /// Returns whether a frame has used the route since the last call.
     ///
     /// # Errors
-    /// What the kernel returned.
+    /// The kernel's error.
     fn take_used(&mut self, port: PortNo, destination: MacAddr) -> Result<bool, KernelError>;
 
-    /// What a port has carried since its tables were made.
+    /// Returns the traffic of a port since its tables were created.
     ///
     /// # Errors
-    /// No such port, or what the kernel returned.
+    /// No such port, or the kernel's error.
     fn traffic(&self, port: PortNo) -> Result<Traffic, KernelError>;
 
-    /// What the queues of the egress by device `ifindex` have dropped: ingress ports, and how many
-    /// frames or super-packets of each.
+    /// Returns the drops at the queues of the egress by device `ifindex`: frames or super-packets
+    /// by ingress port.
     ///
     /// # Errors
-    /// What the kernel returned.
+    /// The kernel's error.
     fn queue_drops(&self, ifindex: u32) -> Result<Vec<(PortNo, u64)>, KernelError>;
 
-    /// All routes, in no order.
+    /// Returns all routes, unordered.
     ///
     /// # Errors
-    /// What the kernel returned.
+    /// The kernel's error.
     fn routes(&self) -> Result<Vec<(PortNo, MacAddr, Route)>, KernelError>;
 }
 
@@ -110,25 +110,25 @@ impl Tables for Kernel {
     }
 }
 
-/// The device of each port, by its ifindex: the runtime that opens devices sets them, before it
+/// Ifindex of the device of each port. The runtime sets it when it opens a device, before it
 /// reports the carrier of the port.
 #[derive(Clone, Debug)]
 pub struct Devices(Arc<[AtomicU32]>);
 
 impl Devices {
-    /// Of this many ports, none of which has a device.
+    /// Creates the list for this many ports, without devices.
     pub fn new(ports: u16) -> Devices {
         Devices((0..ports).map(|_| AtomicU32::new(0)).collect())
     }
 
-    /// Sets the device of a port; 0: none.
+    /// Sets the ifindex of a port; 0: none.
     pub fn set(&self, port: PortNo, ifindex: u32) {
         if let Some(device) = self.0.get(port.index()) {
             device.store(ifindex, Ordering::Relaxed);
         }
     }
 
-    /// The device of a port; 0: none.
+    /// Returns the ifindex of a port; 0: none.
     pub fn get(&self, port: PortNo) -> u32 {
         self.0.get(port.index()).map_or(0, |device| device.load(Ordering::Relaxed))
     }

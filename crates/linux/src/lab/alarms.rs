@@ -1,4 +1,4 @@
-//! What in the status of a lab an operator should look at.
+//! Alarms from the status of a lab.
 
 use crate::status::{NodeStatus, PortStatus, Status};
 use axon_node::Refusal;
@@ -11,10 +11,10 @@ use axon_wire::message::LinkEnd;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Conflicts of addresses that have a line of their own.
+/// Maximum number of address conflicts with a line of their own.
 const CONFLICTS_SHOWN: usize = 8;
 
-/// One line for each thing that is wrong; empty if nothing is.
+/// Formats one line for each fault; empty if there is none.
 pub fn alarms(status: &[NodeStatus]) -> String {
     let mut text = String::new();
     let answered = status.iter().filter_map(NodeStatus::status);
@@ -84,12 +84,12 @@ pub fn alarms(status: &[NodeStatus]) -> String {
     text
 }
 
-/// A node that has answered: its identity and its name.
+/// Returns the identity and the name of a node that has answered.
 fn named(status: &Status) -> Option<(NodeId, &str)> {
     Some((status.node.id()?, &status.name))
 }
 
-/// Addresses that two hosts use now.
+/// Lists addresses that two hosts use now.
 fn ip_conflicts(
     text: &mut String,
     name: &str,
@@ -118,7 +118,7 @@ fn ip_conflicts(
     }
 }
 
-/// The name of a port of a switch.
+/// Returns the name of a port of a switch.
 fn port_name(end: LinkEnd, names: &BTreeMap<NodeId, &str>) -> String {
     match names.get(&end.node) {
         Some(name) => format!("{name}-{}", end.port),
@@ -126,7 +126,7 @@ fn port_name(end: LinkEnd, names: &BTreeMap<NodeId, &str>) -> String {
     }
 }
 
-/// Cables that are not as the fabric file of a fabric without a controller has them.
+/// Lists cables that differ from the fabric file of a fabric without a controller.
 fn cables(text: &mut String, name: &str, miscabled: &[Miscabled], names: &BTreeMap<NodeId, &str>) {
     let end = |end| port_name(end, names);
     for &Miscabled { port, expected, found } in miscabled {
@@ -140,7 +140,7 @@ fn cables(text: &mut String, name: &str, miscabled: &[Miscabled], names: &BTreeM
     }
 }
 
-/// What hosts did that the policy of a controller forbids.
+/// Lists policy violations of hosts at a controller.
 fn policy(text: &mut String, name: &str, counters: &ControllerCounters) {
     if counters.hosts_misplaced > 0 {
         let _ = writeln!(
@@ -160,7 +160,7 @@ fn policy(text: &mut String, name: &str, counters: &ControllerCounters) {
     }
 }
 
-/// What a data plane has refused, and what it owes.
+/// Lists refused and pending updates of a data plane.
 fn dataplane(text: &mut String, name: &str, node: &NodeTelemetry) {
     let (refused, debts) = match node {
         NodeTelemetry::Switch(switch) => (&switch.refused_settings[..], switch.debts),
@@ -194,7 +194,7 @@ fn dataplane(text: &mut String, name: &str, node: &NodeTelemetry) {
     }
 }
 
-/// What a control program does not do.
+/// Lists faults of a control program.
 fn program(text: &mut String, name: &str, switch: &ProgrammableTelemetry) {
     if let Some(failure) = &switch.failure {
         let _ = writeln!(
@@ -214,7 +214,7 @@ fn program(text: &mut String, name: &str, switch: &ProgrammableTelemetry) {
     }
 }
 
-/// The MTU of a port and the one that it needs, if that is more.
+/// Returns the MTU of a port and the required MTU, if that is larger.
 fn too_small(port: &PortStatus) -> Option<(u64, u64)> {
     let pair = port.mtu_bytes.zip(port.mtu_needed_bytes);
     pair.filter(|(mtu, needed)| port.up && mtu < needed)

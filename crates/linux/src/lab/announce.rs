@@ -1,4 +1,4 @@
-//! Hosts make their addresses known to the fabric, as a host does that comes up.
+//! Announces the addresses of hosts to the fabric, like a host that comes up.
 
 use super::build::enter_net;
 use super::plan::{HostPlan, Plan};
@@ -15,19 +15,19 @@ use std::os::fd::AsFd;
 use std::thread::Builder;
 use std::time::{Duration, Instant};
 
-/// How many announce at once.
+/// Maximum number of announcing threads.
 const THREADS: usize = 32;
-/// Between two looks at what the controller knows.
+/// Polling interval of the controller's host table.
 const LOOK: Duration = Duration::from_millis(50);
-/// Between two announcements of an address that it does not know: a frame that comes before the
-/// switch knows what is at its port is dropped.
+/// Interval between announcements of an unknown address: a frame that arrives before the switch has
+/// identified the peer of its port is dropped.
 const AGAIN: Duration = Duration::from_millis(300);
 
-/// Announces the addresses of these hosts until the controller knows them all, or every switch that
-/// decides by itself, or until `end`.
-/// Answers with those that it does not know; a host without an address counts as known. `on_look`
-/// gets the number of known hosts. Without a controller, each address is announced once. The
-/// calling process is in some host's namespace afterwards.
+/// Announces the addresses of these hosts until they are known to the controller, or to every
+/// switch that decides by itself, or until `end`. Returns the hosts with unknown addresses; a host
+/// without an address counts as known. `on_look` gets the number of known hosts. Without a
+/// controller, each address is announced once. Leaves the calling process in the namespace of some
+/// host.
 pub(super) fn until_known<'a>(
     lab: &StateDir,
     plan: &Plan,
@@ -41,7 +41,7 @@ pub(super) fn until_known<'a>(
         unknown.push((host, addresses(host)?));
     }
     if plan.knowing().next().is_none() {
-        // Nobody who knows could be asked.
+        // No node can be queried.
         announce_all(&unknown)?;
         return Ok(Vec::new());
     }
@@ -68,15 +68,15 @@ pub(super) fn until_known<'a>(
     }
 }
 
-/// Whether a host table has all of a host's addresses.
+/// Returns whether a host table has all addresses of a host.
 fn knows(known: &[ControllerHost], mac: MacAddr, addresses: &[IpAddr]) -> bool {
     let entered = known.iter().filter(|host| host.mac == mac);
     let ips: Vec<IpAddr> = entered.flat_map(|host| host.ips.iter().copied()).collect();
     addresses.iter().all(|ip| ips.contains(ip))
 }
 
-/// The IPv4 addresses of a host, in whose network namespace this thread is, and its fixed IPv6
-/// address if it still has that.
+/// Returns the IPv4 addresses of a host, in whose network namespace this thread is, and its fixed
+/// IPv6 address if it still has that.
 fn addresses(host: &HostPlan) -> Result<Vec<IpAddr>> {
     let own = getifaddrs()?.filter(|one| one.interface_name == host.device);
     let ip = |address: SockaddrStorage| match address.as_sockaddr_in() {
@@ -87,9 +87,9 @@ fn addresses(host: &HostPlan) -> Result<Vec<IpAddr>> {
     Ok(addresses.filter(|ip| ip.is_ipv4() || host.address6.map(IpAddr::V6) == Some(*ip)).collect())
 }
 
-/// Announces the addresses of all these hosts, by several threads: the end of a packet socket waits
-/// for all CPUs, some 14 ms each, and 500 hosts one after the other take 7 s. A process that has
-/// entered the process namespace of a lab gets no threads (clone(2)), and does it alone.
+/// Announces the addresses of all these hosts, by several threads: closing a packet socket waits
+/// for all CPUs, about 14 ms each, so 500 hosts in sequence take 7 s. A process that has entered
+/// the process namespace of a lab cannot create threads (clone(2)), and announces in sequence.
 fn announce_all(hosts: &[(&HostPlan, Vec<IpAddr>)]) -> Result<()> {
     let some = |hosts: &[(&HostPlan, Vec<IpAddr>)]| {
         hosts.iter().try_for_each(|(host, addresses)| announce(host, addresses))

@@ -1,5 +1,5 @@
-//! The agents of the fabric file in a lab, each attached to a port of its switch. The agents of
-//! hosts, which bring DCB to them, are other daemons.
+//! Agents of the fabric file in a lab, each attached to a port of its switch. The agents of hosts,
+//! which add DCB to them, are separate daemons.
 
 use super::own_program;
 use super::plan::AttachedPlan;
@@ -15,33 +15,33 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 
-/// An agent of the fabric file: whether it is attached, and what it and its port have counted.
+/// Status of an agent of the fabric file: attachment, and counters of the agent and its port.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct AttachedAgent {
-    /// Its name in the fabric file.
+    /// Name in the fabric file.
     pub agent: String,
-    /// `cache`, `congestion`, `forwarder` or `run`, as in the fabric file.
+    /// Kind as in the fabric file: `cache`, `congestion`, `forwarder` or `run`.
     pub kind: &'static str,
-    /// The port of its switch that it is for, such as `s1-p3`.
+    /// Port of the switch to which the agent belongs, such as `s1-p3`.
     pub port: String,
-    /// Whether an agent is attached to that port now.
+    /// Whether an agent is attached to that port.
     pub attached: bool,
-    /// How often its process was started again after it had ended with an error.
+    /// Restarts of the agent's process after it ended with an error.
     pub restarts: u32,
-    /// What the agent has counted itself, by name: see its file in `crates/agents`; null if its
-    /// process does not answer, or is a program of the user's own.
+    /// Counters of the agent itself, by name: see its file in `crates/agents`; null if its process
+    /// does not answer, or is a user program.
     pub counters: Option<BTreeMap<String, u64>>,
-    /// What its port has counted; null if the switch does not answer.
+    /// Counters of the port; null if the switch does not answer.
     pub port_counters: Option<AgentCounters>,
 }
 
 impl AttachedPlan {
-    /// What the port of this agent reports, if it is in the status of the switch.
+    /// Returns the status of this agent's port, if the switch reports it.
     fn found(&self, ports: &[PortStatus]) -> Option<AgentStatus> {
         ports.iter().find(|port| port.name == self.port)?.agent.clone()
     }
 
-    /// Whether the switch that answers at this socket has the agent at its port.
+    /// Returns whether the switch that answers at this socket has the agent at its port.
     pub(super) fn is_at(&self, switch: &Path) -> bool {
         let status = ask(switch).ok();
         let port = status.and_then(|status| self.found(&status.ports));
@@ -49,7 +49,7 @@ impl AttachedPlan {
     }
 }
 
-/// Runs an agent of a lab, from the inside.
+/// Runs an agent as a process of the lab.
 pub(super) fn run(state: &StateDir, name: &str) -> Result<()> {
     let fabric = state.load_fabric()?;
     let agent = attach::agent_of(&fabric, name)?;
@@ -59,7 +59,7 @@ pub(super) fn run(state: &StateDir, name: &str) -> Result<()> {
     if let Some(program) = attach::own_program(agent, &state.socket(name), folder) {
         return own_program::run(program, state.log(name)).with_context(|| format!("agent {name}"));
     }
-    // Its standard error is its log.
+    // Standard error of the process is its log.
     log::rotate(state.log(name));
     tracing_subscriber::fmt().with_ansi(false).with_writer(log::writer).init();
     let options = AttachOptions {
@@ -70,7 +70,7 @@ pub(super) fn run(state: &StateDir, name: &str) -> Result<()> {
     attach::attach(&fabric, name, &options).map(drop)
 }
 
-/// Asks all agents at once: each may take a tenth of a second.
+/// Queries all agents in parallel: each may take a tenth of a second.
 pub(super) fn status(
     plan: &[AttachedPlan],
     state: &StateDir,
@@ -98,7 +98,7 @@ pub(super) fn status(
     })
 }
 
-/// A line for each agent.
+/// Formats a line for each agent.
 pub fn text(agents: &[AttachedAgent]) -> String {
     let mut text = String::new();
     for agent in agents {

@@ -1,11 +1,11 @@
-//! Bonds and their ports, for people.
+//! Text output for bonds and their ports.
 
 use crate::status::NodeStatus;
 use axon_fabric::assemble::port_name;
 use axon_fabric::model::Fabric;
 use axon_node::telemetry::{BondTelemetry, MemberTelemetry, NodeTelemetry, PartnerTelemetry};
 
-/// A line for each bond; the names are those of the fabric.
+/// Formats a line for each bond, with the names of the fabric.
 pub fn text(status: &[NodeStatus], fabric: &Fabric) -> String {
     let bonds = of(status).map(|(name, bond)| {
         let member = |member: &MemberTelemetry| {
@@ -20,7 +20,7 @@ pub fn text(status: &[NodeStatus], fabric: &Fabric) -> String {
     bonds.collect()
 }
 
-/// An alarm for each port that leads to another partner than its bond.
+/// Formats an alarm for each port that has another partner than its bond.
 pub fn alarms(status: &[NodeStatus], fabric: &Fabric) -> String {
     let mut text = String::new();
     for (name, bond) in of(status) {
@@ -43,7 +43,7 @@ pub fn alarms(status: &[NodeStatus], fabric: &Fabric) -> String {
     text
 }
 
-/// The bonds of all controllers, with the names of these.
+/// Returns the bonds of all controllers, with the names of the controllers.
 fn of(status: &[NodeStatus]) -> impl Iterator<Item = (&str, &BondTelemetry)> {
     status.iter().flat_map(|one| {
         let bonds = match one.node() {

@@ -1,8 +1,8 @@
-//! Makes a lab's namespaces and cables, inside the namespaces of its supervisor.
+//! Creates a lab's namespaces and cables, inside the namespaces of its supervisor.
 //!
-//! The supervisor has a mount, PID and network namespace of its own (and a user namespace
-//! where it is not root), so nothing made here can be seen from the machine, and all of it
-//! goes when the supervisor goes, however it goes:
+//! The supervisor has a mount, PID and network namespace of its own (and a user namespace if it is
+//! not root). So nothing created here is visible from the machine, and all of it is removed when
+//! the supervisor ends, in whatever way:
 //!
 //! ```text
 //! /run                a tmpfs
@@ -28,23 +28,23 @@ use nix::sched::{CloneFlags, setns, unshare};
 use std::fs::{self, File};
 use std::path::Path;
 
-/// The state directory as it is seen inside.
+/// State directory, as seen inside.
 pub const LAB: &str = "/run/lab";
-/// Where the namespaces are.
+/// Folder of the network namespaces.
 pub const NETNS: &str = "/run/netns";
-/// Where recordings are written, if any are.
+/// Folder of recordings, if any are written.
 pub const RECORDINGS: &str = "/run/recordings";
-/// Where switches pin their programs and tables, if the kernel carries frames.
+/// Folder in which switches pin their programs and tables, if the kernel carries frames.
 pub const PINS: &str = "/run/bpf";
-/// Where the nodes' own files are.
+/// Folder of the nodes' own files.
 pub const NODES: &str = "/run/node";
 
-/// What a host's NIC may queue, in bytes: more than a socket's send buffer holds, so that a
-/// sender is held back by its socket and loses nothing at its own NIC.
+/// Queue limit of a host's NIC, in bytes: more than a socket's send buffer, so that the socket
+/// blocks its sender and nothing is lost at the sender's NIC.
 const NIC_QUEUE_BYTES: u64 = 1 << 20;
-/// The longest that the kernel hands to a NIC at once.
+/// Longest packet that the kernel passes to a NIC, in bytes.
 const SUPER_PACKET_BYTES: u64 = 65_536 + 256;
-/// What a host's NIC may send at once, as time on the wire.
+/// Burst of a host's NIC, as time on the wire.
 const NIC_BURST: Span = Span::from_millis(1);
 
 fn bind(from: &Path, to: &Path) -> Result<()> {
@@ -52,8 +52,8 @@ fn bind(from: &Path, to: &Path) -> Result<()> {
         .with_context(|| format!("cannot bind {} to {}", from.display(), to.display()))
 }
 
-/// Makes a mount namespace with its own /proc and /run. Not before this process is the
-/// first of its PID namespace: the launcher still looks at the machine's /proc.
+/// Creates a mount namespace with its own /proc and /run. This process must already be the first of
+/// its PID namespace, because the launcher still needs the machine's /proc.
 pub fn private_mounts(state: &Path, recordings: Option<&Path>) -> Result<()> {
     unshare(CloneFlags::CLONE_NEWNS).context("cannot make a mount namespace")?;
     let none = None::<&str>;
@@ -62,7 +62,7 @@ pub fn private_mounts(state: &Path, recordings: Option<&Path>) -> Result<()> {
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
     mount(Some("proc"), "/proc", Some("proc"), flags, none)
         .context("cannot mount /proc for the lab's processes")?;
-    // The state directory may itself lie below /run, so the new one is filled elsewhere.
+    // The state directory may itself be below /run, so the new one is filled elsewhere.
     let new = state.join("run");
     fs::create_dir(&new)?;
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
@@ -79,8 +79,8 @@ pub fn private_mounts(state: &Path, recordings: Option<&Path>) -> Result<()> {
     bind(&new, Path::new("/run"))
 }
 
-/// Makes the namespace of one node and the files that are its own, of which `hosts_file` is
-/// /etc/hosts. The calling process is in that namespace afterwards.
+/// Creates the namespace of one node and its own files; `hosts_file` is its /etc/hosts. Leaves the
+/// calling process in that namespace.
 pub fn make_node(node: &str, hosts_file: &str) -> Result<()> {
     unshare(CloneFlags::CLONE_NEWNET).context("cannot make a network namespace")?;
     name_net(node)?;
@@ -95,16 +95,16 @@ pub fn make_node(node: &str, hosts_file: &str) -> Result<()> {
     own_files(node, hosts_file)
 }
 
-/// Makes a node that shares the network namespace of `other`, with files of its own. The calling
-/// process is in that namespace afterwards.
+/// Creates a node that shares the network namespace of `other`, with files of its own. Leaves the
+/// calling process in that namespace.
 pub fn join_node(node: &str, other: &str, hosts_file: &str) -> Result<()> {
     enter_net(other)?;
     name_net(node)?;
     own_files(node, hosts_file)
 }
 
-/// Lets the kernel answer ARP in the calling process's network namespace only for addresses of the
-/// interface where it is asked: the other ones are the switch's.
+/// Restricts ARP replies in the calling process's network namespace to addresses of the interface
+/// that received the request: the other interfaces belong to the switch.
 pub fn leave_ports_to_switch() -> Result<()> {
     for which in ["all", "default"] {
         let path = format!("/proc/sys/net/ipv4/conf/{which}/arp_ignore");
@@ -113,14 +113,14 @@ pub fn leave_ports_to_switch() -> Result<()> {
     Ok(())
 }
 
-/// Gives the network namespace of the calling process a name.
+/// Names the network namespace of the calling process.
 fn name_net(node: &str) -> Result<()> {
     let handle = Path::new(NETNS).join(node);
     File::create(&handle)?;
     bind(Path::new("/proc/self/ns/net"), &handle)
 }
 
-/// Makes the files that are a node's own.
+/// Creates the files of a node.
 fn own_files(node: &str, hosts_file: &str) -> Result<()> {
     let own = Path::new(NODES).join(node);
     for name in ["run", "dhcp", "etc", "etc-changes", "etc-work"] {
@@ -130,9 +130,9 @@ fn own_files(node: &str, hosts_file: &str) -> Result<()> {
     private_etc(&own, hosts_file)
 }
 
-/// Lays a node's own changes over the machine's /etc, so that a DHCP client can write
-/// /etc/resolv.conf and the machine's stays as it is. Where the kernel has no overlay file
-/// system, a copy of the files at the top of /etc takes its place.
+/// Mounts a node's own changes over the machine's /etc, so that a DHCP client can write
+/// /etc/resolv.conf without changing the machine's. If the kernel has no overlay file system, the
+/// files at the top of /etc are copied instead.
 fn private_etc(own: &Path, hosts_file: &str) -> Result<()> {
     let path = |name: &str| own.join(name).display().to_string();
     let layers =
@@ -146,7 +146,7 @@ fn private_etc(own: &Path, hosts_file: &str) -> Result<()> {
         for entry in fs::read_dir("/etc")?.flatten() {
             let target = etc.join(entry.file_name());
             if entry.path().is_file() {
-                // A file that this user may not read is none of a host's business either.
+                // Files that this user may not read are omitted.
                 let _ = fs::copy(entry.path(), target);
             } else if entry.path().is_dir() {
                 fs::create_dir(&target)?;
@@ -154,8 +154,8 @@ fn private_etc(own: &Path, hosts_file: &str) -> Result<()> {
             }
         }
     }
-    // Removed first: one may be a link to somewhere below /run, which the node does not have,
-    // and without root neither may be written to, but both may be replaced.
+    // Removed first: an entry may be a link to a path below /run, which the node does not have.
+    // Without root neither may be written to, but both may be replaced.
     let name = own.file_name().unwrap_or_default().as_encoded_bytes();
     let files = [("resolv.conf", &b""[..]), ("hostname", name), ("hosts", hosts_file.as_bytes())];
     for (file, content) in files {
@@ -175,23 +175,23 @@ pub fn enter_net(node: &str) -> Result<()> {
         .with_context(|| format!("cannot enter the network namespace of {node}"))
 }
 
-/// Makes all cables.
+/// Creates all cables.
 pub fn make_cables(plan: &Plan) -> Result<()> {
     run("ip", &["-batch", "-"], &plan.ip_batch())
 }
 
-/// Sets a host's NIC up like a real one: its own rate, its address, and the offloads that its
-/// switch can do with.
+/// Sets up a host's NIC like a real one: its rate, its address, and the offloads that its switch
+/// supports.
 ///
-/// - Where a process carries frames the kernel must finish every frame itself: a process refuses
-///   super-packets, and one checksum less to complete at the edge is one touch less of the payload.
+/// - If a process carries frames, the kernel must finish every frame itself: a process refuses
+///   super-packets, and with fewer checksums to complete at the edge it touches the payload less.
 /// - On tc alone all offloads are as they are on any host.
 /// - A rate of 100 Gb/s or more is [not shaped](is_shaped).
-/// - XDP sees frames one by one, without what the kernel keeps beside them. A host at XDP has no
-///   rate: a file that sets one is refused.
+/// - XDP sees single frames, without the kernel's metadata. A host at XDP has no rate: a file that
+///   sets one is refused.
 ///
-/// An agent brings the rate and queues of its own, and a TAP device has no offloads; the device
-/// is made here because the agent may come and go.
+/// An agent has its own rate and queues, and a TAP device has no offloads; the device is created
+/// here because the agent may restart.
 pub fn set_up_host(host: &HostPlan) -> Result<()> {
     let device = host.device.as_str();
     if host.has_host_agent {
@@ -205,7 +205,7 @@ pub fn set_up_host(host: &HostPlan) -> Result<()> {
         Offloads::Finished => &[Offload::Tso, Offload::Gso, Offload::TxChecksum],
         Offloads::Bare => &[Offload::Tso, Offload::Gso, Offload::TxChecksum, Offload::TxVlan],
     };
-    // XDP sends to no other.
+    // XDP cannot redirect to a device without GRO.
     let gro: &[Offload] = if host.carrier.is_process() { &[Offload::Gro] } else { &[] };
     for offload in off.iter().chain(gro) {
         sys::set_offload(device, *offload, false)
@@ -218,19 +218,19 @@ pub fn set_up_host(host: &HostPlan) -> Result<()> {
     set_address(host)
 }
 
-/// The queue of a host's NIC, or of a port of a bridge.
+/// Queue of a host's NIC, or of a port of a bridge.
 pub(super) struct Queues<'a> {
-    /// The device that sends.
+    /// Sending device.
     pub device: &'a str,
-    /// How fast it may.
+    /// Rate of the device.
     pub rate: Rate,
-    /// What hosts leave to their NICs: super-packets come where they keep their offloads.
+    /// Offloads of the hosts. Super-packets arrive if they are kept.
     pub offloads: Offloads,
 }
 
 impl Queues<'_> {
-    /// Commands for `tc -batch` that hold the device to its rate. A token bucket cuts super-packets
-    /// into frames; HTB lets them pass whole.
+    /// Returns commands for `tc -batch` that limit the device to its rate. A token bucket segments
+    /// super-packets into frames; HTB passes them whole.
     pub(super) fn batch(&self) -> Result<String> {
         if !is_shaped(self.rate) {
             return Ok(String::new());
@@ -262,22 +262,22 @@ fn set_address(host: &HostPlan) -> Result<()> {
     set_ipv6(host)
 }
 
-/// Switches IPv6 on at a host's device. Addresses are made of its MAC (EUI-64), so that they can be
-/// derived from the file, and the kernel makes sure that nobody else has them.
+/// Enables IPv6 at a host's device. Addresses are derived from its MAC (EUI-64), so that the file
+/// determines them, and the kernel detects duplicates.
 fn set_ipv6(host: &HostPlan) -> Result<()> {
     let conf = Path::new("/proc/sys/net/ipv6/conf").join(&host.device);
-    // A kernel without IPv6 has no hosts with it.
+    // A kernel without IPv6 has no IPv6 hosts.
     if !host.has_ipv6 || !conf.exists() {
         return Ok(());
     }
     let settings = [
         ("addr_gen_mode", "0"),
         ("use_tempaddr", "0"),
-        // A cut link takes no fixed address away, as it takes none of IPv4.
+        // Loss of carrier removes no fixed address, as with IPv4.
         ("keep_addr_on_down", "1"),
         ("disable_ipv6", "0"),
     ];
-    // Hosts give up a router that says of itself that it is none.
+    // Hosts drop a router that advertises itself as a non-router.
     let forwards = host.is_ipv6_router.then_some(("forwarding", "1"));
     for (key, value) in settings.into_iter().chain(forwards) {
         let path = conf.join(key);

@@ -1,10 +1,10 @@
-//! One at a time: whoever starts, ends or changes a lab holds its lock.
+//! Lock that serializes starting, ending and changing a lab.
 //!
-//! In plain English: `up` and `down` hold the lock of a lab until they are done, and so does what
-//! changes its cables: `axon move` and `axon link`. One that comes while another is at work waits
-//! for it, and then works on what the other has left; where that takes too long it is refused, and
-//! nothing has changed. What changes a lab is finished even if a signal asks its program to end:
-//! the signal counts afterwards.
+//! In plain English: `up` and `down` hold the lock of a lab until they are done, and so do the
+//! commands that change its cables: `axon move` and `axon link`. A later command waits for an
+//! earlier one and then sees its result. If that takes too long, the later command is refused and
+//! nothing has changed. A change is completed even if a signal requests that its program end: the
+//! signal is handled afterwards.
 
 use super::root;
 use super::running::Lab;
@@ -14,20 +14,19 @@ use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use std::fs::File;
 use std::time::{Duration, Instant};
 
-/// How long another is waited for: longer than `down` takes, and than the kernel takes to move a
-/// device.
+/// Timeout for the lock: longer than `down` takes, and than the kernel takes to move a device.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Between two looks at whether it is done.
+/// Polling interval for the lock.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// Held while a running lab is changed.
+/// Lock held while a running lab is changed.
 #[derive(Debug)]
 pub(super) struct Changing {
     _lab: File,
     _signals: Held,
 }
 
-/// Signals that would end this thread's program are held back.
+/// Blocks the signals that would end this thread's program.
 #[derive(Debug)]
 struct Held(SigSet);
 
@@ -48,10 +47,10 @@ impl Drop for Held {
     }
 }
 
-/// Takes a lab, whether it runs or not; waits for whoever has it.
+/// Locks a lab, running or not; waits for the current holder.
 ///
 /// # Errors
-/// There is none, it is not this user's, or it stays taken.
+/// The lab does not exist, belongs to another user, or stays locked.
 pub(super) fn take(name: &str, state: &StateDir) -> Result<File> {
     let end = Instant::now() + PATIENCE;
     loop {
@@ -75,10 +74,10 @@ pub(super) fn take(name: &str, state: &StateDir) -> Result<File> {
 }
 
 impl Lab {
-    /// Takes this lab to change it.
+    /// Locks this lab in order to change it.
     ///
     /// # Errors
-    /// It does not run any more, or another has it for long.
+    /// The lab no longer runs, or another process holds the lock for too long.
     pub(super) fn change(&self) -> Result<Changing> {
         let signals = Held::back()?;
         let gone = || format!("lab {} has ended; nothing has changed", self.name);

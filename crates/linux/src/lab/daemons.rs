@@ -1,9 +1,9 @@
-//! The daemons of a lab, as its supervisor keeps them.
+//! Daemons of a lab, managed by its supervisor.
 //!
-//! A daemon that crashes is started again in its namespace, as a new incarnation of its node: 0.2 s
-//! later, and then, while it goes on crashing, after twice the pause each time, up to 5 s. A
-//! incarnation of 10 s is a good one, and the next pause is the short one again. A daemon that ends
-//! by SIGTERM (status 0) stays away.
+//! A daemon that crashes is restarted in its namespace as a new incarnation of its node: after 0.2
+//! s, and then, while it keeps crashing, after twice the pause each time, up to 5 s. After an
+//! incarnation of 10 s the pause is reset. A daemon that ends by SIGTERM (status 0) is not
+//! restarted.
 //!
 //! The agents of the fabric file are daemons, too, in the namespaces of their switches.
 
@@ -23,10 +23,10 @@ use std::time::{Duration, Instant};
 const PAUSE_FIRST: Duration = Duration::from_millis(200);
 const PAUSE_MAX: Duration = Duration::from_secs(5);
 const STABLE_AFTER: Duration = Duration::from_secs(10);
-/// Lines of a log that an error shows.
+/// Maximum number of log lines in an error.
 const LINES_MAX: usize = 5;
 
-/// How long to wait before the next incarnation, after the pause before this one.
+/// Returns the pause before the next incarnation, from the last pause and the lifetime.
 fn pause_after(pause: Option<Duration>, lived: Duration) -> Duration {
     match pause {
         Some(pause) if lived < STABLE_AFTER => (pause * 2).min(PAUSE_MAX),
@@ -34,7 +34,7 @@ fn pause_after(pause: Option<Duration>, lived: Duration) -> Duration {
     }
 }
 
-/// How a process has ended, in words.
+/// Describes how a process has ended.
 fn how(status: WaitStatus) -> String {
     match status {
         WaitStatus::Exited(_, code) => format!("ended with exit status {code}"),
@@ -43,7 +43,7 @@ fn how(status: WaitStatus) -> String {
     }
 }
 
-/// The last lines of a daemon's log, as part of an error.
+/// Returns the last lines of a daemon's log, as part of an error.
 fn last_lines(log: &str) -> String {
     let lines: Vec<&str> = log.lines().filter(|line| !line.trim().is_empty()).collect();
     match &lines[lines.len().saturating_sub(LINES_MAX)..] {
@@ -53,28 +53,28 @@ fn last_lines(log: &str) -> String {
     }
 }
 
-/// What a daemon is.
+/// Kind of daemon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
-    /// A switch, the controller, or the agent of a host.
+    /// Switch, controller, or agent of a host.
     Node,
-    /// An agent of the fabric file, which is attached to a switch.
+    /// Agent of the fabric file, attached to a switch.
     Attached,
 }
 
-/// What a daemon has been through.
+/// State of a daemon.
 #[derive(Debug)]
 struct Incarnation {
     part: Part,
-    /// The node whose network namespace it is in.
+    /// Node in whose network namespace the daemon runs.
     at: String,
     started: Instant,
-    /// Before it was started; `None` in its first incarnation.
+    /// Pause before the last start; `None` in the first incarnation.
     pause: Option<Duration>,
     restarts: u32,
-    /// When it starts again, if it has crashed.
+    /// Time of the restart after a crash.
     due: Option<Instant>,
-    /// How it ended last, if it has crashed.
+    /// Description of the last crash.
     ended: Option<String>,
 }
 
@@ -90,13 +90,13 @@ impl Daemons {
         Daemons { lab, options, running: BTreeMap::new(), incarnations: BTreeMap::new() }
     }
 
-    /// How many run.
+    /// Returns the number of running daemons.
     pub(super) fn running(&self) -> usize {
         self.running.len()
     }
 
-    /// How each daemon that has crashed and does not run again has ended, and the last lines of its
-    /// log: a lab that does not come up takes the logs with it.
+    /// Describes how each crashed daemon that is not running has ended, with the last lines of its
+    /// log: a lab that does not come up removes the logs.
     pub(super) fn last_words(&self) -> String {
         let crashed = self.incarnations.iter().filter(|(_, incarnation)| incarnation.due.is_some());
         let words = crashed.map(|(node, incarnation)| {
@@ -124,7 +124,7 @@ impl Daemons {
             Incarnation { part, at, started, pause: None, restarts: 0, due: None, ended: None };
         let incarnation = self.incarnations.entry(node.to_owned()).or_insert(first);
         incarnation.started = started;
-        // Without room for a log, or for its name, the daemon runs without.
+        // If the log cannot be created, the daemon runs without one.
         let log = log::open(&self.lab.log(node)).map_or_else(|_| Stdio::null(), Stdio::from);
         let mut command = Command::new(std::env::current_exe()?);
         let part = match part {
@@ -133,7 +133,7 @@ impl Daemons {
         };
         command.args([PART, part, build::LAB, node]);
         if self.options.capture.iter().any(|name| name == node) {
-            // What led to a crash is not overwritten by the incarnation after it.
+            // The capture that led to a crash is not overwritten by the next incarnation.
             let capture = match incarnation.restarts {
                 0 => self.lab.capture(node),
                 incarnation => self.lab.capture(&format!("{node}.{incarnation}")),
@@ -150,8 +150,8 @@ impl Daemons {
         Ok(())
     }
 
-    /// Takes the exit status of every process that has ended: daemons, and whatever a
-    /// command on a node has left behind. Whoever has crashed is to be started again.
+    /// Collects the exit status of all ended processes: daemons, and leftovers of commands on
+    /// nodes. Schedules a restart for crashed daemons.
     pub(super) fn reap(&mut self) {
         while let Ok(status) = waitpid(None, Some(WaitPidFlag::WNOHANG)) {
             let Some(pid) = status.pid() else { return };
@@ -177,13 +177,13 @@ impl Daemons {
         }
     }
 
-    /// How long until somebody is to be started again.
+    /// Returns the time until the next restart.
     pub(super) fn next_due(&self) -> Option<Duration> {
         let due = self.incarnations.values().filter_map(|incarnation| incarnation.due).min()?;
         Some(due.saturating_duration_since(Instant::now()))
     }
 
-    /// Starts again whose time has come.
+    /// Restarts daemons that are due.
     pub(super) fn restart_due(&mut self) -> Result<()> {
         let now = Instant::now();
         let due = |incarnation: &Incarnation| incarnation.due.is_some_and(|due| due <= now);

@@ -1,14 +1,13 @@
-//! Whether lossless buffers of a running lab are deadlocked.
+//! Detects deadlocked lossless buffers of a running lab.
 //!
-//! Each switch reports its blocked buffers, but their answers are of different moments, and a
-//! cycle put together from those may never have been there at once. So all are asked twice, the
-//! second time after the last has answered the first. A buffer counts as blocked if it is reported
-//! the same both times, what it waits for and how many frames have ever left it: then it was
-//! blocked in between as well. So all that count were at one and the same moment, the one
-//! between the two rounds, and whether these wait for each other for ever is what
-//! [`axon_prove::deadlock`] finds. A switch that does not answer counts as one without blocked
-//! buffers; so a cycle that was found is one, and that there is none is certain only if all have
-//! answered.
+//! Each switch reports its blocked buffers, but the reports are of different moments, so a cycle
+//! combined from them may never have existed. All switches are therefore queried twice, the second
+//! time after the last has answered the first. A buffer counts as blocked if both reports agree on
+//! the buffers it waits for and on the number of frames that have ever left it: then it was blocked
+//! in between as well. So all counted buffers were blocked at one moment, between the two rounds,
+//! and [`axon_prove::deadlock`] finds whether they wait for each other forever. A switch that does
+//! not answer counts as one without blocked buffers. A cycle found is therefore real; the absence
+//! of cycles is certain only if all switches have answered.
 
 use crate::status::{Answer, NodeStatus};
 use anyhow::{Result, bail};
@@ -20,16 +19,16 @@ use axon_prove::Buffer;
 use axon_wire::{PortNo, Priority};
 use serde::Serialize;
 
-/// Buffers that wait for each other for ever.
+/// Cycle of buffers that wait for each other forever.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Deadlock {
-    /// For how long no frame has come into any of them or left it, in milliseconds.
+    /// Time for which no frame has entered or left any of the buffers, in milliseconds.
     pub blocked_ms: u64,
-    /// Their ingress ports, each waiting for the next, the first once more at the end.
+    /// Ingress ports of the buffers, each waiting for the next; the first is repeated at the end.
     pub cycle: Vec<String>,
 }
 
-/// A blocked buffer as its switch reports it.
+/// Blocked buffer, as its switch reports it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Seen {
     blocked: axon_prove::BlockedBuffer,
@@ -43,8 +42,8 @@ impl Seen {
     }
 }
 
-/// The cycle that two rounds of answers agree on, if there is one; see the module. One round
-/// compared with itself says whether it is worth while to ask again.
+/// Returns a cycle on which two rounds of answers agree, if there is one; see the module. Comparing
+/// one round with itself shows whether a second round is needed.
 pub fn deadlock(fabric: &Fabric, first: &[NodeStatus], second: &[NodeStatus]) -> Option<Deadlock> {
     let earlier = seen(fabric, first);
     let mut blocked = seen(fabric, second);
@@ -58,10 +57,10 @@ pub fn deadlock(fabric: &Fabric, first: &[NodeStatus], second: &[NodeStatus]) ->
     Some(Deadlock { blocked_ms: blocked_us / 1_000, cycle })
 }
 
-/// Whether all switches have answered, where there are lossless classes at all.
+/// Checks that all switches have answered, if there are lossless classes.
 ///
 /// # Errors
-/// One has not.
+/// A switch has not answered.
 pub fn check_answers(fabric: &Fabric, status: &[NodeStatus]) -> Result<()> {
     if fabric.dcb.as_ref().is_none_or(|dcb| dcb.lossless.is_empty()) {
         return Ok(());
@@ -77,7 +76,7 @@ pub fn check_answers(fabric: &Fabric, status: &[NodeStatus]) -> Result<()> {
     Ok(())
 }
 
-/// Every blocked buffer at the end of a link between switches. It is named by the end that sends.
+/// Returns every blocked buffer at the end of a link between switches, named by the sending end.
 fn seen(fabric: &Fabric, status: &[NodeStatus]) -> Vec<Seen> {
     let directions = fabric.links.iter().flat_map(|link| [(link.a, link.b), (link.b, link.a)]);
     let of_direction = |(from, to): (End, End)| {
@@ -106,7 +105,7 @@ fn read(from: End, switch: usize, blocked: &BlockedBuffer) -> Seen {
     }
 }
 
-/// The buffer at the far end of a switch's port.
+/// Returns the buffer at the far end of a switch's port.
 fn buffer(from: usize, egress: PortNo, priority: Priority) -> Buffer {
     Buffer { from: SwitchIndex(from as u32), egress, priority }
 }
@@ -118,8 +117,8 @@ mod tests {
     use axon_node::telemetry::FlowControl;
     use axon_wire::PrioritySet;
 
-    /// A ring of three, each with a host on port 0: s1-p1 and s2-p1 are a link, s2-p2 and s3-p1,
-    /// s3-p2 and s1-p2.
+    /// Ring of three switches, each with a host on port 0: s1-p1 and s2-p1 are a link, s2-p2 and
+    /// s3-p1, s3-p2 and s1-p2.
     fn ring() -> Fabric {
         let text = "name: ring
 dcb: { classes: [{ priorities: [0, 1, 2, 4, 5, 6, 7] }, { priorities: [3], lossless: true }] }
@@ -132,7 +131,7 @@ topology:
         axon_fabric::parse("ring.yaml".as_ref(), text).expect("a fabric")
     }
 
-    /// What came in by one port is blocked by another, which is paused.
+    /// Status of a switch with frames from one port blocked by another, paused port.
     fn switch(name: &str, ingress: usize, egress: u16, left: u64, blocked_ms: u64) -> NodeStatus {
         let three = Priority::ALL[3];
         let queue = PausedQueue { egress: PortNo(egress), paused: PrioritySet::only(three) };
@@ -148,7 +147,7 @@ topology:
         testing::status(name, switch)
     }
 
-    /// All three wait clockwise; s2 has let `left` frames go.
+    /// Status of three switches that wait clockwise; s2 has sent `left` frames.
     fn look(left: u64) -> Vec<NodeStatus> {
         vec![switch("s1", 2, 1, 4, 90), switch("s2", 1, 2, left, 70), switch("s3", 1, 2, 0, 80)]
     }
@@ -179,7 +178,7 @@ topology:
         let silent = check_answers(&ring(), &look).unwrap_err().to_string();
         let expected = "s3 does not report whether any of its buffers is blocked: refused";
         assert_eq!(silent, expected);
-        // The host at s3-p0 has paused its switch: hosts take what they get, sooner or later.
+        // The host at s3-p0 has paused its switch: hosts always drain eventually.
         look[2] = switch("s3", 1, 0, 0, 80);
         assert_eq!(deadlock(&ring(), &look, &look), None);
     }

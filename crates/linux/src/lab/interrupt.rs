@@ -1,12 +1,12 @@
-//! Ctrl-C while a lab is started: what is half made must go again.
+//! Ctrl-C while a lab is started: removes partial state.
 
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// Holds SIGINT, SIGTERM and SIGHUP back from the calling thread until dropped. In a process
-/// of more threads another one may still take them, as it would without this.
+/// Blocks SIGINT, SIGTERM and SIGHUP in the calling thread until dropped. In a process with more
+/// threads another one may still receive them.
 pub(super) struct Interrupts {
     signals: SignalFd,
     before: SigSet,
@@ -23,12 +23,12 @@ impl Interrupts {
         Ok(Interrupts { signals, before })
     }
 
-    /// What to poll for readability.
+    /// Returns the descriptor to poll for readability.
     pub(super) fn fd(&self) -> BorrowedFd<'_> {
         self.signals.as_fd()
     }
 
-    /// Whether a signal has come; takes it.
+    /// Returns whether a signal has come, and consumes it.
     pub(super) fn has_come(&self) -> bool {
         matches!(self.signals.read_signal(), Ok(Some(_)))
     }
@@ -36,7 +36,7 @@ impl Interrupts {
 
 impl Drop for Interrupts {
     fn drop(&mut self) {
-        // Setting the mask to what it was cannot fail.
+        // Restoring the mask cannot fail.
         let _ = self.before.thread_set_mask();
     }
 }

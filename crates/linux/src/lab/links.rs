@@ -1,4 +1,4 @@
-//! Cuts and mends the links of a running lab.
+//! Takes links of a running lab down and restores them.
 
 use super::announce;
 use super::build;
@@ -11,15 +11,15 @@ use anyhow::{Context, Result, bail};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// How long the fabric may take to learn a host anew whose link is mended.
+/// Time limit for the fabric to learn a host again after its link is restored.
 const KNOWN_LIMIT: Duration = Duration::from_secs(5);
 
 impl Plan {
-    /// The link that `text` names: one of its two ports (`s1-p2`), or the nodes at its ends
+    /// Returns the link that `text` names: one of its two ports (`s1-p2`), or the nodes at its ends
     /// (`s1,s2` or `h1,s1`), in any order.
     ///
     /// # Errors
-    /// There is none, or several join the two nodes; the error names those there are.
+    /// No such link, or several links join the two nodes; the error lists the existing ones.
     pub fn link(&self, text: &str) -> Result<&Cable> {
         let expected = "expected two nodes such as s1,s2, or a port such as s1-p2";
         let Some((a, b)) = text.split_once(',') else {
@@ -68,13 +68,13 @@ impl Plan {
 }
 
 impl Lab {
-    /// Cuts or mends a link at both ends; see [`Plan::link`] for its name. Answers with the ports
-    /// at its ends. A host whose link is mended announces its addresses, as one does that comes up,
-    /// until the fabric knows them or for five seconds.
+    /// Takes a link down or restores it at both ends; see [`Plan::link`] for its name. Returns the
+    /// ports at its ends. A host whose link is restored announces its addresses until the fabric
+    /// knows them, for at most five seconds.
     ///
     /// # Errors
-    /// There is no such link, or the kernel refuses; or the lab has ended, or another changes it
-    /// for long.
+    /// No such link, or the kernel refuses; the lab has ended, or another process holds its lock
+    /// for too long.
     pub fn set_link(&self, link: &str, up: bool) -> Result<[String; 2]> {
         let changing = self.change()?;
         let plan = self.state.load_plan()?;

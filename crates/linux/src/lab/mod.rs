@@ -1,12 +1,12 @@
-//! The lab: a fabric on one machine, every node in a network namespace of its own, joined by
-//! veth pairs that are named as in the fabric file.
+//! Lab: a fabric on one machine, with every node in a network namespace of its own, joined by veth
+//! pairs that are named as in the fabric file.
 //!
-//! Works as root, and without root where the kernel allows user namespaces. Nothing in it
-//! can be seen from the machine's own namespaces, see [`build`].
+//! Works as root, and without root if the kernel allows user namespaces. Nothing in it is visible
+//! from the machine's own namespaces, see [`build`].
 //!
-//! What differs from real links: latency and loss of the fabric file are the simulator's
-//! business and not emulated here; rates are. Hosts are dual stack if the file has
-//! addresses of IPv6; otherwise IPv6 is off until the user switches it on.
+//! Differences from real links: latency and loss of the fabric file apply to the simulator only and
+//! are not emulated here; rates are. Hosts are dual stack if the file has IPv6 addresses; otherwise
+//! IPv6 is off until the user enables it.
 
 pub mod alarms;
 mod announce;

@@ -1,14 +1,14 @@
-//! Where the cables of a lab are that were moved (`moves.rs`).
+//! Positions of moved cables of a lab (`moves.rs`).
 
 use super::plan::{CableEnd, Plan};
 use axon_fabric::assemble::split_port;
 use std::collections::BTreeMap;
 
-/// Where hosts were moved to: by host, the port.
+/// Current port of each moved host.
 pub(super) type Moves = BTreeMap<String, String>;
 
 impl Plan {
-    /// Follows the cables that were moved.
+    /// Applies the moves to the plan.
     pub(super) fn follow(&mut self, moves: &Moves) {
         for (host, port) in moves {
             let Some((node, _)) = split_port(port) else { continue };

@@ -1,11 +1,11 @@
-//! Moves a host, or whatever is plugged into a port, to another port of a running lab.
+//! Moves a host, or any device plugged into a port, to another port of a running lab.
 //!
-//! A cable of a lab is a veth pair, and the end at the switch is its port: a device of the name of
-//! the port in the switch's namespace. To move the cable is to hand that device over to the
-//! namespace of the other switch, under the name of the other port. Both switches see what they see
-//! of a real cable: one loses carrier, the other one gets it. The host keeps its device, its
-//! addresses and its connections, and loses carrier for a moment. A TAP device that a guest has as
-//! its NIC is such a device, too.
+//! A cable of a lab is a veth pair, and the end at the switch is its port: a device with the name
+//! of the port in the switch's namespace. Moving the cable moves that device to the namespace of
+//! the other switch, under the name of the other port. The switches see the events of a real cable:
+//! one loses carrier, the other one gets it. The host keeps its device, its addresses and its
+//! connections, and loses carrier for a moment. A TAP device that serves a guest as its NIC can be
+//! moved, too.
 
 use super::build::enter_net;
 use super::enter::join;
@@ -19,19 +19,19 @@ use axon_fabric::assemble::{split_port, switch_index};
 use axon_fabric::model::Fabric;
 use axon_wire::PortNo;
 
-/// A cable that was moved.
+/// Moved cable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Moved {
-    /// The host at its other end, if that is one of the fabric file.
+    /// Host at the other end, if that is in the fabric file.
     pub host: Option<String>,
-    /// The port where it was, such as `s1-p0`.
+    /// Previous port, such as `s1-p0`.
     pub from: String,
-    /// The port where it is.
+    /// New port.
     pub to: String,
 }
 
 impl Plan {
-    /// The host whose cable ends at a port.
+    /// Returns the host whose cable ends at a port.
     fn host_at(&self, port: &str) -> Option<&str> {
         let here = self.cables.iter().find(|cable| cable.ends.iter().any(|end| end.device == port));
         let ends = here.map(|cable| cable.ends.iter()).into_iter().flatten();
@@ -39,10 +39,10 @@ impl Plan {
         names.find(|name| self.hosts.iter().any(|host| host.name == *name))
     }
 
-    /// What is to be moved from where to where: `what` names a host or a port.
+    /// Resolves a move; `what` names a host or a port.
     ///
     /// # Errors
-    /// No such host or port, a link of switches there, or the other port is taken.
+    /// No such host or port, a link between switches there, or the other port is taken.
     fn to_move(&self, fabric: &Fabric, what: &str, to: &str) -> Result<Moved> {
         ensure!(!self.has_bridges, "bridges have the ports of their cables only: nothing can move");
         let port = |text: &str| {
@@ -100,13 +100,13 @@ impl Plan {
 }
 
 impl Lab {
-    /// Moves a host, or whatever is plugged into a port, to another port. `announce` lets a host of
-    /// the fabric file say its addresses there, as one does that comes up; it is waited for until
-    /// the fabric knows them, for five seconds at most. A host says nothing otherwise.
+    /// Moves a host, or any device plugged into a port, to another port. With `announce`, a host of
+    /// the fabric file announces its addresses there, and this waits until the fabric knows them,
+    /// for at most five seconds. Otherwise a host announces nothing.
     ///
     /// # Errors
-    /// There is no such host or port, nothing is plugged into it, the other port is taken, or the
-    /// kernel refuses; or the lab has ended, or another changes it for long. Nothing moves then.
+    /// No such host or port, nothing is plugged into it, the other port is taken, or the kernel
+    /// refuses; the lab has ended, or its lock stays taken. Nothing is moved then.
     pub fn move_cable(&self, what: &str, to: &str, announce: bool) -> Result<Moved> {
         let changing = self.change()?;
         let plan = self.state.load_plan()?;
@@ -119,12 +119,12 @@ impl Lab {
             let mut moves = self.state.moves();
             moves.insert(host.clone(), moved.to.clone());
             if let Err(error) = self.state.write_moves(&moves) {
-                // What is not written down did not happen.
+                // The move is undone if it cannot be recorded.
                 self.part("move", &[&moved.to, &moved.from])?;
                 return Err(error.context("cannot write down where it is"));
             }
         }
-        // Others need not wait for the fabric to know it.
+        // The lock is not needed while waiting for the fabric.
         drop(changing);
         if let Some(host) = moved.host.as_ref().filter(|_| announce) {
             self.part("announce", &[host])?;
@@ -133,7 +133,7 @@ impl Lab {
     }
 }
 
-/// Joins the lab and hands the device of port `from` over to the switch of port `to`.
+/// Joins the lab and moves the device of port `from` to the switch of port `to`.
 pub(super) fn hand_over(state: &StateDir, from: &str, to: &str) -> Result<()> {
     let node = |port: &str| {
         let name = split_port(port).map(|(name, _)| name.to_owned());
@@ -149,7 +149,7 @@ pub(super) fn hand_over(state: &StateDir, from: &str, to: &str) -> Result<()> {
     );
     enter_net(&old)?;
     ensure!(sys::device_flags(from).is_ok(), "nothing is plugged into {from}");
-    // All that takes long is done before the cable is out.
+    // All slow steps come before the cable is disconnected.
     if old == new {
         run("ip", &["link", "set", "dev", from, "down"], "")?;
         let renamed = run("ip", &["link", "set", "dev", from, "name", to, "up"], "");
@@ -198,7 +198,7 @@ agents: [{name: lb, at: s2-p3, run: [lb]}]
         let link = plan.link("h1,s3").unwrap();
         assert!(link.ends.iter().any(|end| end.device == "s3-p2"), "{link:?}");
         assert_eq!(plan.to_move(&fabric, "h1", &from).unwrap().from, "s3-p2");
-        // A guest, whose port the plan does not know.
+        // Guest whose port the plan does not have.
         let guest = plan.to_move(&fabric, "s3-p1", "s2-p4").unwrap();
         assert_eq!(guest.host, None);
         plan.follow(&[("h1".to_owned(), from)].into());

@@ -1,15 +1,15 @@
-//! Room in the kernel's neighbour table for all hosts of all labs.
+//! Sizes the kernel's neighbour table for all hosts of all labs.
 //!
-//! The table is one for all network namespaces of a machine, with a limit (`gc_thresh3`,
-//! 1024 by default) on the entries of all of them together. Hosts that all talk to each
-//! other need hosts x hosts entries. When it is full, a host can neither ask nor answer ARP,
-//! and looks dead to the fabric. The limit exists in the machine's own namespace only, so
-//! root raises it while labs are up; without root it stays.
+//! The table is shared by all network namespaces of a machine, with a limit (`gc_thresh3`, 1024 by
+//! default) on their total number of entries. Hosts that all communicate with each other need hosts
+//! x hosts entries. When the table is full, a host can neither send nor answer ARP requests, and
+//! appears dead to the fabric. The limit exists in the machine's own namespace only, so root raises
+//! it while labs are up; without root it is unchanged.
 //!
-//! One record for all labs, beside their directories, says how the limits were before the
-//! first of them and what each lab needs. A lab that comes raises the limits to the sum; a
-//! lab that goes takes its need out, and that of every lab that has died meanwhile; the last
-//! one puts the limits back and removes the record.
+//! One record for all labs, beside their directories, holds the limits before the first lab and the
+//! need of each lab. A lab that starts raises the limits to the sum; a lab that ends removes its
+//! need, and that of every lab that has died meanwhile; the last one restores the limits and
+//! removes the record.
 
 use super::root::{self, RootLock};
 use super::state::StateDir;
@@ -19,36 +19,36 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
-/// The soft limit, beyond which old entries are looked for, and the hard one.
+/// Soft limit, beyond which old entries are garbage-collected, and hard limit.
 const LIMITS: [&str; 2] = ["gc_thresh2", "gc_thresh3"];
-/// Those of ARP and of IPv6's neighbour discovery, each with the record of what was changed; no lab
-/// can have such a name.
+/// Tables of ARP and of IPv6 neighbour discovery, each with the name of its record, which is no
+/// valid lab name.
 const TABLES: [(&str, &str); 2] = [
     ("/proc/sys/net/ipv4/neigh/default", ".neighbours.json"),
     ("/proc/sys/net/ipv6/neigh/default", ".neighbours-ipv6.json"),
 ];
 
-/// What was changed and must be put back.
+/// Changed limits that have to be restored.
 #[derive(Debug, Serialize, Deserialize)]
 struct Record {
-    /// As they were before the first lab.
+    /// Limits before the first lab.
     before: [u64; 2],
-    /// To what both were raised, if they were.
+    /// Value to which both were raised, if they were.
     raised: Option<u64>,
     /// Entries that each lab needs.
     needs: BTreeMap<String, u64>,
 }
 
-/// Where the limits and the record of them are.
+/// Paths of the limits and of their record.
 struct Limits {
     directory: PathBuf,
     record: PathBuf,
 }
 
-/// Makes room for `hosts` hosts of lab `name` that all talk to each other. Returns what to
-/// tell the user if that is not possible.
+/// Reserves entries for `hosts` hosts of lab `name` that all communicate with each other. Returns a
+/// message for the user if that is not possible.
 pub(super) fn raise(lock: &RootLock, name: &str, hosts: usize) -> Result<Option<String>> {
-    // Each knows all others and the fabric's server, with as much again for what else there is.
+    // Each knows all others and the fabric's server, doubled for other entries.
     let need = 2 * (hosts as u64) * (hosts as u64 + 1);
     let raise = |limits: Limits| limits.raise(name, need, |other| is_live(lock, other));
     let [v4, v6] = Limits::of_this_machine().map(raise);
@@ -63,15 +63,15 @@ pub(super) fn raise(lock: &RootLock, name: &str, hosts: usize) -> Result<Option<
     }))
 }
 
-/// Takes lab `name` out of the record, and puts back what [`raise`] has changed if no lab is
-/// left, unless somebody has changed it since.
+/// Removes lab `name` from the record, and restores the limits changed by [`raise`] if no lab is
+/// left, unless they were changed since.
 pub(super) fn restore(lock: &RootLock, name: &str) {
     for limits in Limits::of_this_machine() {
         limits.restore(name, |other| is_live(lock, other));
     }
 }
 
-/// Whether a lab runs, or is being started.
+/// Returns whether a lab runs or is being started.
 fn is_live(lock: &RootLock, name: &str) -> bool {
     StateDir::of(name).is_ok_and(|state| {
         let free = || matches!(state.lock(lock), Ok(Some(_)));
@@ -104,8 +104,8 @@ impl Limits {
         serde_json::from_slice(&fs::read(&self.record).ok()?).ok()
     }
 
-    /// Notes the need and raises the limits; answers with the limit and the sum of all needs
-    /// if it cannot.
+    /// Records the need and raises the limits; returns the limit and the sum of all needs if that
+    /// fails.
     fn raise(
         &self,
         name: &str,
@@ -113,13 +113,13 @@ impl Limits {
         is_live: impl Fn(&str) -> bool,
     ) -> Result<Option<(u64, u64)>> {
         let Ok(now) = self.now() else {
-            // In a container the limits cannot be seen, and not be changed either.
+            // In a container the limits are neither visible nor writable.
             return Ok(None);
         };
         let fresh = Record { before: now, raised: None, needs: BTreeMap::new() };
         let mut record = self.record().unwrap_or(fresh);
         if record.raised.is_none_or(|raised| now != [raised; 2]) {
-            // Somebody else has set them since, and means it.
+            // The limits were changed since: keep that as the new baseline.
             (record.before, record.raised) = (now, None);
         }
         record.needs.retain(|other, _| is_live(other));
@@ -129,9 +129,9 @@ impl Limits {
         if !is_enough {
             record.raised = Some(sum);
         }
-        // First the note, so that a crash between the two leaves nothing that cannot be undone.
+        // The record comes first, so that a crash in between can be undone.
         fs::write(&self.record, serde_json::to_vec(&record)?)?;
-        // The hard limit first: the soft one means nothing above it.
+        // The hard limit comes first: the soft one is useless above it.
         let done = is_enough || [1, 0].into_iter().all(|limit| self.write(limit, sum));
         Ok((!done).then_some((now[1], sum)))
     }
@@ -142,14 +142,14 @@ impl Limits {
         };
         record.needs.retain(|other, _| other != name && is_live(other));
         if !record.needs.is_empty() {
-            // What it cannot write it could not have raised either.
+            // If the record cannot be written, the limits could not have been raised either.
             let _ = serde_json::to_vec(&record).map(|text| fs::write(&self.record, text));
             return;
         }
         let now = self.now().unwrap_or_default();
         for (limit, now) in now.into_iter().enumerate() {
             if record.raised == Some(now) {
-                // Without the right to it nothing was changed either.
+                // Without permission nothing was changed either.
                 self.write(limit, record.before[limit]);
             }
         }
@@ -190,7 +190,7 @@ mod tests {
         for name in ["dead", "gone", "alive"] {
             limits.raise(name, 2000, |_| true).unwrap();
         }
-        // Nobody ends the two dead ones.
+        // The two dead labs never end.
         limits.restore("alive", |_| false);
         assert_eq!(limits.now().unwrap(), [512, 1024]);
         fs::remove_dir_all(path).unwrap();

@@ -1,4 +1,4 @@
-//! A daemon among the lab's processes: where its fabric, status socket and log are.
+//! Daemon among the lab's processes, with the lab's fabric, status socket and log.
 
 use super::build;
 use super::state::StateDir;
@@ -11,13 +11,13 @@ use nix::unistd::setsid;
 use std::ffi::OsString;
 use std::path::Path;
 
-/// Runs a node of a lab, from the inside.
+/// Runs a node as a process of the lab.
 pub(super) fn run(state: &StateDir, name: &str, capture: Option<&OsString>) -> Result<()> {
-    // Its standard error is its log.
+    // Standard error of the process is its log.
     log::rotate(state.log(name));
     tracing_subscriber::fmt().with_ansi(false).with_writer(log::writer).init();
-    // A session of its own, which it may ask the scheduler to prefer; its host's programs, and
-    // those who started the lab, are none of its.
+    // A session of its own, for which the daemon may raise its scheduling priority; neither the
+    // host's programs nor those that started the lab are in it.
     setsid().context("a daemon has just been started and can lead a session")?;
     let fabric = state.load_fabric()?;
     let options = DaemonOptions {
@@ -38,7 +38,7 @@ pub(super) fn run(state: &StateDir, name: &str, capture: Option<&OsString>) -> R
     }
 }
 
-/// Where the node is recorded. In a later incarnation the file has a number.
+/// Returns the recording options of the node. In a later incarnation the file has a number.
 fn record(state: &StateDir, name: &str) -> Result<Option<RecordOptions>> {
     let Some(record) = state.load_options()?.record else {
         return Ok(None);

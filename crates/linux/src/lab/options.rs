@@ -1,4 +1,4 @@
-//! How a lab is asked for, and what became of that.
+//! Options of a lab, and the result of starting it.
 
 use crate::choice::{DataplaneChoice, choose};
 use crate::daemon::{AGENTS, RECORDED, agents_at};
@@ -8,30 +8,30 @@ use axon_fabric::model::Fabric;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// The first argument of a process that the lab has started from its own program.
+/// First argument of a process that the lab has started from its own program.
 pub(super) const PART: &str = "lab-part";
 
-/// How to start a lab.
+/// Options for starting a lab.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UpOptions {
-    /// How long switches may take to find the controller, in milliseconds.
+    /// Time limit for switches to find the controller, in milliseconds.
     pub timeout_ms: u64,
     /// Switches whose ports are captured, to `s1.pcapng` in the lab's directory.
     pub capture: Vec<String>,
-    /// The name of the router, if it is not to be the file's.
+    /// Name of the router, if it is not that of the file.
     pub router: Option<String>,
-    /// Where every switch, the controller and the agents of hosts are recorded, if anywhere.
+    /// Recording options for every switch, the controller and the agents of hosts; none if absent.
     pub record: Option<RecordInto>,
-    /// Whether hosts get no address but a fixed one of the file, such as for DHCP clients.
+    /// Whether hosts get only the fixed addresses of the file, for example for DHCP clients.
     pub bare: bool,
-    /// What this machine allows of what the kernel's data planes need; it is tried if `None`.
+    /// What this machine allows of the kernel's data planes; probed if `None`.
     pub machine: Option<Machine>,
-    /// Whether Linux bridges take the place of switches, for comparison: no daemon runs.
+    /// Whether Linux bridges replace switches, for comparison: no daemon runs.
     pub bridges: bool,
 }
 
 impl UpOptions {
-    /// What carries the frames of each switch of `fabric`, by its index.
+    /// Returns the data plane of each switch of `fabric`, by its index.
     ///
     /// # Errors
     /// The file names a data plane that lacks what the file needs, or that this machine or these
@@ -53,12 +53,12 @@ impl UpOptions {
     }
 }
 
-/// A directory for the recordings of a lab, `s1.axrec` and so on.
+/// Directory for the recordings of a lab, `s1.axrec` and so on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordInto {
-    /// Made if it is not there, for this user only; it must not hold recordings yet.
+    /// Directory, created if it is missing, for this user only; must not contain recordings yet.
     pub directory: PathBuf,
-    /// The recordings of each node end before they are larger than this, in bytes.
+    /// Maximum total size of the recordings of each node, in bytes.
     pub bytes_max: u64,
 }
 
@@ -76,19 +76,19 @@ impl Default for UpOptions {
     }
 }
 
-/// What became of `up`.
+/// Result of `up`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Report {
-    /// Switches that have not found the controller in time; the lab runs all the same.
+    /// Switches that have not found the controller in time; the lab runs nevertheless.
     pub missing: Vec<String>,
-    /// Hosts whose address the controller has not learned in time; the lab runs all the same.
+    /// Hosts whose address the controller has not learned in time; the lab runs nevertheless.
     pub unknown: Vec<String>,
-    /// Agents that were not attached to their switches in time; the lab runs all the same.
+    /// Agents that were not attached to their switches in time; the lab runs nevertheless.
     pub detached: Vec<String>,
-    /// How many switches there are.
+    /// Number of switches.
     pub switches: usize,
-    /// How many hosts there are.
+    /// Number of hosts.
     pub hosts: usize,
-    /// What the user should know about this machine.
+    /// Messages for the user about this machine.
     pub notes: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! The lab's own processes, all started from the program that calls [`up`](super::up).
+//! Internal processes of the lab, all started from the program that calls [`up`](super::up).
 
 use super::options::PART;
 use super::state::StateDir;
@@ -10,8 +10,8 @@ use std::net::IpAddr;
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// Does what the lab has started this process for, if it has. To be called first in `main`,
-/// before any thread is started: the lab starts its supervisor, daemons and commands from
+/// Runs the function for which the lab has started this process, if any. To be called first in
+/// `main`, before any thread is started: the lab starts its supervisor, daemons and commands from
 /// the program that calls [`up`](super::up).
 pub fn part() -> Option<ExitCode> {
     let mut arguments = std::env::args_os().skip(1);

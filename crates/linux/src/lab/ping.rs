@@ -1,10 +1,10 @@
-//! Echo requests from one host to others (RFC 792, RFC 4443), with a socket of our own: so many
-//! pairs need one process for each host that asks, and no program of the machine.
+//! Echo requests from one host to others (RFC 792, RFC 4443), with a socket of our own: many pairs
+//! then need only one process for each sending host, and no program of the machine.
 //!
 //! Each target is sent a request, and another after every [`AGAIN`], until a reply comes or the
-//! time is up. A few targets are in flight at a time. A request carries when it was sent, counted
-//! from the start, and a number of this process, so that a reply to an earlier request, or to
-//! another process, is not taken for that to the last one.
+//! time is up. A few targets are in flight at a time. A request carries its send time, counted from
+//! the start, and a number of this process, so that a reply to an earlier request, or to another
+//! process, is not attributed to the last request.
 
 use super::build::enter_net;
 use super::enter::join;
@@ -26,27 +26,27 @@ use std::net::{IpAddr, SocketAddrV4, SocketAddrV6};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-/// Between two requests to one target.
+/// Interval between requests to one target.
 const AGAIN: Duration = Duration::from_secs(1);
 /// Targets in flight from one host.
 const WINDOW: usize = 8;
-/// The types of request and reply, by family.
+/// Types of request and reply, by family.
 const ECHO: [(u8, u8); 2] = [(8, 0), (128, 129)];
-/// Type, code, checksum, identifier, sequence number; then the time and the number of the process.
+/// Length of a message: type, code, checksum, identifier, sequence number; time, process number.
 const MESSAGE_BYTES: usize = 8 + 8 + 8;
 
-/// What came of the requests to one target: a line of JSON.
+/// Result of the requests to one target, as a line of JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Outcome {
-    /// Its place among the targets.
+    /// Index of the target.
     pub target: usize,
     /// Requests sent.
     pub requests: u32,
-    /// The round trip time of the request that was answered, in nanoseconds.
+    /// Round trip time of the answered request, in nanoseconds.
     pub rtt_ns: Option<u64>,
 }
 
-/// A target without a reply.
+/// Target without a reply.
 struct Pending {
     target: usize,
     first: Instant,
@@ -54,8 +54,8 @@ struct Pending {
     requests: u32,
 }
 
-/// Joins the lab and sends requests from `node`, to each target for `limit` at most. The targets
-/// are of one family. Writes a line for each target once it is known what came of it.
+/// Joins the lab and sends requests from `node`, to each target for at most `limit`. The targets
+/// are of one family. Writes a line for each target when its result is known.
 pub(super) fn ping(state: &StateDir, node: &str, limit: Duration, to: &[IpAddr]) -> Result<()> {
     join(state)?;
     enter_net(node)?;
@@ -108,13 +108,13 @@ pub(super) fn ping(state: &StateDir, node: &str, limit: Duration, to: &[IpAddr])
     }
 }
 
-/// Waits for a reply, or until a target is to be sent another request or is given up.
+/// Waits for a reply, or until the next request or timeout of a target is due.
 fn wait(socket: &OwnedFd, pending: &[Pending], limit: Duration) -> Result<()> {
     let due = |one: &Pending| {
         AGAIN.saturating_sub(one.last.elapsed()).min(limit.saturating_sub(one.first.elapsed()))
     };
     let due = pending.iter().map(due).min().unwrap_or_default();
-    // Rounded up: what is due in the next millisecond is not due yet.
+    // Round up, so that the wait does not end too early.
     let millis = i32::try_from(due.as_millis() + 1).unwrap_or(i32::MAX);
     let fd = PollFd::new(socket.as_fd(), PollFlags::POLLIN);
     match poll(&mut [fd], PollTimeout::try_from(millis)?) {
@@ -123,12 +123,12 @@ fn wait(socket: &OwnedFd, pending: &[Pending], limit: Duration) -> Result<()> {
     }
 }
 
-/// An echo request to target number `target`, sent at `sent_ns`. The kernel fills in the checksum
-/// of ICMPv6.
+/// Builds an echo request to target number `target`, sent at `sent_ns`. The kernel fills in the
+/// checksum of ICMPv6.
 fn request(is_v6: bool, target: usize, sent_ns: u64, process: u64) -> [u8; MESSAGE_BYTES] {
     let mut message = [0; MESSAGE_BYTES];
     message[0] = ECHO[usize::from(is_v6)].0;
-    // What is beyond 16 bits is the identifier.
+    // The bits beyond 16 are the identifier.
     message[4..8].copy_from_slice(&(target as u32).to_be_bytes());
     message[8..16].copy_from_slice(&sent_ns.to_be_bytes());
     message[16..24].copy_from_slice(&process.to_be_bytes());
@@ -136,7 +136,7 @@ fn request(is_v6: bool, target: usize, sent_ns: u64, process: u64) -> [u8; MESSA
     message
 }
 
-/// Sends a request. What the kernel refuses, such as while ARP has no answer, stays unanswered.
+/// Sends a request. Errors, such as while ARP has no answer, leave it unanswered.
 fn send(socket: &OwnedFd, (to, scope): (IpAddr, u32), message: &[u8]) {
     let address = match to {
         IpAddr::V4(to) => SockaddrStorage::from(SocketAddrV4::new(to, 0)),
@@ -148,7 +148,7 @@ fn send(socket: &OwnedFd, (to, scope): (IpAddr, u32), message: &[u8]) {
     let _ = sendto(socket.as_raw_fd(), message, &address, MsgFlags::empty());
 }
 
-/// A reply to a request of [`request`].
+/// Reply to a request of [`request`].
 #[derive(Debug, PartialEq, Eq)]
 struct Reply {
     target: usize,
@@ -156,7 +156,7 @@ struct Reply {
     process: u64,
 }
 
-/// The next reply that has come, if there is one.
+/// Returns the next received reply, if there is one.
 fn receive(socket: &OwnedFd, is_v6: bool) -> Result<Option<Reply>> {
     let mut packet = [0; 128];
     loop {
@@ -174,8 +174,8 @@ fn receive(socket: &OwnedFd, is_v6: bool) -> Result<Option<Reply>> {
     }
 }
 
-/// Reads what a raw socket hands over, an IPv4 packet or an ICMPv6 message; the kernel has checked
-/// its checksums.
+/// Parses data of a raw socket, an IPv4 packet or an ICMPv6 message; the kernel has verified its
+/// checksums.
 fn parse(is_v6: bool, packet: &[u8]) -> Option<Reply> {
     let header_bytes = if is_v6 { 0 } else { usize::from(packet.first()? & 15) * 4 };
     let message: &[u8; MESSAGE_BYTES] = packet.get(header_bytes..)?.try_into().ok()?;

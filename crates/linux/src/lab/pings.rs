@@ -1,4 +1,4 @@
-//! Pings among the hosts of a running lab: who reaches whom.
+//! Pings among the hosts of a running lab.
 
 use super::options::PART;
 use super::ping::Outcome;
@@ -16,28 +16,28 @@ use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError, mpsc};
 use std::time::Duration;
 
-/// Hosts that send at a time, each from a process of its own.
+/// Number of hosts that send in parallel, each from a process of its own.
 const SENDERS_MAX: usize = 4;
 
-/// What came of the echo requests from one host to another.
+/// Result of the echo requests from one host to another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ping {
-    /// The host that sent, by its place in the fabric.
+    /// Sending host, by its index in the fabric.
     pub from: usize,
-    /// The host that was asked, by its place in the fabric.
+    /// Target host, by its index in the fabric.
     pub to: usize,
-    /// Its address; `None` if it has none, and then it was sent nothing.
+    /// Address of the target; `None` if it has none, and no request was sent.
     pub address: Option<IpAddr>,
-    /// Requests sent, one a second.
+    /// Requests sent, one per second.
     pub requests: u32,
-    /// The round trip time of the request that was answered, in nanoseconds; `None` if none was.
+    /// Round trip time of the answered request, in nanoseconds; `None` if there was no reply.
     pub rtt_ns: Option<u64>,
 }
 
 impl Lab {
-    /// Pings each of these pairs of hosts over IPv4, given by their places in `fabric`, until a
-    /// reply comes or `limit` is over. Answers in the order of `pairs`; `on_done` is called after
-    /// each.
+    /// Pings each of these pairs of hosts over IPv4, given by their indices in `fabric`, until a
+    /// reply comes or `limit` is over. Returns the results in the order of `pairs`; `on_done` is
+    /// called after each.
     ///
     /// # Errors
     /// The controller does not answer, or a host cannot be entered.
@@ -51,7 +51,7 @@ impl Lab {
         self.ping_over(Family::V4, fabric, pairs, limit, on_done)
     }
 
-    /// The same over this family.
+    /// Pings each of these pairs of hosts over this family; see [`Lab::ping`].
     ///
     /// # Errors
     /// The controller does not answer, or a host cannot be entered.
@@ -86,7 +86,7 @@ impl Lab {
                             indices.iter().filter_map(|&index| pings[index].address).collect();
                         let name = &fabric.hosts[from].name;
                         let sent = self.ping_from(name, &to, limit, |outcome| {
-                            // The receiver leaves after an error only.
+                            // The receiver is dropped after an error only.
                             let _ = sender.send(Ok((indices[outcome.target], outcome)));
                         });
                         if let Err(error) = sent {
@@ -105,7 +105,7 @@ impl Lab {
         })
     }
 
-    /// Pings from one host; `on_outcome` gets what came of each target.
+    /// Pings from one host; `on_outcome` gets the result of each target.
     fn ping_from(
         &self,
         host: &str,
@@ -137,18 +137,18 @@ impl Lab {
         Ok(())
     }
 
-    /// An address of each host: the newest one as the controller knows it, but a link-local one
-    /// only if there is no other. Of a host that it does not know, such as one whose link is cut,
-    /// that which it was given when the lab was started, or makes of its MAC. Without a controller
-    /// each switch knows its own hosts. With programs nobody knows any, and hosts keep the
-    /// addresses of the start.
+    /// Returns an address of each host: the newest one at the controller, but a link-local one only
+    /// if there is no other. For a host that the controller does not know, such as one without
+    /// carrier, it is the address assigned at the start of the lab, or derived from the MAC.
+    /// Without a controller each switch knows its own hosts. Programmable switches know no hosts,
+    /// and hosts keep the addresses of the start.
     fn addresses(&self, family: Family, fabric: &Fabric) -> Result<Vec<Option<IpAddr>>> {
         let plan = self.state.load_plan()?;
         let planned = plan.hosts.iter().map(|host| (host.name.as_str(), host));
         let planned: BTreeMap<&str, &HostPlan> = planned.collect();
         let given = |host: &Host| {
             match (family, planned.get(host.name.as_str())) {
-                // Behind a device of the machine.
+                // The host is behind a device of the machine.
                 (Family::V4, None) => host.ip.map(IpAddr::V4),
                 (Family::V6, None) => None,
                 (Family::V4, Some(plan)) => plan.address.map(|(ip, _)| IpAddr::V4(ip)),
@@ -182,7 +182,7 @@ impl Lab {
     }
 }
 
-/// A family of addresses.
+/// Address family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
     /// IPv4.
@@ -192,7 +192,7 @@ pub enum Family {
 }
 
 impl Family {
-    /// Its number: 4 or 6.
+    /// Returns the version number: 4 or 6.
     pub const fn number(self) -> u8 {
         match self {
             Family::V4 => 4,
@@ -200,7 +200,7 @@ impl Family {
         }
     }
 
-    /// Whether an address is of this family, and not of one link alone.
+    /// Returns whether an address is of this family, and not link-local.
     fn has(self, ip: IpAddr) -> bool {
         match ip {
             IpAddr::V4(_) => self == Family::V4,

@@ -1,4 +1,4 @@
-//! What a lab consists of, worked out from the fabric before anything is made.
+//! Contents of a lab, derived from the fabric before anything is created.
 
 use super::options::UpOptions;
 use crate::choice::{Carrier, DataplaneChoice};
@@ -13,104 +13,104 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// The index of the first device of a lab; each has its own, see [`Plan::ip_batch`].
+/// Ifindex of the first device of a lab; each has its own, see [`Plan::ip_batch`].
 const INDEX_FIRST: u32 = 1000;
 
-/// Everything to be made.
+/// Everything to be created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// One namespace for each node: switches, the controller, hosts. A host and the switch of its
-    /// server share one.
+    /// Switches. Each node has one namespace: switches, the controller, hosts. A host and the
+    /// switch of its server share one.
     pub switches: Vec<String>,
-    /// The controller's, if there is one: programmable switches have none.
+    /// Controller, if there is one: programmable switches have none.
     pub controller: Option<String>,
     /// Whether switches decide by themselves, by the fabric file, and know all hosts.
     pub is_static: bool,
-    /// Hosts and what is set up in each.
+    /// Hosts and their set-up.
     pub hosts: Vec<HostPlan>,
-    /// The agents of the file, each at a port of its switch. Those of hosts, which bring DCB to
-    /// them, are [`Plan::host_agents`].
+    /// Agents of the file, each at a port of its switch. Agents of hosts, which add DCB to them,
+    /// are [`Plan::host_agents`].
     pub attached: Vec<AttachedPlan>,
-    /// The links.
+    /// Links.
     pub cables: Vec<Cable>,
     /// Devices of the machine that are ports of switches.
     pub uplinks: Vec<UplinkPlan>,
-    /// Whether the kernel carries the frames of some switch.
+    /// Whether the kernel carries the frames of any switch.
     pub has_kernel: bool,
-    /// Whether Linux bridges take the place of switches.
+    /// Whether Linux bridges replace switches.
     pub has_bridges: bool,
 }
 
-/// A host's namespace.
+/// Namespace of a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostPlan {
-    /// `h1`.
+    /// Name: `h1`.
     pub name: String,
-    /// The switch whose namespace is the host's too: it is a server that forwards.
+    /// Switch that shares its namespace with the host: a server that forwards.
     pub server: Option<String>,
-    /// `h1-p0`.
+    /// Device name: `h1-p0`.
     pub device: String,
-    /// The device's address.
+    /// MAC address of the device.
     pub mac: MacAddr,
-    /// Its address and prefix length, if it gets one.
+    /// IPv4 address and prefix length, if one is assigned.
     pub address: Option<(Ipv4Addr, u8)>,
-    /// Whether it has IPv6: a link-local address, and one of router advertisements.
+    /// Whether the host has IPv6: a link-local address, and one from router advertisements.
     pub has_ipv6: bool,
-    /// Its fixed IPv6 address, if it has one.
+    /// Fixed IPv6 address, if any.
     pub address6: Option<Ipv6Addr>,
-    /// Whether it is the router that is advertised to IPv6 hosts.
+    /// Whether the host is the router that is advertised to IPv6 hosts.
     pub is_ipv6_router: bool,
-    /// What its NIC sends at.
+    /// Rate of the NIC.
     pub rate: Rate,
-    /// Whether the agent of a host stands between `device`, a TAP device then, and the cable.
+    /// Whether the agent of a host is between `device`, a TAP device then, and the cable.
     pub has_host_agent: bool,
-    /// What carries the frames of its switch.
+    /// Data plane of the host's switch.
     pub carrier: Carrier,
-    /// What it may leave to its NIC.
+    /// Offloads of the host's NIC.
     pub offloads: Offloads,
 }
 
-/// A device of the machine that is to be a port of a switch.
+/// Device of the machine that becomes a port of a switch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UplinkPlan {
-    /// The name of the uplink: `up1`.
+    /// Name of the uplink: `up1`.
     pub name: String,
-    /// The device in the network namespace that `axon up` runs in: `eth1`.
+    /// Device in the network namespace of `axon up`: `eth1`.
     pub device: String,
-    /// The switch whose namespace it is moved into.
+    /// Switch into whose namespace the device is moved.
     pub switch: String,
-    /// Its name there: `s3-p5`.
+    /// Port name in that namespace: `s3-p5`.
     pub port: String,
-    /// The gateway behind it.
+    /// Gateway behind the uplink.
     pub gateway: Ipv4Addr,
-    /// Of the port, in bytes.
+    /// MTU of the port, in bytes.
     pub mtu: usize,
-    /// What the device may leave unfinished of what it receives.
+    /// Offloads of the device on receive.
     pub offloads: Offloads,
 }
 
-/// An agent that is attached to a port of a switch.
+/// Agent that is attached to a port of a switch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AttachedPlan {
-    /// `a1`.
+    /// Name: `a1`.
     pub name: String,
-    /// `cache`, `congestion`, `forwarder` or `run`, as in the fabric file.
+    /// Kind as in the fabric file: `cache`, `congestion`, `forwarder` or `run`.
     pub kind: &'static str,
-    /// Its switch, whose namespace it runs in.
+    /// Switch, in whose namespace the agent runs.
     pub switch: String,
-    /// The port of the switch, `s1-p3`.
+    /// Port of the switch: `s1-p3`.
     pub port: String,
 }
 
-/// What the hosts of a fabric may leave to their NICs. What one switch cannot carry no host may
-/// send, for its frames may pass any of them.
+/// Offloads that the hosts of a fabric may use. One switch without support disables an offload at
+/// all hosts, because their frames may cross any switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Offloads {
-    /// All that Linux does: every switch is on tc.
+    /// All offloads of Linux: every switch is on tc.
     Kept,
-    /// No super-packets and no unfinished checksums: some process carries frames.
+    /// No super-packets and no partial checksums: some process carries frames.
     Finished,
-    /// Nor tags beside frames: some switch is on XDP.
+    /// No tags beside frames either: some switch is on XDP.
     Bare,
 }
 
@@ -125,31 +125,31 @@ impl Offloads {
     }
 }
 
-/// A veth pair.
+/// Veth pair.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cable {
-    /// Its ends.
+    /// Ends of the cable.
     pub ends: [CableEnd; 2],
-    /// Of both devices, in bytes.
+    /// MTU of both devices, in bytes.
     pub mtu: usize,
-    /// How fast either end may send.
+    /// Rate of either end.
     pub rate: Rate,
 }
 
 /// One end of a veth pair.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CableEnd {
-    /// The namespace it is in.
+    /// Node in whose namespace the end is.
     pub node: String,
-    /// Its name there: `s1-p0`.
+    /// Device name: `s1-p0`.
     pub device: String,
-    /// Its address; the kernel's choice if `None`.
+    /// MAC address; the kernel's choice if `None`.
     pub mac: Option<MacAddr>,
-    /// Whether the device has to receive in batches (GRO): XDP at the other end sends to no other.
+    /// Whether the device needs GRO: XDP at the other end cannot redirect to it otherwise.
     pub gro: bool,
 }
 
-/// The address of each host at the start; `None` for one that is to get its own.
+/// Returns the initial address of each host; `None` for one that obtains its own.
 fn addresses(fabric: &Fabric, options: &UpOptions) -> Vec<Option<Ipv4Addr>> {
     match options.bare && fabric.network != Network::Program {
         true => fabric.hosts.iter().map(|host| host.ip).collect(),
@@ -157,20 +157,20 @@ fn addresses(fabric: &Fabric, options: &UpOptions) -> Vec<Option<Ipv4Addr>> {
     }
 }
 
-/// Whether a host is the router that advertisements name.
+/// Returns whether a host is the router in advertisements.
 fn is_router(fabric: &Fabric, host: MacAddr) -> bool {
     fabric.ipv6.as_ref().is_some_and(|ipv6| ipv6.router_host == Some(host))
 }
 
-/// Whether a switch is a server with several NICs that forwards: those of BCube and DCell are, as
-/// programmable switches, if they have one host, which is then the server itself.
+/// Returns whether a switch is a server with several NICs that forwards: those of BCube and DCell
+/// are, and programmable switches with one host, which is then the server itself.
 fn is_server(fabric: &Fabric, switch: usize) -> bool {
     let shape = matches!(fabric.shape, Shape::Bcube { .. } | Shape::Dcell { .. });
     let hosts = fabric.hosts.iter().filter(|host| host.switch == switch);
     fabric.network == Network::Program && shape && hosts.count() == 1
 }
 
-/// The agents of the file.
+/// Returns the agents of the file.
 fn attached(fabric: &Fabric) -> Vec<AttachedPlan> {
     let agents = fabric.agents.iter();
     let plan = agents.map(|agent| {
@@ -181,10 +181,10 @@ fn attached(fabric: &Fabric) -> Vec<AttachedPlan> {
     plan.collect()
 }
 
-/// The uplinks of a fabric that name a device.
+/// Returns the uplinks of a fabric that name a device.
 ///
 /// # Errors
-/// Bridges are to take the place of the switches.
+/// Bridges are to replace the switches.
 fn uplinks(fabric: &Fabric, offloads: Offloads, bridges: bool) -> Result<Vec<UplinkPlan>, Problem> {
     let mut plans = Vec::new();
     for (number, uplink) in fabric.uplinks.iter().enumerate() {
@@ -212,8 +212,8 @@ fn uplinks(fabric: &Fabric, offloads: Offloads, bridges: bool) -> Result<Vec<Upl
 }
 
 impl Plan {
-    /// The plan of a checked fabric. With `bare`, only those hosts get an address that have a fixed
-    /// one in the file; otherwise all do, see [`Fabric::addresses`].
+    /// Returns the plan of a checked fabric. With `bare`, only hosts with a fixed address in the
+    /// file get an address; otherwise all do, see [`Fabric::addresses`].
     ///
     /// # Errors
     /// The file names a data plane that this machine or these options do not allow.
@@ -245,7 +245,7 @@ impl Plan {
         }
         let mut hosts = Vec::new();
         let has_host_agent = fabric.dcb.as_ref().is_some_and(|dcb| !dcb.applications.is_empty());
-        // What is behind a real device is not the lab's.
+        // Hosts behind a real device are not part of the lab.
         let is_own = |host: &Host| uplinks.iter().all(|uplink| uplink.name != host.name);
         let own = fabric.hosts.iter().zip(addresses(fabric, options));
         for (host, address) in own.filter(|(host, _)| is_own(host)) {
@@ -288,39 +288,39 @@ impl Plan {
         })
     }
 
-    /// The nodes that know all hosts: the controller, or without one every switch that decides by
-    /// itself.
+    /// Returns the nodes that know all hosts: the controller, or without one every switch that
+    /// decides by itself.
     pub fn knowing(&self) -> impl Iterator<Item = &str> {
         let switches = self.switches.iter().filter(|_| self.is_static);
         self.controller.iter().chain(switches).map(String::as_str)
     }
 
-    /// The switch whose namespace a node is in, if that is another's.
+    /// Returns the switch whose namespace a node shares, if any.
     pub fn server_of(&self, node: &str) -> Option<&str> {
         let host = self.hosts.iter().find(|host| host.name == node)?;
         host.server.as_deref()
     }
 
-    /// All nodes: each has a namespace, that of a host on a server with its switch.
+    /// Returns all nodes. Each has a namespace; a host on a server shares that of its switch.
     pub fn nodes(&self) -> impl Iterator<Item = &str> {
         let hosts = self.hosts.iter().filter(|host| !host.has_host_agent);
         self.daemons().chain(hosts.map(|host| host.name.as_str()))
     }
 
-    /// The nodes that a daemon runs in, or a bridge: the controller, switches, hosts with an agent
+    /// Returns the nodes with a daemon or a bridge: the controller, switches, hosts with an agent
     /// of their own.
     pub fn daemons(&self) -> impl Iterator<Item = &str> {
         let switches = self.switches.iter().map(String::as_str);
         self.controller.as_deref().into_iter().chain(switches).chain(self.host_agents())
     }
 
-    /// The hosts that have an agent of their own, for DCB.
+    /// Returns the hosts that have an agent of their own, for DCB.
     pub fn host_agents(&self) -> impl Iterator<Item = &str> {
         let agents = self.hosts.iter().filter(|host| host.has_host_agent);
         agents.map(|host| host.name.as_str())
     }
 
-    /// What each node has as its /etc/hosts: all hosts that have an address.
+    /// Returns the /etc/hosts of each node: all hosts that have an address.
     pub fn hosts_file(&self) -> String {
         let mut text = "127.0.0.1 localhost\n".to_owned();
         for host in &self.hosts {
@@ -336,7 +336,7 @@ impl Plan {
         text
     }
 
-    /// The devices of each node.
+    /// Returns the devices of each node.
     pub fn devices(&self) -> BTreeMap<&str, Vec<&CableEnd>> {
         let mut devices: BTreeMap<&str, Vec<&CableEnd>> = BTreeMap::new();
         for end in self.cables.iter().flat_map(|cable| &cable.ends) {
@@ -345,11 +345,11 @@ impl Plan {
         devices
     }
 
-    /// Commands for `ip -batch` that make all cables, each end at once where it belongs.
+    /// Returns commands for `ip -batch` that create all cables, each end directly in its namespace.
     ///
-    /// Every device gets an index that no other device of the lab has. The kernel delays
-    /// the news of a carrier loss by up to a second for a veth whose peer, in another
-    /// namespace, happens to have its own index (`linkwatch_urgent_event`).
+    /// Every device gets an ifindex that is unique in the lab. The kernel delays the notification
+    /// of carrier loss by up to a second for a veth whose peer, in another namespace, has the same
+    /// ifindex (`linkwatch_urgent_event`).
     pub fn ip_batch(&self) -> String {
         let mut text = String::new();
         let mut index = INDEX_FIRST;

@@ -1,14 +1,14 @@
-//! Which hosts may reach which, for people.
+//! Text output for the policy: which hosts may reach which.
 
 use crate::status::NodeStatus;
 use axon_fabric::model::Fabric;
 use axon_node::Subject;
 use axon_node::telemetry::{NodeTelemetry, PolicyTelemetry};
 
-/// Pairs or hosts that are named in one line.
+/// Maximum number of pairs or hosts in one line.
 const LISTED_MAX: usize = 8;
 
-/// Lines for each controller whose policy says something; the names are those of its fabric.
+/// Formats lines for each controller with policy entries, with the names of its fabric.
 pub fn text(status: &[NodeStatus], fabric: &Fabric) -> String {
     let controller = |status: &NodeStatus| match status.node()? {
         NodeTelemetry::Controller(controller) => {
@@ -59,7 +59,7 @@ fn lines(name: &str, policy: &PolicyTelemetry, denied: u64, fabric: &Fabric) -> 
     if parts.is_empty() { String::new() } else { format!("{name}: {}\n", parts.join("; ")) }
 }
 
-/// The first few of these, and how many more there are.
+/// Formats the first few names, and the number of further ones.
 fn listed(names: &[String]) -> String {
     let more = names.len().saturating_sub(LISTED_MAX);
     let some = names[..names.len() - more].join(", ");

@@ -1,9 +1,9 @@
-//! What a controller has of its incarnation before, for people.
+//! Text output for state that a controller has restored from its previous incarnation.
 
 use crate::status::NodeStatus;
 use axon_node::telemetry::{NodeTelemetry, Restored};
 
-/// A line for each controller that had a store, or met routes at the edges, when it started.
+/// Formats a line for each controller that started with a store or with routes at the edges.
 pub fn text(status: &[NodeStatus]) -> String {
     let line = |status: &NodeStatus| match status.node()? {
         NodeTelemetry::Controller(controller) if controller.restored != Restored::default() => {
@@ -32,7 +32,7 @@ pub fn text(status: &[NodeStatus]) -> String {
     status.iter().filter_map(line).collect()
 }
 
-/// `, 3 undecided`; nothing for none.
+/// Formats `, 3 undecided`; empty for none.
 fn some(count: u64, what: &str) -> String {
     if count == 0 { String::new() } else { format!(", {count}{what}") }
 }

@@ -1,4 +1,4 @@
-//! A lab that runs: commands on its nodes, its links, its status.
+//! Running lab: commands on its nodes, its links, its status.
 
 use super::attached::{self, AttachedAgent};
 use super::deadlock::{self, Deadlock};
@@ -14,7 +14,7 @@ use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// A lab that runs.
+/// Running lab.
 #[derive(Clone, Debug)]
 pub struct Lab {
     pub(super) name: String,
@@ -22,10 +22,10 @@ pub struct Lab {
 }
 
 impl Lab {
-    /// The running lab `name`; without a name, the only one that runs.
+    /// Returns the running lab `name`; without a name, the only one that runs.
     ///
     /// # Errors
-    /// There is none, or the choice is not clear.
+    /// No such lab, or the choice is ambiguous.
     pub fn open(name: Option<&str>) -> Result<Lab> {
         let name = match name {
             Some(name) => name.to_owned(),
@@ -38,31 +38,31 @@ impl Lab {
         Ok(Lab { name, state })
     }
 
-    /// The names of this user's labs that run.
+    /// Returns the names of this user's running labs.
     ///
     /// # Errors
-    /// The directory of labs is not this user's alone.
+    /// The directory of labs is not private to this user.
     pub fn running() -> Result<Vec<String>> {
         let mut names = StateDir::all()?;
         names.retain(|name| StateDir::of(name).is_ok_and(|state| state.supervisor().is_some()));
         Ok(names)
     }
 
-    /// Its name.
+    /// Returns the name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Where its logs and captures are.
+    /// Returns the directory of logs and captures.
     pub fn state(&self) -> &StateDir {
         &self.state
     }
 
-    /// The command `argv` on `node`, ready to be spawned. It ends with the status of what it
-    /// runs (128 + signal if that was killed), and what it runs ends with it.
+    /// Returns the command `argv` on `node`, ready to be spawned. It exits with the status of
+    /// `argv` (128 + signal if that was killed), and `argv` ends with it.
     ///
     /// # Errors
-    /// There is no such node; the error names those there are.
+    /// No such node; the error lists the existing ones.
     pub fn command<A: AsRef<OsStr>>(&self, node: &str, argv: &[A]) -> Result<Command> {
         self.check_node(node)?;
         let mut command = Command::new(std::env::current_exe()?);
@@ -70,7 +70,7 @@ impl Lab {
         Ok(command)
     }
 
-    /// A node's name becomes part of paths, so it must be one of the plan's.
+    /// Checks that the plan has a node. Its name becomes part of paths.
     fn check_node(&self, node: &str) -> Result<()> {
         let plan = self.state.load_plan()?;
         if plan.nodes().any(|name| name == node) {
@@ -87,11 +87,11 @@ impl Lab {
         bail!("lab {} has no node {node}; it has {}", self.name, nodes.join(" "))
     }
 
-    /// Cuts or restores a link at one of its ends alone, by the name of the port: `s1-p0`. The
-    /// other end sees its carrier go and come.
+    /// Takes one end of a link down or restores it, by the name of the port: `s1-p0`. The other end
+    /// sees the change of carrier.
     ///
     /// # Errors
-    /// There is no such port, the lab has ended, or another changes it for long.
+    /// No such port, the lab has ended, or another process holds its lock for too long.
     pub fn set_port(&self, port: &str, up: bool) -> Result<()> {
         let (node, _) = axon_fabric::assemble::split_port(port)
             .with_context(|| format!("{port} is not a port; s1-p0 is one"))?;
@@ -100,20 +100,20 @@ impl Lab {
         self.part("device", &[node, port, if up { "up" } else { "down" }])
     }
 
-    /// Lets a switch send probes, and waits for them.
+    /// Makes a switch send probes, and waits for the report.
     ///
     /// # Errors
-    /// There is no such switch, or it refuses the plan, or it is not running.
+    /// No such switch, the switch refuses the plan, or it is not running.
     pub fn probe(&self, switch: &str, plan: &ProbePlan) -> Result<ProbeReport> {
         self.check_node(switch)?;
         no_program(&self.state.load_fabric()?, "no probes: programmable switches send none")?;
         crate::probe::probe(&self.state.socket(switch), plan)
     }
 
-    /// The status socket of a programmable switch, for [`crate::tables`].
+    /// Returns the status socket of a programmable switch, for [`crate::tables`].
     ///
     /// # Errors
-    /// There is no such switch, or the switches of this lab have no program.
+    /// No such switch, or the switches of this lab have no program.
     pub fn tables_of(&self, switch: &str) -> Result<PathBuf> {
         let fabric = self.state.load_fabric()?;
         if fabric.network != Network::Program {
@@ -130,8 +130,8 @@ impl Lab {
         Ok(self.state.socket(switch))
     }
 
-    /// Gives these keys to the controller and every switch. Each answers for itself: one that is
-    /// not running leaves the others with the keys.
+    /// Sends these keys to the controller and every switch. Results are independent: if one node is
+    /// not running, the others still get the keys.
     ///
     /// # Errors
     /// The lab's fabric file is gone.
@@ -148,16 +148,16 @@ impl Lab {
         Ok(nodes.map(one).collect())
     }
 
-    /// The fabric that runs here.
+    /// Returns the fabric of the lab.
     ///
     /// # Errors
-    /// Its file is gone.
+    /// The fabric file is gone.
     pub fn fabric(&self) -> Result<Fabric> {
         self.state.load_fabric()
     }
 
-    /// The status of every daemon, the controller first, then switches in the order of the file,
-    /// then hosts with an agent of their own.
+    /// Returns the status of every daemon, the controller first, then switches in the order of the
+    /// file, then hosts with an agent of their own.
     ///
     /// # Errors
     /// The lab's fabric file is gone.
@@ -171,8 +171,8 @@ impl Lab {
         Ok(plan.daemons().map(one).collect())
     }
 
-    /// The agents of the fabric file, in its order: whether each is attached, by a status of just
-    /// now ([`Lab::status`]), and what it and its port have counted.
+    /// Returns the agents of the fabric file, in its order, with their attachment by a recent
+    /// status ([`Lab::status`]), and the counters of agent and port.
     ///
     /// # Errors
     /// The lab's fabric file is gone.
@@ -181,11 +181,11 @@ impl Lab {
         Ok(attached::status(&plan.attached, &self.state, status))
     }
 
-    /// Lossless buffers that wait for each other for ever, if there are any in a status of just
-    /// now ([`Lab::status`]); if there seem to be, all daemons are asked once more.
+    /// Returns a cycle of lossless buffers that wait for each other forever, if there is one in a
+    /// recent status ([`Lab::status`]). If one is suspected, all daemons are queried once more.
     ///
     /// # Errors
-    /// The lab's fabric file is gone; or none was found and a switch has not answered.
+    /// The lab's fabric file is gone; or no cycle was found and a switch has not answered.
     pub fn deadlock(&self, status: &[NodeStatus]) -> Result<Option<Deadlock>> {
         let fabric = self.state.load_fabric()?;
         if deadlock::deadlock(&fabric, status, status).is_some() {
@@ -200,7 +200,7 @@ impl Lab {
     }
 }
 
-/// Refuses what a fabric of programmable switches lacks.
+/// Refuses an operation that a fabric of programmable switches does not support.
 fn no_program(fabric: &Fabric, lacks: &str) -> Result<()> {
     if fabric.network == Network::Program {
         bail!("lab {} has {lacks}; expected a fabric without `program`", fabric.name);
@@ -208,7 +208,7 @@ fn no_program(fabric: &Fabric, lacks: &str) -> Result<()> {
     Ok(())
 }
 
-/// The only one of these names.
+/// Returns the only one of these names.
 ///
 /// # Errors
 /// There is none, or there are several.

@@ -1,5 +1,4 @@
-//! The state directory of a lab: who supervises it, its fabric file, its daemons' sockets
-//! and logs.
+//! State directory of a lab: its supervisor, its fabric file, its daemons' sockets and logs.
 
 use super::moved::Moves;
 use super::options::{PART, UpOptions};
@@ -18,9 +17,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-/// The file that says that a directory is a lab's, and what it says.
+/// Name and contents of the file that identifies a directory as a lab's.
 const MARKER: (&str, &str) = ("AXON-LAB", "Made by `axon up`; `axon down` removes it.\n");
-/// What else the lab writes into its directory, beside one file of each [`ENDINGS`] per node.
+/// Other files in the directory of a lab, beside one file of each [`ENDINGS`] per node.
 const FILES: [&str; 10] = [
     "fabric.yaml",
     "origin.json",
@@ -46,23 +45,23 @@ const ENDINGS: [&str; 11] = [
     "store",
     "damaged",
 ];
-/// Where the supervisor mounts its /run; empty when seen from outside.
+/// Directory on which the supervisor mounts its /run; empty when seen from outside.
 const MOUNT_POINT: &str = "run";
 
-/// A process: not to be taken for a later one with the same number.
+/// Process identity that is not reused with the process number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessId {
-    /// In the machine's PID namespace.
+    /// Process number in the machine's PID namespace.
     pub pid: i32,
-    /// Clock ticks from boot to its start (proc(5), field 22 of stat).
+    /// Start time, in clock ticks since boot (proc(5), field 22 of stat).
     pub start_ticks: u64,
 }
 
 impl ProcessId {
-    /// The process that has number `pid` now.
+    /// Returns the process that has number `pid` now.
     pub fn of(pid: i32) -> Option<ProcessId> {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        // The second field is the name in parentheses, which may hold anything.
+        // The second field is the name in parentheses, which may contain any characters.
         let (_, rest) = stat.rsplit_once(") ")?;
         let fields: Vec<&str> = rest.split(' ').collect();
         if matches!(*fields.first()?, "Z" | "X") {
@@ -71,12 +70,12 @@ impl ProcessId {
         Some(ProcessId { pid, start_ticks: fields.get(19)?.parse().ok()? })
     }
 
-    /// Whether it still runs.
+    /// Returns whether the process still runs.
     pub fn is_alive(self) -> bool {
         ProcessId::of(self.pid) == Some(self)
     }
 
-    /// Whether it is a supervisor that this user has started for the lab at `directory`.
+    /// Returns whether the process is this user's supervisor of the lab at `directory`.
     fn supervises(self, directory: &Path) -> bool {
         let Ok(status) = fs::read_to_string(format!("/proc/{}/status", self.pid)) else {
             return false;
@@ -89,7 +88,7 @@ impl ProcessId {
         let line = fs::read(format!("/proc/{}/cmdline", self.pid)).unwrap_or_default();
         let words: Vec<&[u8]> = line.split(|byte| *byte == 0).collect();
         match words[..] {
-            // A process that is ending has lost its words already.
+            // A process that is exiting has no command line any more.
             [] | [b""] => true,
             [_, part, b"supervisor", path, ..] if part == PART.as_bytes() => {
                 let found = fs::canonicalize(OsStr::from_bytes(path)).ok();
@@ -100,22 +99,22 @@ impl ProcessId {
     }
 }
 
-/// The directory of one lab.
+/// Directory of one lab.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StateDir {
     path: PathBuf,
 }
 
 impl StateDir {
-    /// Who keeps devices of the machine for the lab, in the names of files.
+    /// Name, in file names, of the process that holds devices of the machine for the lab.
     pub(super) const KEEPER: &str = "keeper";
 
-    /// Where the state of lab `name` is, whether there or not: `$AXON_STATE_DIR`, else
-    /// `/run/axon` for root, else `$XDG_RUNTIME_DIR/axon`, else `axon-UID` in the directory
+    /// Returns the state directory of lab `name`, whether it exists or not: in `$AXON_STATE_DIR`,
+    /// else `/run/axon` for root, else `$XDG_RUNTIME_DIR/axon`, else `axon-UID` in the directory
     /// for temporary files.
     ///
     /// # Errors
-    /// A name that is not a plain file name of at most 32 letters, digits, `-`, `_`, `.`.
+    /// The name is not a plain file name of at most 32 letters, digits, `-`, `_`, `.`.
     pub fn of(name: &str) -> Result<StateDir> {
         let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
         if name.is_empty() || name.len() > 32 || name.starts_with('.') || !name.chars().all(plain) {
@@ -124,15 +123,15 @@ impl StateDir {
         Ok(StateDir { path: root::path().join(name) })
     }
 
-    /// A directory that is known already: inside the lab it has another path.
+    /// Returns a directory at a known path: inside the lab the path differs.
     pub fn at(path: impl Into<PathBuf>) -> StateDir {
         StateDir { path: path.into() }
     }
 
-    /// All labs of this user that have left a directory, by name.
+    /// Returns the names of all labs of this user that have a directory.
     ///
     /// # Errors
-    /// The directory of labs is not this user's alone.
+    /// The directory of labs is not private to this user.
     pub fn all() -> Result<Vec<String>> {
         let root = root::path();
         if fs::symlink_metadata(&root).is_err_and(|e| e.kind() == io::ErrorKind::NotFound) {
@@ -147,11 +146,11 @@ impl StateDir {
         Ok(names)
     }
 
-    /// Makes the directory, for this user only, and says in it whose it is. An empty one,
-    /// left by a crash right here, is taken.
+    /// Creates the directory, for this user only, and its marker file. An empty directory, left by
+    /// a crash in this function, is reused.
     pub(super) fn create(&self, _: &RootLock) -> Result<()> {
         if self.exists() {
-            // Fails unless it is empty, and then it is not ours to take.
+            // Fails unless the directory is empty; then it is not ours.
             fs::remove_dir(&self.path).with_context(|| {
                 format!("{} is not a lab's; Axon leaves it alone", self.path.display())
             })?;
@@ -165,10 +164,10 @@ impl StateDir {
         Ok(fs::write(self.path.join(name), text)?)
     }
 
-    /// Whether this is a lab's directory that no other user can have made.
+    /// Checks that this is a lab's directory that no other user can have created.
     ///
     /// # Errors
-    /// What speaks against it.
+    /// The check that failed.
     pub fn check(&self) -> Result<()> {
         root::check_private(self.path.parent().context("a lab's directory has a parent")?)?;
         root::check_private(&self.path)?;
@@ -181,8 +180,8 @@ impl StateDir {
         Ok(())
     }
 
-    /// Takes the lab for as long as the file is open: whoever starts or ends it holds this.
-    /// `None` if somebody else does.
+    /// Locks the lab for as long as the file is open, to start or end it. Returns `None` if another
+    /// process holds the lock.
     pub(super) fn lock(&self, _: &RootLock) -> Result<Option<File>> {
         let file = File::open(&self.path)?;
         match file.try_lock() {
@@ -192,10 +191,10 @@ impl StateDir {
         }
     }
 
-    /// Removes what the lab has written, and then its directory.
+    /// Removes the files that the lab has written, and then its directory.
     ///
     /// # Errors
-    /// It is not a lab's, it holds something that is not the lab's, or what the file system says.
+    /// The directory is not a lab's, contains foreign files, or the file system's error.
     pub(super) fn remove(&self, _: &RootLock) -> Result<()> {
         self.check()?;
         let mut foreign = Vec::new();
@@ -219,38 +218,38 @@ impl StateDir {
         fs::remove_dir(&self.path).with_context(|| format!("cannot remove {}", self.path.display()))
     }
 
-    /// Whether there is anything of this name.
+    /// Returns whether the path exists.
     pub fn exists(&self) -> bool {
         fs::symlink_metadata(&self.path).is_ok()
     }
 
-    /// The directory.
+    /// Returns the path of the directory.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The copy of the fabric file.
+    /// Returns the path of the copied fabric file.
     pub fn fabric(&self) -> PathBuf {
         self.path.join("fabric.yaml")
     }
 
-    /// Copies the fabric file, and notes where it was: a key file that it names is looked for
-    /// from there.
+    /// Copies the fabric file, and records its original path: key files that it names are relative
+    /// to it.
     ///
     /// # Errors
-    /// What the file system says.
+    /// The file system's error.
     pub fn keep_fabric(&self, file: &Path) -> Result<()> {
         fs::copy(file, self.fabric()).context("cannot copy the fabric file")?;
         let origin = fs::canonicalize(file)?;
         Ok(fs::write(self.path.join("origin.json"), serde_json::to_vec(&origin)?)?)
     }
 
-    /// Keeps how the lab was asked for.
+    /// Writes the options of the lab.
     pub fn keep_options(&self, options: &UpOptions) -> Result<()> {
         Ok(fs::write(self.path.join("options.json"), serde_json::to_vec(options)?)?)
     }
 
-    /// What the lab consists of.
+    /// Reads the fabric and the options, and returns the plan of the lab.
     ///
     /// # Errors
     /// A file of the lab cannot be read.
@@ -260,31 +259,31 @@ impl StateDir {
         Ok(plan)
     }
 
-    /// Writes down where hosts were moved to.
+    /// Writes the positions of moved hosts.
     pub(super) fn write_moves(&self, moves: &Moves) -> Result<()> {
         let new = self.path.join("moves.json.new");
         fs::write(&new, serde_json::to_vec(moves)?)?;
         Ok(fs::rename(new, self.path.join("moves.json"))?)
     }
 
-    /// Where hosts were moved to; empty if none ever was.
+    /// Returns the positions of moved hosts; empty if there are none.
     pub(super) fn moves(&self) -> Moves {
         let bytes = fs::read(self.path.join("moves.json")).unwrap_or_default();
         serde_json::from_slice(&bytes).unwrap_or_default()
     }
 
-    /// Reads how the lab was asked for.
+    /// Reads the options of the lab.
     ///
     /// # Errors
-    /// That is gone.
+    /// The file is gone.
     pub fn load_options(&self) -> Result<UpOptions> {
         Ok(serde_json::from_slice(&fs::read(self.path.join("options.json"))?)?)
     }
 
-    /// Reads the copied fabric file, with the router that was asked for.
+    /// Reads the copied fabric file, with the requested router.
     ///
     /// # Errors
-    /// It, or a key file that it names, is gone, or there is no such router.
+    /// The file, or a key file that it names, is gone, or there is no such router.
     pub fn load_fabric(&self) -> Result<Fabric> {
         let origin = self.origin()?;
         let text = fs::read_to_string(self.fabric()).context("the lab's fabric file is gone")?;
@@ -297,7 +296,7 @@ impl StateDir {
         Ok(fabric)
     }
 
-    /// The same with all that it names, for recordings.
+    /// Reads the fabric file with all files that it names, for recordings.
     ///
     /// # Errors
     /// As [`StateDir::load_fabric`].
@@ -308,57 +307,57 @@ impl StateDir {
         Ok(FabricText::of(&origin, text, router)?)
     }
 
-    /// Where the fabric file was, which programs of agents are started beside.
+    /// Returns the original path of the fabric file. Agent programs are started in its folder.
     ///
     /// # Errors
-    /// The lab has lost it.
+    /// The record of it is gone.
     pub(super) fn origin(&self) -> Result<PathBuf> {
         Ok(serde_json::from_slice(&fs::read(self.path.join("origin.json"))?)?)
     }
 
-    /// The status socket of an agent of the fabric file. The socket of its port is
-    /// [`socket`](StateDir::socket), which its switch has.
+    /// Returns the status socket of an agent of the fabric file. The socket of its port is
+    /// [`socket`](StateDir::socket), which belongs to its switch.
     pub fn agent_status(&self, agent: &str) -> PathBuf {
         self.path.join(format!("{agent}.agent"))
     }
 
-    /// A daemon's status socket, or the socket of an agent's port.
+    /// Returns a daemon's status socket, or the socket of an agent's port.
     pub fn socket(&self, node: &str) -> PathBuf {
         self.path.join(format!("{node}.sock"))
     }
 
-    /// A daemon's log.
+    /// Returns the path of a daemon's log.
     pub fn log(&self, node: &str) -> PathBuf {
         self.path.join(format!("{node}.log"))
     }
 
-    /// A daemon's capture.
+    /// Returns the path of a daemon's capture.
     pub fn capture(&self, node: &str) -> PathBuf {
         self.path.join(format!("{node}.pcapng"))
     }
 
-    /// A daemon's last incarnation.
+    /// Returns the path of a daemon's last incarnation.
     pub fn incarnation(&self, node: &str) -> PathBuf {
         self.path.join(format!("{node}.incarnation"))
     }
 
-    /// Writes down how often each daemon has been started again.
+    /// Writes the restart count of each daemon.
     pub(super) fn write_restarts(&self, restarts: &BTreeMap<String, u32>) -> Result<()> {
         let new = self.path.join("restarts.json.new");
         fs::write(&new, serde_json::to_vec(restarts)?)?;
         Ok(fs::rename(new, self.path.join("restarts.json"))?)
     }
 
-    /// How often each daemon has been started again; empty if none ever was.
+    /// Returns the restart count of each daemon; empty if there were no restarts.
     pub(super) fn restarts(&self) -> BTreeMap<String, u32> {
         let bytes = fs::read(self.path.join("restarts.json")).unwrap_or_default();
         serde_json::from_slice(&bytes).unwrap_or_default()
     }
 
-    /// Writes down who supervises the lab.
+    /// Writes the identity of the lab's supervisor.
     ///
     /// # Errors
-    /// What the file system says.
+    /// The file system's error.
     pub fn write_supervisor(&self, process: ProcessId) -> Result<()> {
         let path = self.path.join("supervisor.json");
         let new = self.path.join("supervisor.json.new");
@@ -366,14 +365,14 @@ impl StateDir {
         Ok(fs::rename(new, path)?)
     }
 
-    /// Writes down who keeps devices of the machine for the lab.
+    /// Writes the identity of the process that holds devices of the machine for the lab.
     pub(super) fn write_keeper(&self, process: ProcessId) -> Result<()> {
         let new = self.path.join("keeper.json.new");
         fs::write(&new, serde_json::to_vec(&process)?)?;
         Ok(fs::rename(new, self.path.join("keeper.json"))?)
     }
 
-    /// Who keeps devices of the machine for the lab, if that process is alive.
+    /// Returns the process that holds devices of the machine for the lab, if it is alive.
     pub fn keeper(&self) -> Option<ProcessId> {
         self.check().ok()?;
         let bytes = fs::read(self.path.join("keeper.json")).ok()?;
@@ -381,14 +380,14 @@ impl StateDir {
         process.is_alive().then_some(process)
     }
 
-    /// Whether the process that supervises the lab is still there. It goes when all processes of
-    /// its PID namespace have gone.
+    /// Returns whether the lab's supervisor process still exists. It exits when all processes of
+    /// its PID namespace have exited.
     pub(super) fn has_supervisor_process(&self) -> bool {
         let bytes = fs::read(self.path.join("supervisor.json")).unwrap_or_default();
         serde_json::from_slice(&bytes).is_ok_and(ProcessId::is_alive)
     }
 
-    /// Who supervises the lab, if that process is alive and really does.
+    /// Returns the lab's supervisor, if that process is alive and verified.
     pub fn supervisor(&self) -> Option<ProcessId> {
         self.check().ok()?;
         let bytes = fs::read(self.path.join("supervisor.json")).ok()?;
@@ -409,7 +408,7 @@ mod tests {
         assert_eq!(ProcessId::of(-5), None);
     }
 
-    /// A lab's directory in a root of its own, which goes with the test.
+    /// Directory of a lab in a temporary root, removed with the test.
     fn scratch(name: &str) -> StateDir {
         let root = std::env::temp_dir().join(format!("axon-state-{name}-{}", std::process::id()));
         let mut builder = fs::DirBuilder::new();

@@ -1,9 +1,9 @@
-//! The process that a lab runs under: it starts the lab, and the lab ends with it.
+//! Process under which a lab runs: it starts the lab, and the lab ends with it.
 //!
-//! `up` starts a launcher, which leaves the terminal's session, makes the lab's namespaces
-//! and starts the supervisor as the first process of the new PID namespace. When that
-//! process ends, even by SIGKILL, the kernel kills all others of the namespace; with the
-//! last of them the mounts go, and with the mounts the network namespaces and veths.
+//! `up` starts a launcher, which leaves the terminal's session, creates the lab's namespaces and
+//! starts the supervisor as the first process of the new PID namespace. When that process ends,
+//! even by SIGKILL, the kernel kills all others of the namespace; the mounts are removed with the
+//! last of them, and the network namespaces and veths with the mounts.
 
 use super::announce;
 use super::bridge;
@@ -34,23 +34,23 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Between looks at switches that have not found the controller yet.
+/// Polling interval for switches that have not found the controller yet.
 const LOOK: Duration = Duration::from_millis(50);
-/// How long daemons may take to end by themselves, to finish their captures.
+/// Time limit for daemons to end by themselves, to finish their captures.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// How far `up` is.
+/// Progress of `up`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
-    /// What is being done.
+    /// Current step.
     pub step: String,
-    /// How many are done.
+    /// Number of completed items.
     pub done: usize,
-    /// Of how many.
+    /// Total number of items.
     pub of: usize,
 }
 
-/// One line from the supervisor to whoever called `up`.
+/// One line from the supervisor to the caller of `up`.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Line {
     Progress(Progress),
@@ -58,8 +58,8 @@ pub(super) enum Line {
     Failed(String),
 }
 
-/// Says a line. If nobody listens any more, `up` was interrupted, and the error that comes
-/// back ends the lab.
+/// Writes a line. If the reader is gone, `up` was interrupted, and the resulting error ends the
+/// lab.
 fn say(line: &Line) -> Result<()> {
     let mut out = std::io::stdout().lock();
     serde_json::to_writer(&mut out, line)?;
@@ -71,8 +71,8 @@ fn progress(step: &str, done: usize, of: usize) -> Result<()> {
     say(&Line::Progress(Progress { step: step.into(), done, of }))
 }
 
-/// Makes the namespaces and starts the supervisor in them, and before that who keeps devices of the
-/// machine for it, if it is to have any.
+/// Creates the namespaces and starts the supervisor in them. If the lab uses devices of the
+/// machine, starts their keeper first.
 pub(super) fn launch(state: &StateDir, has_devices: bool) -> Result<()> {
     match try_launch(state, has_devices) {
         Err(error) => say(&Line::Failed(format!("{error:#}"))),
@@ -86,7 +86,7 @@ fn try_launch(state: &StateDir, has_devices: bool) -> Result<()> {
     let program = std::env::current_exe()?;
     let keeper = has_devices.then(|| uplinks::start(state)).transpose()?;
     let own = CloneFlags::CLONE_NEWPID | CloneFlags::CLONE_NEWNET;
-    // Root in a container may lack the right and still be allowed a user namespace.
+    // Root in a container may lack the permission and still be allowed a user namespace.
     let as_root = if user.is_root() { unshare(own) } else { Err(Errno::EPERM) };
     if as_root.is_err() {
         if has_devices {
@@ -113,7 +113,7 @@ fn try_launch(state: &StateDir, has_devices: bool) -> Result<()> {
     state.write_supervisor(process)
 }
 
-/// Builds the lab, waits until it works, then keeps it until SIGTERM. Bridges are not waited for:
+/// Builds the lab, waits until it works, then keeps it until SIGTERM. It does not wait for bridges:
 /// the ports of a spanning tree take seconds.
 pub(super) fn supervise(state: &StateDir) -> Result<()> {
     let mut mask = SigSet::empty();
@@ -142,7 +142,7 @@ pub(super) fn supervise(state: &StateDir) -> Result<()> {
 
 struct Supervisor {
     plan: Plan,
-    /// Has the devices of the machine that are ports.
+    /// Keeper of the machine's devices that are ports.
     keeper: Keeper,
     timeout: Duration,
     lab: StateDir,
@@ -163,7 +163,7 @@ impl Supervisor {
         let lab = StateDir::at(build::LAB);
         log::rotate(lab.log("supervisor"));
         let nodes: Vec<&str> = plan.nodes().collect();
-        // The cables are made from the supervisor's own namespace, which is this user's.
+        // The cables are created from the supervisor's own namespace, which belongs to this user.
         let home = File::open("/proc/self/ns/net")?;
         for (done, node) in nodes.iter().enumerate() {
             progress("namespaces", done, nodes.len())?;
@@ -203,8 +203,8 @@ impl Supervisor {
     fn bring_up(&mut self) -> Result<()> {
         let plan = self.plan.clone();
         let devices = plan.devices();
-        // Before any device is up: a veth looks once, when it is set up, whether its peer takes
-        // what XDP sends.
+        // Before any device is up: a veth checks only when it is set up whether its peer accepts
+        // XDP redirects.
         for (node, ends) in &devices {
             for end in ends.iter().filter(|end| end.gro) {
                 build::enter_net(node)?;
@@ -240,7 +240,7 @@ impl Supervisor {
         Ok(())
     }
 
-    /// Asks every switch until it is ready for hosts, and has its agents.
+    /// Polls every switch until it is ready for hosts and its agents are attached.
     fn wait_until_connected(&mut self, started: Instant) -> Result<Report> {
         let switches = self.plan.switches.len();
         let host_agents: Vec<&str> = self.plan.host_agents().collect();
@@ -248,7 +248,7 @@ impl Supervisor {
         let mut detached: Vec<&AttachedPlan> = self.plan.attached.iter().collect();
         loop {
             self.daemons.reap();
-            // A port that gets its agent is looked at anew: first the agents, then the switches.
+            // Agents first, then the switches: a port is re-evaluated when its agent attaches.
             detached.retain(|agent| !agent.is_at(&self.lab.socket(&agent.switch)));
             missing.retain(|switch| {
                 detached.iter().any(|agent| agent.switch == **switch)
@@ -269,15 +269,15 @@ impl Supervisor {
         }
     }
 
-    /// What `up` has come to, where these switches are missing.
+    /// Builds the report of `up` with these missing switches.
     fn report(&self, missing: Vec<String>) -> Report {
         let (switches, hosts) = (self.plan.switches.len(), self.plan.hosts.len());
         let (unknown, detached, notes) = Default::default();
         Report { missing, unknown, detached, switches, hosts, notes }
     }
 
-    /// Lets hosts announce their addresses until the controller knows them. Answers with the hosts
-    /// that it does not know in time.
+    /// Announces the addresses of hosts until the controller knows them. Returns the hosts that it
+    /// does not know in time.
     fn wait_until_known(&mut self, started: Instant) -> Result<Vec<String>> {
         let Supervisor { plan, timeout, lab, daemons, .. } = self;
         let hosts: Vec<&HostPlan> =
@@ -292,7 +292,7 @@ impl Supervisor {
         Ok(unknown.into_iter().map(|host| host.name.clone()).collect())
     }
 
-    /// Keeps the lab: buries the dead, starts crashed daemons again, and ends at SIGTERM.
+    /// Keeps the lab: reaps exited processes, restarts crashed daemons, and ends at SIGTERM.
     fn keep(&mut self, mask: &SigSet) -> Result<()> {
         let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
         let signals = SignalFd::with_flags(mask, flags)?;
@@ -307,7 +307,7 @@ impl Supervisor {
                 log::line(format_args!("{error:#}"));
             }
         }
-        // To all processes of this PID namespace but this one.
+        // Sent to all processes of this PID namespace but this one.
         let _ = kill(Pid::from_raw(-1), Signal::SIGTERM);
         let ended = Instant::now();
         while self.daemons.running() > 0 && ended.elapsed() < GRACE {
@@ -324,7 +324,7 @@ impl Supervisor {
     }
 }
 
-/// Refuses a lab one of whose daemons has ended before it was up.
+/// Returns an error if a daemon has ended before the lab was up.
 fn check_running(plan: &Plan, daemons: &Daemons) -> Result<()> {
     if daemons.running() < plan.daemons().count() + plan.attached.len() {
         bail!("a daemon did not stay up: {}", daemons.last_words());
@@ -334,7 +334,7 @@ fn check_running(plan: &Plan, daemons: &Daemons) -> Result<()> {
 
 /// Waits for a signal, or until `limit` is over.
 fn wait(signals: &SignalFd, limit: Option<Duration>) -> Result<()> {
-    // Rounded up: a limit in the next millisecond is not over yet.
+    // Round up, so that the wait does not end too early.
     let limit = limit.map(|limit| i32::try_from(limit.as_millis() + 1).unwrap_or(i32::MAX));
     let limit = limit.map_or(Ok(PollTimeout::NONE), PollTimeout::try_from)?;
     match poll(&mut [PollFd::new(signals.as_fd(), PollFlags::POLLIN)], limit) {
@@ -343,14 +343,14 @@ fn wait(signals: &SignalFd, limit: Option<Duration>) -> Result<()> {
     }
 }
 
-/// Whether the agent of a host has both of its ports.
+/// Returns whether the agent of a host has both of its ports.
 fn has_ports(socket: &Path) -> bool {
     ask(socket).is_ok_and(|status| status.ports.iter().all(|port| port.up))
 }
 
-/// Whether a switch takes frames of hosts: it has a verified path to the controller, or all links
-/// of the fabric file and has met all other switches, and knows what is plugged into each of its
-/// ports with carrier; or its program is ready, and all its links are up.
+/// Returns whether a switch accepts frames of hosts. It then has a verified path to the controller,
+/// or all links of the fabric file and contact with all other switches, and has identified the peer
+/// of each port with carrier. A programmable switch needs a ready program and all its links.
 fn is_connected(socket: &Path) -> bool {
     let Ok(status) = ask(socket) else {
         return false;

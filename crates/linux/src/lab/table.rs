@@ -1,4 +1,4 @@
-//! The status of a lab as a table for people.
+//! Status of a lab as a text table.
 
 use crate::choice::{Carrier, DataplaneChoice};
 use crate::columns::columns;
@@ -20,19 +20,19 @@ const HEADINGS: [&str; 10] = [
     "refusals",
     "restarts",
 ];
-/// Neighbours or hosts that are named in one cell.
+/// Maximum number of neighbours or hosts in one cell.
 const LISTED_MAX: usize = 6;
 const NONE: &str = "-";
 
-/// One line for each daemon of [`super::Lab::status`].
+/// Formats one line for each daemon of [`super::Lab::status`].
 pub fn table(status: &[NodeStatus]) -> String {
     let names = names(status);
     let rows = columns(&HEADINGS, status.iter().map(|status| row(status, &names)));
     format!("{rows}{}{}", dataplanes(status), programs(status))
 }
 
-/// Which program each programmable switch has, and how full its tables are; those that are empty
-/// are left out.
+/// Formats the program of each programmable switch, and the fill level of its tables without empty
+/// ones.
 fn programs(status: &[NodeStatus]) -> String {
     let mut text = String::new();
     for one in status {
@@ -52,7 +52,7 @@ fn programs(status: &[NodeStatus]) -> String {
     text
 }
 
-/// Which data plane each switch has, and why: a line for all that have one for one reason.
+/// Formats data planes and reasons: one line for all switches that share both.
 fn dataplanes(status: &[NodeStatus]) -> String {
     let mut alike: BTreeMap<(Carrier, &str), Vec<&str>> = BTreeMap::new();
     for status in status.iter().filter_map(NodeStatus::status) {
@@ -67,7 +67,7 @@ fn dataplanes(status: &[NodeStatus]) -> String {
     alike.into_iter().map(line).collect()
 }
 
-/// The name of each node, by its identity. Nodes know their neighbours by identity, people by name.
+/// Returns the name of each node, by its identity. Nodes identify neighbours by identity only.
 fn names(status: &[NodeStatus]) -> BTreeMap<NodeId, &str> {
     let pair = |status: &'_ NodeStatus| status.node().and_then(NodeTelemetry::id);
     status.iter().filter_map(|one| Some((pair(one)?, one.name()))).collect()
@@ -107,11 +107,11 @@ fn row(of: &NodeStatus, names: &BTreeMap<NodeId, &str>) -> Vec<String> {
     ]
 }
 
-/// What a node knows of hosts and routes, and its path to the controller.
+/// Formats a node's hosts and routes, and its path to the controller.
 fn knowledge(node: &NodeTelemetry) -> [String; 3] {
     match node {
         NodeTelemetry::Switch(switch) => {
-            // A host that has no known IP address yet is named by its MAC address.
+            // A host without a known IP address is named by its MAC address.
             let name = |host: &axon_node::telemetry::EdgeHost| {
                 host.ip.map_or_else(|| host.mac.to_string(), |ip| ip.to_string())
             };
@@ -133,7 +133,7 @@ fn knowledge(node: &NodeTelemetry) -> [String; 3] {
     }
 }
 
-/// The way to the controller: `at p4`, or over how many links it goes from which port.
+/// Formats the path to the controller: `at p4`, or the number of links and the first port.
 fn way(path: &Hops) -> String {
     // The last hop is the control plane at the end.
     match (path.first(), path.len().saturating_sub(1)) {
@@ -143,7 +143,7 @@ fn way(path: &Hops) -> String {
     }
 }
 
-/// The first few, and how many there are beyond.
+/// Formats the first few items, and the number of further ones.
 fn listed(items: impl Iterator<Item = String>) -> String {
     let mut items: Vec<String> = items.collect();
     let more = items.len().saturating_sub(LISTED_MAX);
@@ -155,7 +155,7 @@ fn listed(items: impl Iterator<Item = String>) -> String {
     }
 }
 
-/// Counts by reason.
+/// Formats counts by reason.
 fn reasons<R: Reason>(counts: &Counts<R>) -> String {
     let text: Vec<String> =
         counts.iter().map(|(reason, count)| format!("{}:{count}", reason.name())).collect();

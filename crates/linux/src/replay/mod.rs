@@ -1,8 +1,8 @@
-//! Runs a recorded node again, and compares what it answers with what it answered.
+//! Replays a recorded node, and compares its answers with the recorded ones.
 //!
-//! The node is built by the same code as the daemon builds it, from what the recording holds, and
-//! gets every input at its time. The hash of each answer is compared with the recorded one. The
-//! first that differs ends the replay, since later ones may differ for that reason alone.
+//! The node is built by the code of the daemon, from the contents of the recording, and gets every
+//! input at its recorded time. The hash of each answer is compared with the recorded one. The first
+//! difference ends the replay, since later ones may be its consequences.
 
 mod node;
 mod ports;
@@ -25,72 +25,72 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// What to do beside comparing.
+/// Options of a replay.
 #[derive(Clone, Debug, Default)]
 pub struct ReplayOptions {
-    /// Go no further than this, counted from the start of the node.
+    /// End of the replay, counted from the start of the node.
     pub until: Option<Span>,
-    /// Write what the ports carried to this pcapng file.
+    /// Pcapng file for the frames at the ports.
     pub into: Option<PathBuf>,
-    /// The recording must be of this fabric.
+    /// Fabric file that must be the recorded one: another configuration is an error.
     pub fabric: Option<FabricText>,
 }
 
-/// What came of a replay.
+/// Result of a replay.
 #[derive(Debug)]
 pub struct Replayed {
-    /// The node: `s1`.
+    /// Name of the node: `s1`.
     pub name: String,
-    /// What it is.
+    /// Kind of the node.
     pub kind: NodeKind,
-    /// Inputs that it was given.
+    /// Number of replayed inputs.
     pub inputs: u64,
-    /// Actions that it answered with.
+    /// Number of actions in the answers.
     pub actions: u64,
-    /// The time of the last input, from the node's start.
+    /// Time of the last input, from the node's start.
     pub reached: Time,
-    /// How long the replay took.
+    /// Duration of the replay.
     pub took: Duration,
-    /// How it ended.
+    /// Reason for the end.
     pub end: ReplayEnd,
 }
 
-/// How a replay ended.
+/// Reason for the end of a replay.
 #[derive(Debug)]
 pub enum ReplayEnd {
-    /// Where the recording does: no difference.
+    /// The recording has ended: no difference.
     Ending(Ending),
-    /// Where it was asked to: no difference before.
+    /// The requested end was reached: no difference before.
     Until,
-    /// The node answered otherwise.
+    /// The node answered differently.
     Difference(Box<Difference>),
-    /// The recording cannot be read on; no difference before.
+    /// The recording cannot be read further; no difference before.
     Unreadable(RecordingError),
 }
 
-/// An input that this binary's node answers otherwise.
+/// Input that this binary's node answers differently.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// The record, from 1.
+    /// Record number, from 1.
     pub record: u64,
-    /// Its place in the file, in bytes.
+    /// Offset in the file, in bytes.
     pub offset: u64,
-    /// When it was, from the node's start.
+    /// Time of the input, from the node's start.
     pub at: Time,
-    /// The input, in words.
+    /// Description of the input.
     pub input: String,
-    /// How many actions were recorded, and their hash.
+    /// Recorded number of actions, and their hash.
     pub expected: (u64, u64),
-    /// The hash of what was answered now.
+    /// Hash of the new answer.
     pub hash: u64,
-    /// What was answered now, in words.
+    /// Descriptions of the new actions.
     pub actions: Vec<String>,
 }
 
-/// The recordings at `path`: the file, or all in a directory, by name.
+/// Returns the recordings at `path`: the file, or all in a directory, by name.
 ///
 /// # Errors
-/// There is nothing, or it cannot be read.
+/// There are none, or the path cannot be read.
 pub fn recordings(path: &Path) -> Result<Vec<PathBuf>> {
     if !path.is_dir() {
         return Ok(vec![path.into()]);
@@ -106,10 +106,10 @@ pub fn recordings(path: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Whether a file of a directory of recordings is named for its node: `s1.axrec`, `s1.2.axrec`.
+/// Checks that a file in a directory of recordings is named for its node: `s1.axrec`, `s1.2.axrec`.
 ///
 /// # Errors
-/// It is the recording of another node.
+/// The file is the recording of another node.
 pub fn check_name(file: &Path, name: &str) -> Result<()> {
     let stem = file.file_name().unwrap_or_default().to_string_lossy();
     let stem = stem.split('.').next().unwrap_or_default();
@@ -140,9 +140,9 @@ pub fn replay(file: &Path, options: &ReplayOptions) -> Result<Replayed> {
     run.all(reader, options.until).with_context(into_named)
 }
 
-/// Opens a regular file; the bytes of anything else, a FIFO for one, may never come.
+/// Opens a regular file; reading anything else, such as a FIFO, may block forever.
 fn open_regular(path: &Path) -> std::io::Result<File> {
-    // Without the flag, opening a FIFO that nobody writes to would take for ever.
+    // Without the flag, opening a FIFO without a writer blocks forever.
     let nonblock = nix::fcntl::OFlag::O_NONBLOCK.bits();
     let file = File::options().read(true).custom_flags(nonblock).open(path)?;
     if file.metadata()?.is_file() {
@@ -151,7 +151,7 @@ fn open_regular(path: &Path) -> std::io::Result<File> {
     Err(std::io::Error::other("not a regular file; expected one that `--record` wrote"))
 }
 
-/// Whether `path` leads to this file, by whatever name.
+/// Returns whether `path` leads to this file, by any name.
 fn is_same(file: &File, path: &Path) -> bool {
     let inode = |found: Metadata| (found.dev(), found.ino());
     match (file.metadata(), std::fs::metadata(path)) {
@@ -160,18 +160,18 @@ fn is_same(file: &File, path: &Path) -> bool {
     }
 }
 
-/// A replay on its way.
+/// Replay in progress.
 struct Run {
     header: Header,
     node: Rebuilt,
     capture: Capture,
-    /// Kept for their memory.
+    /// Scratch buffers, kept for their allocations.
     bytes: Vec<u8>,
     actions: Vec<Action>,
 }
 
 impl Run {
-    /// Fails only if the capture cannot be written.
+    /// Replays all inputs. Fails only if the capture cannot be written.
     fn all(mut self, mut reader: Reader<File>, until: Option<Span>) -> std::io::Result<Replayed> {
         let started = Instant::now();
         let until = until.map(|span| Time::ZERO + span);
@@ -202,7 +202,7 @@ impl Run {
         Ok(Replayed { name, kind, inputs, actions, reached, took, end })
     }
 
-    /// Gives the node one input; answers with the difference, if there is one.
+    /// Replays one input; returns the difference, if there is one.
     fn one(&mut self, record: Record) -> std::io::Result<Option<Difference>> {
         let Record { number, offset, at, input, .. } = record;
         self.capture.input(&self.node, at, &input)?;

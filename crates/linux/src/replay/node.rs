@@ -1,4 +1,4 @@
-//! Builds the node of a recording again.
+//! Rebuilds the node of a recording.
 
 use crate::agent::{self, AgentOptions};
 use crate::daemon;
@@ -15,10 +15,10 @@ use axon_node::{Action, Input, Node, PortKind, Stored};
 use axon_plane::Plane;
 use axon_wire::{Incarnation, PortNo, Time};
 
-/// The largest MTU of a Linux device, in bytes.
+/// Largest MTU of a Linux device, in bytes.
 const MTU_BYTES_MAX: u64 = 1 << 16;
 
-/// A node that was recorded.
+/// Rebuilt node of a recording.
 pub(super) enum Rebuilt {
     Switch(Box<SwitchNode<Plane>>),
     Controller(Box<ControllerNode<Plane>>),
@@ -27,8 +27,8 @@ pub(super) enum Rebuilt {
 }
 
 impl Rebuilt {
-    /// The node that `header` describes, as it was before its first input. `instead` takes the
-    /// place of the fabric file in the recording.
+    /// Builds the node that `header` describes, in its state before the first input. `instead`
+    /// replaces the fabric file in the recording.
     ///
     /// # Errors
     /// This binary cannot build that node, or builds it with another configuration.
@@ -68,7 +68,7 @@ impl Rebuilt {
         Ok(node)
     }
 
-    /// Gives the node an input.
+    /// Passes an input to the node.
     pub(super) fn handle(&mut self, now: Time, input: Input, out: &mut Vec<Action>) {
         match self {
             Rebuilt::Switch(node) => node.handle(now, input, out),
@@ -78,7 +78,7 @@ impl Rebuilt {
         }
     }
 
-    /// What is at the other end of a port.
+    /// Returns the kind of the peer of a port.
     pub(super) fn port_kind(&self, port: PortNo) -> PortKind {
         match self {
             Rebuilt::Switch(node) => node.discovery().kind(port),

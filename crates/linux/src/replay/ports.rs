@@ -1,4 +1,4 @@
-//! What the ports of a recorded node carried, as pcapng.
+//! Pcapng capture of the ports of a recorded node.
 
 use super::node::Rebuilt;
 use axon_capture::pcap::{CaptureOptions, Direction, LinkType, Writer};
@@ -8,7 +8,7 @@ use axon_wire::{FrameBuf, PortNo, Time};
 use std::io;
 use std::path::Path;
 
-/// A capture of all ports, or none.
+/// Capture of all ports, or none.
 pub(super) struct Capture {
     writer: Option<Writer>,
     names: Vec<String>,
@@ -16,7 +16,7 @@ pub(super) struct Capture {
 }
 
 impl Capture {
-    /// Creates the file, which only its owner may read; one that exists is overwritten.
+    /// Creates the file, readable only by its owner; an existing file is overwritten.
     pub(super) fn open(path: Option<&Path>, header: &Header) -> io::Result<Capture> {
         let options = path
             .map(|path| CaptureOptions { file_bytes_max: u64::MAX, ..CaptureOptions::to(path) });

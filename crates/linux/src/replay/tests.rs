@@ -1,4 +1,4 @@
-//! A fabric in memory whose nodes are recorded, and their replays.
+//! Tests of a fabric in memory whose nodes are recorded, and of their replays.
 
 use super::{ReplayEnd, ReplayOptions, Replayed, check_name, recordings, replay};
 use crate::record::{Identity, RecordOptions, RecordSetup, Recording, Setup, digest};
@@ -17,12 +17,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 const TEXT: &str = "name: a\ntopology: {ring: {switches: 3, hosts_per_switch: 1}}\n";
-/// How long a frame is on the wire, and how long after that it arrives.
+/// Serialization time of a frame, and its propagation delay.
 const ON_WIRE: Span = Span::from_micros(10);
-/// The incarnation of all nodes.
+/// Incarnation of all nodes.
 const NUMBER: u64 = 5;
 
-/// A folder that goes when the test ends.
+/// Folder that is removed when the test ends.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -52,7 +52,7 @@ struct Recorded {
     recording: Recording,
 }
 
-/// Nodes and cables, and what is to happen when.
+/// Nodes and cables, and scheduled events.
 struct Rig {
     nodes: Vec<Recorded>,
     /// From node and port to node and port.
@@ -93,7 +93,7 @@ impl Rig {
         let config = controller_config(&fabric, NUMBER, 99);
         let id = config.control.node.incarnation;
         let started_at = Time::from_nanos(77);
-        // One host is remembered where it is, another where it is not.
+        // One host is stored with its current position, another with a wrong one.
         let remembered = |host: usize, port| {
             let (mac, switch) = (fabric.hosts[host].mac, switch_id(0));
             Stored::Host(StoredHost { mac, switch, port, ips: Vec::new() })
@@ -140,13 +140,13 @@ impl Rig {
         self.agenda.insert((at, self.number), (node, input));
     }
 
-    /// Runs until `end`, and ends all recordings. With `ask`, nodes are asked whose wires they
-    /// wait for, which a replay does not do.
+    /// Runs until `end`, and ends all recordings. With `ask`, nodes are queried for awaited wires,
+    /// which a replay does not do.
     fn run(mut self, end: Time, ask: bool) {
         let mut last = Time::ZERO;
         loop {
             let due = self.nodes.iter().enumerate();
-            // A deadline that is over means at once.
+            // A deadline in the past is due at once.
             let due =
                 due.filter_map(|(at, node)| Some((node.node.deadline()?.max(last), at))).min();
             let next = self.agenda.first_key_value().map(|(&(at, _), _)| at);
@@ -191,7 +191,7 @@ impl Rig {
     }
 }
 
-/// An IPv4 frame between two hosts.
+/// IPv4 frame between two hosts.
 fn host_frame(from: usize, to: usize) -> FrameBuf {
     let mut bytes = vec![0; 60];
     bytes[..6].copy_from_slice(&host_mac(to).0);
@@ -218,7 +218,7 @@ fn refused(file: &Path, options: &ReplayOptions) -> String {
     text
 }
 
-/// The recording again with another header, and its first inputs without an answer.
+/// Rewrites the recording with another header, and with its first inputs unanswered.
 fn rewrite(from: &Path, to: &Path, header: impl FnOnce(&mut Header), inputs: usize) {
     let mut reader = Reader::new(std::fs::File::open(from).unwrap()).unwrap();
     let mut changed = reader.header().clone();
@@ -350,7 +350,7 @@ fn an_input_at_the_end_of_all_time_is_not_given_to_the_node() {
     let (file, late) = (folder.file("s1.axrec"), folder.file("late.axrec"));
     let header = Reader::new(std::fs::File::open(&file).unwrap()).unwrap().header().clone();
     let mut writer = Writer::new(std::fs::File::create(&late).unwrap(), &header, 1 << 30).unwrap();
-    // There every timer that is set again is due at once.
+    // At this time every re-armed timer is due at once.
     for at in [Time::from_ticks(u64::MAX - 1), Time::MAX] {
         writer.input(at, &Input::Timeout);
         writer.answer(&[]).unwrap();

@@ -1,14 +1,14 @@
-//! Inputs and actions in plain words, for whoever looks at a difference.
+//! Text descriptions of inputs and actions, for differences.
 
 use axon_capture::recording::{encode_action, hash};
 use axon_node::{Action, Input};
 use axon_wire::{FrameBuf, PortNo, Time};
 use std::fmt::Write;
 
-/// Bytes of a frame that are shown.
+/// Maximum number of frame bytes shown.
 const SHOWN_BYTES_MAX: usize = 64;
 
-/// The name of a port.
+/// Returns the name of a port.
 fn name(ports: &[String], port: PortNo) -> String {
     ports.get(port.index()).cloned().unwrap_or_else(|| format!("port {port}"))
 }
@@ -25,7 +25,7 @@ fn shown(frame: &FrameBuf) -> String {
     text
 }
 
-/// What a node was given at `at`.
+/// Describes an input at `at`.
 pub(super) fn input(ports: &[String], at: Time, input: &Input) -> String {
     match input {
         Input::Frame { port, frame, complete_at, intact } => {
@@ -46,7 +46,7 @@ pub(super) fn input(ports: &[String], at: Time, input: &Input) -> String {
     }
 }
 
-/// What a node asked for, with a hash that distinguishes frames of one length.
+/// Describes an action of a node, with a hash that distinguishes frames of one length.
 pub(super) fn action(ports: &[String], action: &Action) -> String {
     let mut bytes = Vec::new();
     encode_action(action, &mut bytes);

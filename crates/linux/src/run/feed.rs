@@ -1,4 +1,4 @@
-//! The one way into the node of a run loop, and out of it.
+//! Single entry point for inputs of a run loop's node, and exit point for its actions.
 
 use super::Runtime;
 use crate::inspect::Inspect;
@@ -7,18 +7,18 @@ use axon_node::{Action, Awaited, Input};
 use axon_wire::{FrameBuf, PortNo, Time};
 
 impl<N: Inspect> Runtime<N> {
-    /// Feeds a frame that has come in by a port.
+    /// Feeds a frame received by a port.
     pub(super) fn arrived(&mut self, index: usize, frame: FrameBuf) {
         let now = self.clock.now();
         self.record(now, index, Direction::Inbound, &frame);
         let port = PortNo(index as u16);
         self.feed(now, Input::Frame { port, frame, complete_at: now, intact: true });
-        // Else all of a burst but its first frame would need room in a queue.
+        // Otherwise all frames of a burst but the first would need room in a queue.
         self.free_wires(now);
     }
 
-    /// Feeds `TxDone` for every wire that is free, until all are busy or have nothing to send. That
-    /// of a port whose far end takes nothing now is busy.
+    /// Feeds `TxDone` for every free wire, until all are busy or have nothing to send. The wire of
+    /// a port whose far end accepts no frames is busy.
     pub(super) fn free_wires(&mut self, now: Time) {
         let mut at = 0;
         while let Some(&index) = self.busy.get(at) {
@@ -28,7 +28,7 @@ impl<N: Inspect> Runtime<N> {
                 continue;
             }
             self.busy.swap_remove(at);
-            // It has lost carrier meanwhile, and owes none.
+            // The port has lost carrier meanwhile, and needs no `TxDone`.
             if slot.busy_until.is_some() {
                 slot.free_wire();
                 self.feed(now, Input::TxDone { port: PortNo(index as u16) });
@@ -36,13 +36,13 @@ impl<N: Inspect> Runtime<N> {
         }
     }
 
-    /// Gives the node one input, carries out its actions and notes which wires it awaits.
+    /// Passes one input to the node, executes its actions and records the awaited wires.
     pub(super) fn feed(&mut self, now: Time, input: Input) {
         let mut actions = std::mem::take(&mut self.actions);
         self.recording.input(now, &input);
         self.node.handle(now, input, &mut actions);
         self.recording.answer(&actions);
-        // Before any frame of these leaves.
+        // Before any frame of these actions leaves.
         self.store.iter_mut().for_each(|store| store.keep(&actions));
         for action in actions.drain(..) {
             match action {
@@ -52,7 +52,7 @@ impl<N: Inspect> Runtime<N> {
                 }
                 Action::Note(note) => self.notes.note(now, &self.name, note),
                 Action::Reply(reply) => self.replies.push(reply),
-                // The first two whole nodes keep to themselves; the last is in the store.
+                // Whole nodes handle the first two internally; the last is in the store.
                 Action::RouteChanged(_) | Action::Lost | Action::Store(_) => {}
             }
         }

@@ -1,4 +1,4 @@
-//! The carrier of the ports of a run loop.
+//! Carrier of the ports of a run loop.
 
 use super::{RETRY, Runtime};
 use crate::inspect::Inspect;
@@ -23,7 +23,7 @@ impl<N: Inspect> Runtime<N> {
         }
     }
 
-    /// Follows the agents that were attached or have gone.
+    /// Handles agents that were attached or have gone.
     pub(super) fn follow_agents(&mut self) {
         for index in 0..self.slots.len() {
             let slot = &self.slots[index];
@@ -34,7 +34,7 @@ impl<N: Inspect> Runtime<N> {
         }
     }
 
-    /// Opens ports that have carrier and could not be opened when it came.
+    /// Opens ports that have carrier and could not be opened before.
     pub(super) fn retry_ports(&mut self) {
         let now = self.clock.now();
         if now.since(self.retried) < RETRY {
@@ -46,7 +46,7 @@ impl<N: Inspect> Runtime<N> {
                 continue;
             }
             self.slots[index].open_tap();
-            // rtnetlink reports if carrier has gone meanwhile.
+            // rtnetlink reports a later loss of carrier.
             if self.slots[index].carrier() {
                 self.set_link(index, true);
             }
@@ -55,7 +55,7 @@ impl<N: Inspect> Runtime<N> {
 
     pub(super) fn look_at_all_links(&mut self) {
         for index in 0..self.slots.len() {
-            // A TAP device is not there before its port is.
+            // A TAP device does not exist before its port.
             self.slots[index].open_tap();
             let up = self.slots[index].carrier();
             self.set_link(index, up);
@@ -63,7 +63,7 @@ impl<N: Inspect> Runtime<N> {
         self.raise_queues();
     }
 
-    /// Sets those of the node's queues up again that somebody has set down.
+    /// Sets the node's queue devices up again after external changes.
     fn raise_queues(&self) {
         let kernel = self.kernel.as_ref().map(|kernel| kernel.borrow());
         kernel.iter().filter_map(|kernel| kernel.queues()).for_each(NodeQueues::raise);

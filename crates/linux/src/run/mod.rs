@@ -1,10 +1,10 @@
-//! The Linux runtime: one thread feeds one node from real ports.
+//! Linux runtime: one thread runs one node on real ports.
 //!
-//! Every round, in this order: wait; carrier changes; wires that have become free; all frames
-//! that have arrived; commands; the node's own timers; send what has been decided. Frames come
-//! before timers, so that a process that did not run for a while first receives the heartbeats
-//! that its neighbours sent meanwhile. Those of neighbours come before those of hosts, of which a
-//! round takes a few from each port only: however many hosts send, heartbeats wait for one round.
+//! Every round, in this order: wait; carrier changes; wires that have become free; all received
+//! frames; commands; the node's own timers; transmission. Frames come before timers, so that a
+//! process that did not run for a while first receives the heartbeats that its neighbours sent
+//! meanwhile. Frames of neighbours come before those of hosts, of which a round takes a few from
+//! each port only: however many hosts send, heartbeats wait for one round.
 //!
 //! All inputs enter the node, and all its actions leave it, in `Runtime::feed`.
 
@@ -40,36 +40,36 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
 
-/// Wires that become free are looked at on this grid: at full load one wake-up serves
-/// several frames. Less than the pacer's slack, so it costs latency under load and no rate.
+/// Time grid for checking free wires: at full load one wake-up serves several frames. Less than the
+/// pacer's slack, so it adds latency under load and does not reduce rates.
 const PACING_GRID: Span = Span::from_micros(200);
-/// A wake-up later than this is counted as late.
+/// Delay from which a wake-up is counted as late.
 const LATE: Span = Span::from_millis(1);
-/// How often a port that has carrier and could not be opened is tried again. The kernel may
-/// have been short of memory, and says nothing when it no longer is.
+/// Interval between attempts to open a port that has carrier and could not be opened. The kernel
+/// may have been short of memory, and does not report when it no longer is.
 const RETRY: Span = Span::from_secs(1);
-/// How long a stop waits for a store whose disk is slow.
+/// Time for which a stop waits for a store on a slow disk.
 const STOP_WAIT: Duration = Duration::from_secs(10);
 
 /// Options of a runtime.
 #[derive(Default)]
 pub struct RunOptions {
-    /// The node's name, `s1`.
+    /// Name of the node, `s1`.
     pub name: String,
-    /// Its ports, in order.
+    /// Ports, in order.
     pub ports: Vec<PortSetup>,
-    /// Where to answer with the status; commands are taken beside it.
+    /// Status socket; commands are received beside it.
     pub status_socket: Option<PathBuf>,
-    /// Where to write what the ports carry.
+    /// Capture of the frames at the ports.
     pub capture: Option<CaptureOptions>,
-    /// Where to record the node.
+    /// Recording of the node.
     pub record: Option<RecordSetup>,
-    /// The ports in the kernel, where that carries the frames: the node is on their
+    /// Ports in the kernel, if it carries the frames: the node is on their
     /// [plane](KernelPorts::plane).
     pub kernel: Option<KernelPorts>,
 }
 
-/// A node among real ports.
+/// Node on real ports.
 pub struct Runtime<N> {
     node: N,
     name: String,
@@ -82,37 +82,37 @@ pub struct Runtime<N> {
     requests: Option<RequestServer>,
     capture: PortCapture,
     recording: Recording,
-    /// What a controller keeps for its next incarnation.
+    /// Store of a controller, for its next incarnation.
     store: Option<Store>,
-    /// What carries the frames of a switch.
+    /// Data plane of a switch.
     dataplane: Option<DataplaneChoice>,
-    /// Where the kernel does, its devices and queues.
+    /// Devices and queues of a kernel data plane.
     kernel: Option<Rc<RefCell<KernelPorts>>>,
     retried: Time,
     counters: LoopCounters,
     notes: NoteLog,
-    /// Kept between rounds for their memory.
+    /// Scratch vectors, kept for their allocations.
     actions: Vec<Action>,
     received: Vec<FrameBuf>,
     queued: Vec<(PortNo, FrameBuf)>,
     /// Ports with a frame on their wire, and some that have lost carrier since.
     busy: Vec<usize>,
-    /// Replies of the node to the command that was fed last.
+    /// Replies of the node to the last command.
     replies: Vec<Reply>,
-    /// Some port had more than one round's worth.
+    /// Whether a port had more than one round's worth of frames.
     more: bool,
     moderation: Moderation,
     wake_latency: WakeLatency,
-    /// When to look for more than frames.
+    /// Time of the next check of events other than frames.
     look_at: Time,
 }
 
 impl<N: Inspect> Runtime<N> {
-    /// Opens the ports in the calling thread's network namespace, and blocks SIGTERM and
-    /// SIGINT for this thread: they end the loop. A port whose device is not there is down.
+    /// Opens the ports in the calling thread's network namespace, and blocks SIGTERM and SIGINT for
+    /// this thread: they end the loop. A port without a device is down.
     ///
     /// # Errors
-    /// The interface of a host's programs cannot be had; no netlink or status socket, or no
+    /// The interface of a host's programs cannot be opened; no netlink or status socket, or no
     /// capture file.
     pub fn open(node: N, clock: Clock, options: RunOptions) -> anyhow::Result<Runtime<N>> {
         let kernel = options.kernel.map(|mut kernel| {
@@ -176,7 +176,7 @@ impl<N: Inspect> Runtime<N> {
         Ok(runtime)
     }
 
-    /// Keeps what the node says in this store from now on.
+    /// Stores the node's state changes in this store from now on.
     pub fn keep_in(&mut self, store: Store) {
         self.store = Some(store);
     }
@@ -189,22 +189,21 @@ impl<N: Inspect> Runtime<N> {
     /// Runs until SIGTERM or SIGINT.
     ///
     /// # Errors
-    /// Waiting failed, which the kernel gives no reason to expect; or a queue of the node in the
-    /// kernel was deleted.
+    /// Waiting failed, which is not expected; or a queue of the node in the kernel was deleted.
     pub fn run(&mut self) -> io::Result<()> {
         while self.round(Time::MAX)? {}
         Ok(())
     }
 
-    /// One round; waits no longer than to `until`. Returns false after SIGTERM or SIGINT, when what
-    /// the node said is in its store and its files, or their disks are too slow for that.
+    /// Runs one round; waits until `until` at most. Returns false after SIGTERM or SIGINT, when the
+    /// node's output is in its store and its files, or their disks are too slow.
     ///
     /// # Errors
     /// As [`Runtime::run`].
     pub fn round(&mut self, until: Time) -> io::Result<bool> {
         let ready = self.wait(until)?;
         if ready.stop {
-            // The store first: whoever stops the node may not wait for all of these.
+            // The store comes first: the caller of a stop may not wait for all of these.
             self.store.take().map(|store| store.close(STOP_WAIT));
             self.recording.finish();
             self.capture_kernel();
@@ -240,17 +239,17 @@ impl<N: Inspect> Runtime<N> {
         Ok(true)
     }
 
-    /// The node itself.
+    /// Returns the node.
     pub fn node(&self) -> &N {
         &self.node
     }
 
-    /// How the loop fares.
+    /// Returns the counters of the loop.
     pub fn counters(&self) -> LoopCounters {
         self.counters
     }
 
-    /// Feeds the commands that have come, and gives each reply to whoever asked.
+    /// Feeds the received commands, and sends each reply to its client.
     fn serve_requests(&mut self) {
         let requests = self.requests.as_mut().map(RequestServer::take).unwrap_or_default();
         for asked in requests {
@@ -294,7 +293,7 @@ impl<N: Inspect> Runtime<N> {
         Ok(())
     }
 
-    /// Takes what the kernel leaves to the node from one of its queues; returns how many frames.
+    /// Receives packets for the node from one of its kernel queues; returns the number of frames.
     fn receive_queue(&mut self, queue: NodeQueue) -> io::Result<usize> {
         let Some(kernel) = &self.kernel else { return Ok(0) };
         let mut frames = std::mem::take(&mut self.queued);
@@ -331,8 +330,8 @@ impl<N: Inspect> Runtime<N> {
         }
     }
 
-    /// Captures a frame that this process carries. Where the kernel carries frames, those of the
-    /// process are seen with all others.
+    /// Captures a frame that this process carries. If the kernel carries frames, the sniffers
+    /// capture those of the process as well.
     fn record(&mut self, now: Time, index: usize, direction: Direction, frame: &FrameBuf) {
         if self.capture.is_on() && self.kernel.is_none() {
             let nanos = self.clock.unix_nanos(now);
@@ -352,7 +351,7 @@ impl<N: Inspect> Runtime<N> {
         self.capture.record(&self.name, port, (link_type, direction), nanos, bytes);
     }
 
-    /// Captures what the kernel has carried since the last round, in the order of time.
+    /// Captures the frames that the kernel has carried since the last round, by time.
     fn capture_kernel(&mut self) {
         let Some(kernel) = self.kernel.as_ref().filter(|_| self.capture.is_on()) else { return };
         let mut all = Vec::new();
@@ -398,7 +397,7 @@ mod tests {
     use axon_node::telemetry::NodeTelemetry;
     use axon_node::{Node, StoreChange};
 
-    /// Keeps a host when it is woken.
+    /// Node that stores a host at its first deadline.
     struct Keeper {
         is_done: bool,
     }
@@ -431,10 +430,10 @@ mod tests {
         let (path, clock) = (folder.join("store"), Clock::start());
         let node = Keeper { is_done: false };
         let mut runtime = Runtime::open(node, clock, RunOptions::default()).unwrap();
-        // More than a round waits for it.
+        // Longer than a round waits for the store.
         runtime.keep_in(slow(&path, Duration::from_millis(300), &Default::default()));
         assert!(runtime.round(Time::MAX).unwrap());
-        // To this thread, which holds it back.
+        // Sent to this thread, which blocks it.
         nix::sys::signal::raise(Signal::SIGTERM).unwrap();
         assert!(!runtime.round(Time::MAX).unwrap());
         assert_eq!(Store::open(&path, "ring", &clock).unwrap().1, [host(1, 1), host(2, 2)]);

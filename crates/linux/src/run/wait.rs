@@ -1,4 +1,4 @@
-//! What a run loop waits for.
+//! Waits for the events of a run loop.
 
 use super::{LATE, PACING_GRID, RETRY, Runtime};
 use crate::inspect::Inspect;
@@ -11,10 +11,10 @@ use nix::sys::time::TimeSpec;
 use std::io;
 use std::time::Duration;
 
-/// How often the files beside the ports are looked at while frames come.
+/// Interval between polls of the other descriptors while frames come.
 const LOOK: Span = Span::from_millis(1);
 
-/// What a wait found.
+/// Result of a wait.
 #[derive(Default)]
 pub(super) struct Ready {
     pub(super) stop: bool,
@@ -25,10 +25,10 @@ pub(super) struct Ready {
 }
 
 impl<N: Inspect> Runtime<N> {
-    /// When to wake up although nothing arrives. A wire that is not awaited
+    /// Returns the wake-up time without external events. A wire that is not awaited
     /// ([`Node::awaited`](axon_node::Node::awaited)) may become free unnoticed until then.
     fn wake_at(&self) -> Option<Time> {
-        // One whose far end is full is looked at when that end has spoken.
+        // A wire whose far end is full is checked on an event of that end.
         let wires = self.slots.iter().filter(|slot| slot.awaited && !slot.is_full());
         let wires = wires.filter_map(|slot| slot.busy_until).min();
         let grid = PACING_GRID.ticks();
@@ -45,10 +45,10 @@ impl<N: Inspect> Runtime<N> {
             .min()
     }
 
-    /// Waits for what the next round is to do, no longer than to `until`.
+    /// Waits for the events of the next round, until `until` at most.
     ///
-    /// While frames come it takes no system call to know which ports have some, and all else that
-    /// may be waited for is looked at once in [`LOOK`] only.
+    /// While frames come, ready ports are found without a system call, and all other events are
+    /// polled only once per [`LOOK`].
     pub(super) fn wait(&mut self, until: Time) -> io::Result<Ready> {
         let wake_at = self.wake_at().unwrap_or(Time::MAX).min(until);
         let pause = if self.more { Span::ZERO } else { self.moderation.pause() };
@@ -69,7 +69,7 @@ impl<N: Inspect> Runtime<N> {
         };
         self.counters.rounds += 1;
         let late = self.clock.now().since(wake_at);
-        // What is to be done at once has no time.
+        // Work that is due at once has no wake-up time.
         if late > LATE && wake_at > Time::ZERO {
             self.counters.late += 1;
             let late_us = late.as_nanos() / 1_000;
@@ -87,7 +87,7 @@ impl<N: Inspect> Runtime<N> {
         at_once
     }
 
-    /// The ports that have frames; `None` if it takes a system call to know.
+    /// Returns the ports that have frames; `None` if it takes a system call to find out.
     fn ports_with_frames(&self) -> Option<Vec<usize>> {
         if self.kernel.is_some() {
             return None;
@@ -103,7 +103,7 @@ impl<N: Inspect> Runtime<N> {
         Some(ports)
     }
 
-    /// Waits for one of all the files, no longer than to `wake_at`.
+    /// Waits for any of the descriptors, until `wake_at` at most.
     fn poll(&self, wake_at: Time) -> io::Result<Ready> {
         let span = wake_at.since(self.clock.now());
         let timeout = (wake_at < Time::MAX)
@@ -117,7 +117,7 @@ impl<N: Inspect> Runtime<N> {
         let asking = self.requests.iter().flat_map(RequestServer::fds);
         fds.extend(asking.map(|fd| PollFd::new(fd, PollFlags::POLLIN)));
         let answering = requests..fds.len();
-        // What the kernel leaves to the node is looked at in every round.
+        // The queues from the kernel to the node are read in every round.
         let kernel = self.kernel.as_ref().map(|kernel| kernel.borrow());
         let queues = kernel.as_ref().and_then(|kernel| kernel.queues());
         let queues = queues.into_iter().flat_map(NodeQueues::fds);
@@ -137,7 +137,7 @@ impl<N: Inspect> Runtime<N> {
             Err(error) => return Err(error.into()),
         }
         let woken = |fd: &PollFd<'_>| fd.revents().is_some_and(|events| !events.is_empty());
-        // A timer is due: look at every port, also at those that were silent when we slept.
+        // A timer is due: check every port, also those without events before.
         let now = self.clock.now();
         let due = self.more || self.node.deadline().is_some_and(|deadline| deadline <= now);
         let ports = of_port.iter().zip(&fds[fixed..]);

@@ -1,16 +1,16 @@
-//! For how long the run loop waits for the thread that writes the store.
+//! Time for which the run loop waits for the thread that writes the store.
 
 use std::time::Duration;
 
-/// For how long it waits in one round at most: a fifth of the time between two heartbeats.
+/// Maximum wait in one round: a fifth of the time between two heartbeats.
 pub(super) const WAIT_MAX: Duration = Duration::from_millis(20);
 
-/// What is left of the time that the run loop may wait in this round.
+/// Remaining time for which the run loop may wait in this round.
 #[derive(Debug)]
 pub(super) struct Allowance {
     pub(super) left: Duration,
-    /// Whether the thread has not caught up since the run loop last waited in vain. It may be at
-    /// the same write for many rounds, of which only the first waits.
+    /// Whether the thread has not caught up since the last wait that timed out. The thread may
+    /// block on one write for many rounds, of which only the first waits.
     behind: bool,
 }
 
@@ -19,19 +19,19 @@ impl Allowance {
         Allowance { left: WAIT_MAX, behind: false }
     }
 
-    /// A round of the run loop begins.
+    /// Resets the time at the start of a round.
     pub(super) fn renew(&mut self) {
         self.left = WAIT_MAX;
     }
 
-    /// How long to wait for what is handed over now; `caught_up` says whether the thread has
-    /// written all before.
+    /// Returns the time to wait for a new write; `caught_up` is whether the thread has written
+    /// everything before.
     pub(super) fn grant(&mut self, caught_up: bool) -> Duration {
         self.behind &= !caught_up;
         if self.behind { Duration::ZERO } else { self.left }
     }
 
-    /// The run loop has waited for so long; `written` says whether that was enough.
+    /// Records a wait of the run loop; `written` is whether it was long enough.
     pub(super) fn spend(&mut self, waited: Duration, written: bool) {
         self.left = self.left.saturating_sub(waited);
         self.behind |= !written;
@@ -42,7 +42,7 @@ impl Allowance {
 mod tests {
     use super::*;
 
-    /// Waits for `needed` as the run loop would, by a clock that has no hand; returns for how long.
+    /// Waits for `needed` like the run loop, in simulated time; returns the duration.
     fn wait(allowance: &mut Allowance, caught_up: bool, needed: Duration) -> Duration {
         let granted = allowance.grant(caught_up);
         allowance.spend(granted.min(needed), needed <= granted);
@@ -54,7 +54,7 @@ mod tests {
         let mut allowance = Allowance::new();
         for needed in [1, 3, 15, 19, 20, 21] {
             let needed = Duration::from_millis(needed);
-            // However quickly it catches up between two of them.
+            // However quickly the thread catches up between two waits.
             let waited: Duration = (0..100).map(|_| wait(&mut allowance, true, needed)).sum();
             assert_eq!(waited, WAIT_MAX, "waits of {needed:?}");
             allowance.renew();

@@ -1,37 +1,37 @@
-//! The work of the thread that writes a store.
+//! Work of the thread that writes a store.
 
 use super::log::Log;
 use super::state::{Job, Rewriting, Shared, State, Step, ToSync};
 use std::io;
 
-/// How often a log that was written anew is brought to the disk before it takes its place, at most:
-/// once as a whole, then with what it got meanwhile.
+/// Maximum number of syncs of a rewritten log before it replaces the old one: first as a whole,
+/// then with the records added meanwhile.
 const SYNCS_MAX: u32 = 3;
 
-/// The files, in the hands of the writing thread.
+/// Files of the writing thread.
 #[derive(Debug)]
 pub(super) struct Files {
-    /// `None` if it could not be written.
+    /// Log; `None` if it could not be written.
     log: Option<Log>,
-    /// The log that will take its place.
+    /// Rewritten log that will replace it.
     next: Option<Next>,
-    /// Files that are no longer used. Closing one may take a disk long, so they are closed when
-    /// nobody waits for the lock.
+    /// Files that are no longer used. Closing one may block on the disk, so they are closed without
+    /// the lock.
     unused: Vec<Log>,
 }
 
-/// A log that is written anew.
+/// Rewritten log.
 #[derive(Debug)]
 struct Next {
     log: Log,
-    /// Its bytes when it was last handed over to be brought to the disk.
+    /// Length in bytes at its last sync request.
     handed: u64,
-    /// How often it was.
+    /// Number of sync requests.
     syncs: u32,
 }
 
 impl Files {
-    /// The log is on the disk.
+    /// Creates the state with a log that is on the disk.
     pub(super) fn new(log: io::Result<Log>, state: &mut State) -> Files {
         match &log {
             Ok(log) => (state.file_bytes, state.synced_bytes) = (log.bytes, log.bytes),
@@ -63,7 +63,7 @@ impl Files {
         if let Some(mut next) = self.next.take() {
             match next.log.append(payloads) {
                 Ok(()) => self.next = Some(next),
-                // Without these records it cannot take the place of the log.
+                // Without these records it cannot replace the log.
                 Err(error) => self.give_up(shared, next.log, &error),
             }
         }
@@ -83,14 +83,14 @@ impl Files {
         }
     }
 
-    /// Has the log that is written anew brought to the disk.
+    /// Requests a sync of the rewritten log.
     fn hand_over(&mut self, state: &mut State, next: Next) {
         self.unused.extend(state.sync_next.replace(next.log.clone()));
         self.next = Some(next);
     }
 
-    /// The log that was written anew is on the disk. When what it got meanwhile is there as well,
-    /// it takes its place, unless another is wanted.
+    /// Handles the sync of a rewritten log. When the records added meanwhile are synced as well, it
+    /// replaces the old log, unless another rewrite is requested.
     fn synced(&mut self, shared: &Shared, number: u64, done: io::Result<()>) {
         let Some(mut next) = self.next.take_if(|next| next.log.number == number) else { return };
         let mut state = shared.lock();
@@ -101,7 +101,7 @@ impl Files {
         }
         if done.is_ok() && next.log.bytes > next.handed && next.syncs < SYNCS_MAX {
             (next.handed, next.syncs) = (next.log.bytes, next.syncs + 1);
-            // What is said to be on the disk has to be there with either log.
+            // Data reported as synced must be on the disk with either log.
             state.rewriting = Some(Rewriting { number, is_tail: true });
             return self.hand_over(&mut state, next);
         }
@@ -112,8 +112,8 @@ impl Files {
         }
     }
 
-    /// The log that was written anew has the name of the store. Until its directory is on the disk
-    /// too, a loss of power may bring the old one back.
+    /// Replaces the log by the rewritten one, which has the name of the store. Until its directory
+    /// is synced too, a loss of power may restore the old one.
     fn replace(&mut self, state: &mut State, log: Log) {
         let unsynced = match &state.failing {
             Some(_) => log.bytes,
@@ -129,7 +129,7 @@ impl Files {
         self.unused.extend(self.log.replace(log));
     }
 
-    /// This log will not take its place.
+    /// Discards a rewritten log.
     fn give_up(&mut self, shared: &Shared, log: Log, error: &io::Error) {
         Log::remove(&shared.path);
         shared.lock().refuse(log.number, error);
@@ -146,7 +146,7 @@ mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
     use std::sync::{Arc, Weak};
 
-    /// Files and no threads: each step is the test's.
+    /// Files without threads: the test makes each step.
     struct Scene {
         folder: PathBuf,
         shared: Arc<Shared>,
@@ -179,7 +179,7 @@ mod tests {
             self.step(Step::Write(Job::Rewrite(vec![vec![1; 9]], 1)));
         }
 
-        /// What the other thread would bring to the disk next: which log, and whether it is new.
+        /// Returns the next sync of the other thread: log number, and whether the log is new.
         fn next_sync(&self) -> Option<(u64, bool)> {
             self.shared.lock().next_sync().map(|(sync, is_next)| (sync.log.number, is_next))
         }
@@ -203,7 +203,7 @@ mod tests {
         assert_eq!(scene.next_sync(), Some((1, true)));
         scene.append(2);
         let record = scene.unsynced();
-        // This record gets to the disk with the old log.
+        // This record is synced with the old log.
         assert_eq!(scene.next_sync(), Some((0, false)));
         let bytes = scene.shared.lock().file_bytes;
         scene.shared.lock().synced_bytes = bytes;
@@ -216,7 +216,7 @@ mod tests {
         scene.step(Step::Synced(1, Ok(())));
         scene.append(4);
         assert_eq!((scene.next_sync(), scene.next_sync()), (Some((1, true)), None));
-        // However much more comes: it is on the disk with neither log.
+        // Whatever is added further is synced with neither log.
         scene.step(Step::Synced(1, Ok(())));
         let state = scene.shared.lock();
         assert_eq!((state.in_place, state.rewriting), (1, None));
@@ -236,7 +236,7 @@ mod tests {
         assert_eq!(scene.unsynced(), 0, "nothing was with the old one");
     }
 
-    /// A file that takes nothing, and counts how often it was closed under the lock, and not.
+    /// File that accepts nothing, and counts its closings with and without the lock.
     #[derive(Debug)]
     struct Counted {
         shared: Weak<Shared>,
@@ -275,7 +275,7 @@ mod tests {
     fn no_file_is_closed_while_the_run_loop_may_wait_for_the_lock() {
         let closed = Arc::new([AtomicU32::new(0), AtomicU32::new(0)]);
         let closed_so_far = || [0, 1].map(|locked: usize| closed[locked].load(Ordering::Relaxed));
-        // The old log, when another takes its place.
+        // Old log, after its replacement.
         let mut scene = Scene::new("closed");
         scene.files.log = Some(scene.counted(0, &closed));
         scene.rewrite();
@@ -284,7 +284,7 @@ mod tests {
             Some(ToSync { log: scene.counted(0, &closed), directory: false });
         scene.step(Step::Synced(1, Ok(())));
         assert_eq!(closed_so_far(), [2, 0]);
-        // One that could not be brought to the disk, or takes nothing, or is not wanted any more.
+        // Logs that could not be synced, accept nothing, or are no longer wanted.
         let next = |scene: &Scene| {
             let rewriting = Some(Rewriting { number: 2, is_tail: false });
             scene.shared.lock().rewriting = rewriting;
@@ -300,7 +300,7 @@ mod tests {
         scene.shared.lock().rewriting = None;
         scene.step(Step::Synced(2, Ok(())));
         assert_eq!(closed_so_far(), [5, 0]);
-        // One that nobody brings to the disk before the next is there.
+        // Log that is not synced before the next one exists.
         scene.files.next = next(&scene);
         scene.shared.lock().sync_next = Some(scene.counted(2, &closed));
         scene.rewrite();

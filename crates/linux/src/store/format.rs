@@ -1,4 +1,4 @@
-//! The bytes of a store file.
+//! Format of a store file.
 //!
 //! All numbers are little-endian.
 //!
@@ -14,9 +14,9 @@
 //!          n        the payload: an entry as it is now, or that there is none any more
 //! ```
 //!
-//! A file that was written to the end of a record is whole. The last record of a key counts. Kinds
-//! of records are added at the end: a file without them is read as it was, and a version that does
-//! not know a kind leaves its records out.
+//! A file that was written to the end of a record is complete. The last record of a key counts. New
+//! kinds of records are appended to the list: a file without them remains readable, and a version
+//! that does not support a kind skips its records.
 
 use axon_node::{HostPair, KeyInVlan, StoreKey, StoredHost, StoredLease, StoredLease6, Subject};
 use axon_wire::vlan::VlanId;
@@ -24,36 +24,36 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
-/// The version of this format that is written, and the only one that is read.
+/// Version of this format that is written, and the only one that is read.
 pub const FORMAT_VERSION: u16 = 1;
 const MAGIC: &[u8; 8] = b"AXONKEEP";
 const HEAD_BYTES: usize = 12;
-/// The longest payload, in bytes: a lease with a client identifier of 255 takes some 300.
+/// Longest payload, in bytes: a lease with a client identifier of 255 takes some 300.
 const PAYLOAD_BYTES_MAX: usize = 4096;
 
-/// A record. Times in it are of the wall clock, for the time of a node ends with it.
+/// Record of a store. Times are of the wall clock: the clock of a node ends with it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Record {
-    /// A host.
+    /// Host.
     Host(StoredHost),
-    /// An address; its `until` is zero, and beside it in nanoseconds since 1970.
+    /// IPv4 lease; its `until` is zero, and stored beside it in nanoseconds since 1970.
     Lease(StoredLease, u64),
-    /// There is no such entry any more.
+    /// Removal of an entry.
     Delete(StoreKey),
     /// Whether two hosts may reach each other.
     Pair(HostPair, bool),
     /// Whether a host or a port is in quarantine.
     Quarantine(Subject, bool),
-    /// An address of IPv6; its `until` as that of [`Record::Lease`].
+    /// IPv6 lease; its `until` as that of [`Record::Lease`].
     Lease6(StoredLease6, u64),
-    /// A host in a VLAN.
+    /// Host in a VLAN.
     HostInVlan(VlanId, StoredHost),
-    /// An address in a VLAN, as [`Record::Lease`].
+    /// IPv4 lease in a VLAN, as [`Record::Lease`].
     LeaseInVlan(VlanId, StoredLease, u64),
 }
 
 impl Record {
-    /// What it is an entry of; `None` if it says that there is none any more.
+    /// Returns the key of the entry; `None` for a removal.
     fn key(&self) -> Option<StoreKey> {
         Some(match self {
             Record::Host(host) => StoreKey::Host(host.mac),
@@ -70,7 +70,7 @@ impl Record {
     }
 }
 
-/// Why a file is not read at all.
+/// Reason for which a file is not read at all.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Refusal {
     #[error("it is no store of a controller")]
@@ -81,24 +81,24 @@ pub(super) enum Refusal {
     OtherFabric(String),
 }
 
-/// Where the records of a file end before the file does.
+/// Fault at which the records of a file end before the file does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
-    /// The last record is not whole: a crash while it was written.
+    /// The last record is incomplete: a crash while it was written.
     Torn { at: usize },
-    /// There are whole records after bytes that are none.
+    /// Valid records follow after invalid bytes.
     Damaged { at: usize },
 }
 
-/// What a file holds.
+/// Contents of a file.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Contents {
-    /// The payload of the last record of each key.
+    /// Payload of the last record of each key.
     pub entries: BTreeMap<StoreKey, Vec<u8>>,
     pub fault: Option<Fault>,
 }
 
-/// The header of a file for the fabric of this name.
+/// Builds the header of a file for the fabric of this name.
 pub(super) fn header(fabric: &str) -> Vec<u8> {
     let name = &fabric.as_bytes()[..fabric.len().min(usize::from(u16::MAX))];
     let mut bytes = MAGIC.to_vec();
@@ -109,7 +109,7 @@ pub(super) fn header(fabric: &str) -> Vec<u8> {
     bytes
 }
 
-/// The payload of a record.
+/// Serializes the payload of a record.
 pub(super) fn payload(record: &Record) -> Vec<u8> {
     // Writing to memory does not fail.
     postcard::to_allocvec(record).unwrap_or_default()
@@ -126,10 +126,10 @@ fn seal(offset: u64, payload: &[u8]) -> u64 {
     xxh3_64_with_seed(payload, offset.wrapping_mul(0x9e37_79b9_7f4a_7c15))
 }
 
-/// Reads a file of this fabric. One without a byte that is not zero is empty.
+/// Parses a file of this fabric. A file of zero bytes only is empty.
 ///
 /// # Errors
-/// The file is not one that this version may read, or overwrite.
+/// This version must neither read nor overwrite the file.
 pub(super) fn read(bytes: &[u8], fabric: &str) -> Result<Contents, Refusal> {
     if bytes.iter().all(|byte| *byte == 0) {
         let fault = (!bytes.is_empty()).then_some(Fault::Torn { at: 0 });
@@ -154,7 +154,7 @@ pub(super) fn read(bytes: &[u8], fabric: &str) -> Result<Contents, Refusal> {
     Ok(contents)
 }
 
-/// The place of the first record.
+/// Checks the header and returns the offset of the first record.
 fn check_header(bytes: &[u8], fabric: &str) -> Result<usize, Refusal> {
     let head = bytes.first_chunk::<HEAD_BYTES>().ok_or(Refusal::Foreign)?;
     if !head.starts_with(MAGIC) {
@@ -178,7 +178,7 @@ fn check_header(bytes: &[u8], fabric: &str) -> Result<usize, Refusal> {
     Ok(expected.len())
 }
 
-/// The payload of the record at `at`, and where the next one begins; `None` if it is not whole.
+/// Returns the payload of the record at `at` and the next offset; `None` if it is incomplete.
 fn record(bytes: &[u8], at: usize) -> Option<(&[u8], usize)> {
     let rest = &bytes[at..];
     let (length, rest) = rest.split_first_chunk::<4>()?;
@@ -188,7 +188,7 @@ fn record(bytes: &[u8], at: usize) -> Option<(&[u8], usize)> {
     (seal(at as u64, payload).to_le_bytes() == *check).then_some((payload, at + 12 + length))
 }
 
-/// A payload as a record; `None` if it is of no kind that this version knows.
+/// Decodes a payload; `None` if this version does not support its kind.
 pub(super) fn decode(payload: &[u8]) -> Option<Record> {
     let (record, rest) = postcard::take_from_bytes::<Record>(payload).ok()?;
     rest.is_empty().then_some(record)
@@ -221,7 +221,7 @@ mod tests {
         StoreKey::Host(MacAddr([2, 0, 0, 0, 0, number]))
     }
 
-    /// A file with these records, and where each begins.
+    /// Returns a file with these records, and the offset of each.
     fn file(records: &[Record]) -> (Vec<u8>, Vec<usize>) {
         let mut bytes = header("ring");
         let mut places = Vec::new();
@@ -270,7 +270,7 @@ mod tests {
             assert_eq!(left.len(), records.len() - 1, "{key:?}");
             assert!(!left.contains_key(key));
         }
-        // Cut or changed anywhere, it is what is whole.
+        // Truncated or changed anywhere, the file yields its valid records.
         let ends: Vec<usize> = places[1..].iter().copied().chain([bytes.len()]).collect();
         for cut in places[0]..=bytes.len() {
             let whole = ends.iter().filter(|end| **end <= cut).count();
@@ -283,7 +283,7 @@ mod tests {
             let contents = read(&changed, "ring").unwrap();
             assert_eq!(contents.entries.len(), records.len() - 1, "byte {at}");
         }
-        // Bytes of any kind are a record or none, and never a panic.
+        // Arbitrary bytes are a record or none, and never cause a panic.
         let mut random = axon_node::random::Random::new(5);
         for _ in 0..100_000 {
             let length = random.next_u64() % 40;

@@ -1,4 +1,4 @@
-//! The files of a store: the log, and the one that is to take its place.
+//! Files of a store: the log, and the rewritten one that replaces it.
 
 use super::format;
 use crate::incarnation::beside;
@@ -9,15 +9,15 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
 
-/// What a log needs of its file.
+/// File operations that a log needs.
 pub(super) trait Disk: Debug + Send + Sync {
-    /// Writes some of these bytes at this place of the file; returns how many.
+    /// Writes some of these bytes at this offset of the file; returns their number.
     fn write_at(&self, bytes: &[u8], place: u64) -> io::Result<usize>;
 
-    /// Makes the file this long.
+    /// Truncates the file to this length.
     fn cut(&self, bytes: u64) -> io::Result<()>;
 
-    /// Returns when all that was written is on the disk.
+    /// Syncs all written data to the disk.
     fn sync(&self) -> io::Result<()>;
 }
 
@@ -35,26 +35,26 @@ impl Disk for File {
     }
 }
 
-/// A file that records are appended to.
+/// File to which records are appended.
 #[derive(Clone, Debug)]
 pub(super) struct Log {
     disk: Arc<dyn Disk>,
-    /// Bytes of its header and its whole records.
+    /// Bytes of its header and its complete records.
     pub(super) bytes: u64,
-    /// Which rewrite of the store it is.
+    /// Number of the rewrite that created the log.
     pub(super) number: u64,
-    /// Whether there may be bytes after its last whole record.
+    /// Whether there may be bytes after its last complete record.
     frayed: bool,
 }
 
 impl Log {
-    /// The log in this file, which has so many bytes.
+    /// Creates a log for this file, with this length in bytes.
     pub(super) fn new(disk: Arc<dyn Disk>, bytes: u64, number: u64) -> Log {
         Log { disk, bytes, number, frayed: false }
     }
 
-    /// Writes a log with these payloads into a file beside the store. A file that did not take
-    /// them is removed.
+    /// Writes a log with these payloads into a file beside the store. The file is removed if a
+    /// write fails.
     pub(super) fn create(
         path: &Path,
         fabric: &str,
@@ -72,7 +72,7 @@ impl Log {
         written.map(|()| log)
     }
 
-    /// Removes the file beside the store, so that it takes no room. A device or a pipe stays.
+    /// Removes the file beside the store to free its space. A device or a pipe stays.
     pub(super) fn remove(path: &Path) {
         let new = beside(path, ".new");
         if fs::metadata(&new).is_ok_and(|found| found.is_file()) {
@@ -80,18 +80,18 @@ impl Log {
         }
     }
 
-    /// Puts a log that is on the disk in the place of the store. The name is on the disk once the
-    /// directory is.
+    /// Renames a synced log to the name of the store. The name is on the disk once the directory is
+    /// synced.
     pub(super) fn take_place(&self, path: &Path) -> io::Result<()> {
         fs::rename(beside(path, ".new"), path)
     }
 
-    /// Brings it to the disk.
+    /// Syncs the log to the disk.
     pub(super) fn sync(&self) -> io::Result<()> {
         self.disk.sync()
     }
 
-    /// Writes records at its end: all of them, or none.
+    /// Appends records: all of them, or none.
     pub(super) fn append(&mut self, payloads: &[Vec<u8>]) -> io::Result<()> {
         let mut out = Vec::new();
         for payload in payloads {
@@ -107,8 +107,7 @@ impl Log {
             self.frayed = false;
         }
         if let Err(error) = self.write_all(out) {
-            // Half a record would end the file for whoever reads it. Making it shorter takes no
-            // room.
+            // A partial record would end the file for a reader. Truncation needs no free space.
             self.frayed = self.disk.cut(self.bytes).is_err();
             return Err(error);
         }
@@ -116,7 +115,7 @@ impl Log {
         Ok(())
     }
 
-    /// Writes at the end of the last whole record, wherever an earlier write has ended.
+    /// Writes at the end of the last complete record, wherever an earlier write has ended.
     fn write_all(&self, mut out: &[u8]) -> io::Result<()> {
         let mut place = self.bytes;
         while !out.is_empty() {
@@ -139,7 +138,7 @@ mod tests {
     use super::*;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    /// A file that takes this many bytes of a write and no more, once, and cannot be cut then.
+    /// File that accepts this many bytes of a write once, and then cannot be truncated.
     #[derive(Debug)]
     struct FailsOnce(File, AtomicUsize);
 
@@ -173,7 +172,7 @@ mod tests {
         let options = File::options().create_new(true).read(true).write(true).open(&path);
         let disk = FailsOnce(options.unwrap(), AtomicUsize::new(50));
         let mut log = Log::new(Arc::new(disk), 0, 0);
-        // Two whole records of 21 bytes, and a part of the third.
+        // Two complete records of 21 bytes, and a part of the third.
         assert!(log.append(&[vec![1; 9], vec![2; 9], vec![3; 9]]).is_err());
         assert_eq!(fs::metadata(&path).unwrap().len(), 50);
         log.append(&[vec![4; 9]]).unwrap();

@@ -1,23 +1,23 @@
-//! The store of a controller: what it keeps for its next incarnation, in a file that survives a
-//! crash at any moment.
+//! Store of a controller: its state for the next incarnation, in a file that survives a crash at
+//! any moment.
 //!
-//! The file is a log (`format.rs`): a change is one record at its end. A thread writes it
-//! (`writer.rs`). What is written is out of reach of a crash of the process, and the run loop waits
-//! for that before any frame of the same call leaves: so an address is in the store before its host
-//! is sent it. It waits for a few milliseconds of a round at most, and never for the disk: another
-//! thread brings what was written there. A machine that loses power may therefore lose the records
-//! of the last moments, but none before them, and never half a record. A log that has grown is
-//! written anew, into a second file that takes its place once it is on the disk.
+//! The file is a log (`format.rs`): each change appends one record. A thread writes it
+//! (`writer.rs`). Written data survives a crash of the process, and the run loop waits for the
+//! write before any frame of the same call leaves: so an address is in the store before it is sent
+//! to its host. The run loop waits for a few milliseconds of a round at most, and never for the
+//! disk: another thread syncs the file. A machine that loses power may therefore lose the last
+//! records, but none before them, and never a part of one. A log that has grown is rewritten into a
+//! second file that replaces it once it is on the disk.
 //!
-//! Whoever opens a store holds the lock on the state file that it belongs to
+//! The caller that opens a store holds the lock on the state file to which it belongs
 //! ([`incarnation`](crate::incarnation)).
 //!
-//! - A file whose last record is not whole was cut by a crash: what is whole counts.
-//! - One with bytes that are no record before others that are is damaged: it is set aside, and what
-//!   is whole counts, with an alarm. Whatever the lost record said is learned again.
-//! - One of another fabric, of another version, or that is no store is refused and left alone.
-//! - Where the disk is full, fails, or takes less than what changes, the controller runs on with an
-//!   alarm. The store is written anew as soon as that works.
+//! - A file whose last record is incomplete was truncated by a crash: the complete records count.
+//! - A file with invalid bytes before valid records is damaged: it is set aside, and the complete
+//!   records count, with an alarm. Lost entries are learned again.
+//! - A file of another fabric, of another version, or that is no store is refused and left alone.
+//! - If the disk is full, fails, or is too slow for the changes, the controller continues with an
+//!   alarm. The store is rewritten as soon as that works.
 
 mod allowance;
 mod files;
@@ -41,54 +41,54 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use writer::{Progress, Writer};
 
-/// A log is written anew when it has this many times the bytes of its entries, ...
+/// A log is rewritten when it exceeds its entries by this factor and [`SLACK_BYTES`].
 const GROWTH_MAX: u64 = 4;
-/// ... and more than this many besides.
+/// Additional length in bytes, beyond [`GROWTH_MAX`], before a log is rewritten.
 const SLACK_BYTES: u64 = 256 << 10;
-/// How often a store that could not be written is tried again.
+/// Interval between attempts to write a failed store.
 const RETRY: Span = Span::from_secs(1);
-/// Times before and after this many nanoseconds from the start of a node are as good as never.
+/// Times further than this many nanoseconds from the start of a node count as infinitely far.
 const FAR_NANOS: u64 = 100_000_000_000_000_000;
 
-/// How a store fares.
+/// Status of a store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoreStatus {
-    /// Hosts and addresses in it.
+    /// Number of hosts and addresses.
     pub entries: u64,
-    /// Bytes of its file.
+    /// Length of the file, in bytes.
     pub file_bytes: u64,
-    /// Bytes of its file that are not known to be on the disk: a loss of power may lose them.
+    /// Bytes of the file that are not synced to the disk: a loss of power may lose them.
     pub unsynced_bytes: u64,
-    /// Bytes that wait to be written, because the disk is slow: a crash of the process loses them.
+    /// Bytes queued for writing because the disk is slow: a crash of the process loses them.
     pub queued_bytes: u64,
-    /// Whether it cannot be written: what is given out now is lost with a crash.
+    /// Whether writing fails: new entries are lost in a crash.
     pub failing: bool,
 }
 
-/// An open store.
+/// Open store.
 #[derive(Debug)]
 pub struct Store {
     path: PathBuf,
     clock: Clock,
-    /// The payload of each entry.
+    /// Payload of each entry.
     entries: BTreeMap<StoreKey, Vec<u8>>,
     /// Bytes of all payloads.
     live_bytes: u64,
     writer: Writer,
-    /// Whether there was an alarm because it cannot be written.
+    /// Whether an alarm was raised because the store cannot be written.
     failing: bool,
-    /// Whether there was one because it cannot be written anew.
+    /// Whether an alarm was raised because the store cannot be rewritten.
     refused: bool,
     retried: Time,
 }
 
 impl Store {
-    /// Opens the store `path` of the controller of this fabric, made if it is not there, and
-    /// answers with what is in it, in the time of `clock`.
+    /// Opens or creates the store `path` of the controller of this fabric, and returns its entries,
+    /// in the time of `clock`.
     ///
     /// # Errors
-    /// The file is no store of this fabric that this version reads, or it cannot be read or
-    /// written, other than for want of room. The error says the way out.
+    /// The file is no store of this fabric that this version reads, or it cannot be read or written
+    /// for another reason than a full disk. The error includes the remedy.
     pub fn open(path: &Path, fabric: &str, clock: &Clock) -> Result<(Store, Vec<Stored>)> {
         let Contents { entries, fault } = found(path, fabric)?;
         let stored = entries.values().filter_map(|payload| stored(payload, clock)).collect();
@@ -117,7 +117,7 @@ impl Store {
         Ok((store, stored))
     }
 
-    /// How it fares.
+    /// Returns the status of the store.
     pub fn status(&self) -> StoreStatus {
         let progress = self.writer.progress();
         StoreStatus {
@@ -129,8 +129,8 @@ impl Store {
         }
     }
 
-    /// Keeps what these actions of the controller say. When it returns, a crash of this process
-    /// loses nothing of it, unless the store is failing or has bytes that wait to be written.
+    /// Stores the changes in these actions of the controller. When it returns, a crash of this
+    /// process loses none of them, unless the store is failing or has queued bytes.
     pub fn keep(&mut self, actions: &[Action]) {
         let changes = actions.iter().filter_map(|action| match action {
             Action::Store(change) => Some(&**change),
@@ -139,7 +139,7 @@ impl Store {
         self.keep_changes(changes);
     }
 
-    /// As [`Store::keep`]. A change that changes nothing is not written.
+    /// Stores changes as [`Store::keep`] does. A change without effect is not written.
     pub fn keep_changes<'a>(&mut self, changes: impl Iterator<Item = &'a StoreChange>) {
         let payloads: Vec<Vec<u8>> = changes.filter_map(|change| self.enter(change)).collect();
         if payloads.is_empty() {
@@ -148,8 +148,7 @@ impl Store {
         self.writer.append(payloads);
     }
 
-    /// To be called once a round: a log that has grown is written anew, and so is one that could
-    /// not be written.
+    /// Rewrites a log that has grown or could not be written. To be called every round.
     pub fn round(&mut self, now: Time) {
         self.writer.allowance.renew();
         let progress = self.writer.progress();
@@ -162,8 +161,8 @@ impl Store {
         }
     }
 
-    /// Waits until all that was kept is written, for `wait` at most; a store that is failing is
-    /// tried once more. Returns how the store fares then, and writes to the log what is lost.
+    /// Waits until all changes are written, for `wait` at most; retries a failing store once.
+    /// Returns the final status, and logs what is lost.
     pub fn close(mut self, wait: Duration) -> StoreStatus {
         let end = Instant::now() + wait;
         self.writer.finish(wait);
@@ -188,7 +187,7 @@ impl Store {
         self.writer.rewrite(self.entries.values().cloned().collect());
     }
 
-    /// Says that the store cannot be written, or written anew, or that it is again.
+    /// Raises or clears the alarms about writing and rewriting the store.
     fn alarm(&mut self, progress: &Progress) {
         let (file, failing) = (self.path.display(), progress.failing.is_some());
         if let Some(error) = progress.failing.as_ref().filter(|_| !self.failing) {
@@ -204,7 +203,7 @@ impl Store {
         (self.failing, self.refused) = (failing, progress.refused.is_some());
     }
 
-    /// Enters a change; answers with its payload, if it is one.
+    /// Applies a change; returns its payload if the entry differs.
     fn enter(&mut self, change: &StoreChange) -> Option<Vec<u8>> {
         let (key, put) = match change {
             StoreChange::Put(entry) => (entry.key(), Some(self.payload(entry))),
@@ -251,13 +250,13 @@ impl Store {
     }
 
     fn has_grown(&self, bytes: u64) -> bool {
-        // Beside its payload a record has twelve bytes.
+        // A record has twelve bytes beside its payload.
         let live = self.live_bytes + 12 * self.entries.len() as u64;
         bytes > live * GROWTH_MAX + SLACK_BYTES
     }
 }
 
-/// Writes these payloads as the store, and brings them to the disk.
+/// Writes these payloads as the store, and syncs it.
 fn written(path: &Path, fabric: &str, payloads: Vec<Vec<u8>>) -> io::Result<Log> {
     let log = Log::create(path, fabric, 0, &payloads)?;
     log.sync()?;
@@ -266,8 +265,8 @@ fn written(path: &Path, fabric: &str, payloads: Vec<Vec<u8>>) -> io::Result<Log>
     Ok(log)
 }
 
-/// Gives a damaged store a second name, so that it can be looked at when a new one has taken its
-/// place. `kept` entries were whole.
+/// Gives a damaged store a second name, so that it can be inspected after it was replaced. `kept`
+/// entries were valid.
 fn set_aside(store: &Path, at: usize, kept: usize) -> Result<()> {
     let (path, aside) = (store.display(), beside(store, ".damaged"));
     let linked = match fs::remove_file(&aside) {
@@ -280,7 +279,7 @@ fn set_aside(store: &Path, at: usize, kept: usize) -> Result<()> {
     Ok(())
 }
 
-/// Reads the file; there may be none.
+/// Reads the file, if it exists.
 fn found(path: &Path, fabric: &str) -> Result<Contents> {
     let file = path.display();
     let bytes = match fs::read(path) {
@@ -311,7 +310,7 @@ fn found(path: &Path, fabric: &str) -> Result<Contents> {
     Ok(contents)
 }
 
-/// An entry in the time of a node that starts with `clock`.
+/// Decodes an entry in the time of a node that starts with `clock`.
 fn stored(payload: &[u8], clock: &Clock) -> Option<Stored> {
     let own = |until: u64| {
         let nanos = until.saturating_sub(clock.unix_nanos(Time::ZERO));

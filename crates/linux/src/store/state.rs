@@ -1,4 +1,4 @@
-//! What the run loop and the two threads of a store share.
+//! State shared by the run loop and the two threads of a store.
 
 use super::log::Log;
 use std::collections::VecDeque;
@@ -7,61 +7,61 @@ use std::path::PathBuf;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Something to write.
+/// Write request.
 #[derive(Debug)]
 pub(super) enum Job {
-    /// At the end of the log; so many bytes of the queue.
+    /// Append to the log; the second value is the size in the queue, in bytes.
     Append(Vec<Vec<u8>>, usize),
-    /// As a log of its own, with this number.
+    /// Write as a new log with this number.
     Rewrite(Vec<Vec<u8>>, u64),
 }
 
-/// The next step of the writing thread.
+/// Step of the writing thread.
 #[derive(Debug)]
 pub(super) enum Step {
     Write(Job),
-    /// The log with this number is on the disk, or could not be brought there.
+    /// Sync result of the log with this number.
     Synced(u64, io::Result<()>),
 }
 
-/// A file to bring to the disk.
+/// File to sync.
 #[derive(Clone, Debug)]
 pub(super) struct ToSync {
     pub(super) log: Log,
-    /// With the directory.
+    /// Whether the directory is synced, too.
     pub(super) directory: bool,
 }
 
-/// The log that is being written anew, from its job until it takes its place.
+/// Log rewrite in progress, from its job until it replaces the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Rewriting {
     pub(super) number: u64,
-    /// Whether it is on the disk but for its last records. Then the old log is not brought there:
-    /// it would have records on the disk that the new one has not.
+    /// Whether the new log is synced except for its last records. The old log is then not synced:
+    /// it would have records on the disk that the new one lacks.
     pub(super) is_tail: bool,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct State {
     pub(super) jobs: VecDeque<Job>,
-    /// Of these jobs.
+    /// Bytes in the queue.
     pub(super) queued_bytes: usize,
-    /// Of the job that the writing thread is at.
+    /// Bytes of the job that the writing thread is executing.
     pub(super) writing_bytes: usize,
-    /// Whether the writing thread is at work.
+    /// Whether the writing thread is executing a step.
     pub(super) busy: bool,
     pub(super) rewriting: Option<Rewriting>,
-    /// The number of the last rewrite.
+    /// Number of the last rewrite.
     pub(super) number: u64,
-    /// The number of the log that has the name of the store.
+    /// Number of the log that has the name of the store.
     pub(super) in_place: u64,
     pub(super) file_bytes: u64,
     pub(super) synced_bytes: u64,
-    /// Why the log lacks records, or may lose them.
+    /// Reason for which the log lacks records, or may lose them.
     pub(super) failing: Option<String>,
-    /// Why the log could not be written anew when that was last tried.
+    /// Reason for which the last rewrite failed.
     pub(super) refused: Option<String>,
-    /// Whether the queue was full: nothing is added to it until all is written anew.
+    /// Whether the queue overflowed: nothing is added to it until everything is rewritten.
     pub(super) overflowed: bool,
     pub(super) sync_log: Option<ToSync>,
     pub(super) sync_next: Option<Log>,
@@ -69,7 +69,7 @@ pub(super) struct State {
     pub(super) closed: bool,
 }
 
-/// What the threads and the run loop share.
+/// State shared by the threads and the run loop.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) path: PathBuf,
@@ -79,7 +79,7 @@ pub(super) struct Shared {
 }
 
 impl State {
-    /// Whether the writing thread has something to do.
+    /// Returns whether the writing thread has work.
     pub(super) fn is_writing(&self) -> bool {
         self.busy || !self.jobs.is_empty()
     }
@@ -92,13 +92,13 @@ impl State {
         self.failing.get_or_insert_with(|| error.to_string());
     }
 
-    /// The log with this number was not written, and the old one stays.
+    /// Records that the log with this number was not written, and the old one stays.
     pub(super) fn refuse(&mut self, number: u64, error: &io::Error) {
         self.rewriting.take_if(|rewriting| rewriting.number == number);
         self.refused = Some(error.to_string());
     }
 
-    /// Gives up what waits, and a rewrite that would lack it.
+    /// Discards the queue, and a rewrite that would lack it.
     pub(super) fn overflow(&mut self) {
         self.jobs.clear();
         (self.queued_bytes, self.overflowed) = (0, true);
@@ -106,7 +106,7 @@ impl State {
         self.fail(&io::Error::other("the disk takes less than what changes"));
     }
 
-    /// The next step of the writing thread.
+    /// Returns the next step of the writing thread.
     pub(super) fn next_step(&mut self) -> Option<Step> {
         let synced = self.synced_next.take().map(|(number, done)| Step::Synced(number, done));
         let step = synced.or_else(|| self.jobs.pop_front().map(Step::Write))?;
@@ -118,7 +118,7 @@ impl State {
         Some(step)
     }
 
-    /// What to bring to the disk next, and whether it is the log that is written anew.
+    /// Returns the next file to sync, and whether it is the rewritten log.
     pub(super) fn next_sync(&mut self) -> Option<(ToSync, bool)> {
         if let Some(log) = self.sync_next.take() {
             return Some((ToSync { log, directory: false }, true));
@@ -142,7 +142,7 @@ impl Shared {
         self.state.try_lock().is_err()
     }
 
-    /// Waits while it is so, for so long at most.
+    /// Waits while the condition holds, up to a time limit.
     pub(super) fn wait_while<'a>(
         &self,
         state: MutexGuard<'a, State>,
@@ -153,7 +153,7 @@ impl Shared {
         waited.unwrap_or_else(PoisonError::into_inner).0
     }
 
-    /// Waits until there is something; `None` when the store is closed.
+    /// Waits until there is work; `None` when the store is closed.
     pub(super) fn wait<T>(&self, mut next: impl FnMut(&mut State) -> Option<T>) -> Option<T> {
         let mut state = self.lock();
         loop {

@@ -1,4 +1,4 @@
-//! A store that is closed, cut, damaged, in the way or without room.
+//! Tests of a store that is closed, truncated, damaged, blocked or out of space.
 
 use super::allowance::WAIT_MAX;
 use super::log::Disk;
@@ -64,8 +64,7 @@ fn put(store: &mut Store, entries: &[Stored]) {
     until(store, |store| store.status().queued_bytes == 0);
 }
 
-/// Has the log grow, all of it written, until it is to be written anew. Returns the port at which
-/// all of its 200 hosts are then.
+/// Makes the log grow until a rewrite is due. Returns the final port of all of its 200 hosts.
 fn grow(store: &mut Store) -> u16 {
     let mut port = 0;
     while !store.has_grown(store.status().file_bytes) {
@@ -85,7 +84,7 @@ fn until(store: &Store, done: impl Fn(&Store) -> bool) {
     }
 }
 
-/// Goes on until a log that has grown is replaced.
+/// Runs rounds until a log that has grown is replaced.
 fn settle(store: &mut Store) {
     while store.has_grown(store.status().file_bytes) {
         store.round(Time::ZERO);
@@ -93,7 +92,7 @@ fn settle(store: &mut Store) {
     }
 }
 
-/// Has a failing store written anew; returns whether that went well.
+/// Makes a failing store retry a rewrite; returns whether it succeeded.
 fn retry(store: &mut Store, after: Span) -> bool {
     until(store, |store| store.writer.progress().idle);
     store.round(Time::ZERO + after);
@@ -110,7 +109,7 @@ fn what_was_kept_is_there_after_a_crash_and_times_are_those_of_the_wall_clock() 
     put(&mut store, &[host(1, 1), host(2, 2), lease(1, until)]);
     let delete = StoreChange::Delete(host(2, 2).key());
     store.keep_changes([&delete, &StoreChange::Put(host(1, 7))].into_iter());
-    // Nothing is closed in order.
+    // The store is not closed in order.
     std::mem::forget(store);
     let (_, found) = open(&folder).unwrap();
     let [Stored::Host(one), Stored::Lease(leased)] = &found[..] else { panic!("{found:?}") };
@@ -266,7 +265,7 @@ fn a_full_disk_stops_nobody_and_the_store_is_written_when_there_is_room() {
     assert_eq!(open(&folder).unwrap().1, [host(1, 1), host(2, 2)]);
 }
 
-/// A file on a disk that has room for so many bytes of it.
+/// File on a disk with this many free bytes.
 #[derive(Debug)]
 struct SmallDisk(File, u64);
 
@@ -288,7 +287,7 @@ impl Disk for SmallDisk {
     }
 }
 
-/// A file on a disk that takes so long for a write, and takes none while the lock is held.
+/// File on a disk with this write latency. Writes block while the lock is held.
 #[derive(Debug)]
 struct SlowDisk(File, Duration, Arc<Mutex<()>>);
 
@@ -308,7 +307,7 @@ impl Disk for SlowDisk {
     }
 }
 
-/// A store with one entry, host 1, whose file is on this disk.
+/// Store with one entry, host 1, whose file is on this disk.
 fn on_disk<D: Disk + 'static>(path: &Path, disk: impl FnOnce(File, u64) -> D) -> Store {
     let open = || Store::open(path, "ring", &Clock::start()).unwrap();
     let mut store = open().0;
@@ -323,7 +322,7 @@ fn on_disk<D: Disk + 'static>(path: &Path, disk: impl FnOnce(File, u64) -> D) ->
     store
 }
 
-/// As [`on_disk`], with a [`SlowDisk`].
+/// Store with one entry on a [`SlowDisk`]; see [`on_disk`].
 pub(crate) fn slow(path: &Path, delay: Duration, held: &Arc<Mutex<()>>) -> Store {
     on_disk(path, |file, _| SlowDisk(file, delay, held.clone()))
 }
@@ -333,7 +332,7 @@ fn half_a_record_that_a_full_disk_took_is_cut_off_and_the_next_one_follows_witho
     let folder = Folder::new("half");
     let mut store = on_disk(&folder.store(), |file, bytes| SmallDisk(file, bytes + 33));
     let bytes = store.status().file_bytes;
-    // The first record is whole, the second is not: none of both is kept.
+    // The first record is complete, the second is not: neither is kept.
     put(&mut store, &[host(2, 2), host(3, 3)]);
     until(&store, |store| store.status().failing);
     assert_eq!(fs::metadata(folder.store()).unwrap().len(), bytes);
@@ -343,7 +342,7 @@ fn half_a_record_that_a_full_disk_took_is_cut_off_and_the_next_one_follows_witho
     assert_eq!(contents.fault, None);
     let keys: Vec<_> = contents.entries.into_keys().collect();
     assert_eq!(keys, [host(1, 1).key(), host(4, 4).key()]);
-    // All are there when it is written anew.
+    // All are there when the log is rewritten.
     assert!(!store.failing);
     store.round(Time::ZERO);
     assert!(retry(&mut store, RETRY));
@@ -361,7 +360,7 @@ fn a_slow_disk_holds_up_a_round_once_however_many_changes_it_has() {
         store.status().queued_bytes == 0
     };
     let waits = (2..52).filter(|&n| written(&mut store, n)).count();
-    // Two are as many as fit. More can only be written by then if this thread did not run.
+    // Two fit. More can only be written in time if this thread did not run.
     assert!(waits < 20, "{waits} of 50");
     assert_eq!(store.writer.allowance.left, Duration::ZERO);
     store.round(Time::ZERO);
@@ -429,8 +428,7 @@ fn a_log_that_has_grown_and_finds_no_room_to_be_written_anew_goes_on() {
     assert!(open(&folder).unwrap().1.contains(&host(0, 9_999)));
 }
 
-/// A pipe that nobody reads, where a file was expected, holds up whoever opens it: as a disk does
-/// that does not answer.
+/// A pipe without a reader blocks the opener, like a disk that hangs.
 #[test]
 fn a_disk_that_hangs_holds_up_no_run_loop_and_the_store_heals_when_it_goes_on() {
     let folder = Folder::new("hangs");
@@ -438,7 +436,7 @@ fn a_disk_that_hangs_holds_up_no_run_loop_and_the_store_heals_when_it_goes_on() 
     let pipe = beside(&folder.store(), ".new");
     nix::unistd::mkfifo(&pipe, Mode::S_IRWXU).unwrap();
     let mut last = grow(&mut store);
-    // It is to be written anew, which hangs.
+    // A rewrite is due, and hangs.
     store.round(Time::ZERO);
     let (done, ended) = mpsc::channel();
     let worked = std::thread::spawn(move || {
@@ -461,7 +459,7 @@ fn a_disk_that_hangs_holds_up_no_run_loop_and_the_store_heals_when_it_goes_on() 
     assert!(in_vain <= 1 && rounds > 1, "{in_vain} of {rounds} rounds waited as long as they may");
     assert_eq!(queued, 0, "what did not fit is given up, for it will be written anew");
     let (mut store, last) = worked.join().unwrap();
-    // The disk goes on: who waits for the pipe has it, and it is no file that could be synced.
+    // The disk recovers: the writer opens the pipe, which cannot be synced.
     let reader = File::open(&pipe).unwrap();
     let mut drained = reader.try_clone().unwrap();
     let drain = std::thread::spawn(move || io::copy(&mut drained, &mut io::sink()));

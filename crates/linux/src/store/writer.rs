@@ -1,14 +1,13 @@
-//! The two threads of a store: one writes, the other brings what was written to the disk.
+//! Threads of a store: one writes, the other syncs.
 //!
-//! A disk may take longer than a neighbour waits for a heartbeat, and so may a full page cache. So
-//! the run loop only hands over what is to be written, and waits for a part of a round at most
-//! ([`Allowance`]) until it is out of reach of a crash of the process. What is not written by then
-//! goes on waiting, in a queue of [`QUEUE_BYTES_MAX`]. If that is full, its contents are given up,
-//! and the store is failing until all entries have been written anew.
+//! A disk may block for longer than a neighbour waits for a heartbeat, and so may a full page
+//! cache. The run loop therefore only queues writes, and waits for a part of a round at most
+//! ([`Allowance`]) until they survive a crash of the process. Later writes stay in a queue of
+//! [`QUEUE_BYTES_MAX`]. If that overflows, its contents are discarded, and the store is failing
+//! until all entries have been rewritten.
 //!
-//! A log that is written anew gets the records of its time beside the old one. When it is on the
-//! disk, what it got meanwhile is brought there too. Then it takes the place of the old one, and
-//! the directory is brought to the disk.
+//! During a rewrite, new records go to both logs. When the new log is synced, its records added
+//! meanwhile are synced too. Then it replaces the old log, and the directory is synced.
 
 use super::allowance::Allowance;
 use super::files::Files;
@@ -21,36 +20,36 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Bytes of payloads that wait to be written, with [`ENTRY_BYTES`] for each.
+/// Queue limit for payloads, in bytes, with [`ENTRY_BYTES`] for each.
 const QUEUE_BYTES_MAX: usize = 4 << 20;
-/// What a payload takes beside its bytes.
+/// Overhead of a queued payload, in bytes.
 const ENTRY_BYTES: usize = 48;
 
-/// The run loop's end. The threads end with it.
+/// Run loop's side of the threads, which end with it.
 #[derive(Debug)]
 pub(super) struct Writer {
     shared: Arc<Shared>,
     pub(super) allowance: Allowance,
 }
 
-/// How the writing goes.
+/// Progress of the writing thread.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Progress {
     pub(super) file_bytes: u64,
-    /// Bytes of the file that are not known to be on the disk.
+    /// Bytes of the file that are not synced to the disk.
     pub(super) unsynced_bytes: u64,
-    /// Bytes that wait to be written.
+    /// Bytes queued for writing.
     pub(super) queued_bytes: u64,
-    /// Why the store lacks records, or may lose them.
+    /// Reason for which the store lacks records, or may lose them.
     pub(super) failing: Option<String>,
-    /// Why the log could not be written anew when that was last tried.
+    /// Reason for which the last rewrite failed.
     pub(super) refused: Option<String>,
     /// Whether a rewrite may begin.
     pub(super) idle: bool,
 }
 
 impl Writer {
-    /// Starts the threads. There is no log, if it could not be written.
+    /// Starts the threads. `log` is an error if it could not be written.
     pub(super) fn start(
         (path, fabric): (PathBuf, String),
         log: io::Result<Log>,
@@ -65,11 +64,11 @@ impl Writer {
         Ok(writer)
     }
 
-    /// Has records written at the end of the log, and waits for that, but not for long.
+    /// Queues records for the log, and waits for a limited time until they are written.
     pub(super) fn append(&mut self, payloads: Vec<Vec<u8>>) {
         let mut state = self.shared.lock();
         if state.overflowed {
-            // All entries will be written anew.
+            // All entries will be rewritten.
             return;
         }
         let bytes = payloads.iter().map(|payload| payload.len() + ENTRY_BYTES).sum::<usize>();
@@ -89,7 +88,7 @@ impl Writer {
         self.allowance.spend(begin.elapsed(), !state.is_writing());
     }
 
-    /// Has all entries written anew.
+    /// Queues a rewrite of all entries.
     pub(super) fn rewrite(&mut self, payloads: Vec<Vec<u8>>) {
         let mut state = self.shared.lock();
         state.number += 1;
@@ -100,7 +99,7 @@ impl Writer {
         self.shared.changed.notify_all();
     }
 
-    /// Waits until nothing is left to do, or for so long at most.
+    /// Waits until all work is done, up to a time limit.
     pub(super) fn finish(&self, wait: Duration) {
         let state = self.shared.lock();
         drop(self.shared.wait_while(state, wait, |state| !state.is_idle()));
@@ -126,14 +125,14 @@ impl Drop for Writer {
     }
 }
 
-/// The writing thread.
+/// Main function of the writing thread.
 fn write(shared: &Shared, mut files: Files) {
     while let Some(step) = shared.wait(State::next_step) {
         files.step(shared, step);
     }
 }
 
-/// The thread that brings files to the disk.
+/// Main function of the syncing thread.
 fn sync(shared: &Shared) {
     while let Some((ToSync { log, directory }, is_next)) = shared.wait(State::next_sync) {
         let mut done = log.sync();
@@ -153,7 +152,7 @@ fn sync(shared: &Shared) {
     }
 }
 
-/// Starts a thread that takes no signal: those that end the process are for its run loop.
+/// Starts a thread with all signals blocked: those that end the process are for its run loop.
 fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
     let mask = SigSet::all().thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
     let spawned = std::thread::Builder::new().name(name.into()).spawn(work);

@@ -1,9 +1,9 @@
-//! How much longer a congestion message takes that an agent makes (paper 004, section 6.3).
+//! Additional delay of congestion messages that an agent generates (paper 004, section 6.3).
 //!
-//! A source asks with a marked frame of 64 bytes. An entry sends it to the agent port, the agent
-//! reads the length of the queue that it watches and answers. Beside it a frame that another entry
-//! sends back at once, as hardware without any delay would. As in the paper, what the agent adds is
-//! the difference of both round trips; the source's link is in neither.
+//! A source queries with a marked frame of 64 bytes. A table entry sends it to the agent port; the
+//! agent reads the length of the queue that it watches and answers. For comparison, another entry
+//! returns a second frame at once, like hardware without any delay. As in the paper, the agent's
+//! contribution is the difference of both round trips; the source's link is in neither.
 
 use super::super::port::AgentPort;
 use super::super::setup::AgentPortSetup;
@@ -32,26 +32,26 @@ const SINK: MacAddr = MacAddr([2, 0, 0, 0, 1, 2]);
 const TO_SOURCE: PortNo = PortNo(0);
 const TO_SINK: PortNo = PortNo(1);
 const AGENT: PortNo = PortNo(2);
-/// Bytes of a query, without FCS: the paper's 64 with it.
+/// Length of a query in bytes, without FCS: the paper's 64 with FCS.
 const QUERY_BYTES: usize = 60;
-/// The byte that says what a frame asks for: the first behind its EtherType.
+/// Offset of the query type: the first byte after the EtherType.
 const ASKS_AT: usize = 22;
 const KEY: UdlkId = UdlkId(0);
-/// Frames of 1,500 bytes that wait for the sink: more than the set point of 26,000 bytes.
+/// Frames of 1,500 bytes queued for the sink: more than the set point of 26,000 bytes.
 const WAITING: usize = 40;
-/// An answer comes sooner, or the agent is gone.
+/// Time limit for an answer.
 const ANSWER_MAX: Span = Span::from_secs(1);
 
-/// What a frame of the source asks for.
+/// Query type of a frame of the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Query {
-    /// A congestion notification by the agent.
+    /// Congestion notification from the agent.
     Notification = 1,
-    /// To be sent back as it is, by an entry.
+    /// Frame returned unchanged by a table entry.
     Bounce = 2,
 }
 
-/// The agent: a congestion point for the queue to the sink.
+/// Creates the agent: a congestion point for the queue to the sink.
 ///
 /// # Errors
 /// None with the settings of this file.
@@ -66,12 +66,12 @@ pub fn responder() -> Result<CongestionResponder> {
     Ok(CongestionResponder::new(config)?)
 }
 
-/// Fills the tables and leaves the rest to them.
+/// Control program that fills the tables once.
 struct Entries(Vec<Change>);
 
 impl Program for Entries {
     fn start(&mut self, _: Time, control: &mut dyn Control) {
-        // A refusal shows at the first query, which is then not answered.
+        // A refusal shows at the first query, which then gets no answer.
         let _ = control.commit(&self.0);
     }
 
@@ -107,7 +107,7 @@ fn frame(bytes: usize, asks: u8) -> FrameBuf {
     FrameBuf::new(&frame)
 }
 
-/// A programmable switch with a congested port and an agent.
+/// Programmable switch with a congested port and an agent.
 pub struct Bench {
     node: ProgramNode,
     port: AgentPort,
@@ -116,16 +116,16 @@ pub struct Bench {
     to_agent: Vec<FrameBuf>,
     received: Vec<FrameBuf>,
     actions: Vec<Action>,
-    /// The agent port owes a `TxDone`.
+    /// Whether the agent port still has to report a `TxDone`.
     busy: bool,
     answer: Option<(Time, FrameBuf)>,
 }
 
 impl Bench {
-    /// A switch whose agent attaches at `socket`.
+    /// Creates a switch whose agent attaches at `socket`.
     ///
     /// # Errors
-    /// The socket cannot be had.
+    /// The socket cannot be opened.
     pub fn new(socket: &Path) -> Result<Bench> {
         let port = AgentPort::open("s1-p2", &AgentPortSetup::at(socket))?;
         let node =
@@ -153,20 +153,20 @@ impl Bench {
     /// Waits until the agent is attached.
     ///
     /// # Errors
-    /// It does not come within 10 s.
+    /// The agent does not attach within 10 s.
     pub fn wait(&mut self) -> Result<()> {
         wait_for_agent(&mut self.port, &self.clock)
     }
 
-    /// Bytes that wait for the sink.
+    /// Returns the bytes queued for the sink.
     pub fn queue_bytes(&self) -> Bytes {
         self.node.pipeline().ports().queued_bytes(TO_SINK)
     }
 
-    /// Lets the source ask once; returns how long the answer took.
+    /// Sends one query and returns the time until its answer.
     ///
     /// # Errors
-    /// There is none within a second, or it is not what was asked for.
+    /// No answer within a second, or an unexpected one.
     pub fn ask(&mut self, query: Query) -> Result<Span> {
         let began = self.clock.now();
         self.arrives(TO_SOURCE, frame(QUERY_BYTES, query as u8));
@@ -193,7 +193,7 @@ impl Bench {
         Ok(ended.since(began))
     }
 
-    /// As a run loop does: wait, take what has come, send what was decided.
+    /// Runs one iteration of a run loop: wait, receive, send.
     fn round(&mut self) -> Result<()> {
         if !self.port.before_wait() {
             let mut fds = [PollFd::new(self.port.fd(), PollFlags::POLLIN)];
@@ -241,7 +241,7 @@ impl Bench {
                     self.answer = Some((self.clock.now(), frame));
                     done = true;
                 }
-                // The wire to the sink stays busy: that is the congestion.
+                // The wire to the sink stays busy, which causes the congestion.
                 _ => {}
             }
         }

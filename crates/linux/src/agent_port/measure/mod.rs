@@ -1,8 +1,8 @@
-//! Agent ports that are measured: a switch in this process, an agent in another one.
+//! Measurements of agent ports: a switch in this process, an agent in another one.
 //!
-//! [`throughput`] is what goes through an agent, [`delay`] what the way to it takes. Frames come
-//! from memory and go there, so no device is in what is measured. Between are the plane or the
-//! pipeline and the port of `axon switch`; its loop is written again in each of both.
+//! [`throughput`] measures the rate through an agent, [`delay`] the time to it. Frames start and
+//! end in memory, so no device is measured. Both run the plane or the pipeline and the port of
+//! `axon switch`, in a run loop of their own.
 
 pub mod delay;
 pub mod process;
@@ -16,7 +16,7 @@ use anyhow::{Result, ensure};
 use axon_wire::{FrameBuf, Span};
 use std::time::Duration;
 
-/// How long an agent is waited for.
+/// Time limit for an agent to attach.
 const ATTACH_MAX: Span = Span::from_secs(10);
 
 /// Waits until an agent is attached.

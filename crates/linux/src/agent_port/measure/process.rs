@@ -1,4 +1,4 @@
-//! The agents of measurements, each in a process of its own.
+//! Agents of measurements, each in a process of its own.
 
 use super::super::client::Client;
 use super::super::runner::{self, RunOptions};
@@ -16,17 +16,17 @@ use std::path::Path;
 use std::process::{Child, Command, ExitCode};
 use std::sync::atomic::AtomicBool;
 
-/// The first argument of such a process.
+/// First argument of such a process.
 const PART: &str = "agent-port-part";
-/// Where agents run, so that they do not wait for the switch, which is on CPU 0.
+/// CPU of the agents. The switch is on CPU 0, so neither waits for the other.
 const AGENT_CPU: usize = 1;
 
-/// An agent of a measurement.
+/// Agent of a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MeasuredAgent {
-    /// Counts up a byte of each head, and forwards the packet.
+    /// Increments a byte of each head and forwards the packet.
     Rewriter,
-    /// The congestion responder that [`delay`] asks.
+    /// Congestion responder that [`delay`] queries.
     Responder,
 }
 
@@ -46,7 +46,7 @@ impl MeasuredAgent {
     }
 }
 
-/// Does what a measurement has started this process for, if it has; to be called first in `main`.
+/// Runs the agent of a measurement that has started this process, if any. Call it first in `main`.
 pub fn part() -> Option<ExitCode> {
     let arguments: Vec<String> =
         std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
@@ -76,19 +76,19 @@ fn run(words: &[&str]) -> Result<()> {
     }
 }
 
-/// Puts the calling thread on this CPU, before other programs, as a daemon is. Where there is no
-/// such CPU, or no right to it, it goes without: switch and agent then wait for each other.
+/// Binds the calling thread to this CPU with the priority of a daemon. Does nothing without such a
+/// CPU or permission; switch and agent then share a CPU.
 pub fn take_cpu(number: usize) {
     let _ = sys::prefer_this_process();
     let _ = bind_to(number);
 }
 
-/// A running agent.
+/// Running agent.
 pub struct Process(Child);
 
 impl Process {
-    /// Starts one that looks for packets for `spin` before it sleeps, and attaches at `socket`. The
-    /// program that calls this must begin with [`part`].
+    /// Starts an agent that polls for packets for `spin` before it sleeps, and attaches at
+    /// `socket`. The calling program must begin with [`part`].
     ///
     /// # Errors
     /// The process cannot be started.
@@ -98,7 +98,7 @@ impl Process {
         Process::of(command.args([PART, agent.name(), &spin_us]).arg(socket))
     }
 
-    /// Starts a program that is an agent, on the CPU of agents if there is one.
+    /// Starts an agent program, on the CPU of agents if there is one.
     ///
     /// # Errors
     /// The process cannot be started.
@@ -110,10 +110,10 @@ impl Process {
         Ok(Process(child))
     }
 
-    /// Waits for its end, which is that of its attachment.
+    /// Waits until the process ends, which it does with its attachment.
     ///
     /// # Errors
-    /// It has failed.
+    /// The process has failed.
     pub fn join(mut self) -> Result<()> {
         let ended = self.0.wait()?;
         ensure!(ended.success(), "the agent has ended with {ended}");

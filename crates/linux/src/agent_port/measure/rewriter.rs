@@ -1,12 +1,12 @@
-//! The agent that throughput is measured with.
+//! Agent for throughput measurements.
 
 use axon_agents::{Agent, Event, Outbox};
 use axon_wire::Time;
 
-/// Where the field that it rewrites is, in bytes; behind the longest header used here.
+/// Offset of the field that the agent rewrites, in bytes; after the longest header used here.
 pub(super) const FIELD_AT: usize = 40;
 
-/// It counts up a byte of each head and forwards it.
+/// Agent that increments a byte of each head and forwards the packet.
 #[derive(Default)]
 pub struct Rewriter {
     packets: u64,

@@ -1,9 +1,9 @@
-//! What an agent port carries with payloads that stay and with payloads that are copied.
+//! Throughput of an agent port with cached and with copied payloads.
 //!
-//! A switch (a software plane of three ports) gets frames from memory by its first port. Their
-//! route leads to the agent port, and from there out by the third, where they are taken away. They
-//! come as [`Arrival`] says. The agent rewrites a field of every head. Between are the plane, its
-//! queues and the port, as `axon switch` runs them; the loop around them is the one below.
+//! A switch (a software plane of three ports) receives frames from memory at its first port. Their
+//! route leads to the agent port, and from there to the third, where they are consumed. They arrive
+//! as [`Arrival`] describes. The agent rewrites a field of every head. The plane, its queues and
+//! the port are those of `axon switch`; the run loop is below.
 
 use super::super::counters::AgentCounters;
 use super::super::port::AgentPort;
@@ -26,58 +26,58 @@ use std::time::Duration;
 const IN: PortNo = PortNo(0);
 const AGENT: PortNo = PortNo(1);
 const OUT: PortNo = PortNo(2);
-/// Frames that the switch takes in in one round.
+/// Frames that the switch receives in one round.
 const BATCH: usize = 64;
-/// Buffers that frames come in: the slots of a lossless port's receive ring.
+/// Receive buffers: the slots of a lossless port's receive ring.
 const BUFFERS: usize = 2048;
-/// One frame in so many is compared byte by byte when it leaves.
+/// Sampling interval, in frames, of the byte-by-byte comparison at the egress.
 const COMPARED: u64 = 1009;
 
-/// What one turn has carried.
+/// Result of one measurement interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Turn {
-    /// Frames that went through the agent and left the switch.
+    /// Frames that passed the agent and left the switch.
     pub packets: u64,
-    /// Their bytes, without FCS.
+    /// Bytes of these frames, without FCS.
     pub bytes: u64,
-    /// How long that took.
+    /// Duration.
     pub took: Duration,
-    /// Bytes of frames that the port copied to the agent and from it, counted at each copy; also
-    /// of the frames that left after that time, when no more came in.
+    /// Frame bytes that the port copied to and from the agent, counted at each copy. Includes
+    /// frames that left after the interval, when no more came in.
     pub copied_bytes: u64,
-    /// The frames that this is of.
+    /// Frames that `copied_bytes` covers.
     pub copied_packets: u64,
 }
 
 impl Turn {
-    /// Bits of frames in a second, in units of 10^9.
+    /// Returns the throughput in Gb/s of frame bits.
     pub fn gbps(&self) -> f64 {
         8.0 * self.bytes as f64 / self.took.as_secs_f64() / 1e9
     }
 
-    /// Frames in a second.
+    /// Returns the throughput in frames per second.
     pub fn packets_per_second(&self) -> f64 {
         self.packets as f64 / self.took.as_secs_f64()
     }
 
-    /// Bytes copied between switch and agent for each frame, both ways together.
+    /// Returns the bytes copied between switch and agent per frame, both directions together.
     pub fn copied_per_packet(&self) -> f64 {
         self.copied_bytes as f64 / self.copied_packets.max(1) as f64
     }
 }
 
-/// The turns of both kinds of payload, which alternated.
+/// Results of both payload modes, measured alternately.
 #[derive(Clone, Debug, Default)]
 pub struct Turns {
-    /// Payloads stayed in the switch.
+    /// Results with payloads that stay in the switch.
     pub cached: Vec<Turn>,
-    /// They were copied.
+    /// Results with payloads that are copied.
     pub copied: Vec<Turn>,
 }
 
 impl Turns {
-    /// How many times the bits a second of copying payload caching carries: the least ratio of two
-    /// neighbouring turns, the median, and the most.
+    /// Returns the throughput of caching divided by that of copying: lowest ratio of two
+    /// neighbouring intervals, median, and highest.
     pub fn ratio(&self) -> (f64, f64, f64) {
         let ratios = || self.cached.iter().zip(&self.copied).map(|(a, b)| a.gbps() / b.gbps());
         let (least, most) = (ratios().fold(f64::MAX, f64::min), ratios().fold(0.0, f64::max));
@@ -85,29 +85,29 @@ impl Turns {
     }
 }
 
-/// The middle one of some values; NaN if there is none.
+/// Returns the median of some values; NaN without values.
 pub fn median(values: impl Iterator<Item = f64>) -> f64 {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-/// How frames get into the memory of the switch.
+/// Way in which frames reach the memory of the switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
-    /// As a NIC leaves them: in one of 2,048 buffers, each used once a round, so that the payload
-    /// is in no cache of the CPU. Getting there takes no time of the CPU.
+    /// Like a NIC: into one of 2,048 buffers, each used once per round, so that the payload is in
+    /// no cache of the CPU. Arrival takes no CPU time.
     Nic,
-    /// As a packet socket leaves them: the switch copies each from a ring into the buffer that was
-    /// free last, which takes its time, and the payload is in the cache afterwards.
+    /// Like a packet socket: the switch copies each frame from a ring into the buffer freed last.
+    /// That takes CPU time, and leaves the payload in the cache.
     Socket,
 }
 
 impl Arrival {
-    /// Both.
+    /// All variants.
     pub const ALL: [Arrival; 2] = [Arrival::Nic, Arrival::Socket];
 
-    /// Its name in tables.
+    /// Returns the name for tables.
     pub const fn name(self) -> &'static str {
         match self {
             Arrival::Nic => "nic",
@@ -116,14 +116,14 @@ impl Arrival {
     }
 }
 
-/// A switch with its agent, which is a process of its own; see [`process`](super::process).
+/// Switch with its agent, a separate process; see [`process`](super::process).
 pub struct Running {
     bench: Bench,
     process: Process,
 }
 
 impl Running {
-    /// Starts an agent, named `name` among those of this process, by `start` with its socket.
+    /// Starts an agent by `start` with its socket. `name` is unique in this process.
     ///
     /// # Errors
     /// The agent cannot be started, or is not attached within 10 s.
@@ -140,7 +140,7 @@ impl Running {
         Ok(Running { bench, process })
     }
 
-    /// The same with a [rewriter](super::process::MeasuredAgent::Rewriter).
+    /// Starts a [rewriter](super::process::MeasuredAgent::Rewriter).
     ///
     /// # Errors
     /// As [`Running::start`].
@@ -151,10 +151,10 @@ impl Running {
     }
 }
 
-/// Measures two alternately, each for `span`, and before that once to warm up.
+/// Measures two switches alternately, each for `span`, after one warm-up interval.
 ///
 /// # Errors
-/// An agent has gone or failed, or frames are not as they should be.
+/// An agent has gone or failed, or a frame is wrong.
 pub fn alternate(mut pair: [Running; 2], rounds: usize, span: Span) -> Result<[Vec<Turn>; 2]> {
     let mut found = [Vec::new(), Vec::new()];
     for number in 0..=rounds {
@@ -166,14 +166,14 @@ pub fn alternate(mut pair: [Running; 2], rounds: usize, span: Span) -> Result<[V
         }
     }
     for Running { bench, process } in pair {
-        // The end of its attachment is the end of an agent.
+        // An agent ends with its attachment.
         drop(bench);
         process.join()?;
     }
     Ok(found)
 }
 
-/// Measures frames of one length, payloads cached and copied alternately, each for `span`.
+/// Measures frames of one length, with payloads cached and copied alternately, each for `span`.
 ///
 /// # Errors
 /// As [`Running::start`] and [`alternate`].
@@ -188,7 +188,7 @@ pub fn cached_and_copied(
     Ok(Turns { cached, copied })
 }
 
-/// A switch with an agent, through which frames of one length go.
+/// Switch with an agent that forwards frames of one length.
 pub struct Bench {
     plane: Plane,
     port: AgentPort,
@@ -197,14 +197,14 @@ pub struct Bench {
     payload: PayloadMode,
     frame_bytes: usize,
     arrival: Arrival,
-    /// A frame as it comes in.
+    /// Frame as it arrives.
     whole: Vec<u8>,
-    /// Buffers that frames come in, the one that was free last at the end.
+    /// Free receive buffers, the one freed last at the end.
     free: VecDeque<FrameBuf>,
     batch: Vec<FrameBuf>,
     received: Vec<FrameBuf>,
     actions: Vec<Action>,
-    /// Wires for which the plane awaits `TxDone`.
+    /// Ports for which the plane awaits `TxDone`.
     busy: Vec<PortNo>,
     packets: u64,
     in_switch: usize,
@@ -212,10 +212,10 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// A switch whose agent attaches at `socket`.
+    /// Creates a switch whose agent attaches at `socket`.
     ///
     /// # Errors
-    /// The socket cannot be had, or the frame is too short for its route.
+    /// The socket cannot be opened, or the frame is too short for its route.
     pub fn new(
         socket: &Path,
         payload: PayloadMode,
@@ -261,15 +261,15 @@ impl Bench {
     /// Waits until the agent is attached.
     ///
     /// # Errors
-    /// It does not come within 10 s.
+    /// The agent does not attach within 10 s.
     pub fn wait(&mut self) -> Result<()> {
         wait_for_agent(&mut self.port, &self.clock)
     }
 
-    /// Carries frames for as long as `span`, as fast as it goes.
+    /// Forwards frames for `span`, at full speed.
     ///
     /// # Errors
-    /// The agent has gone, or a frame left that is not as it should be.
+    /// The agent has gone, or a frame that left is wrong.
     pub fn turn(&mut self, span: Span) -> Result<Turn> {
         let (began, packets, copied) = (self.clock.now(), self.packets, self.copied_bytes());
         let mut now = began;
@@ -284,7 +284,7 @@ impl Bench {
             copied_bytes: 0,
             copied_packets: 0,
         };
-        // The next turn begins with an empty switch.
+        // The next interval begins with an empty switch.
         while self.in_switch > 0 {
             ensure!(self.clock.now().since(now) < ATTACH_MAX, "the agent keeps packets");
             self.round(self.clock.now(), false)?;
@@ -295,7 +295,7 @@ impl Bench {
         Ok(turn)
     }
 
-    /// What the port has counted.
+    /// Returns the counters of the port.
     pub fn counters(&self) -> AgentCounters {
         self.port.agent_status().counters
     }
@@ -305,7 +305,7 @@ impl Bench {
         counters.copied_to_agent_bytes + counters.copied_from_agent_bytes
     }
 
-    /// As a run loop does: wires, frames, and what was decided leaves at the end.
+    /// Runs one iteration of a run loop: transmit completions, reception, transmission.
     fn round(&mut self, now: Time, fills: bool) -> Result<()> {
         ensure!(self.port.carrier() == Some(true), "the agent has gone");
         self.port.receive(&mut self.pool, &mut self.received)?;
@@ -325,13 +325,13 @@ impl Bench {
         }
         if !self.batch.is_empty() {
             self.port.transmit(&mut self.batch)?;
-            // Where payloads are copied, the buffers are free again.
+            // In copy mode, the buffers are free again.
             self.free.extend(self.batch.drain(..));
         }
         Ok(())
     }
 
-    /// The next frame, in the memory of the switch.
+    /// Returns the next frame, in the memory of the switch.
     fn next(&mut self) -> Option<FrameBuf> {
         let (store, copied) = match self.arrival {
             Arrival::Nic => (self.free.pop_front()?, FIELD_AT + 1),
@@ -375,7 +375,7 @@ impl Bench {
         self.actions = actions;
     }
 
-    /// A frame leaves the switch.
+    /// Handles a frame that leaves the switch.
     fn leave(&mut self, frame: FrameBuf) {
         self.packets += 1;
         self.in_switch -= 1;

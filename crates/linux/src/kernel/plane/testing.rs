@@ -1,4 +1,4 @@
-//! For the tests of the kernel's tables beside the software plane: tables that fail, and a bench.
+//! Test support for the kernel's tables beside the software plane: failing tables, and a bench.
 
 use super::*;
 use crate::kernel::{HEADER_BYTES_MAX, KernelSettings, Plane as Programs};
@@ -11,7 +11,7 @@ use std::io;
 pub(super) const PORTS: u16 = 3;
 pub(super) const ROOM: usize = 3;
 
-/// The kernel's tables, as maps.
+/// Kernel tables, as maps.
 #[derive(Clone)]
 pub(super) struct Fake {
     pub(super) settings: KernelSettings,
@@ -19,14 +19,14 @@ pub(super) struct Fake {
     pub(super) routes: BTreeMap<Key, Route>,
     pub(super) used: BTreeSet<Key>,
     pub(super) traffic: Traffic,
-    /// By the ifindex of the egress.
+    /// Queue drops, by ifindex of the egress.
     pub(super) queue_drops: Vec<(u32, (PortNo, u64))>,
-    /// One of so many changes fails; none if 0.
+    /// Failure rate of changes, as one in this many; 0 for none.
     pub(super) fails_of: u64,
     pub(super) random: Random,
 }
 
-/// A draw below `count`.
+/// Returns a random number below `count`.
 pub(super) fn below(random: &mut Random, count: u64) -> u64 {
     random.next_u64() % count
 }
@@ -135,7 +135,7 @@ pub(super) fn key(port: u16, host: u8) -> Key {
     (PortNo(port), mac(host))
 }
 
-/// A plane over `tables`, and what it answered.
+/// Plane over `tables`, and its answers.
 pub(super) struct Bench {
     pub(super) plane: KernelPlane<Software, Fake>,
     pub(super) now: Time,
@@ -183,7 +183,7 @@ impl Bench {
         self.input(Input::Link { port: PortNo(port), up });
     }
 
-    /// Lets time pass, with all that is due.
+    /// Advances the time and runs due timers.
     pub(super) fn pass(&mut self, span: Span) {
         let until = self.now + span;
         while let Some(at) = Node::deadline(&self.plane).filter(|at| *at <= until) {

@@ -1,4 +1,4 @@
-//! The kernel's tables beside the software plane, with tables that fail.
+//! Tests of the kernel's tables beside the software plane, with tables that fail.
 
 use super::testing::*;
 use super::*;
@@ -53,7 +53,7 @@ fn where_a_source_has_a_route_of_its_own_the_kernel_has_none_to_that_destination
     assert_eq!(bench.ask(own(2, Some(2))), Ok(()));
     assert_eq!((bench.in_kernel(key(0, 9)), bench.in_software(0)), (None, 4));
     assert!(bench.in_kernel(key(0, 8)).is_some(), "nobody has one of its own to that");
-    // A route for all that comes later is software's too, as after a loss of the tables.
+    // Later routes are in software too, as after a loss of the tables.
     bench.install(key(0, 9), &[3]).unwrap();
     let wanted = Dataplane::snapshot(&bench.plane);
     bench.plane.resynchronise(bench.now, &wanted, &mut Vec::new()).unwrap();
@@ -137,7 +137,7 @@ fn it_claims_no_more_than_program_and_software_can_do() {
     assert_eq!((has.route_bytes_max, has.lossless_classes, has.queues_per_port), (100, 0, 1));
 }
 
-/// Tables of a process before: two host ports with two routes each, and an Axon port.
+/// Tables of a previous process: two host ports with two routes each, and an Axon port.
 fn predecessor() -> Fake {
     let mut tables = Fake::new();
     for (port, kind) in [(0, PortKind::Host), (1, PortKind::Host), (2, PortKind::Axon)] {
@@ -202,7 +202,7 @@ fn the_first_snapshot_has_what_the_process_before_has_left_and_an_install_keeps_
         (&routes[..], &routes[..])
     );
     (0..PORTS).for_each(|port| bench.link(port, true));
-    // The node takes over those of port 0, and never learns of port 1.
+    // The node takes over the routes of port 0, and never learns of port 1.
     bench.kind(0, PortKind::Host).unwrap();
     for host in [8, 9] {
         bench.install(key(0, host), &[2]).unwrap();
@@ -248,16 +248,16 @@ fn a_resynchronisation_makes_the_kernel_equal_and_leaves_nothing_inherited() {
     assert_eq!(bench.plane.tables.routes, BTreeMap::from([(key(1, 8), [1, 1].into())]));
 }
 
-/// A control plane in so far as it asks again for what is refused.
+/// Control plane that retries refused changes.
 struct Asker {
     plane: KernelPlane<Refusing<Software>, Fake>,
     now: Time,
     tickets: u64,
-    /// What is asked for, by ticket, and the last ticket of each flow.
+    /// Requested changes by ticket, and the last ticket of each flow.
     asked: BTreeMap<RouteTicket, Key>,
     last: BTreeMap<Key, RouteTicket>,
     wanted: BTreeMap<Key, Route>,
-    /// Flows whose routes are to be taken out.
+    /// Flows whose routes are to be removed.
     stale: BTreeSet<Key>,
     kinds: BTreeMap<PortNo, PortKind>,
     lost: bool,
@@ -317,7 +317,7 @@ impl Asker {
         }
     }
 
-    /// A second later: what was lost or refused is asked for again.
+    /// Advances by a second and retries what was lost or refused.
     fn repeat(&mut self) {
         self.now += Span::from_millis(1_001);
         self.input(Input::Timeout);
@@ -351,8 +351,8 @@ impl Asker {
     }
 }
 
-/// Plays one seed: whatever is asked, whichever call fails, whichever plane refuses, is late or
-/// loses its tables.
+/// Runs one seed: random requests, with calls that fail and planes that refuse, are late or lose
+/// their tables.
 fn play(seed: u64) {
     let mut random = Random::new(seed);
     let mut tables = if below(&mut random, 2) == 0 { Fake::new() } else { predecessor() };
@@ -397,7 +397,7 @@ fn play(seed: u64) {
     }
     asker.plane.tables.fails_of = 0;
     asker.plane.controller_reached(asker.now, true);
-    // Every change is answered, the last debts are paid, and the time of inherited routes is over.
+    // Every change is answered, pending updates are made, and inherited routes have expired.
     let mut rounds = 0;
     while !asker.is_settled() || rounds < 12 {
         asker.repeat();
@@ -407,7 +407,7 @@ fn play(seed: u64) {
     compare(&asker, seed);
 }
 
-/// Nothing is in the kernel that the software plane has not, and it lacks only what waits.
+/// Checks that the kernel has no route of its own, and lacks only the waiting ones.
 fn compare(asker: &Asker, seed: u64) {
     let plane = &asker.plane;
     let has = plane.snapshot();

@@ -1,8 +1,7 @@
-//! A network device that becomes a port for a while: what it must be, how it is taken, and how it
-//! is given back.
+//! Network device that becomes a port for a while: requirements, move to the switch, and return.
 //!
-//! The kernel keeps MAC, MTU and offloads of a device that is moved, and drops its addresses,
-//! routes and queueing discipline. So what can be set again is looked up before: permanent
+//! The kernel keeps MAC, MTU and offloads of a moved device, and drops its addresses, routes and
+//! queueing discipline. Settings that can be restored are therefore read before: permanent
 //! addresses, and whether the device is up. MTU and offloads are those of the port meanwhile.
 
 use super::super::plan::{Offloads, UplinkPlan};
@@ -13,28 +12,28 @@ use anyhow::{Context, Result, bail, ensure};
 use axon_wire::MacAddr;
 use serde::{Deserialize, Serialize};
 
-/// Devices that consist of others, or are made for others.
+/// Devices that consist of others, or are created for others.
 const COMPOSED: [&str; 5] = ["bridge", "bond", "team", "vrf", "openvswitch"];
 
-/// A device as it was found, as far as it can be put back.
+/// Original state of a device, as far as it can be restored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(in super::super) struct Found {
     mac: String,
     mtu: usize,
     is_up: bool,
     addresses: Vec<Address>,
-    /// Those that are switched off at the port, and whether they were on.
+    /// Offloads that are disabled at the port, and whether they were on.
     offloads: Vec<(Offload, bool)>,
 }
 
-/// A device that is a port now.
+/// Device that is a port now.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(in super::super) struct Taken {
     uplink: UplinkPlan,
     found: Found,
 }
 
-/// A link as `ip -json -details link` shows it.
+/// Link, as `ip -json -details link` shows it.
 #[derive(Deserialize)]
 struct Link {
     ifname: String,
@@ -45,15 +44,15 @@ struct Link {
     link_type: String,
     #[serde(default)]
     address: String,
-    /// The bridge, or whatever else it is part of.
+    /// Bridge or other device of which the link is part.
     master: Option<String>,
-    /// The device that this one is based on.
+    /// Lower device of the link.
     link: Option<String>,
-    /// Where that one is, if not in this namespace.
+    /// Namespace of the lower device, if not this one.
     link_netnsid: Option<i64>,
     #[serde(default)]
     min_mtu: usize,
-    /// 0 stands for no limit.
+    /// Maximum MTU; 0 for no limit.
     #[serde(default)]
     max_mtu: usize,
     #[serde(default)]
@@ -73,18 +72,18 @@ struct Addressed {
     addr_info: Vec<Address>,
 }
 
-/// An address as `ip -json address` shows it.
+/// Address, as `ip -json address` shows it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Address {
     #[serde(default)]
     local: String,
     prefixlen: u8,
-    /// The other end's, of a point-to-point link.
+    /// Peer address of a point-to-point link.
     address: Option<String>,
     broadcast: Option<String>,
     #[serde(default)]
     scope: String,
-    /// It has a lifetime: whoever has set it sets it again.
+    /// Whether the address has a lifetime: its manager will set it again.
     #[serde(default)]
     dynamic: bool,
     #[serde(default)]
@@ -113,7 +112,7 @@ impl Route {
 
 fn parsed<T: serde::de::DeserializeOwned>(arguments: &[&str]) -> Result<Vec<T>> {
     let bytes = output("ip", arguments)?;
-    // Nothing at all is what it prints for an empty list of routes.
+    // `ip` prints nothing for an empty list of routes.
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Ok(Vec::new());
     }
@@ -121,11 +120,11 @@ fn parsed<T: serde::de::DeserializeOwned>(arguments: &[&str]) -> Result<Vec<T>> 
         .with_context(|| format!("cannot understand what `ip {}` prints", arguments.join(" ")))
 }
 
-/// Looks at the device of an uplink in the network namespace of the calling thread.
+/// Inspects the device of an uplink in the network namespace of the calling thread.
 ///
 /// # Errors
-/// It is not there, or cannot be a port, or must not: with the reason and the way out. Nothing has
-/// changed.
+/// The device is missing, or cannot or must not be a port: with the reason and the remedy. Nothing
+/// has changed.
 pub(in super::super) fn look(uplink: &UplinkPlan) -> Result<Found> {
     let UplinkPlan { name, device, .. } = uplink;
     looked_at(uplink).with_context(|| format!("uplink {name} cannot have device {device}"))
@@ -156,7 +155,7 @@ fn looked_at(uplink: &UplinkPlan) -> Result<Found> {
         Offloads::Finished => &[Offload::Gro, Offload::Lro],
         Offloads::Bare => &[Offload::Gro, Offload::Lro, Offload::RxVlan],
     };
-    // What a device does not have need not be switched off.
+    // Offloads that a device does not have need not be disabled.
     let was = |&offload: &Offload| Some((offload, sys::offload(device, offload).ok()?));
     Ok(Found {
         mac: link.address.clone(),
@@ -167,7 +166,7 @@ fn looked_at(uplink: &UplinkPlan) -> Result<Found> {
     })
 }
 
-/// Refuses a device that cannot be a port with this MTU, in bytes; `links` are all there are.
+/// Refuses a device that cannot be a port with this MTU, in bytes; `links` are all existing links.
 fn check(link: &Link, links: &[Link], mtu: usize) -> Result<()> {
     let (device, kind) = (link.ifname.as_str(), link.linkinfo.info_kind.as_str());
     ensure!(!link.flags.iter().any(|flag| flag == "LOOPBACK"), "it is the loopback device");
@@ -179,7 +178,7 @@ fn check(link: &Link, links: &[Link], mtu: usize) -> Result<()> {
     ensure!(!COMPOSED.contains(&kind), "it is a {kind}, which is made of other devices");
     let is_above = |other: &&Link| {
         let based = other.link.as_deref() == Some(device) && other.link_netnsid.is_none();
-        // Each of a veth pair is shown as based on the other.
+        // Each end of a veth pair has the other as its lower device.
         based && other.linkinfo.info_kind != "veth"
     };
     if let Some(above) = links.iter().find(is_above) {
@@ -212,11 +211,11 @@ impl Address {
 }
 
 impl Taken {
-    /// Takes the device of an uplink out of `home`, where the calling thread is, and makes it the
-    /// port in `switch`. It is down there.
+    /// Moves the device of an uplink out of `home`, where the calling thread is, and makes it the
+    /// port in `switch`, where it is down.
     ///
     /// # Errors
-    /// As [`look`], or what the kernel refuses. Then the device is where it was.
+    /// As [`look`], or the kernel's error. The device is then back in `home`.
     pub(super) fn take(uplink: &UplinkPlan, switch: &Namespace, home: &Namespace) -> Result<Taken> {
         let taken = Taken { found: look(uplink)?, uplink: uplink.clone() };
         let UplinkPlan { name, device, port, .. } = uplink;
@@ -232,7 +231,7 @@ impl Taken {
         };
         let made = run("ip", &words, "").and_then(|()| switch.inside(home, set_up));
         let Err(error) = made else { return Ok(taken) };
-        // It is under the name of the port, or still under its own; a cable may have either name.
+        // The device has the name of the port, or still its own; a cable may have either name.
         let put_back = [port, device].into_iter().find_map(|there| {
             let moved = taken.move_home(there, true, switch, home).transpose()?;
             Some(moved.and_then(|now| taken.restore(&now)))
@@ -244,11 +243,11 @@ impl Taken {
         Err(error.context(format!("uplink {name} cannot have device {device}")))
     }
 
-    /// Moves the device back to `home` if it is still in `switch`, and sets what it had there. The
-    /// calling thread is in `home` afterwards.
+    /// Moves the device back to `home` if it is still in `switch`, and restores its settings.
+    /// Leaves the calling thread in `home`.
     ///
     /// # Errors
-    /// It is still there; or it is back, without what is named.
+    /// The device is still in `switch`; or it is back, without the settings named.
     pub(super) fn give_back(&self, switch: &Namespace, home: &Namespace) -> Result<()> {
         match self.move_home(&self.uplink.port, false, switch, home)? {
             Some(now) => self.restore(&now),
@@ -256,9 +255,9 @@ impl Taken {
         }
     }
 
-    /// Moves the device called `name` in `switch` back to `home`, down; `None` if there is none, or
-    /// it has to be one with this MAC and is not. Returns its name there. Nothing that may be
-    /// refused comes before it: a namespace that ends takes its devices with it.
+    /// Moves the device called `name` in `switch` back to `home`, down. Returns its name there;
+    /// `None` if there is no such device, or its MAC is not the required one. No step that may fail
+    /// comes first: a namespace that ends destroys its devices.
     fn move_home(
         &self,
         name: &str,
@@ -273,7 +272,7 @@ impl Taken {
                 return Ok(false);
             }
             let _ = sys::set_device_up(name, false);
-            // Where the name is taken the kernel moves it all the same, under the one it has.
+            // If the name is taken, the kernel moves the device under its current name.
             run("ip", &["link", "set", "dev", name, "netns", &home.path(), "name", device], "")?;
             Ok(true)
         });
@@ -284,7 +283,7 @@ impl Taken {
         }
     }
 
-    /// Sets what the device had before, which is back as `now`: all that can be set.
+    /// Restores the settings of the device, now named `now`, as far as possible.
     fn restore(&self, now: &str) -> Result<()> {
         let Taken { uplink: UplinkPlan { device, .. }, found } = self;
         let mut lacks = Vec::new();
@@ -302,7 +301,7 @@ impl Taken {
             );
         }
         for (offload, was_on) in &found.offloads {
-            // One that was off may be one that cannot be on.
+            // An offload that was off may be one that cannot be enabled.
             let _ = sys::set_offload(now, *offload, *was_on);
         }
         if found.is_up {

@@ -1,10 +1,10 @@
-//! The keeper of devices: a process outside of the lab's PID namespace, in the network namespace
-//! that `axon up` was run in.
+//! Keeper of devices: a process outside of the lab's PID namespace, in the network namespace of
+//! `axon up`.
 //!
-//! In plain English: the launcher starts it before the supervisor, with one end of a pair of
-//! sockets. It takes devices when the supervisor asks for them, and when that end closes, because
-//! the supervisor has ended in whatever way, it gives back what is not back yet, and ends. Its log
-//! says what it could not give back.
+//! In plain English: the launcher starts the keeper before the supervisor, with one end of a pair
+//! of sockets. The keeper moves devices when the supervisor requests it. When the supervisor's end
+//! closes, because the supervisor has ended in whatever way, the keeper returns the remaining
+//! devices and ends. Its log lists devices that it could not return.
 
 use super::device::Taken;
 use super::requests::{self, Answer, Request};
@@ -18,9 +18,9 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long the processes of a lab may take to end.
+/// Time limit for the processes of a lab to end.
 const END_LIMIT: Duration = Duration::from_secs(5);
-/// Between two looks at whether they have.
+/// Polling interval for their end.
 const LOOK: Duration = Duration::from_millis(5);
 
 /// Starts the keeper of the lab in the network namespace of the calling process. Returns the
@@ -41,8 +41,8 @@ pub(in super::super) fn start(state: &StateDir) -> Result<OwnedFd> {
     Ok(supervisors)
 }
 
-/// Keeps devices for the supervisor at the other end of standard input. It ends with the lab only:
-/// signals that ask for an end reach the supervisor, too.
+/// Holds devices for the supervisor at the other end of standard input. Ends with the lab only:
+/// signals that request an end reach the supervisor, too.
 pub(in super::super) fn keep(state: &StateDir) -> Result<()> {
     let mut ends = SigSet::empty();
     ends.extend([Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGPIPE]);
@@ -66,8 +66,8 @@ pub(in super::super) fn keep(state: &StateDir) -> Result<()> {
             break;
         }
     }
-    // The daemons of the lab end with the supervisor, and use the devices until then. It closes its
-    // end before that.
+    // The daemons of the lab end with the supervisor, and use the devices until then. The
+    // supervisor closes its end before that.
     let closed = Instant::now();
     while state.has_supervisor_process() && closed.elapsed() < END_LIMIT {
         std::thread::sleep(LOOK);

@@ -1,11 +1,11 @@
-//! Real network devices as ports of switches: the uplinks of the fabric file that name one.
+//! Real network devices as ports of switches: uplinks of the fabric file that name a device.
 //!
-//! In plain English: the lab moves the device out of the network namespace that `axon up` runs in
-//! into that of its switch, under the name of the port, and moves it back at the end. A network
-//! namespace that ends destroys virtual devices and leaves others in the first namespace of the
-//! machine. So two processes hold both namespaces, each by descriptors of its own: the supervisor,
-//! and a keeper outside of the lab's PID namespace. Whichever of the two is left moves the device
-//! back, however the other one has ended.
+//! In plain English: the lab moves the device from the network namespace of `axon up` into that of
+//! its switch, under the name of the port, and moves it back at the end. A network namespace that
+//! ends destroys virtual devices and leaves others in the first namespace of the machine. So two
+//! processes hold both namespaces, each by descriptors of its own: the supervisor, and a keeper
+//! outside of the lab's PID namespace. The survivor of the two moves the device back, however the
+//! other one has ended.
 
 mod device;
 mod keeper;
@@ -21,15 +21,15 @@ use anyhow::{Result, ensure};
 use std::fs;
 use std::time::{Duration, Instant};
 
-/// How long the kernel may take to move all devices back.
+/// Time limit for the kernel to move all devices back.
 const BACK_LIMIT: Duration = Duration::from_secs(10);
-/// Between two looks at whether they are.
+/// Polling interval for their return.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// Whether the devices of these uplinks can be ports, before anything is made.
+/// Checks that the devices of these uplinks can be ports, before anything is created.
 ///
 /// # Errors
-/// Why one cannot.
+/// The reason for which a device cannot.
 pub(super) fn check(uplinks: &[UplinkPlan]) -> Result<()> {
     if let Some(UplinkPlan { name, device, .. }) = uplinks.first() {
         let is_root = nix::unistd::geteuid().is_root();
@@ -38,11 +38,11 @@ pub(super) fn check(uplinks: &[UplinkPlan]) -> Result<()> {
     uplinks.iter().try_for_each(|uplink| look(uplink).map(drop))
 }
 
-/// Waits until the keeper of a lab, whose supervisor has ended, has given its devices back. Returns
-/// what could not be put back.
+/// Waits until the keeper of a lab, whose supervisor has ended, has returned its devices. Returns a
+/// description of failures.
 ///
 /// # Errors
-/// It takes too long.
+/// Timeout.
 pub(super) fn given_back(state: &StateDir) -> Result<Option<String>> {
     let started = Instant::now();
     while let Some(keeper) = state.keeper() {

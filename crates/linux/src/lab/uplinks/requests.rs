@@ -1,5 +1,5 @@
-//! What the supervisor of a lab asks of the keeper of its devices, over a pair of sockets: each
-//! message is one record with one network namespace.
+//! Protocol between the supervisor of a lab and the keeper of its devices, over a pair of sockets:
+//! each message is one record with one network namespace.
 
 use super::super::plan::UplinkPlan;
 use super::device::Taken;
@@ -17,18 +17,18 @@ use serde::{Deserialize, Serialize};
 use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
-/// The longest message: a device has some hundred addresses at most.
+/// Longest message, in bytes: a device has some hundred addresses at most.
 const MESSAGE_BYTES_MAX: usize = 64 << 10;
 
-/// To take this device into the namespace that comes with it.
+/// Request to move this device into the enclosed namespace.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Request(pub UplinkPlan);
 
-/// The device that was taken, out of the namespace that comes with it; or why it was not.
+/// Device that was moved, with the namespace it came from; or the error.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Answer(pub Result<Taken, String>);
 
-/// A pair of sockets that keeps messages apart; either end sees when the other one is closed.
+/// Creates a pair of sockets that preserves message boundaries and reports a closed peer.
 pub(super) fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
     let flags = SockFlag::SOCK_CLOEXEC;
     Ok(socketpair(AddressFamily::Unix, SockType::SeqPacket, None, flags)?)
@@ -50,7 +50,7 @@ pub(super) fn receive<T: DeserializeOwned>(from: BorrowedFd<'_>) -> Result<Optio
     let (length, mut fds) = loop {
         match descriptors::receive(from, &mut bytes) {
             Err(error) if error.raw_os_error() == Some(Errno::EINTR as i32) => {}
-            // The other end was closed before it had read all.
+            // The other end was closed before it had read everything.
             Err(error) if error.raw_os_error() == Some(Errno::ECONNRESET as i32) => {
                 return Ok(None);
             }
@@ -64,22 +64,22 @@ pub(super) fn receive<T: DeserializeOwned>(from: BorrowedFd<'_>) -> Result<Optio
     Ok(Some((serde_json::from_slice(&bytes[..length])?, fd.into())))
 }
 
-/// The supervisor's end, with the devices that it has asked for.
+/// Supervisor's end, with the devices that it has requested.
 pub(in super::super) struct Keeper {
     socket: OwnedFd,
     held: Vec<(Taken, Namespace, Namespace)>,
 }
 
 impl Keeper {
-    /// At this end of the pair of sockets.
+    /// Creates the supervisor's end on this socket.
     pub(in super::super) fn at(socket: OwnedFd) -> Keeper {
         Keeper { socket, held: Vec::new() }
     }
 
-    /// Lets the keeper take a device into the network namespace of the calling thread.
+    /// Makes the keeper move a device into the network namespace of the calling thread.
     ///
     /// # Errors
-    /// Why it was not taken.
+    /// The keeper's error.
     pub(in super::super) fn take(&mut self, uplink: &UplinkPlan) -> Result<()> {
         let switch = Namespace::here()?;
         send(self.socket.as_fd(), &Request(uplink.clone()), &switch)
@@ -92,8 +92,8 @@ impl Keeper {
         Ok(())
     }
 
-    /// Gives all devices back if the keeper cannot, because it has ended. Returns what could not be
-    /// put back. The calling thread is in another network namespace afterwards.
+    /// Returns all devices if the keeper cannot, because it has ended. Returns the errors. Leaves
+    /// the calling thread in another network namespace.
     pub(in super::super) fn give_back_without(&mut self) -> Vec<anyhow::Error> {
         let mut socket = [PollFd::new(self.socket.as_fd(), PollFlags::empty())];
         let is_there = poll(&mut socket, PollTimeout::ZERO).is_ok_and(|closed| closed == 0);
@@ -108,7 +108,7 @@ impl Keeper {
     }
 }
 
-/// However the supervisor ends: a lab that could not be brought up gives devices back, too.
+/// Covers every end of the supervisor: a lab that failed to start returns its devices, too.
 impl Drop for Keeper {
     fn drop(&mut self) {
         for error in self.give_back_without() {

@@ -1,4 +1,4 @@
-//! Who is who in a lab: names of nodes and hosts, and which ports are joined.
+//! Names of nodes and hosts of a lab, and the links between ports.
 
 use crate::status::{NodeStatus, PortStatus, Status};
 use axon_fabric::assemble::switch_id;
@@ -9,49 +9,49 @@ use axon_wire::vlan::VlanId;
 use axon_wire::{MacAddr, NodeId, PortNo};
 use std::collections::BTreeMap;
 
-/// A switch that has answered.
+/// Switch that has answered.
 #[derive(Clone, Copy)]
 pub struct Switch<'a> {
     status: &'a Status,
-    /// What its node reports.
+    /// Telemetry of the node.
     pub node: &'a SwitchTelemetry,
 }
 
 impl<'a> Switch<'a> {
-    /// The name of one of its ports, `s1-p0`.
+    /// Returns the name of a port, `s1-p0`.
     pub fn port_name(&self, port: PortNo) -> String {
         format!("{}-{port}", self.status.name)
     }
 
-    /// The device of one of its ports.
+    /// Returns the device status of a port.
     pub fn device(&self, port: PortNo) -> Option<&'a PortStatus> {
         self.status.ports.get(port.index())
     }
 
-    /// What its data plane says of one of its ports.
+    /// Returns the data plane's telemetry of a port.
     pub fn port(&self, port: PortNo) -> Option<&'a PortTelemetry> {
         self.node.plane.ports.get(port.index())
     }
 
-    /// The port at the far end of a link to another node, by its own discovery.
+    /// Returns the port at the far end of a link to another node, by the switch's own discovery.
     pub fn peer(&self, port: PortNo) -> Option<(NodeId, PortNo)> {
         let found = self.node.neighbours.iter().find(|neighbour| neighbour.port == port)?;
         Some((found.node, found.peer_port))
     }
 }
 
-/// Names and links of a lab, by one status of it.
+/// Names and links of a lab, from one status.
 pub struct Directory<'a> {
     fabric: &'a Fabric,
     switches: BTreeMap<NodeId, Switch<'a>>,
     known: Vec<ControllerHost>,
-    /// The MAC of each host of the fabric file, in its order.
+    /// MAC of each host of the fabric file, in its order.
     macs: Vec<MacAddr>,
     hosts: BTreeMap<MacAddr, &'a str>,
 }
 
 impl<'a> Directory<'a> {
-    /// The names and links of `fabric`, of which `status` is what its daemons have answered.
+    /// Collects the names and links of `fabric`; `status` has the answers of its daemons.
     pub fn new(fabric: &'a Fabric, status: &'a [NodeStatus]) -> Directory<'a> {
         let answered = status.iter().filter_map(NodeStatus::status);
         let switch = |status: &'a Status| {
@@ -71,24 +71,24 @@ impl<'a> Directory<'a> {
         }
     }
 
-    /// The fabric file.
+    /// Returns the fabric.
     pub fn fabric(&self) -> &'a Fabric {
         self.fabric
     }
 
-    /// The MAC of each host of the fabric file, in its order. Of a real gateway, which has its own,
-    /// it is the one that is known by its address.
+    /// Returns the MAC of each host of the fabric file, in its order. A real gateway has its own
+    /// MAC, which is found by its IP address.
     pub fn macs(&self) -> &[MacAddr] {
         &self.macs
     }
 
-    /// The hosts that the controller knows, if it has answered. Without a controller: those that
-    /// each switch that has answered has at its own ports.
+    /// Returns the hosts that the controller knows, if it has answered. Without a controller: those
+    /// at the ports of the switches that have answered.
     pub fn known(&self) -> &[ControllerHost] {
         &self.known
     }
 
-    /// The names of the hosts that the controller has at a port, in one VLAN or in any.
+    /// Returns the names of the hosts at a port by the controller, in one VLAN or in any.
     pub fn hosts_at(&self, at: (NodeId, PortNo), vlan: Option<VlanId>) -> Vec<String> {
         let here = self.known().iter();
         let here = here.filter(|host| {
@@ -97,29 +97,29 @@ impl<'a> Directory<'a> {
         here.map(|host| self.host_name(host.mac)).collect()
     }
 
-    /// The switches that have answered.
+    /// Returns the switches that have answered.
     pub fn switches(&self) -> impl Iterator<Item = &Switch<'a>> {
         self.switches.values()
     }
 
-    /// A switch, if it has answered.
+    /// Returns a switch, if it has answered.
     pub fn switch(&self, id: NodeId) -> Option<&Switch<'a>> {
         self.switches.get(&id)
     }
 
-    /// The name of a host, or its MAC address if the fabric file does not list it.
+    /// Returns the name of a host, or its MAC address if the fabric file does not list it.
     pub fn host_name(&self, mac: MacAddr) -> String {
         self.hosts.get(&mac).map_or_else(|| mac.to_string(), ToString::to_string)
     }
 
-    /// The name of a port of a switch, `s1-p0`, whether the switch has answered or not.
+    /// Returns the name of a port of a switch, `s1-p0`, whether the switch has answered or not.
     pub fn port_name(&self, (node, port): (NodeId, PortNo)) -> String {
         self.fabric.subject_name(Subject::Port(node, port))
     }
 
-    /// Follows hops from a switch: the ports by which a frame comes in, where it does by a link
-    /// between switches, and leaves. The second value says whether the last one is a port without
-    /// another switch behind it. A hop that leads nowhere ends the way.
+    /// Follows hops from a switch. Returns the ingress port, on a link between switches, and the
+    /// egress port at each switch, and whether the last egress port has no further switch behind
+    /// it. An invalid hop ends the path.
     pub fn follow(&self, from: NodeId, hops: &[PortNo]) -> (Vec<Hop<'a>>, bool) {
         let (mut way, mut at, mut ingress) = (Vec::new(), from, None);
         for (number, &egress) in hops.iter().enumerate() {
@@ -134,7 +134,7 @@ impl<'a> Directory<'a> {
     }
 }
 
-/// The MACs of [`Directory::macs`].
+/// Computes [`Directory::macs`].
 fn macs(fabric: &Fabric, known: &[ControllerHost]) -> Vec<MacAddr> {
     let mut macs: Vec<MacAddr> = fabric.hosts.iter().map(|host| host.mac).collect();
     for uplink in fabric.uplinks.iter().filter(|uplink| uplink.device.is_some()) {
@@ -150,31 +150,31 @@ fn macs(fabric: &Fabric, known: &[ControllerHost]) -> Vec<MacAddr> {
     macs
 }
 
-/// The hosts whose places a node decides about. One that nobody has heard yet is where the file has
-/// it.
+/// Returns the hosts whose positions a node decides. One that has not been seen yet is at its port
+/// in the file.
 fn known_by(node: &NodeTelemetry) -> Vec<ControllerHost> {
     let hosts = node.known_hosts().unwrap_or_default().iter();
     let own = |host: &&ControllerHost| node.switch().is_none_or(|own| own.id == host.switch);
     hosts.filter(own).cloned().collect()
 }
 
-/// A name, and the VLAN that what has it is in, if that is one.
+/// Appends the VLAN to a name, if there is one.
 pub(super) fn in_vlan(name: String, vlan: VlanId) -> String {
     if vlan.is_none() { name } else { format!("{name} (VLAN {vlan})") }
 }
 
-/// A switch on the way of a route.
+/// Switch on the path of a route.
 #[derive(Clone, Copy)]
 pub struct Hop<'a> {
-    /// The switch.
+    /// Switch.
     pub switch: Switch<'a>,
-    /// The port by which frames come in; `None` at the first switch.
+    /// Ingress port; `None` at the first switch.
     pub ingress: Option<PortNo>,
-    /// The port by which they leave.
+    /// Egress port.
     pub egress: PortNo,
 }
 
-/// Frames that were lost, of those that a port has counted as ended.
+/// Returns the number of lost frames in the counters of a port.
 pub(super) fn lost(counters: &PortCounters) -> u64 {
     let all = Drop::ALL.iter().filter(|reason| !reason.is_ordinary());
     all.map(|&reason| counters.dropped(reason)).sum()
@@ -188,15 +188,15 @@ pub(super) mod tests {
     use axon_wire::Hops;
     use std::path::Path;
 
-    /// A line of two switches with a host each: h1 at s1-p0, h2 at s2-p0, joined by p1 of both.
+    /// Line of two switches with a host each: h1 at s1-p0, h2 at s2-p0, joined by p1 of both.
     pub(crate) fn fabric() -> Fabric {
         let text = "{name: two, topology: {listed: {switches: [s1, s2], \
                     hosts: {h1: s1-p0, h2: s2-p0}, links: [[s1-p1, s2-p1]]}}}";
         axon_fabric::parse(Path::new("two.yaml"), text).unwrap()
     }
 
-    /// The status of a lab of [`fabric`] in which h1 has a route to h2, and s2 one to h1 that is
-    /// not in its table.
+    /// Status of a lab of [`fabric`] in which h1 has a route to h2, and s2 one to h1 that is not in
+    /// its table.
     pub(crate) fn lab(fabric: &Fabric) -> Vec<NodeStatus> {
         let neighbour = |node| Neighbour {
             port: PortNo(1),

@@ -1,4 +1,4 @@
-//! `axon flows`: the routes that stand, and where they lead.
+//! `axon flows`: installed routes and their paths.
 
 use super::directory::{Directory, in_vlan};
 use crate::columns::columns;
@@ -9,32 +9,32 @@ use serde::Serialize;
 
 const HEADINGS: [&str; 4] = ["from", "to", "path", "state"];
 
-/// A route at the edge: frames that come in by a host port for one destination.
+/// Route at the edge: frames from a host port to one destination.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FlowView {
-    /// The hosts at its ingress by the controller, by name, or by MAC address if the fabric file
-    /// does not list them; or the one whose frames alone take it.
+    /// Hosts at the ingress port by the controller, by name, or by MAC address if the fabric file
+    /// does not list them; for a route of one source, that host.
     pub from: Vec<String>,
-    /// The host port whose frames take it, `s1-p0`.
+    /// Host port of the route, `s1-p0`.
     pub at: String,
-    /// The VLAN of these frames; left out where that is none.
+    /// VLAN of the frames; omitted if there is none.
     #[serde(skip_serializing_if = "VlanId::is_none_ref")]
     pub vlan: VlanId,
-    /// The host that it leads to, by name, or by MAC address if the fabric file does not list it.
+    /// Destination host, by name, or by MAC address if the fabric file does not list it.
     pub to: String,
-    /// The MAC address of that host.
+    /// MAC address of the destination host.
     #[serde(with = "text::mac")]
     pub destination: MacAddr,
-    /// The ports by which its frames leave each switch, in their order.
+    /// Egress port at each switch, in order.
     pub path: Vec<String>,
-    /// Whether the last of them is no link to another switch, by what switches know of their
-    /// neighbours; else the route leads nowhere now.
+    /// Whether the last egress port has no other switch behind it, by the neighbours of the
+    /// switches; otherwise the path is broken.
     pub arrives: bool,
-    /// Whether it is in the table of the data plane; else the control plane forwards its frames.
+    /// Whether the data plane has the route; otherwise the control plane forwards its frames.
     pub in_table: bool,
 }
 
-/// All routes of all edges, in the order of switches, ports, VLANs and destinations.
+/// Returns all routes of all edges, ordered by switch, port, VLAN and destination.
 pub fn flows(directory: &Directory<'_>) -> Vec<FlowView> {
     let mut all = Vec::new();
     for switch in directory.switches() {
@@ -60,7 +60,7 @@ pub fn flows(directory: &Directory<'_>) -> Vec<FlowView> {
     all
 }
 
-/// The routes as a table for people.
+/// Formats the routes as a table.
 pub fn text(flows: &[FlowView]) -> String {
     let row = |flow: &FlowView| {
         let from = match &flow.from[..] {
@@ -96,7 +96,7 @@ mod tests {
         let expected =
             ["h1 (s1-p0) h2 s1-p1 s2-p0 in the table", "h2 (s2-p0) h1 s2-p1 s1-p0 slow path"];
         assert_eq!(rows(&status), expected);
-        // A link that s1 does not know any more.
+        // Link that s1 no longer has.
         let Answer::Status(s1) = &mut status[1].answer else { unreachable!() };
         let NodeTelemetry::Switch(s1) = &mut s1.node else { unreachable!() };
         s1.neighbours.clear();

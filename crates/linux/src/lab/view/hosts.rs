@@ -1,4 +1,4 @@
-//! `axon hosts`: who is where.
+//! `axon hosts`: positions of hosts.
 
 use super::directory::{Directory, in_vlan};
 use crate::columns::columns;
@@ -14,33 +14,32 @@ use std::net::IpAddr;
 const HEADINGS: [&str; 6] = ["host", "MAC", "at", "addresses", "routes to it", "routes from it"];
 const NONE: &str = "-";
 
-/// A host, as the nodes of a lab know it.
+/// Host, as the nodes of a lab know it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct HostView {
-    /// The name of the host in the fabric file; null if that does not list its MAC address.
+    /// Name of the host in the fabric file; null if that does not list its MAC address.
     pub host: Option<String>,
-    /// The MAC address of the host.
+    /// MAC address of the host.
     #[serde(with = "text::mac")]
     pub mac: MacAddr,
-    /// The VLAN that it is in; left out where that is none. A host that is in several is there once
-    /// for each.
+    /// VLAN of the host; omitted if there is none. A host in several VLANs has one entry for each.
     #[serde(skip_serializing_if = "VlanId::is_none_ref")]
     pub vlan: VlanId,
-    /// The port where the controller has it, `s1-p0`; null if the controller does not know it.
+    /// Port of the host at the controller, `s1-p0`; null if the controller does not know it.
     pub at: Option<String>,
-    /// The name of the bond that this port belongs to, if it does.
+    /// Name of the bond to which this port belongs, if any.
     pub bond: Option<String>,
-    /// The ports of switches that have learned it.
+    /// Ports of switches that have learned the host.
     pub learned_at: Vec<String>,
-    /// Its addresses by the controller, newest last.
+    /// Addresses of the host by the controller, newest last.
     pub addresses: Vec<IpAddr>,
-    /// Routes that lead to it, at all switches.
+    /// Routes to the host, at all switches.
     pub routes_to: u64,
-    /// Routes of the port where the controller has it.
+    /// Routes of the host's port at the controller.
     pub routes_from: u64,
 }
 
-/// A host in one VLAN.
+/// Host in one VLAN.
 type Key = (MacAddr, VlanId);
 
 impl HostView {
@@ -60,8 +59,8 @@ impl HostView {
     }
 }
 
-/// All hosts: those of the fabric file in its order, then all others that a node knows, by MAC
-/// address.
+/// Returns all hosts: those of the fabric file in its order, then all others that a node knows, by
+/// MAC address.
 pub fn hosts(directory: &Directory<'_>) -> Vec<HostView> {
     let mut all: BTreeMap<Key, HostView> = BTreeMap::new();
     let fabric = directory.fabric();
@@ -106,7 +105,7 @@ pub fn hosts(directory: &Directory<'_>) -> Vec<HostView> {
         let counts = [of_port, by_host.get(host)];
         view.routes_from = counts.into_iter().flatten().sum();
     }
-    // A host of the file that is seen in VLANs of its tags alone is not missing.
+    // A host of the file that is seen only in VLANs of its tags is not missing.
     let is_seen = |view: &HostView| view.at.is_some() || !view.learned_at.is_empty();
     let seen: BTreeSet<MacAddr> =
         all.values().filter(|view| is_seen(view)).map(|view| view.mac).collect();
@@ -120,7 +119,7 @@ pub fn hosts(directory: &Directory<'_>) -> Vec<HostView> {
     found
 }
 
-/// The hosts as a table for people.
+/// Formats the hosts as a table.
 pub fn text(hosts: &[HostView]) -> String {
     let row = |host: &HostView| {
         let addresses: Vec<String> = host.addresses.iter().map(ToString::to_string).collect();

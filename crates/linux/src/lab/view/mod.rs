@@ -1,5 +1,5 @@
-//! What a lab looks like to its operator: hosts, flows, the path between two hosts, and what its
-//! ports carry. All of it is made from the status of the daemons and the fabric file.
+//! Operator's views of a lab: hosts, flows, the path between two hosts, and the load of ports. All
+//! are built from the status of the daemons and the fabric file.
 
 pub mod directory;
 pub mod flows;

@@ -1,4 +1,4 @@
-//! `axon path`: the way of frames from one host to another, switch by switch.
+//! `axon path`: path of frames from one host to another, switch by switch.
 
 use super::directory::{Directory, Hop, in_vlan, lost};
 use crate::columns::columns;
@@ -10,47 +10,47 @@ use serde::Serialize;
 const HEADINGS: [&str; 7] = ["switch", "in", "out", "link", "tx frames", "queued", "drops"];
 const NONE: &str = "-";
 
-/// The way of frames from one host to another, if there is a route.
+/// Path of frames from one host to another, if there is a route.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PathView {
-    /// The host that sends, by its name in the fabric file.
+    /// Sending host, by its name in the fabric file.
     pub from: String,
-    /// The host that receives, by its name in the fabric file.
+    /// Receiving host, by its name in the fabric file.
     pub to: String,
-    /// The VLAN that both are in; left out where that is none.
+    /// VLAN of both hosts; omitted if there is none.
     #[serde(skip_serializing_if = "VlanId::is_none_ref")]
     pub vlan: VlanId,
-    /// Whether there is a route at the edge. There is one as long as frames take it, and none
-    /// before the first.
+    /// Whether there is a route at the edge. It is installed with the first frame, and exists while
+    /// frames use it.
     pub has_route: bool,
-    /// Whether it is in the table of the data plane; else the control plane forwards its frames.
+    /// Whether the data plane has the route; otherwise the control plane forwards its frames.
     pub in_table: bool,
-    /// Whether its last port is that of the host that receives.
+    /// Whether the last port is that of the receiving host.
     pub arrives: bool,
-    /// The switches on the way, in their order.
+    /// Switches on the path, in order.
     pub steps: Vec<PathStep>,
 }
 
-/// A switch on the way.
+/// Switch on the path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PathStep {
-    /// The port by which frames come in, `s1-p0`.
+    /// Ingress port, `s1-p0`.
     pub ingress: String,
-    /// The port by which they leave.
+    /// Egress port.
     pub egress: String,
-    /// Whether that port has carrier.
+    /// Whether the egress port has carrier.
     pub up: bool,
-    /// How fast frames may leave, in bits per second; null if as fast as they go.
+    /// Rate of the egress port, in bits per second; null if unlimited.
     pub rate_bps: Option<u64>,
-    /// Frames that have left by that port, of all flows.
+    /// Frames sent by the egress port, of all flows.
     pub tx_frames: u64,
-    /// Bytes that wait to leave by it now, of all flows, without FCS.
+    /// Bytes queued for the egress port, of all flows, without FCS.
     pub queued_bytes: u64,
-    /// Frames that came in by the ingress port and were lost, of all flows.
+    /// Frames received by the ingress port and lost, of all flows.
     pub drops: u64,
 }
 
-/// The way from one host to another, by their places in the fabric file.
+/// Returns the path from one host to another, by their indices in the fabric file.
 pub fn path(directory: &Directory<'_>, from: usize, to: usize) -> PathView {
     let fabric = directory.fabric();
     let (source, target) = (&fabric.hosts[from], &fabric.hosts[to]);
@@ -63,7 +63,7 @@ pub fn path(directory: &Directory<'_>, from: usize, to: usize) -> PathView {
         arrives: false,
         steps: Vec::new(),
     };
-    // Where the controller has them now; the file says where they began.
+    // Current positions by the controller; the file has the initial ones.
     let of = |mac| directory.known().iter().filter(move |host| host.mac == mac);
     let place = |host: &ControllerHost| (host.switch, host.port);
     let [source_mac, target_mac] = [from, to].map(|host| directory.macs()[host]);
@@ -90,7 +90,7 @@ pub fn path(directory: &Directory<'_>, from: usize, to: usize) -> PathView {
     view
 }
 
-/// A step; at the first switch frames come in by the port of the host.
+/// Builds a step; the ingress port at the first switch is that of the host.
 fn step(hop: &Hop<'_>, of_host: PortNo) -> PathStep {
     let ingress = hop.ingress.unwrap_or(of_host);
     let (device, port) = (hop.switch.device(hop.egress), hop.switch.port(hop.egress));
@@ -106,7 +106,7 @@ fn step(hop: &Hop<'_>, of_host: PortNo) -> PathStep {
     }
 }
 
-/// The way as text for people.
+/// Formats the path as text.
 pub fn text(path: &PathView) -> String {
     let PathView { from, to, vlan, has_route, in_table, arrives, steps } = path;
     let to = &in_vlan(to.clone(), *vlan);

@@ -1,4 +1,4 @@
-//! `axon top`: what the ports carry, the busiest first.
+//! `axon top`: load of the ports, the busiest first.
 
 use super::directory::{Directory, lost};
 use crate::columns::columns;
@@ -13,38 +13,38 @@ const HEADINGS: [&str; 9] =
     ["port", "to", "rx Mb/s", "tx Mb/s", "rx/s", "tx/s", "link used", "queued", "drops/s"];
 const NONE: &str = "-";
 
-/// What a port of a switch carries, by two measurements of its counters.
+/// Load of a switch port, from two measurements of its counters.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PortLoad {
-    /// The name of the port, `s1-p0`.
+    /// Name of the port, `s1-p0`.
     pub port: String,
-    /// The port or the hosts at the other end, as far as they are known.
+    /// Port or hosts at the other end, as far as known.
     pub peer: Vec<String>,
-    /// Bits per second that came in, without FCS, preamble and gap.
+    /// Receive rate in bits per second, without FCS, preamble and gap.
     pub rx_bps: f64,
-    /// Bits per second that left, without FCS, preamble and gap.
+    /// Transmit rate in bits per second, without FCS, preamble and gap.
     pub tx_bps: f64,
-    /// Frames that came in, in a second.
+    /// Received frames per second.
     pub rx_frames_per_s: f64,
-    /// Frames that left in a second.
+    /// Sent frames per second.
     pub tx_frames_per_s: f64,
-    /// How fast frames may leave, in bits per second; null if as fast as they go.
+    /// Configured rate in bits per second; null if unlimited.
     pub rate_bps: Option<u64>,
-    /// Bytes that wait to leave by it now, without FCS.
+    /// Bytes queued for the port, without FCS.
     pub queued_bytes: u64,
-    /// Frames that came in by it and were lost, in a second.
+    /// Frames per second received by the port and lost.
     pub drops_per_s: f64,
 }
 
 impl PortLoad {
-    /// The busier direction, in bits per second.
+    /// Returns the rate of the busier direction, in bits per second.
     fn most_bps(&self) -> f64 {
         self.rx_bps.max(self.tx_bps)
     }
 }
 
-/// The loads of all ports of all switches between two measurements of a lab, the busiest first. A
-/// switch that did not answer both, or was started again in between, is left out.
+/// Returns the loads of all ports of all switches between two measurements of a lab, the busiest
+/// first. A switch that did not answer both, or was restarted in between, is omitted.
 pub fn loads(fabric: &Fabric, before: &[NodeStatus], after: &[NodeStatus]) -> Vec<PortLoad> {
     let directory = Directory::new(fabric, after);
     let mut all = Vec::new();
@@ -84,7 +84,7 @@ fn ports(node: &NodeTelemetry) -> Option<&[PortTelemetry]> {
     node.plane().filter(|_| is_switch).map(|plane| &plane.ports[..])
 }
 
-/// The port of the neighbour, or the hosts that the controller has there.
+/// Returns the port of the neighbour, or the hosts at the port by the controller.
 fn peer(directory: &Directory<'_>, of: &Status, port: PortNo) -> Vec<String> {
     let Some(switch) = of.node.switch().and_then(|node| directory.switch(node.id)) else {
         return Vec::new();
@@ -95,7 +95,7 @@ fn peer(directory: &Directory<'_>, of: &Status, port: PortNo) -> Vec<String> {
     directory.hosts_at((switch.node.id, port), None)
 }
 
-/// The first `lines` loads as a table for people, and how many there are beyond.
+/// Formats the first `lines` loads as a table, and the number of further ones.
 pub fn text(loads: &[PortLoad], lines: usize) -> String {
     let row = |load: &PortLoad| {
         let used = load.rate_bps.filter(|&bps| bps > 0).map(|bps| load.tx_bps / bps as f64);
@@ -124,7 +124,7 @@ mod tests {
     use super::*;
     use crate::status::Answer;
 
-    /// The lab after so many microseconds, in which so many bytes have left by p1 of s1.
+    /// Status of the lab after this uptime, with these bytes sent by p1 of s1.
     fn look(fabric: &Fabric, uptime_us: u64, bytes: u64) -> Vec<NodeStatus> {
         let mut status = lab(fabric);
         for one in &mut status {
