@@ -1,4 +1,4 @@
-//! `axon agent`: flow control and congestion notification for a host that knows neither.
+//! `axon agent`: flow control and congestion notification for a host that supports neither.
 
 use crate::cli::daemon::DaemonArguments;
 use anyhow::Result;
@@ -20,16 +20,16 @@ use std::process::ExitCode;
     after_help = "Exit status: 0 ended by SIGTERM or SIGINT; 2 it could not run, or wrong usage"
 )]
 pub struct Arguments {
-    /// The interface for the programs, which has the IP addresses: a TAP device, made if missing
+    /// Interface for the programs, which has the IP addresses: a TAP device, made if missing
     #[arg(long, value_name = "IF")]
     host: String,
-    /// The interface to the fabric, which needs no address
+    /// Interface to the fabric, which needs no address
     #[arg(long, value_name = "IF")]
     port: String,
     /// Rate of the link to the fabric, 1kbps to 800Gbps, such as 100Mbps
     #[arg(long, value_name = "RATE", value_parser = rate)]
     rate: Rate,
-    /// Take frames from the fabric for the programs no faster than this; no limit by default
+    /// Maximum rate at which programs take frames from the fabric; no limit by default
     #[arg(long, value_name = "RATE", value_parser = rate)]
     host_rate: Option<Rate>,
     /// Use LLDP and DCBX: the switch decides which priorities have PFC, and the priority of frames

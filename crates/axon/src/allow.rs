@@ -1,10 +1,10 @@
-//! `axon allow A B`: lets two hosts reach each other.
+//! `axon allow A B`: allows two hosts to reach each other.
 
 use crate::cli::policy::Target;
 use anyhow::Result;
 use std::process::ExitCode;
 
-/// Let two hosts reach each other, whatever their tenants say
+/// Allow two hosts to reach each other, regardless of their tenants
 #[derive(clap::Args)]
 #[command(
     after_help = "Exit status: 0 done; 1 a switch has not acknowledged within 2 s that it removes \
@@ -13,10 +13,10 @@ use std::process::ExitCode;
 pub struct Arguments {
     #[command(flatten)]
     target: Target,
-    /// A host: a name of the fabric file, or a MAC
+    /// Host: a name of the fabric file, or a MAC
     #[arg(value_name = "A")]
     one: String,
-    /// The other host
+    /// Other host
     #[arg(value_name = "B")]
     other: String,
 }

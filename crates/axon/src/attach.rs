@@ -11,7 +11,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// The longest time that an agent may look for packets before it sleeps.
+/// Maximum time that an agent polls for packets before it sleeps.
 const SPIN_MAX: Span = Span::from_secs(1);
 
 /// Run an agent of the fabric file at its port of a switch on this machine
@@ -21,22 +21,22 @@ const SPIN_MAX: Span = Span::from_secs(1);
     usage. A program of your own (`run`) takes the place of this one, and ends as it does"
 )]
 pub struct Arguments {
-    /// The fabric file
+    /// Fabric file
     file: PathBuf,
     /// Name of the agent in the fabric file, such as a1
     agent: String,
-    /// The socket of its port, instead of /run/axon/FABRIC/AGENT.sock; a switch with
-    /// --status-socket has it beside that one
+    /// Socket of its port, instead of /run/axon/FABRIC/AGENT.sock; a switch with --status-socket
+    /// has it beside that one
     #[arg(long, value_name = "PATH")]
     socket: Option<PathBuf>,
-    /// Look for packets for so long before sleeping, 0s to 1s; 20us by default. Longer answers
-    /// sooner, and takes a CPU
+    /// Time to poll for packets before sleeping, 0s to 1s; 20us by default. A longer time reduces
+    /// latency, and uses a CPU
     #[arg(long, value_name = "TIME", value_parser = spin)]
     spin: Option<Span>,
     /// Serve the status on this Unix socket
     #[arg(long, value_name = "PATH")]
     status_socket: Option<PathBuf>,
-    /// Print what the agent has counted as JSON when it ends
+    /// Print the agent's counters as JSON when it ends
     #[arg(long)]
     json: bool,
 }
@@ -47,10 +47,10 @@ fn spin(text: &str) -> Result<Span, String> {
 }
 
 /// Runs until SIGTERM or SIGINT, and attaches the agent again when its switch comes back; prints
-/// what it has counted.
+/// its counters.
 ///
 /// # Errors
-/// The file is wrong or has no such agent, or no switch takes it at the socket.
+/// The file is wrong or has no such agent, or no switch accepts it at the socket.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let fabric = real::load(&arguments.file)?;
     let agent = attach::agent_of(&fabric, &arguments.agent)?;
@@ -81,10 +81,10 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The JSON of an agent that has ended.
+/// JSON output of an agent that has ended.
 #[derive(Serialize)]
 struct Output<'a> {
-    /// The agent, and what it has counted.
+    /// Agent and its counters.
     agent: &'a AttachmentStatus,
 }
 

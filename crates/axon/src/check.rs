@@ -1,4 +1,4 @@
-//! `axon check FILE`: what the file would build.
+//! `axon check FILE`: checks a fabric file.
 
 use anyhow::Result;
 use axon_fabric::assemble::port_name;
@@ -11,7 +11,7 @@ use std::fmt::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Switches that are all tried, at most.
+/// Maximum number of switches that are all tried.
 const TRIED_MAX: usize = 256;
 
 /// Check a fabric file, and list the nodes and links that it describes
@@ -21,14 +21,14 @@ const TRIED_MAX: usize = 256;
     wrong usage"
 )]
 pub struct Arguments {
-    /// The fabric file; `-` is standard input
+    /// Fabric file; `-` is standard input
     file: PathBuf,
 }
 
-/// Prints every node and link. Answers whether the file is right.
+/// Prints every node and link. The exit status shows whether the file is correct.
 ///
 /// # Errors
-/// It cannot be read.
+/// The file cannot be read.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let fabric = match crate::cli::file::load(&arguments.file) {
         Err(error) if error.position.is_some() => {
@@ -73,8 +73,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The switches whose data planes are tried: all, or of many one for each number of ports and each
-/// data plane, for what a switch needs takes a look at all links.
+/// Returns the switches whose data planes are tried: all, or of many one for each number of ports
+/// and each data plane, since the needs of a switch depend on all links.
 fn tried(fabric: &Fabric) -> Vec<usize> {
     let all = 0..fabric.switches.len();
     if all.len() <= TRIED_MAX {

@@ -1,4 +1,4 @@
-//! `axon completions SHELL`: what a shell needs to complete commands and options.
+//! `axon completions SHELL`: shell completion of commands and options.
 
 use anyhow::Result;
 use clap::Command;
@@ -10,12 +10,12 @@ use std::process::ExitCode;
 #[command(after_help = "For this session of bash: source <(axon completions bash)\n\n\
     Exit status: 0 the script is printed; 2 it cannot be written, or wrong usage")]
 pub struct Arguments {
-    /// The shell
+    /// Shell
     #[arg(value_enum)]
     shell: Shell,
 }
 
-/// Prints the script for `command`, which is all of Axon's.
+/// Prints the script for `command`, the root command of axon.
 pub fn run(arguments: &Arguments, mut command: Command) -> Result<ExitCode> {
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut command, "axon", &mut script);

@@ -1,5 +1,4 @@
-//! `axon conformance FAMILY...`: what the standards of Data Center Bridging ask of a device, case
-//! by case.
+//! `axon conformance FAMILY...`: requirements of the Data Center Bridging standards, case by case.
 
 use crate::cli::output;
 use crate::cli::say::{self, Unwritten};
@@ -31,10 +30,10 @@ pub struct Arguments {
     /// Run only cases whose name contains this word; may be given more than once
     #[arg(long, value_name = "WORD")]
     case: Vec<String>,
-    /// List the cases and what they require, and run none
+    /// List the cases and their requirements, and run none
     #[arg(long)]
     list: bool,
-    /// The device under test: axon is Axon's own switch, in simulated time
+    /// Device under test: axon is Axon's own switch, in simulated time
     #[arg(long, value_parser = ["axon"], default_value = "axon", conflicts_with = "iface")]
     dut: String,
     #[command(flatten)]
@@ -56,12 +55,12 @@ pub struct Arguments {
     /// Seed of all random choices of Axon's own switch
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Plant a fault in our own switch
+    /// Insert a fault into Axon's own switch
     #[arg(long, value_name = "FAULT", hide = true, value_parser = plant, conflicts_with = "iface")]
     plant: Option<Plant>,
 }
 
-/// A device at the other end of an interface, and what it is configured for.
+/// A device at the other end of an interface, and its configuration.
 #[derive(clap::Args)]
 struct Device {
     /// Test the device at the other end of this interface, in real time
@@ -88,8 +87,8 @@ struct Device {
     /// The device pauses its senders by PAUSE, all priorities at once
     #[arg(long, requires = "iface", conflicts_with = "pfc")]
     pause: bool,
-    /// The traffic class of each of its eight priorities, such as 0,0,0,1,2,0,0,0; by default
-    /// each priority has the class of its own number
+    /// Traffic class of each of its eight priorities, such as 0,0,0,1,2,0,0,0; by default each
+    /// priority has the class of its own number
     #[arg(long, value_name = "CLASSES", requires = "iface", value_parser = classes)]
     classes: Option<[TrafficClass; PRIORITIES]>,
     /// CLASS:PERCENT of each class with ETS, such as 0:50,1:50, 100 in all; other classes are
@@ -119,8 +118,7 @@ struct Device {
     station: bool,
 }
 
-/// Runs the cases; the exit status is 0 if some passed, and none failed or was left
-/// undecided.
+/// Runs the cases; the exit status is 0 if some passed, and none failed or was undecided.
 ///
 /// # Errors
 /// An interface that cannot be opened, or a report that cannot be written.
@@ -139,7 +137,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
     let device = arguments.device.iface.clone().unwrap_or_else(|| arguments.dut.clone());
     let mut rig = arguments.rig()?;
-    // A report that cannot be written is known of before the cases have run.
+    // Reports are created first, so that an unwritable one is an error before the cases run.
     let create = |path: &PathBuf| {
         output::create(path).with_context(|| format!("cannot write {}", output::name(path)))
     };
@@ -234,7 +232,7 @@ impl Device {
     }
 }
 
-/// Whether this network namespace has such an interface.
+/// Returns whether this network namespace has such an interface.
 fn is_there(name: &str) -> bool {
     sys::device_flags(name).is_ok()
 }
@@ -243,7 +241,7 @@ fn unknown(name: &str) -> anyhow::Error {
     anyhow!("there is no interface {name}")
 }
 
-/// Why an interface cannot be opened, and what helps.
+/// Returns the error for an interface that cannot be opened, with a remedy.
 fn refused(name: &str, error: io::Error) -> anyhow::Error {
     if !is_there(name) {
         return unknown(name);

@@ -13,11 +13,10 @@ use std::process::ExitCode;
     after_help = "Exit status: 0 ended by SIGTERM or SIGINT; 2 it could not run, or wrong usage"
 )]
 pub struct Arguments {
-    /// The fabric file
+    /// Fabric file
     file: PathBuf,
-    /// Keep the controller's incarnation number in this file, made if missing, so that a clock that
-    /// is set back does no harm; and its hosts and leases in FILE.store, so that it has them when
-    /// it starts again
+    /// File for the controller's incarnation number, made if missing, so that a clock that is set
+    /// back does no harm; its hosts and leases are kept in FILE.store across restarts
     #[arg(long, value_name = "FILE")]
     state: Option<PathBuf>,
     #[command(flatten)]

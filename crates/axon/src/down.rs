@@ -1,4 +1,4 @@
-//! `axon down`: ends a lab and removes what was made for it.
+//! `axon down`: stops a lab and removes all that was made for it.
 
 use crate::cli::lab::Choice;
 use anyhow::Result;
@@ -15,7 +15,7 @@ pub struct Arguments {
     lab: Choice,
 }
 
-/// Ends the lab.
+/// Stops the lab.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let name = axon_linux::lab::down(arguments.lab.name())?;
     crate::cli::say::print(&format!("{name} is down\n"))?;

@@ -7,11 +7,11 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Shells by preference, each with its options and its prompt after the name of the node. None
-/// reads the files of the user's own shell, which would set another prompt.
+/// Shells in order of preference, each with its options and its prompt after the name of the node.
+/// None reads the files of the user's own shell, which would set another prompt.
 const SHELLS: [(&str, &[&str], &str); 2] = [
     ("/bin/bash", &["--noprofile", "--norc"], r":\w\$ "),
-    // Of POSIX, which has no name of the directory in a prompt.
+    // POSIX shell, which cannot show the directory in a prompt.
     ("/bin/sh", &[], "$ "),
 ];
 
@@ -23,14 +23,14 @@ const SHELLS: [(&str, &[&str], &str); 2] = [
 pub struct Arguments {
     #[command(flatten)]
     lab: Choice,
-    /// The node: a host, a switch or the controller, such as h1
+    /// Node: a host, a switch or the controller, such as h1
     node: String,
-    /// The command and its arguments; a shell by default, with the node's name in its prompt
+    /// Command and its arguments; a shell by default, with the node's name in its prompt
     #[arg(last = true)]
     command: Vec<OsString>,
 }
 
-/// Becomes the command; comes back only if that cannot be.
+/// Replaces the process by the command; returns only on failure.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let lab = arguments.lab.open()?;
     let node = &arguments.node;

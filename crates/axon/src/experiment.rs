@@ -1,8 +1,8 @@
-//! Experiments: `axon reproduce`, `bench`, `demo`, `model` and `cam` are programs of their own,
-//! named `axon-reproduce` and so on, which `axon` becomes.
+//! Experiments: `axon reproduce`, `bench`, `demo`, `model` and `cam` are separate programs, named
+//! `axon-reproduce` and so on, which `axon` executes in its place.
 //!
-//! A program is looked for in the folder of `axon` itself, then in those of `PATH`. It has to be of
-//! the version of `axon`, since the commands of one version are documented together.
+//! A program is searched in the folder of `axon` itself, then in those of `PATH`. It must be of the
+//! version of `axon`, since the commands of one version are documented together.
 
 use anyhow::{Context, Error, Result, anyhow, ensure};
 use std::env;
@@ -12,11 +12,11 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-/// The end of the help that `axon` itself has for an experiment.
+/// End of the help text that `axon` itself has for an experiment.
 pub const HELP: &str = "Exit status: that of the program; 2 it is not there, is of another \
                         version, or cannot be run";
 
-/// The command line of an experiment, which its program reads.
+/// Command line of an experiment, which its program parses.
 #[derive(clap::Args)]
 #[command(disable_help_flag = true, disable_version_flag = true)]
 pub struct Arguments {
@@ -41,7 +41,7 @@ pub enum Experiment {
 }
 
 impl Experiment {
-    /// The name of the command.
+    /// Returns the name of the command.
     fn command(self) -> &'static str {
         match self {
             Experiment::Bench => "bench",
@@ -52,7 +52,7 @@ impl Experiment {
         }
     }
 
-    /// The package that has the program.
+    /// Returns the package that contains the program.
     fn package(self) -> &'static str {
         match self {
             Experiment::Bench => "axon-bench",
@@ -62,35 +62,35 @@ impl Experiment {
         }
     }
 
-    /// The file name of the program.
+    /// Returns the file name of the program.
     fn program(self) -> String {
         format!("axon-{}", self.command())
     }
 
-    /// Command that builds a program of this version.
+    /// Returns the command that builds a program of this version.
     fn way_out(self) -> String {
         let package = self.package();
         format!("`make experiments` or `cargo build --release -p {package}` builds it")
     }
 }
 
-/// Becomes the program of an experiment, with all arguments behind the command as they are.
+/// Executes the program of an experiment, with all arguments after the command unchanged.
 ///
 /// # Errors
-/// The program is not there, cannot be run, or is of another version.
+/// The program is missing, cannot be run, or is of another version.
 pub fn run(experiment: Experiment) -> Result<ExitCode> {
     let program = find(experiment)?;
     check_version(experiment, &program)?;
     let command = experiment.command();
-    // As typed: clap takes away a first `--`.
+    // Arguments as typed: clap removes a first `--`.
     let arguments = env::args_os().skip_while(|word| word != command).skip(1);
-    // The name by which the program shows its usage.
+    // Name of the program in its usage text.
     let name = format!("axon {command}");
     let error = Command::new(&program).arg0(name).args(arguments).exec();
     Err(unusable(experiment, &program, &error))
 }
 
-/// The first executable file of the program's name.
+/// Returns the first executable file of the program's name.
 fn find(experiment: Experiment) -> Result<PathBuf> {
     let name = experiment.program();
     let own = env::current_exe().and_then(|own| own.canonicalize()).context("where axon is")?;
@@ -119,7 +119,7 @@ fn find(experiment: Experiment) -> Result<PathBuf> {
     })
 }
 
-/// Refuses a program that is not of this version, by what it answers to `--version`.
+/// Refuses a program of another version, by its output for `--version`.
 fn check_version(experiment: Experiment, program: &Path) -> Result<()> {
     let mut asked = Command::new(program);
     asked.arg("--version").stdin(Stdio::null()).stderr(Stdio::null());
@@ -139,7 +139,7 @@ fn check_version(experiment: Experiment, program: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The error of a program that the system does not start.
+/// Returns the error for a program that cannot be started.
 fn unusable(experiment: Experiment, program: &Path, error: &std::io::Error) -> Error {
     anyhow!("{} cannot be run: {error}; {}", program.display(), experiment.way_out())
 }

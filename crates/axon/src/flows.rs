@@ -1,4 +1,4 @@
-//! `axon flows`: the routes that stand in a running lab.
+//! `axon flows`: the installed routes of a running lab.
 
 use crate::cli::lab::Choice;
 use crate::cli::say;
@@ -17,17 +17,17 @@ use std::process::ExitCode;
 pub struct Arguments {
     #[command(flatten)]
     lab: Choice,
-    /// Show those of these hosts only, from or to them
+    /// Show only the routes from or to these hosts
     hosts: Vec<String>,
     /// Print the routes as JSON
     #[arg(long)]
     json: bool,
 }
 
-/// What `axon flows --json` writes.
+/// JSON output of `axon flows --json`.
 #[derive(Serialize)]
 struct Output {
-    /// The routes in the order of switches, ports and destinations.
+    /// Routes in the order of switches, ports and destinations.
     flows: Vec<FlowView>,
 }
 

@@ -1,4 +1,4 @@
-//! `axon hosts`: who is where in a running lab.
+//! `axon hosts`: the hosts of a running lab and their ports.
 
 use crate::cli::lab::Choice;
 use crate::cli::say;
@@ -22,10 +22,10 @@ pub struct Arguments {
     json: bool,
 }
 
-/// What `axon hosts --json` writes.
+/// JSON output of `axon hosts --json`.
 #[derive(Serialize)]
 struct Output {
-    /// The hosts of the fabric file in its order, then all others by MAC address.
+    /// Hosts of the fabric file in its order, then all others by MAC address.
     hosts: Vec<HostView>,
 }
 

@@ -1,4 +1,4 @@
-//! `axon init TEMPLATE`: a fabric file to start from.
+//! `axon init TEMPLATE`: a commented fabric file to start from.
 
 use crate::cli::output;
 use anyhow::{Context, Result, bail};
@@ -15,10 +15,10 @@ use std::process::ExitCode;
     wrong usage"
 )]
 pub struct Arguments {
-    /// What to build
+    /// Fabric to start from
     #[arg(value_enum, default_value_t = Template::Ring)]
     template: Template,
-    /// The file to make; one that exists is never overwritten. `-` is standard output
+    /// File to make; one that exists is never overwritten. `-` is standard output
     #[arg(default_value = "fabric.yaml")]
     file: PathBuf,
 }
@@ -28,7 +28,7 @@ pub struct Arguments {
 enum Template {
     /// Three switches in a row
     Line,
-    /// Three switches in a ring: each pair of hosts has two ways
+    /// Three switches in a ring: two paths between each pair of hosts
     Ring,
     /// A fat tree of 4-port switches, 16 hosts
     FatTree,
@@ -53,7 +53,7 @@ impl Template {
     }
 }
 
-/// Writes the file, and says what can be done with it.
+/// Writes the file, and prints the next commands.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let Arguments { template, file } = arguments;
     if output::is_standard(file) {

@@ -19,22 +19,22 @@ use std::process::ExitCode;
 #[command(after_help = "Exit status: 0 the keys are written; 2 they cannot be written, or a file \
     exists; wrong usage")]
 pub struct Arguments {
-    /// The file to make, with mode 0600; one that exists is never overwritten. `-` is standard
-    /// output. With --each-switch the directory for SWITCH.key, made if missing
+    /// File to make, with mode 0600; one that exists is never overwritten. `-` is standard output.
+    /// With --each-switch the directory for SWITCH.key, made if missing
     file: PathBuf,
-    /// Write the keys of this switch, such as s1, that follow from the master key of --fabric. With
-    /// them nobody can pose as the controller
+    /// Write the keys of this switch, such as s1, that are derived from the master key of --fabric.
+    /// They do not allow their holder to pose as the controller
     #[arg(long, value_name = "NAME", requires = "fabric")]
     switch: Option<String>,
-    /// The same for every switch of the fabric, each in a file of its own
+    /// Write the keys of every switch of the fabric, each to a file of its own
     #[arg(long, requires = "fabric", conflicts_with = "switch")]
     each_switch: bool,
-    /// The fabric file with the master key, for --switch and --each-switch
+    /// Fabric file with the master key, for --switch and --each-switch
     #[arg(long, value_name = "FABRIC")]
     fabric: Option<PathBuf>,
 }
 
-/// Writes a line for each key: one, or two while the fabric's keys are changed.
+/// Writes a line for each key: one, or two during a change of the fabric's keys.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let Arguments { file, switch, fabric, each_switch } = arguments;
     match (fabric, switch) {
@@ -51,8 +51,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Writes the keys of every switch into a directory. All are worked out before the first is
-/// written.
+/// Writes the keys of every switch into a directory. All are derived before the first is written.
 fn write_each(directory: &Path, path: &Path) -> Result<()> {
     if directory.as_os_str() == "-" {
         bail!("--each-switch writes several files; expected a directory and not standard output");
@@ -68,7 +67,7 @@ fn write_each(directory: &Path, path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The fabric whose switches want keys.
+/// Reads the fabric whose switches get keys.
 fn load(path: &Path) -> Result<Fabric> {
     let fabric = axon_fabric::load(path)?;
     if has_lab_key(&fabric.keys) {
@@ -82,7 +81,7 @@ fn put(file: &Path, keys: &Keys) -> Result<()> {
     if file.as_os_str() == "-" { crate::cli::say::print(&text) } else { write(file, &text) }
 }
 
-/// Unpredictable bytes. The device blocks at boot until the kernel has some.
+/// Returns unpredictable bytes. The device blocks at boot until the kernel has some.
 fn random() -> Result<Key> {
     let mut key = [0; KEY_BYTES];
     File::open("/dev/random")
@@ -91,7 +90,7 @@ fn random() -> Result<Key> {
     Ok(key)
 }
 
-/// The keys of a switch, from the master keys of its fabric.
+/// Derives the keys of a switch from the master keys of its fabric.
 fn of_switch(fabric: &Fabric, switch: usize, file: &Path) -> Result<Keys> {
     let own = |secret: &Secret| derived(secret, switch_id(switch), file);
     let other = fabric.keys.other.as_ref().map(own).transpose()?;
@@ -105,7 +104,7 @@ fn derived(secret: &Secret, node: NodeId, file: &Path) -> Result<Secret> {
     }
 }
 
-/// Makes a file that only this user may read. One that could not be written whole goes again.
+/// Creates a file that only this user may read. A file that cannot be written in full is removed.
 fn write(path: &Path, text: &str) -> Result<()> {
     let cannot = || format!("cannot make the key file {}", path.display());
     let mut options = OpenOptions::new();

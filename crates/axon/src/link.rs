@@ -1,10 +1,10 @@
-//! `axon link LINK down|up`: cuts or mends a link of a running lab.
+//! `axon link LINK down|up`: cuts or restores a link of a running lab.
 
 use crate::cli::lab::Choice;
 use anyhow::Result;
 use std::process::ExitCode;
 
-/// Cut a link of a running lab at both ends, or mend it
+/// Cut a link of a running lab at both ends, or restore it
 #[derive(clap::Args)]
 #[command(
     after_help = "Exit status: 0 done, also if the link was so already; 2 there is no such lab or \
@@ -13,14 +13,14 @@ use std::process::ExitCode;
 pub struct Arguments {
     #[command(flatten)]
     lab: Choice,
-    /// The nodes at its ends, such as s1,s2 or h1,s1, or one of its ports, such as s1-p2
+    /// Nodes at its ends, such as s1,s2 or h1,s1, or one of its ports, such as s1-p2
     link: String,
-    /// What becomes of it
+    /// New state of the link
     #[arg(value_enum)]
     state: State,
 }
 
-/// What becomes of a link.
+/// State of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum State {
     /// Both ends lose carrier
@@ -29,7 +29,7 @@ enum State {
     Up,
 }
 
-/// Cuts or mends the link, and says which ports it joins.
+/// Cuts or restores the link, and prints the ports that it connects.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let lab = arguments.lab.open()?;
     let up = arguments.state == State::Up;

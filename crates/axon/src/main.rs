@@ -1,7 +1,7 @@
-//! The binary `axon`: each verb has a file of its own, but for experiments, which are programs of
-//! their own; `cli` is what the verbs share.
+//! The `axon` binary: each command has a file of its own, except experiments, which are separate
+//! programs; `cli` has the code that commands share.
 #![forbid(unsafe_code)]
-// Both panic where the reader has left or the disk is full; see `say`.
+// Both panic if the reader has gone or the disk is full; see `say`.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod agent;
@@ -111,7 +111,8 @@ enum Verb {
 }
 
 impl Verb {
-    /// Whether SIGINT may end it at once: it takes no signals itself, and has nothing to undo.
+    /// Returns whether SIGINT may end the command at once: it handles no signals itself, and has
+    /// nothing to undo.
     fn ends_at_once(&self) -> bool {
         use Verb::{
             Allow, Check, Conformance, Deny, Down, Flows, Hosts, Link, Move, Path, Ping, Probe,
@@ -144,14 +145,14 @@ impl Verb {
     }
 }
 
-/// All memory, so that a simulation can be saved: the system's otherwise.
+/// Global allocator: allows a simulation to be saved, and otherwise uses the system's.
 #[global_allocator]
 static HEAP: axon_snapshot::Heap = axon_snapshot::Heap;
 
-/// The exit status is that of [`say::STATUSES`]: an answer comes back as such, and every error is
-/// something that could not be tried.
+/// The exit status is that of [`say::STATUSES`]: a result is a status, and every error means that
+/// the command could not run.
 fn main() -> ExitCode {
-    // Before any thread starts: this may be a process of a lab.
+    // Before any thread starts, since this may be a process of a lab.
     if let Some(code) = axon_linux::lab::part() {
         return code;
     }

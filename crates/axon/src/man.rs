@@ -18,11 +18,11 @@ pub struct Arguments {
     folder: PathBuf,
 }
 
-/// Writes the pages of `command`, which is all of Axon's.
+/// Writes the pages of `command`, the root command of axon.
 pub fn run(arguments: &Arguments, command: Command) -> Result<ExitCode> {
     let folder = &arguments.folder;
     fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    // Gives every command its full name, and the options that it takes over from the one above.
+    // Gives every command its full name, and the options that it inherits from its parent.
     let mut command = command.disable_help_subcommand(true);
     command.build();
     let pages: Vec<Command> =
@@ -49,7 +49,7 @@ fn write(folder: &Path, command: Command) -> Result<()> {
     if has_commands {
         man.render_subcommands_section(&mut page)?;
     }
-    // What a command's help ends with: an example, perhaps, and always its exit status.
+    // End of a command's help: an optional example, and the exit status.
     let mut more = Roff::new();
     for part in after.split("\n\n") {
         let (heading, text) = match part.split_once("Exit status") {
@@ -58,7 +58,7 @@ fn write(folder: &Path, command: Command) -> Result<()> {
         };
         more.control("SH", [heading]);
         if text.contains('\n') {
-            // A list, with lines of its own.
+            // A list, without line filling.
             more.control("nf", []).text([roman(text)]).control("fi", []);
         } else {
             more.text([roman(text)]);

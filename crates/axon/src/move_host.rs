@@ -4,7 +4,7 @@ use crate::cli::lab::Choice;
 use anyhow::Result;
 use std::process::ExitCode;
 
-/// Move a host of a running lab, or whatever is plugged into a port, to another port
+/// Move a host of a running lab, or the cable in a port, to another port
 #[derive(clap::Args)]
 #[command(
     after_help = "Exit status: 0 done, also if it is there already; 2 there is no such lab, host \
@@ -13,18 +13,18 @@ use std::process::ExitCode;
 pub struct Arguments {
     #[command(flatten)]
     lab: Choice,
-    /// A host, such as h1, or the port where something is plugged in, such as s1-p0
+    /// Host, such as h1, or a port with a cable in it, such as s1-p0
     #[arg(value_name = "HOST")]
     what: String,
-    /// A free port, such as s3-p2
+    /// Free port, such as s3-p2
     #[arg(value_name = "PORT")]
     to: String,
-    /// The host does not announce its addresses there
+    /// Do not let the host announce its addresses there
     #[arg(long)]
     silent: bool,
 }
 
-/// Moves the host, and says from where to where.
+/// Moves the host, and prints the old and the new port.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let lab = arguments.lab.open()?;
     let moved = lab.move_cable(&arguments.what, &arguments.to, !arguments.silent)?;

@@ -1,4 +1,4 @@
-//! `axon path FROM TO`: the way of frames between two hosts of a running lab.
+//! `axon path FROM TO`: the path of frames between two hosts of a running lab.
 
 use crate::cli::lab::Choice;
 use crate::cli::say;
@@ -9,7 +9,7 @@ use axon_linux::lab::view::path::{PathView, path, text};
 use serde::Serialize;
 use std::process::ExitCode;
 
-/// Show the way of frames between two hosts of a running lab, there and back, switch by switch
+/// Show the path of frames between two hosts of a running lab in both directions, switch by switch
 #[derive(clap::Args)]
 #[command(
     after_help = "Exit status: 0 both directions have a route that arrives; 1 one has not; 2 \
@@ -18,25 +18,25 @@ use std::process::ExitCode;
 pub struct Arguments {
     #[command(flatten)]
     lab: Choice,
-    /// The host that sends, such as h1
+    /// Host that sends, such as h1
     from: String,
-    /// The host that receives, such as h2
+    /// Host that receives, such as h2
     to: String,
-    /// Print the way as JSON
+    /// Print the path as JSON
     #[arg(long)]
     json: bool,
 }
 
-/// What `axon path --json` writes.
+/// JSON output of `axon path --json`.
 #[derive(Serialize)]
 struct Output {
-    /// The way from the first host to the second.
+    /// Path from the first host to the second.
     there: PathView,
-    /// The way from the second host to the first.
+    /// Path from the second host to the first.
     back: PathView,
 }
 
-/// Prints the way. Answers whether both directions have a route that arrives.
+/// Prints the path. The exit status shows whether both directions have a route that arrives.
 ///
 /// # Errors
 /// There is no lab or no such host, or the controller does not answer.

@@ -1,4 +1,4 @@
-//! `axon ping`: which hosts of a running lab reach each other.
+//! `axon ping`: reachability between hosts of a running lab.
 
 mod show;
 
@@ -29,16 +29,16 @@ pub struct Arguments {
     #[arg(long, value_name = "SECONDS", default_value_t = 5,
           value_parser = clap::value_parser!(u64).range(1..=3600))]
     timeout: u64,
-    /// Ping so many of the pairs only, drawn at random
+    /// Ping only this number of the pairs, drawn at random
     #[arg(long, value_name = "PAIRS", value_parser = clap::value_parser!(u32).range(1..))]
     sample: Option<u32>,
-    /// What the pairs of --sample are drawn by; the same seed draws the same ones
+    /// Seed of the draw for --sample; equal seeds draw equal pairs
     #[arg(long, default_value_t = 1, requires = "sample")]
     seed: u64,
-    /// Over IPv4 only; by default over both where the file has `ipv6` or an `ip6`, else over IPv4
+    /// Use IPv4 only; by default both where the file has `ipv6` or an `ip6`, else IPv4
     #[arg(short = '4', long, conflicts_with = "ipv6")]
     ipv4: bool,
-    /// Over IPv6 only; hosts have it where the file has `ipv6` or an `ip6`
+    /// Use IPv6 only; hosts have it where the file has `ipv6` or an `ip6`
     #[arg(short = '6', long)]
     ipv6: bool,
     /// Print the result as JSON, times in nanoseconds
@@ -46,7 +46,7 @@ pub struct Arguments {
     json: bool,
 }
 
-/// Answers whether every pair answered.
+/// Pings; the exit status shows whether every pair answered.
 ///
 /// # Errors
 /// There is no lab or no such host, or the controller does not answer.
@@ -88,8 +88,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     Ok(say::answer(pings.all(|ping| ping.rtt_ns.is_some())))
 }
 
-/// Both directions of each pair of these hosts; of one, between it and all others; of none, between
-/// all.
+/// Returns both directions of each pair of these hosts; of one, the pairs of it and all others; of
+/// none, all pairs.
 fn pairs(fabric: &Fabric, names: &[String]) -> Result<Vec<(usize, usize)>> {
     let hosts = fabric.hosts.len();
     ensure!(hosts >= 2, "{} has {hosts} hosts; expected two or more", fabric.name);
@@ -105,7 +105,7 @@ fn pairs(fabric: &Fabric, names: &[String]) -> Result<Vec<(usize, usize)>> {
     let mut named = names.iter().map(index).collect::<Result<Vec<usize>>>()?;
     named.sort_unstable();
     named.dedup();
-    // What is behind a real device can be pinged, and sends none of ours.
+    // Hosts behind a real device answer pings, and send none for the lab.
     let devices = fabric.uplinks.iter().filter(|uplink| uplink.device.is_some());
     let outside: Vec<usize> = devices.map(|uplink| uplink.host).collect();
     let wanted = |a: usize, b: usize| match named[..] {
@@ -117,11 +117,11 @@ fn pairs(fabric: &Fabric, names: &[String]) -> Result<Vec<(usize, usize)>> {
     Ok(all.filter(|&(a, b)| a != b && !outside.contains(&a) && wanted(a, b)).collect())
 }
 
-/// So many of the pairs, in their order; all if there are no more.
+/// Draws this number of the pairs, in order; all if there are no more.
 fn sample<T>(mut pairs: Vec<T>, count: usize, seed: u64) -> Vec<T> {
     let mut random = Random::new(seed);
     let (mut left, mut wanted) = (pairs.len() as u64, count as u64);
-    // Each is taken with the probability that makes every choice equally likely.
+    // Each pair is taken with the probability that makes every choice equally likely.
     pairs.retain(|_| {
         let is_taken = random.next_u64() % left < wanted;
         left -= 1;
@@ -131,33 +131,33 @@ fn sample<T>(mut pairs: Vec<T>, count: usize, seed: u64) -> Vec<T> {
     pairs
 }
 
-/// What `axon ping --json` writes.
+/// JSON output of `axon ping --json`.
 #[derive(Serialize)]
 struct Output<'a> {
-    /// The name of the fabric in its file.
+    /// Name of the fabric in its file.
     fabric: &'a str,
-    /// Ordered pairs of hosts that were pinged, times the families over which they were.
+    /// Number of ordered pairs of hosts that were pinged, times the address families used.
     pairs: usize,
-    /// Of these, how many answered.
+    /// Number of these that answered.
     answered: usize,
-    /// Each of the pairs.
+    /// Results of the pairs.
     pings: Vec<OnePing<'a>>,
 }
 
-/// A pair, one direction of it.
+/// One direction of a pair.
 #[derive(Serialize)]
 struct OnePing<'a> {
-    /// The host that sends requests.
+    /// Host that sends requests.
     from: &'a str,
-    /// The host that answers.
+    /// Host that answers.
     to: &'a str,
-    /// The family of the address: 4 or 6.
+    /// Address family: 4 or 6.
     family: u8,
-    /// Its address; null if it has none.
+    /// Address of `to`; null if it has none.
     address: Option<IpAddr>,
-    /// Echo requests that were sent.
+    /// Echo requests sent.
     requests: u32,
-    /// From the request that was answered to its reply; null without an answer.
+    /// Time from the request that was answered to its reply; null without an answer.
     rtt_ns: Option<u64>,
 }
 

@@ -1,4 +1,4 @@
-//! `axon probe`: what a path takes, hop by hop, in the simulator or in a running lab.
+//! `axon probe`: delays along a path, hop by hop, in the simulator or in a running lab.
 
 mod summary;
 
@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use summary::Summary;
 
-/// How long switches, hosts and routes may take to be there, in simulated time.
+/// Maximum simulated time until switches, hosts and routes are ready.
 const READY: Span = Span::from_secs(60);
 
 /// Send probes along a path and back; print the delay of each switch and link
@@ -25,7 +25,7 @@ const READY: Span = Span::from_secs(60);
 #[command(after_help = "Exit status: 0 all probes came back with all records; 1 a probe is lost \
     or a record is missing; 2 it could not be tried, or wrong usage")]
 pub struct Arguments {
-    /// The fabric file to simulate; `-` is standard input
+    /// Fabric file to simulate; `-` is standard input
     #[arg(required_unless_present = "live", conflicts_with = "live")]
     file: Option<PathBuf>,
     #[command(flatten)]
@@ -33,19 +33,19 @@ pub struct Arguments {
     /// Number of probes, 1 to 1000
     #[arg(long, value_name = "N", default_value_t = 10)]
     count: u32,
-    /// Bytes of a probe when it leaves, 60 or more, header included, without FCS; every switch adds
-    /// to it
+    /// Bytes of a probe when sent, 60 or more, header included, without FCS; every switch adds to
+    /// it
     #[arg(long, value_name = "N", default_value_t = 60)]
     bytes: usize,
-    /// Microseconds from the start of one probe to that of the next, 1 to 3600000000; all of a plan
-    /// may take an hour
+    /// Microseconds from the start of one probe to that of the next, 1 to 3600000000; a run takes
+    /// an hour at most
     #[arg(long, value_name = "US", default_value_t = 1000,
           value_parser = clap::value_parser!(u64).range(1..=3_600_000_000))]
     interval: u64,
-    /// In the simulator: begin no earlier than this, in simulated milliseconds
+    /// In the simulator: start no earlier than this, in simulated milliseconds
     #[arg(long, value_name = "MS", default_value_t = 0)]
     at: u64,
-    /// In the simulator: the seed; the file's by default
+    /// In the simulator: seed; the file's by default
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     /// Probe a running lab instead of a simulation
@@ -61,23 +61,24 @@ pub struct Arguments {
 #[derive(clap::Args)]
 #[group(required = true, multiple = true)]
 struct Way {
-    /// The switches of the path, of which the first sends, such as s1,s2,s3
+    /// Switches of the path, of which the first sends, such as s1,s2,s3
     #[arg(long, value_delimiter = ',', value_name = "SWITCHES")]
     #[arg(conflicts_with_all = ["from", "to", "ether"])]
     path: Vec<String>,
     /// Probe the path that frames take from this host to that of --to, such as h1
     #[arg(long, value_name = "HOST", requires = "to", conflicts_with = "ether")]
     from: Option<String>,
-    /// The other end of the path of --from
+    /// Other end of the path of --from
     #[arg(long, value_name = "HOST", requires = "from")]
     to: Option<String>,
-    /// With --live: two host ports of one switch that an Ethernet outside joins, such as
+    /// With --live: two host ports of one switch that an external Ethernet connects, such as
     /// s1-p0,s1-p3
     #[arg(long, value_delimiter = ',', value_name = "PORTS", requires = "live")]
     ether: Vec<String>,
 }
 
-/// Answers whether every probe came back, with the record of each unit on the way.
+/// Sends the probes; the exit status shows whether every probe came back with the record of each
+/// unit of the path.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     ensure!(arguments.live || arguments.lab.name().is_none(), "--lab NAME goes with --live");
     let summary = if arguments.live { live(arguments)? } else { simulated(arguments)? };
@@ -95,7 +96,7 @@ impl Arguments {
         ProbePlan { bytes: self.bytes, count: self.count, interval, ..plan }
     }
 
-    /// The switches of `--path`; without it, the two hosts of `--from` and `--to`.
+    /// Returns the switches of `--path`, or else those between the hosts `--from` and `--to`.
     fn path(&self, fabric: &Fabric) -> Result<Path> {
         if self.way.path.is_empty() {
             let from = host(fabric, self.way.from.as_deref().unwrap_or_default())?;
@@ -130,7 +131,7 @@ fn host(fabric: &Fabric, name: &str) -> Result<usize> {
     })
 }
 
-/// Some names, and how many more there are.
+/// Joins the first of some names, and the number of further ones.
 fn list<'a>(names: impl Iterator<Item = &'a str>) -> String {
     const SHOWN: usize = 20;
     let names: Vec<&str> = names.collect();
@@ -170,8 +171,8 @@ fn simulated(arguments: &Arguments) -> Result<Summary> {
     Ok(Summary::of_path(&fabric, &path, &report))
 }
 
-/// The switches on the route from host to host that the fabric itself has set up, with a
-/// ping to ask for it.
+/// Returns the switches on the route from host to host that the fabric itself has installed, after
+/// a ping that requests it.
 fn simulated_route(world: &mut World, from: usize, to: usize) -> Result<Vec<usize>> {
     let limit = world.now() + READY;
     world.run_until_true(limit, |world| {
@@ -215,7 +216,7 @@ fn live(arguments: &Arguments) -> Result<Summary> {
     Ok(Summary::of_path(&fabric, &path, &report))
 }
 
-/// The switches on the route that stands at the edge; if nobody has asked for it yet, those
+/// Returns the switches on the route installed at the edge; if no host has requested one yet, those
 /// of a shortest path.
 fn live_route(lab: &Lab, fabric: &Fabric, from: usize, to: usize) -> Result<Vec<usize>> {
     let (source, target) = (&fabric.hosts[from], &fabric.hosts[to]);

@@ -1,10 +1,10 @@
-//! `axon quarantine HOST`: keeps a host, or whatever is at a port, from all others.
+//! `axon quarantine HOST`: isolates a host, or any host at a port, from all others.
 
 use crate::cli::policy::Target;
 use anyhow::Result;
 use std::process::ExitCode;
 
-/// Let a host, or whatever is at a port, reach nobody
+/// Isolate a host, or any host at a port, from all others
 #[derive(clap::Args)]
 #[command(
     after_help = "Exit status: 0 done; 1 a switch has not acknowledged within 2 s that it removes \
@@ -13,7 +13,7 @@ use std::process::ExitCode;
 pub struct Arguments {
     #[command(flatten)]
     target: Target,
-    /// A host by its name in the fabric file or its MAC, or a port such as s1-p3
+    /// Host by its name in the fabric file or its MAC, or a port such as s1-p3
     host: String,
     /// End the quarantine
     #[arg(long)]

@@ -1,4 +1,4 @@
-//! `axon rekey FILE [SOCKET]`: other keys for nodes that run.
+//! `axon rekey FILE [SOCKET]`: new keys for running nodes.
 
 use anyhow::{Context, Result, bail};
 use axon_linux::lab::Lab;
@@ -6,21 +6,21 @@ use axon_linux::rekey::rekey;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Give running nodes the keys that their fabric file has now, without an outage
+/// Give running nodes the current keys of their fabric file, without an outage
 #[derive(clap::Args)]
 #[command(after_help = "Exit status: 0 the nodes use the keys; 2 one of them does not, or wrong \
     usage")]
 pub struct Arguments {
-    /// The fabric file, with `key` or `key_file`
+    /// Fabric file, with `key` or `key_file`
     file: PathBuf,
-    /// The status socket of one node, as in its --status-socket; without it, every switch and the
-    /// controller of the lab that runs with this file
+    /// Status socket of one node, as in its --status-socket; without it, every switch and the
+    /// controller of the running lab of this file
     socket: Option<PathBuf>,
     #[command(flatten)]
     dangers: crate::cli::real::Dangers,
 }
 
-/// Asks the nodes to change their keys. One that does not keeps no other from it.
+/// Requests the change of keys at all nodes, even if it fails at some.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let Arguments { file, socket, dangers } = arguments;
     let fabric = crate::cli::real::load_for_daemon(file, dangers, |_| Ok(()))?;

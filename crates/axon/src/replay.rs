@@ -1,4 +1,4 @@
-//! `axon replay FILE`: a recorded node run again, its answers compared bit for bit.
+//! `axon replay FILE`: runs a recorded node again, and compares its outputs bit for bit.
 
 use crate::cli::output::is_standard;
 use crate::cli::say::{self, NO, UNTRIED, note};
@@ -15,13 +15,13 @@ use std::process::ExitCode;
 #[command(after_help = "Exit status: 0 no difference; 1 a difference; 2 a recording that cannot \
     be replayed or is altered, or wrong usage")]
 pub struct Arguments {
-    /// A file that `--record` wrote, or a directory of them
+    /// File that `--record` wrote, or a directory of them
     file: PathBuf,
-    /// Write what each port received and transmitted to this pcapng file; of a directory, to
-    /// FILE/NAME.pcapng
+    /// Write the frames that each port received and transmitted to this pcapng file; of a
+    /// directory, to FILE/NAME.pcapng
     #[arg(long, value_name = "FILE")]
     into: Option<PathBuf>,
-    /// Replay no further than this, counted from the start of the node, such as 90s
+    /// Replay up to this time, counted from the start of the node, such as 90s
     #[arg(long, value_name = "TIME", value_parser = units::span)]
     until: Option<Span>,
     /// Refuse recordings that are not of this fabric file
@@ -29,7 +29,7 @@ pub struct Arguments {
     fabric: Option<PathBuf>,
 }
 
-/// Goes on to the next recording after a difference, and after one that cannot be replayed.
+/// Replays the recordings; continues with the next one after a difference or an error.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     crate::cli::file::check_there(&arguments.file, "a recording, or a directory of recordings")?;
     let found = replay::recordings(&arguments.file);
@@ -47,7 +47,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         let into = arguments.into.as_ref().map(|into| capture(into, file, several));
         let options = ReplayOptions { until: arguments.until, into, fabric: fabric.clone() };
         let replayed = replay::replay(file, &options).and_then(|replayed| {
-            // A file that is named on the command line may be called anything.
+            // A file that is named on the command line may have any name.
             if several {
                 replay::check_name(file, &replayed.name)?;
             }
@@ -73,7 +73,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     Ok(worst.into())
 }
 
-/// Where the ports of one recording go.
+/// Returns the capture file for the ports of one recording.
 fn capture(into: &Path, file: &Path, several: bool) -> PathBuf {
     if several {
         let name = file.file_name().map(Path::new).unwrap_or(file);
@@ -82,7 +82,7 @@ fn capture(into: &Path, file: &Path, several: bool) -> PathBuf {
     into.into()
 }
 
-/// What came of a replay, and the exit status.
+/// Returns the result of a replay as text, and the exit status.
 fn show(file: &Path, replayed: &Replayed) -> (String, u8) {
     let Replayed { name, kind, inputs, actions, reached, took, end } = replayed;
     let seconds = took.as_secs_f64().max(1e-9);

@@ -1,4 +1,4 @@
-//! `axon sim FILE`: the fabric in the deterministic simulator.
+//! `axon sim FILE`: simulates the fabric deterministically.
 
 mod arguments;
 mod csv;
@@ -36,13 +36,13 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use wall::Wall;
 
-/// How often samples are taken at first; whenever there are too many, half of them go.
+/// Initial sampling interval; whenever there are too many samples, half of them are discarded.
 const SAMPLE: Span = Span::from_micros(1);
 
-/// The answer is that of [`Report::passed`].
+/// Runs the simulation; the exit status is that of [`Report::passed`].
 ///
 /// # Errors
-/// The run could not begin.
+/// The run could not start.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     if let Some(parent) = arguments.part_of {
         end_with(parent)?;
@@ -78,7 +78,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     };
     let (report, world) = warm.go_to_the_end(&fabric, &options, &mut watcher);
     if options.python.is_none() {
-        // It goes with this process, which ends soon. Control programs in Python are to be ended.
+        // Memory is freed when this process ends. Control programs in Python must be ended.
         std::mem::forget(world);
     } else {
         drop(world);
@@ -96,22 +96,22 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     Ok(finish(&report, &wall, &unwritten))
 }
 
-/// A saved run, as one of this fabric.
+/// Continues a saved run with this fabric.
 fn continued(mut warm: Warm, fabric: &Fabric, options: &mut Options) -> Result<Warm> {
     let refused = |_| anyhow!("the snapshot is of another fabric");
     warm.continue_as(fabric, options).map_err(refused)?;
     Ok(warm)
 }
 
-/// Ends this process when the one that started it ends, however that comes about.
+/// Makes this process end with the one that started it, by any cause.
 fn end_with(parent: u32) -> Result<()> {
     nix::sys::prctl::set_pdeathsig(nix::sys::signal::Signal::SIGKILL)?;
-    // It may have ended before that.
+    // The parent may have ended before the call above.
     ensure!(std::os::unix::process::parent_id() == parent, "the sweep of this run has ended");
     Ok(())
 }
 
-/// Refuses a fabric that needs what its data plane cannot do, before anything starts.
+/// Refuses a fabric with needs that its data plane does not meet, before anything starts.
 ///
 /// # Errors
 /// The capability that is missing.
@@ -129,10 +129,10 @@ pub fn check_dataplane(file: &Path, chosen: DataplaneKind, fabric: &Fabric) -> R
     needs::check(fabric, Runtime::Simulator, &has, &others).with_context(file)
 }
 
-/// The interpreter of a fabric that has control programs in Python.
+/// Returns the interpreter for control programs in Python, if the fabric has any.
 ///
 /// # Errors
-/// There is none, or the program cannot be read.
+/// There is no interpreter, or the program cannot be read.
 pub fn python(fabric: &Fabric) -> Result<Option<Interpreter>> {
     let Some(ProgramSource::Python(file)) = fabric.program.as_ref().map(|program| &program.source)
     else {
@@ -143,7 +143,7 @@ pub fn python(fabric: &Fabric) -> Result<Option<Interpreter>> {
     Ok(Some(python))
 }
 
-/// What starts such programs.
+/// Returns the loader of such programs.
 fn loader(python: Interpreter) -> PythonLoader {
     Arc::new(move |file, site| python.start_waiting(file, &site))
 }
@@ -166,14 +166,15 @@ fn options(arguments: &Arguments, fabric: &Fabric, seed: u64, pcaps: &Pcaps) -> 
     Ok(options)
 }
 
-/// What a trace says before its first event: what `axon trace` needs to know of the fabric.
+/// Writes the head of a trace, before its first event: the properties of the fabric that `axon
+/// trace` needs.
 fn head(fabric: &Fabric, seed: u64, out: &mut dyn Write) -> std::io::Result<()> {
     writeln!(out, "# axon trace: fabric {}, seed {seed}", fabric.name)?;
     writeln!(out, "# hop_width {}", fabric.hop_width.bits())?;
     fabric.hosts.iter().try_for_each(|host| writeln!(out, "# host {} {}", host.name, host.mac))
 }
 
-/// Writes every result that is asked for, whatever becomes of the others.
+/// Writes every requested result, even if others fail.
 fn write(arguments: &Arguments, report: &Report, wall: &Wall, unwritten: &mut Unwritten) {
     if let Some(folder) = &arguments.csv {
         csv::write(folder, report, unwritten);
@@ -189,25 +190,25 @@ fn write(arguments: &Arguments, report: &Report, wall: &Wall, unwritten: &mut Un
     }
 }
 
-/// What `axon sim --json` writes.
+/// JSON output of `axon sim --json`.
 #[derive(Serialize)]
 struct Output<'a> {
     #[serde(flatten)]
     report: &'a Report,
-    /// What belongs to this machine: all else is the same whenever the same seed runs.
+    /// Figures of this machine; all others are equal for equal seeds.
     machine: Machine,
 }
 
-/// What a run took on this machine.
+/// Resources that a run used on this machine.
 #[derive(Serialize)]
 struct Machine {
-    /// Threads that it ran on.
+    /// Number of threads.
     threads: usize,
     /// Wall time from the first event to the last, in seconds.
     wall_seconds: f64,
-    /// Frames that came out of a link, for each second of wall time.
+    /// Frames that left a link, per second of wall time.
     packet_hops_per_wall_second: f64,
-    /// Resident memory at its highest.
+    /// Peak resident memory, in bytes.
     peak_memory_bytes: u64,
 }
 
@@ -221,7 +222,7 @@ fn json(report: &Report, wall: &Wall) -> Result<String> {
     output::json(&Output { report, machine })
 }
 
-/// Says on standard error what is wrong with the run. Answers with the exit status.
+/// Prints the errors of the run on standard error. Returns the exit status.
 fn finish(report: &Report, wall: &Wall, unwritten: &Unwritten) -> ExitCode {
     report.warnings.iter().for_each(|warning| note!("warning: {warning}"));
     report.silent.iter().for_each(|entry| note!("{entry}"));

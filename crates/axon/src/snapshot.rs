@@ -1,4 +1,4 @@
-//! `axon snapshot FILE`: a simulation up to a moment from which many may go on.
+//! `axon snapshot FILE`: saves a simulation, from which many runs may continue.
 
 use crate::cli::label::Label;
 use crate::cli::output::is_standard;
@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Simulate a fabric until its network is ready, or some time longer, and save the simulation: many
-/// runs that differ in what breaks later go on from there with `axon sim FILE --from SNAPSHOT`
+/// runs that differ in later faults continue from there with `axon sim FILE --from SNAPSHOT`
 #[derive(clap::Args)]
 #[command(
     after_help = "A snapshot is for this build of axon, and as a program: go on only from one that \
@@ -28,16 +28,16 @@ use std::process::ExitCode;
     interrupted"
 )]
 pub struct Arguments {
-    /// The fabric file; `-` is standard input
+    /// Fabric file; `-` is standard input
     pub file: PathBuf,
-    /// Where the snapshot goes; a file that is there is replaced
+    /// Snapshot file to write; an existing file is replaced
     #[arg(long, value_name = "SNAPSHOT")]
     pub out: PathBuf,
-    /// How long traffic runs before, such as 5ms, in whole milliseconds; by default it has not
-    /// begun
+    /// Time that traffic runs before the snapshot, such as 5ms, in whole milliseconds; by default
+    /// it has not begun
     #[arg(long, value_name = "TIME", default_value = "0ms", value_parser = units::span)]
     pub at: Span,
-    /// What is simulated.
+    /// Settings of the simulation.
     #[command(flatten)]
     pub world: World,
 }
@@ -45,8 +45,8 @@ pub struct Arguments {
 /// Saves a snapshot.
 ///
 /// # Errors
-/// The file is wrong, the network never gets ready, all traffic was over before, or nothing can be
-/// written there.
+/// The file is wrong, the network never becomes ready, all traffic ended before, or the snapshot
+/// cannot be written.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     fix_addresses()?;
     let whole = Span::from_millis(1);
@@ -125,7 +125,7 @@ fn check(arguments: &Arguments, fabric: &Fabric) -> Result<()> {
     Ok(())
 }
 
-/// A file that takes another's place when it is whole: who reads the old one still has it.
+/// A file that replaces another when it is complete: processes that read the old one keep it.
 struct Draft {
     file: File,
     path: Option<PathBuf>,
@@ -144,7 +144,7 @@ impl Draft {
         Ok(Draft { file, path: Some(path) })
     }
 
-    /// Says how many bytes of the disk it takes.
+    /// Replaces the old file; returns the number of bytes on disk.
     fn keep(&mut self, out: &Path) -> io::Result<u64> {
         use std::os::unix::fs::MetadataExt;
         let bytes = self.file.metadata()?.blocks() * 512;

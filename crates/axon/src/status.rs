@@ -1,4 +1,4 @@
-//! `axon status`: the state of the switches and the controller of a lab.
+//! `axon status`: state of the switches and the controller of a lab.
 
 use crate::cli::lab::Choice;
 use crate::cli::say;
@@ -22,17 +22,17 @@ pub struct Arguments {
     /// Print the status as JSON, with all counters
     #[arg(long, conflicts_with = "watch")]
     json: bool,
-    /// Show the status again every so many seconds, 1 to 3600, until Ctrl-C; in place on a
+    /// Show the status again at this interval in seconds, 1 to 3600, until Ctrl-C; in place on a
     /// terminal, else one after the other
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true,
           default_missing_value = "1", value_parser = clap::value_parser!(u64).range(1..=3600))]
     watch: Option<u64>,
 }
 
-/// Prints the status. Answers whether no lossless buffers are deadlocked.
+/// Prints the status. The exit status shows whether lossless buffers are deadlocked.
 ///
 /// # Errors
-/// There is no lab, or switches could not be asked.
+/// There is no lab, or switches could not be queried.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let lab = arguments.lab.open()?;
     if let Some(seconds) = arguments.watch {
@@ -43,7 +43,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let found = lab.deadlock(&status);
     let deadlock = found.as_ref().ok().and_then(Option::as_ref);
     if arguments.json {
-        // A deadlock that could not be looked for is left out.
+        // The result of a failed deadlock search is left out.
         let deadlock = found.is_ok().then_some(deadlock);
         let output = Output { nodes: &status, agents: &agents, deadlock };
         say::print(&crate::cli::output::json(&output)?)?;
@@ -53,7 +53,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     Ok(say::answer(found?.is_none()))
 }
 
-/// Prints the status again and again, until Ctrl-C, or until the lab is down.
+/// Prints the status repeatedly, until Ctrl-C, or until the lab is down.
 fn watch(lab: &Lab, pause: Duration) -> Result<ExitCode> {
     let (before, after) = say::again();
     loop {
@@ -70,14 +70,14 @@ fn watch(lab: &Lab, pause: Duration) -> Result<ExitCode> {
     }
 }
 
-/// The JSON of a lab's status.
+/// JSON output of a lab's status.
 #[derive(Serialize)]
 struct Output<'a> {
-    /// The switches, the controller, and the agents of hosts.
+    /// Switches, controller, and agents of hosts.
     nodes: &'a [NodeStatus],
-    /// The agents of the fabric file, each at a port of its switch.
+    /// Agents of the fabric file, each at a port of its switch.
     agents: &'a [AttachedAgent],
-    /// Lossless buffers that wait for each other; null if there are none, left out if a switch does
+    /// Lossless buffers that wait for each other; null if there are none, omitted if a switch does
     /// not answer and none was found.
     #[serde(skip_serializing_if = "Option::is_none")]
     deadlock: Option<Option<&'a Deadlock>>,

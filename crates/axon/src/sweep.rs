@@ -1,9 +1,9 @@
 //! `axon sweep FILE --over KEY=VALUES`: many runs of the simulator, one table.
 //!
-//! In plain English: make the product of all values and check every run; open the folder, and take
-//! what an interrupted sweep has left in it; run what is missing, several at a time, each in a
-//! process of its own, and keep each that is finished; run again by itself what needed more memory
-//! than its share; write the tables.
+//! A sweep forms the product of all values and checks every run. It opens the folder, and uses the
+//! results that an interrupted sweep has left there. It runs what is missing, several runs at a
+//! time, each in a process of its own, and stores each result. Runs that needed more memory than
+//! their share are repeated alone. Finally it writes the tables.
 
 mod arguments;
 mod child;
@@ -38,18 +38,18 @@ use store::{CSV, Kept, PARQUET, Record, Status, Store};
 use table::Table;
 use xxhash_rust::xxh3::xxh3_128;
 
-/// Runs that did not pass and are listed at most; the tables have all of them.
+/// Maximum number of listed runs that did not pass; the tables have all of them.
 const LISTED_MAX: usize = 20;
 
-/// The answer is whether all runs passed.
+/// Runs the sweep; the exit status shows whether all runs passed.
 ///
 /// # Errors
-/// The sweep could not begin, or what is finished could not be kept.
+/// The sweep could not start, or a result could not be stored.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let plan = Plan::read(arguments)?;
     let asked = arguments.jobs.map_or(cores, usize::from);
-    // Each builds a fabric at a time, and memory is counted from then on.
+    // Each check builds one fabric at a time, and memory is counted from then on.
     let checks = if arguments.memory_max.is_some() { 1 } else { asked.min(cores) };
     let checked = plan.check(checks)?;
     let shares = memory::shares(arguments.memory_max, asked, &checked.least)?;
@@ -77,7 +77,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let text = summary(&checked.name, &plan, &kept, (&folder, columns));
     unwritten.take(say::print(&text));
     let failed = list(&plan, &kept);
-    // What is finished is in the tables, whatever went wrong.
+    // Finished runs are in the tables even after an error.
     ran?;
     if kept.len() < plan.len() && stop.load(Ordering::Relaxed) {
         let left = plan.len() - kept.len();
@@ -87,7 +87,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     Ok(unwritten.answer(failed == 0))
 }
 
-/// The folder of the results.
+/// Returns the folder of the results.
 fn folder(arguments: &Arguments, checked: &Checked) -> Result<PathBuf> {
     let Some(out) = &arguments.out else {
         return Ok(Path::new("results/sweep").join(&checked.name));
@@ -96,7 +96,7 @@ fn folder(arguments: &Arguments, checked: &Checked) -> Result<PathBuf> {
     Ok(out.clone())
 }
 
-/// What makes runs of this sweep what they are.
+/// Returns the record of everything that determines the results of this sweep.
 fn record(arguments: &Arguments, plan: &Plan, checked: &Checked) -> Result<Record> {
     let hash = |bytes: &[u8]| format!("{:032x}", xxh3_128(bytes));
     let file = |name: &PathBuf| -> Result<(String, String)> {
@@ -115,7 +115,7 @@ fn record(arguments: &Arguments, plan: &Plan, checked: &Checked) -> Result<Recor
     })
 }
 
-/// What a sweep has so far.
+/// State of a sweep.
 struct Sweep {
     store: Store,
     kept: BTreeMap<usize, Kept>,
@@ -183,7 +183,7 @@ impl jobs::Follow for Sweep {
     }
 }
 
-/// Writes the tables of the runs that are finished. Answers how many columns they have.
+/// Writes the tables of the finished runs. Returns their number of columns.
 fn write(
     plan: &Plan,
     kept: &BTreeMap<usize, Kept>,
@@ -206,7 +206,7 @@ fn write(
     table.columns.len()
 }
 
-/// What came of it, for standard output.
+/// Returns the summary for standard output.
 fn summary(
     name: &str,
     plan: &Plan,
@@ -232,7 +232,7 @@ fn summary(
     )
 }
 
-/// Lists the runs that did not pass on standard error. Answers how many there are.
+/// Lists the runs that did not pass on standard error. Returns their number.
 fn list(plan: &Plan, kept: &BTreeMap<usize, Kept>) -> usize {
     let bad = || kept.iter().filter(|(_, kept)| kept.status != Status::Passed);
     for (run, kept) in bad().take(LISTED_MAX) {

@@ -15,12 +15,12 @@ use std::process::ExitCode;
     after_help = "Exit status: 0 ended by SIGTERM or SIGINT; 2 it could not run, or wrong usage"
 )]
 pub struct Arguments {
-    /// The fabric file
+    /// Fabric file
     file: PathBuf,
     /// Name of the switch in the fabric file, such as s1
     name: String,
-    /// Keep the switch's incarnation number in this file, made if missing, so that a clock that is
-    /// set back does no harm
+    /// File for the switch's incarnation number, made if missing, so that a clock that is set back
+    /// does no harm
     #[arg(long, value_name = "FILE")]
     state: Option<PathBuf>,
     /// Make this port, such as s1-p4, a TAP device for a virtual machine or this machine itself;

@@ -1,4 +1,4 @@
-//! `axon top`: what the ports of a running lab carry, the busiest first.
+//! `axon top`: load of the ports of a running lab, the busiest first.
 
 use crate::cli::lab::Choice;
 use crate::cli::say;
@@ -9,22 +9,22 @@ use serde::Serialize;
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// Show what the ports of a running lab carry, the busiest first, again and again until Ctrl-C
+/// Show the load of the ports of a running lab, the busiest first, repeatedly until Ctrl-C
 #[derive(clap::Args)]
 #[command(after_help = "Exit status: 0 done; 2 there is no lab, or wrong usage; 130 ended by \
     Ctrl-C, as it is without --once")]
 pub struct Arguments {
     #[command(flatten)]
     lab: Choice,
-    /// Seconds from one measurement to the next, 1 to 3600
+    /// Seconds between measurements, 1 to 3600
     #[arg(long, value_name = "SECONDS", default_value_t = 1,
           value_parser = clap::value_parser!(u64).range(1..=3600))]
     every: u64,
-    /// Ports to show, 1 to 10000
+    /// Number of ports to show, 1 to 10000
     #[arg(long, value_name = "N", default_value_t = 20,
           value_parser = clap::value_parser!(u64).range(1..=10_000))]
     lines: u64,
-    /// Show one measurement, and end
+    /// Show one measurement and exit
     #[arg(long)]
     once: bool,
     /// Print the loads of all ports as JSON, once
@@ -32,10 +32,10 @@ pub struct Arguments {
     json: bool,
 }
 
-/// What `axon top --json` writes.
+/// JSON output of `axon top --json`.
 #[derive(Serialize)]
 struct Output {
-    /// The ports of all switches that have carrier, the busiest first.
+    /// Ports of all switches that have carrier, the busiest first.
     ports: Vec<PortLoad>,
 }
 

@@ -1,9 +1,9 @@
-//! `axon trace FILE`: the lines of a trace that somebody wants to see.
+//! `axon trace FILE`: filters the lines of a trace.
 //!
-//! A line is a time, a place and what happened there:
-//! `0.001002003s s1-p2 sent 70 B 01c93499a09afab4 0180c2...`: so many bytes, XXH3 of all of
-//! them, and the first 64. Only `sent` shows bytes, so only they show which flow a frame is of; a
-//! frame that was received, lost or dropped is the one with the same hash that was sent.
+//! A line is a time, a place and an event: `0.001002003s s1-p2 sent 70 B 01c93499a09afab4
+//! 0180c2...`: the number of bytes, XXH3 of all of them, and the first 64. Only `sent` shows bytes,
+//! so only those lines show the flow of a frame; a frame that was received, lost or dropped is the
+//! one with the same hash that was sent.
 
 use anyhow::{Context, Result, bail, ensure};
 use axon_fabric::units;
@@ -16,7 +16,7 @@ use std::io::{BufRead, BufReader, BufWriter, ErrorKind, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// What a line can be about, as its third word says.
+/// Kinds of lines, given by their third word.
 const KINDS: [&str; 9] =
     ["sent", "received", "lost", "dropped", "flipped", "carrier", "power", "note", "fault"];
 const LINE_EXPECTED: &str = "a line such as `0.000000005s s1-p2 sent 70 B ...`";
@@ -28,10 +28,10 @@ const LINE_EXPECTED: &str = "a line such as `0.000000005s s1-p2 sent 70 B ...`";
     or is cut off, or wrong usage"
 )]
 pub struct Arguments {
-    /// A file that `axon sim --trace` wrote; `-` is standard input
+    /// File that `axon sim --trace` wrote; `-` is standard input
     file: PathBuf,
-    /// Frames between two hosts, both ways, such as h1,h2. A trace holds the first 64 bytes of a
-    /// frame: behind more than 46 hops of 8 bits its addresses are not found
+    /// Frames between two hosts, in both directions, such as h1,h2. A trace holds the first 64
+    /// bytes of a frame: after more than 46 hops of 8 bits its addresses are not found
     #[arg(long, value_name = "HOST,HOST")]
     flow: Option<String>,
     /// Events at this port or node, such as s1-p0 or s1
@@ -51,7 +51,7 @@ pub struct Arguments {
     kind: Vec<String>,
 }
 
-/// Prints the lines that match; fails where the file is no trace.
+/// Prints the lines that match; fails if the file is not a trace.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     if let Some(reason) = &arguments.drop {
         let known: Vec<&str> =
@@ -81,18 +81,18 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     while read(&mut *input, &mut line).with_context(|| format!("{name}:{}", number + 1))? {
         number += 1;
         let at = || format!("{name}:{number}");
-        // A run that was killed leaves half a line, of which nothing can be said.
+        // A run that was killed leaves an incomplete line, which is not parsed.
         cut = line.pop() != Some('\n');
         if cut {
             break;
         }
         if !line.starts_with('#') {
-            // What is wrong with an option is not the line's fault.
+            // An error in an option is not reported as one of the line.
             filter.begin()?;
         }
         if filter.takes(&line).with_context(at)? {
             match writeln!(out, "{line}") {
-                // Whoever reads has seen enough.
+                // The reader has closed its end.
                 Err(error) if error.kind() == ErrorKind::BrokenPipe => {
                     return Ok(ExitCode::SUCCESS);
                 }
@@ -112,22 +112,22 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Reads a line with its end, if there is one more.
+/// Reads a line with its newline, if there is one more.
 fn read(input: &mut dyn BufRead, line: &mut String) -> std::io::Result<bool> {
     line.clear();
     Ok(input.read_line(line)? > 0)
 }
 
-/// The filters, and what the lines so far have shown.
+/// Filters, and the information from the lines so far.
 struct Filter<'a> {
     asked: &'a Arguments,
     hop_width: HopWidth,
     hosts: BTreeMap<String, MacAddr>,
-    /// The two ends of the flow, once a line that is not of the head has come.
+    /// Two ends of the flow, known after the head of the trace.
     flow: Option<[MacAddr; 2]>,
     /// Hashes of the flow's frames.
     frames: BTreeSet<u64>,
-    /// A line has named the port that is asked for.
+    /// Whether a line has named the requested port.
     named: bool,
 }
 
@@ -137,7 +137,7 @@ impl<'a> Filter<'a> {
         Filter { asked, hop_width: HopWidth::default(), hosts, flow: None, frames, named: false }
     }
 
-    /// Looks up what the options name, once the head has been read.
+    /// Resolves the names in the options, once the head has been read.
     fn begin(&mut self) -> Result<()> {
         if self.asked.flow.is_some() && self.flow.is_none() {
             self.flow = Some(self.ends()?);
@@ -145,7 +145,7 @@ impl<'a> Filter<'a> {
         Ok(())
     }
 
-    /// Whether a line is asked for.
+    /// Returns whether a line matches.
     fn takes(&mut self, line: &str) -> Result<bool> {
         if let Some(head) = line.strip_prefix('#') {
             self.learn(head)?;
@@ -161,7 +161,7 @@ impl<'a> Filter<'a> {
         };
         let kind = kind.trim_end_matches(',');
         ensure!(KINDS.contains(&kind), "`{kind}` is no kind of event; expected {LINE_EXPECTED}");
-        // A flow's frames must be known from all of its lines, whichever are asked for.
+        // A flow's frames are learnt from all lines, even those that other options exclude.
         let flow = self.asked.flow.is_none() || self.is_of_flow(kind, words.clone());
         let asked = self.asked;
         let node = |port: &str| place.strip_prefix(port).is_some_and(|rest| rest.starts_with("-p"));
@@ -177,7 +177,7 @@ impl<'a> Filter<'a> {
             }))
     }
 
-    /// Takes what the head of a trace says of its fabric.
+    /// Records the properties of the fabric in the head of a trace.
     fn learn(&mut self, head: &str) -> Result<()> {
         match head.split_whitespace().collect::<Vec<_>>()[..] {
             ["host", name, mac] => {
@@ -191,11 +191,11 @@ impl<'a> Filter<'a> {
         Ok(())
     }
 
-    /// Whether a line is about a frame of the flow that is asked for.
+    /// Returns whether a line is about a frame of the requested flow.
     fn is_of_flow<'b>(&mut self, kind: &str, mut words: impl Iterator<Item = &'b str>) -> bool {
         let Some(ends) = self.flow else { return false };
         let reasons = usize::from(["lost", "dropped"].contains(&kind));
-        // Behind the reason, if there is one: `70 B 01c93499a09afab4`.
+        // After the reason, if there is one: `70 B 01c93499a09afab4`.
         let Some(hash) = words.nth(reasons + 2) else { return false };
         let Ok(hash) = u64::from_str_radix(hash, 16) else { return false };
         if kind == "sent" {
@@ -207,7 +207,7 @@ impl<'a> Filter<'a> {
         self.frames.contains(&hash)
     }
 
-    /// The MACs of the two hosts that are asked for.
+    /// Returns the MACs of the two requested hosts.
     fn ends(&self) -> Result<[MacAddr; 2]> {
         let asked = self.asked.flow.as_deref().unwrap_or_default();
         let Some((a, b)) = asked.split_once(',') else {
@@ -221,7 +221,7 @@ impl<'a> Filter<'a> {
     }
 }
 
-/// Whether a frame is from one of two hosts to the other: as it is, or inside an Axon packet.
+/// Returns whether a frame is from one of two hosts to the other: plain, or inside an Axon packet.
 fn is_between(bytes: &[u8], width: HopWidth, [a, b]: [MacAddr; 2]) -> bool {
     let joins = |frame: &[u8]| {
         let Some((to, rest)) = frame.split_first_chunk::<6>() else { return false };

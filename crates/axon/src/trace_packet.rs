@@ -1,4 +1,5 @@
-//! `axon trace-packet SWITCH FILE`: what frames of a capture would meet in a programmable switch.
+//! `axon trace-packet SWITCH FILE`: entries of a programmable switch that frames of a capture
+//! match.
 
 use crate::cli::lab::Choice;
 use crate::cli::{file, output, say};
@@ -15,78 +16,78 @@ use std::io::Read;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Say for each frame of a capture which entries of a switch it meets, and why; nothing is sent
+/// Show for each frame of a capture which entries of a switch it matches, and why; nothing is sent
 #[derive(clap::Args)]
 #[command(after_help = "Exit status: 0 done; 2 there is no such lab, switch or port, the capture \
     cannot be read, or wrong usage")]
 pub struct Arguments {
     #[command(flatten)]
     lab: Choice,
-    /// The switch, such as s1
+    /// Switch, such as s1
     switch: String,
-    /// The capture, pcap or pcapng, such as `axon up --capture` writes
+    /// Capture, pcap or pcapng, such as `axon up --capture` writes
     file: PathBuf,
-    /// The port that the frames come in by, such as s1-p0; by default the one that the capture
-    /// names, and frames that left the switch are passed over
+    /// Ingress port of the frames, such as s1-p0; by default the one in the capture, and frames
+    /// that left the switch are skipped
     #[arg(long, value_name = "PORT")]
     port: Option<String>,
-    /// Stop after so many frames
+    /// Stop after this number of frames
     #[arg(long, value_name = "FRAMES", default_value_t = 100,
           value_parser = clap::value_parser!(u64).range(1..))]
     count: u64,
-    /// Print the ways as JSON
+    /// Print the results as JSON
     #[arg(long)]
     json: bool,
 }
 
-/// What `axon trace-packet --json` writes.
+/// JSON output of `axon trace-packet --json`.
 #[derive(Serialize)]
 struct Output<'a> {
-    /// The name of the switch, such as `s1`.
+    /// Name of the switch, such as `s1`.
     switch: &'a str,
-    /// The frames, in the order of the capture.
+    /// Frames, in the order of the capture.
     frames: Vec<PacketWay>,
 }
 
-/// The way of one frame.
+/// Stages and results of one frame.
 #[derive(Serialize)]
 struct PacketWay {
-    /// The number of the frame in the capture, from 1.
+    /// Number of the frame in the capture, from 1.
     number: u64,
-    /// The port that it comes in by.
+    /// Ingress port of the frame.
     port: String,
-    /// Bytes of the frame that the capture has, without FCS.
+    /// Bytes of the frame in the capture, without FCS.
     bytes: usize,
-    /// Bytes of the frame on the wire; more than `bytes` where the capture has cut it short: then
-    /// lengths are those of what is left, and what is missing reads as zero.
+    /// Bytes of the frame on the wire; more than `bytes` where the capture has truncated it: then
+    /// lengths are those of the remainder, and missing bytes read as zero.
     wire_bytes: usize,
-    /// What the frame meets, in order.
+    /// Stages that the frame passes, in order.
     stages: Vec<StageJson>,
     /// Frames that would leave the switch.
     sent: Vec<SentFrame>,
-    /// Whether the control program would get it, or a copy.
+    /// Whether the control program would receive the frame, or a copy.
     to_cpu: bool,
 }
 
 /// A stage of the pipeline.
 #[derive(Serialize)]
 struct StageJson {
-    /// The stage: parser, learn, key, lookup, mirror, modify or out.
+    /// Stage: parser, learn, key, lookup, mirror, modify or out.
     stage: String,
-    /// What the frame meets there.
+    /// Description of the result there.
     text: String,
 }
 
-/// A frame that would leave.
+/// A frame that would leave the switch.
 #[derive(Serialize)]
 struct SentFrame {
-    /// The port that it would leave by.
+    /// Egress port of the frame.
     port: String,
-    /// The frame in hexadecimal.
+    /// Bytes of the frame in hexadecimal.
     frame: String,
 }
 
-/// Prints the way of each frame.
+/// Prints the stages of each frame.
 ///
 /// # Errors
 /// There is no such lab, switch or port, or the capture cannot be read.
@@ -102,7 +103,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let passed = ways(input, arguments, named, &mut explain, &mut frames);
     let output = Output { switch, frames };
     let text = if arguments.json { output::json(&output)? } else { output.text() };
-    // What was found before an error is printed too.
+    // Results from before an error are printed too.
     say::print(&text)?;
     let passed = passed?;
     if passed > 0 {
@@ -111,10 +112,10 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     Ok(say::answer(true))
 }
 
-/// Asks for the ways of the frames of a capture; answers how many it passes over.
+/// Requests the stages of the frames of a capture; returns the number of frames skipped.
 ///
 /// # Errors
-/// As [`run`]; `found` has what comes before.
+/// As for [`run`]; `found` has the earlier frames.
 fn ways(
     input: impl Read,
     arguments: &Arguments,
@@ -141,7 +142,7 @@ fn ways(
     Ok(passed)
 }
 
-/// The port of this name: `s1-p0` or `p0`.
+/// Returns the port of this name: `s1-p0` or `p0`.
 fn port_of(switch: &str, name: &str) -> Result<PortNo> {
     let (of, port) =
         split_port(name).with_context(|| format!("{name} is not a port; {switch}-p0 is one"))?;
@@ -149,7 +150,7 @@ fn port_of(switch: &str, name: &str) -> Result<PortNo> {
     Ok(port)
 }
 
-/// The port that a frame came in by; `None` if it did not come in.
+/// Returns the ingress port of a frame; `None` if it was not received.
 fn ingress(switch: &str, named: Option<PortNo>, frame: &Frame<'_>) -> Result<Option<PortNo>> {
     if frame.link_type != LinkType::ETHERNET {
         return Ok(None);
@@ -224,7 +225,8 @@ impl Output<'_> {
 mod tests {
     use super::*;
 
-    /// A pcap file of Ethernet frames with these lengths, kept and on the wire, and `rest` behind.
+    /// Returns a pcap file of Ethernet frames with these lengths, captured and on the wire,
+    /// followed by `rest`.
     fn capture(frames: &[(u32, u32)], rest: &[u8]) -> Vec<u8> {
         let mut file = Vec::new();
         for word in [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 65_535, 1] {

@@ -1,4 +1,4 @@
-//! `axon up FILE`: the fabric with real Linux hosts, each node in a namespace.
+//! `axon up FILE`: runs the fabric with real Linux hosts, each node in a namespace.
 
 use crate::cli::real;
 use crate::cli::say::{self, note};
@@ -18,7 +18,7 @@ use std::process::ExitCode;
     the lab is ended again; 2 it could not be started, or wrong usage; 130 interrupted"
 )]
 pub struct Arguments {
-    /// The fabric file
+    /// Fabric file
     file: PathBuf,
     /// Capture whole frames at all ports of this switch into SWITCH.pcapng in the lab's directory,
     /// up to 256 MiB; `axon down` removes it; may be given more than once
@@ -36,21 +36,20 @@ pub struct Arguments {
     /// default
     #[arg(long, value_name = "SIZE", requires = "record", value_parser = crate::cli::record::size)]
     record_bytes_max: Option<u64>,
-    /// Give hosts no address but a fixed one of the file, such as to run DHCP clients in them
+    /// Give hosts no address except a fixed one of the file, such as to run DHCP clients in them
     #[arg(long)]
     bare: bool,
-    /// Seconds to wait until every switch has a path to the controller, and the controller knows
-    /// the addresses of all hosts; or until every program is ready; and until every agent is
-    /// attached
+    /// Seconds to wait until every switch has a path to the controller, and the controller has the
+    /// addresses of all hosts; or until every program is ready; and until every agent is attached
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     timeout: u64,
 }
 
-/// Answers whether all switches and hosts have found the fabric in time; if not, the lab is ended
-/// again.
+/// Starts the lab; the exit status shows whether all switches and hosts were ready in time; if not,
+/// the lab is stopped again.
 ///
 /// # Errors
-/// The lab could not be started, and nothing is left of it.
+/// The lab could not be started, and everything is removed.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let mut fabric = real::load(&arguments.file)?;
     if let Some(router) = arguments.router {
@@ -117,7 +116,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The first hosts with their addresses, and how many more there are.
+/// Returns the first hosts with their addresses, and the number of further ones.
 fn addresses(fabric: &Fabric) -> String {
     const LISTED_MAX: usize = 4;
     let mut hosts = fabric.hosts.iter().zip(fabric.addresses());

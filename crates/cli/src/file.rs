@@ -1,21 +1,22 @@
-//! Files that a command reads: one wording for those that it cannot.
+//! Input files of commands, with one wording for read errors.
 
 use anyhow::{Error, Result, anyhow, ensure};
 use std::fs::File;
 use std::io;
 use std::path::Path;
 
-/// The error of every command for a file that it cannot open: the path, why, and what was wanted.
+/// Returns the error of every command for a file that cannot be opened: the path, the reason, and
+/// the expected contents.
 pub fn unread(path: &Path, error: &io::Error, wanted: &str) -> Error {
     anyhow!("{}: cannot be read: {error}; expected {wanted}", path.display())
 }
 
-/// Refuses a file that is not there or cannot be opened.
+/// Refuses a file that is missing or cannot be opened.
 ///
 /// # Errors
-/// As [`unread`].
+/// As for [`unread`].
 pub fn check_there(path: &Path, wanted: &str) -> Result<()> {
-    // To open a pipe would wait for whoever writes to it.
+    // Opening a pipe would wait for its writer.
     let found = std::fs::metadata(path);
     let opened = found.and_then(|found| match found.is_file() {
         true => File::open(path).map(drop),
@@ -24,11 +25,11 @@ pub fn check_there(path: &Path, wanted: &str) -> Result<()> {
     opened.map_err(|error| unread(path, &error, wanted))
 }
 
-/// Checks that `path` is there, can be read and is not a directory. `wanted` says in the error what
-/// was expected.
+/// Checks that `path` exists, can be read and is not a directory. `wanted` is the expectation in
+/// the error.
 ///
 /// # Errors
-/// As [`unread`].
+/// As for [`unread`].
 pub fn check_no_directory(path: &Path, wanted: &str) -> Result<()> {
     check_there(path, wanted)?;
     ensure!(!path.is_dir(), "{}: it is a directory; expected {wanted}", path.display());

@@ -1,8 +1,8 @@
-//! The command line of Axon's programs: exit statuses, standard output and error, files of
-//! results, usage errors, and the commit of the build.
+//! Command line of Axon's programs: exit statuses, standard output and error, result files, usage
+//! errors, and the commit of the build.
 
 #![forbid(unsafe_code)]
-// Both panic where the reader has left or the disk is full; see `say`.
+// Both panic if the reader has gone or the disk is full; see `say`.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 pub mod file;
@@ -12,6 +12,6 @@ pub mod reserve;
 pub mod say;
 pub mod usage;
 
-/// The commit that the program is built from, with `-dirty` behind it if the sources differed from
-/// it; `unknown` in a debug build, and where there was no repository.
+/// Commit that the program is built from, with `-dirty` appended if the sources differed from it;
+/// `unknown` in a debug build, and where there was no repository.
 pub const COMMIT: &str = env!("AXON_COMMIT");

@@ -1,7 +1,7 @@
-//! The files of results. `-` is standard output, for every option that names a file.
+//! Result files. `-` is standard output, for every option that names a file.
 //!
-//! JSON has the version of its format at the top, and what belongs to the machine and not to the
-//! result in one object, `machine`.
+//! JSON has the version of its format at the top, and figures that depend on the machine rather
+//! than the result in one object, `machine`.
 
 use anyhow::{Context, Result, ensure};
 use serde::Serialize;
@@ -11,42 +11,42 @@ use std::io::{self, ErrorKind, Write};
 use std::os::fd::AsFd;
 use std::path::Path;
 
-/// The version of all formats of JSON and CSV. It grows when a key or a column goes, or changes its
-/// meaning or its unit; a new key or a new last column leaves it as it is.
+/// Version of all JSON and CSV formats. It is incremented when a key or a column is removed, or
+/// changes its meaning or its unit; a new key or a new last column does not change it.
 pub const FORMAT: u32 = 2;
 
 /// A result with the version of its format.
 #[derive(Serialize)]
 struct Versioned<'a, T> {
-    /// The version of this format: [`FORMAT`].
+    /// Version of this format: [`FORMAT`].
     format: u32,
     #[serde(flatten)]
     result: &'a T,
 }
 
-/// The file beside tables in CSV that has the version of their format.
+/// File beside CSV tables that has the version of their format.
 pub const CSV_FORMAT: &str = "format.json";
 
-/// What that file says.
+/// Contents of [`CSV_FORMAT`].
 #[derive(Serialize)]
 pub struct CsvFormat<'a> {
-    /// The names of the columns of each table, in their order.
+    /// Names of the columns of each table, in order.
     pub tables: BTreeMap<&'a str, Vec<String>>,
 }
 
-/// A result as JSON, which ends in a newline.
+/// Returns a result as JSON, which ends in a newline.
 ///
 /// # Errors
-/// It is no object, or has keys that are no text.
+/// The result is not an object, or has keys that are not text.
 pub fn json<T: Serialize>(result: &T) -> Result<String> {
     Ok(serde_json::to_string_pretty(&Versioned { format: FORMAT, result })? + "\n")
 }
 
-/// A result that is being written. If it is standard output and its reader leaves, the rest is
-/// thrown away.
+/// A result that is being written. If it is standard output and its reader closes it, the rest is
+/// discarded.
 #[derive(Debug)]
 pub struct Output {
-    /// `None` after the reader has left.
+    /// The file; `None` after the reader has closed it.
     file: Option<File>,
     is_standard: bool,
 }
@@ -68,15 +68,15 @@ impl Write for Output {
     }
 }
 
-/// Whether a path names standard output.
+/// Returns whether a path stands for standard output.
 pub fn is_standard(path: &Path) -> bool {
     path == Path::new("-")
 }
 
-/// Opens a result, empty; for `-`, standard output as it is.
+/// Opens a result, empty; for `-`, standard output unchanged.
 ///
 /// # Errors
-/// It cannot be opened.
+/// The file cannot be opened.
 pub fn create(path: &Path) -> io::Result<Output> {
     let is_standard = is_standard(path);
     let file = match is_standard {
@@ -86,21 +86,21 @@ pub fn create(path: &Path) -> io::Result<Output> {
     Ok(Output { file: Some(file), is_standard })
 }
 
-/// Writes a whole result. A reader of standard output that has left is no error.
+/// Writes a whole result. A reader of standard output that has closed its end is not an error.
 ///
 /// # Errors
-/// It cannot be written; the error names it.
+/// The result cannot be written; the error names it.
 pub fn write(path: &Path, contents: &str) -> Result<()> {
     let written = create(path).and_then(|mut out| out.write_all(contents.as_bytes()));
     written.with_context(|| format!("cannot write {}", name(path)))
 }
 
-/// What a path is called in an error.
+/// Returns the name of a path in an error.
 pub fn name(path: &Path) -> String {
     if is_standard(path) { "standard output".into() } else { path.display().to_string() }
 }
 
-/// Whether one of some results goes to standard output, which then takes nothing else.
+/// Returns whether one of some results goes to standard output, which then takes nothing else.
 ///
 /// # Errors
 /// More than one does.

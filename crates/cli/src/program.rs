@@ -1,4 +1,4 @@
-//! The frame of a program beside `axon`: its command line, its log, its exit status.
+//! Main function of a program beside `axon`: command line, log, exit status.
 
 use crate::{say, usage};
 use anyhow::Result;
@@ -10,10 +10,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 /// Runs a program with the options `T`. Its name in usage texts is the one that it was started by:
-/// `axon-bench`, or `axon bench` where `axon` has started it so.
+/// `axon-bench`, or `axon bench` if `axon` has started it so.
 ///
-/// Every error is something that could not be tried: it goes to standard error, and the exit status
-/// is [`say::UNTRIED`], or [`say::INTERRUPTED`] if `is_interrupted` says so of the error.
+/// Every error means that the command could not run: it goes to standard error, and the exit status
+/// is [`say::UNTRIED`], or [`say::INTERRUPTED`] if `is_interrupted` returns true for the error.
 pub fn run<T: Parser>(
     command: impl FnOnce(&T) -> Result<ExitCode>,
     is_interrupted: impl FnOnce(&anyhow::Error) -> bool,
@@ -34,20 +34,20 @@ pub fn run<T: Parser>(
     command(&options).unwrap_or_else(|error| ended(&error, is_interrupted(&error)))
 }
 
-/// Writes an error, and answers with the exit status of a program that it ends.
+/// Prints an error, and returns the exit status of a program that it ends.
 pub fn ended(error: &anyhow::Error, is_interrupted: bool) -> ExitCode {
     say::note!("{error:#}");
     if is_interrupted { say::INTERRUPTED.into() } else { say::UNTRIED.into() }
 }
 
-/// Lets SIGINT end the program at once, with [`say::INTERRUPTED`]: it has nothing to undo.
+/// Makes SIGINT end the program at once, with [`say::INTERRUPTED`]: it has nothing to undo.
 pub fn end_at_interrupt() {
     let always = Arc::new(AtomicBool::new(true));
     // Without it the process ends by the signal, which a shell reports as the same status.
     register_conditional_shutdown(SIGINT, say::INTERRUPTED.into(), always).ok();
 }
 
-/// Lets traces go to the log, as far as the environment asks for it (`RUST_LOG`).
+/// Sends traces to the log, filtered by the environment (`RUST_LOG`).
 pub fn trace_to_log() {
     let filter = tracing_subscriber::EnvFilter::try_from_default_env()
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn"));

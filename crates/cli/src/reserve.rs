@@ -1,23 +1,23 @@
-//! Sees that results have somewhere to go before anything runs, so that nobody learns it after
-//! hours. What is there already stays as it is, and a refusal leaves nothing behind.
+//! Checks that results can be written before anything runs, so that an error does not appear after
+//! hours. Existing files stay unchanged, and a refusal leaves nothing behind.
 
 use anyhow::{Context, Result, bail};
 use std::fs::{self, OpenOptions};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// Files and folders made for results that are still to come; they go again unless
-/// [`Reserved::keep`] says that all is well.
+/// Files and folders created for later results; they are removed on drop unless [`Reserved::keep`]
+/// was called.
 #[derive(Default)]
 pub struct Reserved {
     made: Vec<PathBuf>,
 }
 
 impl Reserved {
-    /// Makes a folder, and those that it is in.
+    /// Creates a folder and its parents.
     ///
     /// # Errors
-    /// It cannot be made.
+    /// The folder cannot be created.
     pub fn folder(&mut self, path: &Path) -> Result<()> {
         let missing: Vec<&Path> =
             path.ancestors().take_while(|at| !at.as_os_str().is_empty() && !at.exists()).collect();
@@ -29,12 +29,12 @@ impl Reserved {
         is_folder.map(drop).with_context(|| path.display().to_string())
     }
 
-    /// Makes a file, or sees that one that exists can be written.
+    /// Creates a file, or checks that an existing one can be written.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The file cannot be written.
     pub fn file(&mut self, path: &Path) -> Result<()> {
-        // Who reads a pipe would see its end when this trial is over.
+        // The reader of a pipe would see its end after this check.
         if fs::metadata(path).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
             return Ok(());
         }
@@ -49,7 +49,7 @@ impl Reserved {
         Ok(())
     }
 
-    /// What was made stays.
+    /// Keeps everything that was created.
     pub fn keep(mut self) {
         self.made.clear();
     }
@@ -63,8 +63,8 @@ impl Drop for Reserved {
     }
 }
 
-/// Refuses a file that is written for two options, or that the run reads: each with what it
-/// is, such as `--json`. Devices and pipes may be written twice.
+/// Refuses a file that is written for two options, or that the run reads: each with its role, such
+/// as `--json`. Devices and pipes may be written twice.
 ///
 /// # Errors
 /// An error that names both.
@@ -85,8 +85,7 @@ pub fn apart(inputs: &[(String, PathBuf)], outputs: &[(String, PathBuf)]) -> Res
     Ok(())
 }
 
-/// A path by which a file is known, whether it is there yet or not: without links, as far as
-/// it exists.
+/// Returns the canonical path of a file, as far as it exists, and the rest unchanged.
 fn place(path: &Path) -> PathBuf {
     if let Ok(there) = path.canonicalize() {
         return there;

@@ -1,27 +1,28 @@
 //! Standard output, standard error and exit statuses.
 //!
-//! A reader of either that has seen enough and closed its end, as `head` does, is no error. What
-//! standard error does not take is lost; what standard output does not take, such as on a full
-//! disk, is an error. Nothing here panics, as `println!` and `eprintln!` do.
+//! A reader of either that closes its end early, as `head` does, is not an error. Text that
+//! standard error does not accept is lost; text that standard output does not accept, such as on a
+//! full disk, is an error. Nothing here panics, as `println!` and `eprintln!` do.
 
 use anyhow::{Context, Result};
 use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 
-/// The exit status where the answer is no.
+/// Exit status of a negative result.
 pub const NO: u8 = 1;
-/// The exit status where the answer is not known: it could not be tried or not be written, or the
-/// usage was wrong.
+/// Exit status of an unknown result: the command could not run or its result could not be written,
+/// or the usage was wrong.
 pub const UNTRIED: u8 = 2;
-/// The exit status of what was interrupted: that of a shell for SIGINT.
+/// Exit status of an interrupted command: that of a shell for SIGINT.
 pub const INTERRUPTED: u8 = 130;
 
-/// The exit status of an answer.
+/// Returns the exit status of a result.
 pub fn answer(yes: bool) -> ExitCode {
     if yes { ExitCode::SUCCESS } else { NO.into() }
 }
 
-/// Writes a line to standard error, or to the log that it is; if that takes none, it is lost.
+/// Writes a line to standard error, or to the log that replaces it; a line that cannot be written
+/// is lost.
 #[macro_export]
 macro_rules! note {
     ($($text:tt)*) => { $crate::say::line(format_args!($($text)*)) };
@@ -30,9 +31,9 @@ pub use axon_log::line;
 
 pub use crate::note;
 
-/// The number of threads to run when `asked` are wanted: at most one per core, with a note to the
-/// user if that is fewer. Threads wait for one another at every step, so more threads than cores
-/// gain nothing; results are the same with any number.
+/// Returns the number of threads to run when `asked` are requested: at most one per core, with a
+/// note to the user if that is fewer. Threads wait for one another at every step, so more threads
+/// than cores gain nothing; results are the same with any number.
 pub fn threads(asked: usize) -> usize {
     let cores = std::thread::available_parallelism().map_or(asked, std::num::NonZero::get);
     if asked > cores {
@@ -46,15 +47,16 @@ pub fn threads(asked: usize) -> usize {
 /// Writes a text to standard output.
 ///
 /// # Errors
-/// It cannot be written, for another reason than that its reader has left.
+/// The text cannot be written, for another reason than that the reader has closed its end.
 pub fn print(text: &str) -> Result<()> {
     print_again(text).map(drop)
 }
 
-/// Writes one of several texts to standard output. False once its reader has left (a closed pipe).
+/// Writes one of several texts to standard output. Returns false once its reader has closed its end
+/// (a closed pipe).
 ///
 /// # Errors
-/// As [`print()`].
+/// As for [`print()`].
 pub fn print_again(text: &str) -> Result<bool> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -63,15 +65,15 @@ pub fn print_again(text: &str) -> Result<bool> {
     }
 }
 
-/// Counts results that could not be written. Each failure is reported on standard error, and the
-/// results after it are still written.
+/// Counter of results that could not be written. Each failure is reported on standard error, and
+/// the results after it are still written.
 #[derive(Debug, Default)]
 pub struct Unwritten {
     failures: usize,
 }
 
 impl Unwritten {
-    /// Takes the outcome of writing one result.
+    /// Records the outcome of writing one result.
     pub fn take(&mut self, outcome: Result<()>) {
         if let Err(error) = outcome {
             note!("{error:#}");
@@ -79,7 +81,8 @@ impl Unwritten {
         }
     }
 
-    /// The exit status: [`UNTRIED`] if anything could not be written, else that of the answer.
+    /// Returns the exit status: [`UNTRIED`] if anything could not be written, else that of the
+    /// result.
     pub fn answer(&self, yes: bool) -> ExitCode {
         if self.failures > 0 { UNTRIED.into() } else { answer(yes) }
     }

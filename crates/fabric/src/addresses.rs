@@ -1,4 +1,4 @@
-//! The subnet, the pool, and whether every host finds an address in them.
+//! The subnet, the pool, and the check that every host gets an address.
 
 use crate::error::Problem;
 use crate::file::{self, SubnetText};
@@ -11,22 +11,22 @@ use ipnet::{IpAdd, Ipv4Net};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
-/// Hosts that fit into the small one of the two subnets that are taken if none is asked for;
-/// some room is left for hosts that come later.
+/// Maximum number of hosts for the smaller default subnet, with room for hosts that are added
+/// later.
 const SMALL_HOSTS_MAX: usize = 60_000;
 
-/// Addresses that hosts behind one port may hold at most: 64 hosts with eight addresses each, as
-/// many as switches and controllers keep.
+/// Maximum number of addresses that hosts behind one port may hold: 64 hosts with eight addresses
+/// each, the limit of switches and controllers.
 const LEASES_PER_PORT_MAX: u32 = 512;
 
-/// The subnet asked for, or one in which that many hosts have room.
+/// Returns the configured subnet, or a default one that is large enough for `hosts` hosts.
 fn subnet(asked: &file::Dhcp, hosts: usize) -> Ipv4Net {
     let prefix_len = if hosts <= SMALL_HOSTS_MAX { 16 } else { 8 };
     let ours = Ipv4Net::new_assert(Ipv4Addr::new(10, 0, 0, 0), prefix_len);
     asked.subnet.map_or(ours, |SubnetText(subnet)| subnet)
 }
 
-/// The address service, its reservations still empty.
+/// Returns the DHCP service without reservations.
 pub(crate) fn without_hosts(asked: &file::Dhcp, hosts: usize) -> Result<Dhcp, Problem> {
     let subnet = subnet(asked, hosts);
     let (first, last) = host_range(subnet);
@@ -67,9 +67,9 @@ pub(crate) fn without_hosts(asked: &file::Dhcp, hosts: usize) -> Result<Dhcp, Pr
     })
 }
 
-/// Reserves addresses for hosts by name, and for hosts with fixed addresses so that nobody
-/// else is given them; then counts whether the pool is enough for the others.
-/// What edges advertise to hosts with IPv6 comes from `ipv6`.
+/// Reserves addresses for hosts by name, and for hosts with fixed addresses so that no other host
+/// gets them; then checks that the pool is large enough for the others. Also reads the router
+/// advertisements from `ipv6`.
 pub(crate) fn finish(fabric: &mut Fabric, file: &file::File, plan: &Plan) -> Result<(), Problem> {
     let asked = &file.dhcp;
     fabric.ipv6 = crate::ipv6::resolve(fabric, file.ipv6.as_ref())?;
@@ -90,7 +90,7 @@ pub(crate) fn finish(fabric: &mut Fabric, file: &file::File, plan: &Plan) -> Res
             take(&format!("{}.ip", planned.key), ip)?;
             fabric.dhcp.reservations.insert(host.mac, ip);
         } else {
-            // A gateway has a MAC of its own, and its port says that it is the one.
+            // A gateway has a MAC of its own, and its port is marked as the gateway's.
             take(&format!("{}.gateway", planned.key), ip)?;
         }
     }
@@ -123,8 +123,8 @@ pub(crate) fn finish(fabric: &mut Fabric, file: &file::File, plan: &Plan) -> Res
     Ok(())
 }
 
-/// The same for hosts of VLANs: an address is one host's in each VLAN, and reserved for it where
-/// the VLAN leases any.
+/// Reserves the addresses of hosts in VLANs: an address belongs to one host in each VLAN, and is
+/// reserved for it where the VLAN leases any.
 fn finish_vlans(fabric: &mut Fabric, plan: &Plan) -> Result<(), Problem> {
     for number in 0..fabric.vlans.len() {
         let vlan = &fabric.vlans[number];
@@ -167,14 +167,14 @@ fn finish_vlans(fabric: &mut Fabric, plan: &Plan) -> Result<(), Problem> {
 }
 
 impl Fabric {
-    /// An address for each host, in the order of [`Fabric::hosts`], for hosts without a DHCP
-    /// client.
+    /// Returns an address for each host, in the order of [`Fabric::hosts`], for hosts without a
+    /// DHCP client.
     ///
     /// A fixed or reserved address comes first. Then a host whose name ends in a number N gets host
     /// number N of the subnet, so h3 is 10.0.0.3, unless that is the server's or taken. Each of the
     /// others gets the first free address of the pool; none if the pool is used up, which a fabric
-    /// that was loaded from a file rules out. Each VLAN has addresses of its own, and those of the
-    /// fabric if the file says nothing else.
+    /// that was loaded from a file rules out. Each VLAN has addresses of its own, and by default
+    /// those of the fabric.
     pub fn addresses(&self) -> Vec<Option<Ipv4Addr>> {
         let of = |host: &Host| self.vlan_of(host).map(|vlan| vlan.id);
         let mut addresses = vec![None; self.hosts.len()];
@@ -192,10 +192,10 @@ impl Fabric {
     }
 }
 
-/// An address of a service for each of these hosts.
+/// Returns an address of one DHCP service for each of these hosts.
 fn addresses_in(dhcp: &Dhcp, hosts: &[&Host]) -> Vec<Option<Ipv4Addr>> {
     let Dhcp { server, prefix_len, pool_first, pool_last, ref reservations, .. } = *dhcp;
-    // Lengths over 32 are 32.
+    // Prefix lengths over 32 count as 32.
     let subnet = Ipv4Net::new(server, prefix_len).unwrap_or(server.into());
     let (first, last) = host_range(subnet);
     let mut used: BTreeSet<Ipv4Addr> =

@@ -1,4 +1,4 @@
-//! The configuration of every node of a fabric, the same in the simulator and on Linux.
+//! Configuration of every node of a fabric, shared by the simulator and Linux.
 
 use crate::model::{Dhcp, Fabric};
 use axon_control::config::{
@@ -17,15 +17,15 @@ pub use crate::identity::{
 };
 pub use crate::names::{host_index, is_device_name, port_name, split_port, switch_index};
 
-/// Bytes that may wait for routes on one switch: some 700 full frames.
+/// Maximum bytes that wait for routes on one switch: some 700 full frames.
 const WAITING_BYTES_MAX: usize = 1 << 20;
-/// Hosts behind one port.
+/// Maximum number of hosts behind one port.
 const HOSTS_PER_PORT_MAX: usize = 64;
 
 /// A switch: its control plane and its data plane.
 #[derive(Clone, Debug)]
 pub struct SwitchSetup {
-    /// Identity, timers, what it advertises.
+    /// Identity, timers and advertised settings.
     pub control: SwitchConfig,
     /// Ports, buffers, tables, traffic classes.
     pub plane: PlaneConfig,
@@ -34,29 +34,30 @@ pub struct SwitchSetup {
 /// A controller: its control plane and the data plane of its own ports.
 #[derive(Clone, Debug)]
 pub struct ControllerSetup {
-    /// Identity, timers, address service, router.
+    /// Identity, timers, DHCP service and router.
     pub control: ControllerConfig,
-    /// Its one port.
+    /// The controller's one port.
     pub plane: PlaneConfig,
 }
 
 impl SwitchSetup {
-    /// The switch on the software plane.
+    /// Builds the switch on the software plane.
     pub fn on_software(self) -> SwitchNode<Plane> {
         SwitchNode::new(self.control, Plane::new(self.plane))
     }
 }
 
 impl ControllerSetup {
-    /// The controller on the software plane, switched on at `now` with what its store holds.
+    /// Builds the controller on the software plane, started at `now` with the contents of its
+    /// store.
     pub fn on_software(self, now: Time, stored: &[Stored]) -> ControllerNode<Plane> {
         ControllerNode::restored(self.control, Plane::new(self.plane), now, stored)
     }
 }
 
-/// The configuration of a switch by index.
+/// Returns the configuration of a switch by index.
 ///
-/// `incarnation` counts its incarnations and is above zero; `seed` feeds its random numbers and
+/// `incarnation` counts its incarnations and is above zero; `seed` seeds its random numbers and
 /// must be unpredictable outside a simulation.
 ///
 /// # Panics
@@ -91,25 +92,25 @@ pub fn switch_config(fabric: &Fabric, index: usize, incarnation: u64, seed: u64)
     };
     let mut plane = plane_config(fabric, (mac, dcb), ports);
     if fabric.has_trunks(index) {
-        // The VLANs of a port would give hosts the same masqueraded addresses.
+        // Masqueraded addresses would collide between the VLANs of a port.
         plane.masqueraded_per_port_max = 0;
     }
     SwitchSetup { control, plane }
 }
 
-/// The configuration of the controller; see [`switch_config`].
+/// Returns the configuration of the controller; see [`switch_config`].
 pub fn controller_config(fabric: &Fabric, incarnation: u64, seed: u64) -> ControllerSetup {
     let incarnation = Incarnation { node: CONTROLLER_ID, number: incarnation };
     let control = control_config(fabric, node_config(fabric, incarnation, CONTROLLER_MAC, seed));
-    // All that hosts cause anywhere comes in by its one port.
+    // All events that hosts cause arrive at the controller's one port.
     let causes = fabric.switches.len() + fabric.hosts.len();
     let addressed = PuntLimit::for_causes(u32::try_from(causes).unwrap_or(u32::MAX));
     let plane = plane_config(fabric, (CONTROLLER_MAC, None), 1);
     ControllerSetup { control, plane: PlaneConfig { addressed, ..plane } }
 }
 
-/// What a switch decides by, in a fabric without a controller. No address is given but reserved
-/// ones: switches could give one twice.
+/// Returns the configuration by which a switch computes routes in a fabric without a controller.
+/// Only reserved addresses are given out: two switches could otherwise lease the same one.
 fn static_config(fabric: &Fabric, node: &NodeConfig) -> StaticConfig {
     let mut controller = control_config(fabric, node.clone());
     let none = fabric.dhcp.server;
@@ -117,7 +118,7 @@ fn static_config(fabric: &Fabric, node: &NodeConfig) -> StaticConfig {
     StaticConfig { controller, topology: crate::static_mode::topology(fabric) }
 }
 
-/// What a controller decides by, as node `node`.
+/// Returns the controller configuration of node `node`.
 fn control_config(fabric: &Fabric, node: NodeConfig) -> ControllerConfig {
     ControllerConfig {
         node,
@@ -134,7 +135,7 @@ fn control_config(fabric: &Fabric, node: NodeConfig) -> ControllerConfig {
     }
 }
 
-/// An address service of the fabric itself.
+/// Returns the configuration of the fabric's own DHCP service.
 fn dhcp_config(dhcp: &Dhcp) -> DhcpConfig {
     DhcpConfig {
         prefix_len: dhcp.prefix_len,
@@ -152,12 +153,12 @@ fn dhcp_config(dhcp: &Dhcp) -> DhcpConfig {
     }
 }
 
-/// Who the fabric is towards hosts in no VLAN.
+/// Returns the addresses of the fabric towards hosts in no VLAN.
 const fn server(fabric: &Fabric) -> ServerIdentity {
     ServerIdentity { mac: SERVER_MAC, ip: fabric.dhcp.server }
 }
 
-/// The DHCP server among the hosts, and what it calls the switches.
+/// Returns the DHCP server among the hosts, and the names by which it sees the switches.
 fn relay(fabric: &Fabric) -> Option<RelayConfig> {
     let host = &fabric.hosts[fabric.dhcp.relay?];
     let names = fabric.switches.iter().enumerate();
@@ -202,19 +203,18 @@ fn plane_config(
     fabric.cam.apply(plane)
 }
 
-/// The longest header that a packet of this fabric needs, in bytes.
+/// Returns the length of the longest header that a packet of this fabric needs, in bytes.
 ///
-/// No path visits a switch twice, whatever has failed: what is left of a fabric may be one long
-/// line. So a route has at most as many hops as there are switches, its hop to the host included. A
-/// probe goes out and back in twice as many, with a hop to a control plane at each end. The
-/// controller and the edges choose no longer ones, and no header is longer than the headroom of a
-/// frame.
+/// No path visits a switch twice, whatever has failed: the rest of a fabric may be one long line.
+/// So a route has at most as many hops as there are switches, its hop to the host included. A probe
+/// goes out and back in twice as many, with a hop to a control plane at each end. The controller
+/// and the edges choose no longer ones, and no header is longer than the headroom of a frame.
 fn route_bytes_max(fabric: &Fabric) -> usize {
     let hops = 2 * fabric.switches.len() + 2;
     fabric.hop_width.header_bytes(hops).min(FrameBuf::HEADROOM)
 }
 
-/// The buffers are one size in the whole fabric: that of `links.queue`, which every wire has.
+/// Returns the size of all buffers in the fabric: that of `links.queue`, which every wire has.
 fn queue(fabric: &Fabric) -> Bytes {
     fabric.controller.wire.queue
 }
@@ -246,7 +246,7 @@ mod tests {
             let fabric = crate::parse("a.yaml".as_ref(), &text).unwrap();
             switch_config(&fabric, 0, 1, 7).plane.hops_max()
         };
-        // The bytes of a header are whole hops, and hops of 4 bits come in pairs.
+        // The bytes of a header are whole hops; hops of 4 bits come in pairs.
         for width in [4, 8, 16] {
             let ring = hops_max("ring: {switches: 3}", width);
             assert!((8..=9).contains(&ring), "each of them, twice");

@@ -1,7 +1,7 @@
 //! Bonds: ports of one or more switches that lead to one host (IEEE 802.1AX, thesis 000 §3.3.2).
 //!
-//! All switches of a fabric are one system of LACP, so that a bond may end at several of them. The
-//! key of a bond is its number in the file.
+//! All switches of a fabric are one LACP system, so that a bond may end at several of them. The key
+//! of a bond is its number in the file.
 
 use crate::assemble::{SERVER_MAC, switch_id};
 use crate::error::Problem;
@@ -15,17 +15,17 @@ use axon_wire::PortNo;
 use axon_wire::lacp::SystemId;
 use std::collections::BTreeMap;
 
-/// The priority of the system and of its ports: the standard's default.
+/// Priority of the LACP system and of its ports: the standard's default.
 const PRIORITY: u16 = 0x8000;
-/// Ports of one bond, as many as Linux has in one at most.
+/// Maximum number of ports of a bond; that of Linux.
 const PORTS_MAX: usize = 16;
-/// Bonds of a fabric: what a key counts, and the number of a port.
+/// Maximum number of bonds of a fabric, bounded by LACP keys and port numbers.
 const BONDS_MAX: usize = 4_000;
 
-/// The ports of all bonds with their keys; the hosts of bonds get those of their switches.
+/// Returns the ports of all bonds with their keys; hosts of bonds get those of their switches.
 ///
 /// # Errors
-/// A name that means nothing, a port twice, a host that is not at any of its ports.
+/// A name that does not exist, a port listed twice, a host that is not at any of its ports.
 pub(crate) fn ends(bonds: &[file::Bond], plan: &mut Plan) -> Result<Vec<BondEnds>, Problem> {
     if bonds.len() > BONDS_MAX {
         let what = format!("there are {}", bonds.len());
@@ -72,22 +72,22 @@ pub(crate) fn ends(bonds: &[file::Bond], plan: &mut Plan) -> Result<Vec<BondEnds
     Ok(all)
 }
 
-/// The ports of a bond before they are checked against others.
+/// Ports of a bond before they are checked against others.
 pub(crate) struct BondEnds {
     host: Option<usize>,
-    /// The host's own is the first, if there is a host.
+    /// Member ports; the host's own is the first, if there is a host.
     ends: Vec<(PlanEnd, String)>,
     active: bool,
 }
 
 impl BondEnds {
-    /// The ports that nothing else of the file asks for.
+    /// Returns the ports that no other section of the file requests.
     pub(crate) fn further(&self) -> &[(PlanEnd, String)] {
         &self.ends[usize::from(self.host.is_some())..]
     }
 }
 
-/// A host by name; its own port comes first among the ports of its bond.
+/// Returns a host by name; its own port comes first among the ports of its bond.
 fn host_of(
     key: &str,
     name: &str,
@@ -113,10 +113,10 @@ fn host_of(
     Ok(index)
 }
 
-/// Enters the bonds into the fabric, whose hosts are there.
+/// Adds the bonds to the fabric, once it has its hosts.
 ///
 /// # Errors
-/// A fabric that can have none.
+/// The fabric does not support bonds.
 pub(crate) fn resolve(fabric: &mut Fabric, planned: &[BondEnds]) -> Result<(), Problem> {
     if planned.is_empty() {
         return Ok(());
@@ -153,10 +153,10 @@ pub(crate) fn resolve(fabric: &mut Fabric, planned: &[BondEnds]) -> Result<(), P
     Ok(())
 }
 
-/// Refuses bonds in a fabric with VLANs: the edges of VLANs know nothing of bonds.
+/// Refuses bonds in a fabric with VLANs: edges with VLANs do not support bonds.
 ///
 /// # Errors
-/// There are both.
+/// The fabric has both.
 pub(crate) fn check_vlans(fabric: &Fabric) -> Result<(), Problem> {
     match fabric.bonds.is_empty() || fabric.vlans.is_empty() {
         true => Ok(()),
@@ -164,7 +164,7 @@ pub(crate) fn check_vlans(fabric: &Fabric) -> Result<(), Problem> {
     }
 }
 
-/// What LACP says at a port, if it is one of a bond.
+/// Returns the LACP configuration of a port, if it is a member of a bond.
 pub(crate) fn lacp(fabric: &Fabric, at: End) -> Option<LacpConfig> {
     let mut port = 0;
     for (number, bond) in (1..).zip(&fabric.bonds) {
@@ -186,7 +186,7 @@ pub(crate) fn lacp(fabric: &Fabric, at: End) -> Option<LacpConfig> {
     None
 }
 
-/// The bonds as the controller knows them.
+/// Returns the bonds as the controller's configuration.
 pub(crate) fn configs(fabric: &Fabric) -> Vec<BondConfig> {
     let member = |end: &End| (switch_id(end.switch), end.port);
     let bond = |bond: &Bond| BondConfig {

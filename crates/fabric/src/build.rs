@@ -1,5 +1,5 @@
-//! From what was written to a checked [`Fabric`]: ports are numbered, links get their
-//! properties, and whatever is impossible is refused.
+//! Conversion of a parsed file to a checked [`Fabric`]: numbers ports, sets the properties of
+//! links, and refuses what is impossible.
 
 use crate::addresses;
 use crate::bonds::BondEnds;
@@ -26,10 +26,10 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The controller's name.
 const CONTROLLER: &str = "c1";
 
-/// Builds the fabric that `file` describes; `key_file` is not looked at.
+/// Builds the fabric that `file` describes; `key_file` is not read.
 ///
 /// # Errors
-/// The first thing that is impossible, by key.
+/// The first impossible setting, by key.
 pub fn build(file: &File) -> Result<Fabric, Problem> {
     check(file)?;
     let hop_width = hop_width(file.hop_width)?;
@@ -89,7 +89,7 @@ pub fn build(file: &File) -> Result<Fabric, Problem> {
     Ok(fabric)
 }
 
-/// What builds on the switches and the settings of a fabric: hosts, links, and what names them.
+/// Adds hosts, links, and the settings that refer to them by name.
 fn finish(
     fabric: &mut Fabric,
     file: &File,
@@ -129,7 +129,7 @@ fn check(file: &File) -> Result<(), Problem> {
     check_mtu(file.mtu)
 }
 
-/// Switches, hosts and links as they are to be, with what is behind uplinks.
+/// Returns the planned switches, hosts and links, uplinks included.
 fn plan(file: &File) -> Result<Plan, Problem> {
     let mut plan = topology::expand(&file.topology, file.seed)?;
     crate::uplinks::add(file, &mut plan)?;
@@ -143,7 +143,7 @@ fn check_mtu(mtu: u16) -> Result<(), Problem> {
     }
 }
 
-/// What `dcb` has to suit.
+/// Returns the settings of other sections that `dcb` depends on.
 fn beside(file: &File, on_full: OnFull) -> dcb::Beside {
     let frame_bytes_max = u64::from(file.mtu) + (ETHERNET_BYTES + TAG_BYTES) as u64;
     dcb::Beside { network: network(file), on_full, frame_bytes_max }
@@ -164,7 +164,7 @@ fn add_links(
     Ok(())
 }
 
-/// What links are like where the file says nothing else, checked.
+/// Returns the default properties of links, checked.
 fn default_wire(file: &File) -> Result<Wire, Problem> {
     let wire = Wire {
         rate: file.links.rate.map_or(Rate::gbps(1), |rate| rate.0),
@@ -177,7 +177,8 @@ fn default_wire(file: &File) -> Result<Wire, Problem> {
     Ok(wire)
 }
 
-/// The first key that sets the rate of a link: of all, of one in the topology, or of an override.
+/// Returns the first key that sets the rate of a link: of all links, of one in the topology, or of
+/// an override.
 fn rate_key(file: &File, plan: &Plan) -> Option<String> {
     let all = file.links.rate.map(|_| "links.rate".to_owned());
     let hosts = plan.hosts.iter().map(|host| (&host.key, &host.wire));
@@ -261,7 +262,7 @@ fn controller_end(file: &File, plan: &Plan) -> Result<(PlanEnd, &'static str), P
     Ok((topology::end(key, at, &switches)?, key))
 }
 
-/// The ports that everything got.
+/// Port numbers of hosts, links, controller and agents.
 struct Ports {
     taken: Vec<BTreeSet<u16>>,
     hosts: Vec<PortNo>,
@@ -341,7 +342,7 @@ impl Ports {
     }
 }
 
-/// Refuses switches with more ports than a hop can name, or than Linux can.
+/// Refuses switches with more ports than a hop can address, or than Linux can.
 fn check_ports(fabric: &Fabric, key: &str) -> Result<(), Problem> {
     let most = fabric.hop_width.ports_max();
     for switch in &fabric.switches {

@@ -1,24 +1,24 @@
-//! The size of route tables.
+//! Sizes of route tables.
 
 use crate::error::Problem;
 use crate::file;
 use axon_plane::PlaneConfig;
 
-/// The tables of the host ports of a switch.
+/// Tables of the host ports of a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cam {
-    /// Destinations in the table of each port; that of the data plane if the file names none.
+    /// Destinations in the table of each port; `None` for the default of the data plane.
     pub entries: Option<usize>,
-    /// Destinations in its route memory, 0 without masquerading.
+    /// Destinations in the route memory of each port; 0 without masquerading.
     pub route_memory: usize,
 }
 
 const MOST: u32 = 65_536;
 
-/// Checks what the file says.
+/// Checks and converts the `cam` section.
 ///
 /// # Errors
-/// A size out of range, or of a route memory that is switched off.
+/// A size is out of range, or is that of a route memory that is switched off.
 pub(crate) fn resolve(cam: &file::Cam) -> Result<Cam, Problem> {
     let sizes = [("entries", cam.entries), ("route_memory", Some(cam.route_memory))];
     for (key, size) in sizes {
@@ -32,8 +32,9 @@ pub(crate) fn resolve(cam: &file::Cam) -> Result<Cam, Problem> {
 }
 
 impl Cam {
-    /// The same as a data plane has it. Where the file names a size, tables are expected to be full
-    /// everywhere, so ARP is the edges' alone: the other end may know another address.
+    /// Sets the sizes in the configuration of a data plane. Where the file gives a size, tables are
+    /// expected to be full everywhere, so only edges answer ARP: the other end may have learned
+    /// another address.
     pub(crate) fn apply(self, plane: PlaneConfig) -> PlaneConfig {
         PlaneConfig {
             routes_per_port_max: self.entries.unwrap_or(plane.routes_per_port_max),

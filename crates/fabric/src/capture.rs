@@ -1,4 +1,4 @@
-//! The frames of a capture, to be sent again: Ethernet only, at times after the first.
+//! Frames of a capture for replay: Ethernet only, with times relative to the first.
 
 use axon_capture::pcap::{LinkType, ReadError, Reader};
 use axon_wire::Span;
@@ -7,41 +7,41 @@ use std::io::Read;
 /// A frame of a capture.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CapturedFrame {
-    /// When it was seen, after the first of the capture. A step back of the clock counts as no
-    /// time.
+    /// Time of the frame, relative to the first of the capture. A step back of the clock counts as
+    /// zero.
     pub at: Span,
-    /// What was kept of it, without FCS.
+    /// Captured bytes, without FCS.
     pub bytes: Vec<u8>,
-    /// How long it was on the wire, in bytes.
+    /// Length of the frame on the wire, in bytes.
     pub wire_bytes: usize,
 }
 
-/// Why a capture cannot be sent again.
+/// Reason that a capture cannot be replayed.
 #[derive(Debug, thiserror::Error)]
 pub enum CaptureError {
-    /// It cannot be read.
+    /// The capture cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
     /// A frame is not Ethernet.
     #[error("frame {number}, at byte {offset}, is of link type {link_type}, not Ethernet (1)")]
     LinkType {
-        /// Which frame, counted from 1.
+        /// Number of the frame, counted from 1.
         number: u64,
-        /// Where its record begins, in bytes from the beginning of the file.
+        /// Offset of its record, in bytes from the beginning of the file.
         offset: u64,
-        /// What it is.
+        /// Link type of the frame.
         link_type: u16,
     },
-    /// More was read than is allowed.
+    /// The capture is longer than allowed.
     #[error("it has more than {0} bytes")]
     TooLong(u64),
 }
 
 /// Reads all frames of a pcap or pcapng file. A record that the end of the file cuts off is left
-/// out, as a capture that was broken off has one.
+/// out, since an interrupted capture ends in one.
 ///
 /// # Errors
-/// If it is no capture, not one of Ethernet, broken, or longer than `bytes_max`.
+/// The file is no capture, not one of Ethernet, broken, or longer than `bytes_max`.
 pub fn read(input: impl Read, bytes_max: u64) -> Result<Vec<CapturedFrame>, CaptureError> {
     let mut reader = Reader::new(input)?;
     let mut frames = Vec::new();
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
     use axon_capture::pcap::{Direction, Writer};
 
-    /// A capture of frames of 60 bytes: their link types and times.
+    /// Returns a capture of frames of 60 bytes with these link types and times.
     fn capture(frames: &[(LinkType, u64)]) -> Vec<u8> {
         let mut file = Vec::new();
         let mut writer = Writer::new(&mut file, 40, u64::MAX).unwrap();

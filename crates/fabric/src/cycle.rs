@@ -1,11 +1,11 @@
-//! The ports of a cycle of buffers, by name.
+//! Ports of a cycle of buffers, by name.
 
 use crate::assemble::port_name;
 use crate::model::{End, Fabric};
 use axon_prove::{Buffer, Cycle};
 
-/// The two ends of the link that a buffer belongs to: the ingress port that the link leads to, and
-/// the egress port that it leaves from. The first is empty if no link leaves there.
+/// Returns the two ends of the link that a buffer belongs to: the ingress port that the link leads
+/// to, and the egress port that it leaves from. The first is empty if no link leaves there.
 pub fn ends(fabric: &Fabric, buffer: Buffer) -> (String, String) {
     let from = End { switch: buffer.from.index(), port: buffer.egress };
     let over = fabric.links.iter().find(|link| link.a == from || link.b == from);
@@ -14,7 +14,7 @@ pub fn ends(fabric: &Fabric, buffer: Buffer) -> (String, String) {
     (to.map_or_else(String::new, name), name(from))
 }
 
-/// The ingress ports of a cycle in order, the first repeated at the end.
+/// Returns the ingress ports of a cycle in order, the first repeated at the end.
 pub fn ingress_ports(fabric: &Fabric, cycle: &Cycle) -> Vec<String> {
     let ports = cycle.waits.iter().map(|wait| ends(fabric, wait.buffer).0);
     let first = ports.clone().next();

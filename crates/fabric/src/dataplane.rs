@@ -1,4 +1,4 @@
-//! Which data plane each switch is asked to have, and which key asks for it.
+//! Configured data plane of each switch, and the key that sets it.
 
 use crate::error::Problem;
 use crate::file::{self, DataplaneName, File};
@@ -6,18 +6,18 @@ use crate::model::{Dataplanes, Fabric};
 use crate::names::switch_index;
 use std::collections::BTreeMap;
 
-/// The key for all switches.
+/// Key of the setting for all switches.
 const KEY: &str = "dataplane";
 
 impl Fabric {
-    /// The data plane that a switch, by its index, is asked to have, and the key that says so.
+    /// Returns the configured data plane of a switch, by its index, and the key that sets it.
     pub fn dataplane(&self, switch: usize) -> (DataplaneName, &str) {
         let Dataplanes { common, overrides } = &self.dataplanes;
         overrides.get(&switch).map_or((*common, KEY), |(name, key)| (*name, key))
     }
 }
 
-/// Reads `dataplane` and the overrides of switches, once these have their names.
+/// Reads `dataplane` and the overrides of switches, once the switches have their names.
 pub(crate) fn resolve(fabric: &Fabric, file: &File) -> Result<Dataplanes, Problem> {
     let mut overrides = BTreeMap::new();
     for (number, one) in file.overrides.iter().enumerate() {
@@ -37,7 +37,7 @@ pub(crate) fn resolve(fabric: &Fabric, file: &File) -> Result<Dataplanes, Proble
     Ok(Dataplanes { common: file.dataplane, overrides })
 }
 
-/// The switches that an override is for; `None` if it is for a link.
+/// Returns the switches of an override; `None` if it is for a link.
 fn switches<'a>(one: &'a file::Override, key: &str) -> Result<Option<&'a [String]>, Problem> {
     let of_links = "rate, latency, loss_ppm and bit_error_rate";
     match (&one.between, &one.switches) {

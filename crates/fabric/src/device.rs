@@ -1,48 +1,48 @@
-//! What a frame goes through inside a switch: the stages of its pipeline and their times.
+//! Timing inside a switch: the stages of its pipeline and their delays.
 
 use crate::error::Problem;
 use crate::file::{DeviceName, ListedDevice, ListedSide, ListedStage, ShortOr};
 use crate::units::span_text;
 use axon_wire::Span;
 
-/// A switch's timing. The plane decides what happens to a frame; this says when.
+/// Timing of a switch. The plane decides what happens to a frame; this gives the times.
 ///
-/// A frame's head enters the pipeline once `head_bytes` bytes of it (preamble included) are
-/// in, or, without cut-through, once its last bit is in. The ingress stages then pass before
-/// the plane sees it, and the egress stages between the plane's decision to transmit and the
-/// first bit on the wire.
+/// A frame's head enters the pipeline once `head_bytes` bytes of it (preamble included) have
+/// arrived, or, without cut-through, once its last bit has arrived. The ingress stages come before
+/// the plane sees the frame; the egress stages come between the plane's decision to transmit and
+/// the first bit on the wire.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Device {
-    /// The name in fabric files: `ideal`, `axon-netfpga`, `store-and-forward`, ...
+    /// Name in fabric files: `ideal`, `axon-netfpga`, `store-and-forward`, ...
     pub name: String,
-    /// Whether a frame may leave before its tail has come.
+    /// Whether a frame may leave before its tail has arrived.
     pub cut_through: bool,
-    /// Bytes, preamble included, that must be in before the first stage of a cut-through
+    /// Bytes, preamble included, that must have arrived before the first stage of a cut-through
     /// pipeline begins; 0 where the first stage includes that time.
     pub head_bytes: u64,
-    /// The stages for a frame from another switch, in order.
+    /// Stages for a frame from another switch, in order.
     pub from_switch: Vec<Stage>,
-    /// The stages for a frame from a host, in order.
+    /// Stages for a frame from a host, in order.
     pub from_host: Vec<Stage>,
 }
 
 /// One stage of a pipeline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stage {
-    /// What happens in it.
+    /// Name of the stage.
     pub name: String,
-    /// Before or behind the output buffer.
+    /// Side of the output buffer.
     pub side: Side,
-    /// How long it takes.
+    /// Duration.
     pub time: Span,
-    /// How much longer for each byte of the frame (a store-and-forward memory, say).
+    /// Additional duration for each byte of the frame, such as that of a store-and-forward memory.
     pub time_per_byte: Span,
 }
 
-/// Where a stage stands.
+/// Position of a stage relative to the output buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Side {
-    /// Before the plane decides.
+    /// Before the plane's forwarding decision.
     Ingress,
     /// Between the output buffer and the wire.
     Egress,
@@ -52,7 +52,7 @@ pub enum Side {
 const CYCLE: Span = Span::from_nanos(8);
 
 impl Device {
-    /// Store and forward in no time at all: what the wires add is all there is.
+    /// Returns a store-and-forward device without delay beyond that of the wires.
     pub fn ideal() -> Device {
         Device {
             name: "ideal".into(),
@@ -63,14 +63,14 @@ impl Device {
         }
     }
 
-    /// The Axon prototype (thesis 000 section 4.4.1, table 4.2): cut-through, 65 cycles of
-    /// 125 MHz (520 ns) for a frame from another Axon and 96 (768 ns) for one from a host, from
-    /// its first bit in to its first bit out. "MAC receive" contains the wait for the bytes
-    /// that it looks at, so no head is waited for besides.
+    /// Returns the Axon prototype (thesis 000 section 4.4.1, table 4.2): cut-through, 65 cycles of
+    /// 125 MHz (520 ns) for a frame from another Axon and 96 (768 ns) for one from a host, from its
+    /// first bit in to its first bit out. "MAC receive" contains the wait for the bytes that it
+    /// reads, so there is no additional wait for a head.
     ///
-    /// The table is for the shortest route header that the route memory holds, 18 bytes; there
-    /// the thesis adds a cycle for each further 32-bit word. A stage has one time here, so a
-    /// frame with a longer route is early by 8 ns for each further word at its first switch.
+    /// The table is for the shortest route header that the route memory holds, 18 bytes; the thesis
+    /// adds a cycle for each further 32-bit word. A stage has a fixed duration here, so a frame
+    /// with a longer route is early by 8 ns for each further word at its first switch.
     pub fn axon_netfpga() -> Device {
         Device {
             name: "axon-netfpga".into(),
@@ -81,19 +81,19 @@ impl Device {
         }
     }
 
-    /// The prototype in its store-and-forward mode (thesis 000 section 4.4.3): the same stages,
-    /// begun when the whole frame is in.
+    /// Returns the prototype in its store-and-forward mode (thesis 000 section 4.4.3): equal
+    /// stages, which begin when the whole frame has arrived.
     pub fn axon_netfpga_stored() -> Device {
         let name = "axon-netfpga-stored".into();
         Device { name, cut_through: false, ..Device::axon_netfpga() }
     }
 
-    /// The ServerSwitch (paper 004 section 6.1, figure 9): store and forward.
+    /// Returns the ServerSwitch (paper 004 section 6.1, figure 9): store and forward.
     ///
     /// The text gives 4.3 us for 64 bytes and 15.6 us for 1514, a slope of 7.7 ns a byte and a
-    /// fixed part of 4.2 us; the last two do not fit the first: 64 bytes would take 4.7 us. To
-    /// store a frame takes 8 ns for each byte and for 12 more, 608 ns and 12,208 ns. What is left
-    /// is 3692 ns and 3392 ns; the stage takes their mean, for both sizes.
+    /// fixed part of 4.2 us; the last two do not fit the first: 64 bytes would take 4.7 us. Storing
+    /// a frame takes 8 ns for each byte and for 12 more, 608 ns and 12,208 ns. The remainder is
+    /// 3692 ns and 3392 ns; the stage takes their mean, for both sizes.
     pub fn server_switch() -> Device {
         let stage = Stage {
             name: "parse, look up, modify".into(),
@@ -110,12 +110,12 @@ impl Device {
         }
     }
 
-    /// The commodity gigabit switch of thesis 000 figure 4.4.
+    /// Returns the commodity gigabit switch of thesis 000 figure 4.4.
     ///
-    /// The text gives about 7 us a switch for the smallest frame (60 bytes and FCS), over 28 us
-    /// for one switch and 137 us for five with 1514 bytes and FCS. A line through the last two
-    /// has (137 - 28) / 4 = 27.25 us a switch, and some 0.8 us outside them. To store the frame
-    /// takes 8 ns for each byte and for 8 of preamble and 4 of FCS: 576 ns and 12,208 ns. The
+    /// The text gives about 7 us a switch for the smallest frame (60 bytes and FCS), over 28 us for
+    /// one switch and 137 us for five with 1514 bytes and FCS. On a line through the last two, a
+    /// switch takes (137 - 28) / 4 = 27.25 us, with some 0.8 us outside the switches. Storing the
+    /// frame takes 8 ns for each byte and for 8 of preamble and 4 of FCS: 576 ns and 12,208 ns. The
     /// rest, 6424 ns and 15,042 ns, is a line of 5.93 ns a byte and 6068.2 ns. So 60 bytes take
     /// 7000.0 ns and 1514 bytes take 27,254.2 ns, at 1 Gb/s.
     pub fn store_and_forward() -> Device {
@@ -135,7 +135,7 @@ impl Device {
     }
 }
 
-/// Table 4.2 with the two lines in which its columns differ, in cycles.
+/// Returns the stages of table 4.2, given the two lines in which its columns differ, in cycles.
 fn netfpga(pre_processing: u64, lookup: u64) -> Vec<Stage> {
     let stages = [
         ("MAC receive", Side::Ingress, 11),
@@ -156,7 +156,7 @@ fn netfpga(pre_processing: u64, lookup: u64) -> Vec<Stage> {
     stages.map(stage).into()
 }
 
-/// The device that a file asks for.
+/// Returns the device that the file configures.
 pub(crate) fn resolve(asked: &ShortOr<DeviceName, ListedDevice>) -> Result<Device, Problem> {
     let listed = match asked {
         ShortOr::Short(DeviceName::Ideal) => return Ok(Device::ideal()),
@@ -184,7 +184,7 @@ pub(crate) fn resolve(asked: &ShortOr<DeviceName, ListedDevice>) -> Result<Devic
     })
 }
 
-/// Bytes of a head, at most: a smallest frame with its preamble and FCS.
+/// Maximum bytes of a head: a minimum frame with its preamble and FCS.
 const HEAD_BYTES_MAX: u64 = 72;
 
 fn stages(key: &str, listed: &[ListedStage]) -> Result<Vec<Stage>, Problem> {

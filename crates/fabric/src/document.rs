@@ -1,10 +1,9 @@
-//! A fabric file as a document in which values are put in place of others, before it is read.
+//! A fabric file as an editable document: values can be replaced before the file is read.
 //!
 //! The parser's events become a tree of scalars, lists and mappings. A scalar keeps its text, so
-//! that `007`, `1e-12` or a key of 64 digits is read later as it would have been.
-//! [`Document::text`] writes the tree as YAML on one line: a plain scalar stays plain where it
-//! could be anything but a string, and everything else is quoted. Comments are gone; aliases are
-//! what they stand for.
+//! that `007`, `1e-12` or a key of 64 digits is read later unchanged. [`Document::text`] writes the
+//! tree as YAML on one line: a plain scalar stays plain where it could be anything but a string,
+//! and everything else is quoted. Comments are dropped; aliases are expanded.
 
 mod difference;
 
@@ -16,9 +15,9 @@ use serde_saphyr::granit_parser::{Event, Parser, ScalarStyle};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// How deep lists and mappings may lie in each other.
+/// Maximum nesting depth of lists and mappings.
 const DEPTH_MAX: usize = 64;
-/// Scalars, lists and mappings that aliases may stand for in all.
+/// Maximum number of scalars, lists and mappings that aliases expand to in total.
 const ALIASED_MAX: usize = 1 << 20;
 /// Keys whose values name a file that the fabric file needs.
 const FILE_KEYS: [&str; 3] = ["file", "key_file", "python"];
@@ -45,9 +44,8 @@ impl Document {
         Reader::default().read(text)
     }
 
-    /// Puts `value` where `path` leads: `links.rate`, `traffic.0.udp.rate`, `traffic[0].udp.rate`.
-    /// Keys that are not there are added, also such as no fabric file has: [`Document::fabric`]
-    /// refuses those.
+    /// Sets the value at `path`: `links.rate`, `traffic.0.udp.rate`, `traffic[0].udp.rate`. Missing
+    /// keys are added, even unknown ones: [`Document::fabric`] refuses those.
     ///
     /// # Errors
     /// The path leads into a list that is too short, or into a value that has no keys.
@@ -65,7 +63,7 @@ impl Document {
         Ok(())
     }
 
-    /// The document as YAML, on one line.
+    /// Returns the document as YAML, on one line.
     pub fn text(&self) -> String {
         let mut text = String::new();
         self.root.write(&mut text);
@@ -73,11 +71,11 @@ impl Document {
         text
     }
 
-    /// Builds the fabric. `path` names the file in errors, and `original` is its text as it is
-    /// there: errors have the line and the column of the key in it, or of the nearest key around.
+    /// Builds the fabric. `path` is the name of the file in errors, and `original` is its text:
+    /// errors have the line and the column of the key in it, or of the nearest enclosing key.
     ///
     /// # Errors
-    /// As [`load`](crate::load()).
+    /// As for [`load`](crate::load()).
     pub fn fabric(&self, path: &Path, original: &str) -> Result<Fabric, LoadError> {
         load::parse(path, &self.text()).map_err(|error| {
             let position = Some(Keys::of(original).position(&error.problem.key));
@@ -85,7 +83,7 @@ impl Document {
         })
     }
 
-    /// The files that it names, as they stand in it.
+    /// Returns the files that the document refers to, as written in it.
     pub fn files(&self) -> Vec<PathBuf> {
         let mut files = Vec::new();
         self.root.files(&mut files);
@@ -98,7 +96,7 @@ impl Node {
         Node::Scalar { text: String::new(), is_plain: true }
     }
 
-    /// Whether it is what a key without a value has.
+    /// Returns whether the node is the value of a key without one.
     fn is_null(&self) -> bool {
         let Node::Scalar { text, is_plain: true } = self else { return false };
         matches!(text.as_str(), "" | "~" | "null" | "Null" | "NULL")
@@ -108,7 +106,7 @@ impl Node {
         matches!(self, Node::Scalar { text, .. } if text == name)
     }
 
-    /// The value of a key or of an index; a key that is not there is added. `done` is the path of
+    /// Returns the value of a key or of an index; a missing key is added. `done` is the path of
     /// this value.
     fn below(&mut self, name: &str, done: &str) -> Result<&mut Node, Problem> {
         if self.is_null() {
@@ -190,7 +188,7 @@ impl Node {
         }
     }
 
-    /// Scalars, lists and mappings in it, itself among them.
+    /// Returns the number of scalars, lists and mappings in the node, itself included.
     fn size(&self) -> usize {
         match self {
             Node::Scalar { .. } => 1,
@@ -202,8 +200,9 @@ impl Node {
     }
 }
 
-/// A scalar between brackets: plain if it was and could be a number, a truth value or nothing,
-/// which have none but these characters; else quoted as in JSON, of which YAML has every escape.
+/// Writes a scalar between brackets. It stays plain if it was plain and could be a number, a truth
+/// value or null, which have only these characters; otherwise it is quoted as in JSON, whose
+/// escapes YAML accepts.
 fn scalar(text: &str, is_plain: bool) -> String {
     let is_word = |c: char| c.is_ascii_alphanumeric() || "_./+-".contains(c);
     let is_begin = |c: char| c.is_ascii_alphanumeric() || ".+-".contains(c);
@@ -218,7 +217,7 @@ fn scalar(text: &str, is_plain: bool) -> String {
     }
 }
 
-/// The keys and indices of a path: `a.0.b` and `a[0].b` are the same.
+/// Splits a path into keys and indices: `a.0.b` and `a[0].b` are equal.
 fn segments(path: &str) -> Result<Vec<String>, Problem> {
     let dotted = path.replace('[', ".").replace("].", ".");
     let dotted = dotted.strip_suffix(']').unwrap_or(&dotted);
@@ -230,11 +229,11 @@ fn segments(path: &str) -> Result<Vec<String>, Problem> {
     Ok(names)
 }
 
-/// Makes a tree of the parser's events.
+/// Builder of the tree from the parser's events.
 #[derive(Default)]
 struct Reader {
-    /// Lists and mappings that are still open, each with its anchor; a mapping with the key whose
-    /// value comes next.
+    /// Open lists and mappings, each with its anchor; for a mapping, also the key whose value comes
+    /// next.
     open: Vec<(Node, usize, Option<Node>)>,
     anchors: BTreeMap<usize, Node>,
     aliased: usize,
@@ -285,7 +284,7 @@ impl Reader {
         Ok(Document { root: self.root.unwrap_or_else(Node::null) })
     }
 
-    /// Takes the next whole value.
+    /// Appends the next complete value.
     fn take(&mut self, node: Node, anchor: usize) {
         if anchor > 0 {
             self.anchors.insert(anchor, node.clone());

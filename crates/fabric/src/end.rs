@@ -5,8 +5,8 @@ use axon_wire::PortNo;
 /// One end of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct End {
-    /// The switch, by index.
+    /// Index of the switch.
     pub switch: usize,
-    /// Its port.
+    /// Port of the switch.
     pub port: PortNo,
 }

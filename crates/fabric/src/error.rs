@@ -1,27 +1,27 @@
-//! What is wrong with a fabric file, where, and what was expected.
+//! Errors in a fabric file: position, key, fault and expectation.
 
 use std::fmt;
 use std::path::PathBuf;
 
-/// Why a fabric file was refused. Prints as `file:line:column: key: what; expected ...`.
+/// Error in a fabric file. Prints as `file:line:column: key: what; expected ...`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct LoadError {
-    /// The file as it was named.
+    /// Path of the file as given.
     pub file: PathBuf,
     /// Line and column, counted from 1; `None` if the file could not be read at all.
     pub position: Option<(u64, u64)>,
-    /// What is wrong with what.
+    /// Key, fault and expectation.
     pub problem: Problem,
 }
 
-/// Something impossible in a fabric, by key.
+/// Impossible setting of a fabric, by key.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct Problem {
-    /// Where in the document: `topology.ring.switches`, `faults[0].down`; empty for the whole.
+    /// Key in the document: `topology.ring.switches`, `faults[0].down`; empty for the whole.
     pub key: String,
-    /// What is wrong.
+    /// Description of the fault.
     pub what: String,
-    /// What would be right.
+    /// Description of a valid value.
     pub expected: String,
 }
 

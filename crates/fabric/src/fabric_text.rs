@@ -1,5 +1,5 @@
-//! A fabric file together with what it names, so that the fabric can be built where those files
-//! are not.
+//! A fabric file together with the files that it refers to, so that the fabric can be built on a
+//! machine without them.
 
 use crate::error::LoadError;
 use crate::file::{File, Topology};
@@ -8,8 +8,8 @@ use crate::model::{Fabric, RouterKind};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
-/// The text of a fabric file, of the key file and of the graph that it names, and the router that
-/// was asked for beside it. Whoever reads it knows the fabric's key.
+/// Text of a fabric file, of its key file and graph file, and the router chosen in addition. It
+/// contains the fabric's key.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FabricText {
     path: PathBuf,
@@ -20,20 +20,20 @@ pub struct FabricText {
 }
 
 impl FabricText {
-    /// Reads a fabric file and what it names. `router` is the one that was asked for, if it is not
-    /// the file's.
+    /// Reads a fabric file and the files that it refers to. `router` is the chosen one, if it is
+    /// not the file's.
     ///
     /// # Errors
-    /// As [`load`](crate::load).
+    /// As for [`load`](crate::load).
     pub fn read(path: &Path, router: Option<RouterKind>) -> Result<FabricText, LoadError> {
         FabricText::of(path, load::text(path)?, router)
     }
 
-    /// The same for a text that has been read. `path` names it in errors, and what it names is
-    /// relative to its folder.
+    /// Takes the text of a fabric file and reads the files that it refers to. `path` is its name in
+    /// errors, and other paths are relative to its folder.
     ///
     /// # Errors
-    /// As [`load`](crate::load).
+    /// As for [`load`](crate::load).
     pub fn of(
         path: &Path,
         text: String,
@@ -49,11 +49,11 @@ impl FabricText {
         Ok(FabricText { path: path.into(), text, key: named.0, graph: named.1, router })
     }
 
-    /// Builds the fabric, without what is for the simulator alone: traffic and faults. No file is
+    /// Builds the fabric, without traffic and faults, which are for the simulator only. No file is
     /// read.
     ///
     /// # Errors
-    /// As [`load`](crate::load): the text may come from anywhere.
+    /// As for [`load`](crate::load): the text may come from anywhere.
     pub fn fabric(&self) -> Result<Fabric, LoadError> {
         let mut fabric = load::parse_with(&self.path, &self.text, |file| {
             file.key = self.key.clone().or(file.key.take());
@@ -66,14 +66,14 @@ impl FabricText {
             Ok(())
         })?;
         if let Some(router) = self.router.as_deref().and_then(RouterKind::named) {
-            // Whoever asked for it had the same fabric, where it was possible.
+            // The router was checked against this fabric when it was chosen.
             let _ = fabric.set_router(router);
         }
         Ok(fabric)
     }
 }
 
-/// The text of the graph, where the topology is one.
+/// Returns the text of the graph, if the topology is one.
 fn graph(file: &File) -> Option<&String> {
     match &file.topology {
         Topology::Graph(graph) => Some(&graph.text),
@@ -81,7 +81,7 @@ fn graph(file: &File) -> Option<&String> {
     }
 }
 
-/// Its text may hold the key of a fabric, which is nobody's to read in a log.
+/// The text may contain the key of a fabric, which must not appear in a log.
 impl std::fmt::Debug for FabricText {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "FabricText({}, {} bytes)", self.path.display(), self.text.len())

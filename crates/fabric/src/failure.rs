@@ -1,5 +1,5 @@
-//! What becomes of a fabric when one link or one switch fails: whether buffers may wait for each
-//! other in a cycle at any moment of the change.
+//! Single failures of links and switches: checks whether buffers may wait for each other in a cycle
+//! at any moment of the change.
 
 use crate::assemble::port_name;
 use crate::model::{End, Fabric};
@@ -9,44 +9,44 @@ use axon_prove::{Dependencies, Verdict};
 use axon_wire::Layer;
 use std::collections::BTreeSet;
 
-/// What fails, by index.
+/// Failed link or switch, by index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failed {
-    /// A link between switches: both ends report it.
+    /// A link between switches; both ends report it.
     Link(usize),
-    /// A switch: its neighbours report it, it reports nothing.
+    /// A switch; its neighbours report it.
     Switch(usize),
 }
 
-/// What was found of one failure.
+/// Result of one failure.
 #[derive(Clone, Debug)]
 pub struct FailureProof {
-    /// What fails.
+    /// Failed link or switch.
     pub failed: Failed,
-    /// Routes that moved.
+    /// Number of routes that moved.
     pub moved: u64,
-    /// Routes that were taken away until the frames on old ones had left; `None` if nothing had to
-    /// be waited for.
+    /// Number of routes that were withdrawn until the frames on old ones had left; `None` if no
+    /// drain was needed.
     pub drained: Option<u64>,
-    /// What all routes and backups that are in use from the failure on say together, those of
-    /// before too: until everything has its new route, or has been drained.
+    /// Verdict for all routes and backups in use from before the failure until every route is
+    /// replaced or drained, taken together.
     pub during: Verdict,
-    /// The same from then on.
+    /// Verdict for the routes and backups in use after the change.
     pub after: Verdict,
-    /// Hosts without a route to another, though there is a way.
+    /// Pairs of hosts without a route, although a path exists.
     pub unreachable: Vec<(usize, usize)>,
-    /// Ordered pairs of hosts that no way joins any more, beside those of a failed switch.
+    /// Number of ordered pairs of hosts without any path, apart from those of a failed switch.
     pub cut_off: usize,
 }
 
 impl Failed {
-    /// All links, then all switches.
+    /// Returns all links, then all switches.
     pub fn each(fabric: &Fabric) -> impl Iterator<Item = Failed> + use<> {
         let links = (0..fabric.links.len()).map(Failed::Link);
         links.chain((0..fabric.switches.len()).map(Failed::Switch))
     }
 
-    /// The name: the two ports of a link, or the switch.
+    /// Returns the name: the two ports of a link, or the switch.
     pub fn name(self, fabric: &Fabric) -> String {
         let port = |end: End| port_name(&fabric.switches[end.switch].name, end.port);
         match self {
@@ -58,7 +58,7 @@ impl Failed {
         }
     }
 
-    /// The ports that lose their link, and the links.
+    /// Returns the links that go down.
     fn links(self, fabric: &Fabric) -> Vec<usize> {
         let hit = |link: &usize| match self {
             Failed::Link(failed) => *link == failed,
@@ -72,20 +72,20 @@ impl Failed {
 }
 
 impl FailureProof {
-    /// Whether nothing was found that speaks against it.
+    /// Returns whether no cycle was found and no pair is unreachable.
     pub fn is_proved(&self) -> bool {
         let is_free = |verdict: &Verdict| matches!(verdict, Verdict::Free(_));
         is_free(&self.during) && is_free(&self.after) && self.unreachable.is_empty()
     }
 }
 
-/// Lets something fail in a fabric whose routes are planned for these pairs of hosts, and looks at
-/// what is in use at each moment.
+/// Fails a link or switch of a fabric whose routes are planned for these pairs of hosts, and checks
+/// the routes in use at each moment.
 ///
 /// The reports of the switches reach the controller one after the other, and all that it has sent
-/// up to the last of them may be in use together, with the routes of before, and with all backups.
-/// Links that are down carry nothing: a route is cut there. If the controller drains old paths,
-/// what it gives out afterwards is looked at beside what it has kept.
+/// up to the last of them may be in use together, with the earlier routes, and with all backups.
+/// Links that are down carry nothing: a route is cut there. If the controller drains old paths, the
+/// routes that it installs afterwards are checked together with those that it has kept.
 pub fn prove(planned: &Planned<'_>, pairs: &[(usize, usize)], failed: Failed) -> FailureProof {
     let mut planned = planned.clone();
     let fabric = planned.fabric();
@@ -129,7 +129,7 @@ pub fn prove(planned: &Planned<'_>, pairs: &[(usize, usize)], failed: Failed) ->
     }
 }
 
-/// The routes and backups that are in use now, without what lies on dead links.
+/// Adds the routes and backups in use, without the parts on dead links.
 fn add(
     planned: &Planned<'_>,
     pairs: &[(usize, usize)],
@@ -158,8 +158,8 @@ fn add(
     }
 }
 
-/// Pairs without a route, of hosts at switches that are joined or are not, and that have not
-/// failed.
+/// Returns the pairs without a route, of hosts whose switches have not failed and are connected or
+/// not, as `joined` says.
 fn without_route(
     planned: &Planned<'_>,
     pairs: &[(usize, usize)],
@@ -176,7 +176,7 @@ fn without_route(
     both_ways(pairs).filter(lacks).collect()
 }
 
-/// Both directions of each pair.
+/// Returns both directions of each pair.
 fn both_ways(pairs: &[(usize, usize)]) -> impl Iterator<Item = (usize, usize)> + '_ {
     pairs.iter().flat_map(|&(a, b)| [(a, b), (b, a)])
 }
@@ -187,12 +187,12 @@ mod tests {
     use crate::model::RouterKind;
     use crate::topology::ring_with_chords;
 
-    /// What was counted over many failures.
+    /// Totals over many failures.
     #[derive(Debug, Default, PartialEq, Eq)]
     struct Counts {
         failures: u64,
         moving: u64,
-        /// Failures for which old paths were drained, and the routes that were not there meanwhile.
+        /// Failures for which old paths were drained, and the routes missing meanwhile.
         draining: u64,
         waiting_routes: u64,
         not_proved: u64,
@@ -219,7 +219,7 @@ mod tests {
         }
     }
 
-    /// Every link and every switch of random fabrics, `AXON_FABRICS` of them (`make
+    /// Fails every link and every switch of random fabrics, `AXON_FABRICS` of them (`make
     /// prove-failures`).
     #[test]
     fn every_single_failure_is_proved() {

@@ -1,67 +1,67 @@
-//! What breaks in a fabric and comes back.
+//! Faults of a fabric and recoveries from them.
 
 use crate::end::End;
 use axon_wire::{Rate, Span};
 
-/// Something that breaks or comes back.
+/// A fault or a recovery.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// After the start.
+    /// Time after the start.
     pub at: Span,
-    /// The kind of the fault, and what it happens to.
+    /// Kind of the fault, and the object that it affects.
     pub what: FaultKind,
 }
 
-/// What breaks or comes back.
+/// Kind of a fault or a recovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FaultKind {
-    /// A link between switches, by index: both ends lose carrier.
+    /// A link between switches, by index, goes down: both ends lose carrier.
     LinkDown(usize),
-    /// It comes back.
+    /// A link, by index, comes back.
     LinkUp(usize),
-    /// Frames vanish on a link, by index, but its ends keep carrier.
+    /// A link, by index, drops all frames, but its ends keep carrier.
     LinkSilent(usize),
-    /// Frames vanish on a link, by index, in the direction from this end; both ends keep carrier.
+    /// A link, by index, drops all frames from this end; both ends keep carrier.
     LinkSilentFrom(usize, End),
-    /// A switch, by index, is suspended, as by SIGSTOP: its ports keep carrier, what
-    /// comes in waits, no timer runs.
+    /// A switch, by index, is suspended, as by SIGSTOP: its ports keep carrier, incoming frames
+    /// wait, no timer runs.
     SwitchStopped(usize),
-    /// It goes on, with all that has come in.
+    /// A suspended switch, by index, resumes, with all frames that have come in.
     SwitchGoesOn(usize),
     /// The controller is suspended.
     ControllerStopped,
-    /// It goes on.
+    /// The suspended controller resumes.
     ControllerGoesOn,
-    /// A switch loses power, by index.
+    /// A switch, by index, loses power.
     SwitchDown(usize),
-    /// It starts again with empty tables.
+    /// A switch, by index, starts again with empty tables.
     SwitchUp(usize),
     /// The controller loses power.
     ControllerDown,
-    /// It starts again with nothing in memory.
+    /// The controller starts again with empty memory.
     ControllerUp,
-    /// A host is unplugged, by index.
+    /// A host, by index, is unplugged.
     HostDown(usize),
-    /// It is plugged in again.
+    /// A host, by index, is plugged in again.
     HostUp(usize),
-    /// A cable loses this many frames per million from now on.
+    /// A cable loses this many frames per million from then on.
     Loss(Cable, u32),
-    /// A cable flips this many bits per 10^15 from now on.
+    /// A cable flips this many bits per 10^15 from then on.
     BitErrors(Cable, u64),
-    /// A cable has this rate from now on, both ways.
+    /// A cable has this rate from then on, in both directions.
     Rate(Cable, Rate),
-    /// A host, by index, takes frames from its port no faster than this from now on; as fast
-    /// as they come without a rate.
+    /// A host, by index, takes frames from its port no faster than this from then on; `None`
+    /// removes the limit.
     HostSlow(usize, Option<Rate>),
 }
 
-/// Any link of a fabric.
+/// A link of a fabric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Cable {
-    /// Between two switches, by index.
+    /// Link between two switches, by index.
     Link(usize),
-    /// A host's, by the host's index.
+    /// Link of a host, by the host's index.
     Host(usize),
-    /// The controller's.
+    /// Link of the controller.
     Controller,
 }

@@ -1,4 +1,4 @@
-//! Single links that differ, and what breaks when.
+//! Overrides of single links, and the schedule of faults.
 
 use crate::error::Problem;
 use crate::file::{self, BitErrorsText};
@@ -9,16 +9,16 @@ use crate::units::{RateText, SpanText, span_text};
 use crate::wire::{changed, check_rate, check_wire};
 use axon_wire::Span;
 
-/// The keys of a fault that say what happens.
+/// Expected keys of a fault's kind, in errors.
 const WHAT_EXPECTED: &str = "exactly one of down, up, silent, silent_from, crash, start, stop, \
                              continue, unplug, plug, flap, loss_ppm, bit_error_rate, rate, slow, \
                              fast";
-/// What a link's two ends belong to.
+/// Expected use of `between`, in errors.
 const BETWEEN_EXPECTED: &str = "it with loss_ppm, bit_error_rate or a link's rate only";
-/// Times that one `flap` goes down, at most.
+/// Maximum `times` of a `flap`.
 const FLAPS_MAX: u32 = 100_000;
 
-/// Sets what `overrides` say, in order.
+/// Applies `overrides`, in order.
 pub(crate) fn apply_overrides(
     fabric: &mut Fabric,
     overrides: &[file::Override],
@@ -39,8 +39,8 @@ pub(crate) fn apply_overrides(
     Ok(())
 }
 
-/// Resolves the faults and puts them in order of time; those at one time keep their order.
-/// First those that count from power on, then those that count from the start of traffic.
+/// Resolves the faults and sorts them by time; those at equal times keep their order. Returns first
+/// those that count from power on, then those that count from the start of traffic.
 pub(crate) fn resolve(
     fabric: &Fabric,
     asked: &[file::Fault],
@@ -67,7 +67,7 @@ pub(crate) fn resolve(
     Ok((faults, after_start))
 }
 
-/// What one entry says, each with its time after the entry's.
+/// Faults of one entry, each with its time relative to the entry's.
 type Happens = Vec<(Span, FaultKind)>;
 
 fn what_happens(index: &Index<'_>, key: &str, fault: &file::Fault) -> Result<Happens, Problem> {
@@ -141,7 +141,7 @@ fn what_happens(index: &Index<'_>, key: &str, fault: &file::Fault) -> Result<Hap
     Ok(happens)
 }
 
-/// Refuses an entry by which nothing happens, or more than one thing.
+/// Refuses an entry without a kind, or with more than one.
 fn check_one(key: &str, fault: &file::Fault) -> Result<(), Problem> {
     let given = [
         fault.down.is_some(),
@@ -168,7 +168,7 @@ fn check_one(key: &str, fault: &file::Fault) -> Result<(), Problem> {
     }
 }
 
-/// Refuses keys that belong to something that does not happen here.
+/// Refuses keys that do not belong to the entry's kind.
 fn check_companions(key: &str, fault: &file::Fault) -> Result<(), Problem> {
     let rate = fault.rate.is_some() && fault.slow.is_none();
     let of_link = fault.loss_ppm.is_some() || fault.bit_error_rate.is_some() || rate;
@@ -187,7 +187,8 @@ fn check_companions(key: &str, fault: &file::Fault) -> Result<(), Problem> {
     Ok(())
 }
 
-/// A link that goes down `times` times, `every` so often, for `down_for` each time.
+/// Returns the faults of a link that goes down `times` times, at intervals of `every`, for
+/// `down_for` each time.
 fn flap(index: &Index<'_>, key: &str, fault: &file::Fault) -> Result<Happens, Problem> {
     let Some(ends) = &fault.flap else { return Ok(Vec::new()) };
     let flap_key = format!("{key}.flap");
@@ -220,13 +221,13 @@ fn flap(index: &Index<'_>, key: &str, fault: &file::Fault) -> Result<Happens, Pr
     Ok((0..times).flat_map(one).collect())
 }
 
-/// The cable that a change of noise or rate is about.
+/// Returns the cable of a change of loss, bit errors or rate.
 fn between(index: &Index<'_>, key: &str, fault: &file::Fault) -> Result<Cable, Problem> {
     let missing = || Problem::new(key, "`between` is missing", "the two ends of a link");
     index.cable(&format!("{key}.between"), fault.between.as_ref().ok_or_else(missing)?)
 }
 
-/// A link between switches.
+/// Returns the index of a link between switches.
 fn link(index: &Index<'_>, key: &str, between: &[String; 2]) -> Result<usize, Problem> {
     match index.cable(key, between)? {
         Cable::Link(link) => Ok(link),
@@ -241,7 +242,7 @@ fn controllers_link(key: &str) -> Problem {
     Problem::new(key, "this is the controller's link", "crash or start for c1")
 }
 
-/// A switch by index, or `None` for the controller.
+/// Returns a switch by index, or `None` for the controller.
 fn node(index: &Index<'_>, key: &str, name: &str) -> Result<Option<usize>, Problem> {
     match index.node(name) {
         Some(Node::Controller) => Ok(None),

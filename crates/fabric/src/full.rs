@@ -1,15 +1,15 @@
-//! What becomes of packets that find their buffer full.
+//! Handling of packets whose buffer is full.
 
 use crate::error::Problem;
 use crate::file::{File, Network, WhenFull};
 use crate::model::OnFull;
 use axon_wire::Bytes;
 
-/// What an input port keeps of refused packets, if the file does not say.
+/// Default buffer for refused packets at each input port.
 const NACK_QUEUE: Bytes = Bytes(128 * 1024);
 
-/// Reads `links.on_full` and `links.nack_queue`: baselines only drop, and a queue for refused
-/// packets is of use to nobody else.
+/// Reads `links.on_full` and `links.nack_queue`: baselines only drop, and only `nack` has a queue
+/// for refused packets.
 pub(crate) fn resolve(file: &File) -> Result<(OnFull, Bytes), Problem> {
     let on_full = match file.links.on_full {
         WhenFull::Drop => OnFull::Drop,

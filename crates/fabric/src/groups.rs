@@ -1,11 +1,11 @@
-//! How edges handle frames to groups: `multicast:`.
+//! Handling of multicast frames by edges: `multicast:`.
 
 use crate::error::Problem;
 use crate::file::Multicast;
 use crate::units::span_text;
 use axon_control::config::GroupConfig;
 
-/// The configuration of all edges.
+/// Returns the configuration of all edges.
 ///
 /// # Errors
 /// A value out of its range, by key.

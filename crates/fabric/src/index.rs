@@ -1,4 +1,4 @@
-//! Names of a fabric to what they mean, found in logarithmic time however large it is.
+//! Index of a fabric's names, with logarithmic lookup.
 
 use crate::error::Problem;
 use crate::model::{Cable, End, Fabric};
@@ -6,21 +6,21 @@ use crate::names;
 use axon_wire::PortNo;
 use std::collections::BTreeMap;
 
-/// What a node's name means.
+/// Node that a name refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Node {
-    /// By index.
+    /// Index of the switch.
     Switch(usize),
-    /// By index.
+    /// Index of the host.
     Host(usize),
     Controller,
 }
 
-/// All names and all links of a fabric.
+/// Index of all names and all links of a fabric.
 pub(crate) struct Index<'a> {
     fabric: &'a Fabric,
     nodes: BTreeMap<&'a str, Node>,
-    /// For each switch, what is plugged into it.
+    /// Cables at each switch.
     cables: Vec<Vec<Cable>>,
 }
 
@@ -43,12 +43,12 @@ impl<'a> Index<'a> {
         Index { fabric, nodes, cables }
     }
 
-    /// What a node's name means.
+    /// Returns the node with this name.
     pub(crate) fn node(&self, name: &str) -> Option<Node> {
         self.nodes.get(name).copied()
     }
 
-    /// The node that a name is of, or whose port it is.
+    /// Returns the node with this name, or the node and port of a port's name.
     fn node_or_port(&self, name: &str) -> Option<(Node, Option<PortNo>)> {
         if let Some(node) = self.node(name) {
             return Some((node, None));
@@ -62,7 +62,8 @@ impl<'a> Index<'a> {
         there.then_some((node, Some(port)))
     }
 
-    /// The port of a switch that a name means: its own, or that of the switch that a host is at.
+    /// Returns the switch port that a name refers to: the port itself, or the one that a host is
+    /// plugged into.
     pub(crate) fn port(&self, key: &str, name: &str) -> Result<End, Problem> {
         match self.node_or_port(name) {
             Some((Node::Switch(switch), Some(port))) => Ok(End { switch, port }),
@@ -77,7 +78,7 @@ impl<'a> Index<'a> {
         }
     }
 
-    /// The ends of a cable: nodes and ports.
+    /// Returns the ends of a cable: nodes and ports.
     fn ends(&self, cable: Cable) -> [(Node, PortNo); 2] {
         let switch = |end: End| (Node::Switch(end.switch), end.port);
         match cable {
@@ -91,8 +92,8 @@ impl<'a> Index<'a> {
         }
     }
 
-    /// The one cable whose ends have these names. An end is a node or, where a node is not
-    /// enough, a port of it.
+    /// Returns the one cable whose ends have these names. An end is a node or, where a node is
+    /// ambiguous, a port of it.
     pub(crate) fn cable(&self, key: &str, between: &[String; 2]) -> Result<Cable, Problem> {
         let mut asked = [(Node::Controller, None); 2];
         for (index, name) in between.iter().enumerate() {
@@ -102,7 +103,7 @@ impl<'a> Index<'a> {
             })?;
         }
         let [first, second] = asked;
-        // Every cable has a switch at one end at least: look at what is plugged in there.
+        // Every cable has a switch at one end at least: search the cables there.
         let near = match (first.0, second.0) {
             (Node::Switch(switch), _) | (_, Node::Switch(switch)) => &self.cables[switch][..],
             _ => &[],
@@ -129,7 +130,7 @@ impl<'a> Index<'a> {
         }
     }
 
-    /// The end of a link between switches that `name`, one of its two ends, stands for.
+    /// Returns the end of a link between switches that `name`, one of its two ends, refers to.
     pub(crate) fn end_of(&self, link: usize, name: &str) -> Option<End> {
         let (node, port) = self.node_or_port(name)?;
         let (a, b) = (self.fabric.links[link].a, self.fabric.links[link].b);
@@ -139,7 +140,7 @@ impl<'a> Index<'a> {
         [a, b].into_iter().find(named)
     }
 
-    /// A host by name.
+    /// Returns the index of a host by name.
     pub(crate) fn host(&self, key: &str, name: &str) -> Result<usize, Problem> {
         match self.node(name) {
             Some(Node::Host(host)) => Ok(host),

@@ -1,4 +1,4 @@
-//! The key `ipv6`: what edges advertise to hosts.
+//! The `ipv6` section: router advertisements to hosts.
 
 use crate::error::Problem;
 use crate::file;
@@ -15,18 +15,18 @@ use ipnet::Ipv6Net;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv6Addr;
 
-/// The interval of a router that is not configured (RFC 4861 section 6.2.1 allows 4 s to 1800 s).
+/// Default interval of advertisements (RFC 4861 section 6.2.1 allows 4 s to 1800 s).
 const INTERVAL: Span = Span::from_secs(200);
-/// For how long addresses of the prefix are valid, and preferred, in seconds: hosts keep them
-/// through an outage of a night.
+/// Valid and preferred lifetime of the prefix, in seconds: hosts keep their addresses through an
+/// outage of a night.
 const VALID_SECONDS: u32 = 86_400;
 const PREFERRED_SECONDS: u32 = 14_400;
-/// Bits of an address that stand for its link.
+/// Bits of an address that form the prefix of its link.
 pub(crate) const LINK_BITS: u8 = 64;
 const PREFIX: &str = "a prefix of 64 bits such as 2001:db8:0:1::/64";
 const ROUTER: &str = "a host by name, or a link-local address such as fe80::1";
 
-/// What edges advertise; `None` if the file has nothing about it.
+/// Returns the configured router advertisements; `None` if the file has none.
 pub(crate) fn resolve(
     fabric: &Fabric,
     asked: Option<&file::Ipv6>,
@@ -50,7 +50,7 @@ pub(crate) fn resolve(
     let relay = dhcp.map(|dhcp| relay(fabric, (dhcp, prefix))).transpose()?.flatten();
     let managed = dhcp.and_then(|dhcp| dhcp.managed).unwrap_or(relay.is_some());
     let autonomous = dhcp.and_then(|dhcp| dhcp.slaac).unwrap_or(true);
-    // Three intervals: one that is lost does not matter (RFC 4861 section 6.2.1, RFC 8106).
+    // Three intervals, so that one may be lost (RFC 4861 section 6.2.1, RFC 8106).
     let seconds = 3 * (interval.as_millis() / 1_000);
     Ok(Some(Ipv6Config {
         advertisement: Advertisement {
@@ -82,7 +82,8 @@ pub(crate) fn resolve(
     }))
 }
 
-/// The same for the hosts of a VLAN, at `key`. Its edges serve DHCPv6 and relay none.
+/// Returns the router advertisements for the hosts of a VLAN, at `key`. Its edges serve DHCPv6 and
+/// do not relay it.
 pub(crate) fn resolve_in_vlan(
     fabric: &Fabric,
     (key, asked): (&str, Option<&file::Ipv6>),
@@ -98,7 +99,7 @@ pub(crate) fn resolve_in_vlan(
     resolved.map_err(|problem| Problem { key: format!("{key}.{}", problem.key), ..problem })
 }
 
-/// The host that is the server of DHCPv6; `None` if none is named.
+/// Returns the host that is the DHCPv6 server; `None` if none is named.
 fn relay(
     fabric: &Fabric,
     (asked, prefix): (&file::Dhcpv6, Ipv6Net),
@@ -133,7 +134,7 @@ fn relay(
     Ok(Some(host))
 }
 
-/// The server of DHCPv6 as the controller's relay agent knows it, if there is one.
+/// Returns the DHCPv6 server as the controller's relay agent has it, if there is one.
 pub(crate) fn dhcpv6(fabric: &Fabric) -> Option<Dhcpv6Relay> {
     let ipv6 = fabric.ipv6.as_ref()?;
     let dhcp = ipv6.dhcp.as_ref()?;
@@ -145,16 +146,16 @@ pub(crate) fn dhcpv6(fabric: &Fabric) -> Option<Dhcpv6Relay> {
         ip: dhcp.address.unwrap_or_else(|| nd::link_local(mac)),
         mac,
         at: (switch_id(host.switch), host.port),
-        // An address that nobody else has: the fabric's own in the prefix, which has 64 bits.
+        // A unique address: the fabric's own in the prefix, which has 64 bits.
         link: Ipv6Addr::from_bits(prefix.to_bits() | own.to_bits() & u128::from(u64::MAX)),
         names: names.map(|(index, switch)| (switch_id(index), switch.name.clone())).collect(),
     })
 }
 
-/// Checks the fixed addresses of hosts: those of one link in each VLAN, each of one host.
+/// Checks the fixed addresses of hosts: in each VLAN, all are of one link and none is used twice.
 ///
 /// # Errors
-/// The first that is not, by key.
+/// The first violation, by key.
 pub(crate) fn check_hosts(fabric: &Fabric, plan: &Plan) -> Result<(), Problem> {
     let mut links: BTreeMap<VlanId, Ipv6Net> = BTreeMap::new();
     let mut used = BTreeSet::new();
@@ -184,7 +185,7 @@ pub(crate) fn check_hosts(fabric: &Fabric, plan: &Plan) -> Result<(), Problem> {
     Ok(())
 }
 
-/// The prefix of the link that an address is on.
+/// Returns the prefix of the link that an address is on.
 fn link_of(ip: Ipv6Addr) -> Ipv6Net {
     Ipv6Net::new_assert(ip, LINK_BITS).trunc()
 }
@@ -219,15 +220,15 @@ fn router(fabric: &Fabric, name: &str) -> Result<Ipv6Addr, Problem> {
 }
 
 impl Fabric {
-    /// Whether hosts have IPv6 addresses beside the link-local ones: edges advertise a prefix, or
-    /// a host has a fixed one.
+    /// Returns whether hosts have IPv6 addresses beside the link-local ones: edges advertise a
+    /// prefix, or a host has a fixed one.
     pub fn is_dual_stack(&self) -> bool {
         let is_advertised =
             self.ipv6.is_some() || self.vlans.iter().any(|vlan| vlan.ipv6.is_some());
         is_advertised || self.hosts.iter().any(|host| host.ip6.is_some())
     }
 
-    /// What edges advertise to the hosts of a VLAN, or of none.
+    /// Returns the router advertisements for the hosts of a VLAN, or of none.
     pub fn advertised_in(&self, vlan: VlanId) -> Option<&Ipv6Config> {
         match self.vlans.iter().find(|one| one.id == vlan) {
             Some(vlan) => vlan.ipv6.as_ref(),
@@ -235,14 +236,14 @@ impl Fabric {
         }
     }
 
-    /// The address of global scope that a host has: its fixed one, or the one that it makes of the
-    /// prefix that edges advertise and of its MAC (EUI-64, RFC 4291 appendix A). To the router of
-    /// the file nothing is advertised.
+    /// Returns a host's address of global scope: its fixed one, or the one that it forms from the
+    /// advertised prefix and its MAC (EUI-64, RFC 4291 appendix A). The router in the file receives
+    /// no advertisements.
     pub fn address6(&self, host: &Host) -> Option<Ipv6Addr> {
         self.address6_in(host, self.vlan_of(host).map(|vlan| vlan.id).unwrap_or_default())
     }
 
-    /// The same, if its frames are in that VLAN.
+    /// Returns a host's address of global scope, if its frames are in that VLAN.
     pub fn address6_in(&self, host: &Host, vlan: VlanId) -> Option<Ipv6Addr> {
         let advertised = || {
             let ipv6 =

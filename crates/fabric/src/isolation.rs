@@ -1,4 +1,4 @@
-//! Which hosts may reach which: from names to the policy of the controller.
+//! Isolation of hosts: from the file to the policy of the controller.
 
 use crate::error::Problem;
 use crate::file::{self, Others};
@@ -12,23 +12,24 @@ use axon_wire::MacAddr;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-/// The keys that ask for routes by source: for the sake of the policy, and for paths.
+/// Keys that enable routes by source: for the policy, and for paths.
 const POLICY_KEY: &str = "isolation.by_source";
 const ALWAYS_KEY: &str = "controller.by_source";
-/// What a member is expected to be.
+/// Expectation for a member, in errors.
 const MEMBER: &str =
     "the name of a host such as h1, a MAC such as 02:00:00:00:00:01, or a host port such as s1-p3";
 
 impl Fabric {
-    /// What a name means in a policy: a host of this fabric, a MAC, or a host port.
+    /// Resolves a name in a policy: a host of this fabric, a MAC, or a host port.
     ///
     /// # Errors
-    /// It means none of them; the key is empty.
+    /// The name is none of them; the key is empty.
     pub fn subject(&self, name: &str) -> Result<Subject, Problem> {
         subject(self, &Index::of(self), "", name)
     }
 
-    /// A subject of a policy by the name that it has here, or else as it is.
+    /// Returns the name of a policy's subject: that of a host of this fabric, or else the MAC or
+    /// port.
     pub fn subject_name(&self, subject: Subject) -> String {
         let host = |mac| self.hosts.iter().find(|host| host.mac == mac);
         match subject {
@@ -44,7 +45,8 @@ impl Fabric {
     }
 }
 
-/// Reads `isolation`, once all hosts have their ports and addresses. Reservations have to suit it.
+/// Reads `isolation`, once all hosts have their ports and addresses, and checks reservations
+/// against it.
 pub(crate) fn resolve(fabric: &Fabric, file: &file::File) -> Result<Policy, Problem> {
     let asked = &file.isolation;
     let mut reader = Reader {
@@ -95,7 +97,7 @@ pub(crate) fn resolve(fabric: &Fabric, file: &file::File) -> Result<Policy, Prob
     Ok(reader.policy)
 }
 
-/// Where hosts behind one port get routes of their own.
+/// Returns where hosts behind one port get routes of their own.
 pub(crate) fn by_source(fabric: &Fabric, file: &file::File) -> Result<BySource, Problem> {
     let (kind, key) = match (file.controller.by_source, file.isolation.by_source) {
         (true, _) => (BySource::Always, ALWAYS_KEY),
@@ -109,7 +111,7 @@ pub(crate) fn by_source(fabric: &Fabric, file: &file::File) -> Result<BySource, 
     Ok(kind)
 }
 
-/// The key of the file that asks for routes by source, if one does.
+/// Returns the key of the file that enables routes by source, if any.
 pub(crate) fn by_source_key(fabric: &Fabric) -> Option<&'static str> {
     match fabric.by_source {
         BySource::Never => None,
@@ -133,7 +135,7 @@ struct Reader<'a> {
     fabric: &'a Fabric,
     index: Index<'a>,
     policy: Policy,
-    /// What was named, and of which group it is, in words.
+    /// Members so far, each with a description of its group.
     members: BTreeMap<Subject, String>,
     reserved: BTreeMap<IpAddr, String>,
 }
@@ -194,8 +196,8 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Puts a member into its group, which has to be its only one. A host of the file and its port
-    /// may not be in two.
+    /// Adds a member to its group, which must be its only one. A host of the file and its port must
+    /// not be in two groups.
     fn enter(
         &mut self,
         key: &str,
@@ -225,7 +227,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Pins a host to its port of this file.
+    /// Pins a host to its port in this file.
     fn pin(&mut self, key: &str, name: &str, subject: Subject) -> Result<(), Problem> {
         let host = self.fabric.hosts.iter().find(|host| subject == Subject::Mac(host.mac));
         let Some(host) = host else {
@@ -269,7 +271,7 @@ fn port_subject(end: End) -> Subject {
     Subject::Port(switch_id(end.switch), end.port)
 }
 
-/// What a member's name means.
+/// Resolves the name of a member.
 fn subject(fabric: &Fabric, index: &Index<'_>, key: &str, name: &str) -> Result<Subject, Problem> {
     if let Some(Node::Host(host)) = index.node(name) {
         return Ok(Subject::Mac(fabric.hosts[host].mac));
@@ -294,7 +296,7 @@ fn subject(fabric: &Fabric, index: &Index<'_>, key: &str, name: &str) -> Result<
     Ok(port_subject(end))
 }
 
-/// Whether a MAC is one of switches, of the controller or of its DHCP server.
+/// Returns whether a MAC belongs to a switch, to the controller or to its DHCP server.
 fn is_ours(fabric: &Fabric, mac: MacAddr) -> bool {
     let switches = (0..fabric.switches.len()).map(switch_mac);
     switches.chain([CONTROLLER_MAC, SERVER_MAC]).any(|ours| ours == mac)

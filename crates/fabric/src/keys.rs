@@ -1,8 +1,8 @@
-//! Which key stands where in a YAML text.
+//! Positions of keys in a YAML text.
 //!
-//! Errors of the YAML reader know a position and want a key; errors found later know a key
-//! and want a position. One walk over the parser's events answers both: it keeps the path of
-//! open mappings and sequences, and notes where each path begins.
+//! Errors of the YAML reader have a position and need a key; errors found later have a key and need
+//! a position. One pass over the parser's events serves both: it keeps the path of open mappings
+//! and sequences, and records where each path begins.
 
 use crate::renamed;
 use serde_saphyr::granit_parser::{Event, Parser};
@@ -14,36 +14,36 @@ pub(crate) type Position = (u64, u64);
 /// The keys of one document.
 #[derive(Debug, Default)]
 pub(crate) struct Keys {
-    /// Where each value begins, and the key before it if it has one.
+    /// Position of each key, or of the value where it has none.
     by_path: BTreeMap<String, Position>,
     by_position: BTreeMap<Position, String>,
-    /// Keys with an old name. Everywhere else they stand with their new one.
+    /// Keys with an old name. Everywhere else they have their new one.
     old: Vec<OldKey>,
-    /// Whether the walk ended at an error of syntax.
+    /// Whether the pass ended at a syntax error.
     is_cut: bool,
 }
 
-/// A key with a name that was replaced.
+/// A key whose name was replaced.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct OldKey {
-    /// Where the key stands.
+    /// Position of the key.
     pub at: Position,
-    /// Its path in the text.
+    /// Path in the text.
     pub path: String,
-    /// The same path with the new name.
+    /// Path with the new name.
     pub new_path: String,
-    /// Whether the new name is there too.
+    /// Whether the new name is present too.
     pub is_twice: bool,
 }
 
-/// A mapping or sequence that is still open.
+/// An open mapping or sequence.
 enum Open {
     Mapping { path: String, key: Option<String> },
     Sequence { path: String, next: usize },
 }
 
 impl Keys {
-    /// Reads as much of `text` as is YAML; an error in it ends the walk.
+    /// Parses as much of `text` as is valid YAML; a syntax error ends the pass.
     pub(crate) fn of(text: &str) -> Keys {
         let mut keys = Keys::default();
         let mut open: Vec<Open> = Vec::new();
@@ -78,33 +78,34 @@ impl Keys {
         keys
     }
 
-    /// A path is where its value begins, but every token of it leads back to it.
+    /// Records that `path` begins at `at`; the first path at a position is the one found by
+    /// position.
     fn note(&mut self, path: String, at: Position) {
         self.by_position.entry(at).or_insert_with(|| path.clone());
         self.by_path.insert(path, at);
     }
 
-    /// Whether something in the text is no YAML, whatever its keys mean.
+    /// Returns whether the text has a YAML syntax error.
     pub(crate) fn is_cut(&self) -> bool {
         self.is_cut
     }
 
-    /// The keys with an old name, in the order of the text.
+    /// Returns the keys with an old name, in the order of the text.
     pub(crate) fn old(&self) -> &[OldKey] {
         &self.old
     }
 
-    /// Every key, and where it stands.
+    /// Returns every key with its position.
     pub(crate) fn paths(&self) -> impl Iterator<Item = (&str, Position)> {
         self.by_path.iter().map(|(path, &at)| (path.as_str(), at))
     }
 
-    /// The key of the last token that begins at or before a position.
+    /// Returns the key of the last token that begins at or before a position.
     pub(crate) fn at(&self, position: Position) -> &str {
         self.by_position.range(..=position).next_back().map_or("", |(_, path)| path)
     }
 
-    /// The mapping around a position, which is its own first token or its first key.
+    /// Returns the mapping around a position, which is its own first token or its first key.
     pub(crate) fn mapping_at(&self, position: Position) -> &str {
         let key = self.at(position);
         match key.rfind('.') {
@@ -114,7 +115,7 @@ impl Keys {
         }
     }
 
-    /// Where a key's value stands, or the nearest key around it that is in the text.
+    /// Returns the position of a key's value, or that of the nearest enclosing key in the text.
     pub(crate) fn position(&self, key: &str) -> Position {
         let mut key = key;
         loop {
@@ -129,7 +130,7 @@ impl Keys {
     }
 }
 
-/// Takes a scalar as the next key of the innermost mapping, if a key is what comes next.
+/// Takes a scalar as the next key of the innermost mapping, if a key is expected.
 fn name_key(open: &mut [Open], name: &str, at: Position, keys: &mut Keys) -> bool {
     let Some(Open::Mapping { path, key }) = open.last_mut() else {
         return false;
@@ -156,7 +157,7 @@ fn name_key(open: &mut [Open], name: &str, at: Position, keys: &mut Keys) -> boo
     true
 }
 
-/// The path of the value that comes next, which thereby has come.
+/// Returns the path of the next value, and marks it as seen.
 fn value_path(open: &mut [Open]) -> String {
     match open.last_mut() {
         None => String::new(),

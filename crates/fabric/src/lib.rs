@@ -1,9 +1,9 @@
-//! The fabric file: one YAML file says what to build, and this crate answers with a
-//! [`model::Fabric`] or with an error that names file, line, key and what was expected.
+//! The fabric file: a YAML file that describes a network. This crate converts it to a
+//! [`model::Fabric`], or returns an error with file, line, key and the expected value.
 //!
-//! The way of a file: [`load`] reads it, serde makes a [`file::File`] of it, [`topology`]
-//! expands its generator, [`build`] numbers ports and checks everything. [`assemble`] then
-//! gives the configuration of each node.
+//! [`load`] reads the file, serde parses it into a [`file::File`], [`topology`] expands its
+//! generator, and [`build`] numbers ports and checks everything. [`assemble`] then derives the
+//! configuration of each node.
 #![forbid(unsafe_code)]
 
 mod addresses;

@@ -1,4 +1,4 @@
-//! From a YAML text to a checked fabric, or to the first error with its place.
+//! Conversion of a YAML text to a checked fabric, or to the first error with its position.
 
 use crate::error::{LoadError, Problem};
 use crate::file::{File, ShortOr, Topology};
@@ -8,38 +8,39 @@ use crate::renamed;
 use serde_saphyr::Error as YamlError;
 use std::path::Path;
 
-/// What a whole file should be.
+/// Expectation for the whole file, in errors.
 const WHOLE: &str = "a fabric file in YAML";
-/// The longest fabric file that is read, in bytes.
+/// Maximum size of a fabric file, in bytes.
 pub const FILE_BYTES_MAX: u64 = 16 << 20;
 
 /// Reads a fabric file.
 ///
 /// # Errors
-/// If it cannot be read, is not YAML, or describes something impossible: file, line, column,
-/// key, and what was expected.
+/// The file cannot be read, is not YAML, or describes something impossible: file, line, column,
+/// key, and the expected value.
 pub fn load(path: &Path) -> Result<Fabric, LoadError> {
     parse(path, &text(path)?)
 }
 
-/// Reads a fabric file, and returns with it one warning for each key that has a new name: file,
-/// line, column, the old and the new key.
+/// Reads a fabric file, and returns with it one warning for each renamed key: file, line, column,
+/// the old and the new key.
 ///
 /// # Errors
-/// As [`load`].
+/// As for [`load`].
 pub fn load_with_warnings(path: &Path) -> Result<(Fabric, Vec<String>), LoadError> {
     parse_with_warnings(path, &text(path)?)
 }
 
-/// The same for a text that `path` names in errors and warnings, such as standard input.
+/// Parses a text, such as standard input, and returns with the fabric one warning for each renamed
+/// key. `path` is the name of the text in errors and warnings.
 ///
 /// # Errors
-/// As [`load`].
+/// As for [`load`].
 pub fn parse_with_warnings(path: &Path, text: &str) -> Result<(Fabric, Vec<String>), LoadError> {
     Ok((parse(path, text)?, warnings(path, &Keys::of(text))))
 }
 
-/// One warning for each key that has a new name.
+/// Returns one warning for each renamed key.
 pub(crate) fn warnings(path: &Path, keys: &Keys) -> Vec<String> {
     let warning = |old: &OldKey| {
         let (file, (line, column)) = (path.display(), old.at);
@@ -63,10 +64,10 @@ fn check_old_keys(path: &Path, keys: &Keys) -> Result<(), LoadError> {
     Err(LoadError { file: path.into(), position: Some(old.at), problem })
 }
 
-/// The text of a fabric file.
+/// Returns the text of a fabric file.
 ///
 /// # Errors
-/// It cannot be read, is too long, or is no text.
+/// The file cannot be read, is too long, or is not UTF-8 text.
 pub fn text(path: &Path) -> Result<String, LoadError> {
     read(path).map_err(|problem| unplaced(path, problem))
 }
@@ -83,8 +84,8 @@ fn read(path: &Path) -> Result<String, Problem> {
     text.map_err(|_| Problem::new("", "it is no text in UTF-8", expected))
 }
 
-/// Places a problem that a runtime has with the fabric of the file at `path`: the line and the
-/// column of its key, where the file can still be read.
+/// Adds the position to a problem that a runtime has with the fabric of the file at `path`: the
+/// line and the column of its key, where the file can still be read.
 pub fn placed(path: &Path, problem: Problem) -> LoadError {
     let text = text(path).ok();
     let position = text.map(|text| Keys::of(&text).position(&problem.key));
@@ -95,16 +96,17 @@ fn unplaced(path: &Path, problem: Problem) -> LoadError {
     LoadError { file: path.into(), position: None, problem }
 }
 
-/// Reads the text of a fabric file. `path` names it in errors, and `key_file` is relative to
+/// Parses the text of a fabric file. `path` is its name in errors, and `key_file` is relative to
 /// its folder.
 ///
 /// # Errors
-/// As [`load`].
+/// As for [`load`].
 pub fn parse(path: &Path, text: &str) -> Result<Fabric, LoadError> {
     parse_with(path, text, |file| read_named(path, file))
 }
 
-/// The same, with what the file names put in its place by `complete`.
+/// Parses the text of a fabric file; `complete` fills in the contents of the files that it refers
+/// to.
 pub(crate) fn parse_with(
     path: &Path,
     text: &str,
@@ -124,7 +126,7 @@ pub(crate) fn parse_with(
     crate::build(&file).map_err(place)
 }
 
-/// Reads the files that the fabric file at `path` names.
+/// Reads the files that the fabric file at `path` refers to.
 pub(crate) fn read_named(path: &Path, file: &mut File) -> Result<(), Problem> {
     read_key_file(path, file)?;
     read_graph(path, file)?;
@@ -133,14 +135,14 @@ pub(crate) fn read_named(path: &Path, file: &mut File) -> Result<(), Problem> {
     {
         *python = path.parent().unwrap_or(Path::new("")).join(&python);
     }
-    // Captures are read where traffic is checked.
+    // Captures are read when traffic is checked.
     for replay in file.traffic.iter_mut().filter_map(|entry| entry.replay.as_mut()) {
         replay.file = path.parent().unwrap_or(Path::new("")).join(&replay.file);
     }
     Ok(())
 }
 
-/// Puts the text of the key file where the key would be.
+/// Replaces `key_file` by the text of that file.
 fn read_key_file(path: &Path, file: &mut File) -> Result<(), Problem> {
     let Some(key_file) = &file.key_file else {
         return Ok(());
@@ -161,7 +163,7 @@ fn read_key_file(path: &Path, file: &mut File) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Puts the text of the graph's file where its links are read from.
+/// Reads the file of a graph into its `text`.
 fn read_graph(path: &Path, file: &mut File) -> Result<(), Problem> {
     let Topology::Graph(graph) = &mut file.topology else {
         return Ok(());
@@ -180,11 +182,11 @@ fn read_graph(path: &Path, file: &mut File) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Puts an error of the YAML reader into our words.
+/// Converts an error of the YAML reader to a [`LoadError`] in the terms of the fabric file.
 fn explain((path, text): (&Path, &str), keys: &Keys, error: &YamlError) -> LoadError {
     let position = error.location().map_or((1, 1), |at| (at.line().max(1), at.column().max(1)));
     let key = keys.at(position);
-    // Where all of the text is YAML, tabs are not what is wrong with it.
+    // If all of the text is YAML, tabs are not the error.
     if let (true, Some(tab)) = (keys.is_cut(), tab_indent(text, position.0)) {
         let problem = Problem::new(key, "a tab indents this line", "spaces, in any number");
         return LoadError { file: path.into(), position: Some(tab), problem };
@@ -248,9 +250,9 @@ fn explain((path, text): (&Path, &str), keys: &Keys, error: &YamlError) -> LoadE
     LoadError { file: path.into(), position: Some(position), problem }
 }
 
-/// Line and column of a tab that indents `line` or the one after it, unless nothing but a comment
-/// follows. YAML wants spaces there, and its reader complains of what it makes of the tab, there or
-/// on the line before.
+/// Returns line and column of a tab that indents `line` or the next one, unless only a comment
+/// follows. YAML requires spaces there, and its reader reports a consequence of the tab, on the
+/// tab's line or on the line before.
 fn tab_indent(text: &str, line: u64) -> Option<(u64, u64)> {
     let lines = (1..).zip(text.lines()).filter(|(number, _)| (line..=line + 1).contains(number));
     let tab = |(number, of): (u64, &str)| {
@@ -262,7 +264,7 @@ fn tab_indent(text: &str, line: u64) -> Option<(u64, u64)> {
     lines.filter_map(tab).next()
 }
 
-/// The reader's name of a type, in the words of someone who writes a file.
+/// Describes a type of the reader in the terms of the fabric file.
 fn type_name(name: &str) -> &str {
     match name {
         "u8" => "a whole number, 0 to 255",

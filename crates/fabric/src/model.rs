@@ -1,6 +1,6 @@
-//! A fabric as plain data, generators expanded and every name resolved.
+//! A fabric as plain data, with generators expanded and every name resolved.
 //!
-//! This is what the simulator and the lab build from; [`crate::load`] makes it from a file.
+//! The simulator and the lab are built from this; [`crate::load`] makes it from a file.
 
 pub use crate::agents::kind::AgentKind;
 use crate::cam::Cam;
@@ -31,30 +31,30 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::PathBuf;
 
-/// A whole fabric, checked: every index is in range and every port is used once.
+/// A checked fabric: every index is in range and every port is used once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fabric {
-    /// Its name; the lab's too.
+    /// Name of the fabric and of its lab.
     pub name: String,
-    /// Seed of everything random.
+    /// Seed of all random numbers.
     pub seed: u64,
-    /// Bits of a hop.
+    /// Width of a hop, in bits.
     pub hop_width: HopWidth,
-    /// What the control plane seals its messages with.
+    /// Keys that seal the messages of the control plane.
     pub keys: Keys,
-    /// The file that the keys were read from, where they are not in the fabric file itself.
+    /// File that the keys were read from; `None` if they are in the fabric file itself.
     pub key_file: Option<PathBuf>,
-    /// What the switches are.
+    /// Kind of the switches.
     pub network: Network,
-    /// Which of the topologies it is that programs know.
+    /// Topology, as control programs see it.
     pub shape: Shape,
-    /// With [`Network::Program`], what controls the switches.
+    /// Control program of the switches, with [`Network::Program`].
     pub program: Option<ProgramSetup>,
-    /// What a frame goes through inside each switch, in the simulator.
+    /// Stages that a frame passes inside each switch, in the simulator.
     pub device: Device,
-    /// What carries the frames of switches with real ports.
+    /// Data planes of switches with real ports.
     pub dataplanes: Dataplanes,
-    /// The first key of the file that sets the rate of a link, if one does.
+    /// First key of the file that sets the rate of a link, if any.
     pub rate_key: Option<String>,
     /// The switches, in order: `s1`, `s2`, ...
     pub switches: Vec<Switch>,
@@ -64,96 +64,97 @@ pub struct Fabric {
     pub links: Vec<Link>,
     /// The controller and its link.
     pub controller: Controller,
-    /// The paths that the file states, for a fabric without a controller.
+    /// Paths stated in the file, for a fabric without a controller.
     pub paths: Vec<StatedPath>,
     /// Intervals of the control plane.
     pub timers: Timers,
-    /// Addresses for hosts.
+    /// DHCP: addresses for hosts.
     pub dhcp: Dhcp,
-    /// The tables of host ports.
+    /// Tables of host ports.
     pub cam: Cam,
-    /// What edges advertise to hosts with IPv6.
+    /// Router advertisements of IPv6 that edges send to hosts.
     pub ipv6: Option<Ipv6Config>,
-    /// Ports to real networks. Each is one of the hosts: its gateway, or all that is outside.
+    /// Ports to real networks. Each is one of the hosts: its gateway, or the whole outside network.
     pub uplinks: Vec<Uplink>,
     /// MTU of hosts, in bytes of IP packet.
     pub mtu: u16,
-    /// Whether switches tell a host to pause for the bytes that its routes add.
+    /// Whether switches send a host PAUSE for the bytes that its routes add.
     pub self_congestion_pause: bool,
-    /// What becomes of a packet that finds its buffer full.
+    /// Action on a packet whose buffer is full.
     pub on_full: OnFull,
-    /// With [`OnFull::Nack`], what each input port keeps of refused packets.
+    /// Buffer for refused packets at each input port, with [`OnFull::Nack`].
     pub nack_queue: Bytes,
-    /// What the ports of switches are trusted with.
+    /// Trust settings of switch ports.
     pub port_policies: PortPolicies,
-    /// Which hosts may reach which.
+    /// Isolation policy: the hosts that each host may reach.
     pub policy: Policy,
-    /// Where hosts behind one port get routes of their own.
+    /// Ports where several hosts behind one port get routes of their own.
     pub by_source: BySource,
     /// VLANs, in the order of the file.
     pub vlans: Vec<Vlan>,
-    /// What becomes of frames to groups and to all.
+    /// Handling of multicast and broadcast frames.
     pub groups: GroupConfig,
-    /// Traffic classes, lossless priorities, flow control, where there are any.
+    /// Traffic classes, lossless priorities and flow control, if configured.
     pub dcb: Option<Box<Dcb>>,
-    /// What breaks when, in order of time.
+    /// Faults counted from power on, in order of time.
     pub faults: Vec<Fault>,
-    /// The same, but counted from when the network is ready and traffic begins.
+    /// Faults counted from the moment the network is ready and traffic begins.
     pub faults_after_start: Vec<Fault>,
-    /// What the hosts send, in the order of the file.
+    /// Traffic of the hosts, in the order of the file.
     pub traffic: Vec<Traffic>,
-    /// Agents beside switches, in the order of the file.
+    /// Agents at switches, in the order of the file.
     pub agents: Vec<AgentSetup>,
     /// Bonds of ports, in the order of the file.
     pub bonds: Vec<Bond>,
 }
 
-/// The data planes of a fabric's switches, where they have real ports.
+/// Data planes of a fabric's switches, where they have real ports.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Dataplanes {
-    /// Of a switch without an override.
+    /// Data plane of a switch without an override.
     pub common: DataplaneName,
-    /// By the index of the switch: another one, and the key that says so.
+    /// Override by the index of the switch: the data plane, and the key that sets it.
     pub overrides: BTreeMap<usize, (DataplaneName, String)>,
 }
 
 impl Fabric {
-    /// How many layers of routes its switches know: one, where no priority has further ones.
+    /// Returns the number of layers of routes on the switches: 1 if no priority has further layers.
     pub fn layers(&self) -> u8 {
         self.dcb.as_ref().map_or(1, |dcb| dcb.layer_count())
     }
 
-    /// The priority between switches of what hosts send in their first lossless priority, by the
-    /// layer of its route; 0 where no priority has layers, for all have the same routes then.
+    /// Returns the priority between switches of frames that hosts send in their first lossless
+    /// priority, by the layer of the route; 0 where no priority has layers, since all share the
+    /// same routes.
     pub fn priority_on(&self, layer: Layer) -> Priority {
         let group = self.dcb.as_ref().and_then(|dcb| dcb.layers.first());
         group.and_then(|group| group.get(layer.index())).copied().unwrap_or_default()
     }
 
-    /// Whether routes have backups: where the file wants them, and no priority is lossless or the
-    /// router has an order that backups follow too. Any other router could close a cycle of buffers
-    /// by one, which nobody would have proved absent.
+    /// Returns whether routes have backups: the file wants them, and either no priority is lossless
+    /// or the router has an order that backups follow too. With any other router a backup could
+    /// close a cycle of buffers that no proof covers.
     pub fn has_backups(&self) -> bool {
         let router = self.controller.router;
         self.controller.backups && (router.is_ordered() || !self.is_lossless())
     }
 
-    /// Whether any priority is lossless.
+    /// Returns whether any priority is lossless.
     pub fn is_lossless(&self) -> bool {
         self.dcb.as_ref().is_some_and(|dcb| !dcb.lossless.is_empty())
     }
 
-    /// The longest frame that a host may send, in bytes without FCS: where priorities count, its
-    /// VLAN tag comes on top.
+    /// Returns the longest frame that a host may send, in bytes without FCS; includes a VLAN tag if
+    /// `dcb` is configured.
     pub(crate) fn frame_bytes_max(&self) -> usize {
         let tag = if self.dcb.is_some() { TAG_BYTES } else { 0 };
         usize::from(self.mtu) + ETHERNET_BYTES + tag
     }
 
-    /// Lets the controller choose paths in this way.
+    /// Sets the router of the controller.
     ///
     /// # Errors
-    /// The router does not fit; nothing has changed then.
+    /// The router does not fit; the fabric is unchanged.
     pub fn set_router(&mut self, router: RouterKind) -> Result<(), Unfit> {
         if router == RouterKind::Layered && self.layers() == 1 {
             return Err(Unfit::NoLayers);
@@ -169,7 +170,7 @@ impl Fabric {
     }
 }
 
-/// What the switches of a fabric are. All but [`Network::Axon`] and [`Network::Program`] are
+/// Kind of the switches of a fabric. All but [`Network::Axon`] and [`Network::Program`] are
 /// baselines, for the simulator only.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Network {
@@ -178,19 +179,19 @@ pub enum Network {
     Axon,
     /// `ethernet`: learning bridges with the rapid spanning tree protocol; no controller.
     Ethernet,
-    /// `portland`: PortLand's switches, its fabric manager in the controller's place.
+    /// `portland`: PortLand's switches, with its fabric manager in place of the controller.
     PortLand,
-    /// `ecmp`: static tables with all shortest paths, one by the hash of the flow; no
+    /// `ecmp`: static tables with all shortest paths, one chosen by the hash of the flow; no
     /// controller.
     Ecmp,
     /// Programmable switches with a control program; no controller.
     Program,
 }
 
-/// Bytes that a program in Python may put before frames between switches.
+/// Maximum bytes that a program in Python may put before frames between switches.
 const PYTHON_OVERHEAD_BYTES: usize = 64;
 
-/// What controls the switches of a fabric, and how large their tables are.
+/// Control program of a fabric's switches, and the sizes of their tables.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProgramSetup {
     /// The program.
@@ -199,17 +200,17 @@ pub struct ProgramSetup {
     pub sizes: Sizes,
 }
 
-/// Where a control program comes from.
+/// Source of a control program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProgramSource {
-    /// It ships.
+    /// A program that ships with Axon.
     Ships(ProgramKind),
-    /// A file in Python.
+    /// A Python file.
     Python(PathBuf),
 }
 
 impl ProgramSetup {
-    /// Bytes that entries put before frames between switches, at most.
+    /// Returns the maximum number of bytes that table entries put before frames between switches.
     pub fn overhead_bytes(&self) -> usize {
         match &self.source {
             ProgramSource::Ships(kind) => kind.overhead_bytes(),
@@ -221,10 +222,10 @@ impl ProgramSetup {
 /// A switch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Switch {
-    /// `s1`.
+    /// Name, such as `s1`.
     pub name: String,
-    /// Ports 0 to `ports - 1`; port 0 of `s1` is `s1-p0`. Ports that the file names are what
-    /// it says; the others are numbered from the lowest free one: hosts first, in order, then
+    /// Number of ports: 0 to `ports - 1`; port 0 of `s1` is `s1-p0`. Ports named in the file keep
+    /// their number; the others are numbered from the lowest free one: hosts first, in order, then
     /// links, in order, then the controller.
     pub ports: u16,
 }
@@ -232,41 +233,41 @@ pub struct Switch {
 /// A host and its link to the edge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Host {
-    /// `h1`; its one port is `h1-p0`.
+    /// Name, such as `h1`; its one port is `h1-p0`.
     pub name: String,
-    /// Its address.
+    /// MAC address.
     pub mac: MacAddr,
-    /// A fixed address, or DHCP.
+    /// Fixed IPv4 address; `None` for DHCP.
     pub ip: Option<Ipv4Addr>,
-    /// A fixed IPv6 address of global scope, whose first 64 bits are those of its link.
+    /// Fixed IPv6 address of global scope; its first 64 bits are the prefix of the link.
     pub ip6: Option<Ipv6Addr>,
-    /// The switch it is plugged into, by index; for a host with a bond that of the first port.
+    /// Index of the switch it is plugged into; for a host with a bond, that of the first port.
     pub switch: usize,
-    /// The port there.
+    /// Port of the switch.
     pub port: PortNo,
-    /// Its link.
+    /// Properties of its link.
     pub wire: Wire,
 }
 
 /// A port to a real network.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Uplink {
-    /// The host that stands for what is outside, by index; its address is the gateway's.
+    /// Index of the host that stands for the outside network; its address is the gateway's.
     pub host: usize,
-    /// The gateway's address.
+    /// Address of the gateway.
     pub gateway: Ipv4Addr,
-    /// The network device that a lab takes as the port, if a real one is to be it.
+    /// Network device that a lab uses as the port, if a real one.
     pub device: Option<String>,
 }
 
 /// Ports of one or more switches that lead to one host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bond {
-    /// The name of its host, or of its first port.
+    /// Name of its host, or of its first port.
     pub name: String,
-    /// The host, by index; `None` for whatever is plugged in.
+    /// Index of the host; `None` if any host may be plugged in.
     pub host: Option<usize>,
-    /// Its ports; the first is that of the host, if there is one.
+    /// Member ports; the first is the port of the host, if there is one.
     pub members: Vec<End>,
     /// Whether the switches send LACPDUs before the host does.
     pub active: bool,
@@ -275,17 +276,17 @@ pub struct Bond {
 /// An agent of a fabric.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentSetup {
-    /// `a1`.
+    /// Name, such as `a1`.
     pub name: String,
     /// The switch port that it is attached to.
     pub at: End,
-    /// The way between switch and agent, in the simulator.
+    /// Link between switch and agent, in the simulator.
     pub wire: Wire,
-    /// What it is.
+    /// Kind of the agent.
     pub kind: AgentKind,
-    /// Payload buffers, and what it gets of a frame. The seed is the runtime's to set.
+    /// Payload buffers, and the part of a frame that it receives. The runtime sets the seed.
     pub port: AgentPortConfig,
-    /// Which frames go to it, besides those for its own address.
+    /// Frames that go to it, in addition to those for its own address.
     pub selections: Vec<Selection>,
 }
 
@@ -296,97 +297,97 @@ pub struct Link {
     pub a: End,
     /// The other end.
     pub b: End,
-    /// What is between.
+    /// Properties of the link.
     pub wire: Wire,
 }
 
-/// What the file says of ports.
+/// Trust settings of switch ports.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PortPolicies {
-    /// At which ports other switches and the controller may be.
+    /// Ports at which other switches and the controller are allowed.
     pub axon: AxonPorts,
-    /// The priorities of hosts; those that are no better than best effort without.
+    /// Priorities allowed to hosts; `None` for those that are no better than best effort.
     pub priorities: Option<HostPriorities>,
-    /// Settings of single ports, in place of those above.
+    /// Settings of single ports, which take precedence.
     pub overrides: BTreeMap<End, PortTrust>,
 }
 
-/// A port that differs. What is `None` is as for the others.
+/// Trust settings of a single port. A field that is `None` is as for other ports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PortTrust {
-    /// Whether another switch or the controller may be there.
+    /// Whether another switch or the controller is allowed at the port.
     pub axon: Option<bool>,
-    /// The priorities of hosts there.
+    /// Priorities allowed to hosts at the port.
     pub priorities: Option<HostPriorities>,
 }
 
-/// The priorities that hosts may use.
+/// Priorities allowed to hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostPriorities {
-    /// The priorities that keep their value.
+    /// Priorities that keep their value.
     pub allowed: PrioritySet,
-    /// What others become; one of them.
+    /// Priority that replaces all others; one of `allowed`.
     pub otherwise: Priority,
 }
 
 impl HostPriorities {
-    /// The priority that a frame has from its port on, by that of its tag.
+    /// Returns the priority that a frame has from its port on, indexed by that of its tag.
     pub fn table(&self) -> [Priority; PRIORITIES] {
         let of = |priority| if self.allowed.contains(priority) { priority } else { self.otherwise };
         Priority::ALL.map(of)
     }
 }
 
-/// What a link is like, the same in both directions.
+/// Properties of a link, equal in both directions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wire {
     /// Bits per second.
     pub rate: Rate,
     /// Propagation delay.
     pub latency: Span,
-    /// Frames lost per million, independently.
+    /// Frames lost per million, independently of each other.
     pub loss_ppm: u32,
-    /// Bits that arrive flipped, per 10^15, independently: 1000 is an error rate of 1e-12.
+    /// Bits that arrive flipped, per 10^15, independently of each other: 1000 is an error rate of
+    /// 1e-12.
     pub bit_errors_per_1e15: u64,
-    /// Buffer at each output for each ingress.
+    /// Buffer at each output for each ingress, in bytes.
     pub queue: Bytes,
 }
 
-/// A path between two hosts that the file states, there and back.
+/// A path between two hosts that the file states, for both directions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StatedPath {
-    /// One host, by index.
+    /// Index of one host.
     pub from: usize,
-    /// The other, by index.
+    /// Index of the other host.
     pub to: usize,
-    /// The links from the first to the second, in their order, each from its near to its far end.
+    /// Links from the first host to the second, in order, each from its near to its far end.
     pub links: Vec<[End; 2]>,
-    /// Those of the backup; empty if the file states none.
+    /// Links of the backup path; empty if the file states none.
     pub backup: Vec<[End; 2]>,
 }
 
 /// The controller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Controller {
-    /// Whether there is one. The fields below that are about a node of its own mean nothing
-    /// without.
+    /// Whether there is a controller. Without one, the fields of its node have no meaning.
     pub mode: Mode,
-    /// `c1`; its one port is `c1-p0`.
+    /// Name, `c1`; its one port is `c1-p0`.
     pub name: String,
-    /// The switch port it is plugged into.
+    /// Switch port that it is plugged into.
     pub at: End,
-    /// Its link.
+    /// Properties of its link.
     pub wire: Wire,
-    /// How it chooses paths.
+    /// Algorithm that chooses paths.
     pub router: RouterKind,
     /// Whether the file wants backup routes; see [`Fabric::has_backups`].
     pub backups: bool,
 }
 
-/// Addresses for hosts.
+/// DHCP: addresses for hosts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dhcp {
-    /// The server's address, in the subnet.
+    /// Address of the server, in the subnet.
     pub server: Ipv4Addr,
     /// Prefix length of the subnet.
     pub prefix_len: u8,
@@ -394,45 +395,45 @@ pub struct Dhcp {
     pub pool_first: Ipv4Addr,
     /// Last address of the pool.
     pub pool_last: Ipv4Addr,
-    /// How long a lease lasts.
+    /// Duration of a lease.
     pub lease: Span,
-    /// The most addresses of the pool that hosts behind one port may hold.
+    /// Maximum number of pool addresses that hosts behind one port may hold.
     pub leases_per_port: u32,
-    /// Hosts that always get the same address.
+    /// Reserved addresses, by MAC.
     pub reservations: BTreeMap<MacAddr, Ipv4Addr>,
-    /// Clients that do, by their identifier.
+    /// Reserved addresses, by client identifier.
     pub clients: BTreeMap<Vec<u8>, Ipv4Addr>,
-    /// The default router of hosts.
+    /// Default router of hosts.
     pub router: Option<Ipv4Addr>,
     /// Name servers of hosts, best first.
     pub dns: Vec<Ipv4Addr>,
-    /// The domain of hosts.
+    /// Domain of hosts.
     pub domain: Option<String>,
-    /// The MTU that hosts are to set.
+    /// MTU that hosts are given, in bytes.
     pub mtu: Option<u16>,
-    /// The index of the host that is the DHCP server, if requests are relayed to one.
+    /// Index of the host that is the DHCP server, if requests are relayed.
     pub relay: Option<usize>,
 }
 
 /// A VLAN.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Vlan {
-    /// Its number.
+    /// VLAN ID.
     pub id: VlanId,
-    /// Its name, if it has one.
+    /// Name, if any.
     pub name: Option<String>,
-    /// The ports whose frames without a tag are in it.
+    /// Ports whose untagged frames are in the VLAN.
     pub access: BTreeSet<End>,
-    /// The ports whose frames are in it with its tag.
+    /// Ports whose frames are in the VLAN with its tag.
     pub trunk: BTreeSet<End>,
-    /// Addresses for its hosts, if they are leased some.
+    /// DHCP for its hosts, if configured.
     pub dhcp: Option<Dhcp>,
-    /// What edges advertise to its hosts.
+    /// Router advertisements that edges send to its hosts.
     pub ipv6: Option<Ipv6Config>,
 }
 
 impl Fabric {
-    /// The wire of a cable, as it is at the start.
+    /// Returns the wire of a cable as it is at the start.
     ///
     /// # Panics
     /// If there is no such cable.
@@ -452,7 +453,8 @@ impl Fabric {
         }
     }
 
-    /// The slowest and the fastest that a cable ever is: at the start, or after a fault.
+    /// Returns the lowest and the highest rate that a cable ever has: at the start, or after a
+    /// fault.
     ///
     /// # Panics
     /// If there is no such cable.

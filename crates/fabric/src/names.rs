@@ -1,15 +1,15 @@
-//! What nodes and ports may be called. Ports are Linux devices in the lab, and a device's
-//! name has at most 15 characters (`IFNAMSIZ` in `linux/if.h`, with its final zero byte).
+//! Names of nodes and ports. Ports are Linux devices in the lab, and a device's name has at most 15
+//! characters (`IFNAMSIZ` in `linux/if.h`, with its final zero byte).
 
 use crate::error::Problem;
 use crate::model::Fabric;
 use axon_wire::PortNo;
 
-/// Characters of a port's name, at most.
+/// Maximum characters of a port's name.
 pub const PORT_NAME_MAX: usize = 15;
 
-/// Whether a new device of Linux can have this name: the kernel's own rule (`dev_valid_name`), and
-/// no per cent sign, which it would put a number in the place of.
+/// Returns whether a new Linux device can have this name: the kernel's own rule (`dev_valid_name`),
+/// without the per cent sign, which the kernel replaces by a number.
 pub fn is_device_name(name: &str) -> bool {
     let refused =
         |byte: u8| matches!(byte, b'/' | b':' | b'%' | 0x0b) || byte.is_ascii_whitespace();
@@ -18,12 +18,12 @@ pub fn is_device_name(name: &str) -> bool {
         && !name.bytes().any(refused)
 }
 
-/// The name of a node's port: `s1-p0`.
+/// Returns the name of a node's port: `s1-p0`.
 pub fn port_name(node: &str, port: PortNo) -> String {
     format!("{node}-{port}")
 }
 
-/// Takes a port's name apart: `s1-p0` is port 0 of `s1`. `None` if it is not one.
+/// Splits the name of a port: `s1-p0` is port 0 of `s1`. `None` if it is not one.
 pub fn split_port(name: &str) -> Option<(&str, PortNo)> {
     let (node, number) = name.rsplit_once("-p")?;
     let digits = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
@@ -32,22 +32,22 @@ pub fn split_port(name: &str) -> Option<(&str, PortNo)> {
     (!node.is_empty() && PortNo(port) != PortNo::CONTROL).then_some((node, PortNo(port)))
 }
 
-/// The index of a switch by name.
+/// Returns the index of a switch by name.
 pub fn switch_index(fabric: &Fabric, name: &str) -> Option<usize> {
     fabric.switches.iter().position(|switch| switch.name == name)
 }
 
-/// The index of a host by name.
+/// Returns the index of a host by name.
 pub fn host_index(fabric: &Fabric, name: &str) -> Option<usize> {
     fabric.hosts.iter().position(|host| host.name == name)
 }
 
-/// The number that a name ends in: 3 of `h3`; `None` without one, or if it is over 32 bits.
+/// Returns the number that a name ends in: 3 of `h3`; `None` without one, or if it exceeds 32 bits.
 pub(crate) fn number(name: &str) -> Option<u32> {
     name[name.trim_end_matches(|c: char| c.is_ascii_digit()).len()..].parse().ok()
 }
 
-/// Refuses what cannot name a node: it starts with a lower-case letter, goes on with those,
+/// Refuses invalid names of nodes: a name starts with a lower-case letter, continues with those,
 /// digits and `-`, leaves room for `-p0`, and does not look like a port.
 pub(crate) fn check(key: &str, name: &str) -> Result<(), Problem> {
     let expected = "a lower-case letter, then lower-case letters, digits or `-`, at most 12 in \

@@ -1,4 +1,4 @@
-//! What a fabric needs of the data plane of its switches, and whether one will do.
+//! Features that a fabric needs of the data plane of its switches, and the check of a data plane.
 
 use crate::dcb::Dcb;
 use crate::model::{End, Fabric, FaultKind, Link, Network, OnFull};
@@ -7,24 +7,24 @@ use axon_node::{Capabilities, Feature, Need, Needs};
 use axon_wire::{PortNo, Priority, Rate};
 use std::collections::BTreeSet;
 
-/// Where switches run: not every runtime acts on every key of a fabric file.
+/// Runtime of the switches: not every runtime acts on every key of a fabric file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Runtime {
-    /// The simulator, which gives switches the pipeline of `device`.
+    /// The simulator, in which switches have the pipeline of `device`.
     Simulator,
     /// Real ports: `device` is ignored.
     Ports,
 }
 
-/// A data plane lacks what a fabric needs.
+/// Error: a data plane lacks features that a fabric needs.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the data plane `{dataplane}` lacks {}{}", listed(.missing), way_out(.instead))]
 pub struct Lacking {
-    /// Its name.
+    /// Name of the data plane.
     pub dataplane: &'static str,
-    /// What it lacks, each with the key of the fabric file that asks for it.
+    /// Missing features, each with the key of the fabric file that needs it.
     pub missing: Vec<String>,
-    /// Another data plane of the runtime that lacks nothing.
+    /// Another data plane of the runtime that has all features needed.
     pub instead: Option<&'static str>,
 }
 
@@ -39,13 +39,13 @@ fn way_out(instead: &Option<&str>) -> String {
     instead.map_or_else(String::new, |name| format!("; use --dataplane {name}"))
 }
 
-/// What the most demanding switch of a fabric needs in this runtime. Other networks than Axon need
-/// nothing: their switches bring data planes of their own.
+/// Returns the needs of the most demanding switch of a fabric in this runtime. Networks other than
+/// Axon have none: their switches bring data planes of their own.
 pub fn needs(fabric: &Fabric, runtime: Runtime) -> Needs {
     needs_where(fabric, runtime, |_| true)
 }
 
-/// What one switch needs, by its index; as [`needs`].
+/// Returns the needs of one switch, by its index; see [`needs`].
 pub fn needs_of(fabric: &Fabric, switch: usize, runtime: Runtime) -> Needs {
     needs_where(fabric, runtime, |index| index == switch)
 }
@@ -70,7 +70,7 @@ fn needs_where(fabric: &Fabric, runtime: Runtime, of: impl Fn(usize) -> bool) ->
     }
 }
 
-/// The fastest link. In the simulator, a fault may make one faster.
+/// Returns the rate of the fastest link. In the simulator, a fault may raise it.
 fn port_rate_max(
     fabric: &Fabric,
     runtime: Runtime,
@@ -100,7 +100,7 @@ fn port_rate_max(
     Some(Need { amount: fastest, key })
 }
 
-/// How many classes are lossless, asked for by the first of them; `None` if none is.
+/// Returns the number of lossless classes, with the key of the first; `None` if there are none.
 fn lossless_classes(dcb: &Dcb) -> Option<Need<u8>> {
     let classes: BTreeSet<usize> =
         dcb.lossless.iter().map(|priority| dcb.prio_tc[priority.index()].index()).collect();
@@ -150,7 +150,7 @@ fn features(
         Runtime::Simulator if fabric.device.cut_through => {
             ask(Feature::CutThrough, "device".into());
         }
-        // A simulated link paces its ends; a NIC sends as fast as it can.
+        // A simulated link paces its ends; a NIC sends at full speed.
         Runtime::Simulator => {}
         Runtime::Ports => {
             fabric.rate_key.iter().for_each(|key| ask(Feature::Shaping, key.clone()));
@@ -159,11 +159,11 @@ fn features(
     features
 }
 
-/// Refuses a data plane that lacks what the fabric needs. `others` are those that the operator can
-/// choose instead.
+/// Refuses a data plane that lacks what the fabric needs. `others` are the data planes that the
+/// operator can choose instead.
 ///
 /// # Errors
-/// All that it lacks.
+/// All missing features.
 pub fn check(
     fabric: &Fabric,
     runtime: Runtime,

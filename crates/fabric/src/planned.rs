@@ -1,4 +1,4 @@
-//! The routes that a controller chooses for a fabric, planned without a simulator or a lab.
+//! Routes that a controller chooses for a fabric, planned without a simulator or a lab.
 //!
 //! No frame is sent: the controller receives the messages of all switches at once, as function
 //! calls, and the routes that it chooses are in its registry.
@@ -16,12 +16,12 @@ use oorandom::Rand64;
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr};
 
-/// The address of the first host; it has not to be one of the subnet's pool.
+/// IPv4 address of the first host; need not be in the subnet's pool.
 const FIRST_IP: u32 = 0x0a10_0000;
-/// Rounds of a router that improves what it has placed; more are not waited for.
+/// Maximum rounds of a router that improves earlier choices.
 const ROUNDS_MAX: u64 = 40;
 
-/// A route, and its backup if it has one: the links of that, nearest first, and its layer.
+/// A route and its backup, if any: the links of the backup, nearest first, and its layer.
 pub type RouteAndBackup<'a> = (&'a Route, Option<(&'a [Step], Layer)>);
 
 /// A controller, and the fabric that it has learned from the messages of all its switches.
@@ -33,7 +33,7 @@ pub struct Planned<'a> {
     ports: Vec<(Vec<PortState>, u64)>,
     now: Time,
     out: Vec<Effect>,
-    /// The number of the last request of the controller for acknowledgements.
+    /// Number of the controller's last request for acknowledgements.
     awaited: Option<u64>,
 }
 
@@ -46,7 +46,7 @@ fn ip(host: usize) -> IpAddr {
 }
 
 impl<'a> Planned<'a> {
-    /// Makes a controller with this router, to which every switch has reported its neighbours and
+    /// Creates a controller with this router, to which every switch has reported its neighbours and
     /// its hosts, in the order of the fabric. `seed` is that of the controller.
     pub fn new(fabric: &'a Fabric, router: Box<dyn Router>, seed: u64) -> Planned<'a> {
         let config = assemble::controller_config(fabric, 1, seed);
@@ -76,7 +76,8 @@ impl<'a> Planned<'a> {
         planned
     }
 
-    /// Forgets what the controller has asked for, but whether acknowledgements are.
+    /// Takes the controller's effects, and records the number of its last request for
+    /// acknowledgements.
     fn carry_out(&mut self) -> Vec<Effect> {
         let out = std::mem::take(&mut self.out);
         let mut numbers = out.iter().filter_map(|effect| match effect {
@@ -101,22 +102,22 @@ impl<'a> Planned<'a> {
         );
     }
 
-    /// The fabric.
+    /// Returns the fabric.
     pub const fn fabric(&self) -> &'a Fabric {
         self.fabric
     }
 
-    /// The controller.
+    /// Returns the controller.
     pub const fn controller(&self) -> &Controller {
         &self.controller
     }
 
-    /// The controller, to ask it what changes its memory.
+    /// Returns the controller, for queries that change its state.
     pub const fn controller_mut(&mut self) -> &mut Controller {
         &mut self.controller
     }
 
-    /// The controller's clock, counted from its start.
+    /// Returns the controller's clock, counted from its start.
     pub const fn now(&self) -> Time {
         self.now
     }
@@ -142,8 +143,7 @@ impl<'a> Planned<'a> {
         self.controller.counters().arp_answered > before
     }
 
-    /// Advances the clock until a router that improves its paths has no more to improve, or has
-    /// had 40 rounds.
+    /// Advances the clock until the router has no more paths to improve, or has had 40 rounds.
     pub fn settle(&mut self) {
         // A round has a batch each heartbeat, and ten heartbeats before the next.
         let batches = self.controller.flows().len() as u64 / 1_000 + 20;
@@ -156,8 +156,8 @@ impl<'a> Planned<'a> {
         self.now += Span::from_secs(60);
     }
 
-    /// Every switch acknowledges what it was sent, and frames on old paths leave the fabric.
-    /// Returns whether the controller has waited for that.
+    /// Acknowledges all that the switches were sent, and advances until frames on old paths have
+    /// left the fabric. Returns whether the controller was waiting for that.
     pub fn drain(&mut self) -> bool {
         let Some(number) = self.awaited.take().filter(|_| self.controller.is_draining()) else {
             return false;
@@ -174,20 +174,20 @@ impl<'a> Planned<'a> {
         out
     }
 
-    /// A switch reports that the link at one of its ports is down. Returns the controller's
-    /// commands.
+    /// Reports that the link at one port of a switch is down. Returns the controller's commands.
     pub fn lose(&mut self, end: End) -> Vec<Effect> {
         self.ports[end.switch].0.retain(|state| state.port != end.port);
         self.hello(end.switch);
         self.carry_out()
     }
 
-    /// The route from one host to another, by index, if the controller has chosen one.
+    /// Returns the route from one host to another, by index, if the controller has chosen one.
     pub fn route(&self, from: usize, to: usize) -> Option<&Route> {
         self.route_and_backup(from, to).map(|(route, _)| route)
     }
 
-    /// The same with its backup. [`Planned::settle`] lets the controller find the backups.
+    /// Returns the route from one host to another, by index, with its backup. [`Planned::settle`]
+    /// lets the controller find the backups.
     pub fn route_and_backup(&self, from: usize, to: usize) -> Option<RouteAndBackup<'_>> {
         let (hosts, flows) = (self.controller.hosts(), self.controller.flows());
         let index = |host: usize| hosts.by_mac(self.fabric.hosts[host].mac);
@@ -196,8 +196,8 @@ impl<'a> Planned<'a> {
         Some((flows.get(found)?, self.controller.backup(found)))
     }
 
-    /// By switch of the fabric, the lowest switch that it is joined with, as the controller sees
-    /// it.
+    /// Returns the connected component of each switch of the fabric, as the lowest switch in it, in
+    /// the controller's view.
     pub fn parts(&self) -> Vec<usize> {
         let graph = self.controller.graph();
         let mut lowest: Vec<usize> = (0..self.fabric.switches.len()).collect();
@@ -215,22 +215,22 @@ impl<'a> Planned<'a> {
         lowest
     }
 
-    /// The index in the fabric of a switch of the controller's graph.
+    /// Returns the index in the fabric of a switch of the controller's graph.
     pub fn switch(&self, index: SwitchIndex) -> usize {
         // Identities count from one.
         self.controller.graph().switch(index).incarnation.node.0 as usize - 1
     }
 }
 
-/// So many pairs of `hosts` hosts, by index, the lower first, none twice, drawn at random and in
-/// order; all there are if `pairs` is that many or more.
+/// Draws distinct pairs of `hosts` hosts at random, by index, the lower first, in order; all pairs
+/// if `pairs` is that many or more.
 pub fn draw_pairs(hosts: usize, pairs: usize, seed: u64) -> Vec<(usize, usize)> {
     let all = hosts.saturating_mul(hosts.saturating_sub(1)) / 2;
     let mut random = Rand64::new(u128::from(seed));
     if all <= pairs.saturating_mul(2) {
         let mut left = pairs.min(all) as u64;
         let each = (0..hosts).flat_map(|a| (a + 1..hosts).map(move |b| (a, b)));
-        // Each is taken with the share of those that are still to be taken among those to come.
+        // Each pair is taken with probability (pairs still needed) / (pairs left).
         let drawn = each.zip(0..all as u64).filter(|&(_, before)| {
             let taken = random.rand_range(0..all as u64 - before) < left;
             left -= u64::from(taken);

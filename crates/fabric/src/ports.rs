@@ -1,12 +1,12 @@
-//! What the ports of switches are trusted with: at which of them another switch may be, and which
-//! priorities hosts have.
+//! Trust settings of switch ports: where another switch is allowed, and which priorities hosts may
+//! use.
 //!
-//! In plain English: whoever knows the fabric's key and finds a port that may become an Axon port
-//! is a switch. So ports where hosts are expected are pinned to hosts, unless the file says
-//! otherwise. And a host that chooses its own priority would be served before others. So hosts have
-//! those that are no better than best effort (they share its class), and those that the file names
-//! for some purpose: lossless ones, those of applications, which DCBX advertises, and those under
-//! congestion notification. What they send with any other becomes best effort.
+//! Any node that has the fabric's key and a port that may become an Axon port is a switch. So ports
+//! where hosts are expected are pinned to hosts, unless the file configures otherwise. A host that
+//! chose its own priority could be served before others. So hosts may use the priorities that are
+//! no better than best effort (they share its class), and those that the file names for some
+//! purpose: lossless ones, those of applications, which DCBX advertises, and those under congestion
+//! notification. Frames with any other priority become best effort.
 
 use crate::error::Problem;
 use crate::file;
@@ -17,7 +17,7 @@ use axon_wire::PortNo;
 use axon_wire::priority::{Priority, PrioritySet};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The priorities of hosts where the file says nothing of them.
+/// Returns the default priorities of hosts.
 pub fn default_priorities(dcb: &Dcb) -> HostPriorities {
     let dcbx = dcb.dcbx.iter().flat_map(|dcbx| {
         [&dcbx.common]
@@ -33,7 +33,7 @@ pub fn default_priorities(dcb: &Dcb) -> HostPriorities {
 }
 
 impl Fabric {
-    /// The priorities of hosts at a port; `None` where switches have none.
+    /// Returns the priorities of hosts at a port; `None` without `dcb`.
     pub fn host_priorities(&self, at: End) -> Option<HostPriorities> {
         let dcb = self.dcb.as_deref()?;
         let policies = &self.port_policies;
@@ -42,7 +42,7 @@ impl Fabric {
     }
 }
 
-/// What each port of a switch is trusted with, by its index.
+/// Returns the trust settings of each port of a switch, by its index.
 pub(crate) fn policies(fabric: &Fabric, switch: usize) -> Vec<PortPolicy> {
     let ports = (0..fabric.switches[switch].ports).map(PortNo);
     let hosts = fabric.hosts.iter().filter(|host| host.switch == switch);
@@ -75,13 +75,13 @@ pub(crate) fn policies(fabric: &Fabric, switch: usize) -> Vec<PortPolicy> {
     ports.map(policy).collect()
 }
 
-/// The ports of links between switches, and the controller's.
+/// Returns the ports of links between switches, and the controller's.
 fn axon_ends(fabric: &Fabric) -> impl Iterator<Item = End> {
     let links = fabric.links.iter().flat_map(|link| [link.a, link.b]);
     links.chain([fabric.controller.at])
 }
 
-/// The ports to real networks.
+/// Returns the ports to real networks.
 fn uplink_ends(fabric: &Fabric) -> impl Iterator<Item = End> {
     let hosts = fabric.uplinks.iter().map(|uplink| &fabric.hosts[uplink.host]);
     hosts.map(|host| End { switch: host.switch, port: host.port })
@@ -115,8 +115,7 @@ pub(crate) fn resolve(fabric: &Fabric, asked: &file::Ports) -> Result<PortPolici
     Ok(PortPolicies { axon: asked.axon, priorities: common, overrides })
 }
 
-/// The priorities of hosts at `key`, which are as `common` says or by default where it says
-/// nothing.
+/// Reads the priorities of hosts at `key`; missing ones are those of `common` or the default.
 fn priorities(
     key: &str,
     dcb: Option<&Dcb>,
@@ -158,7 +157,7 @@ fn priorities(
     Ok(Some(HostPriorities { allowed, otherwise }))
 }
 
-/// Refuses traffic whose priority is none of those that its hosts may use.
+/// Refuses traffic whose priority its hosts may not use.
 pub(crate) fn check_traffic(fabric: &Fabric) -> Result<(), Problem> {
     for (number, entry) in fabric.traffic.iter().enumerate() {
         let flows = entry.flows.iter().flat_map(|&(from, to)| [from, to]);

@@ -1,4 +1,4 @@
-//! The control program of a fabric's switches, and the plan that it is configured with.
+//! Control program of a fabric's switches, and the plan that configures it.
 
 use crate::error::Problem;
 use crate::file::{File, Network as FileNetwork, ProgramFile, ShortOr, TableSizes, Topology};
@@ -15,16 +15,16 @@ use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
-/// The highest number of an object that entries name, and one.
+/// Bound of the numbers of objects that entries refer to.
 const NUMBERS: u32 = 1 << 16;
-/// Entries of any table, at most.
+/// Maximum number of entries of any table.
 const ENTRIES_MAX: u32 = 1 << 20;
-/// Switches whose programs are tried with tables of other sizes.
+/// Number of switches whose programs are tried with non-default table sizes.
 const TRIED_MAX: usize = 64;
-/// The longest frame of an Ethernet with the ordinary MTU.
+/// Longest Ethernet frame with the default MTU, in bytes.
 const FRAME_BYTES: usize = 1514;
 
-/// Checks that the network suits its program.
+/// Checks that the network fits its program.
 pub(crate) fn check(fabric: &Fabric) -> Result<(), Problem> {
     let Some(ProgramSetup { source: ProgramSource::Ships(kind), .. }) = &fabric.program else {
         return Ok(());
@@ -42,7 +42,8 @@ pub(crate) fn check(fabric: &Fabric) -> Result<(), Problem> {
     check_sizes(fabric, *kind, plan)
 }
 
-/// Lets the programs of the first switches fill tables of sizes that the file asks for.
+/// Runs the programs of the first switches to check that their entries fit tables of the configured
+/// sizes.
 fn check_sizes(fabric: &Fabric, kind: ProgramKind, plan: Plan) -> Result<(), Problem> {
     if fabric.program.as_ref().is_none_or(|setup| setup.sizes == Sizes::default()) {
         return Ok(());
@@ -62,7 +63,7 @@ fn check_sizes(fabric: &Fabric, kind: ProgramKind, plan: Plan) -> Result<(), Pro
     Ok(())
 }
 
-/// Reads `program`, which takes the place of a network.
+/// Reads `program`, which replaces `network`.
 pub(crate) fn resolve(file: &File) -> Result<Option<ProgramSetup>, Problem> {
     let Some(asked) = &file.program else { return Ok(None) };
     if file.network != FileNetwork::Axon {
@@ -105,7 +106,7 @@ fn sizes(asked: TableSizes) -> Result<Sizes, Problem> {
     })
 }
 
-/// Which of the shapes that programs know a topology is.
+/// Returns the shape of a topology, as programs distinguish them.
 pub(crate) fn shape(topology: &Topology) -> Shape {
     match topology {
         Topology::FatTree(tree) => Shape::FatTree { k: tree.k as u32 },
@@ -115,7 +116,7 @@ pub(crate) fn shape(topology: &Topology) -> Shape {
     }
 }
 
-/// The plan of a fabric. Hosts that have no fixed address yet are left out; see
+/// Returns the plan of a fabric. Hosts that have no fixed address yet are left out; see
 /// [`fix_addresses`].
 pub fn plan(fabric: &Fabric) -> Plan {
     let port = PlanPort { neighbour: Neighbour::Nothing, rate: fabric.controller.wire.rate };
@@ -152,7 +153,7 @@ pub fn plan(fabric: &Fabric) -> Plan {
     Plan { shape: fabric.shape, nodes, hosts, prefix_len: fabric.dhcp.prefix_len }
 }
 
-/// The configuration of the pipeline of a switch, by its index.
+/// Returns the configuration of the pipeline of a switch, by its index.
 ///
 /// # Panics
 /// If there is no such switch, or the fabric has no program.
@@ -164,7 +165,7 @@ pub fn pipeline_config(fabric: &Fabric, index: usize, seed: u64) -> PipelineConf
     let dcb = dcb.map(|dcb| Box::new(crate::dcb::config(fabric, dcb, index, mac)));
     let tag = if dcb.is_some() { TAG_BYTES } else { 0 };
     let frame = (usize::from(fabric.mtu) + ETHERNET_BYTES + tag).max(FRAME_BYTES);
-    // The entries of agents are above those of the program.
+    // The entries of agents follow those of the program.
     let more = crate::agents::agents_at(fabric, index).entries();
     PipelineConfig {
         sizes: Sizes { tcam: setup.sizes.tcam + more, ..setup.sizes },
@@ -178,7 +179,7 @@ pub fn pipeline_config(fabric: &Fabric, index: usize, seed: u64) -> PipelineConf
     }
 }
 
-/// The program of a switch, by its index, with the entries of the switch's agents.
+/// Returns the program of a switch, by its index, with the entries of the switch's agents.
 ///
 /// # Panics
 /// If there is no such switch.
@@ -187,7 +188,7 @@ pub fn with_agents(fabric: &Fabric, index: usize, program: Box<dyn Program>) -> 
     if agents.agents.is_empty() { program } else { Box::new(WithAgents::new(program, agents)) }
 }
 
-/// Gives every host a fixed address, in a network without address service: its reservation, or the
+/// Gives every host a fixed address, in a network without DHCP service: its reservation, or the
 /// first free one of the pool, in the order of hosts.
 pub fn fix_addresses(fabric: &mut Fabric) {
     if fabric.network == Network::Axon {

@@ -1,10 +1,10 @@
-//! Whether every switch can reach every other, and by a route that fits a header.
+//! Check that every switch can reach every other, by a route that fits a header.
 
 use crate::error::Problem;
 use crate::model::Fabric;
 use axon_wire::FrameBuf;
 
-/// Not reached.
+/// Distance of an unreachable switch.
 const NOWHERE: usize = usize::MAX;
 
 /// Refuses a graph that is not connected, or whose shortest paths are too long for a header.
@@ -22,10 +22,10 @@ pub(crate) fn check(fabric: &Fabric, key: &str) -> Result<(), Problem> {
     }
     let width = fabric.hop_width;
     let hops_max = width.hops_in(FrameBuf::HEADROOM);
-    // A hop for each switch on the way; the controller's own is one more.
+    // One hop for each switch of the path, and one for the controller.
     let hops = |distance: usize| distance + 2;
-    // No switch is further from anything than its distance to a second one and whatever is
-    // furthest from that. So each search settles all switches around its own start, and a few
+    // No switch is further from any other than its distance to a second one plus the largest
+    // distance from that. So each search settles all switches around its own start, and a few
     // searches settle a whole fabric.
     let mut settled = vec![false; neighbours.len()];
     let mut start = Some(0);
@@ -47,7 +47,7 @@ pub(crate) fn check(fabric: &Fabric, key: &str) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Links from a switch to every other: breadth first.
+/// Returns the number of links from a switch to every other, by breadth-first search.
 fn distances(neighbours: &[Vec<usize>], from: usize) -> Vec<usize> {
     let mut distances = vec![NOWHERE; neighbours.len()];
     distances[from] = 0;

@@ -1,5 +1,4 @@
-//! A fabric file for real ports: what only the simulator can do is refused or named in a
-//! warning.
+//! Fabric files for real ports: simulator-only keys are refused or reported in a warning.
 
 use crate::error::{LoadError, Problem};
 use crate::keys::{Keys, Position};
@@ -10,15 +9,15 @@ use std::path::Path;
 
 /// Sections that only the simulator reads.
 const SECTIONS: [&str; 3] = ["device", "faults", "traffic"];
-/// Properties of a link that only the simulator gives it.
+/// Properties of a link that only the simulator implements.
 const PROPERTIES: [&str; 3] = ["bit_error_rate", "latency", "loss_ppm"];
 
-/// Reads a fabric file for switches with real ports. With it come warnings: one for each kind of
-/// key that only the simulator acts on, and one for each key that has a new name.
+/// Reads a fabric file for switches with real ports. Also returns warnings: one for each kind of
+/// key that only the simulator acts on, and one for each renamed key.
 ///
 /// # Errors
-/// As [`load`](crate::load), and if its switches are not Axons: the others are in the
-/// simulator only.
+/// As for [`load`](crate::load), and if its switches are not Axons: the others are in the simulator
+/// only.
 pub fn load_real(path: &Path) -> Result<(Fabric, Vec<String>), LoadError> {
     let text = load::text(path)?;
     let mut fabric = crate::parse(path, &text)?;
@@ -40,8 +39,8 @@ pub fn load_real(path: &Path) -> Result<(Fabric, Vec<String>), LoadError> {
     Ok((fabric, warnings))
 }
 
-/// The keys that only the simulator acts on. By kind: the first key in the text, its position, and
-/// how many more there are.
+/// Returns the keys that only the simulator acts on. By kind: the first key in the text, its
+/// position, and the number of further ones.
 fn simulator_only(keys: &Keys) -> BTreeMap<&'static str, (&str, Position, usize)> {
     let mut found: BTreeMap<&'static str, (&str, Position, usize)> = BTreeMap::new();
     for (path, position) in keys.paths() {

@@ -1,6 +1,6 @@
-//! Keys of the fabric file that have a new name. The old name is read for one more version.
+//! Renamed keys of the fabric file. The old name is accepted for one more version.
 
-/// A key by its old path, with `[]` for any index, and its new name.
+/// Renamed keys: old path, with `[]` for any index, and new name.
 const RENAMED: [(&str, &str); 4] = [
     ("dcb.classes[].ecn.others", "non_ect"),
     ("dcb.dcbx.apart", "overrides"),
@@ -8,7 +8,7 @@ const RENAMED: [(&str, &str); 4] = [
     ("dcb.watchdog.stopped", "paused"),
 ];
 
-/// The path with its new name, if `path` ends in a key that was renamed.
+/// Returns the path with its new name, if `path` ends in a renamed key.
 pub(crate) fn new_path(path: &str) -> Option<String> {
     let any_index = without_indices(path);
     let (_, name) = RENAMED.iter().find(|(old, _)| *old == any_index)?;
@@ -16,13 +16,13 @@ pub(crate) fn new_path(path: &str) -> Option<String> {
     Some(format!("{parent}{name}"))
 }
 
-/// Whether `name` is an old name of one of the keys in `current`.
+/// Returns whether `name` is an old name of one of the keys in `current`.
 pub(crate) fn is_old(name: &str, current: &[&str]) -> bool {
     let last = |path: &'static str| path.rsplit('.').next();
     RENAMED.iter().any(|&(old, new)| last(old) == Some(name) && current.contains(&new))
 }
 
-/// `a[3].b` as `a[].b`.
+/// Converts `a[3].b` to `a[].b`.
 fn without_indices(path: &str) -> String {
     let mut out = String::new();
     let mut inside = false;

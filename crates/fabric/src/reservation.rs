@@ -1,4 +1,4 @@
-//! Whom an address is reserved for, and the options that hosts get with their address.
+//! Reservations of addresses, and the options that hosts get with their address.
 
 use crate::error::Problem;
 use crate::file;
@@ -9,16 +9,16 @@ use axon_wire::MacAddr;
 use ipnet::{IpAdd, IpSub, Ipv4Net};
 use std::net::{IpAddr, Ipv4Addr};
 
-/// What a reservation begins with that is for a client identifier.
+/// Prefix of a reservation for a client identifier.
 const BY_CLIENT: &str = "id:";
-/// Bytes of a client identifier, at most (RFC 2132 section 9.14).
+/// Maximum bytes of a client identifier (RFC 2132 section 9.14).
 const CLIENT_BYTES_MAX: usize = 255;
 const WHOM: &str = "a host by name, a MAC, or a client identifier such as id:printer";
-/// Name servers of a kind, at most.
+/// Maximum number of name servers of a kind.
 const DNS_MAX: usize = 8;
 
-/// First and last address that hosts of the subnet can have: all but the network's own and the
-/// broadcast address (RFC 1122 section 3.2.1.3).
+/// Returns the first and last address that hosts of the subnet can have: all but the network's own
+/// and the broadcast address (RFC 1122 section 3.2.1.3).
 pub(crate) fn host_range(subnet: Ipv4Net) -> (Ipv4Addr, Ipv4Addr) {
     (subnet.network().saturating_add(1), subnet.broadcast().saturating_sub(1))
 }
@@ -33,14 +33,14 @@ pub(crate) fn check(subnet: Ipv4Net, key: &str, address: Ipv4Addr) -> Result<(),
     Err(Problem::new(key, what, format!("{first} to {last}")))
 }
 
-/// Whom an address is reserved for.
+/// Holder of a reservation.
 pub(crate) enum Reserved {
     Host(MacAddr),
     Client(Vec<u8>),
 }
 
-/// Reads the name of a reservation. A host has one reservation or a fixed address, whatever it is
-/// called by.
+/// Parses the name of a reservation. A host has one reservation or a fixed address, under any of
+/// its names.
 pub(crate) fn whom(fabric: &Fabric, key: &str, name: &str) -> Result<Reserved, Problem> {
     if let Some(id) = name.strip_prefix(BY_CLIENT) {
         let id = client_id(id);
@@ -80,7 +80,8 @@ pub(crate) fn whom(fabric: &Fabric, key: &str, name: &str) -> Result<Reserved, P
     Ok(Reserved::Host(mac))
 }
 
-/// Pairs of hexadecimal digits with colons are bytes, as dnsmasq has it; other text is itself.
+/// Parses a client identifier: hex pairs with colons are bytes, as in dnsmasq; other text stands
+/// for its own bytes.
 fn client_id(text: &str) -> Vec<u8> {
     let byte = |pair: &str| match pair.len() {
         2 => u8::from_str_radix(pair, 16).ok(),
@@ -90,7 +91,8 @@ fn client_id(text: &str) -> Vec<u8> {
     bytes.filter(|_| text.contains(':')).unwrap_or_else(|| text.as_bytes().to_vec())
 }
 
-/// Checks what hosts get with their address, and finds the server that requests are relayed to.
+/// Checks the options that hosts get with their address, and finds the server that requests are
+/// relayed to.
 pub(crate) fn check_options(
     fabric: &mut Fabric,
     asked: &file::Dhcp,
@@ -135,7 +137,7 @@ pub(crate) fn check_options(
     Ok(())
 }
 
-/// Checks what hosts of a VLAN get with their address.
+/// Checks the options that hosts of a VLAN get with their address.
 pub(crate) fn check_vlan_options(asked: &file::Dhcp) -> Result<(), Problem> {
     let subnet = asked.subnet.as_ref().map(|subnet| subnet.0);
     if let (Some(subnet), Some(router)) = (subnet, asked.router) {
@@ -144,8 +146,8 @@ pub(crate) fn check_vlan_options(asked: &file::Dhcp) -> Result<(), Problem> {
     check_dns("dhcp.dns", asked.dns.len())
 }
 
-/// Refuses a reservation of an address of a tenant for whoever shows an identifier: any host can
-/// show any. One for a MAC in no tenant, or in another, is refused too.
+/// Refuses a reservation of a tenant's address by client identifier, since any host can send any
+/// identifier. Also refuses one for a MAC in no tenant, or in another.
 pub(crate) fn check_policy(
     fabric: &Fabric,
     policy: &Policy,
@@ -173,7 +175,7 @@ pub(crate) fn check_policy(
     Ok(())
 }
 
-/// Refuses more name servers than there are to be.
+/// Refuses too many name servers.
 pub(crate) fn check_dns(key: &str, count: usize) -> Result<(), Problem> {
     match count {
         0..=DNS_MAX => Ok(()),
@@ -181,7 +183,7 @@ pub(crate) fn check_dns(key: &str, count: usize) -> Result<(), Problem> {
     }
 }
 
-/// Refuses what is no name of a domain (RFC 1035 section 2.3.1, digits allowed as in RFC 1123).
+/// Refuses an invalid domain name (RFC 1035 section 2.3.1, digits allowed as in RFC 1123).
 pub(crate) fn check_domain(key: &str, domain: Option<&str>) -> Result<(), Problem> {
     let Some(domain) = domain else { return Ok(()) };
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '-';

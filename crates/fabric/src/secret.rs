@@ -1,5 +1,5 @@
-//! Keys as text: a line of 64 hex digits for a master key, or for the keys of a switch its number
-//! in 16 hex digits and both keys in 64 each. A second line is the key that is accepted too.
+//! Text form of keys: a line of 64 hex digits for a master key, or for the keys of a switch its
+//! number in 16 hex digits and both keys in 64 each. A second line is a key that is also accepted.
 
 use crate::error::Problem;
 use axon_control::keys::of_switch;
@@ -8,15 +8,15 @@ use axon_node::{Keys, Secret, SwitchKeys};
 use axon_wire::NodeId;
 use std::fmt::Write;
 
-/// The master key of a fabric that names none: known to everyone, for labs.
+/// Default master key of a fabric; published, for labs only.
 pub const LAB_KEY: Key = *b"axon lab key: anyone can read it";
 
 const EXPECTED: &str = "64 hex digits (32 bytes)";
 
-/// Reads the keys of a fabric; no text is the lab's key.
+/// Parses the keys of a fabric; without text, returns the lab's key.
 ///
 /// # Errors
-/// A problem with `key`: it is no key, or there are more than two.
+/// A problem with `key`: invalid, or more than two keys.
 pub(crate) fn parse(text: Option<&str>) -> Result<Keys, Problem> {
     let Some(text) = text else { return Ok(LAB_KEY.into()) };
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
@@ -58,7 +58,7 @@ fn hex<const BYTES: usize>(text: &str, expected: &str) -> Result<[u8; BYTES], Pr
     Ok(bytes)
 }
 
-/// The text of keys, as a key file holds it.
+/// Returns the text of keys, as in a key file.
 pub fn key_text(keys: &Keys) -> String {
     let mut text = String::new();
     for secret in keys.secrets() {
@@ -79,12 +79,12 @@ pub fn key_text(keys: &Keys) -> String {
 
 fn digits(text: &mut String, bytes: &[u8]) {
     for byte in bytes {
-        // A String takes all that is written.
+        // Writing to a String cannot fail.
         let _ = write!(text, "{byte:02x}");
     }
 }
 
-/// Whether one of the keys is the published lab key, or follows from it.
+/// Returns whether one of the keys is the published lab key, or is derived from it.
 pub fn has_lab_key(keys: &Keys) -> bool {
     keys.secrets().any(|secret| match secret {
         Secret::Master(key) => *key == LAB_KEY,

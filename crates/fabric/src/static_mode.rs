@@ -1,5 +1,5 @@
-//! Fabrics without a controller: what the file may ask for then, the paths that it states, and what
-//! every switch has of it.
+//! Fabrics without a controller: settings that the file may have, paths that it states, and the
+//! topology that every switch is configured with.
 
 use crate::error::Problem;
 use crate::file::{self, File};
@@ -15,18 +15,18 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 impl Fabric {
-    /// Whether a node of its own chooses the routes of switches: the controller of Axon.
+    /// Returns whether a separate node chooses the routes of switches: the controller of Axon.
     pub fn has_controller(&self) -> bool {
         self.network == Network::Axon && self.controller.mode == Mode::Central
     }
 
-    /// Whether every Axon decides by itself, by the fabric file.
+    /// Returns whether every Axon computes routes by itself, from the fabric file.
     pub fn is_static(&self) -> bool {
         self.network == Network::Axon && self.controller.mode == Mode::Static
     }
 
-    /// Lets every switch decide by itself. Each host has an address reserved then, the same
-    /// whenever it asks.
+    /// Makes every switch compute routes by itself. Each host then has an address reserved, which
+    /// never changes.
     pub fn make_static(&mut self) {
         self.controller.mode = Mode::Static;
         for (index, address) in self.addresses().into_iter().enumerate() {
@@ -37,15 +37,15 @@ impl Fabric {
         }
     }
 
-    /// The router that its controller has, or every switch of a fabric without one; `seed` feeds
-    /// those that draw.
+    /// Returns the router of the controller, or of every switch in a fabric without one; `seed`
+    /// seeds random choices.
     pub fn router(&self, seed: u64) -> Box<dyn Router> {
         let router = self.controller.router.build(seed, self.layers());
         Explicit::over(router, &flow_paths(self))
     }
 }
 
-/// Refuses what needs a controller.
+/// Refuses settings that need a controller.
 pub(crate) fn check(fabric: &Fabric, file: &File) -> Result<(), Problem> {
     if file.controller.mode == file::Mode::Central {
         return match file.paths.is_empty() {
@@ -77,7 +77,7 @@ pub(crate) fn check(fabric: &Fabric, file: &File) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Why a router does not fit a fabric without a controller.
+/// Returns the error for a router that does not fit a fabric without a controller.
 pub(crate) fn unfit(router: RouterKind) -> Problem {
     let names = RouterKind::ALL.into_iter().filter(|kind| kind.is_fixed());
     let names: Vec<&str> = names.map(RouterKind::name).collect();
@@ -139,7 +139,7 @@ pub(crate) fn resolve(
     Ok(all)
 }
 
-/// The links of a path, each by both of its ends, nearest first.
+/// Returns the links of a path, each by both of its ends, nearest first.
 fn links(
     fabric: &Fabric,
     key: &str,
@@ -196,7 +196,7 @@ fn no_switch(key: &str, name: &str) -> Problem {
     Problem::new(key, what, "the name of a switch such as s1, or of its port such as s1-p3")
 }
 
-/// The stated paths as the routers of switches know them, both directions of each.
+/// Returns the stated paths as configuration of the switches' routers, both directions of each.
 fn flow_paths(fabric: &Fabric) -> Vec<FlowPath> {
     let one = |from: usize, to: usize, links: Vec<LinkEnd>, backup: Vec<LinkEnd>| {
         let (source, target) = (&fabric.hosts[from], &fabric.hosts[to]);
@@ -216,7 +216,7 @@ fn link_end(end: End) -> LinkEnd {
     LinkEnd { node: crate::identity::switch_id(end.switch), port: end.port }
 }
 
-/// What every switch has of the fabric file.
+/// Returns the topology that every switch is configured with.
 pub(crate) fn topology(fabric: &Fabric) -> StaticTopology {
     let mut ports = vec![BTreeMap::new(); fabric.switches.len()];
     for link in &fabric.links {
@@ -269,7 +269,7 @@ mod tests {
         assert_eq!(there.links.len(), 3);
         assert_ne!(there.flow, back.flow);
         assert_eq!(back.links[0].node, crate::identity::switch_id(1));
-        // Every host has an address of its own, whenever it asks.
+        // Every host has an address of its own at all times.
         assert_eq!(fabric.dhcp.reservations.len(), 4);
     }
 

@@ -1,7 +1,7 @@
-//! Rates, spans of time and byte counts as text: a decimal number and a unit, read exactly.
+//! Text form of rates, spans of time and byte counts: a decimal number and a unit, parsed exactly.
 //!
-//! The number is scaled by its unit in integers. What cannot be represented exactly (a third of a
-//! tick, more than 64 bits) is refused, never rounded.
+//! The number is scaled by its unit in integers. A value that cannot be represented exactly (a
+//! third of a tick, more than 64 bits) is refused, never rounded.
 
 use axon_wire::{Bytes, Rate, Span};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -47,7 +47,7 @@ const SIZES: &[(&str, u64)] = &[
     ("GiB", 1 << 30),
 ];
 
-/// Picoseconds in the unit that [`Span`] counts.
+/// Picoseconds in a tick of [`Span`].
 const PICOS_PER_TICK: u128 = 10;
 
 const RATE_EXPECTED: &str =
@@ -55,10 +55,10 @@ const RATE_EXPECTED: &str =
 const SPAN_EXPECTED: &str = "a time such as 100ms or 1us (ps, ns, us, ms, s, min, h, d)";
 const SIZE_EXPECTED: &str = "a size such as 128KiB or 1500 B (B, kB, KiB, MB, MiB, GB, GiB)";
 
-/// Reads a number with a unit, scaled by that unit.
+/// Parses a number with a unit, scaled by that unit.
 ///
-/// The number is cut at its decimal point; both halves are scaled in 128-bit integers. The
-/// fraction must leave no remainder. `None` if anything at all is wrong.
+/// The number is split at its decimal point; both halves are scaled in 128-bit integers. The
+/// fraction must leave no remainder. `None` if the text is invalid.
 fn scaled(text: &str, units: &[(&str, u64)]) -> Option<u128> {
     let text = text.trim();
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
@@ -75,16 +75,16 @@ fn scaled(text: &str, units: &[(&str, u64)]) -> Option<u128> {
     parts.is_multiple_of(tenths).then(|| whole.checked_mul(scale)?.checked_add(parts / tenths))?
 }
 
-/// The slowest and the fastest link, in bits per second. Above the fastest a byte would be
-/// shorter than the unit of time; below the slowest a large frame would take minutes.
+/// Minimum and maximum rate of a link, in bits per second. Above the maximum a byte would be
+/// shorter than the unit of time; below the minimum a large frame would take minutes.
 pub const LINK_RATES: std::ops::RangeInclusive<u64> = 1_000..=Rate::FASTEST.bits_per_second();
-/// The same, for who said something else.
+/// Expected range of rates, in errors.
 pub const LINK_RATES_EXPECTED: &str = "1kbps to 800Gbps";
 
-/// Reads a rate: `100Mbps`, `10 Gb/s`.
+/// Parses a rate: `100Mbps`, `10 Gb/s`.
 ///
 /// # Errors
-/// What was expected.
+/// Description of the expected text.
 pub fn rate(text: &str) -> Result<Rate, &'static str> {
     scaled(text, RATES)
         .and_then(|bits| u64::try_from(bits).ok())
@@ -92,10 +92,10 @@ pub fn rate(text: &str) -> Result<Rate, &'static str> {
         .ok_or(RATE_EXPECTED)
 }
 
-/// Reads a span of time: `100ms`, `1.5us`; whole multiples of 10 ps up to 5.8 years.
+/// Parses a span of time: `100ms`, `1.5us`; whole multiples of 10 ps up to 5.8 years.
 ///
 /// # Errors
-/// What was expected.
+/// Description of the expected text.
 pub fn span(text: &str) -> Result<Span, &'static str> {
     scaled(text, SPANS)
         .filter(|picos| picos.is_multiple_of(PICOS_PER_TICK))
@@ -104,7 +104,7 @@ pub fn span(text: &str) -> Result<Span, &'static str> {
         .ok_or(SPAN_EXPECTED)
 }
 
-/// A span as the file would say it: in the largest unit that leaves no fraction.
+/// Returns a span as in the file: in the largest unit that leaves no fraction.
 pub fn span_text(span: Span) -> String {
     let picos = u128::from(span.ticks()) * PICOS_PER_TICK;
     let whole = |(_, scale): &&(&str, u64)| picos.is_multiple_of(u128::from(*scale));
@@ -114,15 +114,15 @@ pub fn span_text(span: Span) -> String {
     }
 }
 
-/// Reads a number of bytes: `128KiB`.
+/// Parses a number of bytes: `128KiB`.
 ///
 /// # Errors
-/// What was expected.
+/// Description of the expected text.
 pub fn bytes(text: &str) -> Result<Bytes, &'static str> {
     scaled(text, SIZES).and_then(|bytes| u64::try_from(bytes).ok()).map(Bytes).ok_or(SIZE_EXPECTED)
 }
 
-/// A value that is written as text in the fabric file.
+/// Defines a type for a value that is text in the fabric file.
 macro_rules! text_value {
     ($(#[$meta:meta])* $name:ident($inner:ty), $parse:path, $expected:expr, $pattern:literal) => {
         $(#[$meta])*
@@ -167,15 +167,15 @@ macro_rules! text_value {
 pub(crate) use text_value;
 
 text_value!(
-    /// A rate in the file.
+    /// Rate in the file.
     RateText(Rate), rate, RATE_EXPECTED, r"^[0-9]+(\.[0-9]+)? *[kMGT]?(bps|b/s)$"
 );
 text_value!(
-    /// A span of time in the file.
+    /// Span of time in the file.
     SpanText(Span), span, SPAN_EXPECTED, r"^[0-9]+(\.[0-9]+)? *(ps|ns|us|µs|ms|s|min|h|d)$"
 );
 text_value!(
-    /// A number of bytes in the file.
+    /// Number of bytes in the file.
     BytesText(Bytes), bytes, SIZE_EXPECTED, r"^[0-9]+(\.[0-9]+)? *(B|kB|KiB|MB|MiB|GB|GiB)$"
 );
 

@@ -1,9 +1,8 @@
-//! The key `uplinks`: ports to real networks.
+//! The `uplinks` section: ports to real networks.
 //!
-//! In plain English: what is outside counts as one host whose address is the gateway's. So it has a
-//! port that never becomes an Axon port, a name, a place in proofs and in the simulator, and in a
-//! lab a namespace, or a network device of the machine. What it is not is the only host there:
-//! behind the port there may be many.
+//! The outside network counts as one host whose address is the gateway's. So it has a port that
+//! never becomes an Axon port, a name, a place in proofs and in the simulator, and in a lab a
+//! namespace, or a network device of the machine. Behind the port there may be many hosts.
 
 use crate::error::Problem;
 use crate::file::{self, File};
@@ -16,10 +15,10 @@ use axon_control::config::UplinkConfig;
 use ipnet::Ipv4Net;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How the key of an uplink begins.
+/// Prefix of the keys of uplinks.
 const KEY: &str = "uplinks[";
 
-/// Adds the hosts that stand for what is behind the uplinks.
+/// Adds the hosts that stand for the networks behind the uplinks.
 pub(crate) fn add(file: &File, plan: &mut Plan) -> Result<(), Problem> {
     let Some(_) = file.uplinks.first() else { return Ok(()) };
     if file.network != file::Network::Axon || file.program.is_some() {
@@ -55,8 +54,8 @@ pub(crate) fn add(file: &File, plan: &mut Plan) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Refuses a device that cannot be, that another uplink has too, or whose gateway must be known by
-/// a MAC that the file does not say.
+/// Refuses an invalid device, one that another uplink uses, or one whose gateway needs a MAC that
+/// the file does not give.
 fn check_device(key: &str, number: usize, file: &File) -> Result<(), Problem> {
     let uplink = &file.uplinks[number];
     let Some(device) = &uplink.device else { return Ok(()) };
@@ -78,8 +77,8 @@ fn check_device(key: &str, number: usize, file: &File) -> Result<(), Problem> {
     Ok(())
 }
 
-/// The uplinks among the hosts of a plan: those that a key of this kind asks for, in the order of
-/// the file.
+/// Returns the uplinks among the hosts of a plan, identified by their keys, in the order of the
+/// file.
 pub(crate) fn of(file: &File, plan: &Plan) -> Vec<Uplink> {
     let hosts = plan.hosts.iter().enumerate();
     let hosts = hosts.filter(|(_, host)| host.key.starts_with(KEY));
@@ -90,8 +89,8 @@ pub(crate) fn of(file: &File, plan: &Plan) -> Vec<Uplink> {
     hosts.zip(&file.uplinks).map(one).collect()
 }
 
-/// Checks the gateways, and lets hosts have router, name servers and domain from the uplinks where
-/// `dhcp` says nothing.
+/// Checks the gateways, and takes the hosts' router, name servers and domain from the uplinks where
+/// `dhcp` has none.
 pub(crate) fn finish(fabric: &mut Fabric, file: &File, subnet: Ipv4Net) -> Result<(), Problem> {
     for (number, uplink) in file.uplinks.iter().enumerate() {
         check(subnet, &format!("uplinks[{number}].gateway"), uplink.gateway)?;
@@ -125,7 +124,7 @@ pub(crate) fn finish(fabric: &mut Fabric, file: &File, subnet: Ipv4Net) -> Resul
     Ok(())
 }
 
-/// The uplinks as the controller knows them.
+/// Returns the uplinks as the controller's configuration.
 pub(crate) fn config(fabric: &Fabric) -> Vec<UplinkConfig> {
     let of = |uplink: &Uplink| {
         let host = &fabric.hosts[uplink.host];

@@ -1,4 +1,4 @@
-//! VLANs: from names to ports, and what nodes are configured with.
+//! VLANs: from names to ports, and the configuration of nodes.
 
 use crate::error::Problem;
 use crate::file;
@@ -9,11 +9,11 @@ use axon_node::PortVlans;
 use axon_wire::vlan::VlanId;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What a member is expected to be.
+/// Expectation for a member, in errors.
 const MEMBER: &str = "the name of a host such as h1, or a host port such as s1-p3";
 
 impl Fabric {
-    /// The VLANs of a host port; `None` in a fabric without VLANs, where tags say none.
+    /// Returns the VLANs of a host port; `None` in a fabric without VLANs.
     pub fn port_vlans(&self, at: End) -> Option<PortVlans> {
         if self.vlans.is_empty() {
             return None;
@@ -25,23 +25,23 @@ impl Fabric {
         Some(PortVlans { untagged: access.map(|vlan| vlan.id).unwrap_or_default(), tagged })
     }
 
-    /// The VLAN of the frames that a host sends without a tag, if they are in one.
+    /// Returns the VLAN of a host's untagged frames, if any.
     pub fn vlan_of(&self, host: &Host) -> Option<&Vlan> {
         let at = End { switch: host.switch, port: host.port };
         self.vlans.iter().find(|vlan| vlan.access.contains(&at))
     }
 
-    /// What leases addresses to a host: `None` in a VLAN where nobody does.
+    /// Returns the DHCP service of a host; `None` in a VLAN without one.
     pub fn dhcp_of(&self, host: &Host) -> Option<&Dhcp> {
         self.vlan_of(host).map_or(Some(&self.dhcp), |vlan| vlan.dhcp.as_ref())
     }
 
-    /// The prefix length of the subnet of a host.
+    /// Returns the prefix length of the subnet of a host.
     pub fn prefix_len_of(&self, host: &Host) -> u8 {
         self.dhcp_of(host).unwrap_or(&self.dhcp).prefix_len
     }
 
-    /// Whether ports of a switch have tagged frames, so that more than one VLAN shares a table.
+    /// Returns whether ports of a switch have tagged frames, so that several VLANs share a table.
     pub(crate) fn has_trunks(&self, switch: usize) -> bool {
         self.vlans.iter().any(|vlan| vlan.trunk.iter().any(|at| at.switch == switch))
     }
@@ -95,7 +95,7 @@ pub(crate) fn resolve(fabric: &Fabric, asked: &[file::Vlan]) -> Result<Vec<Vlan>
     Ok(vlans)
 }
 
-/// Refuses what VLANs do not go together with. Each has a controller of its own.
+/// Refuses settings that do not work with VLANs, each of which has a controller of its own.
 fn check_beside(fabric: &Fabric, asked: &[file::Vlan]) -> Result<(), Problem> {
     if asked.is_empty() {
         return Ok(());
@@ -122,7 +122,7 @@ fn check_name(key: &str, name: &str) -> Result<(), Problem> {
     Err(Problem::new(format!("{key}.name"), what, expected))
 }
 
-/// The ports of members, in their order.
+/// Returns the ports of members, in order.
 fn members(
     fabric: &Fabric,
     index: &Index<'_>,
@@ -162,7 +162,7 @@ fn members(
     Ok(ends)
 }
 
-/// The address service of a VLAN, its reservations still empty.
+/// Returns the DHCP service of a VLAN, without reservations.
 fn dhcp_of(key: &str, asked: &file::VlanDhcp) -> Result<Dhcp, Problem> {
     let as_of_fabric = file::Dhcp {
         subnet: Some(asked.subnet),
@@ -179,7 +179,7 @@ fn dhcp_of(key: &str, asked: &file::VlanDhcp) -> Result<Dhcp, Problem> {
     read.map_err(|problem| Problem { key: format!("{key}.{}", problem.key), ..problem })
 }
 
-/// What each VLAN's edges are called towards its hosts.
+/// Returns the addresses of each VLAN's edges towards its hosts.
 pub(crate) fn servers(
     fabric: &Fabric,
     server: ServerIdentity,
@@ -190,7 +190,7 @@ pub(crate) fn servers(
     })
 }
 
-/// What the controller knows of VLANs.
+/// Returns the VLANs as the controller's configuration.
 pub(crate) fn plan(
     fabric: &Fabric,
     server: ServerIdentity,
@@ -286,7 +286,7 @@ mod tests {
         let fabric = fabric.unwrap_or_else(|error| panic!("{error}"));
         let prefix =
             |host: usize| fabric.address6(&fabric.hosts[host]).map(|address| address.segments()[0]);
-        // h1 in VLAN 10, h2 in none, h3 in one that is advertised nothing.
+        // h1 is in VLAN 10, h2 in none, h3 in one without advertisements.
         assert_eq!([0, 1, 2].map(prefix), [Some(0xfd10), Some(0xfd00), None]);
         let switch = switch_config(&fabric, 0, 1, 7).control;
         let advertised = switch.vlans.iter().map(|vlan| vlan.ipv6.is_some());

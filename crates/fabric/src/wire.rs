@@ -1,4 +1,4 @@
-//! The properties of a link: where one differs from the others, and which are possible.
+//! Properties of a link: overrides and checks.
 
 use crate::error::Problem;
 use crate::model::Wire;
@@ -6,7 +6,7 @@ use crate::topology::WireChange;
 use crate::units::{LINK_RATES, LINK_RATES_EXPECTED, span_text};
 use axon_wire::{Rate, Span};
 
-/// The properties of a link that differs from the others.
+/// Returns the properties of a link with an override applied.
 pub(crate) fn changed(wire: Wire, change: WireChange) -> Wire {
     Wire {
         rate: change.rate.unwrap_or(wire.rate),
@@ -17,7 +17,7 @@ pub(crate) fn changed(wire: Wire, change: WireChange) -> Wire {
     }
 }
 
-/// Refuses links that nothing can pass, and those whose times cannot be represented.
+/// Refuses links that can carry nothing, and those whose times cannot be represented.
 pub(crate) fn check_wire(key: &str, wire: &Wire) -> Result<(), Problem> {
     check_rate(key, wire.rate)?;
     if wire.loss_ppm > 1_000_000 {

@@ -1,13 +1,13 @@
 //! Bounds on pauses caused by congestion: how long a lossless buffer may pause its sender although
 //! nothing is broken.
 //!
-//! In plain English. A *priority group* is what came in by one port with one priority. When a group
-//! has used up its share, the switch sends XOFF; when enough of the group has left, XON. Frames
-//! that came in by one port and leave by one port in one traffic class wait in one FIFO, whatever
-//! their group. So before a pause ends, these bytes have to leave by the slowest way on: the
-//! group's own headroom and the part of its share that has to become free; and, of every other
-//! group in the same FIFO, all that it can hold, because all of that may be queued ahead. There are
-//! two kinds of such groups.
+//! A *priority group* holds the frames that came in by one port with one priority. When a group has
+//! used up its share, the switch sends XOFF; when enough of the group has left, XON. Frames that
+//! came in by one port and leave by one port in one traffic class wait in one FIFO, in any group.
+//! So before a pause ends, these bytes have to leave by the slowest path on: the group's own
+//! headroom and the part of its share that has to become free; and, of every other group in the
+//! same FIFO, all that it can hold, because all of that may be queued ahead. There are two kinds of
+//! such groups.
 //!
 //! * *Priorities that share a class.* A sender's class is blocked while any of them is paused. Then
 //!   only frames in flight still arrive for any of them, so no pause of another begins later, and
@@ -15,9 +15,9 @@
 //!   when the bytes in the FIFO have left. So they count as one buffer here: it holds what all of
 //!   them hold and gets all that the class is promised.
 //! * *Layers of routes at a port to hosts.* Between switches each layer has a class, buffers and
-//!   pauses of its own. Towards hosts they share one class. While one layer is paused the others go
-//!   on to arrive, but queue behind it. In the long run they are assumed to get equal parts of the
-//!   FIFO's share.
+//!   pauses of its own. Towards hosts they share one class. While one layer is paused the others
+//!   continue to arrive, but queue behind it. In the long run they are assumed to get equal parts
+//!   of the FIFO's share.
 //!
 //! *Thresholds of queues* pause senders too, and a sender paused for one reason may be paused for
 //! another meanwhile. But a queue's thresholds pause only senders with frames in it. So when all of
@@ -30,28 +30,28 @@ use axon_wire::{Bytes, Rate, Span};
 
 /// Ticks of 10 ps in a second.
 const TICKS_PER_SECOND: u128 = 100_000_000_000;
-/// The longest span there is.
+/// Maximum span.
 const FOR_EVER: Span = Span::from_ticks(u64::MAX);
 
-/// How a buffer drains. Priorities that share a class count as one buffer.
+/// Draining of a buffer. Priorities that share a class count as one buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Draining {
-    /// The rate of the link that fills it.
+    /// Rate of the link that fills it.
     pub link: Rate,
     /// Bits per second that its class is guaranteed on that link when all classes are busy.
     pub promised: u64,
-    /// The most ingress ports of its switch that share one egress port; 0 counts as 1.
+    /// Maximum number of ingress ports of its switch that share one egress port; 0 counts as 1.
     pub ingress_ports: u64,
     /// Bytes that may have to leave towards another switch before XON is sent.
     pub bytes: Bytes,
-    /// The way to the hosts of that switch; `None` if it has none.
+    /// Draining to the hosts of that switch; `None` if it has none.
     pub to_hosts: Option<ToHosts>,
     /// Bytes that may wait in one queue, from all senders, if thresholds of queues pause senders;
     /// 0 if they do not.
     pub queue: Bytes,
 }
 
-/// How a buffer drains to the hosts of its switch.
+/// Draining of a buffer to the hosts of its switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ToHosts {
     /// Bits per second that the class is guaranteed at the slowest host port.
@@ -67,18 +67,18 @@ pub struct ToHosts {
 pub struct CongestionPause {
     /// The buffer.
     pub buffer: Buffer,
-    /// The longest pause without a break; the largest [`Span`] if nothing bounds it.
+    /// Longest pause without a break; the largest [`Span`] if it is unbounded.
     pub longest: Span,
-    /// Bits per second that the buffer lets through in the long run, at least.
+    /// Minimum long-term throughput of the buffer, in bits per second.
     pub rate: u64,
-    /// The link that fills it.
+    /// Rate of the link that fills it.
     pub link: Rate,
 }
 
 impl CongestionPause {
-    /// The detection time above which a watchdog never takes this buffer's pauses for a storm.
-    /// The watchdog acts once a queue was paused for `percent` (0 to 100) of the detection time.
-    /// `None` if no time is long enough.
+    /// Returns the detection time above which a watchdog never takes this buffer's pauses for a
+    /// storm. The watchdog acts once a queue was paused for `percent` (0 to 100) of the detection
+    /// time. `None` if no time is long enough.
     ///
     /// In a detection time `D` at least `rate * (D - longest)` bits come through, at the rate of
     /// the link. While they do, the queue is not paused. That has to be longer than the unpaused
@@ -96,7 +96,7 @@ impl CongestionPause {
     }
 }
 
-/// One way on from a buffer: to the next buffer or to hosts.
+/// One path on from a buffer: to the next buffer or to hosts.
 struct Way {
     promised: u64,
     layers: u64,
@@ -111,12 +111,12 @@ impl From<ToHosts> for Way {
 }
 
 impl Way {
-    /// Bits per second for frames of the buffer `own`.
+    /// Returns the bits per second for frames of the buffer `own`.
     fn passes(&self, own: &Draining) -> u64 {
         self.promised / own.ingress_ports.max(1)
     }
 
-    /// How long a pause may last because of this way.
+    /// Returns the longest pause caused by this path.
     fn longest(&self, own: &Draining) -> Span {
         let then = u128::from(self.then.ticks());
         let mut ticks = time(self.bytes, self.passes(own)).saturating_add(then);
@@ -127,7 +127,7 @@ impl Way {
     }
 }
 
-/// The ticks that `bytes` take at `rate` bits per second; the most that fit at rate 0.
+/// Returns the ticks that `bytes` take at `rate` bits per second; the maximum at rate 0.
 fn time(bytes: Bytes, rate: u64) -> u128 {
     let ticks = u128::from(bytes.0) * 8 * TICKS_PER_SECOND;
     ticks.checked_div(u128::from(rate)).unwrap_or(u128::MAX)
@@ -136,24 +136,24 @@ fn time(bytes: Bytes, rate: u64) -> u128 {
 /// Bounds the pauses caused by congestion for all buffers, in no particular order; `None` if the
 /// buffers have a cycle, where a pause may last for ever.
 ///
-/// The ingress ports of a switch share its egress ports evenly, so a buffer gets its part of what
-/// the class is promised on each way on. The next buffer has to accept that, and in the long run it
-/// does so at the rate at which it is emptied itself. Hosts accept every frame. So, from the last
-/// buffers to the first,
+/// The ingress ports of a switch share its egress ports evenly, so a buffer gets its part of the
+/// class's guaranteed rate on each path on. The next buffer has to accept that, and in the long run
+/// it does so at the rate at which it is emptied itself. Hosts accept every frame. So, from the
+/// last buffers to the first,
 ///
 /// ```text
 /// passes  = min(promised, rate of the next buffer) / ingress ports
-/// rate    = the least passes over all ways on; to hosts, that of one layer
-/// longest = the most, over all ways on, of bytes / passes + longest of the next buffer
+/// rate    = minimum of passes over all paths on; to hosts, that of one layer
+/// longest = maximum, over all paths on, of bytes / passes + longest of the next buffer
 /// ```
 ///
 /// The last term is there because the next buffer may just have sent XOFF itself. With thresholds
-/// of queues, each way gets a second pause: `queue / (passes * ingress ports) + longest of the next
-/// buffer`. All ingress ports together empty a queue.
+/// of queues, each path gets a second pause: `queue / (passes * ingress ports) + longest of the
+/// next buffer`. All ingress ports together empty a queue.
 ///
 /// The bound holds for any traffic and is wide: it is nearly reached only if all ports of all
 /// switches on a path send to one host at the same time. It leaves out the gaps between frames, and
-/// that frames might go another way again and again just as that one is paused.
+/// that frames might repeatedly take another path just as that one is paused.
 pub fn congestion_pauses(
     dependencies: &Dependencies,
     draining: impl Fn(Buffer) -> Draining,
@@ -195,7 +195,7 @@ mod tests {
     use axon_node::SwitchIndex;
     use axon_wire::{PortNo, Priority};
 
-    /// Routes by the links they take; link `n` leaves switch `n` by port 1.
+    /// Returns the graph of routes given by their links; link `n` leaves switch `n` by port 1.
     fn graph(routes: &[&[u32]]) -> Dependencies {
         let mut all = Dependencies::default();
         for route in routes {
@@ -268,7 +268,7 @@ mod tests {
         let pauses = congestion_pauses(&graph(&[&[0, 1]]), layered).unwrap();
         // Nine million bits at the 2,500 Mb/s of the queue, not of one layer.
         assert_eq!(of(&pauses, 1), (3_600, 1_250));
-        // At the switch before, that layer is alone; towards the hosts there it is not.
+        // At the switch before, that layer has its own queue; towards the hosts there it does not.
         assert_eq!(of(&pauses, 0), (1_000_000 / 625 + 3_600, 625));
     }
 
@@ -290,7 +290,7 @@ mod tests {
     fn a_detection_time_longer_than_all_pauses_takes_none_for_a_storm() {
         let pauses = congestion_pauses(&graph(&[&[0]]), plain).unwrap();
         let needed = |percent| pauses[0].detection(percent).map(|span| span.as_nanos() / 1_000);
-        // It lets 2.5 of 10 Gb/s through: it pauses for no more than 75 % of the time.
+        // It passes 2.5 of 10 Gb/s: it pauses for no more than 75 % of the time.
         assert_eq!(
             [100, 90, 80, 76].map(needed),
             [Some(400), Some(666), Some(2_000), Some(10_000)]

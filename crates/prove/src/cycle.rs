@@ -3,10 +3,10 @@
 use super::dependencies::{Buffer, Dependencies};
 use alloc::vec::Vec;
 
-/// Dependencies that the search for the shortest cycle looks at, at most: some seconds of work.
-/// Beyond that the shortest cycle found so far is returned.
+/// Maximum number of dependencies that the search for the shortest cycle visits: some seconds of
+/// work. Beyond that the shortest cycle found so far is returned.
 const LOOKS_MAX: u64 = 300_000_000;
-/// No buffer.
+/// Number that stands for no buffer.
 const NONE: u32 = u32::MAX;
 
 /// A cycle of buffers, each of which waits for the next.
@@ -15,18 +15,18 @@ pub struct Cycle {
     /// The buffers in order: each waits for the next, the last for the first. The first is the one
     /// of the lowest switch and port.
     pub waits: Vec<Wait>,
-    /// Whether no cycle is shorter. If false, the search ended before it could know.
+    /// Whether no cycle is shorter. If false, the search ended before this was established.
     pub is_shortest: bool,
     /// The number of buffers on a cycle, or on a path from one cycle to another.
     pub entangled: usize,
 }
 
-/// A buffer and why it waits for the next one.
+/// A buffer, with the routes that make it wait for the next one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wait {
     /// The buffer.
     pub buffer: Buffer,
-    /// How many routes go from it to the next one.
+    /// Number of routes that continue from it to the next one.
     pub routes: u32,
     /// Some of their flows, [`super::FLOWS_KEPT`] at most.
     pub flows: Vec<u32>,

@@ -5,9 +5,9 @@ use axon_node::Step;
 use axon_node::SwitchIndex;
 use axon_wire::{PortNo, Priority};
 
-/// The number of flows that are kept for each dependency, for messages.
+/// Number of flows that are kept for each dependency, for messages.
 pub const FLOWS_KEPT: usize = 3;
-/// No buffer, no flow.
+/// Number that stands for no buffer or no flow.
 const NONE: u32 = u32::MAX;
 
 /// A lossless buffer: one priority at the ingress port where a directed link ends.
@@ -33,7 +33,7 @@ pub(super) struct Dependency {
 }
 
 impl Dependency {
-    /// The flows that were kept.
+    /// Returns the flows that were kept.
     pub fn flows(&self) -> impl Iterator<Item = u32> {
         self.flows.into_iter().filter(|&flow| flow != NONE)
     }
@@ -129,23 +129,24 @@ impl Dependencies {
         wait.routes = wait.routes.saturating_add(1);
     }
 
-    /// The number of routes that were added.
+    /// Returns the number of routes that were added.
     pub const fn routes(&self) -> u64 {
         self.routes
     }
 
-    /// The number of buffers that some route fills: one per directed link in use and priority.
+    /// Returns the number of buffers that some route fills: one per directed link in use and
+    /// priority.
     pub fn buffers(&self) -> usize {
         self.buffers.len()
     }
 
-    /// The number of directed links that some route takes, in any priority.
+    /// Returns the number of directed links that some route uses, in any priority.
     pub fn links(&self) -> usize {
         let links = self.numbers.iter().flat_map(|ports| ports.chunks(Priority::ALL.len()));
         links.filter(|link| link.iter().any(|&number| number != NONE)).count()
     }
 
-    /// The number of dependencies: pairs of buffers of which one waits for the other.
+    /// Returns the number of dependencies: pairs of buffers of which one waits for the other.
     pub const fn count(&self) -> u64 {
         self.count
     }
@@ -184,8 +185,8 @@ impl Dependencies {
         (ready, waiting)
     }
 
-    /// All buffers in topological order, each before those that it waits for; `None` if there is a
-    /// cycle.
+    /// Returns all buffers in topological order, each before those that it waits for; `None` if
+    /// there is a cycle.
     pub(super) fn order(&self) -> Option<Vec<u32>> {
         let (order, _) = self.sorted();
         (order.len() == self.buffers.len()).then_some(order)
@@ -202,7 +203,7 @@ mod tests {
         Step { switch: SwitchIndex(switch), egress: PortNo(egress) }
     }
 
-    /// Routes by the links they take; link `n` leaves switch `n` by port 1.
+    /// Returns the graph of routes given by their links; link `n` leaves switch `n` by port 1.
     fn graph(routes: &[&[u32]]) -> Dependencies {
         let mut all = Dependencies::default();
         for (flow, route) in routes.iter().enumerate() {
@@ -259,7 +260,7 @@ mod tests {
         assert!(matches!(all.verdict(), Verdict::Cycle(_)));
     }
 
-    /// Whether a link can be come back to: the closure of the pairs, by brute force.
+    /// Returns whether a link is reachable from itself: the closure of the pairs, by brute force.
     fn has_cycle(routes: &[Vec<u32>]) -> bool {
         let mut reach = [[false; 8]; 8];
         for pair in routes.iter().flat_map(|route| route.windows(2)) {
@@ -280,7 +281,7 @@ mod tests {
             routes in prop::collection::vec(prop::collection::btree_set(0..8_u32, 0..4), 0..10),
             turned in any::<u16>(),
         ) {
-            // Some routes the other way, so that there is no common order.
+            // Some routes in reverse, so that there is no common order.
             let routes: Vec<Vec<u32>> = routes
                 .iter()
                 .enumerate()

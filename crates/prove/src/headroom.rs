@@ -1,7 +1,7 @@
 //! PFC headroom: the bytes that may still arrive after a buffer sent XOFF.
 //!
-//! A lossless buffer sends XOFF when it is full up to a threshold. What arrives after that is
-//! what the headroom above the threshold has to hold. IEEE 802.1Q's annex on buffer
+//! A lossless buffer sends XOFF when it is full up to a threshold. The headroom above the
+//! threshold has to hold the frames that arrive after that. IEEE 802.1Q's annex on buffer
 //! requirements of priority-based flow control adds it up, in bits, which are bit times:
 //!
 //! ```text
@@ -9,10 +9,10 @@
 //!             + 2 * cable + 2 * interface + reaction
 //! ```
 //!
-//! Seen in time: the XOFF waits for the frame that our own port has just begun, of whatever
+//! In order of time: the XOFF waits for the frame that our own port has just begun, of any
 //! priority; it is sent; it crosses our transmitter, the cable, and the peer's receiver; the peer
 //! needs its reaction time to pause the queue; it may just have begun one more frame of the
-//! priority; and what was in flight then crosses the peer's transmitter, the cable and our
+//! priority; and the frames in flight then cross the peer's transmitter, the cable and our
 //! receiver. All that time the peer sends at full rate. [`Headroom::terms`] names each part.
 //!
 //! If the rate of a link changes, the frame that our port has begun and the XOFF may still be sent
@@ -21,8 +21,8 @@
 
 use axon_wire::{Bytes, Rate, Span};
 
-/// Bytes on the wire beside a frame: preamble, start delimiter, and the least gap (IEEE 802.3
-/// clauses 3.1.1 and 4.4.2).
+/// Bytes on the wire in addition to a frame: preamble, start delimiter, and the minimum gap (IEEE
+/// 802.3 clauses 3.1.1 and 4.4.2).
 const AROUND_FRAME_BYTES: u64 = 20;
 /// Bytes of a PFC frame, FCS included (IEEE 802.3 annex 31D).
 const PFC_FRAME_BYTES: u64 = 64;
@@ -30,8 +30,8 @@ const PFC_FRAME_BYTES: u64 = 64;
 const QUANTUM_BYTES: u64 = 64;
 /// Ticks of 10 ps in a second.
 const TICKS_PER_SECOND: u128 = 100_000_000_000;
-/// The longest that a station may take from having received a PFC frame to having paused the
-/// queue: 614.4 ns (IEEE 802.1Q clause 36.1.3.3, as recalled), 6,144 bit times at 10 Gb/s.
+/// Maximum time of a station from receipt of a PFC frame to pausing the queue: 614.4 ns (IEEE
+/// 802.1Q clause 36.1.3.3, as recalled), 6,144 bit times at 10 Gb/s.
 pub const REACTION_MAX: Span = Span::from_ticks(61_440);
 /// Propagation in fibre per metre, 5 ns: two thirds of the speed of light.
 pub const FIBRE_PER_METRE: Span = Span::from_nanos(5);
@@ -58,16 +58,16 @@ pub struct Headroom {
 /// One part of the delay value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Term {
-    /// What takes this time, in words.
+    /// Description of the delay.
     pub name: &'static str,
-    /// How many times it counts.
+    /// Factor in the sum.
     pub times: u64,
-    /// Its size in bits, which are bit times of the link.
+    /// Size in bits, which are bit times of the link.
     pub bits: u64,
 }
 
 impl Term {
-    /// The bits that it adds to the delay value. Saturates.
+    /// Returns the bits that it adds to the delay value. Saturates.
     pub const fn total(&self) -> u64 {
         self.times.saturating_mul(self.bits)
     }
@@ -80,7 +80,7 @@ pub struct InterfaceDelay {
     pub rate: Rate,
     /// The delay of sending and receiving together, in bit times.
     pub bits: u64,
-    /// The publication or driver that the number comes from.
+    /// Publication or driver that the number comes from.
     pub source: &'static str,
 }
 
@@ -96,9 +96,9 @@ pub const INTERFACE_DELAYS: [InterfaceDelay; 6] = [
 ];
 const CISCO: &str = "Cisco Press on storage networks, chapter 7";
 
-/// How long a port may take to act on an 802.3 PAUSE, by rate: quanta of 512 bit times from its
-/// receipt to the last frame that may start (IEEE 802.3 clause 31B.3.7, as SONiC's headroom
-/// calculation has it; at 10 Gb/s SONiC has 67, and others 74 on copper).
+/// Maximum time of a port to act on an 802.3 PAUSE, by rate: quanta of 512 bit times from its
+/// receipt to the last frame that may start (IEEE 802.3 clause 31B.3.7, as in SONiC's headroom
+/// calculation; at 10 Gb/s SONiC has 67, and others 74 on copper).
 const PAUSE_REACTION_QUANTA: [(Rate, u64); 10] = [
     (Rate::mbps(100), 1),
     (Rate::gbps(1), 2),
@@ -112,7 +112,7 @@ const PAUSE_REACTION_QUANTA: [(Rate, u64); 10] = [
     (Rate::gbps(800), 905),
 ];
 
-/// The longest that a port of `rate` may take to act on a PAUSE, by the quanta of its rate, or of
+/// Returns the maximum time of a port of `rate` to act on a PAUSE, by the quanta of its rate, or of
 /// the next lower one that is known.
 pub fn pause_reaction_max(rate: Rate) -> Span {
     let known = PAUSE_REACTION_QUANTA.iter().rfind(|(known, _)| *known <= rate);
@@ -121,8 +121,8 @@ pub fn pause_reaction_max(rate: Rate) -> Span {
 }
 
 impl Headroom {
-    /// With the defaults of the rate, and the longest reaction that is allowed; `None` where no
-    /// interface delay is known. Both frames are the same.
+    /// Returns the parameters with the defaults of the rate, and the longest reaction that is
+    /// allowed; `None` where no interface delay is known. Both frames have this length.
     pub fn new(rate: Rate, cable: Span, frame: Bytes) -> Option<Headroom> {
         let known = INTERFACE_DELAYS.iter().find(|delay| delay.rate == rate)?;
         Some(Headroom {
@@ -136,7 +136,7 @@ impl Headroom {
         })
     }
 
-    /// The parts of the delay value, in the order in which they happen.
+    /// Returns the parts of the delay value, in the order in which they happen.
     pub const fn terms(&self) -> [Term; 6] {
         let begun = self.at_slowest(wire(self.port_frame));
         let pfc = self.at_slowest(wire(Bytes(PFC_FRAME_BYTES)));
@@ -154,13 +154,14 @@ impl Headroom {
         ]
     }
 
-    /// The bit times of `rate` that pass while so many bits are sent at the slowest. Saturates.
+    /// Returns the bit times of `rate` that pass while this many bits are sent at the slowest.
+    /// Saturates.
     const fn at_slowest(&self, bits: u64) -> u64 {
         let slowest = self.slowest.bits_per_second() as u128;
         whole((bits as u128 * self.rate.bits_per_second() as u128).div_ceil(slowest))
     }
 
-    /// The delay value, in bits. Saturates.
+    /// Returns the delay value, in bits. Saturates.
     pub const fn bits(&self) -> u64 {
         let terms = self.terms();
         let (mut at, mut sum) = (0, 0_u64);
@@ -171,23 +172,23 @@ impl Headroom {
         sum
     }
 
-    /// The delay value in whole bytes, rounded up.
+    /// Returns the delay value in whole bytes, rounded up.
     pub const fn bytes(&self) -> Bytes {
         Bytes(self.bits().div_ceil(8))
     }
 }
 
-/// The bits of a frame on the wire with preamble and gap. Saturates.
+/// Returns the bits of a frame on the wire with preamble and gap. Saturates.
 const fn wire(frame: Bytes) -> u64 {
     frame.0.saturating_add(AROUND_FRAME_BYTES).saturating_mul(8)
 }
 
-/// The bits that begin in a span, a part of one counted whole. Saturates.
+/// Returns the bits that begin in a span, with a partial bit counted whole. Saturates.
 const fn bits_in(rate: Rate, span: Span) -> u64 {
     whole((span.ticks() as u128 * rate.bits_per_second() as u128).div_ceil(TICKS_PER_SECOND))
 }
 
-/// The value, or the largest 64-bit value if it is larger.
+/// Returns the value, or the largest 64-bit value if it is larger.
 const fn whole(bits: u128) -> u64 {
     if bits > u64::MAX as u128 { u64::MAX } else { bits as u64 }
 }

@@ -1,7 +1,7 @@
 //! Proof before traffic: no deadlock of lossless buffers, and enough headroom.
 //!
-//! [`Dependencies`] takes the routes of a fabric and finds out whether the buffers behind them can
-//! wait for each other in a cycle. [`deadlock`] finds out whether buffers that are blocked now do.
+//! [`Dependencies`] takes the routes of a fabric and computes whether the buffers along them can
+//! wait for each other in a cycle. [`deadlock`] checks this for buffers that are blocked now.
 //! [`headroom`] computes the bytes that one buffer needs after it sent XOFF. [`congestion_pauses`]
 //! bounds how long congestion alone may pause a sender, so that a watchdog can tell it from a
 //! storm.

@@ -6,7 +6,7 @@ use super::verdict::Verdict;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
-/// A lossless buffer whose sender is paused, and what its frames wait for.
+/// A lossless buffer whose sender is paused, and the buffers that its frames wait for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockedBuffer {
     /// The buffer.

@@ -1,10 +1,10 @@
-//! Whether the graph of buffer dependencies has a cycle.
+//! Verdict: whether the graph of buffer dependencies has a cycle.
 
 use super::cycle::{self, Cycle};
 use super::dependencies::{Buffer, Dependencies};
 use alloc::vec::Vec;
 
-/// No buffer.
+/// Number that stands for no buffer.
 const NONE: u32 = u32::MAX;
 
 /// Whether a dependency graph rules deadlock out.
@@ -17,7 +17,7 @@ pub enum Verdict {
 }
 
 impl Dependencies {
-    /// Looks for a cycle.
+    /// Searches for a cycle.
     pub fn verdict(&self) -> Verdict {
         let count = self.buffers();
         let (order, waiting) = self.sorted();
@@ -37,7 +37,7 @@ impl Dependencies {
             }
         }
         let all = 0..count as u32;
-        // Of several equally long the first.
+        // The first of several equally long ones.
         let last = all.max_by_key(|&at| (chain[at as usize].0, core::cmp::Reverse(at)));
         let back = core::iter::successors(last, |&at| {
             Some(chain[at as usize].1).filter(|&before| before != NONE)

@@ -1,9 +1,9 @@
-//! The options of a capture, the same for every daemon.
+//! Options of a capture, shared by every daemon.
 
 use axon_capture::pcap::CaptureOptions;
 use std::path::PathBuf;
 
-/// What the ports carry, as pcapng.
+/// Capture of all ports as pcapng.
 #[derive(clap::Args)]
 #[group(id = "capture", multiple = true)]
 pub struct Arguments {
@@ -20,7 +20,7 @@ pub struct Arguments {
 }
 
 impl Arguments {
-    /// What to capture, if anything.
+    /// Returns the options of the capture, if one is requested.
     pub fn options(&self) -> Option<CaptureOptions> {
         let mut options = CaptureOptions::to(self.pcap.as_ref()?);
         options.snap_bytes = self.pcap_snap_bytes.unwrap_or(options.snap_bytes);

@@ -1,11 +1,11 @@
-//! The options that every daemon has.
+//! Options of every daemon.
 
 use super::{capture, record};
 use anyhow::Result;
 use axon_linux::daemon::DaemonOptions;
 use std::path::{Path, PathBuf};
 
-/// Where a daemon reports, and what it writes of its ports and inputs.
+/// Status socket, capture and recording of a daemon.
 #[derive(clap::Args)]
 pub struct DaemonArguments {
     /// Serve the status on this Unix socket, and take commands on one beside it whose name ends in
@@ -19,11 +19,11 @@ pub struct DaemonArguments {
 }
 
 impl DaemonArguments {
-    /// The options of a daemon without a state file or TAP devices. A recording has the text of
-    /// `fabric` in it, if there is a fabric file.
+    /// Returns the options of a daemon without a state file or TAP devices. A recording contains
+    /// the text of `fabric`, if there is a fabric file.
     ///
     /// # Errors
-    /// The fabric file cannot be read, or the recording is to go to standard output.
+    /// The fabric file cannot be read, or the recording would go to standard output.
     pub fn options(&self, fabric: Option<&Path>) -> Result<DaemonOptions> {
         Ok(DaemonOptions {
             status_socket: self.status_socket.clone(),

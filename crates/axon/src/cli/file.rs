@@ -1,4 +1,4 @@
-//! Reads a fabric file for a verb of the CLI, and prints the warnings about it.
+//! Reads a fabric file for a command, and prints the warnings about it.
 
 pub use axon_cli::file::{check_no_directory, check_there, unread};
 
@@ -7,33 +7,33 @@ use axon_fabric::{FILE_BYTES_MAX, LoadError, Problem};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// What standard input is called in errors and warnings.
+/// Name of standard input in errors and warnings.
 const STANDARD_INPUT: &str = "standard input";
 
-/// Reads a fabric file, and warns of keys with an old name. `-` is standard input; files that its
-/// text names are then relative to the working directory.
+/// Reads a fabric file, and warns of renamed keys. `-` is standard input; paths in its text are
+/// then relative to the working directory.
 ///
 /// # Errors
-/// As [`axon_fabric::load`].
+/// As for [`axon_fabric::load`].
 pub fn load(file: &Path) -> Result<Fabric, LoadError> {
     let (text, path) = text(file)?;
     parse(&path, &text)
 }
 
-/// Reads the text of a fabric file that `path` names, and warns of keys with an old name.
+/// Parses the text of a fabric file, and warns of renamed keys. `path` is its name in errors.
 ///
 /// # Errors
-/// As [`axon_fabric::load`].
+/// As for [`axon_fabric::load`].
 pub fn parse(path: &Path, text: &str) -> Result<Fabric, LoadError> {
     let (fabric, warnings) = axon_fabric::parse_with_warnings(path, text)?;
     warnings.iter().for_each(|line| crate::cli::say::note!("warning: {line}"));
     Ok(fabric)
 }
 
-/// The text of a fabric file, and what it is called in errors. `-` is standard input.
+/// Returns the text of a fabric file, and its name in errors. `-` is standard input.
 ///
 /// # Errors
-/// It cannot be read, is too long, or is no text.
+/// The file cannot be read, is too long, or is not UTF-8 text.
 pub fn text(file: &Path) -> Result<(String, PathBuf), LoadError> {
     match file == Path::new("-") {
         true => Ok((standard_input()?, STANDARD_INPUT.into())),
@@ -41,7 +41,7 @@ pub fn text(file: &Path) -> Result<(String, PathBuf), LoadError> {
     }
 }
 
-/// The whole of standard input, as much as a fabric file may have.
+/// Reads standard input, up to the maximum size of a fabric file.
 fn standard_input() -> Result<String, LoadError> {
     let mut text = Vec::new();
     let read = std::io::stdin().lock().take(FILE_BYTES_MAX + 1).read_to_end(&mut text);

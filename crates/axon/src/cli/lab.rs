@@ -1,11 +1,11 @@
-//! `--lab NAME`: the lab that a command is for, in every command that is for one.
+//! `--lab NAME`: the lab of a command, for every command that needs one.
 
 use anyhow::{Result, bail};
 use axon_fabric::model::{Fabric, Network};
 use axon_linux::lab::Lab;
 use axon_linux::status::NodeStatus;
 
-/// The choice of a lab.
+/// Choice of a lab.
 #[derive(Debug, Default, clap::Args)]
 pub struct Choice {
     /// Name of the lab; needed if more than one is up
@@ -14,21 +14,21 @@ pub struct Choice {
 }
 
 impl Choice {
-    /// The name that was given.
+    /// Returns the given name.
     pub fn name(&self) -> Option<&str> {
         self.lab.as_deref()
     }
 
-    /// The lab, which runs.
+    /// Opens the running lab.
     ///
     /// # Errors
-    /// It does not; or none was named, and none or several run.
+    /// The lab is not running; or none was named, and none or several are running.
     pub fn open(&self) -> Result<Lab> {
         Lab::open(self.name())
     }
 
-    /// The fabric of a lab and the status of its daemons, for a command that shows what the
-    /// controller knows.
+    /// Returns the fabric of a lab and the status of its daemons, for a command that shows the
+    /// controller's view.
     ///
     /// # Errors
     /// There is no such lab, it has no controller, or that does not answer.
@@ -51,10 +51,10 @@ impl Choice {
     }
 }
 
-/// What a lab is, and what its daemons say.
+/// Fabric of a lab, and the status of its daemons.
 pub struct Seen {
-    /// The fabric file.
+    /// Fabric of the lab's file.
     pub fabric: Fabric,
-    /// What every daemon has answered.
+    /// Status of every daemon.
     pub status: Vec<NodeStatus>,
 }

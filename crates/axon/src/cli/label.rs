@@ -1,4 +1,4 @@
-//! What stands beside a saved simulation: what it is one of.
+//! Label of a saved simulation: the run that it was made of.
 
 use anyhow::{Context, Result, bail};
 use axon_fabric::Document;
@@ -9,27 +9,27 @@ use axon_wire::Time;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-/// What a snapshot says of itself.
+/// Label of a snapshot.
 #[derive(Serialize, Deserialize)]
 pub struct Label {
-    /// The name of the fabric.
+    /// Name of the fabric.
     pub fabric: String,
-    /// The text of its file.
+    /// Text of the fabric file.
     text: String,
-    /// The router of its controller.
+    /// Router of the controller.
     pub router: String,
-    /// The data plane of its switches.
+    /// Data plane of the switches.
     pub dataplane: String,
-    /// The seed of all random choices.
+    /// Seed of all random choices.
     pub seed: u64,
-    /// When its network was ready, in ticks.
+    /// Time at which the network was ready, in ticks.
     ready_at: u64,
-    /// The hash of all that had happened.
+    /// Hash of all events so far.
     pub trace_hash: u64,
 }
 
 impl Label {
-    /// Of a run of this fabric, whose file has this text.
+    /// Creates the label of a run of this fabric, whose file has this text.
     pub fn of(fabric: &Fabric, text: String, options: &Options, warm: &Warm) -> Label {
         Label {
             fabric: fabric.name.clone(),
@@ -42,15 +42,15 @@ impl Label {
         }
     }
 
-    /// Reads one.
+    /// Parses a label.
     ///
     /// # Errors
-    /// It is none.
+    /// The bytes are not a label.
     pub fn read(bytes: &[u8]) -> Result<Label> {
         serde_json::from_slice(bytes).context("what it is of cannot be read")
     }
 
-    /// As it is saved.
+    /// Serialises the label.
     ///
     /// # Errors
     /// None that is known.
@@ -58,15 +58,15 @@ impl Label {
         Ok(serde_json::to_vec(self)?)
     }
 
-    /// When its network was ready.
+    /// Returns the time at which the network was ready.
     pub fn ready_at(&self) -> Time {
         Time::from_ticks(self.ready_at)
     }
 
-    /// The error for a fabric file that the simulation does not go on with.
+    /// Returns the error for a fabric file with which the simulation cannot continue.
     ///
     /// # Errors
-    /// Always: what differs.
+    /// Always: the difference.
     pub fn refuse(&self, file: &Path, text: &str, unlike: Unlike) -> Result<()> {
         let name = &self.fabric;
         match unlike {

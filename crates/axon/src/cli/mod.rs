@@ -1,4 +1,4 @@
-//! What commands share: options, files of results, standard output and exit statuses.
+//! Code shared by commands: options, result files, standard output and exit statuses.
 
 pub mod capture;
 pub mod daemon;

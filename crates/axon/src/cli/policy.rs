@@ -1,4 +1,4 @@
-//! What the commands that change which hosts may reach which share.
+//! Code shared by the commands that change which hosts may reach each other.
 
 use super::{file, lab, say};
 use anyhow::{Result, anyhow};
@@ -11,23 +11,23 @@ use axon_wire::{MacAddr, NodeId};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// The controller whose policy is to change.
+/// Controller whose policy changes.
 #[derive(Debug, clap::Args)]
 pub struct Target {
     #[command(flatten)]
     lab: lab::Choice,
-    /// The status socket of a controller, or of one switch where there is none, as in its
+    /// Status socket of a controller, or of one switch where there is none, as in its
     /// --status-socket, in place of a lab
     #[arg(long, value_name = "PATH", requires = "fabric", conflicts_with = "lab")]
     socket: Option<PathBuf>,
-    /// With --socket: the fabric file, which has the names of hosts and ports
+    /// With --socket: fabric file, which has the names of hosts and ports
     #[arg(long, value_name = "FILE", requires = "socket")]
     fabric: Option<PathBuf>,
 }
 
-/// Whom to ask for a change.
+/// Nodes that receive the request.
 enum Asked {
-    /// A controller, or one switch of a fabric without.
+    /// A controller, or one switch of a fabric without one.
     One(PathBuf),
     /// All switches, by name.
     Each(Vec<(String, PathBuf)>),
@@ -43,8 +43,8 @@ impl Asked {
 }
 
 impl Target {
-    /// The fabric, and the sockets of whom to ask: the controller, or every switch of a lab
-    /// without one.
+    /// Returns the fabric, and the sockets of the nodes that receive the request: the controller,
+    /// or every switch of a lab without one.
     fn open(&self) -> Result<(Asked, Fabric)> {
         if let (Some(socket), Some(fabric)) = (&self.socket, &self.fabric) {
             return Ok((Asked::One(socket.clone()), file::load(fabric)?));
@@ -60,7 +60,7 @@ impl Target {
         Ok((Asked::One(socket(&fabric.controller.name)), fabric))
     }
 
-    /// Lets two hosts reach each other, or not, and says what came of it.
+    /// Allows or denies two hosts to reach each other, and prints the result.
     ///
     /// # Errors
     /// There is no such lab, controller or host, or the controller refuses the change.
@@ -79,10 +79,10 @@ impl Target {
         answer(&state, &changed, &fabric)
     }
 
-    /// Puts a host or a port into quarantine or ends that, and says what came of it.
+    /// Starts or ends the quarantine of a host or a port, and prints the result.
     ///
     /// # Errors
-    /// As [`Target::pair`].
+    /// As for [`Target::pair`].
     pub fn quarantine(&self, name: &str, on: bool) -> Result<ExitCode> {
         let (socket, fabric) = self.open()?;
         let subject = subject(&fabric, name)?;
@@ -105,7 +105,7 @@ fn host(fabric: &Fabric, name: &str) -> Result<MacAddr> {
     }
 }
 
-/// Prints what is so now. The answer is no while switches may still have routes.
+/// Prints the new state. The exit status is failure while switches may still have routes.
 fn answer(state: &str, changed: &Changed, fabric: &Fabric) -> Result<ExitCode> {
     let names = |nodes: &[NodeId]| {
         let name = |node: &NodeId| {

@@ -7,7 +7,7 @@ use axon_node::Secret;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-/// What a daemon on a real machine may be started with although it is dangerous.
+/// Dangerous options of a daemon on a real machine.
 #[derive(clap::Args)]
 pub struct Dangers {
     /// Run with the published lab key. Anyone who can send frames to a port can then pose as the
@@ -16,8 +16,8 @@ pub struct Dangers {
     insecure_lab_key: bool,
 }
 
-/// Reads a fabric file, and warns of keys that only the simulator acts on, of keys with an old
-/// name, and of a key file that others can read.
+/// Reads a fabric file, and warns of keys that only the simulator acts on, of renamed keys, and of
+/// a key file that others can read.
 ///
 /// # Errors
 /// The file is wrong, or its network runs in the simulator only.
@@ -28,7 +28,7 @@ pub fn load(file: &Path) -> Result<Fabric> {
     Ok(fabric)
 }
 
-/// Reads a fabric file by its name, which is what processes that are started with it get.
+/// Reads a fabric file by its path, which processes that are started with it receive.
 fn read(file: &Path) -> Result<(Fabric, Vec<String>)> {
     if file == Path::new("-") {
         bail!(
@@ -42,10 +42,10 @@ fn warn(warnings: &[String]) {
     warnings.iter().for_each(|line| crate::cli::say::note!("warning: {line}"));
 }
 
-/// What is wrong with the mode of the key file, if anything.
+/// Returns a description of unsafe permissions of the key file, if any.
 pub fn exposed_key_file(fabric: &Fabric) -> Option<String> {
     let path = fabric.key_file.as_ref()?;
-    // It has just been read: one that is gone since is nobody's to read.
+    // The file has just been read: if it is gone since, there is nothing to expose.
     let mode = std::fs::metadata(path).ok()?.permissions().mode() & 0o777;
     let path = path.display();
     (mode & 0o077 != 0).then(|| {
@@ -56,12 +56,12 @@ pub fn exposed_key_file(fabric: &Fabric) -> Option<String> {
     })
 }
 
-/// The same for a daemon on a real machine, where keys have to be secret. `check` asks whether this
-/// machine can run it; warnings come after everything that is refused.
+/// Reads a fabric file for a daemon on a real machine, where keys must be secret. `check` tests
+/// whether this machine can run it; warnings come after all errors.
 ///
 /// # Errors
-/// As [`load`], if others have access to the key file, if the key is the published lab key and
-/// nobody has allowed that, and as `check`.
+/// As for [`load`], if others have access to the key file, if the key is the published lab key and
+/// `dangers` do not allow it, and as for `check`.
 pub fn load_for_daemon(
     file: &Path,
     dangers: &Dangers,
@@ -71,7 +71,7 @@ pub fn load_for_daemon(
     if let Some(what) = exposed_key_file(&fabric) {
         bail!(what);
     }
-    // Programmable switches seal no messages.
+    // Programmable switches do not seal messages.
     if fabric.network != Network::Program && axon_fabric::has_lab_key(&fabric.keys) {
         let what = "the fabric's key is the published lab key, which protects nothing";
         if !dangers.insecure_lab_key {
@@ -104,8 +104,8 @@ pub fn warn_of_master_key(fabric: &Fabric, name: &str, file: &Path) {
     }
 }
 
-/// Says which ports of a switch or the controller are not there yet: it runs all the same, and
-/// takes them when they come.
+/// Prints which ports of a switch or of the controller are missing: it runs nevertheless, and uses
+/// them when they appear.
 pub fn wait_for_ports(fabric: &Fabric, name: &str, taps: &[String]) {
     let missing = axon_linux::daemon::missing_ports(fabric, name, taps);
     if let Some(first) = missing.first() {

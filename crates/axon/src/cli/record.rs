@@ -1,4 +1,4 @@
-//! The options of a recording, the same for every daemon.
+//! Options of a recording, shared by every daemon.
 
 use crate::cli::output::is_standard;
 use anyhow::ensure;
@@ -6,7 +6,7 @@ use axon_fabric::FabricText;
 use axon_linux::record::{RECORD_BYTES_MAX, RecordOptions};
 use std::path::{Path, PathBuf};
 
-/// Every input of the node, for `axon replay`.
+/// Recording of every input of the node, for `axon replay`.
 #[derive(clap::Args)]
 #[group(id = "recording", multiple = true)]
 pub struct Arguments {
@@ -20,14 +20,15 @@ pub struct Arguments {
     record_bytes_max: Option<u64>,
 }
 
-/// A number of bytes.
+/// Parses a number of bytes.
 pub fn size(text: &str) -> Result<u64, String> {
     let bytes = axon_fabric::units::bytes(text).map(|bytes| bytes.0);
     bytes.map_err(|expected| format!("expected {expected}"))
 }
 
 impl Arguments {
-    /// What to record into, if anything. `fabric` is the node's fabric file.
+    /// Returns the options of the recording, if one is requested. `fabric` is the node's fabric
+    /// file.
     pub fn options(&self, fabric: Option<&Path>) -> anyhow::Result<Option<RecordOptions>> {
         let Some(file) = &self.record else {
             return Ok(None);

@@ -1,9 +1,9 @@
-//! `--router NAME`: another router than the file's.
+//! `--router NAME`: a router in place of the file's.
 
 use axon_fabric::model::RouterKind;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-/// Takes the name of a router, and lists all of them in the help.
+/// Returns a parser for the name of a router that lists all of them in the help.
 pub fn parser() -> impl TypedValueParser<Value = RouterKind> {
     let names = RouterKind::ALL.map(RouterKind::name);
     PossibleValuesParser::new(names)

@@ -1,4 +1,4 @@
-//! Snapshots that runs go on from: `--from`.
+//! Snapshots from which runs continue: `--from`.
 
 use crate::cli::label::Label;
 use anyhow::{Context, Result, ensure};
@@ -10,7 +10,7 @@ use axon_wire::Span;
 use std::path::{Path, PathBuf};
 use xxhash_rust::xxh3::xxh3_128;
 
-/// Lets the code of this program lie where that of every snapshot lies.
+/// Fixes the addresses of this program's code to those of every snapshot.
 ///
 /// # Errors
 /// The kernel does not allow it.
@@ -21,7 +21,7 @@ pub fn fix_addresses() -> Result<()> {
     )
 }
 
-/// A snapshot that a run goes on from.
+/// A snapshot from which a run continues.
 pub struct Saved {
     path: PathBuf,
     label: Label,
@@ -29,11 +29,11 @@ pub struct Saved {
 }
 
 impl Saved {
-    /// Opens a snapshot. The program starts again first, if its code does not lie where that of
-    /// snapshots does.
+    /// Opens a snapshot. The program restarts first, if its code is not at the addresses of
+    /// snapshots.
     ///
     /// # Errors
-    /// It is none, or of another build of axon, ...
+    /// The file is not a snapshot, or is one of another build of axon.
     pub fn open(path: &Path) -> Result<Saved> {
         fix_addresses()?;
         let context = || path.display().to_string();
@@ -42,7 +42,7 @@ impl Saved {
         Ok(Saved { path: path.to_owned(), label, snapshot })
     }
 
-    /// The router of its controller.
+    /// Returns the router of the controller.
     ///
     /// # Errors
     /// There is none of that name.
@@ -51,7 +51,7 @@ impl Saved {
         RouterKind::named(name).with_context(|| format!("there is no router `{name}`"))
     }
 
-    /// The data plane of its switches.
+    /// Returns the data plane of the switches.
     ///
     /// # Errors
     /// There is none of that name.
@@ -61,21 +61,22 @@ impl Saved {
         found.with_context(|| format!("there is no data plane `{name}`"))
     }
 
-    /// XXH3 of 128 bits of what it says of itself, in hexadecimal.
+    /// Returns XXH3 of 128 bits of the label, in hexadecimal.
     pub fn hash(&self) -> String {
         format!("{:032x}", xxh3_128(self.snapshot.label()))
     }
 
-    /// The seed of all random choices.
+    /// Returns the seed of all random choices.
     pub fn seed(&self) -> u64 {
         self.label.seed
     }
 
-    /// The run that is saved, if it may go on as one of `fabric`, whose file has this path and this
-    /// text, for so long.
+    /// Returns the saved run, if it can continue with `fabric`, whose file has this path and this
+    /// text, for this duration.
     ///
     /// # Errors
-    /// It is damaged; it is another fabric, or other faults have happened; the duration is over.
+    /// The snapshot is damaged; it is of another fabric, or other faults have happened; the
+    /// duration is over.
     pub fn restore(
         self,
         fabric: &Fabric,

@@ -1,12 +1,12 @@
-//! Exit statuses and standard output, as all programs of Axon have them, and those of `axon` alone.
+//! Exit statuses and standard output shared by all programs of Axon, and those of `axon` alone.
 
 pub use axon_cli::say::*;
 
 use std::io::IsTerminal;
 
-/// The exit status where a change was asked for, and no reply says whether it was made.
+/// Exit status of a change that was requested but not confirmed by a reply.
 pub const UNANSWERED: u8 = 3;
-/// The rule of exit statuses, as `axon --help` prints it.
+/// Meaning of exit statuses, as printed by `axon --help`.
 pub const STATUSES: &str = "\
 Exit status, of every command:
     0  done, and the answer is yes
@@ -17,9 +17,9 @@ Exit status, of every command:
 `axon exec` ends as its command does. `switch`, `controller`, `agent` and `attach` run until
 SIGTERM or SIGINT, and end with 0 then.";
 
-/// What goes before and after a text that is shown again and again: in place on a terminal, else
-/// one after the other.
+/// Returns the text before and after a repeated display: in place on a terminal, otherwise one
+/// after the other.
 pub fn again() -> (&'static str, &'static str) {
-    // Home, then what is on the screen from there goes (ECMA-48, CUP and ED).
+    // Cursor home, then erase to the end of the screen (ECMA-48, CUP and ED).
     if std::io::stdout().is_terminal() { ("\x1b[H\x1b[J", "") } else { ("", "\n") }
 }

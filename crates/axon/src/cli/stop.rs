@@ -1,4 +1,5 @@
-//! SIGINT and SIGTERM for commands that end in order: the first is noted, the second ends at once.
+//! SIGINT and SIGTERM for commands that end in order: the first is recorded, the second ends the
+//! process at once.
 
 use crate::cli::say::INTERRUPTED;
 use anyhow::{Context, Result};
@@ -7,10 +8,10 @@ use signal_hook::flag;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// Takes both signals from now on. The flag is set by the first of them.
+/// Handles both signals from then on. The first of them sets the flag.
 ///
 /// # Errors
-/// The system does not let them be taken.
+/// The system does not allow the handlers.
 pub fn on_signals() -> Result<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {

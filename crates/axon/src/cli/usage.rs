@@ -1,11 +1,11 @@
-//! The right form of a command line behind a usage error, where a wrong one is common.
+//! Suggested command line after a usage error, for common mistakes.
 
 use axon_fabric::assemble::split_port;
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, Error};
 use std::process::ExitCode;
 
-/// Prints help, the version or the error, and the command line that was probably meant; see
+/// Prints help, the version or the error, and the command line that was probably intended; see
 /// [`axon_cli::usage::answer`].
 pub fn answer(error: &Error, cli: &Command) -> ExitCode {
     let words: Vec<String> =
@@ -14,7 +14,7 @@ pub fn answer(error: &Error, cli: &Command) -> ExitCode {
     axon_cli::usage::answer(error, form.as_deref())
 }
 
-/// The command line as it was probably meant.
+/// Returns the command line that was probably intended.
 fn right_form(error: &Error, words: &[String], cli: &Command) -> Option<String> {
     let text = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.as_str()),
@@ -34,7 +34,7 @@ fn right_form(error: &Error, words: &[String], cli: &Command) -> Option<String> 
     let wrong = text(ContextKind::InvalidArg)?;
     let at = words.iter().rposition(|word| word == wrong)?;
     if let Some(option) = at.checked_sub(1).and_then(|before| words[before].strip_prefix("--")) {
-        // An option whose value is joined to it, as its other form has none.
+        // An option with an attached value, since its other form has none.
         let known = command.get_arguments().find(|known| known.get_long() == Some(option))?;
         if !known.is_require_equals_set() {
             return None;
@@ -49,7 +49,7 @@ fn right_form(error: &Error, words: &[String], cli: &Command) -> Option<String> 
     Some(shell_line(&meant))
 }
 
-/// Makes one word of the two ends of a link, of which the first is the word `first`; `None` where
+/// Joins the two ends of a link, the first of which is the word `first`, into one word; `None` if
 /// these are not two nodes.
 fn join_ends(words: &mut Vec<String>, first: usize) -> Option<()> {
     let is_node = |word: &String| {
@@ -59,7 +59,7 @@ fn join_ends(words: &mut Vec<String>, first: usize) -> Option<()> {
             && split_port(word).is_none()
     };
     let before = words.get(first.checked_sub(1)?)?;
-    // The value of an option is no end of a link.
+    // The value of an option is not the end of a link.
     let is_value = before.starts_with('-') && !before.contains('=');
     if is_value || !words.get(first..first + 2)?.iter().all(is_node) {
         return None;
@@ -69,12 +69,12 @@ fn join_ends(words: &mut Vec<String>, first: usize) -> Option<()> {
     Some(())
 }
 
-/// Whether a word is a state of a link.
+/// Returns whether a word is a state of a link.
 fn is_state(word: &str) -> bool {
     ["up", "down"].contains(&word)
 }
 
-/// Words as a shell reads them.
+/// Quotes words for a shell.
 fn shell_line(words: &[String]) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_=,./:@+%".contains(&byte);
     let quoted = words.iter().map(|word| match !word.is_empty() && word.bytes().all(is_plain) {

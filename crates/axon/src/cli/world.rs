@@ -1,4 +1,4 @@
-//! What a simulation is one of, beside its fabric file: options of `sim` and `snapshot`.
+//! Settings of a simulation beside its fabric file: options of `sim` and `snapshot`.
 
 use axon_fabric::model::RouterKind;
 use axon_fabric::units;
@@ -15,7 +15,7 @@ pub struct World {
     /// Router of the controller, instead of the file's controller.router
     #[arg(long, value_name = "NAME", value_parser = crate::cli::router::parser())]
     pub router: Option<RouterKind>,
-    /// The data plane of the switches; `reference` is slow, stores every frame, and has no traffic
+    /// Data plane of the switches; `reference` is slow, stores every frame, and has no traffic
     /// classes; `pipeline` holds routes and steps in the tables of a programmable pipeline
     #[arg(long, value_name = "NAME", default_value = "software", value_parser = dataplane())]
     pub dataplane: DataplaneKind,
@@ -28,7 +28,7 @@ pub struct World {
     pub memory_max: Option<Bytes>,
 }
 
-/// Takes the name of a data plane, and lists all of them in the help.
+/// Returns a parser for the name of a data plane that lists all of them in the help.
 pub fn dataplane() -> impl TypedValueParser<Value = DataplaneKind> {
     let find = |name: &str| DataplaneKind::NAMED.into_iter().find(|kind| kind.name() == name);
     PossibleValuesParser::new(DataplaneKind::NAMED.map(DataplaneKind::name))

@@ -1,16 +1,16 @@
-//! Pings as tables for people.
+//! Pings as text tables.
 
 use axon_fabric::model::Fabric;
 use axon_linux::lab::Ping;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-/// Hosts up to which each pair has a cell; beyond, each host has a row.
+/// Maximum number of hosts for which each pair has a cell; beyond, each host has a row.
 const MATRIX_HOSTS_MAX: usize = 12;
-/// Pairs without an answer that are named.
+/// Maximum number of listed pairs without an answer.
 const LISTED_MAX: usize = 8;
 
-/// The round trips, then what is missing, then the sum of it all.
+/// Returns the round trip times, the missing answers, and the totals.
 pub(super) fn text(fabric: &Fabric, pings: &[Ping]) -> String {
     let hosts: BTreeSet<usize> = pings.iter().flat_map(|ping| [ping.from, ping.to]).collect();
     let name = |host: usize| fabric.hosts[host].name.as_str();
@@ -51,7 +51,7 @@ pub(super) fn text(fabric: &Fabric, pings: &[Ping]) -> String {
     text
 }
 
-/// The first of some names, and how many there are beyond.
+/// Returns the first of some names, and the number of further ones.
 fn first(names: &[impl AsRef<str>]) -> String {
     let listed = names.iter().take(LISTED_MAX).map(AsRef::as_ref);
     let text = listed.collect::<Vec<&str>>().join(", ");
@@ -61,7 +61,7 @@ fn first(names: &[impl AsRef<str>]) -> String {
     }
 }
 
-/// Both directions between one host and each other.
+/// Returns a table of both directions between one host and each other.
 fn star<'a>(
     hub: usize,
     hosts: &BTreeSet<usize>,
@@ -78,13 +78,13 @@ fn star<'a>(
     aligned(&all)
 }
 
-/// The round trip of one pair.
+/// Returns the round trip time of one pair.
 fn cell(pings: &[Ping], pair: (usize, usize)) -> String {
     let found = pings.iter().find(|ping| (ping.from, ping.to) == pair);
     found.map_or("-".to_owned(), |ping| ping.rtt_ns.map_or("none".to_owned(), millis))
 }
 
-/// A cell for each pair.
+/// Returns a table with a cell for each pair.
 fn matrix<'a>(hosts: &BTreeSet<usize>, pings: &[Ping], name: impl Fn(usize) -> &'a str) -> String {
     let mut all = vec![vec!["ms".to_owned()]];
     all[0].extend(hosts.iter().map(|&host| name(host).to_owned()));
@@ -96,7 +96,7 @@ fn matrix<'a>(hosts: &BTreeSet<usize>, pings: &[Ping], name: impl Fn(usize) -> &
     format!("round trips from the host of the row to that of the column\n{}", aligned(&all))
 }
 
-/// A row for each host.
+/// Returns a table with a row for each host.
 fn rows<'a>(hosts: &BTreeSet<usize>, pings: &[Ping], name: impl Fn(usize) -> &'a str) -> String {
     let headings = ["from", "answered", "requests", "median rtt", "longest rtt"];
     let mut all = vec![headings.map(str::to_owned).to_vec()];
@@ -118,7 +118,7 @@ fn rows<'a>(hosts: &BTreeSet<usize>, pings: &[Ping], name: impl Fn(usize) -> &'a
     aligned(&all)
 }
 
-/// Columns as wide as they need: the first to the left, the others to the right.
+/// Aligns columns: the first to the left, the others to the right.
 fn aligned(rows: &[Vec<String>]) -> String {
     let width = |column: usize| rows.iter().map(|row| row[column].len()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..rows.first().map_or(0, Vec::len)).map(width).collect();
@@ -133,7 +133,7 @@ fn aligned(rows: &[Vec<String>]) -> String {
     text
 }
 
-/// Milliseconds with three digits behind the point.
+/// Formats milliseconds with three decimals.
 fn millis(nanos: u64) -> String {
     format!("{:.3}", nanos as f64 / 1e6)
 }

@@ -1,4 +1,4 @@
-//! What probes measured, as a table or as JSON.
+//! Results of probes, as a table or as JSON.
 
 use axon_fabric::assemble::port_name;
 use axon_fabric::model::{End, Fabric};
@@ -11,7 +11,7 @@ use std::fmt;
 /// Picoseconds in a tick.
 const PICOS: u64 = 10;
 
-/// The least, the mean and the most of some spans.
+/// Minimum, mean and maximum of some spans.
 #[derive(Clone, Copy, Default, Serialize)]
 #[serde(into = "RangeJson")]
 struct Range {
@@ -35,14 +35,14 @@ impl Range {
     }
 }
 
-/// The least, the mean and the most of some spans.
+/// Minimum, mean and maximum of some spans.
 #[derive(Serialize)]
 struct RangeJson {
-    /// The shortest; 0 if nothing was measured, as are the others.
+    /// Minimum; 0 if nothing was measured, as are the others.
     min_ps: u64,
-    /// Their mean, rounded down.
+    /// Mean, rounded down.
     mean_ps: u64,
-    /// The longest of the times, in picoseconds.
+    /// Maximum, in picoseconds.
     max_ps: u64,
 }
 
@@ -71,57 +71,57 @@ impl fmt::Display for Range {
     }
 }
 
-/// A switch on the way, once for each time a probe passes it.
+/// A switch of the path, one entry for each time a probe passes it.
 #[derive(Serialize)]
 struct Hop {
-    /// The name of the switch, `s1`.
+    /// Name of the switch, `s1`.
     switch: String,
-    /// The port by which probes come in.
+    /// Port by which probes enter.
     ingress: String,
-    /// The port by which they go out.
+    /// Port by which probes leave.
     egress: String,
-    /// Time from coming in to going out.
+    /// Time from ingress to egress.
     residence: Range,
-    /// The most that was queued at the egress when a probe came there.
+    /// Maximum number of bytes queued at the egress when a probe arrived there.
     queued_bytes_max: u64,
 }
 
-/// A link of a path that was taken out and back: both directions together.
+/// A link of a path that was probed out and back: both directions together.
 #[derive(Serialize)]
 struct Link {
-    /// The port nearer to the sender.
+    /// Port nearer to the sender.
     near: String,
-    /// The port at the other end.
+    /// Port at the other end.
     far: String,
-    /// Time on the link, there and back.
+    /// Time on the link, both directions together.
     round_trip: Range,
 }
 
-/// The sum of a report. As JSON, times are in picoseconds.
+/// Summary of a report. In JSON, times are in picoseconds.
 #[derive(Serialize)]
 pub struct Summary {
-    /// The way of the probes, in words.
+    /// Description of the path.
     #[serde(rename = "path")]
     title: String,
-    /// Size of a probe when it leaves, header included, without FCS.
+    /// Size of a probe when sent, header included, without FCS.
     bytes: usize,
     /// Probes that the origin sent.
     sent: u32,
-    /// Probes that did not come back.
+    /// Probes that did not return.
     lost: u32,
-    /// Probes that came back without some unit's record.
+    /// Probes that returned without some unit's record.
     #[serde(rename = "without_all_records")]
     unread: u32,
-    /// The switches on the way, in the order in which probes pass them.
+    /// Switches of the path, in the order in which probes pass them.
     hops: Vec<Hop>,
-    /// The links on the way; empty for an Ethernet outside.
+    /// Links of the path; empty for an external Ethernet.
     links: Vec<Link>,
-    /// Time from leaving to coming back.
+    /// Time from departure to return.
     total: Range,
 }
 
 impl Summary {
-    /// Of probes along `path`, a path of this fabric, and back.
+    /// Summarises probes along `path` of this fabric and back.
     pub fn of_path(fabric: &Fabric, path: &[usize], report: &ProbeReport) -> Summary {
         let names: Vec<&str> =
             path.iter().map(|&switch| fabric.switches[switch].name.as_str()).collect();
@@ -135,7 +135,7 @@ impl Summary {
                 round_trip: Range::default(),
             })
             .collect();
-        // Out to the last switch, then the others again in reverse, without the first.
+        // Out to the last switch, then the others in reverse, without the first.
         let inner = names.iter().skip(1);
         let back = names.iter().rev().skip(1).take(names.len().saturating_sub(2));
         let switches: Vec<&str> = inner.chain(back).copied().collect();
@@ -143,7 +143,7 @@ impl Summary {
         summary
     }
 
-    /// Of ether probes out of one port of a switch and in by another.
+    /// Summarises Ethernet probes out of one port of a switch and in by another.
     pub fn of_ether(switch: &str, (from, to): (PortNo, PortNo), report: &ProbeReport) -> Summary {
         let [from, to] = [from, to].map(|port| port_name(switch, port));
         let mut summary =
@@ -196,7 +196,7 @@ impl Summary {
         }
     }
 
-    /// Whether every probe came back with all records.
+    /// Returns whether every probe returned with all records.
     pub fn is_complete(&self) -> bool {
         self.lost == 0 && self.unread == 0 && self.total.count > 0
     }
@@ -237,7 +237,7 @@ impl fmt::Display for Summary {
     }
 }
 
-/// One end of a link, as users write it.
+/// Returns the name of one end of a link.
 fn end_name(fabric: &Fabric, end: End) -> String {
     port_name(&fabric.switches[end.switch].name, end.port)
 }

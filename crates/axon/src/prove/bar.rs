@@ -1,8 +1,9 @@
-//! A bar for what takes long.
+//! Progress bar for long computations.
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// A bar on standard error, if that is a terminal: what is done, and how many of what.
+/// Returns a bar on standard error, if that is a terminal: the activity, and the number and kind of
+/// its steps.
 pub(super) fn bar(length: u64, what: &'static str, of: &'static str) -> ProgressBar {
     let bar = ProgressBar::new(length);
     if let Ok(style) = ProgressStyle::with_template("{prefix} [{bar:24}] {pos} of {len} {msg}") {

@@ -1,4 +1,4 @@
-//! Whether the headroom of every lossless port holds what may arrive after XOFF was sent.
+//! Check that the headroom of every lossless port holds all that may arrive after XOFF was sent.
 
 use super::bar::bar;
 use super::names::name;
@@ -12,30 +12,30 @@ use axon_prove::headroom::{Headroom, Term};
 use axon_wire::{Bytes, PortNo};
 use std::fmt::Write;
 
-/// Ports of a kind that are named.
+/// Maximum number of ports of a kind that are named.
 const NAMED: usize = 3;
 
-/// Ports that need the same.
+/// Ports with equal needs.
 pub struct Kind {
-    /// The formula, with what it follows from.
+    /// Formula with its inputs.
     pub formula: Headroom,
     /// Whether hosts are at the other end.
     pub is_host: bool,
     /// Bytes of headroom needed: the sum of the formula, and the frame that triggers XOFF.
     pub needed: Bytes,
-    /// What the simulator found to be used.
+    /// Headroom that the simulator found to be used.
     pub searched: Searched,
     /// Whether the other end honours flow control.
     pub honours_pause: bool,
-    /// What each (port, lossless priority) has.
+    /// Headroom of each (port, lossless priority).
     pub configured: Bytes,
-    /// The least quanta of a pause that is refreshed in time, and those of this fabric.
+    /// Minimum quanta of a pause that is refreshed in time, and those of this fabric.
     pub quanta: (u64, u64),
-    /// The ports, by name.
+    /// Names of the ports.
     pub ports: Vec<String>,
 }
 
-/// What was found of a fabric's buffers.
+/// Result for a fabric's buffers.
 pub enum Buffers {
     /// The fabric has no lossless class, so it needs no headroom.
     Lossy,
@@ -44,7 +44,7 @@ pub enum Buffers {
 }
 
 impl Kind {
-    /// Whether nothing is lost here.
+    /// Returns whether no frame is lost at these ports.
     fn suffices(&self) -> bool {
         let enough = self.configured >= self.needed.max(self.searched.most);
         enough && self.honours_pause && self.quanta.0 <= self.quanta.1
@@ -52,7 +52,7 @@ impl Kind {
 }
 
 impl Buffers {
-    /// Whether no frame can be lost for want of headroom.
+    /// Returns whether no frame can be lost for lack of headroom.
     pub fn suffice(&self) -> bool {
         match self {
             Buffers::Lossy => true,
@@ -61,8 +61,8 @@ impl Buffers {
     }
 }
 
-/// Looks at every port of every switch, and searches the worst case of each kind of port from a
-/// seed; `None` without a `dcb` section.
+/// Checks every port of every switch, and searches the worst case of each kind of port from a seed;
+/// `None` without a `dcb` section.
 pub(super) fn of(fabric: &Fabric, seed: u64) -> Option<Buffers> {
     let dcb = fabric.dcb.as_deref()?;
     if dcb.lossless.is_empty() || dcb.flow_control == FlowControl::None {
@@ -116,7 +116,7 @@ fn add(kinds: &mut Vec<Kind>, new: Kind, port: String) {
     }
 }
 
-/// In one line what the headroom comes to.
+/// Returns the result in one line.
 pub(super) fn headline(buffers: Option<&Buffers>) -> String {
     match buffers {
         None => "no dcb section: that it suffices is assumed".into(),
@@ -132,7 +132,7 @@ pub(super) fn headline(buffers: Option<&Buffers>) -> String {
     }
 }
 
-/// The kinds of ports with what they need, and the terms of that sum.
+/// Writes the kinds of ports with their needs, and the terms of that sum.
 pub(super) fn write(kinds: &[Kind], out: &mut String) -> std::fmt::Result {
     writeln!(out, "\nheadroom of each lossless priority at")?;
     for kind in kinds {
@@ -175,7 +175,7 @@ pub(super) fn write(kinds: &[Kind], out: &mut String) -> std::fmt::Result {
     Ok(())
 }
 
-/// The rate of the link, or from the slowest to the fastest that it ever is.
+/// Returns the rate of the link, or the range of rates that it ever has.
 fn rates(formula: &Headroom) -> String {
     if formula.slowest == formula.rate {
         formula.rate.to_string()
@@ -184,8 +184,8 @@ fn rates(formula: &Headroom) -> String {
     }
 }
 
-/// The sum in numbers: `1518 B that trigger XOFF + 1518/1542 of (12336 bit frame that the port has
-/// begun + ...)`.
+/// Returns the sum in numbers: `1518 B that trigger XOFF + 1518/1542 of (12336 bit frame that the
+/// port has begun + ...)`.
 fn sum(kind: &Kind) -> String {
     let frame = frame_bytes(&kind.formula).0;
     let term = |term: Term| {

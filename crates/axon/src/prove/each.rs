@@ -1,4 +1,4 @@
-//! Every link or every switch fails, each by itself.
+//! Single failures of every link or every switch.
 
 use super::bar::bar;
 use axon_fabric::cycle::ingress_ports;
@@ -9,10 +9,10 @@ use axon_prove::Verdict;
 use serde::Serialize;
 use std::fmt::Write;
 
-/// Failures that are not proved and are named.
+/// Maximum number of unproved failures that are named.
 const SHOWN: usize = 10;
 
-/// What fails, each by itself.
+/// Kind of single failures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Each {
     /// Every link between switches.
@@ -21,67 +21,71 @@ pub enum Each {
     Switch,
 }
 
-/// The failures of one kind.
+/// Results of the failures of one kind.
 pub struct Failures {
     each: Each,
-    /// How many there are.
+    /// Number of failures.
     count: usize,
-    /// Failures that moved a route.
+    /// Number of failures that moved a route.
     moving: usize,
-    /// Failures after which frames on old paths had to leave before some routes were given.
+    /// Number of failures after which frames on old paths had to leave before some routes were
+    /// installed.
     draining: usize,
-    /// Failures that left hosts without any way to others.
+    /// Number of failures that left hosts without any path to others.
     cutting_off: usize,
-    /// Those that are not proved: the name, and why.
+    /// Failures that are not proved: the name, and the reason.
     not_proved: Vec<(String, Why)>,
 }
 
-/// Why a failure is not proved.
+/// Reason that a failure is not proved.
 pub enum Why {
     /// Buffers of these ingress ports may wait for each other while routes change; the first is
-    /// there once more at the end.
+    /// repeated at the end.
     CycleDuring(Vec<String>),
-    /// The same after the change.
+    /// Buffers of these ingress ports may wait for each other after the change; the first is
+    /// repeated at the end.
     CycleAfter(Vec<String>),
-    /// So many ordered pairs of hosts have no route, though there is a way.
+    /// This many ordered pairs of hosts have no route, although a path exists.
     WithoutRoute(usize),
 }
 
-/// What becomes of the links, or of the switches, that fail each by itself.
+/// Results of the single failures of links, or of switches.
 #[derive(Serialize)]
 pub(super) struct FailuresJson<'a> {
-    /// What fails, each by itself: `link` or `switch`.
+    /// Kind of the failures: `link` or `switch`.
     each: &'static str,
-    /// How many there are.
+    /// Number of failures.
     count: usize,
-    /// How many are proved.
+    /// Number of proved failures.
     proved: usize,
-    /// After how many routes moved.
+    /// Number of failures that moved a route.
     moving: usize,
-    /// After how many some routes were given only when frames on old ones had left.
+    /// Number of failures after which some routes were installed only when frames on old ones had
+    /// left.
     draining: usize,
-    /// How many left hosts without any way to others.
+    /// Number of failures that left hosts without any path to others.
     cutting_off: usize,
-    /// Those that are not proved, and why.
+    /// Failures that are not proved, with the reason.
     not_proved: Vec<NotProvedJson<'a>>,
 }
 
 /// A failure that is not proved.
 #[derive(Serialize)]
 struct NotProvedJson<'a> {
-    /// The two ports of the link, or the switch.
+    /// Two ports of the link, or the switch.
     failed: &'a str,
-    /// Ingress ports of buffers that may wait for each other while routes change, the first once
-    /// more at the end; null if none may.
+    /// Ingress ports of buffers that may wait for each other while routes change, the first
+    /// repeated at the end; null if there is no cycle.
     cycle_during: Option<&'a [String]>,
-    /// The same when they have changed.
+    /// Ingress ports of buffers that may wait for each other after the change, the first repeated
+    /// at the end; null if there is no cycle.
     cycle_after: Option<&'a [String]>,
-    /// Ordered pairs of hosts that have no route in the end, though there is a way.
+    /// Ordered pairs of hosts that have no route in the end, although a path exists.
     without_route: usize,
 }
 
 impl Each {
-    /// What `--fail` names so, if it does.
+    /// Parses the kind of failures in `--fail`; `None` if the text is a link.
     pub fn named(text: &str) -> Option<Each> {
         [Each::Link, Each::Switch].into_iter().find(|each| text == format!("each-{}", each.name()))
     }
@@ -95,12 +99,12 @@ impl Each {
 }
 
 impl Failures {
-    /// Whether each of them is.
+    /// Returns whether all failures are proved.
     pub fn are_proved(&self) -> bool {
         self.not_proved.is_empty()
     }
 
-    /// The same in JSON.
+    /// Returns the results for JSON.
     pub(super) fn json(&self) -> FailuresJson<'_> {
         let Failures { each, count, moving, draining, cutting_off, not_proved } = self;
         FailuresJson {
@@ -114,7 +118,7 @@ impl Failures {
         }
     }
 
-    /// One line, and more for those that are not proved.
+    /// Writes one line, and more for failures that are not proved.
     ///
     /// # Errors
     /// That of the writer.
@@ -154,7 +158,7 @@ fn of<'a>(failed: &'a str, why: &'a Why) -> NotProvedJson<'a> {
     NotProvedJson { failed, cycle_during, cycle_after, without_route }
 }
 
-/// Lets everything fail that is asked for.
+/// Proves all requested kinds of failures.
 pub(super) fn prove(
     planned: &Planned<'_>,
     pairs: &[(usize, usize)],

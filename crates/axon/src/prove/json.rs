@@ -1,4 +1,4 @@
-//! What was proved, as JSON: the same as the text says.
+//! Proofs as JSON, with the content of the text output.
 
 use super::buffers::Buffers;
 use super::each::{Failures, FailuresJson};
@@ -11,96 +11,96 @@ use axon_prove::{Cycle, Verdict};
 use axon_wire::priority::Priority;
 use serde::Serialize;
 
-/// What `axon prove --json` writes.
+/// JSON output of `axon prove --json`.
 #[derive(Serialize)]
 pub(super) struct ProofJson<'a> {
-    /// The name of the fabric in its file.
+    /// Name of the fabric in its file.
     fabric: &'a str,
-    /// Whether all that was looked at is proved.
+    /// Whether everything that was checked is proved.
     proved: bool,
-    /// How the controller chooses paths, as `controller.router` of the fabric file.
+    /// Algorithm that chooses paths, as in `controller.router` of the fabric file.
     router: &'static str,
-    /// Which routes were looked at.
+    /// Routes that were checked.
     routes: RoutesJson,
-    /// The layers of routes; empty if there is one.
+    /// Layers of routes; empty if there is one.
     layers: Vec<LayerJson>,
-    /// Links between switches that a route takes, each direction for itself.
+    /// Links between switches that a route uses, each direction counted separately.
     links_in_use: usize,
     /// Pairs of buffers of which the first may wait for the second.
     dependencies: u64,
     /// Whether buffers may wait for each other in a cycle.
     deadlock: VerdictJson<'a>,
-    /// What is known of the backup routes; null if the file wants none.
+    /// Description of the backup routes; null if the file wants none.
     backups: Option<String>,
-    /// What the failure of the links of `--fail` changes; null without.
+    /// Effect of the failure of the links in `--fail`; null without.
     after_failure: Option<FailureJson<'a>>,
-    /// What becomes of each link or switch that fails by itself, with `--fail each-link` or
-    /// `--fail each-switch`; left out without.
+    /// Results of single failures, with `--fail each-link` or `--fail each-switch`; omitted
+    /// without.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     failures: Vec<FailuresJson<'a>>,
-    /// Hosts that have no route to another: from which, to which.
+    /// Pairs of hosts without a route: from, to.
     unreachable: Vec<[&'a str; 2]>,
-    /// Whether buffers are large enough; null for a fabric without DCB.
+    /// Check of the headroom; null for a fabric without DCB.
     headroom: Option<HeadroomJson<'a>>,
-    /// The PFC watchdog; null without one.
+    /// PFC watchdog; null without one.
     watchdog: Option<WatchdogJson>,
-    /// What is allowed and may cost losses or a deadlock all the same.
+    /// Permitted settings that may cost losses or a deadlock.
     warnings: Vec<&'static str>,
-    /// Links whose two ends differ in what is configured.
+    /// Links whose two ends differ in their configuration.
     disagreements: Vec<String>,
     /// Ports at which lossless priorities have no PFC in force.
     without_pfc: Vec<WithoutPfcJson>,
-    /// What the proof takes for granted.
+    /// Assumptions of the proof.
     assumptions: Vec<&'static str>,
 }
 
-/// Which routes were looked at.
+/// Routes that were checked.
 #[derive(Serialize)]
 struct RoutesJson {
-    /// Routes looked at: two for each pair of hosts.
+    /// Number of checked routes: two for each pair of hosts.
     looked_at: usize,
-    /// Routes that the fabric has in all.
+    /// Number of routes in the fabric.
     all: u64,
-    /// Whether these are all of them.
+    /// Whether all routes were checked.
     complete: bool,
     /// Whether the router always chooses the same route for a pair.
     fixed: bool,
-    /// The seed with which pairs and routes were drawn.
+    /// Seed with which pairs and routes were drawn.
     seed: u64,
-    /// The same in words.
+    /// Description in words.
     says: String,
 }
 
 /// A layer of routes.
 #[derive(Serialize)]
 struct LayerJson {
-    /// Its priorities, 0 to 7.
+    /// Priorities of the layer, 0 to 7.
     priorities: Vec<u8>,
-    /// Routes that use the layer.
+    /// Number of routes that use the layer.
     routes: u64,
 }
 
-/// Whether buffers may wait for each other in a cycle.
+/// Verdict whether buffers may wait for each other in a cycle.
 #[derive(Serialize)]
 struct VerdictJson<'a> {
-    /// Whether there is no such cycle.
+    /// Whether there is no cycle.
     free: bool,
-    /// If so, ingress ports along a longest chain of buffers that wait for each other.
+    /// Without a cycle, ingress ports along a longest chain of buffers that wait for each other.
     #[serde(skip_serializing_if = "Option::is_none")]
     longest_chain: Option<Vec<String>>,
-    /// If not, a cycle.
+    /// The cycle that was found.
     #[serde(skip_serializing_if = "Option::is_none")]
     cycle: Option<CycleJson<'a>>,
 }
 
-/// Buffers that may wait for each other.
+/// A cycle of buffers that may wait for each other.
 #[derive(Serialize)]
 struct CycleJson<'a> {
-    /// Their ingress ports, the first once more at the end.
+    /// Ingress ports of the buffers, the first repeated at the end.
     ports: Vec<String>,
-    /// Each of them, and why it waits for the next.
+    /// Buffers of the cycle, each with the reason that it waits for the next.
     waits: Vec<WaitJson<'a>>,
-    /// Whether no cycle is shorter; false if the search ended before that was known.
+    /// Whether no cycle is shorter; false if the search ended before that was established.
     is_shortest: bool,
     /// Buffers on a cycle, or on a path from one cycle to another.
     entangled_buffers: usize,
@@ -109,88 +109,88 @@ struct CycleJson<'a> {
 /// A buffer that may wait for the next.
 #[derive(Serialize)]
 struct WaitJson<'a> {
-    /// The ingress port that has it.
+    /// Ingress port that has the buffer.
     ingress: String,
-    /// The port that fills it.
+    /// Port that fills the buffer.
     filled_from: String,
-    /// Routes that go on from it to the next.
+    /// Number of routes that continue from the buffer to the next.
     routes: u32,
-    /// Some of these, each from a host to a host.
+    /// Some of these routes, each from a host to a host.
     flows: Vec<[&'a str; 2]>,
 }
 
-/// What becomes of the routes when links fail.
+/// Effect of failed links on the routes.
 #[derive(Serialize)]
 struct FailureJson<'a> {
-    /// The two ports of each link that fails.
+    /// Two ports of each failed link.
     failed: Vec<[String; 2]>,
-    /// Routes that have to move.
+    /// Number of routes that move.
     routes_moved: u64,
-    /// Whether old and new routes together, as during the change, may wait for each other.
+    /// Verdict for old and new routes together, as during the change.
     transition: VerdictJson<'a>,
 }
 
-/// Whether the buffers for what is still to come after XOFF are large enough.
+/// Check of the buffers for frames that arrive after XOFF.
 #[derive(Serialize)]
 struct HeadroomJson<'a> {
-    /// Whether all of them are.
+    /// Whether the headroom of all ports suffices.
     suffices: bool,
-    /// Ports of one kind together.
+    /// Ports by kind.
     kinds: Vec<PortsJson<'a>>,
 }
 
 /// Ports whose headroom is computed from the same figures.
 #[derive(Serialize)]
 struct PortsJson<'a> {
-    /// The names of the ports, `s1-p0`.
+    /// Names of the ports, `s1-p0`.
     ports: &'a [String],
-    /// Whether they are ports to hosts.
+    /// Whether the ports lead to hosts.
     to_host: bool,
-    /// The rate of their links, in bits per second.
+    /// Rate of the links, in bits per second.
     rate_bps: u64,
-    /// The slowest rate that their links ever have, in bits per second.
+    /// Lowest rate that the links ever have, in bits per second.
     slowest_bps: u64,
-    /// Delay of the cable, one way.
+    /// One-way delay of the cable.
     cable_ns: u64,
-    /// What the needed headroom is the sum of.
+    /// Terms whose sum is the needed headroom.
     terms: Vec<TermJson<'a>>,
     /// Headroom that each of the ports needs, in bytes.
     needed_bytes: u64,
     /// Headroom that is configured for each of the ports, in bytes.
     configured_bytes: u64,
-    /// The most that a search for bad timings has found to come after XOFF.
+    /// Maximum that a search for bad timings has found to arrive after XOFF, in bytes.
     found_bytes: u64,
-    /// Timings that the search has tried.
+    /// Number of timings that the search has tried.
     searched_runs: u64,
-    /// Whether what is at the other end honours pauses for long enough.
+    /// Whether the other end honours pauses for long enough.
     honours_pause: bool,
     /// Quanta that a pause needs, of 512 bit times each.
     quanta_needed: u64,
-    /// Quanta that a pause frame asks for.
+    /// Quanta in a pause frame.
     quanta: u64,
 }
 
-/// A term of the headroom.
+/// A term of the needed headroom.
 #[derive(Serialize)]
 struct TermJson<'a> {
-    /// What it stands for.
+    /// Name of the term.
     name: &'a str,
-    /// How many times it counts.
+    /// Factor of the term.
     times: u64,
-    /// The length of the term, in bits, counted once.
+    /// Length of the term, in bits, counted once.
     bits: u64,
 }
 
 /// A port without PFC.
 #[derive(Serialize)]
 struct WithoutPfcJson {
-    /// The name of the port, `s1-p0`.
+    /// Name of the port, `s1-p0`.
     port: String,
-    /// The lossless priorities that have no PFC there, 0 to 7.
+    /// Lossless priorities without PFC at the port, 0 to 7.
     priorities: Vec<u8>,
 }
 
-/// The same as the text says.
+/// Converts a proof to JSON.
 pub(super) fn of<'a>(proof: &'a Proof<'_>) -> ProofJson<'a> {
     let Proof { fabric, asked, dependencies, .. } = proof;
     let failed = asked.failed.iter().map(|&link| {

@@ -1,5 +1,5 @@
-//! `axon prove FILE`: that a lossless fabric loses nothing and cannot pause itself to death,
-//! before any traffic.
+//! `axon prove FILE`: proves before any traffic that a lossless fabric loses nothing and cannot
+//! deadlock.
 
 mod bar;
 mod buffers;
@@ -24,8 +24,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
-/// Pairs of hosts that are looked at without `--pairs`: there are two routes for each, and a
-/// route takes up to a kilobyte.
+/// Maximum number of pairs of hosts without `--pairs`: there are two routes for each, and a route
+/// takes up to a kilobyte.
 const PAIRS_MAX: usize = 1_000_000;
 
 /// Prove a fabric's routes free of deadlock, or print a cycle of buffers that wait for each other
@@ -35,7 +35,7 @@ const PAIRS_MAX: usize = 1_000_000;
     be written, or wrong usage"
 )]
 pub struct Arguments {
-    /// The fabric file; `-` is standard input
+    /// Fabric file; `-` is standard input
     file: PathBuf,
     /// Write the result as JSON; `-` writes it to standard output, and nothing else
     #[arg(long, value_name = "FILE")]
@@ -57,10 +57,10 @@ pub struct Arguments {
     fail: Vec<String>,
 }
 
-/// Answers whether the fabric is proved.
+/// Proves the fabric; the exit status is the result.
 ///
 /// # Errors
-/// That could not be tried.
+/// The proof could not be tried.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let mut fabric = crate::cli::file::load(&arguments.file)?;
     fabric.set_router(arguments.router.unwrap_or(fabric.controller.router))?;
@@ -86,7 +86,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     Ok(unwritten.answer(proof.is_proved()))
 }
 
-/// Which routes are asked for.
+/// Returns the routes to check.
 fn asked(fabric: &Fabric, arguments: &Arguments) -> Result<Asked> {
     let name = &fabric.name;
     ensure!(
@@ -119,7 +119,7 @@ fn asked(fabric: &Fabric, arguments: &Arguments) -> Result<Asked> {
     Ok(Asked { pairs, all, traffic, seed, failed: failed?, each })
 }
 
-/// The link that somebody means, by index.
+/// Returns the link that `text` names, by index.
 fn find(fabric: &Fabric, text: &str) -> Result<usize> {
     let expected = "expected a port between switches such as s1-p2, two switches such as s1,s2, \
                     each-link or each-switch";

@@ -3,7 +3,7 @@
 use axon_fabric::assemble::port_name;
 use axon_fabric::model::{End, Fabric};
 
-/// The name of a port.
+/// Returns the name of a port.
 pub(super) fn name(fabric: &Fabric, end: End) -> String {
     port_name(&fabric.switches[end.switch].name, end.port)
 }

@@ -7,12 +7,12 @@ use axon_wire::PrioritySet;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Disagreements that are listed.
+/// Maximum number of disagreements that are listed.
 const SHOWN: usize = 10;
-/// Ports that are named of those with the same priorities.
+/// Maximum number of ports that are named for one set of priorities.
 const NAMED: usize = 3;
 
-/// One disagreement in words.
+/// Returns one disagreement in words.
 pub(super) fn text(fabric: &Fabric, link: usize, mismatch: &Mismatch) -> String {
     let link = &fabric.links[link];
     let ends = [name(fabric, link.a), name(fabric, link.b)];
@@ -41,7 +41,7 @@ pub(super) fn text(fabric: &Fabric, link: usize, mismatch: &Mismatch) -> String 
     }
 }
 
-/// All of them, ten at most.
+/// Writes the disagreements, ten at most.
 pub(super) fn write(
     fabric: &Fabric,
     found: &[(usize, Mismatch)],
@@ -60,7 +60,7 @@ pub(super) fn write(
     Ok(())
 }
 
-/// The ports where lossless priorities have no PFC in force, by what these are.
+/// Writes the ports where lossless priorities have no PFC in force, grouped by these priorities.
 pub(super) fn write_without_pfc(
     fabric: &Fabric,
     found: &[(End, PrioritySet)],

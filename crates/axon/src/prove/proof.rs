@@ -1,4 +1,4 @@
-//! What is to be proved, and what was found.
+//! Scope and results of a proof.
 
 use super::each::{Each, Failures};
 use super::{buffers, watchdog};
@@ -7,54 +7,55 @@ use axon_fabric::model::{End, Fabric};
 use axon_prove::{Dependencies, Verdict};
 use axon_wire::PrioritySet;
 
-/// Which routes are looked at.
+/// Routes to check.
 pub struct Asked {
-    /// Pairs of hosts, by index; both directions of each.
+    /// Pairs of hosts, by index; both directions of each are checked.
     pub pairs: Vec<(usize, usize)>,
-    /// How many pairs of hosts there are.
+    /// Number of pairs of hosts in the fabric.
     pub all: u64,
-    /// Of the pairs, how many only the traffic section brought in.
+    /// Number of the pairs that only the traffic section added.
     pub traffic: usize,
     /// Seed of the draw, and of the router.
     pub seed: u64,
-    /// Links that fail, by index.
+    /// Links that fail together, by index.
     pub failed: Vec<usize>,
-    /// What fails each by itself.
+    /// Kinds of single failures.
     pub each: Vec<Each>,
 }
 
-/// The backup routes, which edges take by themselves.
+/// Backup routes, which edges use without the controller.
 pub enum Backups {
     /// The file wants none.
     Off,
-    /// There are none: a priority is lossless, and the router has no order for them to follow.
+    /// There are no backups: a priority is lossless, and the router has no order for them to
+    /// follow.
     NoOrder,
-    /// No priority is lossless and the router has no order: they are no part of the proof.
+    /// No priority is lossless and the router has no order: backups are not part of the proof.
     Lossy,
-    /// How many there are, and what they and all routes say together.
+    /// Number of backups, and the verdict for them and all routes together.
     Proved(u64, Verdict),
 }
 
-/// What was found.
+/// Results of a proof.
 pub struct Proof<'a> {
     /// The fabric.
     pub fabric: &'a Fabric,
-    /// Which routes were looked at.
+    /// Routes that were checked.
     pub asked: Asked,
-    /// Buffers and what they wait for, by the routes that stand in the end.
+    /// Dependencies of buffers by the final routes.
     pub dependencies: Dependencies,
-    /// How many of those routes are on each layer.
+    /// Number of those routes on each layer.
     pub on_layer: Vec<u64>,
-    /// What the dependencies say.
+    /// Verdict for the dependencies.
     pub verdict: Verdict,
-    /// What the routes before the failures and all that came after say together, if there were
-    /// failures.
+    /// Verdict for the routes before the failures and all that followed, taken together, if there
+    /// were failures.
     pub mixed: Option<Verdict>,
-    /// The backups of these routes.
+    /// Backups of these routes.
     pub backups: Backups,
-    /// Routes that the failures moved.
+    /// Number of routes that the failures moved.
     pub moved: u64,
-    /// Whether what waits has room, where the fabric says how much there is.
+    /// Check of the headroom, where the fabric configures memory.
     pub buffers: Option<buffers::Buffers>,
     /// Whether the watchdog ignores pauses caused by congestion, where there is a watchdog.
     pub watchdog: Option<watchdog::Watched>,
@@ -62,20 +63,20 @@ pub struct Proof<'a> {
     pub disagreements: Vec<(usize, Mismatch)>,
     /// Ports where lossless priorities have no PFC in force, and these priorities.
     pub without_pfc: Vec<(End, PrioritySet)>,
-    /// What becomes of each failure by itself, of those that were asked for.
+    /// Results of the requested kinds of single failures.
     pub failures: Vec<Failures>,
-    /// Hosts that have no route to another, by index: from which, to which.
+    /// Pairs of hosts without a route, by index: from, to.
     pub unreachable: Vec<(usize, usize)>,
 }
 
 impl Asked {
-    /// Whether every pair of hosts was looked at.
+    /// Returns whether every pair of hosts was checked.
     pub fn is_all(&self) -> bool {
         self.pairs.len() as u64 == self.all
     }
 
-    /// The two hosts of a flow, by its number: twice the place of its pair, one more for the way
-    /// back.
+    /// Returns the two hosts of a flow, by its number: twice the index of its pair, plus one for
+    /// the reverse direction.
     pub fn hosts(&self, flow: u32) -> (usize, usize) {
         let (a, b) = self.pairs[flow as usize / 2];
         if flow.is_multiple_of(2) { (a, b) } else { (b, a) }
@@ -83,7 +84,7 @@ impl Asked {
 }
 
 impl Proof<'_> {
-    /// Whether nothing was found that speaks against it.
+    /// Returns whether nothing was found against the fabric.
     pub fn is_proved(&self) -> bool {
         let is_free = |verdict: &Verdict| matches!(verdict, Verdict::Free(_));
         is_free(&self.verdict)

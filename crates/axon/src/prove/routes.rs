@@ -1,4 +1,4 @@
-//! The routes of a fabric by its own controller, and the dependencies of buffers that they cause.
+//! Routes of a fabric by its own controller, and the dependencies of buffers that they cause.
 
 use super::bar::bar;
 use super::proof::{Asked, Backups, Proof};
@@ -8,16 +8,16 @@ use axon_fabric::planned::{Planned, RouteAndBackup};
 use axon_prove::Dependencies;
 use std::collections::BTreeSet;
 
-/// Pairs of hosts between two looks at the bar.
+/// Pairs of hosts between two updates of the progress bar.
 const LOOK: usize = 1_024;
 
 /// Plans the routes of a fabric with its controller, takes down the links that fail, and finds
 /// which buffers wait for which by those routes.
 ///
 /// Failed links fail together. A frame for one of them is dropped, so no buffer waits there; frames
-/// behind it continue. The routes before the failures, cut where they cross a
-/// failed link, and all that are in use after each report of a switch, may be in flight at the
-/// same time: their dependencies together are looked at as well.
+/// behind it continue. The routes before the failures, cut where they cross a failed link, and all
+/// that are in use after each report of a switch, may be in use at the same time: their combined
+/// dependencies are checked as well.
 pub(super) fn prove(fabric: &Fabric, asked: Asked) -> Proof<'_> {
     let router = fabric.router(asked.seed);
     let mut planned = Planned::new(fabric, router, asked.seed);
@@ -43,7 +43,7 @@ pub(super) fn prove(fabric: &Fabric, asked: Asked) -> Proof<'_> {
         planned.cut(&fabric.links[link]);
     }
     if fabric.controller.router.is_ordered() {
-        // Nothing moves any more, but what has moved gets its backups.
+        // No route moves any more, but moved routes get their backups.
         planned.settle();
     }
     let moved = planned.controller().counters().routes_moved - before;
@@ -80,7 +80,7 @@ pub(super) fn prove(fabric: &Fabric, asked: Asked) -> Proof<'_> {
     }
 }
 
-/// Adds the routes that are in use now, without what lies on dead links.
+/// Adds the routes in use now, without the parts on dead links.
 fn mix(planned: &Planned<'_>, asked: &Asked, dead: &BTreeSet<End>, mixed: &mut Dependencies) {
     let is_dead = |step: &Step| {
         dead.contains(&End { switch: planned.switch(step.switch), port: step.egress })
@@ -102,7 +102,7 @@ fn mix(planned: &Planned<'_>, asked: &Asked, dead: &BTreeSet<End>, mixed: &mut D
     });
 }
 
-/// Looks at the backups beside all routes: any of them may be in use.
+/// Checks the backups together with all routes: any of them may be in use.
 fn backups(planned: &Planned<'_>, asked: &Asked, routes: &Dependencies) -> Backups {
     let fabric = planned.fabric();
     match fabric.controller.router.is_ordered() {
@@ -121,7 +121,7 @@ fn backups(planned: &Planned<'_>, asked: &Asked, routes: &Dependencies) -> Backu
     Backups::Proved(count, all.verdict())
 }
 
-/// Shows every route that was asked for, both directions of each pair.
+/// Calls the closure with every requested route, both directions of each pair.
 fn each(
     planned: &Planned<'_>,
     asked: &Asked,

@@ -1,10 +1,10 @@
-//! The worst case that the simulator finds, beside the computed bound.
+//! Worst case that the simulator finds, for comparison with the computed bound.
 //!
 //! One switch, three ports. The peer of the first sends the longest frames of a lossless priority,
-//! as fast as it can, to the second, whose peer keeps it paused. A third keeps the port to the
-//! first busy with the longest frames of another priority, so that XOFF has to wait. The
-//! shares are empty, so the first frame triggers XOFF. When each of them
-//! begins is drawn at random, often; what counts is the most that ever waits.
+//! at full rate, to the second, whose peer keeps it paused. A third keeps the port to the first
+//! busy with the longest frames of another priority, so that XOFF has to wait. The shares are
+//! empty, so the first frame triggers XOFF. The start time of each sender is drawn at random, many
+//! times; the result is the largest number of bytes that ever waits.
 
 use axon_fabric::dcb::frame_bytes;
 use axon_plane::dcb::DcbConfig;
@@ -14,31 +14,31 @@ use axon_sim::bare::{Phase, Plan, Sink, Source, Storm};
 use axon_wire::priority::{Priority, PrioritySet};
 use axon_wire::{Bytes, MacAddr, PortNo, Span, Time};
 
-/// Worlds for each kind of port, unless so much is in flight on its cable that fewer must do.
+/// Runs for each kind of port, unless the amount in flight on its cable requires fewer.
 const RUNS: u64 = 200;
-/// Frames that all worlds of a kind of port may have in flight together.
+/// Maximum number of frames in flight in all runs of a kind of port together.
 const FRAMES: u64 = 200_000;
-/// Room for whatever comes.
+/// Buffer size that never fills.
 const PLENTY: Bytes = Bytes(1 << 40);
-/// So many frames late the first sender begins: the others have begun.
+/// Delay of the first sender in frames, so that the others have begun.
 const LATE: u64 = 8;
 
-/// What was searched for a kind of port.
+/// Result of the search for a kind of port.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Searched {
-    /// Worlds; none if the cable holds too much for a single one.
+    /// Number of runs; zero if the cable holds too much for a single one.
     pub runs: u64,
-    /// The most that any of them had in the headroom.
+    /// Maximum headroom that any run used.
     pub most: Bytes,
 }
 
-/// Worlds that are simulated for a port like this.
+/// Returns the number of runs for a port like this.
 pub(super) fn runs(formula: &Headroom) -> u64 {
     let in_flight = formula.bytes().0 / frame_bytes(formula).0 + LATE;
     (FRAMES / in_flight).min(RUNS)
 }
 
-/// Searches the worst case of a port like this; `on_run` is called after each world.
+/// Searches the worst case of a port like this; `on_run` is called after each run.
 pub(super) fn search(formula: &Headroom, seed: u64, mut on_run: impl FnMut()) -> Searched {
     let mut random = oorandom::Rand64::new(u128::from(seed));
     let frame = formula.rate.time_for(Bytes(frame_bytes(formula).0 + 24));
@@ -47,7 +47,7 @@ pub(super) fn search(formula: &Headroom, seed: u64, mut on_run: impl FnMut()) ->
     let most = (0..runs).map(|run| {
         let late = frame * LATE;
         let plan = plan(formula, (Time::ZERO + late + drawn(), Time::ZERO + drawn()));
-        // The first frame comes, XOFF goes back, and what is in flight then comes.
+        // The first frame arrives, XOFF returns, and then the frames in flight arrive.
         let end = Time::ZERO + late + plan.latency * 3 + frame * 8;
         let queued = plan.run(end, run).queued_bytes_max[0];
         on_run();
@@ -75,7 +75,7 @@ fn plan(formula: &Headroom, (first, third): (Time, Time)) -> Plan {
     };
     let storm =
         Some(Storm { priority: lossless, from: Time::ZERO, until: Time::MAX, breaks: None });
-    // What the ends and the reaction take is as if the cable were so much longer.
+    // The delays of the ends and the reaction count as additional length of the cable.
     let inside = formula.rate.time_for(Bytes(formula.interface_bits / 8));
     let around = (formula.cable + inside) * 2 + formula.reaction;
     Plan {

@@ -1,4 +1,4 @@
-//! What was proved, as text.
+//! Proofs as text.
 
 use super::buffers::{self, Buffers};
 use super::names::name;
@@ -10,7 +10,7 @@ use axon_prove::{Buffer, Cycle, Verdict, Wait};
 use axon_wire::Priority;
 use std::fmt::Write;
 
-/// Pairs of hosts without a route that are named.
+/// Maximum number of listed pairs of hosts without a route.
 const UNREACHABLE_SHOWN: usize = 10;
 
 /// Assumptions of every proof.
@@ -36,11 +36,11 @@ const WATCHDOG: [&str; 3] = [
      ingress ports have equal shares, as do layers in a queue to a host",
     "frames do not move to another path again and again just as that one is paused",
 ];
-/// The assumption of PAUSE.
+/// Assumption about PAUSE.
 const PAUSE: &str = "no pause lasts as long as a link's heartbeats may fail, which PAUSE delays \
      too: after that the link is taken down with all frames queued for it";
 
-/// The assumptions of a proof.
+/// Returns the assumptions of a proof.
 pub(super) fn assumptions(proof: &Proof<'_>) -> impl Iterator<Item = &'static str> {
     let more: &[&str] = if proof.buffers.is_some() { &WITH_DCB } else { &WITHOUT_DCB };
     let dcb = proof.fabric.dcb.as_deref();
@@ -49,7 +49,7 @@ pub(super) fn assumptions(proof: &Proof<'_>) -> impl Iterator<Item = &'static st
     ASSUMPTIONS.iter().chain(more).chain(watchdog).copied().chain(pause)
 }
 
-/// The priorities of each layer, if there is more than one, and how many of the routes are on it.
+/// Returns the priorities of each layer, if there is more than one, and the number of routes on it.
 pub(super) fn layers(proof: &Proof<'_>) -> impl Iterator<Item = (Vec<Priority>, u64)> {
     let groups = proof.fabric.dcb.iter().flat_map(|dcb| &dcb.layers);
     let groups: Vec<&Vec<Priority>> = groups.collect();
@@ -63,7 +63,7 @@ fn numbers(priorities: &[Priority]) -> String {
     numbers.collect::<Vec<_>>().join(" and ")
 }
 
-/// Which routes were checked, in one line.
+/// Describes the checked routes in one line.
 pub(super) fn scope(proof: &Proof<'_>) -> String {
     let asked = &proof.asked;
     let (routes, all) = (asked.pairs.len() * 2, asked.all * 2);
@@ -84,10 +84,10 @@ pub(super) fn scope(proof: &Proof<'_>) -> String {
     text
 }
 
-/// The whole text.
+/// Returns the whole text.
 pub(super) fn text(proof: &Proof<'_>) -> String {
     let mut out = String::new();
-    // Writing to a string does not fail.
+    // Writing to a string cannot fail.
     let _ = write(proof, &mut out);
     out
 }
@@ -150,7 +150,7 @@ fn write(proof: &Proof<'_>, out: &mut String) -> std::fmt::Result {
     assumptions(proof).try_for_each(|line| writeln!(out, "- {line}"))
 }
 
-/// What is known of the backups, in one line.
+/// Describes the backups in one line.
 pub(super) fn backups(proof: &Proof<'_>) -> Option<String> {
     Some(match &proof.backups {
         Backups::Off => return None,
@@ -169,7 +169,7 @@ fn write_backups(proof: &Proof<'_>, out: &mut String) -> std::fmt::Result {
     backups(proof).map_or(Ok(()), |line| writeln!(out, "backups        {line}"))
 }
 
-/// What to change in the fabric file, for each thing that is wrong.
+/// Writes the remedies in the fabric file, one for each violation.
 fn ways_out(proof: &Proof<'_>, out: &mut String) -> std::fmt::Result {
     let fabric = proof.fabric;
     if let Verdict::Cycle(_) = proof.verdict
@@ -228,7 +228,7 @@ fn headline(proof: &Proof<'_>) -> &'static str {
     }
 }
 
-/// How long a chain is, and from where to where it leads.
+/// Describes the length and the two ends of a chain.
 fn chain_text(fabric: &Fabric, chain: &[Buffer]) -> String {
     match chain {
         [] => "no buffer waits".into(),

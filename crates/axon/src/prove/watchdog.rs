@@ -1,4 +1,4 @@
-//! Whether the PFC watchdog may take a pause caused by congestion for a storm.
+//! Check that the PFC watchdog does not take a pause caused by congestion for a storm.
 
 use axon_fabric::cycle::ends;
 use axon_fabric::dcb::draining;
@@ -9,23 +9,23 @@ use axon_prove::{CongestionPause, Dependencies, congestion_pauses};
 use axon_wire::Span;
 use serde::Serialize;
 
-/// The longest span there is.
+/// Maximum span.
 const FOR_EVER: Span = Span::from_ticks(u64::MAX);
 
-/// What was found.
+/// Result for the watchdog.
 pub struct Watched {
-    /// The watchdog's configuration.
+    /// Configuration of the watchdog.
     pub config: WatchdogConfig,
-    /// The buffer that needs the longest detection time; `None` if no switch pauses another.
+    /// Buffer that needs the longest detection time; `None` if no switch pauses another.
     pub worst: Option<CongestionPause>,
-    /// The longest pause that congestion causes; `None` if nothing bounds it, as where buffers may
-    /// wait in a cycle.
+    /// Longest pause that congestion causes; `None` without a bound, as where buffers may wait in a
+    /// cycle.
     pub longest: Option<Span>,
-    /// Whether such pauses have a bound: not where buffers may wait in a cycle.
+    /// Whether such pauses have a bound; false where buffers may wait in a cycle.
     pub bounded: bool,
 }
 
-/// Looks at the watchdog of a fabric, if it has one, by what its routes make wait.
+/// Checks the watchdog of a fabric, if it has one, against the dependencies of its routes.
 pub(super) fn of(fabric: &Fabric, dependencies: &Dependencies) -> Option<Watched> {
     let dcb = fabric.dcb.as_deref()?;
     let config = dcb.watchdog?;
@@ -35,7 +35,7 @@ pub(super) fn of(fabric: &Fabric, dependencies: &Dependencies) -> Option<Watched
     let longest = longest.map(Option::unwrap_or_default).filter(|&longest| longest < FOR_EVER);
     let percent = config.paused_percent;
     let key = |stop: &CongestionPause| (stop.detection(percent).unwrap_or(FOR_EVER), stop.longest);
-    // Of several equally bad the first.
+    // The first of several equally bad ones.
     let worst = stops
         .into_iter()
         .flatten()
@@ -43,8 +43,8 @@ pub(super) fn of(fabric: &Fabric, dependencies: &Dependencies) -> Option<Watched
     Some(Watched { config, worst, longest, bounded })
 }
 
-/// What may happen without a watchdog where hosts can pause their switch; `None` with one, or
-/// where they cannot.
+/// Warns of the lack of a watchdog where hosts can pause their switch; `None` with one, or where
+/// they cannot.
 pub(super) fn warning(fabric: &Fabric) -> Option<&'static str> {
     let dcb = fabric.dcb.as_deref()?;
     let can_pause = dcb.flow_control != FlowControl::None && !dcb.lossless.is_empty();
@@ -56,18 +56,18 @@ pub(super) fn warning(fabric: &Fabric) -> Option<&'static str> {
 }
 
 impl Watched {
-    /// The detection time that is just too short; `None` if none is long enough.
+    /// Returns the longest detection time that is too short; `None` if none is long enough.
     fn needed(&self) -> Option<Span> {
         let worst = |stop: CongestionPause| stop.detection(self.config.paused_percent);
         self.worst.map_or(Some(Span::ZERO), worst).filter(|_| self.bounded)
     }
 
-    /// Whether no pause caused by congestion is taken for a storm.
+    /// Returns whether no pause caused by congestion is taken for a storm.
     pub(super) fn suffices(&self) -> bool {
         self.needed().is_some_and(|needed| self.config.detection > needed)
     }
 
-    /// In one line what came of it.
+    /// Returns the result in one line.
     pub(super) fn headline(&self, fabric: &Fabric) -> String {
         let WatchdogConfig { detection, paused_percent, .. } = self.config;
         let storm = match paused_percent {
@@ -96,7 +96,7 @@ impl Watched {
         format!("{storm}; congestion pauses {at} for up to {longest}{through}: {verdict}")
     }
 
-    /// What may be done about a detection time that does not suffice, where anything may.
+    /// Returns a remedy for a detection time that does not suffice, if there is one.
     pub(super) fn way_out(&self) -> Option<String> {
         if self.suffices() {
             return None;
@@ -106,7 +106,7 @@ impl Watched {
                        sent: a fixed dcb.buffers.lossless_share, such as 20kB";
             return Some(way.into());
         }
-        // By the share of time nothing is enough; without a break each pause has an end.
+        // By the share of time no detection time suffices; without a break each pause has an end.
         let longest = self.longest.filter(|_| self.config.paused_percent < 100)?;
         let longer = match self.config.detection > longest {
             true => String::new(),
@@ -115,7 +115,7 @@ impl Watched {
         Some(format!("dcb.watchdog.paused: 100%{longer}"))
     }
 
-    /// The same for machines.
+    /// Returns the result for JSON.
     pub(super) fn json(&self, fabric: &Fabric) -> WatchdogJson {
         let worst = self.worst.filter(|_| self.bounded);
         WatchdogJson {
@@ -130,28 +130,28 @@ impl Watched {
     }
 }
 
-/// Whether the PFC watchdog ignores pauses caused by congestion.
+/// Check that the PFC watchdog ignores pauses caused by congestion.
 #[derive(Serialize)]
 pub(super) struct WatchdogJson {
     /// Whether its detection time is long enough.
     suffices: bool,
-    /// The detection time that is configured, in nanoseconds.
+    /// Configured detection time, in nanoseconds.
     detection_ns: u64,
-    /// The share of the detection time for which a queue must be paused, in per cent.
+    /// Share of the detection time for which a queue must be paused, in per cent.
     paused_percent: u8,
-    /// The longest detection time that is too short; null if none is long enough.
+    /// Longest detection time that is too short, in nanoseconds; null if none is long enough.
     detection_needed_ns: Option<u64>,
-    /// The port whose queue congestion pauses for longest; null if there is none or no bound.
+    /// Port whose queue congestion pauses for longest; null if there is none or no bound.
     at: Option<String>,
-    /// The longest pause there; null if there is none or no bound.
+    /// Longest pause there, in nanoseconds; null if there is none or no bound.
     longest_pause_ns: Option<u64>,
-    /// The least that goes through there meanwhile, in bits per second; null if there is none or no
+    /// Minimum throughput there during the pause, in bits per second; null if there is none or no
     /// bound.
     least_through_bps: Option<u64>,
 }
 
-/// A time to read, `for ever` if it has no end: in microseconds below 10 ms, in milliseconds below
-/// 10 s, else in seconds, in whole numbers and rounded up.
+/// Formats a time, `for ever` without an end: in microseconds below 10 ms, in milliseconds below 10
+/// s, else in seconds, in whole numbers and rounded up.
 fn text(span: Span) -> String {
     if span == FOR_EVER {
         return "for ever".into();

@@ -1,4 +1,4 @@
-//! The arguments of `axon sim`.
+//! Arguments of `axon sim`.
 
 use crate::cli::world::World;
 use axon_fabric::units;
@@ -14,22 +14,21 @@ use std::path::PathBuf;
     written, or wrong usage; 130 interrupted"
 )]
 pub struct Arguments {
-    /// The fabric file; `-` is standard input
+    /// Fabric file; `-` is standard input
     pub file: PathBuf,
-    /// What is simulated.
+    /// Settings of the simulation.
     #[command(flatten)]
     pub world: World,
-    /// Go on from a snapshot of `axon snapshot`, with its seed, router and data plane. FILE may
+    /// Continue from a snapshot of `axon snapshot`, with its seed, router and data plane. FILE may
     /// differ from the file that it was made of in `faults` that are still to come
     #[arg(long, value_name = "SNAPSHOT", conflicts_with_all = ["seed", "router", "dataplane"])]
     pub from: Option<PathBuf>,
-    /// How long to run after the network is ready, such as 10ms; by default until all traffic is
-    /// done, or for 1s if some has no end. Flows that have an end and have not come to it when the
-    /// run ends make it fail
+    /// Time to run after the network is ready, such as 10ms; by default until all traffic is done,
+    /// or 1s if some has no end. The run fails if flows that have an end do not reach it
     #[arg(long, value_name = "TIME", value_parser = units::span)]
     pub duration: Option<Span>,
-    /// Write the report as JSON. For this and every other FILE, `-` is standard output, which takes
-    /// nothing else then
+    /// Write the report as JSON. For this and every other FILE, `-` is standard output, which then
+    /// takes nothing else
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
     /// Write flows, ports, drops, ends in normal operation and samples over time as CSV files into
@@ -39,17 +38,17 @@ pub struct Arguments {
     /// Plot throughput over time as SVG, and queues over time as FILE-queues.svg
     #[arg(long, value_name = "FILE.svg")]
     pub plot: Option<PathBuf>,
-    /// Write what a port carries as pcapng, such as s1-p0=s1.pcapng; may be given more than once
+    /// Write the frames of a port as pcapng, such as s1-p0=s1.pcapng; may be given more than once
     #[arg(long, value_name = "PORT=FILE")]
     pub pcap: Vec<String>,
-    /// Write a trace, a line of text for each event; `axon trace` reads it
+    /// Write a trace, with a line of text for each event; `axon trace` reads it
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
     /// Interval of the samples for --csv and --plot, from when traffic begins, such as 10us; by
     /// default one that gives 1000 to 2000 samples
     #[arg(long, value_name = "TIME", value_parser = units::span)]
     pub sample: Option<Span>,
-    /// The process of a sweep that this is a run of: it ends with it
+    /// Process of the sweep that started this run; the run ends with it
     #[arg(long, value_name = "PID", hide = true)]
     pub part_of: Option<u32>,
 }

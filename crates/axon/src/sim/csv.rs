@@ -1,9 +1,9 @@
 //! The report as CSV files: `flows.csv`, `ports.csv`, `drops.csv`, `ended.csv`, and, over time,
-//! `samples.csv`. Beside them, `format.json` has the version of their format and their columns:
-//! CSV has no place for it that its readers would understand.
+//! `samples.csv`. In addition, `format.json` has the version of their format and their columns, for
+//! which CSV itself has no standard place.
 //!
-//! RFC 4180, but with a newline only at the end of a line. Fields that need quotes have them:
-//! a name may hold what the fabric file gives it.
+//! RFC 4180, but with a newline only at the end of a line. Fields are quoted where needed, since
+//! the fabric file chooses names.
 
 use crate::cli::output;
 use crate::cli::say::Unwritten;
@@ -18,69 +18,70 @@ use std::path::Path;
 /// A line of `flows.csv`: one flow. Times are simulated.
 #[derive(Default, Serialize)]
 struct FlowRow<'a> {
-    /// The name of its entry in the traffic section.
+    /// Name of its entry in the traffic section.
     name: &'a str,
-    /// What runs: `udp`, `tcp`, ...
+    /// Application: `udp`, `tcp`, ...
     app: &'a str,
-    /// The host that sends or asks.
+    /// Host that sends data or requests.
     from: &'a str,
-    /// The host that receives or answers; `*` for several.
+    /// Host that receives data or answers requests; `*` for several.
     to: &'a str,
     /// Datagrams, frames of a replay, writes or requests sent.
     sent_packets: u64,
     /// Bytes of payload sent; of a replay, of frames.
     sent_bytes: u64,
-    /// Datagrams, frames of a replay or reads received at the other end, or answers.
+    /// Datagrams, frames of a replay or reads received at the other end, or responses received.
     received_packets: u64,
     /// Bytes of payload received; of a replay, of frames.
     received_bytes: u64,
-    /// Of the missing, those that have ended for a counted reason; empty if not known.
+    /// Number of the missing packets that have ended for a counted reason; empty if not known.
     lost_packets: Option<u64>,
-    /// Of the missing, those that are neither lost nor received; empty if not known.
+    /// Number of the missing packets that are neither lost nor received; empty if not known.
     in_flight_packets: Option<u64>,
-    /// Sent and not received so far: lost or in flight; empty if not known.
+    /// Packets sent and not received so far: lost or in flight; empty if not known.
     missing_packets: Option<u64>,
-    /// The lost ones by reason: `queue_full 3;link_cut 1`.
+    /// Lost packets by reason: `queue_full 3;link_cut 1`.
     lost_by: String,
-    /// Datagrams that came after one that was sent later.
+    /// Datagrams that arrived after one that was sent later.
     reordered: u64,
-    /// Segments or requests that were sent again.
+    /// Segments or requests that were retransmitted.
     retransmits: u64,
-    /// When the first was sent; empty if none was.
+    /// Time at which the first packet was sent; empty if none was.
     first_ns: Option<u64>,
-    /// When the last was received; empty if none was.
+    /// Time at which the last packet was received; empty if none was.
     last_ns: Option<u64>,
-    /// Payload received per time from the first sending to the last arrival, in bits per second.
+    /// Payload received per time from the first transmission to the last arrival, in bits per
+    /// second.
     goodput_bps: Option<u64>,
-    /// Transfers, rounds or transactions that came to their end.
+    /// Completed transfers, rounds or transactions.
     completed: u64,
-    /// What was given up or broke.
+    /// Transfers, rounds or transactions that were given up or broke.
     failed: u64,
-    /// The shortest time that one of the completed took; empty if none was measured, as are the
-    /// four that follow.
+    /// Minimum time of a completed one, in nanoseconds; empty if none was measured, as are the next
+    /// four.
     times_min_ns: Option<u64>,
-    /// The mean time of the completed, in nanoseconds.
+    /// Mean time of the completed ones, in nanoseconds.
     times_mean_ns: Option<u64>,
-    /// What half of them do not exceed, at most 1.6 % too high.
+    /// Median time of the completed ones, at most 1.6 % too high.
     times_p50_ns: Option<u64>,
-    /// What 99 of 100 do not exceed, at most 1.6 % too high.
+    /// 99th percentile of the times of the completed ones, at most 1.6 % too high.
     times_p99_ns: Option<u64>,
-    /// The longest time of a completed one, in nanoseconds.
+    /// Maximum time of a completed one, in nanoseconds.
     times_max_ns: Option<u64>,
-    /// The shortest time of a datagram from sending to arrival; empty if none was measured, as are
-    /// the four that follow.
+    /// Minimum latency of a datagram from sending to arrival, in nanoseconds; empty if none was
+    /// measured, as are the next four.
     latency_min_ns: Option<u64>,
-    /// The mean latency of the datagrams, in nanoseconds.
+    /// Mean latency of the datagrams, in nanoseconds.
     latency_mean_ns: Option<u64>,
-    /// What half of them do not exceed, at most 1.6 % too high.
+    /// Median latency of the datagrams, at most 1.6 % too high.
     latency_p50_ns: Option<u64>,
-    /// What 99 of 100 do not exceed, at most 1.6 % too high.
+    /// 99th percentile of the latency of the datagrams, at most 1.6 % too high.
     latency_p99_ns: Option<u64>,
-    /// The longest latency of a datagram, in nanoseconds.
+    /// Maximum latency of a datagram, in nanoseconds.
     latency_max_ns: Option<u64>,
-    /// When all that there was to do was done; empty if it is not.
+    /// Time at which everything was done; empty if it was not.
     done_ns: Option<u64>,
-    /// Whether it should have come to its end and has not, or its connection broke.
+    /// Whether the flow should have ended and has not, or its connection broke.
     unfinished: bool,
 }
 
@@ -88,42 +89,42 @@ struct FlowRow<'a> {
 /// node.
 #[derive(Default, Serialize)]
 struct PortRow<'a> {
-    /// The name of the port, `s1-p0`.
+    /// Name of the port, `s1-p0`.
     port: &'a str,
-    /// The port at the other end of its link; empty without one.
+    /// Port at the other end of its link; empty without one.
     peer: &'a str,
-    /// Frames that came in.
+    /// Frames received.
     rx_frames: u64,
-    /// Their bytes, without FCS.
+    /// Bytes of the frames received, without FCS.
     rx_bytes: u64,
-    /// Frames that went out.
+    /// Frames sent.
     tx_frames: u64,
-    /// Their bytes, without FCS.
+    /// Bytes of the frames sent, without FCS.
     tx_bytes: u64,
-    /// Frames that came in here and that the node dropped.
+    /// Frames received at the port and dropped by the node.
     dropped_frames: u64,
 }
 
 /// A line of `drops.csv`: frames that were dropped or lost at one place for one reason.
 #[derive(Default, Serialize)]
 struct DropRow<'a> {
-    /// The node that dropped them, the port by which they had come in, or, for what links lose,
-    /// the port that had sent them.
+    /// Node that dropped the frames, port by which they had arrived, or, for losses on links, port
+    /// that had sent them.
     place: &'a str,
-    /// The reason for which the frames were dropped: `queue_full`.
+    /// Reason of the drops: `queue_full`.
     reason: &'a str,
     /// Frames that were dropped there for this reason.
     frames: u64,
 }
 
-/// A line of `ended.csv`: frames that ended at one place in normal operation, which are no drops:
-/// control packets and MAC control frames that were taken in, and what came in before it was known
-/// what is at a port.
+/// A line of `ended.csv`: frames that ended at one place in normal operation, which are not drops:
+/// control packets and MAC control frames that were consumed, and frames that arrived before the
+/// port's neighbour was known.
 #[derive(Default, Serialize)]
 struct EndedRow<'a> {
-    /// The node in which they ended, or the port by which they had come in.
+    /// Node in which the frames ended, or port by which they had arrived.
     place: &'a str,
-    /// The reason for which the frames ended: `consumed`.
+    /// Reason that the frames ended: `consumed`.
     reason: &'a str,
     /// Frames that ended there for this reason.
     frames: u64,
@@ -134,20 +135,20 @@ struct EndedRow<'a> {
 struct SampleRow<'a> {
     /// Simulated time of the sample.
     time_ns: u64,
-    /// The name of the port, `s1-p0`.
+    /// Name of the port, `s1-p0`.
     port: &'a str,
-    /// Bytes of frames, without FCS, that had begun to go out by then, over all incarnations of the
-    /// switch; empty without power.
+    /// Bytes of frames, without FCS, whose transmission had begun by then, over all incarnations of
+    /// the switch; empty without power.
     tx_bytes: Option<u64>,
-    /// Bytes that were queued then; empty without power.
+    /// Bytes queued at that time; empty without power.
     queued_bytes: Option<u64>,
 }
 
-/// The files of a folder.
+/// Names of the files in the folder.
 pub const FILES: [&str; 6] =
     ["flows.csv", "ports.csv", "drops.csv", "ended.csv", "samples.csv", output::CSV_FORMAT];
 
-/// Writes all files into `folder`, which is made if it is not there.
+/// Writes all files into `folder`, which is created if missing.
 pub fn write(folder: &Path, report: &Report, unwritten: &mut Unwritten) {
     let made = std::fs::create_dir_all(folder);
     if let Err(error) = made.with_context(|| format!("cannot make {}", folder.display())) {
@@ -190,7 +191,7 @@ fn file(
     write().map_err(plain).with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// What the file system says, where it is that.
+/// Returns the error of the file system, if it is the cause.
 fn plain(error: csv::Error) -> anyhow::Error {
     match error.into_kind() {
         csv::ErrorKind::Io(error) => error.into(),
@@ -198,7 +199,7 @@ fn plain(error: csv::Error) -> anyhow::Error {
     }
 }
 
-/// The names of the columns of a table, which it has also without rows.
+/// Returns the names of the columns of a table, even without rows.
 fn columns<Row: Default + Serialize>() -> csv::Result<StringRecord> {
     let mut table = Writer::from_writer(Vec::new());
     table.serialize(Row::default())?;
@@ -250,13 +251,13 @@ fn flows(out: &mut Writer<File>, report: &Report) -> csv::Result<()> {
     Ok(())
 }
 
-/// One field: `queue_full 3;link_cut 1`.
+/// Returns one field: `queue_full 3;link_cut 1`.
 fn by_reason(flow: &FlowReport) -> String {
     let reasons = flow.lost.iter().map(|(reason, count)| format!("{reason} {count}"));
     reasons.collect::<Vec<_>>().join(";")
 }
 
-/// Five fields, empty if nothing was measured.
+/// Returns five fields, empty if nothing was measured.
 fn times(times: Option<Times>) -> [Option<u64>; 5] {
     times.map_or([None; 5], |Times { min_ns, mean_ns, p50_ns, p99_ns, max_ns, .. }| {
         [min_ns, mean_ns, p50_ns, p99_ns, max_ns].map(Some)

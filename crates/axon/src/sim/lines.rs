@@ -1,57 +1,57 @@
 //! Lines of a plot over time, from samples.
 //!
-//! In plain English: put samples together in bins, long enough for several frames where there is
-//! time; take the bytes of each bin, never more than its link carries in that time ([`spread`]);
-//! the rate stands in the middle of the bin. A bin without any sample is a gap.
+//! Samples are grouped in bins, long enough for several frames where there is time. The rate of a
+//! bin is the number of its bytes, never more than its link carries in that time ([`spread`]), and
+//! is drawn at the middle of the bin. A bin without any sample is a gap.
 
 use axon_plot::rates::{Counted, spread};
 use axon_wire::Time;
 use std::ops::Range;
 
-/// Points of a line, about.
+/// Approximate number of points of a line.
 const STEPS: usize = 100;
-/// Points of a line where the run is short, about.
+/// Approximate number of points of a line where the run is short.
 const STEPS_MIN: usize = 20;
-/// Bytes that the slowest link that is drawn carries in each bin, at least: several frames, so that
-/// a single one is no spike.
+/// Minimum bytes that the slowest link in the plot carries in each bin: several frames, so that a
+/// single one is no spike.
 const BIN_BYTES_MIN: u64 = 16 * 1538;
 
 /// One line: a counter, or a level, at every sample.
 pub struct Line {
-    /// As in the legend.
+    /// Name in the legend.
     pub name: String,
-    /// What its link carries at most; zero if that is not known.
+    /// Rate of its link; zero if it is not known.
     pub rate_bps: u64,
-    /// When its counter counts a frame.
+    /// Time at which its counter counts a frame.
     pub counted: Counted,
-    /// `None` where there is nothing to be counted.
+    /// Bytes by sample; `None` where there is no counter.
     pub bytes: Vec<Option<u64>>,
 }
 
 impl Line {
-    /// The highest level.
+    /// Returns the maximum level.
     pub fn most(&self) -> u64 {
         self.bytes.iter().flatten().max().copied().unwrap_or(0)
     }
 
-    /// What was counted during the samples.
+    /// Returns the number of bytes counted during the samples.
     pub fn all(&self) -> u64 {
         let first = self.bytes.first().copied().flatten().unwrap_or(0);
         self.known(self.bytes.len() - 1).saturating_sub(first)
     }
 
-    /// What was known of the counter at a sample: what it had been before a gap.
+    /// Returns the value of the counter at a sample; in a gap, the last one before it.
     fn known(&self, at: usize) -> u64 {
         self.bytes[..=at].iter().rev().flatten().next().copied().unwrap_or(0)
     }
 
-    /// The samples of a bin, without that at its start; `None` if there are none.
+    /// Returns the samples of a bin, without that at its start; `None` if there are none.
     fn seen(&self, bin: &Range<usize>) -> Option<impl Iterator<Item = u64>> {
         let mut seen = self.bytes[bin.start + 1..=bin.end].iter().copied().flatten().peekable();
         seen.peek().is_some().then_some(seen)
     }
 
-    /// Megabits per second in each bin.
+    /// Returns megabits per second in each bin.
     pub fn rates(&self, times: &[Time], bins: &[Range<usize>]) -> Vec<(f64, f64)> {
         let counted = |bin: &Range<usize>| {
             let last = self.seen(bin)?.last()?;
@@ -72,7 +72,7 @@ impl Line {
         bins.iter().map(|bin| middle(times, bin)).zip(rates).collect()
     }
 
-    /// The highest level in each bin.
+    /// Returns the maximum level in each bin.
     pub fn levels(&self, times: &[Time], bins: &[Range<usize>]) -> Vec<(f64, f64)> {
         let level =
             |bin| self.seen(bin).and_then(Iterator::max).map_or(f64::NAN, |most| most as f64);
@@ -80,9 +80,9 @@ impl Line {
     }
 }
 
-/// From which sample to which each bin goes, up to `active`, the last sample of interest,
-/// or a little after. A bin is long enough for several frames on the slowest of the lines' links,
-/// if the run is; what is left behind the last bin belongs to it.
+/// Returns the first and the last sample of each bin, up to `active`, the last sample of interest,
+/// or a little later. A bin is long enough for several frames on the slowest of the lines' links,
+/// if the run is; the remainder after the last bin belongs to it.
 pub fn bins(times: &[Time], active: usize, lines: &[Line]) -> Vec<Range<usize>> {
     let last = times.len() - 1;
     let slowest = lines.iter().map(|line| line.rate_bps).filter(|&rate| rate > 0).min();
@@ -96,12 +96,12 @@ pub fn bins(times: &[Time], active: usize, lines: &[Line]) -> Vec<Range<usize>> 
     (0..count).map(|bin| bin * step..end(bin)).collect()
 }
 
-/// The middle of a bin, in milliseconds since the first sample.
+/// Returns the middle of a bin, in milliseconds since the first sample.
 fn middle(times: &[Time], bin: &Range<usize>) -> f64 {
     (since(times, bin.start) + since(times, bin.end)) / 2.0
 }
 
-/// Milliseconds since the first sample, which is when traffic began.
+/// Returns milliseconds since the first sample, which is when traffic began.
 fn since(times: &[Time], at: usize) -> f64 {
     times[at].since(times[0]).as_nanos() as f64 / 1e6
 }
@@ -120,8 +120,8 @@ mod tests {
         (0..count).map(|at| Time::from_nanos(5_000_000 + at * micros * 1_000)).collect()
     }
 
-    /// Frames of 1,538 bytes one after the other on a link of 1 Gb/s, each 12.304 us long; with
-    /// samples each microsecond, those at the end of a bin are counted in it as a whole.
+    /// Consecutive frames of 1,538 bytes on a link of 1 Gb/s, each 12.304 us long; with samples
+    /// each microsecond, those at the end of a bin are counted in it as a whole.
     #[test]
     fn no_bin_has_more_than_its_link_carries_however_its_edges_lie() {
         let times = times(2_000, 1);
@@ -140,7 +140,7 @@ mod tests {
     #[test]
     fn a_stream_that_gets_what_was_held_back_is_not_above_the_line_rate() {
         let times = times(1_001, 10);
-        // Nothing for 4 ms after a loss, then all of it at once.
+        // Nothing for 4 ms after a loss, then everything at once.
         let bytes = |at: u64| match at {
             0..200 => at * 1_200,
             200..600 => 200 * 1_200,
@@ -149,7 +149,7 @@ mod tests {
         let line = line(Counted::AtEnd, (0..1_001).map(|at| Some(bytes(at))).collect());
         let rates = line.rates(&times, &bins(&times, 1_000, std::slice::from_ref(&line)));
         assert!(rates.iter().all(|rate| rate.1 <= 1_000.0 + 1e-9), "{rates:?}");
-        // 4 ms, of which the link needs 3.84 ms for what was held back.
+        // 4 ms, of which the link needs 3.84 ms for the delayed bytes.
         assert!(rates.iter().any(|rate| rate.1 < 500.0), "what is left of it is seen: {rates:?}");
     }
 

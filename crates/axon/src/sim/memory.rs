@@ -1,16 +1,16 @@
-//! What a run needs before anything is sent in it.
+//! Memory that a run needs before traffic begins.
 
 use super::show::size;
 use anyhow::{Result, ensure};
 use axon_fabric::model::{Fabric, Host, Network};
 use axon_wire::Bytes;
 
-/// Bytes that the world takes for each host, link between switches and Axon before the first
-/// event, as measured on rings, tori of 2,000 and 4,000 switches and a fat tree with 3,456
-/// hosts, and rounded down: what they take later is more. What a host takes is reckoned: 19,000
-/// when each had an IP stack, of which 10,544 are that.
+/// Minimum bytes that a simulation uses for each host, link between switches and Axon before the
+/// first event, as measured on rings, tori of 2,000 and 4,000 switches and a fat tree with 3,456
+/// hosts, and rounded down: they use more later. The value of a host is calculated: 19,000 when
+/// each had an IP stack, of which 10,544 are that.
 const HOST_BYTES: u64 = 7_000;
-/// What a host takes beside that asks for its address: it has an IP stack once it does.
+/// Additional bytes of a host that requests its address, since it then has an IP stack.
 const DHCP_BYTES: u64 = 10_500;
 const LINK_BYTES: u64 = 3_000;
 const SWITCH_BYTES: u64 = 3_500;
@@ -31,7 +31,7 @@ pub fn check(fabric: &Fabric, most: Bytes) -> Result<()> {
     Ok(())
 }
 
-/// Bytes that a run needs before anything is sent in it, at the least.
+/// Returns the minimum bytes that a run needs before traffic begins.
 pub fn least(fabric: &Fabric) -> u64 {
     let asks = |host: &&Host| host.ip.is_none() && fabric.dhcp_of(host).is_some();
     // A VLAN may lease no addresses.

@@ -1,4 +1,4 @@
-//! Where a run's results go: checked as a whole before the first of them is touched.
+//! Destinations of a run's results, checked as a whole before the first of them is written.
 
 use super::arguments::Arguments;
 use super::pcap::Asked;
@@ -10,12 +10,12 @@ use axon_fabric::model::Fabric;
 use axon_fabric::traffic::App;
 use std::path::PathBuf;
 
-/// Sees that every file can be written, that none is there for two options, and that none is
-/// what the run reads. Those that exist keep what is in them until there is something new. Answers
-/// whether one of them is standard output, which takes no report then.
+/// Checks that every file can be written, that none is used by two options, and that none is an
+/// input of the run. Existing files keep their contents until there is something new. Returns
+/// whether one of them is standard output, which then takes no report.
 ///
 /// # Errors
-/// Which cannot be, and why; then nothing has been made.
+/// The file that cannot be written, and the reason; nothing has been created then.
 pub fn reserve(arguments: &Arguments, fabric: &Fabric, pcaps: &[Asked]) -> Result<bool> {
     let mut outputs = outputs(arguments, pcaps)?;
     let named = outputs.iter().map(|(option, path)| (option.as_str(), path.as_path()));

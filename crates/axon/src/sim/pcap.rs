@@ -1,4 +1,4 @@
-//! What single ports carry, as pcapng files.
+//! Captures of single ports as pcapng files.
 
 use crate::cli::output::{self, Output};
 use crate::cli::say::Unwritten;
@@ -10,10 +10,10 @@ use axon_sim::links::WireEnd;
 use std::io::BufWriter;
 use std::path::PathBuf;
 
-/// Bytes of one file, at most.
+/// Maximum bytes of one file.
 const FILE_BYTES_MAX: u64 = 1 << 40;
 
-/// All files of a run.
+/// All capture files of a run.
 pub struct Pcaps {
     all: Vec<Pcap>,
 }
@@ -22,25 +22,25 @@ struct Pcap {
     port: WireEnd,
     name: String,
     path: PathBuf,
-    /// The link carries Axon packets, not hosts' frames.
+    /// Whether the link carries Axon packets rather than hosts' frames.
     axon: bool,
     writer: Writer<BufWriter<Output>>,
-    /// Why it could not be written on; it takes no more frames then.
+    /// First write error; the file takes no more frames afterwards.
     failure: Option<anyhow::Error>,
 }
 
-/// A port to capture, and where to.
+/// A port to capture, and its file.
 pub struct Asked {
     port: WireEnd,
     name: String,
-    /// The file.
+    /// Path of the file.
     pub path: PathBuf,
 }
 
-/// Reads what `PORT=FILE` ask for.
+/// Parses `PORT=FILE` arguments.
 ///
 /// # Errors
-/// Not of that form, or no such port.
+/// An argument is not of that form, or there is no such port.
 pub fn asked(fabric: &Fabric, asked: &[String]) -> Result<Vec<Asked>> {
     let mut all: Vec<Asked> = Vec::new();
     for asked in asked {
@@ -61,10 +61,10 @@ impl Pcaps {
     /// Creates the files.
     ///
     /// # Errors
-    /// No such place.
+    /// A file cannot be created.
     pub fn create(fabric: &Fabric, asked: Vec<Asked>) -> Result<Pcaps> {
         let create = |Asked { port, name, path }| {
-            // Frames of simulated hosts are nobody's secret: a file like all others of the run.
+            // Frames of simulated hosts are not secret: a file like all others of the run.
             let file = output::create(&path).map(BufWriter::new);
             let snap_bytes = CaptureOptions::to(&path).snap_bytes;
             let writer = file.and_then(|file| Writer::new(file, snap_bytes, FILE_BYTES_MAX));
@@ -76,17 +76,17 @@ impl Pcaps {
         Ok(Pcaps { all })
     }
 
-    /// No files.
+    /// Returns captures without files.
     pub const fn none() -> Pcaps {
         Pcaps { all: Vec::new() }
     }
 
-    /// The ports.
+    /// Returns the ports.
     pub fn ports(&self) -> Vec<WireEnd> {
         self.all.iter().map(|pcap| pcap.port).collect()
     }
 
-    /// Writes frames, in the order of their times. A file that takes no more is left at that.
+    /// Writes frames, in the order of their times. Skips files after a write error.
     pub fn write(&mut self, frames: &[Captured]) {
         for frame in frames {
             let end = WireEnd { station: frame.station, port: frame.port };
@@ -107,7 +107,7 @@ impl Pcaps {
         }
     }
 
-    /// Brings everything to the files.
+    /// Flushes all files.
     pub fn finish(self, unwritten: &mut Unwritten) {
         for mut pcap in self.all {
             let failure = pcap.failure.take();
@@ -123,7 +123,7 @@ impl Pcap {
     }
 }
 
-/// Whether a port's link is between switches, or the controller's: hosts' frames there are
+/// Returns whether a port's link is between switches, or the controller's: hosts' frames there are
 /// inside Axon packets.
 fn between_switches(fabric: &Fabric, port: WireEnd) -> bool {
     let hosts = &fabric.hosts;

@@ -1,4 +1,4 @@
-//! Throughput and queues over time, as SVG.
+//! Plots of throughput and queues over time, as SVG.
 
 use super::lines::{Line, bins};
 use crate::cli::output::{self, is_standard};
@@ -13,10 +13,11 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Lines of a plot, at most.
+/// Maximum number of lines of a plot.
 const LINES_MAX: usize = 8;
 
-/// Draws `path` and, beside it, the queues; to standard output, throughput alone.
+/// Draws throughput to `path` and queues to the file beside it; to standard output, throughput
+/// alone.
 pub fn draw(path: &Path, report: &Report, unwritten: &mut Unwritten) {
     let samples = report.samples.as_ref().filter(|samples| samples.times.len() > 1);
     let Some(samples) = samples else {
@@ -32,16 +33,16 @@ pub fn draw(path: &Path, report: &Report, unwritten: &mut Unwritten) {
     }
 }
 
-/// Where the queues are drawn.
+/// Returns the path of the plot of queues.
 pub fn beside(path: &Path) -> PathBuf {
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!("{name}-queues.svg"))
 }
 
-/// What flows received or, without flows, what ports sent.
+/// Plots the bytes that flows received or, without flows, that ports sent.
 fn throughput(samples: &Samples, report: &Report) -> Plot {
     let mut lines = flows(samples, &report.flows);
-    // Of pings and requests for addresses no bytes are counted.
+    // Pings and requests for addresses have no byte counts.
     lines.retain(|line| line.bytes.iter().any(Option::is_some));
     let (quantity, noun) = match lines.is_empty() {
         true => ("sent, frames without FCS", "ports"),
@@ -59,7 +60,7 @@ fn throughput(samples: &Samples, report: &Report) -> Plot {
     plot("throughput", report, Axis::linear(quantity, "Mb/s"), series.collect()).with_note(note)
 }
 
-/// The most that was queued in each bin.
+/// Plots the maximum queue length in each bin.
 fn queues(samples: &Samples, report: &Report) -> Plot {
     let mut lines = ports(samples);
     for (line, port) in lines.iter_mut().zip(linked(samples)) {
@@ -86,7 +87,7 @@ fn plot(name: &str, report: &Report, y: Axis, series: Vec<Series>) -> Plot {
     Plot::lines(name, &title, Axis::linear("time since traffic began", "ms"), y, series)
 }
 
-/// How many lines are not drawn.
+/// Describes how many lines are not drawn.
 fn left_out(all: usize, noun: &str) -> String {
     match all.saturating_sub(LINES_MAX) {
         0 => String::new(),
@@ -94,8 +95,8 @@ fn left_out(all: usize, noun: &str) -> String {
     }
 }
 
-/// The last sample up to which a flow received something or a queue was not empty; without flows,
-/// the last of all.
+/// Returns the last sample up to which a flow received something or a queue was not empty; without
+/// flows, the last sample.
 fn active(samples: &Samples) -> usize {
     let last = samples.times.len() - 1;
     let moved = |at: &usize| {
@@ -106,8 +107,8 @@ fn active(samples: &Samples) -> usize {
     if samples.flows.is_empty() { last } else { (1..=last).rfind(moved).unwrap_or(last) }
 }
 
-/// The flows, named as in the file; those of one entry differ by their hosts, and those of
-/// the same hosts by their number.
+/// Returns lines of the flows, named as in the file; those of one entry differ by their hosts, and
+/// those between the same hosts by their number.
 fn flows(samples: &Samples, flows: &[FlowReport]) -> Vec<Line> {
     let mut all: BTreeMap<&str, usize> = BTreeMap::new();
     flows.iter().for_each(|flow| *all.entry(&flow.name).or_default() += 1);
@@ -121,7 +122,7 @@ fn flows(samples: &Samples, flows: &[FlowReport]) -> Vec<Line> {
         let over = flow.done_ns.map(|done| Time::from_nanos(done.max(flow.last_ns.unwrap_or(0))));
         let is_over = |at: Time| over.is_some_and(|over| at > over);
         let mut was_over = false;
-        // The first sample after its end has the last of what it received.
+        // The first sample after the flow's end has its last received bytes.
         let bytes = samples.times.iter().zip(&samples_of.received_bytes).map(|(&at, bytes)| {
             let bytes = if was_over { None } else { *bytes };
             was_over = is_over(at);
@@ -133,7 +134,7 @@ fn flows(samples: &Samples, flows: &[FlowReport]) -> Vec<Line> {
     names.into_iter().zip(flows).zip(&samples.flows).map(line).collect()
 }
 
-/// Puts a number behind names that there are several times.
+/// Appends a number to names that occur several times.
 fn number(names: &mut [String]) {
     let mut all: BTreeMap<String, usize> = BTreeMap::new();
     names.iter().for_each(|name| *all.entry(name.clone()).or_default() += 1);
@@ -147,7 +148,7 @@ fn number(names: &mut [String]) {
     }
 }
 
-/// The ports that have a link, by their place among all.
+/// Returns the ports that have a link, by their index.
 fn linked(samples: &Samples) -> impl Iterator<Item = usize> {
     (0..samples.ports.len()).filter(|&port| samples.ports[port].rate_bps > 0)
 }

@@ -1,4 +1,4 @@
-//! The report as a reader wants it.
+//! The report as text.
 
 use super::wall::Wall;
 use axon_sim::results::never_started;
@@ -7,17 +7,17 @@ use axon_sim::run::{Report, Round};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Ports and drops that are listed at most; `--csv` has all of them.
+/// Maximum number of ports and drops in a list; `--csv` has all of them.
 const ROWS_MAX: usize = 8;
 
-/// A line of the report; a text takes all that is written to it.
+/// Appends a line to the report; writing to a string cannot fail.
 macro_rules! line {
     ($out:expr, $($rest:tt)*) => {{
         let _ = writeln!($out, $($rest)*);
     }};
 }
 
-/// All of it.
+/// Returns the whole report.
 pub fn text(report: &Report, wall: &Wall) -> String {
     let mut text = String::new();
     let out = &mut text;
@@ -68,7 +68,7 @@ pub fn text(report: &Report, wall: &Wall) -> String {
     text
 }
 
-/// Counts by name.
+/// Formats counts by name.
 fn listed(counts: &BTreeMap<&str, u64>) -> String {
     let text: Vec<String> = counts.iter().map(|(name, count)| format!("{name} {count}")).collect();
     if text.is_empty() { "none".to_owned() } else { text.join(", ") }
@@ -100,7 +100,7 @@ fn rounds(out: &mut String, rounds: &[Round]) {
     }
 }
 
-/// The flows, those of one entry of the traffic section together.
+/// Writes the flows, with those of one entry of the traffic section together.
 fn flows(out: &mut String, report: &Report) {
     let flows = &report.flows;
     line!(
@@ -163,7 +163,7 @@ fn flows(out: &mut String, report: &Report) {
     file_services(out, flows);
 }
 
-/// What file services have done.
+/// Writes the results of file services.
 fn file_services(out: &mut String, flows: &[FlowReport]) {
     for flow in flows {
         let Some(files) = &flow.files else { continue };
@@ -179,7 +179,7 @@ fn file_services(out: &mut String, flows: &[FlowReport]) {
     }
 }
 
-/// What the times of an entry are of: of what its flows complete, or of each frame that arrives.
+/// Describes the times of an entry: of what its flows complete, or of each frame that arrives.
 fn timed(entry: &[FlowReport]) -> &'static str {
     let completes = entry.iter().any(|flow| flow.times.is_some());
     match entry[0].app {
@@ -194,7 +194,7 @@ fn timed(entry: &[FlowReport]) -> &'static str {
     }
 }
 
-/// The first of a list, and how many more there are.
+/// Joins the first items of a list, and the number of further ones.
 fn first(all: &[String], between: &str) -> String {
     let mut text = all[..all.len().min(ROWS_MAX)].join(between);
     if all.len() > ROWS_MAX {
@@ -203,7 +203,7 @@ fn first(all: &[String], between: &str) -> String {
     text
 }
 
-/// What each entry's flows gave up.
+/// Writes what each entry's flows gave up.
 fn given_up(out: &mut String, flows: &[FlowReport]) {
     for entry in flows.chunk_by(|flow, next| flow.name == next.name) {
         let started = entry.iter().filter(|flow| !never_started(flow));
@@ -215,7 +215,7 @@ fn given_up(out: &mut String, flows: &[FlowReport]) {
     }
 }
 
-/// A span in the unit that leaves at most four digits before the point.
+/// Formats a span in the unit that leaves at most four digits before the point.
 fn nanos(nanos: u64) -> String {
     match nanos {
         0..10_000 => format!("{nanos} ns"),
@@ -225,7 +225,7 @@ fn nanos(nanos: u64) -> String {
     }
 }
 
-/// The busiest ports.
+/// Writes the busiest ports.
 fn ports(out: &mut String, report: &Report) {
     let mut ports: Vec<_> = report.ports.iter().collect();
     ports.sort_by_key(|port| std::cmp::Reverse((port.tx_bytes, port.rx_bytes)));
@@ -252,7 +252,7 @@ fn ports(out: &mut String, report: &Report) {
     }
 }
 
-/// A number with three digits and the letter of its thousand.
+/// Formats a number with three digits and a metric prefix.
 pub fn short(number: f64) -> String {
     let scales = [(1e9, " G"), (1e6, " M"), (1e3, " k")];
     match scales.iter().find(|(scale, _)| number >= *scale) {
@@ -261,7 +261,7 @@ pub fn short(number: f64) -> String {
     }
 }
 
-/// Bytes in the largest unit that they fill.
+/// Formats bytes in the largest unit that they fill.
 pub fn size(bytes: u64) -> String {
     let scales = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
     match scales.iter().find(|(bits, _)| bytes >> bits > 0) {
@@ -270,8 +270,9 @@ pub fn size(bytes: u64) -> String {
     }
 }
 
-/// Packets that an entry's flows lost and that are in flight; `-` where packets are not what is
-/// counted, or where more was received than sent. What is lost or in flight is marked with a `?`.
+/// Returns the packets that an entry's flows lost and that are in flight; `-` where packets are not
+/// counted, or where more was received than sent. The sum of both is marked with a `?` if they
+/// cannot be told apart.
 fn missing(entry: &[FlowReport]) -> [String; 2] {
     let unknown = || "-".to_owned();
     let more = |flow: &FlowReport| {
@@ -295,7 +296,7 @@ fn missing(entry: &[FlowReport]) -> [String; 2] {
     }
 }
 
-/// Why the flows of each entry have lost what they lost.
+/// Writes the loss reasons of each entry's flows.
 fn reasons(out: &mut String, flows: &[FlowReport]) {
     for entry in flows.chunk_by(|flow, next| flow.name == next.name) {
         let mut all: BTreeMap<&str, u64> = BTreeMap::new();

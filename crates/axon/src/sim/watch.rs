@@ -1,5 +1,4 @@
-//! Watching a run: a progress bar, the memory it takes and the pages it lies in, Ctrl-C, and what
-//! its ports carry.
+//! Observation of a run: progress bar, memory and page size, Ctrl-C, and captures of ports.
 
 use super::pcap::Pcaps;
 use super::wall::Wall;
@@ -16,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Between two looks at the clock's hands: the bar and the memory.
+/// Interval between two updates of the bar and the memory figures.
 const LOOK: Duration = Duration::from_millis(100);
 /// Steps of the bar.
 const STEPS: u64 = 1_000;
@@ -28,16 +27,16 @@ pub struct Watcher<'a> {
     began: Instant,
     seen: Option<Seen>,
     memory_max: Option<Bytes>,
-    /// What the process took at the first look, and when that was.
+    /// Memory of the process at the first update, and the simulated time of that.
     memory_first: Option<(Time, u64)>,
     pages: HugePages,
     stop: Arc<AtomicBool>,
-    /// Of control programs in Python.
+    /// Time limit of control programs in Python.
     overtime: Option<Overtime>,
     pcaps: &'a mut Pcaps,
 }
 
-/// What the last look saw.
+/// Values at the last update.
 #[derive(Clone, Copy)]
 struct Seen {
     at: Instant,
@@ -46,7 +45,7 @@ struct Seen {
 }
 
 impl<'a> Watcher<'a> {
-    /// Takes SIGINT and SIGTERM: the first ends the run in order, the second at once.
+    /// Handles SIGINT and SIGTERM: the first ends the run in order, the second at once.
     pub fn new(
         name: &str,
         memory_max: Option<Bytes>,
@@ -71,7 +70,8 @@ impl<'a> Watcher<'a> {
         })
     }
 
-    /// Takes the bar away; says what the run took, in which so many frames came out of a link.
+    /// Removes the bar; returns the resources that the run used, during which this many frames left
+    /// a link.
     pub fn finish(self, packet_hops: u64) -> Wall {
         self.bar.finish_and_clear();
         Wall {
@@ -82,7 +82,7 @@ impl<'a> Watcher<'a> {
         }
     }
 
-    /// Moves the bar, and says how fast it goes.
+    /// Updates the bar and the displayed speed.
     fn show(&mut self, progress: &Progress, at: Instant) {
         let stage = match progress.stage {
             Stage::Boot => "booting",
@@ -92,7 +92,7 @@ impl<'a> Watcher<'a> {
         };
         self.bar.set_prefix(format!("{} {stage}", self.name));
         let (done, all) = (progress.now.since(progress.began), progress.end.since(progress.began));
-        // Boots and pings end when everything is done: how long that takes nobody knows.
+        // Boot and pings end when everything is done, so their duration is not known in advance.
         let known = matches!(progress.stage, Stage::Faults | Stage::Traffic) && all > Span::ZERO;
         let share = if known { done.ticks() as f64 / all.ticks() as f64 } else { 0.0 };
         self.bar.set_position((share * STEPS as f64) as u64);
@@ -134,8 +134,7 @@ impl<'a> Watcher<'a> {
     }
 }
 
-/// What will be in use at `end` if memory goes on to grow as it did from the first look to
-/// the last.
+/// Extrapolates the memory use at `end` from its growth between the first and the last update.
 fn extrapolated(first: (Time, u64), last: (Time, u64), end: Time) -> Option<u64> {
     let grown = last.1.checked_sub(first.1)?;
     let took = last.0.since(first.0).ticks();
@@ -162,8 +161,8 @@ impl Watch for Watcher<'_> {
             return ControlFlow::Continue(());
         }
         self.show(progress, at);
-        // A run that is over before the second look is not worth them, and they take more
-        // memory, which one with a limit may not have.
+        // A run that ends before the second update does not benefit from them, and they use more
+        // memory, which may exceed a limit.
         if self.seen.is_some() && self.memory_max.is_none() {
             self.pages.ask(memory("VmRSS:").unwrap_or(0));
         }
@@ -176,7 +175,7 @@ impl Watch for Watcher<'_> {
     }
 }
 
-/// A figure of this process in bytes, as the kernel reports it (proc(5), `status`).
+/// Returns a figure of this process in bytes, as reported by the kernel (proc(5), `status`).
 pub fn memory(key: &str) -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix(key))?;

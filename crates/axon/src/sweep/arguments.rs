@@ -1,4 +1,4 @@
-//! The arguments of `axon sweep`.
+//! Arguments of `axon sweep`.
 
 use crate::cli::world::dataplane;
 use axon_fabric::units;
@@ -6,7 +6,8 @@ use axon_sim::DataplaneKind;
 use axon_wire::{Bytes, Span};
 use std::path::PathBuf;
 
-/// Simulate a fabric many times, with other values of its keys, on all cores: one table of all runs
+/// Simulate a fabric many times, with different values of its keys, on all cores: one table of all
+/// runs
 #[derive(clap::Args)]
 #[command(
     after_help = "The product of all --over is run; the last one varies fastest. Values are a,b,c \
@@ -21,34 +22,35 @@ use std::path::PathBuf;
     interrupted"
 )]
 pub struct Arguments {
-    /// The fabric file; `-` is standard input
+    /// Fabric file; `-` is standard input
     pub file: PathBuf,
-    /// A key and its values, such as seed=1..100 or router=ecmp,spain; may be given more than once
+    /// Key and its values, such as seed=1..100 or router=ecmp,spain; may be given more than once
     #[arg(long, value_name = "KEY=VALUES", required = true)]
     pub over: Vec<String>,
-    /// Let each run go on from a snapshot of `axon snapshot`, with its seed, router and data plane;
-    /// keys of `faults` that are still to come may be swept over then
+    /// Continue each run from a snapshot of `axon snapshot`, with its seed, router and data plane;
+    /// keys of `faults` that are still to come may then be swept over
     #[arg(long, value_name = "SNAPSHOT", conflicts_with = "dataplane")]
     pub from: Option<PathBuf>,
-    /// Runs at a time, each a process with one thread; as many as there are cores by default.
+    /// Number of concurrent runs, each a process with one thread; the number of cores by default.
     /// Results are the same with any number
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub jobs: Option<u16>,
     /// Folder for the tables and the record; results/sweep/NAME by default, NAME being the fabric's
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Run everything again, whatever the folder has; without it, the record of another sweep is
+    /// Repeat all runs, whatever the folder contains; without it, the record of another sweep is
     /// refused
     #[arg(long)]
     pub again: bool,
-    /// How long each run goes on after its network is ready, as for `axon sim`
+    /// Time that each run continues after its network is ready, as for `axon sim`
     #[arg(long, value_name = "TIME", value_parser = units::span)]
     pub duration: Option<Span>,
-    /// The data plane of the switches, as for `axon sim`
+    /// Data plane of the switches, as for `axon sim`
     #[arg(long, value_name = "NAME", default_value = "software", value_parser = dataplane())]
     pub dataplane: DataplaneKind,
-    /// Memory that all runs together may use, such as 8GiB; no limit by default. Each of N runs at
-    /// a time has an Nth of it; what needs more is run again at the end, by itself with all of it
+    /// Memory that all runs together may use, such as 8GiB; no limit by default. Each of N
+    /// concurrent runs has an Nth of it; a run that needs more is repeated at the end, alone with
+    /// all of it
     #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
     pub memory_max: Option<Bytes>,
 }

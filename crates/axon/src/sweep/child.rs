@@ -1,8 +1,8 @@
-//! One run as a process of its own: `axon sim` of this very program, with the fabric file on its
+//! One run as a process of its own: `axon sim` of this same program, with the fabric file on its
 //! standard input and the report on its standard output.
 //!
-//! So a run has its own memory, which can be bounded and is given back, and whatever ends it (a
-//! panic, a signal) ends nothing else. It ends with the sweep, also where that is killed.
+//! So a run has its own memory, which can be limited and is freed, and a failure (a panic, a
+//! signal) affects no other run. It ends with the sweep, even if that is killed.
 
 use super::figures::Ran;
 use super::plan::{Plan, Run};
@@ -18,22 +18,23 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-/// This program, also after its file was replaced.
+/// This program, even after its file was replaced.
 const PROGRAM: &str = "/proc/self/exe";
-/// What `axon sim` writes of a run that needs more than `--memory-max`, before and after it began.
+/// Messages of `axon sim` for a run that needs more than `--memory-max`, before and after its
+/// start.
 const MEMORY: [&str; 2] = ["--memory-max is", "it needs more memory than --memory-max"];
-/// The status of a Rust program that has panicked.
+/// Exit status of a Rust program that has panicked.
 const PANICKED: i32 = 101;
 
-/// How a run came out.
+/// Outcome of a run.
 pub enum Outcome {
-    /// It is finished.
+    /// The run is finished.
     Kept(Box<Kept>),
-    /// It needs more memory than it had.
+    /// The run needs more memory than its limit.
     OutOfMemory,
 }
 
-/// The process of a worker, as long as there is one.
+/// Process of a worker, if it is running.
 #[derive(Default)]
 pub struct Slot {
     child: Mutex<Option<Child>>,
@@ -44,17 +45,17 @@ impl Slot {
         self.child.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends the process at once, and what it has started.
+    /// Kills the process, and those that it has started.
     pub fn kill(&self) {
         if let Some(child) = &*self.lock() {
-            // Its number is its own as long as it was not waited for.
+            // The PID stays valid until the process is waited for.
             let group = Pid::from_raw(child.id().cast_signed());
-            // If all have ended already, there is nothing to end.
+            // If all have ended already, the error is ignored.
             killpg(group, Signal::SIGKILL).ok();
         }
     }
 
-    /// Runs one run to its end. `None` if `is_over` says so before it begins.
+    /// Runs one run to its end. `None` if `is_over` returns true before it begins.
     ///
     /// # Errors
     /// No process can be started.
@@ -76,7 +77,7 @@ impl Slot {
             pipes
         };
         if let Some(mut input) = child.0.take() {
-            // One that ends without reading says why.
+            // A process that ends without reading its input reports the reason.
             input.write_all(one.document.text().as_bytes()).ok();
         }
         let (report, said) = thread::scope(|scope| {
@@ -89,7 +90,7 @@ impl Slot {
     }
 }
 
-/// All that comes, as far as it can be read.
+/// Reads all input, up to the first error.
 fn all_of(input: Option<impl Read>) -> Vec<u8> {
     let mut all = Vec::new();
     if let Some(mut input) = input {
@@ -118,13 +119,13 @@ fn command(plan: &Plan, run: &Run, memory: Option<Bytes>) -> Command {
     if let Some(Bytes(bytes)) = memory {
         command.args(["--memory-max", &format!("{bytes}B")]);
     }
-    // Ctrl-C is for the sweep, which ends its runs itself.
+    // Ctrl-C is handled by the sweep, which ends its runs itself.
     command.process_group(0).current_dir(plan.folder());
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
 
-/// What an ended process comes to.
+/// Returns the outcome of an ended process.
 fn outcome(
     status: ExitStatus,
     report: &[u8],
@@ -148,7 +149,7 @@ fn outcome(
     }
 }
 
-/// Why a process has left no report.
+/// Returns the reason that a process has left no report.
 fn last_words(code: Option<i32>, signal: Option<i32>, said: &str) -> String {
     let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     match (code, lines.last()) {

@@ -1,28 +1,29 @@
-//! The figures of one run: what `axon sim --json` writes, as far as a cell of a table takes it.
+//! Figures of one run: the output of `axon sim --json`, as far as it fits cells of a table.
 //!
-//! Lists of flows are one entry of the traffic each: counts are added up, and of times and rates
-//! the least, the mean and the most are kept. Of other lists the length is kept.
+//! Flows of one entry of the traffic are combined: counts are summed, and of times and rates the
+//! minimum, the mean and the maximum are kept. Of other lists the length is kept.
 
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The figures of a run that came to its end.
+/// Figures of a completed run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Figures {
-    /// The name of the fabric in its file.
+    /// Name of the fabric in its file.
     pub fabric: String,
-    /// The seed that all random draws of the run follow from.
+    /// Seed of all random numbers of the run.
     pub seed: u64,
-    /// The hash of everything that happened, in hexadecimal.
+    /// Hash of all events, in hexadecimal.
     pub trace_hash: String,
     /// Events that the simulator handled in the whole run.
     pub events: u64,
-    /// Frames that came out of a link.
+    /// Number of frames that left a link.
     pub packet_hops: u64,
-    /// The simulated time that the run covered, in nanoseconds.
+    /// Simulated time that the run covered, in nanoseconds.
     pub simulated_ns: u64,
-    /// When the first round of pings, or the traffic, began, in nanoseconds from the start.
+    /// Time at which the first round of pings, or the traffic, began, in nanoseconds from the
+    /// start.
     pub boot_ns: u64,
     /// Hosts in the fabric.
     pub hosts: u64,
@@ -30,38 +31,38 @@ pub struct Figures {
     pub addressed: u64,
     /// Hosts that were connected when the run ended and had no address.
     pub without_address: u64,
-    /// Flows that did not come to their end.
+    /// Flows that should have ended and did not.
     pub unfinished: u64,
     /// Entries of the traffic that should have begun and sent nothing.
     pub silent: u64,
-    /// Routes, at the end, that do not lead to the host they are for.
+    /// Routes, at the end, that do not lead to their destination host.
     pub stale_routes: u64,
-    /// When the first deadlock was seen; empty if there was none.
+    /// Time at which the first deadlock was detected; empty if there was none.
     pub deadlock_at_ns: Option<u64>,
-    /// Frames that came out of a link with a bit flipped.
+    /// Frames that left a link with a bit flipped.
     pub corrupted: u64,
-    /// Warnings of the run: what it could not do as it was asked to.
+    /// Number of warnings of the run.
     pub warnings: u64,
-    /// The rounds of pings, by number from 1: none with traffic.
+    /// Rounds of pings, by number from 1: none with traffic.
     pub rounds: BTreeMap<String, RoundFigures>,
-    /// The entries of the traffic, by name.
+    /// Entries of the traffic, by name.
     pub traffic: Vec<TrafficFigures>,
-    /// What agents have counted, by the name of the agent and of what it counts.
+    /// Counters of agents, by the name of the agent and of the counter.
     pub agents: BTreeMap<String, BTreeMap<String, u64>>,
     /// Frames that nodes dropped, by reason.
     pub drops: BTreeMap<String, u64>,
     /// Frames that links lost, by reason.
     pub losses: BTreeMap<String, u64>,
-    /// Frames that ended inside nodes in normal operation, which are no drops, by reason.
+    /// Frames that ended inside nodes in normal operation, which are not drops, by reason.
     pub ended: BTreeMap<String, u64>,
 }
 
 /// One round of pings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RoundFigures {
-    /// When the round began, in nanoseconds from the start of the run.
+    /// Time at which the round began, in nanoseconds from the start of the run.
     pub at_ns: u64,
-    /// Ordered pairs of hosts that pinged, times the families over which they did.
+    /// Ordered pairs of hosts that pinged, times the address families used.
     pub pairs: u64,
     /// Pairs with an answer.
     pub answered: u64,
@@ -69,66 +70,66 @@ pub struct RoundFigures {
     pub requests: u64,
     /// Echo replies received by all pairs.
     pub replies: u64,
-    /// The longest time from a request to its reply.
+    /// Maximum time from a request to its reply.
     pub rtt_max_ns: u64,
 }
 
 /// One entry of the traffic section: all of its flows together.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TrafficFigures {
-    /// The name of the entry, which is a part of the names of its columns and has none itself.
+    /// Name of the entry, which is a part of the names of its columns and has no column itself.
     pub name: String,
-    /// How many flows the entry has.
+    /// Number of flows of the entry.
     pub flows: u64,
     /// Datagrams, frames of a replay, writes or requests sent.
     pub sent_packets: u64,
     /// Bytes of payload sent; of a replay, of frames.
     pub sent_bytes: u64,
-    /// Datagrams, frames of a replay or reads received at the other end, or answers.
+    /// Datagrams, frames of a replay or reads received at the other end, or responses received.
     pub received_packets: u64,
     /// Bytes of payload received; of a replay, of frames.
     pub received_bytes: u64,
-    /// Sent and not received so far: lost or in flight; empty if not known of any flow.
+    /// Packets sent and not received so far: lost or in flight; empty if not known of any flow.
     pub missing_packets: Option<u64>,
-    /// Of the missing, those that have ended for a counted reason; empty if not known.
+    /// Number of the missing packets that have ended for a counted reason; empty if not known.
     pub lost_packets: Option<u64>,
-    /// Of the missing, those that are neither lost nor received; empty if not known.
+    /// Number of the missing packets that are neither lost nor received; empty if not known.
     pub in_flight_packets: Option<u64>,
-    /// Datagrams that came after one that was sent later.
+    /// Datagrams that arrived after one that was sent later.
     pub reordered: u64,
-    /// Segments or requests that were sent again.
+    /// Segments or requests that were retransmitted.
     pub retransmits: u64,
-    /// Bytes of a stream that were not what was sent.
+    /// Bytes of a stream that differ from those sent.
     pub wrong_bytes: u64,
-    /// Transfers, rounds or transactions that came to their end.
+    /// Completed transfers, rounds or transactions.
     pub completed: u64,
-    /// What was given up or broke.
+    /// Transfers, rounds or transactions that were given up or broke.
     pub failed: u64,
-    /// Flows that did not come to their end.
+    /// Flows that should have ended and did not.
     pub unfinished: u64,
-    /// When the first flow sent first; empty if none sent anything.
+    /// Time of the first transmission of any flow; empty if there was none.
     pub first_ns: Option<u64>,
-    /// When the last flow received last; empty if none received anything.
+    /// Time of the last reception of any flow; empty if there was none.
     pub last_ns: Option<u64>,
-    /// When the last flow was done; empty if one of them is not.
+    /// Time at which the last flow was done; empty if one of them is not.
     pub done_ns: Option<u64>,
-    /// The goodput of the slowest flow that received anything, in bits per second.
+    /// Goodput of the slowest flow that received anything, in bits per second.
     pub goodput_min_bps: Option<u64>,
-    /// The mean goodput of the flows that received anything, in bits per second.
+    /// Mean goodput of the flows that received anything, in bits per second.
     pub goodput_mean_bps: Option<u64>,
-    /// The goodput of the fastest flow, in bits per second.
+    /// Goodput of the fastest flow, in bits per second.
     pub goodput_max_bps: Option<u64>,
-    /// Times that were measured: of what was completed, or of datagrams if nothing was.
+    /// Number of measured times: of completed operations, or of datagrams if there were none.
     pub times: u64,
-    /// The shortest of the times; empty if none was measured, as are the four that follow.
+    /// Minimum time, in nanoseconds; empty if none was measured, as are the next four.
     pub times_min_ns: Option<u64>,
-    /// The mean of the times, in nanoseconds.
+    /// Mean time, in nanoseconds.
     pub times_mean_ns: Option<u64>,
-    /// What half of the times do not exceed, at most 1.6 % too high.
+    /// Median time, at most 1.6 % too high.
     pub times_p50_ns: Option<u64>,
-    /// What 99 of 100 times do not exceed, at most 1.6 % too high.
+    /// 99th percentile of the times, at most 1.6 % too high.
     pub times_p99_ns: Option<u64>,
-    /// The longest of the times, in nanoseconds.
+    /// Maximum time, in nanoseconds.
     pub times_max_ns: Option<u64>,
     /// Transactions of a file service per thousand seconds; empty for other traffic.
     pub transactions_per_1000s: Option<u64>,
@@ -136,11 +137,11 @@ pub struct TrafficFigures {
     pub read_bytes_per_second: Option<u64>,
     /// Bytes of files that a file service wrote per second; empty for other traffic.
     pub written_bytes_per_second: Option<u64>,
-    /// What was lost, by reason.
+    /// Lost packets, by reason.
     pub lost: BTreeMap<String, u64>,
 }
 
-/// What a run reports, as far as it is needed here; see `axon_sim::run::Report`.
+/// Report of a run, as far as it is needed here; see `axon_sim::run::Report`.
 #[derive(Debug, Deserialize)]
 pub struct Ran {
     fabric: String,
@@ -164,7 +165,7 @@ pub struct Ran {
     silent: Vec<String>,
     unfinished: Vec<String>,
     without_address: Vec<String>,
-    /// Why it ended before its end.
+    /// Reason that the run was stopped early, if it was.
     pub stopped: Option<String>,
     simulated_ns: u64,
     events: u64,
@@ -233,15 +234,15 @@ struct Flow {
 }
 
 impl Ran {
-    /// Reads what `axon sim --json` has written.
+    /// Parses the output of `axon sim --json`.
     ///
     /// # Errors
-    /// It is something else.
+    /// The text is something else.
     pub fn read(json: &[u8]) -> Result<Ran> {
         serde_json::from_slice(json).context("the run wrote no report")
     }
 
-    /// Why it has failed, in the order of the report.
+    /// Returns the reasons of its failure, in the order of the report.
     pub fn why(&self) -> String {
         let mut why = Vec::new();
         let mut add = |count: usize, of: String| {
@@ -273,7 +274,7 @@ impl Ran {
         why.join("; ")
     }
 
-    /// Its figures.
+    /// Returns its figures.
     pub fn figures(self) -> Figures {
         let mut flows = &self.flows[..];
         let mut traffic: Vec<TrafficFigures> = Vec::new();
@@ -313,7 +314,7 @@ impl Ran {
 }
 
 impl Agent {
-    /// Its name, and all that was counted of it.
+    /// Returns the agent's name, and all its counters.
     fn counts(self) -> (String, BTreeMap<String, u64>) {
         let payload = self.payload.into_iter();
         let mut counts = self.counters;
@@ -323,7 +324,7 @@ impl Agent {
     }
 }
 
-/// The flows of an entry as one.
+/// Combines the flows of an entry.
 fn together(name: String, entry: &Entry, flows: &[Flow]) -> TrafficFigures {
     let sum = |of: fn(&Flow) -> u64| flows.iter().map(of).sum::<u64>();
     let known = |of: fn(&Flow) -> Option<u64>| {

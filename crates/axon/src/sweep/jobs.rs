@@ -1,4 +1,4 @@
-//! Runs side by side: as many workers as jobs, each with one run after the other.
+//! Concurrent runs: one worker for each job, each with one run after the other.
 
 use super::child::{Outcome, Slot};
 use super::plan::Plan;
@@ -9,26 +9,26 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
-/// Between two looks whether the sweep is interrupted, and two updates of what is shown.
+/// Interval between checks for an interruption, and between updates of the display.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// What follows a sweep.
+/// Observer of a sweep.
 pub trait Follow {
-    /// A run has come out.
+    /// Handles a run that has ended.
     ///
     /// # Errors
-    /// The sweep cannot go on.
+    /// The sweep cannot continue.
     fn done(&mut self, run: usize, outcome: Outcome) -> Result<()>;
 
-    /// Some time has passed.
+    /// Updates the display; called at intervals.
     fn look(&mut self);
 }
 
 /// Runs all of `todo`, in this order, `jobs` at a time, each with at most `memory`. If `stop` is
-/// set meanwhile, runs that have not come to their end are abandoned.
+/// set meanwhile, runs that are not complete are abandoned.
 ///
 /// # Errors
-/// A run could not be started, or its result not be kept: the others are abandoned.
+/// A run could not be started, or its result could not be stored: the others are abandoned.
 pub fn run(
     plan: &Plan,
     todo: &[usize],
@@ -48,7 +48,7 @@ pub fn run(
                     let over = || is_over.load(Ordering::SeqCst);
                     let outcome = slot.run((plan, run), memory, over).transpose();
                     let Some(outcome) = outcome else { return };
-                    // What was killed has not come out.
+                    // A killed run has no outcome.
                     if is_over.load(Ordering::SeqCst) || sender.send((run, outcome)).is_err() {
                         return;
                     }
@@ -71,7 +71,7 @@ pub fn run(
         let ended = end();
         is_over.store(true, Ordering::SeqCst);
         slots.iter().for_each(Slot::kill);
-        // What came out before is kept.
+        // Results from before the error are kept.
         while let (true, Ok((run, outcome))) = (ended.is_ok(), receiver.try_recv()) {
             follow.done(run, outcome?)?;
         }

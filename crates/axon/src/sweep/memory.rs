@@ -1,29 +1,29 @@
-//! `--memory-max` of a sweep: what all of its processes may use together.
+//! `--memory-max` of a sweep: the memory that all of its processes may use together.
 //!
-//! What this process uses comes off. The rest is divided among the jobs, of which there are as many
-//! as have enough for the run that needs most before anything is sent. What needs more than its
-//! share is run again at the end, by itself with all of the rest. So the number of jobs decides
-//! nothing about which runs come to their end.
+//! The memory of this process is subtracted. The rest is divided among the jobs, as many as have
+//! enough for the run that needs most before traffic begins. Runs that need more than their share
+//! are repeated at the end, alone with all of the rest. So the number of jobs does not affect which
+//! runs complete.
 
 use crate::sim::{memory_used, size};
 use anyhow::{Result, ensure};
 use axon_wire::Bytes;
 
-/// How many runs at a time, and what each may use.
+/// Number of concurrent runs, and the memory of each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shares {
-    /// Runs at a time.
+    /// Number of concurrent runs.
     pub jobs: usize,
-    /// Of each of them; no limit without.
+    /// Limit of each of them; `None` for no limit.
     pub each: Option<Bytes>,
-    /// Of a run by itself.
+    /// Limit of a run that is repeated alone.
     pub alone: Option<Bytes>,
 }
 
-/// The shares of `jobs` runs at a time, of which each needs so many bytes at least.
+/// Returns the shares of `jobs` concurrent runs, of which each needs this many bytes at least.
 ///
 /// # Errors
-/// This process uses more by itself.
+/// This process alone uses more.
 pub fn shares(most: Option<Bytes>, jobs: usize, least: &[u64]) -> Result<Shares> {
     let Some(Bytes(most)) = most else { return Ok(Shares { jobs, each: None, alone: None }) };
     let own = memory_used("VmRSS:").unwrap_or(0);
@@ -36,9 +36,9 @@ pub fn shares(most: Option<Bytes>, jobs: usize, least: &[u64]) -> Result<Shares>
     Ok(divided(most - own, jobs, least))
 }
 
-/// The same for what is left for runs.
+/// Divides the memory left for runs among jobs.
 fn divided(rest: u64, jobs: usize, least: &[u64]) -> Shares {
-    // Who needs more than there is by itself lessens nothing.
+    // A run that needs more than there is alone does not reduce the number of jobs.
     let needed = least.iter().copied().filter(|&bytes| bytes <= rest).max().unwrap_or(0);
     let fit = rest.checked_div(needed).map_or(jobs, |fit| usize::try_from(fit).unwrap_or(jobs));
     let jobs = jobs.min(fit).max(1);

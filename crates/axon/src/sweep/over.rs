@@ -1,33 +1,33 @@
-//! `--over KEY=VALUES`: what is swept over, and the product of all.
+//! `--over KEY=VALUES`: parameters of a sweep, and the product of their values.
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use axon_fabric::Document;
 use axon_fabric::model::RouterKind;
 use std::collections::BTreeSet;
 
-/// Runs of one sweep at most.
+/// Maximum number of runs of one sweep.
 pub const RUNS_MAX: usize = 100_000;
 const EXPECTED: &str = "KEY=VALUES, such as seed=1..100 or links.rate=1Gbps,10Gbps";
-/// The file's key that has the name of an option.
+/// Key of the file whose name is that of an option.
 const FILE_SEED: &str = "file.seed";
 
-/// What a value is given to.
+/// Setting that an axis varies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target<'a> {
-    /// As `axon sim --seed`.
+    /// Option `axon sim --seed`.
     Seed,
-    /// As `axon sim --router`.
+    /// Option `axon sim --router`.
     Router,
     /// A key of the fabric file, by its path.
     Key(&'a str),
 }
 
-/// One `--over`.
+/// One `--over` option.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Axis {
-    /// As it was given.
+    /// Key as given.
     pub key: String,
-    /// All different, in the order in which they were given.
+    /// Distinct values, in the order given.
     pub values: Vec<String>,
 }
 
@@ -55,7 +55,7 @@ impl Axis {
         Ok(axis)
     }
 
-    /// What its values are given to.
+    /// Returns the setting that the axis varies.
     pub fn target(&self) -> Target<'_> {
         match self.key.as_str() {
             "seed" => Target::Seed,
@@ -65,10 +65,10 @@ impl Axis {
         }
     }
 
-    /// The keys that lead to what it sets, an index as a number.
+    /// Returns the path of keys to the setting, with indices as numbers.
     fn path(&self) -> Vec<String> {
         let keys = match self.target() {
-            // No key of a file.
+            // Not a key of a file.
             Target::Seed => return vec!["--seed".to_owned()],
             Target::Router => "controller.router",
             Target::Key(key) => key,
@@ -95,10 +95,10 @@ impl Axis {
     }
 }
 
-/// Reads all `--over`.
+/// Parses all `--over` options.
 ///
 /// # Errors
-/// Which of them is wrong, and what was expected.
+/// The first invalid option, and the expected form.
 pub fn axes(texts: &[String]) -> Result<Vec<Axis>> {
     let mut axes: Vec<Axis> = Vec::new();
     for text in texts {
@@ -120,7 +120,7 @@ pub fn axes(texts: &[String]) -> Result<Vec<Axis>> {
     Ok(axes)
 }
 
-/// How many runs the product has.
+/// Returns the number of runs of the product.
 ///
 /// # Errors
 /// More than [`RUNS_MAX`].
@@ -130,7 +130,7 @@ pub fn count(axes: &[Axis]) -> Result<usize> {
     runs.ok_or_else(|| anyhow!("the product of all --over has more than {RUNS_MAX} runs"))
 }
 
-/// The values of one run, counted from 0: the last axis varies fastest.
+/// Returns the values of one run, counted from 0: the last axis varies fastest.
 pub fn values(axes: &[Axis], run: usize) -> Vec<&str> {
     let mut rest = run;
     let mut values: Vec<&str> = Vec::new();
@@ -142,7 +142,7 @@ pub fn values(axes: &[Axis], run: usize) -> Vec<&str> {
     values
 }
 
-/// The parts between commas, but for those in brackets and quotes.
+/// Splits a text at commas outside of brackets and quotes.
 fn parts(text: &str) -> Vec<&str> {
     let (mut parts, mut begin, mut depth, mut quote) = (Vec::new(), 0, 0usize, None);
     for (at, c) in text.char_indices() {
@@ -163,7 +163,8 @@ fn parts(text: &str) -> Vec<&str> {
     parts
 }
 
-/// The values of `1..100` or `10..100..10`; `None` if it is no range of whole numbers.
+/// Returns the values of `1..100` or `10..100..10`; `None` if the text is no range of whole
+/// numbers.
 fn range(text: &str) -> Result<Option<impl Iterator<Item = String>>> {
     let numbers: Option<Vec<u64>> = text
         .split("..")

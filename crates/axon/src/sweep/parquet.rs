@@ -1,7 +1,7 @@
 //! The table as Parquet: one row group without compression, every column optional.
 //!
-//! Whole numbers are INT64, decimals DOUBLE, texts BYTE_ARRAY as UTF8. A file has nothing of the
-//! machine or the time in it, so that the same table is the same bytes.
+//! Whole numbers are INT64, decimals DOUBLE, texts BYTE_ARRAY as UTF8. A file contains nothing of
+//! the machine or the time, so that equal tables give equal bytes.
 
 use super::table::{Cell, Kind, Table};
 use anyhow::{Context, Result, bail};
@@ -12,7 +12,7 @@ use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::types::{Type, TypePtr};
 use std::sync::Arc;
 
-/// The file.
+/// Returns the contents of the file.
 ///
 /// # Errors
 /// Two columns have one name, or memory is short.
@@ -68,7 +68,7 @@ fn schema(table: &Table) -> Result<TypePtr> {
     Ok(Arc::new(Type::group_type_builder("run").with_fields(fields).build()?))
 }
 
-/// Writes a column: the values that there are, and for each cell whether it has one.
+/// Writes a column: the values that exist, and for each cell whether it has one.
 fn put<'a, T: DataType>(
     column: &mut SerializedColumnWriter<'_>,
     cells: impl Iterator<Item = &'a Cell>,

@@ -1,4 +1,4 @@
-//! All runs of a sweep, each checked before the first begins.
+//! Runs of a sweep, all checked before the first begins.
 
 use super::arguments::Arguments;
 use super::over::{self, Axis, Target};
@@ -16,65 +16,65 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-/// Combinations that are named for one problem.
+/// Maximum number of combinations that are named for one problem.
 const NAMED_MAX: usize = 3;
 
-/// What is to be run.
+/// Plan of a sweep.
 pub struct Plan {
-    /// The fabric file; `-` for standard input.
+    /// Fabric file; `-` for standard input.
     pub file: PathBuf,
-    /// The text of the fabric file, as it was when the sweep began.
+    /// Text of the fabric file at the start of the sweep.
     pub text: String,
-    /// What is swept over.
+    /// Parameters and their values.
     pub axes: Vec<Axis>,
-    /// What all runs go on from.
+    /// Snapshot from which all runs continue.
     pub from: Option<From>,
-    /// The data plane of all runs.
+    /// Data plane of all runs.
     pub dataplane: DataplaneKind,
-    /// How long all runs go on after their network is ready.
+    /// Time that all runs continue after their network is ready.
     pub duration: Option<Span>,
     document: Document,
     runs: usize,
 }
 
-/// One run: a fabric file, and what stands beside it.
+/// One run: a fabric file, and the options beside it.
 pub struct Run {
-    /// As `axon sim --seed`.
+    /// Option `axon sim --seed`.
     pub seed: Option<u64>,
-    /// As `axon sim --router`.
+    /// Option `axon sim --router`.
     pub router: Option<RouterKind>,
-    /// The fabric file with the values of the run.
+    /// Fabric file with the values of the run.
     pub document: Document,
 }
 
-/// What is known of runs before they begin.
+/// Result of the checks before the runs.
 pub struct Checked {
-    /// The name of the first run's fabric.
+    /// Name of the first run's fabric.
     pub name: String,
-    /// The files that the fabric file names, as they stand in it.
+    /// Files that the fabric file refers to, as written in it.
     pub files: BTreeSet<PathBuf>,
-    /// For each run, the least memory that it needs, in bytes.
+    /// Minimum memory of each run, in bytes.
     pub least: Vec<u64>,
 }
 
 impl Plan {
-    /// Reads the fabric file and what is to be swept over.
+    /// Reads the fabric file and the parameters.
     ///
     /// # Errors
-    /// The file cannot be read or is no YAML, or an option is wrong.
+    /// The file cannot be read or is not YAML, or an option is wrong.
     pub fn read(arguments: &Arguments) -> Result<Plan> {
         let axes = over::axes(&arguments.over)?;
         let runs = over::count(&axes)?;
         let from = arguments.from.as_deref().map(|path| From::open(path, &axes)).transpose()?;
         let file = arguments.file.clone();
         let (text, name) = crate::cli::file::text(&file)?;
-        // The file by itself may lack what is swept over.
+        // The file alone may lack the keys that are varied.
         let alone = axon_fabric::parse_with_warnings(&name, &text);
         if let Ok((_, warnings)) = &alone {
             warnings.iter().for_each(|line| note!("warning: {line}"));
         }
         let document = Document::of(&text).or_else(|problem| {
-            // The reader of fabric files knows where the text is no YAML.
+            // The reader of fabric files reports the position of YAML errors.
             alone.map(drop)?;
             Err(LoadError { file: name, position: None, problem })
         })?;
@@ -83,39 +83,39 @@ impl Plan {
         Ok(Plan { file, text, axes, from, dataplane, duration, document, runs })
     }
 
-    /// How many runs there are.
+    /// Returns the number of runs.
     pub fn len(&self) -> usize {
         self.runs
     }
 
-    /// The folder that paths in the fabric file are relative to.
+    /// Returns the folder that paths in the fabric file are relative to.
     pub fn folder(&self) -> PathBuf {
         let parent = self.file.parent().filter(|parent| !parent.as_os_str().is_empty());
         parent.unwrap_or(Path::new(".")).to_owned()
     }
 
-    /// The values of a run, counted from 0, in the order of the axes.
+    /// Returns the values of a run, counted from 0, in the order of the axes.
     pub fn values(&self, run: usize) -> Vec<&str> {
         over::values(&self.axes, run)
     }
 
-    /// A run in words: `seed=1, router=ecmp`.
+    /// Returns the description of a run: `seed=1, router=ecmp`.
     pub fn label(&self, run: usize) -> String {
         let pairs = self.axes.iter().zip(self.values(run));
         let all: Vec<String> = pairs.map(|(axis, value)| format!("{}={value}", axis.key)).collect();
         all.join(", ")
     }
 
-    /// The keys and the values of one run, counted from 0.
+    /// Returns the keys and the values of one run, counted from 0.
     pub fn parameters(&self, run: usize) -> Vec<(String, String)> {
         let values = self.values(run).into_iter().map(str::to_owned);
         self.axes.iter().map(|axis| axis.key.clone()).zip(values).collect()
     }
 
-    /// A run, counted from 0.
+    /// Returns a run, counted from 0.
     ///
     /// # Errors
-    /// A key leads nowhere in the file.
+    /// A key does not exist in the file.
     pub fn run(&self, run: usize) -> Result<Run> {
         let (mut seed, mut router, mut document) = (None, None, self.document.clone());
         for (axis, value) in self.axes.iter().zip(self.values(run)) {
@@ -135,7 +135,7 @@ impl Plan {
     /// Checks every run, on `jobs` threads.
     ///
     /// # Errors
-    /// What is wrong, once, and with which values.
+    /// Each problem once, with the values that cause it.
     pub fn check(&self, jobs: usize) -> Result<Checked> {
         let alike: BTreeSet<usize> = (0..self.runs).map(|run| self.alike(run)).collect();
         let alike: Vec<usize> = alike.into_iter().collect();
@@ -155,8 +155,8 @@ impl Plan {
         self.together(&all.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The first of the runs that differ from this one in nothing but the seed beside the file,
-    /// which no check depends on.
+    /// Returns the first of the runs that differ from this one only in the seed beside the file, on
+    /// which no check depends.
     fn alike(&self, run: usize) -> usize {
         let (mut first, mut rest, mut stride) = (0, run, 1);
         for axis in self.axes.iter().rev() {
@@ -167,7 +167,7 @@ impl Plan {
         first
     }
 
-    /// The checks of all runs as one.
+    /// Combines the checks of all runs.
     fn together(&self, all: &BTreeMap<usize, Result<One, String>>) -> Result<Checked> {
         let mut checked =
             Checked { name: String::new(), files: BTreeSet::new(), least: Vec::new() };
@@ -201,7 +201,7 @@ impl Plan {
         bail!("{}\nnothing was run", lines.join("\n"))
     }
 
-    /// Some runs in words.
+    /// Describes some runs.
     fn named(&self, runs: &[usize]) -> String {
         let named = runs.iter().take(NAMED_MAX).map(|&run| self.label(run));
         let mut text = named.collect::<Vec<_>>().join("; ");
@@ -224,11 +224,11 @@ impl Plan {
     }
 }
 
-/// A snapshot that all runs go on from.
+/// Snapshot from which all runs continue.
 pub struct From {
-    /// Its whole path.
+    /// Absolute path.
     pub path: PathBuf,
-    /// XXH3 of 128 bits of what it says of itself, in hexadecimal.
+    /// XXH3 of 128 bits of its label, in hexadecimal.
     pub hash: String,
     router: RouterKind,
     dataplane: DataplaneKind,
@@ -258,7 +258,7 @@ impl From {
     }
 }
 
-/// One run, checked.
+/// Result of the checks of one run.
 struct One {
     name: String,
     files: Vec<PathBuf>,

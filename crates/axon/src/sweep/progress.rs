@@ -1,4 +1,4 @@
-//! How far a sweep has come: a bar on a terminal, else a line now and then.
+//! Progress of a sweep: a bar on a terminal, otherwise a line at intervals.
 
 use crate::cli::say::note;
 use anyhow::{Context, Result};
@@ -6,13 +6,13 @@ use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
-/// Between two lines, where there is no terminal.
+/// Interval between two lines, without a terminal.
 const LINE: Duration = Duration::from_secs(5);
 
-/// Shows on standard error how many runs are done.
+/// Progress display on standard error: the number of finished runs.
 pub struct Progress {
     name: String,
-    /// All runs, those that were finished before, and those that are done.
+    /// Number of all runs, of those finished before, and of those done.
     runs: usize,
     before: usize,
     done: usize,
@@ -23,7 +23,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Begins with the runs that are finished already.
+    /// Starts with the runs that are finished already.
     pub fn new(name: &str, runs: usize, before: usize, not_passed: usize) -> Result<Progress> {
         let bar = match std::io::stderr().is_terminal() {
             true => {
@@ -40,14 +40,14 @@ impl Progress {
         Ok(Progress { name, runs, before, done, not_passed, began, bar, line: began })
     }
 
-    /// One more run is done.
+    /// Counts one more finished run.
     pub fn add(&mut self, passed: bool) {
         self.done += 1;
         self.not_passed += usize::from(!passed);
         self.look();
     }
 
-    /// Shows how far it has come.
+    /// Updates the display.
     pub fn look(&mut self) {
         let text = self.text();
         match &self.bar {
@@ -64,7 +64,7 @@ impl Progress {
         }
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     pub fn finish(self) {
         if let Some(bar) = self.bar {
             bar.finish_and_clear();

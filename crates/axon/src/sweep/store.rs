@@ -1,13 +1,13 @@
 //! The folder of a sweep: its record, a file for each run that is finished, and the tables.
 //!
 //! ```text
-//! DIR/sweep.json          what is swept: see `Record`
+//! DIR/sweep.json          definition of the sweep: see `Record`
 //! DIR/runs/000001.json    a finished run, counted from 1: see `Kept`
 //! DIR/runs.csv, runs.parquet, format.json
 //! ```
 //!
-//! Every file appears whole, by a change of its name. A sweep goes on with the runs of a record
-//! that says the same as its own; a run whose file cannot be read is run again.
+//! Every file is written in full and then renamed. A sweep continues with the runs of a record
+//! that equals its own; a run whose file cannot be read is repeated.
 
 use super::figures::Figures;
 use crate::cli::output;
@@ -22,48 +22,48 @@ const RECORD: &str = "sweep.json";
 const RUNS: &str = "runs";
 /// The table as CSV.
 pub const CSV: &str = "runs.csv";
-/// The same as Parquet.
+/// The table as Parquet.
 pub const PARQUET: &str = "runs.parquet";
-/// What comes before the end of a name until the file is whole.
+/// Extension of the name of a file until it is complete.
 const UNFINISHED: &str = "part";
 
-/// What a sweep runs. Where anything of it is different, runs are those of another sweep.
+/// Definition of a sweep. Runs with a different record belong to another sweep.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
-    /// The version of the program, and the commit that it was built from.
+    /// Version of the program, and the commit that it was built from.
     pub axon: String,
-    /// A hash of the text of the fabric file, XXH3 of 128 bits in hexadecimal.
+    /// Hash of the text of the fabric file, XXH3 of 128 bits in hexadecimal.
     pub fabric: String,
-    /// The files that the fabric file names, each with a hash of what is in it.
+    /// Files that the fabric file refers to, each with a hash of its contents.
     pub files: BTreeMap<String, String>,
-    /// What is swept over, as it was given.
+    /// `--over` options, as given.
     pub over: Vec<String>,
-    /// A hash of what the snapshot of `--from` says of itself; null without.
+    /// Hash of the label of the `--from` snapshot; null without.
     #[serde(default)]
     pub from: Option<String>,
-    /// How long each run goes on, as `--duration` has it; null without.
+    /// Time that each run continues, as given by `--duration`; null without.
     pub duration: Option<String>,
-    /// The data plane of the switches.
+    /// Data plane of the switches.
     pub dataplane: String,
 }
 
-/// How a run ended.
+/// Outcome of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
-    /// It passed, as `axon sim` has it.
+    /// The run passed, as for `axon sim`.
     Passed,
-    /// It came to its end and failed.
+    /// The run completed and failed.
     Failed,
-    /// It was ended before its end: it needs more memory than it may use, or a control program in
+    /// The run was stopped early: it needs more memory than its limit, or a control program in
     /// Python took too long.
     Stopped,
-    /// It left no report: a panic, or a signal such as that of a system without memory.
+    /// The run left no report: a panic, or a signal such as that of the out-of-memory killer.
     Crashed,
 }
 
 impl Status {
-    /// As in the table.
+    /// Returns the name in the table.
     pub fn name(self) -> &'static str {
         match self {
             Status::Passed => "passed",
@@ -74,39 +74,38 @@ impl Status {
     }
 }
 
-/// A run that is finished.
+/// A finished run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Kept {
-    /// What was swept over, and the value of this run.
+    /// Keys that are varied, with the values of this run.
     pub parameters: BTreeMap<String, String>,
-    /// How the run ended.
+    /// Outcome of the run.
     pub status: Status,
-    /// Why it did not pass; null if it did.
+    /// Reason that the run did not pass; null if it did.
     pub reason: Option<String>,
-    /// Its figures; null if it did not come to its end.
+    /// Figures of the run; null if it did not complete.
     pub figures: Option<Figures>,
 }
 
 impl Kept {
-    /// Whether it would end in the same way on any machine.
+    /// Returns whether the run would end in the same way on any machine.
     fn is_final(&self) -> bool {
         matches!(self.status, Status::Passed | Status::Failed)
     }
 }
 
-/// A folder, which no other sweep writes to meanwhile.
+/// Folder of a sweep, locked against other sweeps.
 pub struct Store {
     folder: PathBuf,
-    /// Locked as long as it is open.
+    /// Lock, held as long as the file is open.
     _lock: File,
 }
 
 impl Store {
-    /// Opens a folder, which is made if it is not there, for this sweep; `again` throws away what
-    /// it has.
+    /// Opens a folder for this sweep, or creates it; `again` discards its contents.
     ///
     /// # Errors
-    /// It cannot be written, or has the record of another sweep; then it is as it was.
+    /// The folder cannot be written, or has the record of another sweep; it is unchanged then.
     pub fn open(folder: &Path, record: &Record, again: bool) -> Result<Store> {
         let cannot = || format!("cannot write {}", folder.display());
         fs::create_dir_all(folder).with_context(cannot)?;
@@ -115,7 +114,7 @@ impl Store {
         let is_locked = matches!(lock.try_lock(), Err(TryLockError::WouldBlock));
         ensure!(!is_locked, "{}: another sweep writes to it", folder.display());
         let store = Store { folder: folder.to_owned(), _lock: lock };
-        // What is to go need not be read.
+        // A record that will be discarded need not be read.
         let there = if again { None } else { store.record()? };
         if let Some(there) = &there {
             store.compare(there, record)?;
@@ -127,7 +126,7 @@ impl Store {
         Ok(store)
     }
 
-    /// The record that there is.
+    /// Returns the existing record.
     fn record(&self) -> Result<Option<Record>> {
         let path = self.folder.join(RECORD);
         match fs::read(&path) {
@@ -180,7 +179,7 @@ impl Store {
         )
     }
 
-    /// Throws away what an earlier sweep has written.
+    /// Removes results without a record of their sweep; refuses to unless `again` is set.
     fn clear(&self, again: bool) -> Result<()> {
         let all = [RUNS, CSV, PARQUET];
         for path in all.map(|name| self.folder.join(name)).iter().filter(|path| path.exists()) {
@@ -196,7 +195,7 @@ impl Store {
         Ok(())
     }
 
-    /// The runs that are finished and need not run again, by number from 0.
+    /// Returns the finished runs that need not be repeated, by number from 0.
     pub fn kept(&self, runs: usize) -> BTreeMap<usize, Kept> {
         let read = |run: usize| {
             let kept: Kept = serde_json::from_slice(&fs::read(self.path(run)).ok()?).ok()?;
@@ -205,10 +204,10 @@ impl Store {
         (0..runs).filter_map(read).collect()
     }
 
-    /// Keeps a run that is finished.
+    /// Stores a finished run.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The file cannot be written.
     pub fn keep(&self, run: usize, kept: &Kept) -> Result<()> {
         self.write(&name(run), output::json(kept)?.as_bytes())
     }
@@ -217,15 +216,15 @@ impl Store {
         self.folder.join(name(run))
     }
 
-    /// Writes a file in place of the one that is there.
+    /// Writes a file, replacing an existing one.
     ///
     /// # Errors
-    /// It cannot be written, and is named.
+    /// The file cannot be written; the error names it.
     pub fn write(&self, name: &str, contents: &[u8]) -> Result<()> {
         let path = self.folder.join(name);
         let part = path.with_added_extension(UNFINISHED);
         let write = || {
-            // Not through a link that somebody has put there.
+            // Removed first, so that the write does not follow a link planted there.
             match fs::remove_file(&part) {
                 Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
                 _ => {}
@@ -239,7 +238,7 @@ impl Store {
     }
 }
 
-/// The file of a run, counted from 1 as its row in the table is.
+/// Returns the file name of a run, counted from 1 like its row in the table.
 fn name(run: usize) -> String {
     format!("{RUNS}/{:06}.json", run + 1)
 }

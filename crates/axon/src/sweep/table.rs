@@ -1,11 +1,10 @@
-//! The table of all runs: the parameters, status and reason, then every figure, with a row for
-//! each run in the order of the product. As CSV here; as Parquet in `parquet.rs`.
+//! The table of all runs: the parameters, status and reason, then every figure, with a row for each
+//! run in the order of the product. As CSV here; as Parquet in `parquet.rs`.
 //!
-//! Figures lie in each other; their column is named by the path, `traffic.udp1.received_bytes`.
-//! Columns are in the order of the figures. Runs may have different ones, of traffic or of drops
-//! by reason: a column that only a later run has comes behind the one that it follows there.
-//! A run that reached its end and did not count a reason has a zero for it; what is not known is
-//! empty.
+//! Figures are nested; a column is named by the path, `traffic.udp1.received_bytes`. Columns are in
+//! the order of the figures. Runs may have different ones, of traffic or of drops by reason: a
+//! column that only a later run has comes after the one that it follows there. A run that completed
+//! and did not count a reason has a zero for it; unknown values are empty.
 
 use super::over::Axis;
 use super::store::Kept;
@@ -16,23 +15,23 @@ use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Counts by reason, in which a reason that is not there was not counted.
+/// Counts by reason, in which a missing reason counts as zero.
 const BY_REASON: [&str; 3] = ["drops.", "losses.", "ended."];
 
 /// A cell.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cell {
-    /// Not known, or does not apply.
+    /// Unknown, or not applicable.
     Empty,
     /// A whole number.
     Whole(i64),
-    /// Another number; its text is that of the parameter.
+    /// Other number, with the text of the parameter.
     Decimal(f64, String),
-    /// Anything else.
+    /// Text of any other value.
     Text(String),
 }
 
-/// What all cells of a column are that are not empty.
+/// Common type of all non-empty cells of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A whole number.
@@ -45,17 +44,17 @@ pub enum Kind {
 
 /// A table.
 pub struct Table {
-    /// The name and the kind of each column.
+    /// Name and kind of each column.
     pub columns: Vec<(String, Kind)>,
-    /// The cells of each run, as many as columns.
+    /// Cells of each run, one for each column.
     pub rows: Vec<Vec<Cell>>,
 }
 
 impl Table {
-    /// The table of some runs, in this order, each with the values of the axes.
+    /// Returns the table of some runs, in this order, each with the values of the axes.
     ///
     /// # Errors
-    /// Figures are no JSON: a bug.
+    /// Figures are not JSON: a bug.
     pub fn of(axes: &[Axis], runs: &[(Vec<&str>, &Kept)]) -> Result<Table> {
         let parameters: Vec<(String, Kind)> =
             axes.iter().map(|axis| (axis.key.clone(), kind(&axis.values))).collect();
@@ -95,12 +94,12 @@ impl Table {
         Ok(Table { columns, rows })
     }
 
-    /// The names of its columns.
+    /// Returns the names of its columns.
     pub fn names(&self) -> Vec<String> {
         self.columns.iter().map(|(name, _)| name.clone()).collect()
     }
 
-    /// RFC 4180, with a newline only at the end of a line.
+    /// Returns the table as CSV of RFC 4180, with a newline only at the end of a line.
     ///
     /// # Errors
     /// Memory is short.
@@ -115,7 +114,7 @@ impl Table {
 }
 
 impl Cell {
-    /// As a field of CSV.
+    /// Returns the cell as a field of CSV.
     pub fn text(&self) -> String {
         match self {
             Cell::Empty => String::new(),
@@ -125,14 +124,14 @@ impl Cell {
     }
 }
 
-/// The kind of a parameter: that which all of its values are.
+/// Returns the kind of a parameter: the one that fits all of its values.
 fn kind(values: &[String]) -> Kind {
-    // `007` is no number that could be written so again.
+    // `007` as a number would not be written back unchanged.
     let is_whole =
         |value: &String| value.parse::<i64>().is_ok_and(|number| number.to_string() == *value);
     let is_decimal = |value: &String| {
         let is_number = value.bytes().all(|byte| b"0123456789.eE+-".contains(&byte));
-        // A whole number that no column of whole numbers holds would be rounded.
+        // A whole number too large for a column of whole numbers would be rounded.
         let is_large = value.parse::<i64>().is_err() && value.parse::<u64>().is_ok();
         is_number && !is_large && value.parse::<f64>().is_ok_and(f64::is_finite)
     };
@@ -152,7 +151,7 @@ fn cell(value: &str, kind: Kind) -> Cell {
     number.unwrap_or_else(|| Cell::Text(value.to_owned()))
 }
 
-/// Whether a run with these figures would have counted what this column is of.
+/// Returns whether a run with these figures would have counted the reason of this column.
 fn was_counted(name: &str, figures: &BTreeMap<String, Cell>) -> bool {
     if let Some((entry, _)) =
         name.strip_prefix("traffic.").and_then(|rest| rest.split_once(".lost."))
@@ -162,14 +161,14 @@ fn was_counted(name: &str, figures: &BTreeMap<String, Cell>) -> bool {
     !figures.is_empty() && BY_REASON.iter().any(|of| name.starts_with(of))
 }
 
-/// The columns so far.
+/// Columns so far.
 #[derive(Default)]
 struct Names {
     all: Vec<String>,
 }
 
 impl Names {
-    /// Adds those of one more run, in its order.
+    /// Adds the columns of one more run, in its order.
     fn add<'a>(&mut self, names: impl Iterator<Item = &'a str>) {
         let known: BTreeMap<String, usize> = self.all.iter().cloned().zip(0..).collect();
         let mut new: Vec<(usize, String)> = Vec::new();
@@ -196,7 +195,7 @@ impl Names {
     }
 }
 
-/// Figures as JSON, with their keys in their order.
+/// Figures as JSON, with keys in their original order.
 enum Tree {
     Leaf(Cell),
     Object(Vec<(String, Tree)>),

@@ -1,4 +1,4 @@
-//! `axon table show|set|clear`: the tables of a programmable switch in a running lab.
+//! `axon table show|set|clear`: tables of a programmable switch in a running lab.
 
 mod read;
 mod words;
@@ -31,16 +31,16 @@ enum What {
     Clear(ClearArguments),
 }
 
-/// Print the entries of all tables or of one, with the frames and bytes that met each
+/// Print the entries of all tables or of one, with the frames and bytes that matched each
 #[derive(clap::Args)]
 #[command(after_help = "Exit status: 0 done; 2 there is no such lab, switch or table, or wrong \
     usage")]
 struct ShowArguments {
     #[command(flatten)]
     lab: Choice,
-    /// The switch, such as s1
+    /// Switch, such as s1
     switch: String,
-    /// The table: udlk, tcam, mpls, ipv4, mac, prefix, interface, group or tunnel; all by default
+    /// Table: udlk, tcam, mpls, ipv4, mac, prefix, interface, group or tunnel; all by default
     table: Option<String>,
     /// Print the entries as JSON
     #[arg(long)]
@@ -54,7 +54,7 @@ struct ShowArguments {
 struct SetArguments {
     #[command(flatten)]
     lab: Choice,
-    /// The switch, such as s1
+    /// Switch, such as s1
     switch: String,
     /// Changes, with `and` between them, such as: interface 3 port 1 and mac 02:00:00:00:00:01
     /// interface 3
@@ -73,10 +73,9 @@ struct SetArguments {
 struct ClearArguments {
     #[command(flatten)]
     lab: Choice,
-    /// The switch, such as s1
+    /// Switch, such as s1
     switch: String,
-    /// A table, all entries of which go, or entries with `and` between them, such as: tcam 5 and
-    /// interface 3
+    /// Table to clear, or entries with `and` between them, such as: tcam 5 and interface 3
     #[arg(value_name = "ENTRY", required = true)]
     entries: Vec<String>,
 }
@@ -84,7 +83,7 @@ struct ClearArguments {
 /// Shows or changes tables.
 ///
 /// # Errors
-/// There is no such lab or switch, or what was asked for cannot be read.
+/// There is no such lab or switch, or the request cannot be parsed.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     match &arguments.what {
         What::Show(arguments) => show(arguments),
@@ -108,12 +107,12 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
 }
 
-/// The words of arguments, of which each may hold several.
+/// Splits arguments, each of which may hold several words.
 fn split(arguments: &[String]) -> Vec<&str> {
     arguments.iter().flat_map(|words| words.split_whitespace()).collect()
 }
 
-/// The changes of a file, each in words.
+/// Reads the changes in a file, each in words.
 fn of_file(file: &Path) -> Result<Vec<Change>> {
     const WANTED: &str = "a list of changes in JSON, each in words";
     let name = output::name(file);
@@ -133,13 +132,13 @@ fn of_file(file: &Path) -> Result<Vec<Change>> {
     Ok(changes)
 }
 
-/// Asks for changes, and answers whether they are made.
+/// Requests changes; the exit status shows whether they are made.
 fn commit(lab: &Choice, switch: &str, request: &TablesRequest) -> Result<ExitCode> {
     let socket = lab.open()?.tables_of(switch)?;
     Ok(outcome(switch, ask(&socket, request))?.into())
 }
 
-/// Says what came of changes, and answers the exit status.
+/// Prints the result of changes, and returns the exit status.
 fn outcome(switch: &str, answer: Result<TablesAnswer>) -> Result<u8> {
     match answer {
         Ok(TablesAnswer::Committed(count)) => {
@@ -162,36 +161,36 @@ fn outcome(switch: &str, answer: Result<TablesAnswer>) -> Result<u8> {
     }
 }
 
-/// What `axon table show --json` writes.
+/// JSON output of `axon table show --json`.
 #[derive(Serialize)]
 struct Output<'a> {
-    /// The name of the switch, such as `s1`.
+    /// Name of the switch, such as `s1`.
     switch: &'a str,
-    /// Each table that was asked for.
+    /// Requested tables.
     tables: Vec<TableJson>,
-    /// The action without a match, and options of ports; empty if one table was asked for.
+    /// Action without a match, and options of ports; empty if one table was requested.
     rest: Vec<EntryJson>,
 }
 
 /// A table.
 #[derive(Serialize)]
 struct TableJson {
-    /// The name of the table, such as `tcam`.
+    /// Name of the table, such as `tcam`.
     table: &'static str,
-    /// How many entries the table can hold.
+    /// Maximum number of entries.
     size: u32,
-    /// The entries that it has now.
+    /// Current entries.
     entries: Vec<EntryJson>,
 }
 
-/// An entry.
+/// A table entry.
 #[derive(Serialize)]
 struct EntryJson {
-    /// The entry in words, as `axon table set` takes them.
+    /// Entry in words, as accepted by `axon table set`.
     entry: String,
-    /// Frames that met it; 0 for what no frame meets.
+    /// Frames that matched the entry; 0 for entries that no frame is looked up for.
     frames: u64,
-    /// Bytes of these frames as they came in, without FCS.
+    /// Bytes of these frames as received, without FCS.
     bytes: u64,
     /// Whether frames are looked up for it and counted.
     is_looked_up: bool,
@@ -251,7 +250,7 @@ impl Output<'_> {
     }
 }
 
-/// A line for each entry: frames, bytes, and the entry in words.
+/// Writes a line for each entry: frames, bytes, and the entry in words.
 fn lines(text: &mut String, entries: &[EntryJson]) {
     let width = |of: fn(&EntryJson) -> u64| {
         entries.iter().map(|entry| of(entry).to_string().len()).max().unwrap_or(0)

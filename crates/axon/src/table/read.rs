@@ -31,18 +31,18 @@ use axon_wire::{Hops, Layer, PortNo, Route};
 const NUMBER: &str = "a number";
 const ENTRY: &str = "udlk, interface, group, tunnel, tcam, mac, ipv4, mpls, prefix, miss or port";
 
-/// The changes that these words make.
+/// Parses the changes in these words.
 ///
 /// # Errors
-/// They are none; what was found, and what was expected.
+/// The words are not changes; the found and the expected word.
 pub(super) fn to_set(words: &[&str]) -> Result<Vec<Change>> {
     changes(words).map(|mut words| change(&mut words)).collect()
 }
 
-/// The changes that remove the entries which these words name.
+/// Returns the changes that remove the entries that these words name.
 ///
 /// # Errors
-/// They name none.
+/// The words name no entries.
 pub(super) fn to_clear(words: &[&str]) -> Result<Vec<Change>> {
     let removal = |mut words: Words<'_>| {
         let name = entry(&mut words)?;
@@ -52,7 +52,7 @@ pub(super) fn to_clear(words: &[&str]) -> Result<Vec<Change>> {
     changes(words).map(removal).collect()
 }
 
-/// A table by its name.
+/// Returns a table by its name.
 pub(super) fn table(name: &str) -> Option<TableName> {
     TableName::ALL.into_iter().find(|table| table.name() == name)
 }
@@ -246,7 +246,7 @@ fn modify(word: &str, words: &mut Words<'_>) -> Result<Modify> {
     })
 }
 
-/// A route such as `1.2.cpu`, or `1.2.cpu/3` in layer 3.
+/// Parses a route such as `1.2.cpu`, or `1.2.cpu/3` in layer 3.
 fn route(words: &mut Words<'_>) -> Result<Route> {
     const EXPECTED: &str = "hops such as 1.2.cpu";
     let word = words.next(EXPECTED)?;

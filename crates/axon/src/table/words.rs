@@ -1,25 +1,25 @@
-//! Words of a command line, one after the other.
+//! Words of a command line, read one after the other.
 
 use anyhow::{Context, Result, bail};
 use axon_wire::MacAddr;
 use std::str::FromStr;
 
-/// What joins two changes of one transaction.
+/// Separator of two changes of one transaction.
 const AND: &str = "and";
 
-/// The words of one change.
+/// Words of one change.
 pub(super) struct Words<'a> {
     words: &'a [&'a str],
     at: usize,
 }
 
-/// The words of each change of a line: `and` stands between two.
+/// Splits a line at `and` into the words of each change.
 pub(super) fn changes<'a>(words: &'a [&'a str]) -> impl Iterator<Item = Words<'a>> {
     words.split(|word| *word == AND).map(|words| Words { words, at: 0 })
 }
 
 impl<'a> Words<'a> {
-    /// The next word, if there is one.
+    /// Returns the next word without taking it, if there is one.
     pub(super) fn peek(&self) -> Option<&'a str> {
         self.words.get(self.at).copied()
     }
@@ -31,14 +31,14 @@ impl<'a> Words<'a> {
         Some(word)
     }
 
-    /// Takes the next word if it is this one.
+    /// Takes the next word if it equals `word`.
     pub(super) fn takes(&mut self, word: &str) -> bool {
         let is_next = self.peek() == Some(word);
         self.at += usize::from(is_next);
         is_next
     }
 
-    /// The next word, which `expected` describes.
+    /// Takes the next word; `expected` describes it in errors.
     pub(super) fn next(&mut self, expected: &str) -> Result<&'a str> {
         let Some(word) = self.take() else {
             bail!("{}: it ends too soon; expected {expected}", self.text());
@@ -46,7 +46,7 @@ impl<'a> Words<'a> {
         Ok(word)
     }
 
-    /// This word.
+    /// Takes the next word, which must be `word`.
     pub(super) fn expect(&mut self, word: &str) -> Result<()> {
         let found = self.next(word)?;
         if found != word {
@@ -55,19 +55,19 @@ impl<'a> Words<'a> {
         Ok(())
     }
 
-    /// The next word as what `expected` describes.
+    /// Takes and parses the next word; `expected` describes it in errors.
     pub(super) fn parsed<T: FromStr>(&mut self, expected: &str) -> Result<T> {
         let word = self.next(expected)?;
         self.read(word, expected)
     }
 
-    /// A word, or a part of one, as what `expected` describes.
+    /// Parses a word, or a part of one; `expected` describes it in errors.
     pub(super) fn read<T: FromStr>(&self, word: &str, expected: &str) -> Result<T> {
         let read = word.parse().ok();
         read.with_context(|| format!("{}: found {word}; expected {expected}", self.text()))
     }
 
-    /// The next word as a MAC address.
+    /// Takes the next word as a MAC address.
     pub(super) fn mac(&mut self) -> Result<MacAddr> {
         const EXPECTED: &str = "a MAC address such as 02:00:00:00:00:01";
         let word = self.next(EXPECTED)?;
@@ -80,7 +80,7 @@ impl<'a> Words<'a> {
         Ok(MacAddr(bytes))
     }
 
-    /// The next word as bytes in hexadecimal.
+    /// Takes the next word as bytes in hexadecimal.
     pub(super) fn hex(&mut self) -> Result<Vec<u8>> {
         const EXPECTED: &str = "bytes in hexadecimal such as 0a000001";
         let word = self.next(EXPECTED)?;
@@ -95,7 +95,7 @@ impl<'a> Words<'a> {
         bytes.with_context(|| format!("{}: found {word}; expected {EXPECTED}", self.text()))
     }
 
-    /// Nothing may follow.
+    /// Checks that no word follows.
     pub(super) fn end(&self) -> Result<()> {
         match self.peek() {
             Some(word) => bail!(
@@ -106,7 +106,7 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// All of it, for errors.
+    /// Returns the whole change, for errors.
     pub(super) fn text(&self) -> String {
         if self.words.is_empty() { "a change".into() } else { self.words.join(" ") }
     }

@@ -1,4 +1,4 @@
-//! Entries of tables in the words that [`read`](super::read) reads.
+//! Entries of tables as words, in the syntax of [`read`](super::read).
 
 use axon_pipeline::{
     Action, Change, EntryName, Field, Group, Interface, MacKey, PortOptions, TcamEntry, Tunnel,
@@ -6,10 +6,10 @@ use axon_pipeline::{
 };
 use std::fmt::Write;
 
-/// The change that makes an entry, in words; one that removes it is its name.
+/// Returns the words of the change that makes an entry; of one that removes it, its name.
 pub(super) fn text(change: &Change) -> String {
     let name = match change.entry() {
-        // That of the default is left out.
+        // The default bridge is left out.
         EntryName::Mac(MacKey { bridge: 0, mac }) => format!("mac {mac}"),
         EntryName::Port(port) => format!("port {}", port.0),
         other => other.to_string(),
@@ -86,7 +86,7 @@ fn port_options(options: &PortOptions) -> String {
     format!(" bridge {bridge} routed {routed} learn {learn} axon {axon}")
 }
 
-/// An action in its own words, behind a space.
+/// Returns the words of an action, after a space.
 fn action(action: &Action) -> String {
     format!(" {action}")
 }

@@ -1,4 +1,4 @@
-//! A cache in the network, from what is written.
+//! Configuration of a cache in the network.
 
 use super::range::{self, DAY, number, span};
 use crate::error::Problem;

@@ -1,4 +1,4 @@
-//! A congestion responder, from what is written.
+//! Configuration of a congestion responder.
 
 use super::range::{self, number};
 use crate::error::Problem;
@@ -44,7 +44,7 @@ pub(super) fn responder(
     })
 }
 
-/// The port of the agent's switch that is named, or to the host that is named.
+/// Returns the port of the agent's switch that `text` names, directly or by its host.
 fn egress(fabric: &Fabric, key: String, text: &str, at: End) -> Result<PortNo, Problem> {
     let switch = &fabric.switches[at.switch];
     let named = match (names::host_index(fabric, text), names::split_port(text)) {

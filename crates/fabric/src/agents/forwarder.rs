@@ -1,4 +1,4 @@
-//! A forwarder, from what is written.
+//! Configuration of a forwarder.
 
 use super::range::{self, DAY, number, span};
 use crate::error::Problem;
@@ -72,7 +72,8 @@ fn balancer(
     Ok(config)
 }
 
-/// The address of a server: that of a host with a fixed one or a reservation.
+/// Returns the address of a server: an IPv4 address, or the name of a host with a fixed or reserved
+/// one.
 fn backend(fabric: &Fabric, key: &str, name: &str) -> Result<Ipv4Addr, Problem> {
     if let Ok(address) = name.parse() {
         return Ok(address);

@@ -1,4 +1,4 @@
-//! What an agent is.
+//! Kinds of agents.
 
 use axon_agents::forwarder::HEAD_BYTES;
 use axon_agents::{
@@ -8,7 +8,7 @@ use axon_agents::{
 use axon_wire::MacAddr;
 use std::net::Ipv4Addr;
 
-/// What an agent is.
+/// Kind of an agent, with its configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AgentKind {
     /// A cache in the network.
@@ -17,12 +17,12 @@ pub enum AgentKind {
     Congestion(ResponderConfig),
     /// A load balancer or a router.
     Forwarder(ForwarderConfig),
-    /// A program of the user, with its arguments; for Linux only.
+    /// A program of the user, with its arguments; Linux only.
     Run(Vec<String>),
 }
 
 impl AgentKind {
-    /// `cache`, `congestion`, `forwarder` or `run`, as in the fabric file.
+    /// Returns `cache`, `congestion`, `forwarder` or `run`, as in the fabric file.
     pub const fn name(&self) -> &'static str {
         match self {
             AgentKind::Cache(_) => "cache",
@@ -32,11 +32,11 @@ impl AgentKind {
         }
     }
 
-    /// The agent, if it ships.
+    /// Builds the agent; `None` for a program of the user.
     pub fn build(&self) -> Option<Box<dyn Agent + Send>> {
         match self {
             AgentKind::Cache(config) => Some(Box::new(InNetworkCache::new(*config))),
-            // Its settings were checked where they were read.
+            // The settings were checked when they were read.
             AgentKind::Congestion(config) => {
                 let responder = CongestionResponder::new(config.clone()).ok()?;
                 Some(Box::new(responder))
@@ -46,7 +46,7 @@ impl AgentKind {
         }
     }
 
-    /// The address that it has as a host of the network.
+    /// Returns the address that the agent has as a host of the network.
     pub const fn address(&self) -> Option<(MacAddr, Ipv4Addr)> {
         match self {
             AgentKind::Forwarder(config) => Some((config.mac, config.address)),
@@ -54,17 +54,17 @@ impl AgentKind {
         }
     }
 
-    /// Whether it gets copies of the frames that are selected, which go on undisturbed.
+    /// Returns whether the agent gets copies of the selected frames, which continue undisturbed.
     pub const fn gets_copies(&self) -> bool {
         matches!(self, AgentKind::Congestion(_))
     }
 
-    /// Whether it reads the lengths of its switch's queues.
+    /// Returns whether the agent reads the lengths of its switch's queues.
     pub const fn reads_queues(&self) -> bool {
         matches!(self, AgentKind::Congestion(_))
     }
 
-    /// Bytes of head that it needs.
+    /// Returns the number of bytes of frame head that the agent needs.
     pub(super) fn head_bytes(&self) -> usize {
         match self {
             AgentKind::Cache(config) => config.head_bytes(),

@@ -1,4 +1,4 @@
-//! The agents of a fabric: where they are, what they are, and which frames are for them.
+//! Agents of a fabric: their ports, their kinds, and the frames that they receive.
 
 mod cache;
 mod congestion;
@@ -21,16 +21,16 @@ use range::{key, number, span};
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
-/// Agents at most.
+/// Maximum number of agents.
 const AGENTS_MAX: usize = 4096;
-/// Entries of the TCAM at most, those of agents included.
+/// Maximum number of TCAM entries, those of agents included.
 const TCAM_MAX: u32 = 1 << 16;
-/// How long an agent may hold a packet, where the file says nothing.
+/// Default time that an agent may hold a packet.
 const HOLD_MAX: Span = Span::from_secs(10);
-/// Buffers of the send segment, where the file says nothing.
+/// Default number of buffers of the send segment.
 const SEND_BUFFERS: usize = 64;
 
-/// The ends that the file gives to agents.
+/// Returns the switch ports that the file gives to agents.
 pub(crate) fn ends(agents: &[file::Agent], plan: &Plan) -> Result<Vec<PlanEnd>, Problem> {
     if agents.len() > AGENTS_MAX {
         let what = format!("there are {}", agents.len());
@@ -42,7 +42,7 @@ pub(crate) fn ends(agents: &[file::Agent], plan: &Plan) -> Result<Vec<PlanEnd>, 
     ends.map(|(index, agent)| topology::end(&key(index, "at"), &agent.at, &switches)).collect()
 }
 
-/// Adds the agents of the file, at these ends, and reserves their addresses.
+/// Adds the agents of the file at these ends, and reserves their addresses.
 pub(crate) fn resolve(
     fabric: &mut Fabric,
     agents: &[file::Agent],
@@ -129,7 +129,7 @@ fn kind(
     }
 }
 
-/// Keeps an address of an agent from hosts.
+/// Reserves an address of an agent, so that no host gets it.
 fn reserve(
     fabric: &mut Fabric,
     index: usize,
@@ -203,8 +203,8 @@ fn port(
     Ok(port)
 }
 
-/// The agents of a switch for which frames are selected, and where their entries begin: above the
-/// TCAM that the file gives to the program.
+/// Returns the agents of a switch that have selections, and their first TCAM entry, which follows
+/// those of the program.
 pub fn agents_at(fabric: &Fabric, switch: usize) -> AgentsAt {
     let here = fabric.agents.iter().filter(|agent| agent.at.switch == switch);
     let agents = here.filter(|agent| !agent.selections.is_empty());

@@ -1,13 +1,13 @@
-//! Keys of agents in the file, and numbers and spans in their ranges.
+//! Keys of agents in the file, and checks of numbers and spans.
 
 use crate::error::Problem;
 use crate::units::{SpanText, span_text};
 use axon_wire::Span;
 
-/// A day.
+/// One day.
 pub(super) const DAY: Span = Span::from_secs(86_400);
 
-/// A span in its range, or ours.
+/// Checks that a span is in its range, or returns the default.
 pub(super) fn span(
     key: String,
     asked: Option<SpanText>,
@@ -24,7 +24,7 @@ pub(super) fn span(
     }
 }
 
-/// A number in its range.
+/// Checks that a number is in its range.
 pub(super) fn number(key: String, asked: u64, least: u64, most: u64) -> Result<u64, Problem> {
     if (least..=most).contains(&asked) {
         return Ok(asked);
@@ -32,7 +32,7 @@ pub(super) fn number(key: String, asked: u64, least: u64, most: u64) -> Result<u
     Err(Problem::new(key, format!("{asked} is out of range"), format!("{least} to {most}")))
 }
 
-/// The key of an agent in the file.
+/// Returns the key of an agent in the file.
 pub(super) fn key(index: usize, rest: &str) -> String {
     format!("agents[{index}].{rest}")
 }

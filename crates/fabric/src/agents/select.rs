@@ -1,4 +1,4 @@
-//! Which frames are for an agent, from what is written.
+//! Selections: the frames that go to an agent.
 
 use super::kind::AgentKind;
 use super::range::{key, number};
@@ -102,7 +102,7 @@ fn selection(key: &str, select: &file::Select) -> Result<Selection, Problem> {
     Ok(Selection { bytes })
 }
 
-/// Reads bytes in hex.
+/// Parses bytes in hex.
 fn hex(key: String, text: &str) -> Result<Vec<u8>, Problem> {
     let digits: Option<Vec<u8>> =
         text.chars().map(|digit| Some(digit.to_digit(16)? as u8)).collect();

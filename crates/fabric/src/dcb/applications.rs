@@ -1,5 +1,5 @@
-//! Which applications have which priority, from the file to agents and to what switches tell. What
-//! contradicts itself is refused, and what the form that switches speak has no words or room for.
+//! Priorities of applications, from the file to agents and to DCBX. Refuses contradictions, and
+//! applications that the DCBX version of the switches cannot encode or has no room for.
 
 use crate::error::Problem;
 use crate::file;
@@ -8,7 +8,7 @@ use axon_dcbx::{Mode, cee, cee_can_carry};
 use axon_wire::Priority;
 use axon_wire::dcbx::ieee::{self, Application, Selector};
 
-/// Reads `dcb.applications`, which agents at hosts' edges go by.
+/// Reads `dcb.applications`, which agents at hosts' edges apply.
 pub(super) fn of_hosts(asked: &[String]) -> Result<Vec<Application>, Problem> {
     let mut rules: Vec<Application> = Vec::with_capacity(asked.len());
     for (index, text) in asked.iter().enumerate() {
@@ -23,7 +23,8 @@ pub(super) fn of_hosts(asked: &[String]) -> Result<Vec<Application>, Problem> {
     Ok(rules)
 }
 
-/// Adds one that is about something new; `key` says where each is written, by its place.
+/// Adds an application; refuses one that is listed already. `key` returns the key of each by its
+/// index.
 fn add(
     known: &mut Vec<Application>,
     new: Application,
@@ -38,8 +39,8 @@ fn add(
     Ok(())
 }
 
-/// What switches advertise: `dcb.applications`, which agents may learn from there, and
-/// behind them `dcb.dcbx.applications`.
+/// Returns the applications that switches advertise: `dcb.applications`, which agents may learn
+/// from DCBX, and after them `dcb.dcbx.applications`.
 pub(super) fn all(
     of_hosts: &[Application],
     asked: &[file::Application],
@@ -53,7 +54,7 @@ pub(super) fn all(
     Ok(all)
 }
 
-/// Refuses what switches cannot tell that speak in the form that is said at `says`. The first
+/// Refuses applications that switches cannot advertise in the DCBX version set at `says`. The first
 /// `of_hosts` are those of `dcb.applications`.
 pub(super) fn check(
     all: &[Application],
@@ -80,7 +81,7 @@ pub(super) fn check(
     }
 }
 
-/// Where what switches tell is written, by its place.
+/// Returns the key of an advertised application, by its index.
 fn key(place: usize, of_hosts: usize) -> String {
     match place.checked_sub(of_hosts) {
         None => format!("dcb.applications[{place}]"),
@@ -88,7 +89,7 @@ fn key(place: usize, of_hosts: usize) -> String {
     }
 }
 
-/// An application as `dcb.dcbx` writes it, at this key.
+/// Reads an application of `dcb.dcbx` at this key.
 fn written(key: &str, asked: &file::Application) -> Result<Application, Problem> {
     let Some(priority) = Priority::new(asked.priority) else {
         let what = format!("{} is not a priority", asked.priority);

@@ -15,9 +15,9 @@ use axon_wire::{Bytes, Rate, Span};
 
 const KEY: &str = "dcb.congestion_notification";
 
-/// Reads `dcb.congestion_notification`; `pool` is what of the memory a queue of these priorities
-/// can use at most, `lossless` the priorities whose senders are paused, `has_dcbx` whether
-/// switches receive what hosts advertise.
+/// Reads `dcb.congestion_notification`. `pool` is the maximum memory of a queue of each priority,
+/// `lossless` the priorities whose senders are paused, `has_dcbx` whether switches receive what
+/// hosts advertise.
 pub(super) fn congestion(
     asked: &file::CongestionNotification,
     pool: impl Fn(Priority) -> Bytes,
@@ -111,7 +111,7 @@ fn point(asked: &file::CongestionNotification) -> Result<CpConfig, Problem> {
             CpError::Weight(_) => ("weight_log2", "-10 to 10"),
             CpError::SampleBase(_) => ("sample", "10000 bytes or more"),
             CpError::HeaderOctets(_) => ("header_bytes", "0 to 64"),
-            // Neither can be written.
+            // These errors cannot occur in a file.
             CpError::Interval | CpError::Kilobyte(_) => ("sample", "another"),
         };
         Problem::new(format!("{KEY}.{key}"), error.to_string(), expected)
@@ -119,7 +119,7 @@ fn point(asked: &file::CongestionNotification) -> Result<CpConfig, Problem> {
     Ok(point)
 }
 
-/// Whether all hosts whose defence is configured are there.
+/// Checks that every host with a configured defence exists.
 pub(crate) fn check_hosts(fabric: &Fabric) -> Result<(), Problem> {
     let cn = fabric.dcb.as_ref().and_then(|dcb| dcb.cn.as_ref());
     let said = cn.into_iter().flat_map(|cn| cn.defence.keys());
@@ -145,7 +145,7 @@ pub(super) fn ecn(index: usize, class: &file::DcbClass) -> Result<Option<EcnConf
             weight_log2: red.weight_log2,
             gentle: red.gentle,
             drop_over_max: red.drop_over_max,
-            // By port: see `at_rate`.
+            // Set by port: see `at_rate`.
             frame_time: Span::from_micros(1),
         }),
         _ => {
@@ -171,7 +171,7 @@ pub(super) fn ecn(index: usize, class: &file::DcbClass) -> Result<Option<EcnConf
             EcnError::Range(..) => ("min", "less than max"),
             EcnError::Permille(_) => ("permille_max", "1 to 1000"),
             EcnError::Weight(_) => ("weight_log2", "0 to 32"),
-            // Cannot be written.
+            // This error cannot occur in a file.
             EcnError::FrameTime => ("min", "another"),
         };
         Problem::new(format!("{key}.red.{field}"), error.to_string(), expected)
@@ -179,8 +179,8 @@ pub(super) fn ecn(index: usize, class: &file::DcbClass) -> Result<Option<EcnConf
     Ok(Some(EcnConfig { profile, not_capable }))
 }
 
-/// The marker of a class at a port of `rate`: how long a maximum frame takes there is what an
-/// idle time is measured by.
+/// Returns the marker of a class at a port of `rate`: idle time is measured in transmission times
+/// of a maximum frame.
 fn at_rate(ecn: EcnConfig, rate: Rate, frame_bytes_max: u64) -> EcnConfig {
     let profile = match ecn.profile {
         Profile::Red(red) => {
@@ -191,7 +191,7 @@ fn at_rate(ecn: EcnConfig, rate: Rate, frame_bytes_max: u64) -> EcnConfig {
     EcnConfig { profile, ..ecn }
 }
 
-/// By port and class, how queues mark.
+/// Returns the marking configuration of queues, by port and class.
 pub(super) fn markers(
     fabric: &Fabric,
     dcb: &Dcb,
@@ -202,7 +202,7 @@ pub(super) fn markers(
     rates.iter().map(port).collect()
 }
 
-/// Congestion points and defences of the ports of a switch.
+/// Returns the congestion points and defences of the ports of a switch.
 pub(super) fn points(fabric: &Fabric, cn: &Cn, switch: usize, ports: u16) -> CnConfig {
     let mut config = CnConfig::new(ports, cn.cnpvs);
     config.points.fill(cn.point);
@@ -216,7 +216,7 @@ pub(super) fn points(fabric: &Fabric, cn: &Cn, switch: usize, ports: u16) -> CnC
     config
 }
 
-/// By port of a switch, how it defends the domain against what is there.
+/// Returns the domain defence at each port of a switch.
 pub(super) fn defences(fabric: &Fabric, cn: &Cn, switch: usize, ports: u16) -> Vec<DefenceConfig> {
     let auto = DefenceConfig { cnpvs: cn.cnpvs, ..DefenceConfig::default() };
     let fixed = |mode| {

@@ -1,5 +1,5 @@
-//! DCBX: from the file to the configuration of each switch, and where the two ends of a link would
-//! not agree.
+//! DCBX: from the file to the configuration of each switch, and disagreements between the two ends
+//! of a link.
 
 use super::{Advertised, Dcb, Dcbx, FlowControl, applications, congestion, plane};
 use crate::error::Problem;
@@ -16,7 +16,7 @@ use axon_wire::{Priority, PrioritySet, Span};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// The LLDP and DCBX configuration of a switch, by index; `None` if it advertises nothing.
+/// Returns the LLDP and DCBX configuration of a switch, by index; `None` if it advertises nothing.
 pub(crate) fn node_config(
     fabric: &Fabric,
     switch: usize,
@@ -34,8 +34,8 @@ pub(crate) fn node_config(
     }))
 }
 
-/// What the two ends of each link between switches will not agree on: the index of the link, and
-/// what. Empty where switches have no DCBX.
+/// Returns the disagreements between the two ends of each link between switches, with the index of
+/// the link. Empty where switches have no DCBX.
 pub fn disagreements(fabric: &Fabric) -> Vec<(usize, Mismatch)> {
     let mut found = Vec::new();
     for (link, met) in meetings(fabric) {
@@ -44,10 +44,11 @@ pub fn disagreements(fabric: &Fabric) -> Vec<(usize, Mismatch)> {
     found
 }
 
-/// Ports at which lossless priorities have no PFC, in the order of switches and ports: a sender
-/// there is never paused, and what does not fit is lost. Between switches that has PFC which
-/// both ends have agreed on; towards hosts, of which nobody knows what they will say, what the
-/// switch is set to. Empty where switches have no DCBX, or flow control other than PFC.
+/// Returns the ports at which lossless priorities have no PFC, in the order of switches and ports:
+/// a sender there is never paused, and frames that do not fit are lost. Between switches, the PFC
+/// is the one that both ends have agreed on; towards hosts, whose advertisement is not known in
+/// advance, it is the one configured at the switch. Empty where switches have no DCBX, or flow
+/// control other than PFC.
 pub fn without_pfc(fabric: &Fabric) -> Vec<(End, PrioritySet)> {
     let dcb = fabric.dcb.as_deref().filter(|dcb| dcb.flow_control == FlowControl::Pfc);
     let Some((dcb, dcbx)) = dcb.and_then(|dcb| Some((dcb, dcb.dcbx.as_ref()?))) else {
@@ -68,11 +69,12 @@ pub fn without_pfc(fabric: &Fabric) -> Vec<(End, PrioritySet)> {
     found.into_iter().collect()
 }
 
-/// The outcome of DCBX between the two ends of each link between switches, with the index of the
-/// link; nothing where switches have no DCBX.
+/// Returns the outcome of DCBX between the two ends of each link between switches, with the index
+/// of the link; empty where switches have no DCBX.
 fn meetings(fabric: &Fabric) -> Vec<(usize, Rc<Meeting>)> {
     let mut found = Vec::new();
-    // Most switches are alike, and what alike ones say depends on who has the lower address.
+    // Most switches have equal settings, and then the outcome depends on which has the lower
+    // address.
     let mut known: BTreeMap<(usize, usize, bool), Option<Rc<Meeting>>> = BTreeMap::new();
     let dcb = fabric.dcb.as_deref().and_then(|dcb| Some((dcb, dcb.dcbx.as_ref()?)));
     let Some((dcb, dcbx)) = dcb else { return found };
@@ -143,7 +145,7 @@ fn mode(asked: file::DcbxMode) -> Mode {
     }
 }
 
-/// For classes, and for PFC.
+/// Returns whether the classes, and whether PFC, are adopted from neighbours.
 fn willing(asked: file::Willing) -> (bool, bool) {
     use file::Willing::{Both, Ets, Pfc};
     (matches!(asked, Ets | Both), matches!(asked, Pfc | Both))
@@ -191,7 +193,7 @@ fn common(asked: &file::Dcbx) -> Result<DcbxSettings, Problem> {
     })
 }
 
-/// What a switch advertises that has an override.
+/// Returns the advertised settings of a switch with an override.
 fn differing(
     common: &Advertised,
     one: &file::DcbxOverride,
@@ -308,11 +310,11 @@ mod tests {
         };
         assert_eq!(found(""), []);
         assert_eq!(found("  dcbx: {}\n"), []);
-        // They agree, and no sender is ever paused in priority 4.
+        // Both ends agree, yet no sender is ever paused in priority 4.
         let all = "  dcbx: {overrides: [{switches: [s1, s2, s3], pfc: [3]}]}\n";
         assert_eq!(disagreements(&fabric(all)), []);
         assert_eq!(found(all).len(), 4 + 3, "four ends of links, and three hosts");
-        // The second follows its neighbour, and has nobody to follow at its host.
+        // The second switch follows its neighbour, and has no neighbour to follow at its host.
         let willing = "  dcbx: {overrides: [{switches: [s3], willing: pfc, pfc: [3]}]}\n";
         assert_eq!(disagreements(&fabric(willing)), []);
         assert_eq!(found(willing), four(&["s3-p0"]));

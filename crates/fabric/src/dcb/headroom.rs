@@ -1,4 +1,4 @@
-//! Headroom: what a lossless priority group needs for the frames that arrive after XOFF was sent.
+//! Headroom: memory of a lossless priority group for the frames that arrive after XOFF was sent.
 
 use super::{Dcb, FlowControl};
 use crate::device::{Device, Stage};
@@ -6,29 +6,28 @@ use crate::model::{Cable, End, Fabric, Wire};
 use axon_prove::headroom::{Headroom, REACTION_MAX, pause_reaction_max};
 use axon_wire::{Bytes, FrameBuf, Rate, Span};
 
-/// Bytes of the frame check sequence (IEEE 802.3 clause 3.2.9), which frames are counted
-/// without.
+/// Bytes of the frame check sequence (IEEE 802.3 clause 3.2.9), not included in frame lengths.
 const FRAME_CHECK_BYTES: u64 = 4;
-/// Bytes on the wire that the memory does not keep: FCS, preamble, start delimiter and the least
+/// Bytes on the wire that the memory does not store: FCS, preamble, start delimiter and the minimum
 /// gap (IEEE 802.3 clauses 3.1.1 and 4.4.2).
 const AROUND_FRAME_BYTES: u64 = 24;
-/// Bits that pass in a quantum.
+/// Bit times in a quantum.
 pub(super) const QUANTUM_BITS: u64 = 512;
 /// Ticks of 10 ps in a second.
 const TICKS_PER_SECOND: u128 = 100_000_000_000;
 
-/// The cable at a port of a switch, seen from this end.
+/// A cable at a port of a switch, as seen from this end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CableEnd<'a> {
-    /// Whether a host is at the other end, to which frames go without their route.
+    /// Whether a host is at the other end. Frames to hosts have no route.
     pub is_host: bool,
-    /// What is between.
+    /// Properties of the cable.
     pub wire: &'a Wire,
-    /// The slowest and the fastest that it ever is ([`Fabric::rates`]).
+    /// Lowest and highest rate that the cable ever has ([`Fabric::rates`]).
     pub rates: [Rate; 2],
 }
 
-/// The cable at each port of a switch, by index; `None` where a port has none.
+/// Returns the cable at each port of a switch, by index; `None` where a port has none.
 pub fn cable_ends(fabric: &Fabric, switch: usize) -> Vec<Option<CableEnd<'_>>> {
     let mut cable_ends = vec![None; usize::from(fabric.switches[switch].ports)];
     let mut put = |at: End, cable| {
@@ -49,8 +48,8 @@ pub fn cable_ends(fabric: &Fabric, switch: usize) -> Vec<Option<CableEnd<'_>>> {
     cable_ends
 }
 
-/// The formula for a port with all that it follows from. From a host come frames without a
-/// route, and they are counted without the one that the edge puts before them.
+/// Returns the headroom formula with its inputs for a port. Frames from a host arrive without a
+/// route, and are counted without the one that the edge adds.
 pub fn headroom(fabric: &Fabric, dcb: &Dcb, end: CableEnd<'_>) -> Headroom {
     let route = if end.is_host { 0 } else { FrameBuf::HEADROOM as u64 };
     let plain = fabric.frame_bytes_max() as u64;
@@ -73,18 +72,17 @@ pub fn headroom(fabric: &Fabric, dcb: &Dcb, end: CableEnd<'_>) -> Headroom {
     }
 }
 
-/// The longest lossless frame as the memory counts it: without its FCS.
+/// Returns the length of the longest lossless frame as the memory counts it: without its FCS.
 pub fn frame_bytes(headroom: &Headroom) -> Bytes {
     Bytes(headroom.lossless_frame.0 - FRAME_CHECK_BYTES)
 }
 
-/// What the headroom of a lossless group at this port has to hold, if nothing is to be lost:
-/// the XOFF frame, and what the formula says that may still
-/// come after it.
+/// Returns the headroom that a lossless group at this port needs to lose nothing: the XOFF frame,
+/// and all that may follow it by the formula.
 ///
-/// The formula counts time on the wire. Of that, the memory keeps neither FCS nor preamble nor
-/// gap. Frames of any length up to `f` that take `w` bytes of wire together leave at most
-/// `w * f / (f + 24)` in it, for the shorter ones leave a smaller part.
+/// The formula counts time on the wire. Of that, the memory stores neither FCS nor preamble nor
+/// gap. Frames of any length up to `f` that take `w` bytes of wire together occupy at most `w * f /
+/// (f + 24)` in it, since shorter ones occupy a smaller part.
 pub fn needed(headroom: &Headroom) -> Bytes {
     let frame = frame_bytes(headroom).0;
     let kept =
@@ -92,9 +90,9 @@ pub fn needed(headroom: &Headroom) -> Bytes {
     Bytes(u64::try_from(kept).unwrap_or(u64::MAX).saturating_add(frame))
 }
 
-/// The least quanta of a pause that is refreshed at half time: the refresh may have to wait behind
-/// the longest frame, which the port has just begun. Quanta are those of the rate at
-/// the start, which the ends of a link go on to reckon with when that changes.
+/// Returns the minimum quanta of a pause that is refreshed at half time: the refresh may have to
+/// wait for the longest frame, which the port has just begun. Quanta are those of the rate at the
+/// start, which the ends of a link keep using when the rate changes.
 pub fn quanta_needed(headroom: &Headroom, end: CableEnd<'_>) -> u64 {
     let wire_bytes = frame_bytes(headroom).0.saturating_add(AROUND_FRAME_BYTES);
     let [slowest, start] = [headroom.slowest, end.wire.rate].map(Rate::bits_per_second);
@@ -103,7 +101,7 @@ pub fn quanta_needed(headroom: &Headroom, end: CableEnd<'_>) -> u64 {
     u64::try_from(quanta).unwrap_or(u64::MAX)
 }
 
-/// The headroom of each port of a switch, by index; nothing where nothing is plugged in.
+/// Returns the headroom of each port of a switch, by index; zero for a port without a cable.
 pub fn configured(fabric: &Fabric, dcb: &Dcb, switch: usize) -> Vec<Bytes> {
     let at_port = |end: Option<CableEnd<'_>>| match (end, dcb.buffers.headroom) {
         (None, _) => Bytes(0),
@@ -113,7 +111,8 @@ pub fn configured(fabric: &Fabric, dcb: &Dcb, switch: usize) -> Vec<Bytes> {
     cable_ends(fabric, switch).into_iter().map(at_port).collect()
 }
 
-/// How long a frame of so many bytes is in a device, on its way in and on its way out.
+/// Returns the time that a frame of this length spends inside a device, ingress and egress
+/// together.
 fn time_inside(device: &Device, bytes: u64) -> Span {
     let inside = |stages: &[Stage]| {
         let times = stages.iter().map(|stage| stage.time + stage.time_per_byte * bytes);

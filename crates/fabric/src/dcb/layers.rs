@@ -4,8 +4,8 @@ use super::{Dcb, FlowControl};
 use crate::error::Problem;
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet};
 
-/// Reads `dcb.layers`. Each layer must have buffers, a queue and stops of its own, or its frames
-/// would wait for those of others; and each lossless priority must have the same number, since its
+/// Reads `dcb.layers`. Each layer needs buffers, a queue and pauses of its own, or its frames would
+/// wait for those of others; each lossless priority needs the same number of layers, since its
 /// frames take the routes of all.
 pub(super) fn resolve(asked: &[Vec<u8>], dcb: &Dcb) -> Result<Vec<Vec<Priority>>, Problem> {
     if !asked.is_empty() {
@@ -51,7 +51,7 @@ pub(super) fn resolve(asked: &[Vec<u8>], dcb: &Dcb) -> Result<Vec<Vec<Priority>>
     Ok(groups)
 }
 
-/// Whether what is said elsewhere leaves room for layers.
+/// Checks that other settings permit layers.
 fn fits_the_rest(dcb: &Dcb) -> Result<(), Problem> {
     let key = "dcb.layers";
     if dcb.flow_control != FlowControl::Pfc {

@@ -1,10 +1,10 @@
 //! Data Center Bridging of a fabric, checked: traffic classes, flow control, memory.
 //!
-//! `settings.rs` holds what is set. `resolve.rs` reads it from the file with `pauses.rs`,
-//! `headroom.rs` says what each port needs, `layers.rs` says which priorities hosts know as one,
-//! `plane.rs` makes the configuration of a switch's data plane, `dcbx.rs` what switches advertise,
-//! `applications.rs` which packets have which priority; `congestion.rs` reads and makes congestion
-//! notification and marks; `watchdog.rs` how long pauses may last that are no storm.
+//! `settings.rs` defines the settings. `resolve.rs` reads them from the file with `pauses.rs`,
+//! `headroom.rs` computes the headroom of each port, `layers.rs` reads the priorities that hosts
+//! see as one, `plane.rs` makes the configuration of a switch's data plane, `dcbx.rs` that of LLDP
+//! and DCBX, `applications.rs` the priorities of applications, `congestion.rs` reads and makes
+//! congestion notification and ECN, and `watchdog.rs` bounds the pauses that congestion causes.
 
 mod applications;
 mod congestion;

@@ -8,11 +8,11 @@ use axon_plane::watchdog::{StormAction, WatchdogConfig};
 use axon_wire::priority::PrioritySet;
 use axon_wire::{Bytes, Span};
 
-/// What a watchdog may ask for: parts of the detection time, in percent.
+/// Allowed parts of the watchdog's detection time, in percent.
 const PAUSED_PERCENT: std::ops::RangeInclusive<u8> = 51..=100;
 
-/// The watermarks of queues. No queue is bounded by them: that a lossless frame finds room is what
-/// the memory's headroom is for, and what `axon prove` proves. The seed is for each switch to set.
+/// Reads the watermarks of queues. They do not bound queues: the memory's headroom is what keeps
+/// lossless frames, as `axon prove` proves. Each switch sets its own seed.
 pub(super) fn watermarks(
     asked: Option<&file::Watermarks>,
     lossless: PrioritySet,
@@ -22,7 +22,7 @@ pub(super) fn watermarks(
         let what = "no class is lossless";
         return Err(Problem::new("dcb.watermarks", what, "a lossless class, or no watermarks"));
     }
-    // The target is what the senders that are to be chosen can have in flight (equation 7.1).
+    // The target is the amount that the senders to be chosen can have in flight (equation 7.1).
     let interval = asked.target.map_or(Bytes(0), |target| target.0);
     let choice = match asked.choose {
         Some(file::Choose::Sampled) => Choice::Sampled { seed: 0, interval },
@@ -52,7 +52,7 @@ pub(super) fn watermarks(
     Ok(Some(watermarks))
 }
 
-/// The watchdog.
+/// Reads the PFC watchdog.
 pub(super) fn watchdog(
     asked: Option<&file::Watchdog>,
     lossless: PrioritySet,
@@ -70,7 +70,7 @@ pub(super) fn watchdog(
     }
     let paused_percent = asked.paused.0;
     if !PAUSED_PERCENT.contains(&paused_percent) {
-        // Two senders that share a port are each paused for half of the time.
+        // Two senders that share a port are each paused half of the time.
         let what = format!(
             "{paused_percent}% is out of range: pauses that congestion causes last that long"
         );

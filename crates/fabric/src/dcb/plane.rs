@@ -1,4 +1,4 @@
-//! The configuration of a switch's data plane.
+//! DCB configuration of a switch's data plane.
 
 use super::headroom::{cable_ends, configured};
 use super::{CableEnd, Dcb, FlowControl, congestion};
@@ -10,7 +10,7 @@ use axon_plane::targeted::{Choice, Targeting, Watermarks};
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet};
 use axon_wire::{Bytes, MacAddr, Rate};
 
-/// The DCB configuration of the data plane of a switch, by index.
+/// Returns the DCB configuration of the data plane of a switch, by index.
 pub(crate) fn config(fabric: &Fabric, dcb: &Dcb, switch: usize, mac: MacAddr) -> DcbConfig {
     let rate =
         |end: Option<CableEnd<'_>>| end.map_or(fabric.controller.wire.rate, |end| end.wire.rate);
@@ -42,7 +42,7 @@ pub(crate) fn config(fabric: &Fabric, dcb: &Dcb, switch: usize, mac: MacAddr) ->
     }
 }
 
-/// Watermarks whose draws are those of one switch.
+/// Seeds the random choice of watermarks for one switch.
 fn seeded(mut watermarks: Watermarks, fabric_seed: u64, switch: usize) -> Watermarks {
     if let Some(Targeting { choice: Choice::Sampled { seed, .. }, .. }) = &mut watermarks.targeting
     {
@@ -51,7 +51,7 @@ fn seeded(mut watermarks: Watermarks, fabric_seed: u64, switch: usize) -> Waterm
     watermarks
 }
 
-/// The limits of one port.
+/// Returns the memory limits of one port by priority.
 fn groups(dcb: &Dcb, headroom: Bytes) -> [PriorityGroupLimits; PRIORITIES] {
     Priority::ALL.map(|priority| {
         let lossless = dcb.lossless.contains(priority);
@@ -110,7 +110,7 @@ mod tests {
         };
         let (said, reserved) = plane(&format!("{pause}  buffers: {{reaction: 614.4ns}}\n"));
         assert_eq!(reserved, Reserved::Refused);
-        // 60 quanta of 64 bytes instead of 768 bytes, of which the memory keeps 1518 in 1542.
+        // 60 quanta of 64 bytes instead of 768 bytes, of which the memory stores 1518 in 1542.
         let more = plane(pause).0 - said;
         assert!((3_072 * 1518 / 1542..=3_072).contains(&more), "{more}");
     }
@@ -138,8 +138,8 @@ mod tests {
         let plane = switch_config(&fabric, 0, 1, 7).plane;
         let at = |port: PortNo| plane.dcb.as_ref().unwrap().memory.groups[port.index()][3].headroom;
         // 1500 + 18: two such frames with 24 bytes around them, a PFC frame with 24 around it,
-        // 614.4 ns and twice 500 ns at 10 Gb/s; of these the memory keeps 1518 in 1542; and
-        // a frame before them.
+        // 614.4 ns and twice 500 ns at 10 Gb/s; of these the memory stores 1518 in 1542; and a
+        // frame before them.
         let kept = |wire: u64, frame: u64| wire * frame / (frame + 24) + frame;
         let host = kept(2 * 1542 + 84 + 768 + 1250, 1518);
         assert_eq!(at(fabric.hosts[0].port), Bytes(host));

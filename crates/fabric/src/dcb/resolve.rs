@@ -1,5 +1,4 @@
-//! Data Center Bridging, from the file to the configuration of switches; contradictions are
-//! refused.
+//! Data Center Bridging, from the file to the configuration of switches; refuses contradictions.
 
 use super::{Buffers, Dcb, FlowControl, applications, congestion, layers, pauses};
 use crate::error::Problem;
@@ -11,16 +10,16 @@ use axon_wire::mac_control::{Quanta, Reserved};
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet, TrafficClass};
 use axon_wire::{Bytes, Span};
 
-/// The least and the most of any part of the memory, in bytes.
+/// Minimum and maximum size of any part of the memory, in bytes.
 const POOL: std::ops::RangeInclusive<u64> = 2048..=1 << 40;
-/// Bytes of preamble, FCS and gap (IEEE 802.3 clause 4.4.2).
+/// Bytes of the FCS (IEEE 802.3 clause 3.2.9).
 const FCS_BYTES: u16 = 4;
 
-/// What other sections of the file say.
+/// Settings of other sections that `dcb` depends on.
 pub(crate) struct Beside {
     pub network: Network,
     pub on_full: OnFull,
-    /// The longest frame, without its route.
+    /// Length of the longest frame, without its route, in bytes.
     pub frame_bytes_max: u64,
 }
 
@@ -38,7 +37,7 @@ pub(crate) fn resolve(file: &File, beside: &Beside) -> Result<Option<Box<Dcb>>, 
         let what = format!("{} is not a priority", asked.control_priority);
         Problem::new("dcb.control_priority", what, "0 to 7")
     })?;
-    // PAUSE stops them whatever their priority.
+    // PAUSE pauses all frames, whatever their priority.
     if flow_control == FlowControl::Pfc && lossless.contains(priority) {
         let what = format!(
             "priority {} is lossless, so control messages could be paused",
@@ -82,7 +81,7 @@ pub(crate) fn resolve(file: &File, beside: &Beside) -> Result<Option<Box<Dcb>>, 
     Ok(Some(Box::new(dcb)))
 }
 
-/// Whether what is said elsewhere leaves room for traffic classes.
+/// Checks that other settings permit traffic classes.
 fn fits_the_rest(file: &File, beside: &Beside) -> Result<(), Problem> {
     if !matches!(beside.network, Network::Axon | Network::Program) {
         let what = "the switches of this network have no traffic classes";
@@ -103,7 +102,7 @@ fn fits_the_rest(file: &File, beside: &Beside) -> Result<(), Problem> {
     Ok(())
 }
 
-/// The class of each priority, and the lossless ones.
+/// Returns the class of each priority, and the lossless priorities.
 fn classes(asked: &[file::DcbClass]) -> Result<([TrafficClass; PRIORITIES], PrioritySet), Problem> {
     if !(1..=PRIORITIES).contains(&asked.len()) {
         let what = format!("there are {}", asked.len());
@@ -156,7 +155,7 @@ fn flow_control(asked: &file::Dcb, lossless: PrioritySet) -> Result<FlowControl,
     }
 }
 
-/// Whether hosts honour flow control: only where a class is lossless.
+/// Returns whether hosts honour flow control: only where a class is lossless.
 fn hosts(asked: &file::Dcb, lossless: PrioritySet) -> Result<bool, Problem> {
     if lossless.is_empty() && asked.hosts == Some(true) {
         let what = "no class is lossless, so hosts have no flow control";
@@ -165,7 +164,7 @@ fn hosts(asked: &file::Dcb, lossless: PrioritySet) -> Result<bool, Problem> {
     Ok(asked.hosts.unwrap_or(!lossless.is_empty()))
 }
 
-/// The scheduling of classes. Errors name the keys of the file.
+/// Returns the scheduling of classes. Errors contain the keys of the file.
 fn schedule(asked: &file::Dcb) -> Result<ScheduleConfig, Problem> {
     let algorithms: Result<Vec<Algorithm>, Problem> =
         asked.classes.iter().enumerate().map(|(index, class)| algorithm(index, class)).collect();
@@ -261,7 +260,7 @@ fn buffers(
         return Err(Problem::new("dcb.buffers.headroom", what, "a lossless class, or no headroom"));
     }
     let headroom = asked.headroom.map(|bytes| {
-        // Less is of no use to the largest frame.
+        // A smaller headroom does not fit the largest frame.
         within("headroom", bytes.0, frame_bytes_max..=*POOL.end())
     });
     let delays = [

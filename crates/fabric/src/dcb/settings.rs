@@ -1,4 +1,5 @@
-//! The settings of Data Center Bridging in a fabric, checked. They need nothing else of the fabric.
+//! Settings of Data Center Bridging in a fabric, checked. They depend on no other part of the
+//! fabric.
 
 use axon_dcbx::DcbxSettings;
 use axon_dcbx::lldp::LldpConfig;
@@ -14,96 +15,97 @@ use axon_wire::priority::{PRIORITIES, Priority, PrioritySet, TrafficClass};
 use axon_wire::{Bytes, Span};
 use std::collections::BTreeMap;
 
-/// The configuration of Data Center Bridging, the same for all switches of a fabric.
+/// Configuration of Data Center Bridging, shared by all switches of a fabric.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dcb {
-    /// The traffic class of each priority (dcbnl: `prio_tc`).
+    /// Traffic class of each priority (dcbnl: `prio_tc`).
     pub prio_tc: [TrafficClass; PRIORITIES],
-    /// How the classes are scheduled.
+    /// Scheduling of the classes.
     pub schedule: ScheduleConfig,
-    /// Priorities whose frames are never to be lost.
+    /// Priorities whose frames must not be lost.
     pub lossless: PrioritySet,
-    /// Priorities that hosts know as the first of each group; the others are those of further
-    /// layers of routes. All groups are as long; without layers there are none.
+    /// Groups of priorities that hosts see as one, under the first of each group; the others are
+    /// those of further layers of routes. All groups have equal length; empty without layers.
     pub layers: Vec<Vec<Priority>>,
-    /// How the senders of lossless priorities are paused.
+    /// Flow control of lossless priorities.
     pub flow_control: FlowControl,
-    /// How long a pause lasts that is not refreshed.
+    /// Duration of a pause that is not refreshed.
     pub quanta: Quanta,
-    /// The memory of each switch.
+    /// Memory of each switch.
     pub buffers: Buffers,
-    /// Watermarks of queues; random choice has no seed yet.
+    /// Watermarks of queues; random choice is not seeded yet.
     pub watermarks: Option<Watermarks>,
-    /// The PFC watchdog.
+    /// PFC watchdog.
     pub watchdog: Option<WatchdogConfig>,
-    /// Which frames of hosts have which priority; none without agents at their edges.
+    /// Priorities of hosts' frames by application; empty without agents at their edges.
     pub applications: Vec<Application>,
-    /// The priority of control messages, which is not lossless.
+    /// Priority of control messages, which is not lossless.
     pub control_priority: Priority,
     /// Whether hosts honour flow control, and pause their switch when they read too slowly.
     pub hosts: bool,
-    /// LLDP and DCBX, if there are any.
+    /// LLDP and DCBX, if configured.
     pub dcbx: Option<Box<Dcbx>>,
-    /// Congestion notification, if there is any.
+    /// Congestion notification, if configured.
     pub cn: Option<Cn>,
-    /// How the reserved byte of PFC frames is read.
+    /// Handling of the reserved byte of PFC frames.
     pub pfc_reserved: Reserved,
-    /// By class, how queues mark; RED's frame time is set by the rate of each port.
+    /// Marking of queues, by class; RED's frame time is set by the rate of each port.
     pub ecn: [Option<EcnConfig>; PRIORITIES],
 }
 
-/// How senders are paused.
+/// Flow control of lossless priorities.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FlowControl {
-    /// By priority (IEEE 802.1Q clause 36).
+    /// By priority: PFC (IEEE 802.1Q clause 36).
     #[default]
     Pfc,
-    /// All of a link at once (IEEE 802.3 annex 31B).
+    /// By link: PAUSE (IEEE 802.3 annex 31B).
     Pause,
-    /// Not at all.
+    /// None.
     None,
 }
 
-/// How the memory of a switch is divided; [`axon_plane::memory`] explains the terms.
+/// Division of a switch's memory; [`axon_plane::memory`] explains the terms.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Buffers {
-    /// What lossless priority groups share.
+    /// Pool shared by lossless priority groups.
     pub lossless_pool: Bytes,
-    /// What lossy priority groups share.
+    /// Pool shared by lossy priority groups.
     pub lossy_pool: Bytes,
-    /// What each priority group has for itself.
+    /// Memory reserved for each priority group.
     pub reserved: Bytes,
-    /// What a lossless priority group may take of its pool.
+    /// Maximum use of its pool by a lossless priority group.
     pub lossless_share: Share,
-    /// What a lossy priority group may take of its pool.
+    /// Maximum use of its pool by a lossy priority group.
     pub lossy_share: Share,
-    /// What the lossy frames of one queue may take of the lossy pool.
+    /// Maximum use of the lossy pool by the lossy frames of one queue.
     pub queue_share: Share,
-    /// Headroom of a lossless priority group: the same for all ports, or what each
+    /// Headroom of a lossless priority group, equal for all ports; `None` for what each port
     /// [needs](super::needed).
     pub headroom: Option<Bytes>,
-    /// What MAC and PHY of one end take to send and to receive, both together; what the
-    /// fabric's device takes, without.
+    /// Delay of the MAC and PHY of one end, sending and receiving together; `None` for that of the
+    /// fabric's device.
     pub interface_delay: Option<Span>,
-    /// From the receipt of XOFF until no new frame begins; the longest that the standard of
-    /// the flow control allows at the rate of the port, without.
+    /// Time from the receipt of XOFF until no new frame begins; `None` for the longest that the
+    /// standard of the flow control allows at the rate of the port.
     pub reaction: Option<Span>,
-    /// How far below its share a lossless priority group must be before XON is sent.
+    /// Distance below its share at which a lossless priority group sends XON.
     pub xon_offset: Bytes,
 }
 
 impl Dcb {
-    /// How many layers of routes there are: one, if no priority has further ones.
+    /// Returns the number of layers of routes: 1 if no priority has further ones.
     pub fn layer_count(&self) -> u8 {
         self.layers.first().map_or(1, |group| group.len() as u8)
     }
 
-    /// The priorities in which the host of this name has reaction points.
+    /// Returns the priorities in which the host of this name has reaction points.
     pub fn reaction_points(&self, host: &str) -> PrioritySet {
         self.cn.as_ref().map_or(PrioritySet::EMPTY, |cn| cn.reaction_points(host))
     }
 
-    /// The priorities that share a class with this one, itself included: they are paused together.
+    /// Returns the priorities that share a class with this one, itself included: they are paused
+    /// together.
     pub fn beside(&self, priority: Priority) -> PrioritySet {
         let class = self.prio_tc[priority.index()];
         let mut beside = PrioritySet::EMPTY;
@@ -118,23 +120,23 @@ impl Dcb {
 pub struct Dcbx {
     /// Timers and bounds.
     pub lldp: LldpConfig,
-    /// What all switches advertise, but for those in `overrides`.
+    /// Settings of all switches without an override.
     pub common: Advertised,
-    /// By index of the switch.
+    /// Settings by the index of the switch.
     pub overrides: BTreeMap<usize, Advertised>,
 }
 
-/// What one switch advertises and adopts.
+/// Settings that one switch advertises and adopts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Advertised {
-    /// All but what follows from its plane.
+    /// DCBX settings, without those that follow from its plane.
     pub asked: DcbxSettings,
-    /// The priorities that have PFC, if not all lossless ones.
+    /// Priorities that have PFC; `None` for all lossless ones.
     pub pfc: Option<PrioritySet>,
 }
 
 impl Dcbx {
-    /// What the switch with this index advertises.
+    /// Returns the settings that the switch with this index advertises.
     pub fn advertised(&self, switch: usize) -> &Advertised {
         self.overrides.get(&switch).unwrap_or(&self.common)
     }
@@ -143,31 +145,31 @@ impl Dcbx {
 /// Congestion notification in a fabric.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cn {
-    /// The priorities in the domain: one to seven.
+    /// Priorities in the domain: one to seven.
     pub cnpvs: PrioritySet,
-    /// Every congestion point.
+    /// Configuration of every congestion point.
     pub point: CpConfig,
-    /// The priority of CNMs.
+    /// Priority of CNMs.
     pub cnm_priority: Priority,
-    /// How simulated hosts read what sources on reaction points differ on.
+    /// Interpretation of reaction points by simulated hosts, where publications differ.
     pub reaction: RpInterpretations,
-    /// What hosts are to the domain, by name; others are interior ready.
+    /// Defence against hosts, by name; others are interior ready.
     pub defence: BTreeMap<String, Defence>,
-    /// Where frames from outside go; found by the rule of the standard, if not said.
+    /// Priority for frames from outside; `None` to choose it by the rule of the standard.
     pub alternate: Option<Priority>,
 }
 
-/// What a host is to the domain.
+/// Defence of the domain against a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Defence {
-    /// What it says itself, by LLDP; outside, until it does.
+    /// As the host advertises by LLDP; outside, until it does.
     Auto,
-    /// This, whatever it says.
+    /// This mode, whatever the host advertises.
     Fixed(DefenceMode),
 }
 
 impl Cn {
-    /// The priorities in which the host of this name has reaction points: none outside the
+    /// Returns the priorities in which the host of this name has reaction points: none outside the
     /// domain.
     pub fn reaction_points(&self, host: &str) -> PrioritySet {
         match self.defence.get(host) {

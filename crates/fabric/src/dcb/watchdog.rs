@@ -1,5 +1,5 @@
-//! How long a pause that congestion causes may last, which the watchdog must not take for a storm:
-//! the bound of a single link, and what `axon prove` needs to know of each buffer.
+//! Bounds of pauses that congestion causes, which the watchdog must not take for a storm: the bound
+//! of a single link, and the inputs that `axon prove` needs for each buffer.
 
 use super::headroom::{QUANTUM_BITS, cable_ends, headroom, needed};
 use super::{Buffers, CableEnd, Dcb};
@@ -18,9 +18,8 @@ use std::collections::BTreeMap;
 const TICKS_PER_MICRO: u64 = 100_000;
 
 /// Refuses a watchdog for which a single XOFF is a storm. A PFC frame or a PAUSE pauses a queue for
-/// its time, which ends by itself; in a storm the peer refreshes it again and again. This bound
-/// holds for any traffic; how long congestion may pause a queue depends on the routes: see
-/// [`draining`].
+/// its time, which ends by itself; in a storm the peer refreshes it repeatedly. This bound holds
+/// for any traffic; how long congestion may pause a queue depends on the routes: see [`draining`].
 pub(crate) fn check_detection(fabric: &Fabric) -> Result<(), Problem> {
     let Some((dcb, watchdog)) = fabric.dcb.as_deref().and_then(|dcb| Some((dcb, dcb.watchdog?)))
     else {
@@ -45,17 +44,17 @@ pub(crate) fn check_detection(fabric: &Fabric) -> Result<(), Problem> {
     Err(Problem::new("dcb.watchdog.detection", what, expected))
 }
 
-/// In whole microseconds, rounded up.
+/// Rounds up to whole microseconds.
 fn up(span: Span) -> Span {
     Span::from_micros(span.ticks().div_ceil(TICKS_PER_MICRO))
 }
 
-/// What each buffer at the end of a link between switches adds to the longest pause that congestion
-/// causes ([`axon_prove::congestion_pauses`]): for the lossless class
-/// that is promised least, and for as many priorities as share any lossless class.
+/// Returns what each buffer at the end of a link between switches adds to the longest pause that
+/// congestion causes ([`axon_prove::congestion_pauses`]): for the lossless class with the smallest
+/// guarantee, and for the largest number of priorities that share any lossless class.
 ///
 /// # Panics
-/// If asked for a buffer that no link fills.
+/// If called for a buffer that no link fills.
 pub fn draining(fabric: &Fabric, dcb: &Dcb) -> impl Fn(Buffer) -> Draining {
     let part = least_promised(dcb);
     let mut links: BTreeMap<End, ([Rate; 2], usize, Bytes)> = BTreeMap::new();
@@ -95,13 +94,13 @@ pub fn draining(fabric: &Fabric, dcb: &Dcb) -> impl Fn(Buffer) -> Draining {
     }
 }
 
-/// What may have to leave a FIFO that so many priority groups of one ingress port share, before XON
-/// is sent for one of them.
+/// Returns the maximum bytes that must leave a FIFO, shared by this many priority groups of one
+/// ingress port, before XON is sent for one of them.
 ///
-/// Of that one the headroom, of which no more is used than is needed, and `xon_offset` of a fixed
-/// share; all of the share, where that follows what is free, for it may shrink to nothing
-/// meanwhile, and where its sender may be paused as long as any frame of it waits (`all`). Of the
-/// others all that they can hold: what is reserved, the share, the headroom.
+/// For that group: the headroom, of which no more is used than is needed, and `xon_offset` of a
+/// fixed share; all of the share, where it follows the free memory, since it may shrink to nothing
+/// meanwhile, and where its sender may be paused as long as any frame of it waits (`all`). For the
+/// others, all that they can hold: reserved memory, share and headroom.
 fn to_leave(buffers: &Buffers, headroom: Bytes, groups: u64, all: bool) -> Bytes {
     let others = groups.saturating_sub(1);
     let shared = match buffers.lossless_share {
@@ -117,8 +116,8 @@ fn to_leave(buffers: &Buffers, headroom: Bytes, groups: u64, all: bool) -> Bytes
     Bytes(shared.saturating_add(beside))
 }
 
-/// How many ports of a switch may share another of its ports, and the slowest that a port
-/// to one of its hosts ever is. The controller sends nothing that is lossless.
+/// Returns how many ports of a switch may share another of its ports, and the lowest rate that a
+/// port to one of its hosts ever has. The controller sends no lossless frames.
 fn ports(fabric: &Fabric, switch: usize) -> (u64, Option<Rate>) {
     let cable_ends: Vec<CableEnd<'_>> = cable_ends(fabric, switch).into_iter().flatten().collect();
     let hosts = cable_ends.iter().filter(|end| end.is_host).map(|end| end.rates[0]);
@@ -126,8 +125,9 @@ fn ports(fabric: &Fabric, switch: usize) -> (u64, Option<Rate>) {
     (all.saturating_sub(1) as u64, hosts.min())
 }
 
-/// The most that so many groups have of a pool of which each may take a part of what is free: with
-/// `alpha`, the first `alpha / (1 + alpha)` of it, the next as much of the rest, and so on.
+/// Returns the maximum that this many groups use of a pool of which each may take a part of what is
+/// free: with `alpha`, the first `alpha / (1 + alpha)` of it, the next as much of the rest, and so
+/// on.
 fn largest_shares(pool: u64, shift: i8, groups: u64) -> u64 {
     let power = 1_u128 << shift.unsigned_abs().min(32);
     let (part, rest) = if shift < 0 { (1, power) } else { (power, 1) };
@@ -135,7 +135,7 @@ fn largest_shares(pool: u64, shift: i8, groups: u64) -> u64 {
     (0..groups).fold(0, |taken, _| taken + more(pool - taken))
 }
 
-/// A part of a link's rate.
+/// Fraction of a link's rate.
 #[derive(Clone, Copy, Debug)]
 struct Part {
     weight: u64,
@@ -143,15 +143,15 @@ struct Part {
 }
 
 impl Part {
-    /// So much of a rate, in bits per second.
+    /// Returns this fraction of a rate, in bits per second.
     fn of_rate(self, rate: Rate) -> u64 {
         let bits = u128::from(rate.bits_per_second()) * u128::from(self.weight);
         u64::try_from(bits / u128::from(self.of.max(1))).unwrap_or(u64::MAX)
     }
 }
 
-/// What a lossless class is promised of a link when all classes are busy, strict ones before it
-/// left out: the least of all.
+/// Returns the smallest share of a link that a lossless class is guaranteed when all classes are
+/// busy, with strict classes before it left out.
 fn least_promised(dcb: &Dcb) -> Part {
     let classes = &dcb.schedule.classes;
     let weight = |algorithm: &Algorithm| match *algorithm {
@@ -181,7 +181,7 @@ mod tests {
     use super::*;
     use axon_control::controller::topology::SwitchIndex;
 
-    /// Two switches with two hosts each; the switches' hosts are at their first ports.
+    /// Two switches with two hosts each; hosts are at the first ports.
     fn fabric(more: &str) -> Fabric {
         let text = format!(
             "name: a\ntopology: {{line: {{switches: 2, hosts_per_switch: 2}}}}\n\
@@ -200,7 +200,7 @@ mod tests {
         draining(fabric, fabric.dcb.as_deref().unwrap())(buffer)
     }
 
-    /// What the headroom of the first link's ends has to hold.
+    /// Returns the headroom needed at the ends of the first link.
     fn headroom_of(fabric: &Fabric) -> u64 {
         let link = &fabric.links[0];
         let end = CableEnd { is_host: false, wire: &link.wire, rates: [link.wire.rate; 2] };

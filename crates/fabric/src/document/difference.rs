@@ -1,10 +1,10 @@
-//! Where two documents differ.
+//! First difference of two documents.
 
 use super::{Document, Node};
 
 impl Document {
-    /// The path of the first value that the two do not have alike, such as `links.rate` or
-    /// `traffic[0].udp.rate`, below none of the keys `except` at the top.
+    /// Returns the path of the first value in which two documents differ, such as `links.rate` or
+    /// `traffic[0].udp.rate`, outside the top-level keys in `except`.
     pub fn difference(&self, other: &Document, except: &[&str]) -> Option<String> {
         let (Node::Mapping(ours), Node::Mapping(theirs)) = (&self.root, &other.root) else {
             return (self != other).then(String::new);
@@ -17,7 +17,7 @@ impl Document {
     }
 }
 
-/// The path of the first difference below `done`.
+/// Returns the path of the first difference below `done`.
 fn first(ours: &Node, theirs: &Node, done: &str) -> Option<String> {
     match (ours, theirs) {
         (Node::Mapping(ours), Node::Mapping(theirs)) => {

@@ -1,4 +1,4 @@
-//! Bonds of ports, as the file asks for them.
+//! The `bonds` section.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -7,10 +7,10 @@ use serde::Deserialize;
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Bond {
-    /// The host of the topology that the ports lead to; its own port is one of them. Without,
-    /// whatever is plugged in there.
+    /// Host of the topology that the ports lead to; its own port is one of them. Without it, any
+    /// host may be plugged in.
     pub host: Option<String>,
-    /// The ports, such as `s1-p0`: 2 to 16.
+    /// Member ports, such as `s1-p0`: 2 to 16.
     #[schemars(length(min = 2, max = 16))]
     pub ports: Vec<String>,
     /// Whether the switches send LACPDUs before the host does.
@@ -18,13 +18,13 @@ pub struct Bond {
     pub lacp: LacpMode,
 }
 
-/// Who sends LACPDUs unasked: the switches, or the host alone.
+/// LACP mode of the switches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LacpMode {
     /// The switches send LACPDUs.
     #[default]
     Active,
-    /// They answer those of the host.
+    /// The switches only answer the LACPDUs of the host.
     Passive,
 }

@@ -1,5 +1,4 @@
-//! What queues tell the sources of frames, as it is written: `dcb.congestion_notification` and
-//! `ecn` of a class.
+//! Congestion signalling of queues: `dcb.congestion_notification` and `ecn` of a class.
 
 use crate::units::BytesText;
 use axon_plane::qcn::CpConfig;
@@ -8,41 +7,41 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// Congestion notification (IEEE 802.1Qau): the sources of frames that fill a queue are notified by
-/// how much to slow down.
+/// Congestion notification (IEEE 802.1Qau): the sources of frames that fill a queue are notified of
+/// the rate reduction required.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CongestionNotification {
     /// The priorities in the domain (CNPVs), at least one and at most seven.
     pub priorities: Vec<u8>,
-    /// The length that each queue is held at (Q_EQ); 26kB by default.
+    /// Queue length to hold (Q_EQ); 26kB by default.
     pub set_point: BytesText,
-    /// The growth of a queue counts 2^this times as much as its length; 1 by default.
+    /// Weight of a queue's growth relative to its length is 2^this; 1 by default.
     #[schemars(range(min = -10, max = 10))]
     pub weight_log2: i8,
-    /// What joins a queue between two samples while it is not too long; 150kB by default.
+    /// Bytes enqueued between two samples while the queue is not too long; 150kB by default.
     pub sample: BytesText,
-    /// Bytes of the sampled frame behind its tags that a message carries; 0 by default.
+    /// Bytes of the sampled frame after its tags that a message carries; 0 by default.
     #[schemars(range(max = 64))]
     pub header_bytes: u8,
-    /// What becomes of fractions of the feedback; down by default.
+    /// Rounding of fractions of the feedback; down by default.
     pub rounding: Rounding,
-    /// The priority of the messages, of a lossy class; 6 by default.
+    /// Priority of the messages, which must be of a lossy class; 6 by default.
     #[schemars(range(max = 7))]
     pub cnm_priority: u8,
-    /// What sources on the message differ on.
+    /// Format of the message, where publications differ.
     pub cnm: Cnm,
-    /// What sources on the rates of flows differ on; what simulated hosts and agents do.
+    /// Behaviour of simulated hosts and agents, where publications differ.
     pub reaction: Reaction,
-    /// How the domain is defended against hosts, by name; interior_ready by default.
+    /// Defence of the domain against each host, by name; interior_ready by default.
     pub defence: BTreeMap<String, Defence>,
-    /// Where frames of hosts outside the domain go; by default, and for `auto`, the next lower
+    /// Priority for frames of hosts outside the domain; by default, and for `auto`, the next lower
     /// priority that is not in the domain, or else the next higher.
     #[schemars(range(max = 7))]
     pub alternate: Option<u8>,
 }
 
-/// What becomes of a fraction.
+/// Rounding of a fraction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Rounding {
@@ -55,63 +54,65 @@ pub enum Rounding {
     Up,
 }
 
-/// What a host is to the domain (IEEE 802.1Q clause 33.4).
+/// Relation of a host to the domain (IEEE 802.1Q clause 33.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Defence {
-    /// It advertises by LLDP whether it is inside the domain, and is outside until it does; needs
-    /// dcbx.
+    /// The host advertises by LLDP whether it is inside the domain, and is outside until it does;
+    /// needs dcbx.
     Auto,
-    /// It knows nothing of congestion notification; the domain is not defended against it.
+    /// The host does not support congestion notification; the domain is not defended against it.
     Disabled,
-    /// It is outside: its frames leave the domain's priorities, ours lose their CN-TAGs.
+    /// The host is outside: its frames leave the domain's priorities, and frames to it lose their
+    /// CN-TAGs.
     Edge,
-    /// It is inside, but gets no CN-TAGs.
+    /// The host is inside, but gets no CN-TAGs.
     Interior,
-    /// It is inside and gets CN-TAGs.
+    /// The host is inside and gets CN-TAGs.
     InteriorReady,
 }
 
-/// How a congestion notification message is written, where sources differ.
+/// Format of a congestion notification message, where publications differ.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Cnm {
-    /// The priority of the sampled frame stands in the three highest bits of its word; true by
+    /// Whether the priority of the sampled frame is in the three highest bits of its field; true by
     /// default.
     pub priority_in_high_bits: bool,
-    /// The offset is set point less queue; true by default.
+    /// Whether the offset is set point minus queue; true by default.
     pub offset_falls_with_queue: bool,
-    /// Offset and delta count units of 64 bytes; true by default.
+    /// Whether offset and delta are in units of 64 bytes; true by default.
     pub queue_in_units: bool,
-    /// There is a CN-TAG of flow 0 where the sampled frame had none; true by default.
+    /// Whether the message has a CN-TAG of flow 0 if the sampled frame had none; true by default.
     pub always_tagged: bool,
-    /// What is carried of the sampled frame begins with its EtherType; true by default.
+    /// Whether the encapsulated part of the sampled frame begins with its EtherType; true by
+    /// default.
     pub msdu_has_ethertype: bool,
-    /// It comes from the address of the switch, or else from where the sampled frame was going;
-    /// true by default.
+    /// Whether the message has the switch's source address, instead of the destination address of
+    /// the sampled frame; true by default.
     pub source_is_point: bool,
-    /// It has the VLAN tag of the sampled frame as it is, priority included; between switches it
-    /// has cnm_priority all the same. False by default.
+    /// Whether the message has the VLAN tag of the sampled frame unchanged, priority included;
+    /// between switches its priority is still cnm_priority. False by default.
     pub copies_tag: bool,
-    /// One with another version than 0, reserved bits, no feedback or no congestion point is
-    /// refused by its receivers, or else version and reserved bits are ignored; false by
+    /// Whether receivers refuse a message with a version other than 0, reserved bits set, no
+    /// feedback or no congestion point; otherwise version and reserved bits are ignored. False by
     /// default.
     pub strict: bool,
 }
 
-/// What a reaction point does, where sources differ.
+/// Behaviour of a reaction point, where publications differ.
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Reaction {
-    /// When fast recovery ends; reaches by default.
+    /// End of fast recovery; reaches by default.
     pub increase: Increase,
-    /// When cycles of its counters become half as long; from_active by default.
+    /// Point at which cycles of its counters become half as long; from_active by default.
     pub half_period: HalfPeriod,
-    /// To which part of itself a target falls that is far above the rate; eighth by default.
+    /// Fraction that a target far above the rate falls to; eighth by default.
     pub target_falls_to: TargetPart,
 }
 
-/// When fast recovery ends, and active and hyper-active increase begin.
+/// End of fast recovery, where active and hyper-active increase begin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Increase {
@@ -120,22 +121,22 @@ pub enum Increase {
     Reaches,
     /// When it passes the threshold: one cycle later.
     Passes,
-    /// At once: every cycle adds the rate of active increase.
+    /// Immediately: every cycle adds the rate of active increase.
     Always,
 }
 
-/// When cycles become half as long.
+/// Point at which cycles become half as long.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum HalfPeriod {
-    /// Of each counter by itself, once it is in active increase.
+    /// For each counter by itself, once it is in active increase.
     #[default]
     FromActive,
     /// In hyper-active increase only.
     OnlyHyper,
 }
 
-/// A part of a target rate.
+/// Fraction of a target rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TargetPart {
@@ -150,12 +151,12 @@ pub enum TargetPart {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Ecn {
-    /// Every frame that meets more than this is marked.
+    /// Queue length above which every frame is marked.
     pub threshold: Option<BytesText>,
-    /// Frames are marked at random, the more the longer the queue has been.
+    /// Random marking, by the average length of the queue.
     pub red: Option<Red>,
-    /// What becomes of frames that cannot be marked; by default, drop in a lossy class and pass
-    /// in a lossless one.
+    /// Action on frames that cannot be marked; by default, drop in a lossy class and pass in a
+    /// lossless one.
     #[serde(alias = "others")]
     pub non_ect: Option<NonEct>,
 }
@@ -164,33 +165,33 @@ pub struct Ecn {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Red {
-    /// Below this average nothing is marked.
+    /// Average queue length below which nothing is marked.
     pub min: BytesText,
-    /// From this average on everything is, or with gentle from twice this on.
+    /// Average queue length from which everything is marked, or twice this length with gentle.
     pub max: BytesText,
     /// Thousandths of the frames that are marked just below `max`; 100 by default.
     #[serde(default = "hundred")]
     #[schemars(range(min = 1, max = 1000))]
     pub permille_max: u16,
-    /// Each frame moves the average by 2^-this of the way; 9 by default.
+    /// Weight of each frame in the average is 2^-this; 9 by default.
     #[serde(default = "nine")]
     #[schemars(range(max = 32))]
     pub weight_log2: u8,
-    /// From `max` to its double the share grows to all frames, instead of jumping.
+    /// Whether, from `max` to its double, the share grows to all frames instead of jumping.
     #[serde(default)]
     pub gentle: bool,
-    /// Where everything would be marked, it is dropped instead.
+    /// Whether frames are dropped where every frame would be marked.
     #[serde(default)]
     pub drop_over_max: bool,
 }
 
-/// What becomes of frames that cannot be marked when they should be.
+/// Action on frames that cannot be marked when they should be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum NonEct {
-    /// They are dropped in place of a mark.
+    /// The frames are dropped.
     Drop,
-    /// They are queued without a mark.
+    /// The frames are queued without a mark.
     Pass,
 }
 

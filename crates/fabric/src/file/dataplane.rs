@@ -1,26 +1,26 @@
-//! Which data plane carries the frames of a switch with real ports.
+//! The `dataplane` setting of switches with real ports.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Which data plane carries the frames of switches with real ports.
+/// Data plane of switches with real ports.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "lowercase")]
 pub enum DataplaneName {
-    /// The fastest that has all that the file needs and that the machine allows: tc or full.
+    /// The fastest that supports all that the file needs and that the machine allows: tc or full.
     #[default]
     Auto,
-    /// The kernel, in programs at tc: whole super-packets of hosts, rates of links held by HTB; no
-    /// traffic classes.
+    /// The kernel, in programs at tc: forwards super-packets of hosts whole, HTB limits the rates
+    /// of links; no traffic classes.
     Tc,
-    /// The kernel, in programs in drivers: the most packets, and no rates of links.
+    /// The kernel, in programs in drivers: the highest packet rate; no rates of links.
     Xdp,
-    /// The process of the switch: all that there is.
+    /// The process of the switch, with all features.
     Full,
-    /// The same, with routes and steps in the tables of a programmable pipeline.
+    /// The process of the switch, with routes and steps in the tables of a programmable pipeline.
     Pipeline,
 }
 

@@ -1,77 +1,75 @@
-//! LLDP and DCBX between neighbours, as written in the file: `dcb.dcbx`.
+//! The `dcb.dcbx` section: LLDP and DCBX between neighbours.
 
 use crate::units::SpanText;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// LLDP and DCBX at all ports of switches. Without this section they neither advertise nor
+/// LLDP and DCBX at all ports of switches. Without this section switches neither advertise nor
 /// receive.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Dcbx {
-    /// Which version they advertise; ieee by default.
+    /// Version of DCBX that switches advertise; ieee by default.
     pub mode: Mode,
-    /// What they adopt from their neighbours, instead of what this file configures; none by
-    /// default.
+    /// Settings that switches adopt from their neighbours in place of this file's; none by default.
     pub willing: Willing,
-    /// The scheduling that they recommend to their neighbours: own is what they do themselves; own
-    /// by default.
+    /// Scheduling that switches recommend to their neighbours; own (their own) by default.
     pub recommend: Recommend,
-    /// How many traffic classes may have PFC at a time, 0 to 8; 8 by default.
+    /// Maximum number of traffic classes with PFC at a time, 0 to 8; 8 by default.
     #[schemars(range(max = 8))]
     pub pfc_classes: Option<u8>,
-    /// What `pfc_classes: 0` means; none by default.
+    /// Meaning of `pfc_classes: 0`; none by default.
     pub pfc_classes_zero: ZeroClasses,
-    /// Of two ends that are both willing, the one with this address keeps its PFC: lower, as in
-    /// the standard, or higher, as lldpad has it; lower by default.
+    /// Of two ends that are both willing, the address that keeps its PFC: lower, as in the
+    /// standard, or higher, as in lldpad; lower by default.
     pub tie: Tie,
-    /// What is ignored if a neighbour sends a kind of TLV twice in one LLDPDU: that kind, or all of
-    /// its DCBX; kind by default.
+    /// TLVs that are ignored if a neighbour repeats a kind of TLV in one LLDPDU: those of that
+    /// kind, or all of its DCBX; kind by default.
     pub repeated: Repeated,
-    /// In the older form, whether two ends that are both willing, or both not, must have the same
-    /// priority groups; they need not by default.
+    /// In CEE mode, whether two ends that are both willing, or both not, must have the same
+    /// priority groups; false by default.
     pub groups_must_match: bool,
-    /// Which priorities applications are to have: advertised, not acted on.
+    /// Priorities for applications: advertised, not acted on.
     pub applications: Vec<Application>,
-    /// From one LLDPDU to the next, in whole seconds, 1s to 1h; 30s by default.
+    /// Interval between LLDPDUs in whole seconds, 1s to 1h; 30s by default.
     pub interval: Option<SpanText>,
-    /// Switches that advertise something else.
+    /// Switches with different DCBX settings.
     #[serde(alias = "apart")]
     pub overrides: Vec<DcbxOverride>,
 }
 
-/// Switches that advertise something else than the others. What is not given is as for those.
+/// Different DCBX settings of some switches. Missing keys are as for the others.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DcbxOverride {
-    /// Names of these switches.
+    /// Names of the switches.
     pub switches: Vec<String>,
-    /// Which version they advertise.
+    /// Version of DCBX that they advertise.
     pub mode: Option<Mode>,
-    /// What they adopt from their neighbours.
+    /// Settings that they adopt from their neighbours.
     pub willing: Option<Willing>,
-    /// The scheduling that they recommend.
+    /// Scheduling that they recommend.
     pub recommend: Option<Recommend>,
-    /// Which end keeps its PFC, of two that are willing.
+    /// End that keeps its PFC, of two that are willing.
     pub tie: Option<Tie>,
-    /// The priorities that have PFC there, of those that are lossless; all of them by default.
+    /// Lossless priorities that have PFC at these switches; all of them by default.
     pub pfc: Option<Vec<u8>>,
 }
 
-/// A form of DCBX.
+/// Version of DCBX.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
-    /// The standard's (IEEE 802.1Q clause 38).
+    /// The standard version (IEEE 802.1Q clause 38).
     #[default]
     Ieee,
-    /// The vendors' version before the standard (CEE, 1.01).
+    /// The vendors' version from before the standard (CEE, 1.01).
     Cee,
-    /// The standard's; CEE with neighbours that know only that.
+    /// The standard version; CEE with neighbours that support only that.
     Auto,
 }
 
-/// What is adopted from the neighbour.
+/// Settings that are adopted from a neighbour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Willing {
@@ -86,7 +84,7 @@ pub enum Willing {
     Both,
 }
 
-/// The ETS configuration that is recommended to neighbours.
+/// ETS configuration that is recommended to neighbours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Recommend {
@@ -97,18 +95,18 @@ pub enum Recommend {
     None,
 }
 
-/// Who keeps its PFC.
+/// End that keeps its PFC, of two that are both willing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Tie {
     /// The end with the lower MAC address.
     #[default]
     Lower,
-    /// The end with the higher.
+    /// The end with the higher MAC address.
     Higher,
 }
 
-/// How many traffic classes may have PFC at an end that advertises zero; sources differ.
+/// Number of traffic classes with PFC at an end that advertises zero, where publications differ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ZeroClasses {
@@ -119,7 +117,7 @@ pub enum ZeroClasses {
     All,
 }
 
-/// What is ignored of a neighbour that sends a kind of TLV twice.
+/// TLVs of a neighbour that are ignored if it repeats a kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Repeated {
@@ -130,22 +128,22 @@ pub enum Repeated {
     Peer,
 }
 
-/// An application, given by exactly one of the other keys, and its priority.
+/// Priority of an application, which exactly one of the other keys selects.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Application {
-    /// The priority of the application, 0 to 7.
+    /// Priority of the application, 0 to 7.
     #[schemars(range(max = 7))]
     pub priority: u8,
-    /// By EtherType, 1536 or more.
+    /// EtherType, 1536 or more.
     pub ethertype: Option<u16>,
-    /// By a port of TCP or SCTP.
+    /// Port of TCP or SCTP.
     pub tcp: Option<u16>,
-    /// By a port of UDP or DCCP.
+    /// Port of UDP or DCCP.
     pub udp: Option<u16>,
-    /// By a port of any of them.
+    /// Port of TCP, SCTP, UDP or DCCP.
     pub port: Option<u16>,
-    /// By DSCP, 0 to 63.
+    /// DSCP, 0 to 63.
     #[schemars(range(max = 63))]
     pub dscp: Option<u8>,
 }

@@ -1,14 +1,14 @@
-//! Backup routes, as the file asks for them.
+//! The `failover` section.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// What edges do by themselves when a link of a route is down.
+/// Local repair at edges when a link of a route is down.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Failover {
-    /// Whether each route has a backup beside it, which its edge takes at once; true by default.
-    /// With lossless priorities only the routers `up_down` and `layered` give any.
+    /// Whether each route has a backup, which its edge switches to at once; true by default. With
+    /// lossless priorities only the routers `up_down` and `layered` have backups.
     pub backup: bool,
 }
 

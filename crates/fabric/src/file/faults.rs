@@ -5,63 +5,62 @@ use crate::units::{RateText, SpanText};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// Something that breaks or comes back. Beside `at` or `after_start`, exactly one key says what:
-/// `down`, `up`, `silent`, `silent_from`, `crash`, `start`, `stop`, `continue`, `unplug`, `plug`,
-/// `flap`, `loss_ppm`, `bit_error_rate`, `rate`, `slow` or `fast`; the others belong to one of
-/// those.
+/// A fault or a recovery. Beside `at` or `after_start`, exactly one key gives the kind: `down`,
+/// `up`, `silent`, `silent_from`, `crash`, `start`, `stop`, `continue`, `unplug`, `plug`, `flap`,
+/// `loss_ppm`, `bit_error_rate`, `rate`, `slow` or `fast`; the others belong to one of those.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Fault {
-    /// When, counted from power on; either this or `after_start`.
+    /// Time, counted from power on; either this or `after_start`.
     pub at: Option<SpanText>,
-    /// When, counted from when the network is ready and the traffic, or the first round of
-    /// pings, begins.
+    /// Time, counted from when the network is ready and the traffic, or the first round of pings,
+    /// begins.
     pub after_start: Option<SpanText>,
-    /// A link between two switches: both ends lose carrier.
+    /// A link between two switches that goes down: both ends lose carrier.
     pub down: Option<[String; 2]>,
-    /// A link recovers from `down`, `silent` or `silent_from`.
+    /// A link that recovers from `down`, `silent` or `silent_from`.
     pub up: Option<[String; 2]>,
-    /// A link drops all frames, but its ends keep carrier.
+    /// A link that drops all frames, while its ends keep carrier.
     pub silent: Option<[String; 2]>,
-    /// A link drops all frames that its first end sends; those of the other end pass, and both
+    /// A link that drops all frames that its first end sends; those of the other end pass, and both
     /// ends keep carrier.
     pub silent_from: Option<[String; 2]>,
-    /// A switch or the controller loses power.
+    /// A switch or the controller that loses power.
     pub crash: Option<String>,
-    /// A crashed switch or controller starts again with empty memory.
+    /// A crashed switch or controller that starts again with empty memory.
     pub start: Option<String>,
-    /// A switch or the controller is suspended, as by SIGSTOP: its ports keep carrier,
-    /// what comes in waits, no timer runs.
+    /// A switch or the controller that is suspended, as by SIGSTOP: its ports keep carrier,
+    /// incoming frames wait, no timer runs.
     pub stop: Option<String>,
-    /// A stopped switch or controller goes on, with all that has come in.
+    /// A stopped switch or controller that resumes, with all frames that have come in.
     #[serde(rename = "continue")]
     pub go_on: Option<String>,
-    /// A host's cable is unplugged at its switch.
+    /// A host whose cable is unplugged at its switch.
     pub unplug: Option<String>,
-    /// The cable of an unplugged host is plugged in again.
+    /// An unplugged host whose cable is plugged in again.
     pub plug: Option<String>,
-    /// A link that goes down and comes back again and again: needs `down_for`, and with more
-    /// `times` than one, `every`. Hosts' links too.
+    /// A link, hosts' links included, that goes down and comes back repeatedly: needs `down_for`,
+    /// and with `times` above one, `every`.
     pub flap: Option<[String; 2]>,
-    /// How long a flapping link is down each time.
+    /// Duration of each outage of a flapping link.
     pub down_for: Option<SpanText>,
-    /// From one time that a flapping link goes down to the next.
+    /// Interval between two outages of a flapping link, from start to start.
     pub every: Option<SpanText>,
-    /// How often a flapping link goes down; once by default.
+    /// Number of outages of a flapping link; 1 by default.
     pub times: Option<u32>,
     /// Frames that a link loses per million from then on; needs `between`.
     pub loss_ppm: Option<u32>,
     /// Share of bits that a link flips from then on; needs `between`.
     pub bit_error_rate: Option<BitErrorsText>,
-    /// The two ends of the link that `loss_ppm`, `bit_error_rate` or `rate` is about: switches,
-    /// hosts, the controller, or ports.
+    /// Two ends of the link that `loss_ppm`, `bit_error_rate` or `rate` changes: switches, hosts,
+    /// the controller, or ports.
     pub between: Option<[String; 2]>,
     /// A host that from then on takes frames from its port no faster than `rate`.
     pub slow: Option<String>,
-    /// The rate of a link from then on, both ways; needs `between`. What its ends have derived from
-    /// its rate, such as the time of a quantum, stays as it was. With `slow`, how fast that host
-    /// takes frames.
+    /// Rate of a link from then on, in both directions; needs `between`. Values that its ends
+    /// derived from the old rate, such as the time of a quantum, stay unchanged. With `slow`, the
+    /// rate at which that host takes frames.
     pub rate: Option<RateText>,
-    /// A slow host takes frames as fast as they come again.
+    /// A slow host that again takes frames as fast as they come.
     pub fast: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! The fabric file as it is written: what serde reads and the JSON Schema describes.
+//! Syntax of the fabric file: the types that serde reads and the JSON Schema describes.
 
 mod agents;
 mod bonds;
@@ -68,51 +68,52 @@ use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 
-/// A fabric: what to build and what happens to it. Only `name` and `topology` are needed.
+/// A fabric: the network to build, and its faults and traffic. Only `name` and `topology` are
+/// required.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(title = "Axon fabric")]
 pub struct File {
-    /// Its name, and the lab's: a letter, then letters, digits or `-`, at most 32.
+    /// Name of the fabric and of its lab: a letter, then letters, digits or `-`, at most 32.
     pub name: String,
-    /// Seed of everything random in it.
+    /// Seed of all random numbers.
     #[serde(default = "one")]
     pub seed: u64,
-    /// Which switches, hosts and links there are.
+    /// Switches, hosts and links.
     pub topology: Topology,
-    /// What links are like, those to hosts and to the controller too.
+    /// Properties of links, those to hosts and to the controller included.
     #[serde(default)]
     pub links: Links,
-    /// Where single links or switches differ.
+    /// Properties of single links or switches.
     #[serde(default)]
     pub overrides: Vec<Override>,
-    /// Bits of a hop: 4, 8 or 16. They bound the ports of a switch: 15, 255 or 65,535.
+    /// Width of a hop in bits: 4, 8 or 16. Limits the ports of a switch to 15, 255 or 65,535.
     #[serde(default = "eight")]
     #[schemars(extend("enum" = [4, 8, 16]))]
     pub hop_width: u8,
-    /// What the switches are, in the simulator.
+    /// Kind of the switches, in the simulator.
     #[serde(default)]
     pub network: Network,
-    /// The control program of programmable switches, in place of a network: the name of one that
-    /// ships, or `{python: FILE}`.
+    /// Control program of programmable switches, in place of `network`: the name of one that ships,
+    /// or `{python: FILE}`.
     pub program: Option<ShortOr<ProgramText, ProgramFile>>,
-    /// What a frame goes through inside a switch and how long it takes, in the simulator: a
-    /// name, or a pipeline by hand.
+    /// Stages that a frame passes inside a switch and their delays, in the simulator: a name, or a
+    /// pipeline listed by hand.
     #[serde(default = "ideal")]
     pub device: ShortOr<DeviceName, ListedDevice>,
-    /// Which data plane carries the frames of switches with real ports; the simulator ignores it.
+    /// Data plane of switches with real ports; the simulator ignores it.
     #[serde(default)]
     pub dataplane: DataplaneName,
-    /// Settings of the controller, and the switch that it is at, or that there is none.
+    /// Settings of the controller, and whether there is one.
     #[serde(default)]
     pub controller: Controller,
-    /// Paths of a fabric without a controller, where they are not to be those of its router.
+    /// Paths of a fabric without a controller, in place of those of its router.
     #[serde(default)]
     pub paths: Vec<StatedPath>,
-    /// The addresses that the DHCP server gives to hosts.
+    /// Addresses that the DHCP server gives to hosts.
     #[serde(default)]
     pub dhcp: Dhcp,
-    /// What edges advertise to hosts with IPv6; without, nothing.
+    /// Router advertisements of IPv6 that edges send to hosts; none by default.
     pub ipv6: Option<Ipv6>,
     /// Ports to real networks; Axon only.
     #[serde(default)]
@@ -120,36 +121,36 @@ pub struct File {
     /// Intervals of the control plane.
     #[serde(default)]
     pub timers: Timers,
-    /// What edges do by themselves when a link of a route is down.
+    /// Local repair at edges when a link of a route is down.
     #[serde(default)]
     pub failover: Failover,
-    /// The tables of host ports, and masquerading; Axon only.
+    /// Tables of host ports, and masquerading; Axon only.
     #[serde(default)]
     pub cam: Cam,
-    /// Frames to groups and to all: who gets them, and how many.
+    /// Multicast and broadcast frames: delivery and rate limits.
     #[serde(default)]
     pub multicast: Multicast,
     /// MTU of the hosts, 576 to 9000 bytes of IP packet.
     #[serde(default = "ethernet_mtu")]
     #[schemars(range(min = 576, max = 9000))]
     pub mtu: u16,
-    /// Whether switches send a host a PAUSE for the bytes that its routes add (thesis 000
-    /// §3.3.3). Simulated hosts, and those on veth or TAP, do not honour it.
+    /// Whether switches send a host PAUSE for the bytes that its routes add (thesis 000 §3.3.3).
+    /// Simulated hosts, and those on veth or TAP, do not honour it.
     #[serde(default)]
     pub self_congestion_pause: bool,
-    /// The master key of the control plane, 64 hex digits, or the keys of one switch as `axon key
-    /// --switch` writes them. While keys are changed, a second line is accepted too. Without `key`
+    /// Master key of the control plane, 64 hex digits, or the keys of one switch as `axon key
+    /// --switch` writes them. During a change of keys, a second line is accepted too. Without `key`
     /// and `key_file` it is the published lab key, which protects nothing.
     pub key: Option<String>,
-    /// A file with what could stand in `key`; its path is relative to this file.
+    /// File with the text of `key`; its path is relative to this file.
     pub key_file: Option<PathBuf>,
-    /// What the ports of switches are trusted with.
+    /// Trust settings of switch ports.
     #[serde(default)]
     pub ports: Ports,
-    /// Which hosts may reach which; Axon only.
+    /// Isolation of hosts by tenant; Axon only.
     #[serde(default)]
     pub isolation: Isolation,
-    /// VLANs; Axon only. In a fabric that has some, hosts that are in none have no tags.
+    /// VLANs; Axon only. If there are any, hosts in none of them are untagged.
     #[serde(default)]
     pub vlans: Vec<Vlan>,
     /// Traffic classes, lossless priorities, flow control; Axon only.
@@ -157,13 +158,13 @@ pub struct File {
     /// Bonds of ports, of one or more switches, that lead to one host; Axon only.
     #[serde(default)]
     pub bonds: Vec<Bond>,
-    /// Agents: programs beside switches that look at packets.
+    /// Agents: programs at switches that process packets.
     #[serde(default)]
     pub agents: Vec<Agent>,
-    /// What breaks and comes back, and when.
+    /// Faults and recoveries, with their times.
     #[serde(default)]
     pub faults: Vec<Fault>,
-    /// What the hosts send, in the simulator.
+    /// Traffic of the hosts, in the simulator.
     #[serde(default)]
     pub traffic: Vec<crate::traffic::Entry>,
 }
@@ -185,7 +186,7 @@ fn ethernet_mtu() -> u16 {
 }
 
 impl File {
-    /// A fabric with nothing said but its topology.
+    /// Returns a fabric with the given topology and defaults otherwise.
     pub fn new(name: &str, topology: Topology) -> File {
         File {
             name: name.into(),
@@ -222,7 +223,7 @@ impl File {
         }
     }
 
-    /// The key of the topology's one entry: `topology.ring`.
+    /// Returns the key of the topology's one entry: `topology.ring`.
     pub(crate) fn topology_key(&self) -> &'static str {
         match self.topology {
             Topology::Line(_) => "topology.line",
@@ -242,7 +243,7 @@ impl File {
     }
 }
 
-/// What all links are like.
+/// Default properties of links.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Links {
@@ -250,29 +251,29 @@ pub struct Links {
     pub rate: Option<RateText>,
     /// Propagation delay; 1us by default.
     pub latency: SpanText,
-    /// Frames lost per million, each by itself; none by default.
+    /// Frames lost per million, independently of each other; none by default.
     #[schemars(range(max = 1_000_000))]
     pub loss_ppm: u32,
-    /// Share of bits that arrive flipped, each by itself; none by default.
+    /// Share of bits that arrive flipped, independently of each other; none by default.
     pub bit_error_rate: BitErrorsText,
-    /// The buffer that each output port has for each ingress port; 128KiB by default.
+    /// Buffer that each output port has for each ingress port; 128KiB by default.
     pub queue: BytesText,
-    /// What becomes of a packet that finds its buffer full; Axon only.
+    /// Action on a packet whose buffer is full; Axon only.
     pub on_full: WhenFull,
-    /// With `on_full: nack`, what each input port keeps of refused packets; 128KiB by default.
+    /// Buffer for refused packets at each input port, with `on_full: nack`; 128KiB by default.
     pub nack_queue: Option<BytesText>,
 }
 
-/// What becomes of a packet that finds its buffer full (thesis 000 §3.2.1).
+/// Action on a packet whose buffer is full (thesis 000 §3.2.1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WhenFull {
-    /// The packet that does not fit is dropped.
+    /// The packet is dropped.
     #[default]
     Drop,
-    /// The input port keeps it until the output has room.
+    /// The input port keeps the packet until the output has room.
     Nack,
-    /// It is dropped, and the hosts that it came from are sent a PAUSE. Simulated hosts, and
+    /// The packet is dropped, and the hosts that it came from are sent PAUSE. Simulated hosts, and
     /// those on veth or TAP, do not honour it.
     CongestionMessage,
 }
@@ -291,19 +292,19 @@ impl Default for Links {
     }
 }
 
-/// One link that differs, or switches that do.
+/// Different properties of one link, or of some switches.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Override {
-    /// The two ends of a link: switches, hosts, the controller, or ports (`s1-p0`).
+    /// Two ends of a link: switches, hosts, the controller, or ports (`s1-p0`).
     pub between: Option<[String; 2]>,
-    /// Or switches, by name.
+    /// Names of switches, in place of `between`.
     pub switches: Option<Vec<String>>,
-    /// The data plane of the switches.
+    /// Data plane of the switches.
     pub dataplane: Option<DataplaneName>,
-    /// The rate of the link.
+    /// Rate of the link.
     pub rate: Option<RateText>,
-    /// The propagation delay of the link.
+    /// Propagation delay of the link.
     pub latency: Option<SpanText>,
     /// Frames lost per million.
     pub loss_ppm: Option<u32>,
@@ -312,14 +313,14 @@ pub struct Override {
 }
 
 impl Override {
-    /// Whether it says anything that links have.
+    /// Returns whether any property of links is given.
     pub(crate) const fn changes_link(&self) -> bool {
         let Override { rate, latency, loss_ppm, bit_error_rate, .. } = self;
         rate.is_some() || latency.is_some() || loss_ppm.is_some() || bit_error_rate.is_some()
     }
 }
 
-/// What the switches of a fabric are.
+/// Kind of the switches of a fabric.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Network {
@@ -330,28 +331,29 @@ pub enum Network {
     Ethernet,
     /// PortLand's switches and its fabric manager; simulator only.
     Portland,
-    /// Static tables of all shortest paths, one by the hash of the flow; simulator only.
+    /// Static tables of all shortest paths, one chosen by the hash of the flow; simulator only.
     Ecmp,
 }
 
-/// How the controller chooses paths.
+/// Algorithm by which the controller chooses paths.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Router {
-    /// One shortest path per flow, of several equal ones by its hash.
+    /// One shortest path per flow, chosen by its hash among equal ones.
     #[default]
     ShortestPath,
-    /// A shortest path drawn anew for each flow.
+    /// A shortest path drawn at random for each flow.
     Ecmp,
-    /// Greedy weighted shortest path, a link's weight the flows on it (paper 001 section 5.5).
+    /// Greedy weighted shortest path, where a link's weight is the number of its flows (paper 001
+    /// section 5.5).
     Spain,
     /// Hedera's global first fit.
     HederaGff,
     /// Hedera's simulated annealing over estimated demands.
     HederaSa,
-    /// By the load that links were measured to carry.
+    /// By the measured load of links.
     CongestionAware,
-    /// Our own best spread of flows over links.
+    /// Axon's most even spread of flows over links.
     Balanced,
     /// Shortest of the paths that never go up after down: no deadlock of lossless links.
     UpDown,
@@ -360,7 +362,7 @@ pub enum Router {
 }
 
 impl Router {
-    /// The controller's word for it.
+    /// Returns the controller's name of the algorithm.
     pub fn kind(self) -> RouterKind {
         match self {
             Router::ShortestPath => RouterKind::ShortestPath,
@@ -376,52 +378,52 @@ impl Router {
     }
 }
 
-/// Whether there is a controller, where it is plugged in, and how paths are chosen.
+/// Presence of a controller, its port, and the choice of paths.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Controller {
-    /// Whether there is one; `central` by default.
+    /// Whether there is a controller; `central` by default.
     pub mode: Mode,
-    /// A switch (`s1`) or port (`s1-p7`); the first switch by default.
+    /// Switch (`s1`) or port (`s1-p7`); the first switch by default.
     pub at: Option<String>,
-    /// How it chooses paths; in the mode `static`, how every switch does.
+    /// Algorithm that chooses paths, run by the controller, or by every switch in mode `static`.
     pub router: Router,
-    /// Whether several hosts behind one port get routes of their own, and so may take different
-    /// paths to one destination. No by default.
+    /// Whether several hosts behind one port get routes of their own, which may take different
+    /// paths to one destination. False by default.
     pub by_source: bool,
 }
 
-/// The address service that the controller gives to hosts.
+/// DHCP service that the controller offers to hosts.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Dhcp {
-    /// The subnet of all hosts; 10.0.0.0/16 by default, 10.0.0.0/8 for more hosts than that
+    /// Subnet of all hosts; 10.0.0.0/16 by default, or 10.0.0.0/8 if there are more hosts than that
     /// holds.
     pub subnet: Option<SubnetText>,
-    /// The server's address; the subnet's first by default.
+    /// Address of the server; the first of the subnet by default.
     pub server: Option<Ipv4Addr>,
-    /// First and last address to give; all of the subnet behind the first by default.
+    /// First and last address of the pool; by default the rest of the subnet.
     pub pool: Option<[Ipv4Addr; 2]>,
-    /// How long a lease lasts; 1h by default.
+    /// Duration of a lease; 1h by default.
     pub lease: SpanText,
-    /// The most addresses of the pool that hosts behind one port may hold, leased or claimed by
-    /// ARP: 1 to 512. A quarter of the pool by default, 64 at most. Reserved and fixed addresses
-    /// do not count.
+    /// Maximum number of pool addresses that hosts behind one port may hold, leased or claimed by
+    /// ARP: 1 to 512. A quarter of the pool by default, 64 at most. Reserved and fixed addresses do
+    /// not count.
     pub leases_per_port: Option<u32>,
-    /// What always gets the same address: hosts by name, MACs (`02:00:00:00:00:07`), and clients by
-    /// the identifier that they send (`id:printer`, `id:01:02:00`).
+    /// Reserved addresses, by host name, by MAC (`02:00:00:00:00:07`), or by the client identifier
+    /// (`id:printer`, `id:01:02:00`).
     pub reservations: BTreeMap<String, Ipv4Addr>,
-    /// The default router of the hosts, an address of the subnet.
+    /// Default router of the hosts, an address of the subnet.
     pub router: Option<Ipv4Addr>,
     /// Name servers of the hosts, best first, at most 8.
     #[schemars(length(max = 8))]
     pub dns: Vec<Ipv4Addr>,
-    /// The domain in which hosts look for names, such as `lab.example`.
+    /// Domain in which hosts look up names, such as `lab.example`.
     pub domain: Option<String>,
-    /// The MTU that hosts are to set, 576 to 9000 bytes of IP packet and no more than `mtu`.
+    /// MTU that hosts are given, 576 to 9000 bytes of IP packet and no more than `mtu`.
     #[schemars(range(min = 576, max = 9000))]
     pub mtu: Option<u16>,
-    /// A host with a fixed address, by name, that is the DHCP server: requests are relayed to it.
+    /// Name of a host with a fixed address that is the DHCP server: requests are relayed to it.
     pub relay: Option<String>,
 }
 
@@ -447,12 +449,12 @@ impl Default for Dhcp {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Timers {
-    /// Between Hellos on a port without neighbour.
+    /// Interval between Hellos on a port without neighbour.
     pub hello: Option<SpanText>,
-    /// Between heartbeats; a link is down after two without one.
+    /// Interval between heartbeats; a link is down after two missed ones.
     pub heartbeat: Option<SpanText>,
-    /// Before an unacknowledged control message is sent again.
+    /// Time before an unacknowledged control message is sent again.
     pub retry: Option<SpanText>,
-    /// Between probes of a local host.
+    /// Interval between probes of a local host.
     pub host_probe: Option<SpanText>,
 }

@@ -1,4 +1,4 @@
-//! The control program of the switches, as it is written.
+//! The `program` section: control program of the switches.
 
 use crate::units::text_value;
 use axon_programs::ProgramKind;
@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::path::PathBuf;
 
-/// What `program` can name; a test holds it to the programs that there are.
+/// Expectation for `program` in errors; a test compares it with the programs that ship.
 pub(crate) const PROGRAM_EXPECTED: &str = "the name of a program that ships, or {python: FILE}";
 
 fn program(text: &str) -> Result<ProgramKind, &'static str> {
@@ -17,24 +17,24 @@ fn program(text: &str) -> Result<ProgramKind, &'static str> {
 }
 
 text_value!(
-    /// The name of a program that ships.
+    /// Name of a program that ships.
     ProgramText(ProgramKind), program, PROGRAM_EXPECTED, r"^[a-z_]+$"
 );
 
-/// A control program, with more to say: either its name or a file in Python.
+/// A control program with settings: either its name or a Python file.
 #[derive(Clone, Debug, serde::Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Program {
-    /// The name of a program that ships.
+    /// Name of a program that ships.
     pub name: Option<ProgramText>,
-    /// A file in Python with a class `Fabric`; its path is relative to the fabric file.
+    /// Python file with a class `Fabric`; its path is relative to the fabric file.
     pub python: Option<PathBuf>,
     /// Sizes of the tables.
     #[serde(default)]
     pub tables: TableSizes,
 }
 
-/// How many entries the tables of a switch hold; the paper's sizes by default (004 section 4.1).
+/// Table sizes of a switch, in entries; those of the paper by default (004 section 4.1).
 #[derive(Clone, Copy, Debug, Default, serde::Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct TableSizes {

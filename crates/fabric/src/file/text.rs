@@ -1,4 +1,4 @@
-//! Values and shapes of the file that serde does not know: subnets, MACs, error rates, and short
+//! Values and shapes of the file that serde does not support: subnets, MACs, error rates, and short
 //! forms.
 
 use crate::units::{SpanText, text_value};
@@ -13,7 +13,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::net::Ipv4Addr;
 
-/// How long a lease lasts by default.
+/// Default duration of a lease.
 pub(super) fn an_hour() -> SpanText {
     SpanText(axon_wire::Span::from_secs(3600))
 }
@@ -21,7 +21,7 @@ pub(super) fn an_hour() -> SpanText {
 const SUBNET_EXPECTED: &str = "a subnet such as 10.0.0.0/16, with a prefix of 8 to 30 bits and \
                                no bits set behind it";
 
-/// The address is the standard library's to read: ipnet's own reader takes `010.0.0.0`.
+/// The standard library parses the address, since ipnet's own parser accepts `010.0.0.0`.
 fn subnet(text: &str) -> Result<Ipv4Net, &'static str> {
     let (network, prefix) = text.split_once('/').ok_or(SUBNET_EXPECTED)?;
     let network: Ipv4Addr = network.parse().map_err(|_| SUBNET_EXPECTED)?;
@@ -45,27 +45,26 @@ pub(crate) fn mac(text: &str) -> Result<MacAddr, &'static str> {
 }
 
 text_value!(
-    /// A subnet in the file, with a prefix of 8 to 30 bits and no bits set behind it.
+    /// Subnet in the file, with a prefix of 8 to 30 bits and no host bits set.
     SubnetText(Ipv4Net), subnet, SUBNET_EXPECTED, r"^[0-9]+(\.[0-9]+){3}/[0-9]+$"
 );
 text_value!(
-    /// A MAC in the file.
+    /// MAC address in the file.
     MacText(MacAddr), mac, MAC_EXPECTED, r"^[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5}$"
 );
 
 const BIT_ERRORS_EXPECTED: &str =
     "a share of bits such as 1e-12, 0 to 0.001, in whole multiples of 1e-15";
 
-/// Reads a share of bits as bits per 10^15: `1e-12`, `0.0000015`, `2.5e-9`, `0`.
+/// Parses a share of bits as bits per 10^15: `1e-12`, `0.0000015`, `2.5e-9`, `0`.
 ///
-/// The digits without their point are a whole number; how many of them stand behind the
-/// point, and the exponent, say by which power of ten it is scaled. What is left of a digit
-/// below 10^-15 is refused, never rounded.
+/// The digits without their point form a whole number; the digits after the point and the exponent
+/// give the power of ten that scales it. A digit below 10^-15 is refused, never rounded.
 fn bit_errors(text: &str) -> Result<u64, &'static str> {
     parse_bit_errors(text).filter(|&bits| bits <= BIT_ERRORS_MAX).ok_or(BIT_ERRORS_EXPECTED)
 }
 
-/// One bit in a thousand, per 10^15.
+/// Maximum share of flipped bits, per 10^15: one bit in a thousand.
 pub(crate) const BIT_ERRORS_MAX: u64 = 1_000_000_000_000;
 
 fn parse_bit_errors(text: &str) -> Option<u64> {
@@ -89,14 +88,14 @@ fn parse_bit_errors(text: &str) -> Option<u64> {
 }
 
 text_value!(
-    /// A share of flipped bits in the file, per 10^15.
+    /// Share of flipped bits in the file, per 10^15.
     BitErrorsText(u64), bit_errors, BIT_ERRORS_EXPECTED, r"^[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?$"
 );
 
 const SHARE_EXPECTED: &str =
     "a part of what is free, 1/128, 1/64, ..., 1/2, 1, 2, 4 or 8, or a size such as 20kB";
 
-/// Reads a share: a power of two, or a size.
+/// Parses a share: a power of two, or a size.
 fn share(text: &str) -> Result<Share, &'static str> {
     let text = text.trim();
     let shift = match text.split_once('/') {
@@ -113,7 +112,7 @@ fn share(text: &str) -> Result<Share, &'static str> {
 }
 
 text_value!(
-    /// A share of a pool in the file.
+    /// Share of a pool in the file.
     ShareText(Share), share, SHARE_EXPECTED,
     r"^(1/(2|4|8|16|32|64|128)|1|2|4|8|[0-9]+(\.[0-9]+)? *(B|kB|KiB|MB|MiB|GB|GiB))$"
 );
@@ -128,11 +127,11 @@ fn percent(text: &str) -> Result<u8, &'static str> {
 }
 
 text_value!(
-    /// A part of something in the file, in percent, 0 to 100.
+    /// Percentage in the file, 0 to 100.
     PercentText(u8), percent, PERCENT_EXPECTED, r"^[0-9]{1,3}%$"
 );
 
-/// Either the short form (text or a list) or a mapping with more to say.
+/// Either the short form (text or a list) or a mapping with more keys.
 #[derive(Clone, Debug, JsonSchema)]
 #[schemars(untagged)]
 pub enum ShortOr<S, L> {

@@ -1,4 +1,4 @@
-//! The `topology` section: generators, a graph from another file, and everything by hand.
+//! The `topology` section: generators, a graph from another file, and listed topologies.
 
 use super::text::{BitErrorsText, MacText, ShortOr};
 use crate::units::{RateText, SpanText};
@@ -10,7 +10,7 @@ use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::PathBuf;
 
-/// One of the generators, or everything by hand.
+/// One of the generators, or a listed topology.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Topology {
@@ -24,20 +24,20 @@ pub enum Topology {
     Torus(Torus),
     /// A three-layer fat tree of switches with k ports.
     FatTree(FatTree),
-    /// A k-ary n-flat: a grid of n - 1 dimensions of k switches, all to all in each.
+    /// A k-ary n-flat: a grid of n - 1 dimensions of k switches, fully connected in each dimension.
     FlattenedButterfly(FlattenedButterfly),
-    /// Groups of switches, all to all inside a group and between groups.
+    /// Groups of switches, fully connected inside a group and between groups.
     Dragonfly(Dragonfly),
-    /// BCube(n, k), its servers' forwarding done by switches.
+    /// BCube(n, k), with switches in place of its forwarding servers.
     Bcube(BCube),
-    /// DCell(n, k), its servers' forwarding done by switches.
+    /// DCell(n, k), with switches in place of its forwarding servers.
     Dcell(DCell),
     /// A connected random graph with a bound on each switch's links.
     Random(Random),
-    /// A connected random graph as paper 001 section 5 builds it: each switch makes links to
-    /// random others.
+    /// A connected random graph as in paper 001 section 5: each switch makes links to random
+    /// others.
     RandomLinks(RandomLinks),
-    /// A list of links in a file of its own.
+    /// A list of links in a separate file.
     Graph(GraphFile),
     /// Switches, hosts and links, listed one by one.
     Listed(Listed),
@@ -47,35 +47,35 @@ pub enum Topology {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Row {
-    /// The number of switches, 1 or more.
+    /// Number of switches, 1 or more.
     pub switches: usize,
-    /// Hosts at each of them, on a star at each but s1; 1 if neither this nor `hosts` is given.
+    /// Hosts at each switch, on a star at each but s1; 1 if neither this nor `hosts` is given.
     pub hosts_per_switch: Option<usize>,
-    /// Hosts by their number instead.
+    /// Total number of hosts and their placement, instead of `hosts_per_switch`.
     pub hosts: Option<Placed>,
 }
 
-/// So many hosts in all, instead of so many at each switch.
+/// Total number of hosts, instead of a number at each switch.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Placed {
-    /// The number of hosts, 0 to 100000.
+    /// Number of hosts, 0 to 100000.
     pub count: usize,
-    /// Where they are, among the switches that may have hosts.
+    /// Placement of the hosts among the switches that may have hosts.
     #[serde(default)]
     pub placement: Placement,
     /// Seed of a random placement; the fabric's by default.
     pub seed: Option<u64>,
 }
 
-/// The switches that hosts are placed at.
+/// Placement of hosts at switches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Placement {
-    /// As many at each switch as at every other, or one more.
+    /// An equal number at each switch, or one more.
     #[default]
     Even,
-    /// Each at a random switch, whatever the others do.
+    /// An independent random switch for each host.
     Random,
 }
 
@@ -89,7 +89,7 @@ pub struct Torus {
     pub cols: usize,
     /// Hosts at each switch; 1 if neither this nor `hosts` is given.
     pub hosts_per_switch: Option<usize>,
-    /// Hosts by their number instead.
+    /// Total number of hosts and their placement, instead of `hosts_per_switch`.
     pub hosts: Option<Placed>,
 }
 
@@ -101,7 +101,7 @@ pub struct FatTree {
     pub k: usize,
     /// Hosts at each edge switch; k/2 by default.
     pub hosts_per_edge: Option<usize>,
-    /// Hosts by their number instead, at the edge switches.
+    /// Total number of hosts and their placement at the edge switches, instead of `hosts_per_edge`.
     pub hosts: Option<Placed>,
 }
 
@@ -109,13 +109,13 @@ pub struct FatTree {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Random {
-    /// How many switches; at least 2.
+    /// Number of switches; at least 2.
     pub switches: usize,
-    /// Links to other switches that a switch has at most; at least 2.
+    /// Maximum number of links to other switches at a switch; at least 2.
     pub degree: usize,
     /// Hosts at each switch; 1 if neither this nor `hosts` is given.
     pub hosts_per_switch: Option<usize>,
-    /// Hosts by their number instead.
+    /// Total number of hosts and their placement, instead of `hosts_per_switch`.
     pub hosts: Option<Placed>,
     /// Seed of the graph; the fabric's by default.
     pub seed: Option<u64>,
@@ -128,11 +128,11 @@ pub struct Random {
 pub struct FlattenedButterfly {
     /// Switches in a row of each dimension; at least 2.
     pub k: usize,
-    /// One more than there are dimensions; at least 2.
+    /// Number of dimensions plus one; at least 2.
     pub n: usize,
     /// Hosts at each switch; k if neither this nor `hosts` is given.
     pub hosts_per_switch: Option<usize>,
-    /// Hosts by their number instead.
+    /// Total number of hosts and their placement, instead of `hosts_per_switch`.
     pub hosts: Option<Placed>,
 }
 
@@ -144,17 +144,17 @@ pub struct Dragonfly {
     pub a: usize,
     /// Hosts at each switch; half of a, rounded up, if neither this nor `hosts` is given.
     pub p: Option<usize>,
-    /// Links of each switch to other groups, at most.
+    /// Maximum number of links of each switch to other groups.
     pub h: usize,
-    /// Groups, 2 to a * h + 1; the most by default.
+    /// Number of groups, 2 to a * h + 1; the maximum by default.
     pub groups: Option<usize>,
-    /// Hosts by their number instead.
+    /// Total number of hosts and their placement, instead of `p`.
     pub hosts: Option<Placed>,
 }
 
-/// BCube(n, k) (C. Guo et al., SIGCOMM 2009). Its n^(k+1) servers are switches here, each with
-/// its hosts: they have k + 1 links and forward, as BCube's servers do. Behind them in number
-/// come the n^k switches of each level, 0 to k.
+/// BCube(n, k) (C. Guo et al., SIGCOMM 2009). Its n^(k+1) servers are switches here, each with its
+/// hosts: they have k + 1 links and forward, as BCube's servers do. The n^k switches of each level,
+/// 0 to k, are numbered after them.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BCube {
@@ -164,13 +164,13 @@ pub struct BCube {
     pub k: usize,
     /// Hosts at each switch that is a server; 1 if neither this nor `hosts` is given.
     pub hosts_per_switch: Option<usize>,
-    /// Hosts by their number instead.
+    /// Total number of hosts and their placement, instead of `hosts_per_switch`.
     pub hosts: Option<Placed>,
 }
 
-/// DCell(n, k) (C. Guo et al., SIGCOMM 2008). Its servers are switches here, each with its
-/// hosts: they have k + 1 links and forward, as DCell's servers do. Behind them in number come
-/// the switches of the cells of level 0.
+/// DCell(n, k) (C. Guo et al., SIGCOMM 2008). Its servers are switches here, each with its hosts:
+/// they have k + 1 links and forward, as DCell's servers do. The switches of the cells of level 0
+/// are numbered after them.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DCell {
@@ -180,54 +180,54 @@ pub struct DCell {
     pub k: usize,
     /// Hosts at each switch that is a server; 1 if neither this nor `hosts` is given.
     pub hosts_per_switch: Option<usize>,
-    /// Hosts by their number instead.
+    /// Total number of hosts and their placement, instead of `hosts_per_switch`.
     pub hosts: Option<Placed>,
 }
 
-/// Each switch in turn makes links to random others. Random-low of paper 001 has an average
-/// degree of 4; random-high has that of a flattened butterfly, (n - 1)(k - 1).
+/// A random graph in which each switch makes links to random others. Random-low of paper 001 has an
+/// average degree of 4; random-high has that of a flattened butterfly, (n - 1)(k - 1).
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RandomLinks {
-    /// How many switches; at least 3.
+    /// Number of switches; at least 3.
     pub switches: usize,
-    /// Links of a switch on average: each makes half as many, and with an odd number every
+    /// Average number of links of a switch: each makes half as many, and with an odd number every
     /// second switch makes one more.
     pub average_degree: usize,
     /// Hosts at each switch; 1 if neither this nor `hosts` is given.
     pub hosts_per_switch: Option<usize>,
-    /// Hosts by their number instead.
+    /// Total number of hosts and their placement, instead of `hosts_per_switch`.
     pub hosts: Option<Placed>,
     /// Seed of the graph; the fabric's by default.
     pub seed: Option<u64>,
 }
 
-/// A graph in a text file of its own. Each line is a link: the names of two switches, then
-/// `rate=`, `latency=`, `loss_ppm=` or `bit_error_rate=` where it differs from the others. A
-/// bare number `7` means the switch `s7`. Switches are in the order in which they first appear.
-/// What stands behind `#` is not read.
+/// A graph in a text file of its own. Each line is a link: the names of two switches, then `rate=`,
+/// `latency=`, `loss_ppm=` or `bit_error_rate=` where it differs from the defaults. A bare number
+/// `7` means the switch `s7`. Switches are in the order in which they first appear. Text after `#`
+/// is ignored.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GraphFile {
-    /// The file; its path is relative to the fabric file.
+    /// Path of the file, relative to the fabric file.
     pub file: PathBuf,
     /// Hosts at each switch; 1 if neither this nor `hosts` is given.
     pub hosts_per_switch: Option<usize>,
-    /// Hosts by their number instead.
+    /// Total number of hosts and their placement, instead of `hosts_per_switch`.
     pub hosts: Option<Placed>,
-    /// What is in the file, once it is read.
+    /// Contents of the file, once it is read.
     #[serde(skip)]
     pub text: String,
 }
 
-/// A topology by hand. Where no port is named, the lowest free one is taken: first for
-/// hosts, then for links, then for the controller.
+/// A topology listed by hand. Where no port is named, the lowest free one is used: first for hosts,
+/// then for links, then for the controller.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Listed {
     /// Names of the switches.
     pub switches: Vec<String>,
-    /// The hosts by name, each with its switch.
+    /// Hosts by name, each with its switch.
     #[serde(default)]
     pub hosts: Hosts,
     /// The links between switches.
@@ -235,7 +235,7 @@ pub struct Listed {
     pub links: Vec<ShortOr<[String; 2], ListedLink>>,
 }
 
-/// Hosts in the order in which they are written.
+/// Hosts in the order of the file.
 #[derive(Clone, Debug, Default)]
 pub struct Hosts(pub Vec<(String, ShortOr<String, ListedHost>)>);
 
@@ -276,18 +276,18 @@ impl JsonSchema for Hosts {
     }
 }
 
-/// A host with all that can be said about it.
+/// A host with all its properties.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ListedHost {
-    /// Its switch (`s1`) or port (`s1-p0`).
+    /// Switch (`s1`) or port (`s1-p0`).
     pub at: String,
-    /// A fixed address instead of DHCP, in the subnet of `dhcp`.
+    /// Fixed address instead of DHCP, in the subnet of `dhcp`.
     pub ip: Option<Ipv4Addr>,
-    /// A fixed IPv6 address, beside the link-local one that every host has: in `ipv6.prefix`, or
-    /// with the same first 64 bits as all others if the file has none.
+    /// Fixed IPv6 address, beside the link-local one that every host has: in `ipv6.prefix`, or with
+    /// the same first 64 bits as all others if the file has none.
     pub ip6: Option<Ipv6Addr>,
-    /// Its MAC; derived from its place in the list by default.
+    /// MAC address; derived from the position in the list by default.
     pub mac: Option<MacText>,
     /// Rate of its link.
     pub rate: Option<RateText>,
@@ -295,22 +295,22 @@ pub struct ListedHost {
     pub latency: Option<SpanText>,
     /// Frames lost per million on its link.
     pub loss_ppm: Option<u32>,
-    /// Share of its bits that arrive flipped.
+    /// Share of bits that arrive flipped on its link.
     pub bit_error_rate: Option<BitErrorsText>,
 }
 
-/// A link with all that can be said about it.
+/// A link with all its properties.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ListedLink {
-    /// Its two ends, switches (`s1`) or ports (`s1-p0`).
+    /// Two ends, switches (`s1`) or ports (`s1-p0`).
     pub between: [String; 2],
-    /// The rate of the link.
+    /// Rate of the link.
     pub rate: Option<RateText>,
-    /// The propagation delay of the link.
+    /// Propagation delay of the link.
     pub latency: Option<SpanText>,
-    /// Frames lost per million.
+    /// Frames lost per million on the link.
     pub loss_ppm: Option<u32>,
-    /// Share of its bits that arrive flipped.
+    /// Share of bits that arrive flipped on the link.
     pub bit_error_rate: Option<BitErrorsText>,
 }

@@ -5,9 +5,9 @@ use super::plan::{Plan, in_range, largest};
 use crate::error::Problem;
 use crate::file::BCube;
 
-/// Write a server's number with k + 1 digits to the base n. At level l, the n servers whose
-/// numbers differ only in digit l share a switch: its number among those of the level is theirs
-/// without that digit. The servers stand first here, as switches, because they forward.
+/// Write a server's number with k + 1 digits in base n. At level l, the n servers whose numbers
+/// differ only in digit l share a switch: its number among those of the level is theirs without
+/// that digit. The servers come first here, as switches, because they forward.
 pub(super) fn plan(bcube: &BCube, seed: u64) -> Result<Plan, Problem> {
     const KEY: &str = "topology.bcube";
     let &BCube { n, k, .. } = bcube;

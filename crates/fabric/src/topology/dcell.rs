@@ -5,10 +5,10 @@ use super::plan::{Plan, in_range, not_too_many};
 use crate::error::Problem;
 use crate::file::DCell;
 
-/// A cell of level 0 is n servers on one switch. A cell of level l is made of one more cell of
-/// the level below than such a cell has servers, t: cells 0 to t. For any two of them, i < j,
-/// server j - 1 of cell i is linked to server i of cell j, so that each server gets exactly one
-/// link a level. The servers stand first here, as switches, because they forward.
+/// A cell of level 0 is n servers on one switch. If a cell of the level below has t servers, a cell
+/// of level l is made of t + 1 such cells: cells 0 to t. For any two of them, i < j, server j - 1
+/// of cell i is linked to server i of cell j, so that each server gets exactly one link a level.
+/// The servers come first here, as switches, because they forward.
 pub(super) fn plan(dcell: &DCell, seed: u64) -> Result<Plan, Problem> {
     const KEY: &str = "topology.dcell";
     let &DCell { n, k, .. } = dcell;

@@ -5,11 +5,11 @@ use super::plan::{Plan, SWITCHES_MAX, in_range};
 use crate::error::Problem;
 use crate::file::Dragonfly;
 
-/// Groups of `a` switches, all linked to each other; each switch has `h` places for links to
-/// other groups. A group's places are numbered switch by switch. With g groups, place i of a
-/// group leads to the group 1 + i mod (g - 1) further on (around the end), round after round:
-/// each round gives each pair of groups one link. What is left when there are not enough places
-/// for a further round stays empty. With the most groups, a * h + 1, there is one round.
+/// Groups of `a` switches, all linked to each other; each switch has `h` places for links to other
+/// groups. A group's places are numbered switch by switch. With g groups, place i of a group leads
+/// to the group 1 + i mod (g - 1) further on, modulo g, in rounds: each round gives each pair of
+/// groups one link. Places that do not suffice for a further round stay empty. With the maximum of
+/// a * h + 1 groups, there is one round.
 pub(super) fn plan(dragonfly: &Dragonfly, seed: u64) -> Result<Plan, Problem> {
     const KEY: &str = "topology.dragonfly";
     let &Dragonfly { a, h, .. } = dragonfly;
@@ -40,7 +40,7 @@ pub(super) fn plan(dragonfly: &Dragonfly, seed: u64) -> Result<Plan, Problem> {
         for group in 0..groups {
             for further in 1..=others {
                 let far = (group + further) % groups;
-                // The far group sees this one as many groups further on as are left to a turn.
+                // Seen from the far group, this one is the remaining number of groups further on.
                 let here = round * others + further - 1;
                 let there = round * others + groups - further - 1;
                 if group < far {
@@ -73,7 +73,7 @@ mod tests {
             assert_eq!(between[&(one, one)], 6, "all to all inside");
             assert!((one + 1..9).all(|other| between[&(one, other)] == 1));
         }
-        // Two hosts, three links inside and two to other groups; s1 has the controller too.
+        // Two hosts, three links inside and two to other groups; s1 also has the controller.
         assert!(fabric.switches[1..].iter().all(|switch| switch.ports == 7));
     }
 

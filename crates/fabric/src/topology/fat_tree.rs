@@ -5,10 +5,11 @@ use super::plan::Plan;
 use crate::error::Problem;
 use crate::file::FatTree;
 
-/// The most ports of a switch: 9,680 switches. With 90 there would be more than there may be.
+/// Maximum ports of a switch: 9,680 switches. With 90 the fabric would exceed the limit of
+/// switches.
 const K_MAX_BY_SWITCHES: usize = 88;
-/// The same where each edge switch has k/2 hosts: 93,312 of them. With 74 there would be more than
-/// there may be.
+/// Maximum ports of a switch where each edge switch has k/2 hosts: 93,312 of them. With 74 the
+/// fabric would exceed the limit of hosts.
 const K_MAX_BY_HOSTS: usize = 72;
 
 /// Numbering: first all edge switches, pod by pod, then all aggregation switches, pod by

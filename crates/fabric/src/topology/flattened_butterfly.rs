@@ -5,10 +5,10 @@ use super::plan::{Plan, in_range, largest};
 use crate::error::Problem;
 use crate::file::FlattenedButterfly;
 
-/// A k-ary n-fly with each row of routers made one: k^(n-1) switches with k hosts each. Write a
-/// switch's number with n - 1 digits to the base k; it is linked to every switch whose number
-/// differs in exactly one digit. So each has (n - 1)(k - 1) links, and the most hops between
-/// two switches are n - 1.
+/// A k-ary n-fly with each row of routers merged into one: k^(n-1) switches with k hosts each.
+/// Write a switch's number with n - 1 digits in base k; it is linked to every switch whose number
+/// differs in exactly one digit. So each has (n - 1)(k - 1) links, and two switches are at most n -
+/// 1 hops apart.
 pub(super) fn plan(flat: &FlattenedButterfly, seed: u64) -> Result<Plan, Problem> {
     const KEY: &str = "topology.flattened_butterfly";
     in_range(&format!("{KEY}.k"), flat.k, 2, 1000)?;

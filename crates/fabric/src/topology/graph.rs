@@ -1,4 +1,4 @@
-//! A graph from a text file of its own: one link a line.
+//! A graph from a text file of its own, with one link a line.
 
 use super::listed::wire_change;
 use super::placing::Asked;
@@ -17,7 +17,7 @@ const FILE_KEY: &str = "topology.graph.file";
 const LINE_EXPECTED: &str = "two switches and, where it differs, rate=, latency=, loss_ppm= or \
                              bit_error_rate=, such as `s1 s2 rate=10Gbps`";
 
-/// Reads the lines in order; a switch gets its number when it is first named. `#` begins a
+/// Reads the lines in order; a switch gets its number at its first occurrence. `#` begins a
 /// comment.
 pub(super) fn plan(graph: &GraphFile, seed: u64) -> Result<Plan, Problem> {
     let mut plan = Plan::default();
@@ -72,7 +72,7 @@ pub(super) fn plan(graph: &GraphFile, seed: u64) -> Result<Plan, Problem> {
     }
 }
 
-/// What the words behind the two ends say.
+/// Parses the words after the two ends.
 fn changed(words: &[&str]) -> Result<WireChange, (String, &'static str)> {
     fn read<'de, T: Deserialize<'de>>(
         word: &str,

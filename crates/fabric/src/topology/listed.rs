@@ -1,4 +1,4 @@
-//! A topology by hand: names are checked and resolved here, ports later.
+//! Listed topologies: names are checked and resolved here, ports later.
 
 use super::plan::{
     HOSTS_MAX, Plan, PlanEnd, PlanHost, PlanLink, SWITCHES_MAX, WireChange, in_range,
@@ -73,7 +73,7 @@ fn plan_host(
     })
 }
 
-/// What a file says about one link.
+/// Returns the different properties of one link.
 pub(crate) fn wire_change(
     rate: &Option<RateText>,
     latency: &Option<SpanText>,
@@ -88,7 +88,7 @@ pub(crate) fn wire_change(
     }
 }
 
-/// The end of a link that `text` names: a switch (`s1`) or a port of one (`s1-p0`).
+/// Returns the end of a link that `text` refers to: a switch (`s1`) or a port of one (`s1-p0`).
 pub(crate) fn end(
     key: &str,
     text: &str,

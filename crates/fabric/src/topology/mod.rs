@@ -1,8 +1,8 @@
-//! Which nodes there are and what is linked to what: one file per family of generators, and
-//! `placing` for where their hosts are.
+//! Topologies: nodes and links, with one file per family of generators, and `placing` for the
+//! placement of hosts.
 //!
-//! A generator answers with a plan: nodes by index, links in order, no ports yet. `whole` has
-//! fabrics with every default, for tests and benchmarks.
+//! A generator returns a plan: nodes by index, links in order, no ports yet. `samples` has fabrics
+//! with defaults throughout, for tests and benchmarks.
 
 mod bcube;
 mod dcell;

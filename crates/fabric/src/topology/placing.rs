@@ -1,26 +1,26 @@
-//! Where hosts are: so many at each switch, or so many in all, spread evenly or by chance.
+//! Placement of hosts: a number at each switch, or a total, spread evenly or at random.
 
 use super::plan::{HOSTS_MAX, Plan, PlanEnd, PlanHost, WireChange, in_range};
 use crate::error::Problem;
 use crate::file::{Placed, Placement};
 use oorandom::Rand64;
 
-/// Sets a placement's random numbers apart from those of a graph with the same seed.
+/// Separates a placement's random numbers from those of a graph with the same seed.
 const STREAM: u128 = 0x686f_7374;
 
-/// What a file says about the hosts of a generator.
+/// Host settings of a generator in the file.
 pub(super) struct Asked<'a> {
-    /// The generator: `topology.ring`.
+    /// Key of the generator: `topology.ring`.
     pub topology: &'static str,
-    /// The key of `per_switch` in it: `hosts_per_switch`.
+    /// Key of `per_switch` in it: `hosts_per_switch`.
     pub key: &'static str,
-    /// Hosts at each switch, if said.
+    /// Hosts at each switch, if given.
     pub per_switch: Option<usize>,
-    /// Hosts at each switch, if nothing is given.
+    /// Default number of hosts at each switch.
     pub default: usize,
-    /// Hosts in all, if said.
+    /// Total number of hosts and their placement, if given.
     pub placed: &'a Option<Placed>,
-    /// The fabric's seed.
+    /// Seed of the fabric.
     pub seed: u64,
 }
 
@@ -36,7 +36,7 @@ impl Plan {
             let most = HOSTS_MAX / switches.len().max(1);
             let count = asked.per_switch.unwrap_or(asked.default);
             if asked.per_switch.is_none() && count > most {
-                // The key is not in the file, so it cannot be out of range there.
+                // The key is not in the file, so its value cannot be out of range.
                 let what = format!("{count} hosts at each switch, the default, are too many");
                 let expected = format!("{}: 0 to {most}", asked.key);
                 return Err(Problem::new(asked.topology, what, expected));
@@ -85,13 +85,13 @@ impl Plan {
     }
 }
 
-/// How many of `count` hosts each of `switches` gets when nobody gets two more than another,
-/// those with one more spread over the whole row.
+/// Distributes `count` hosts over `switches` so that numbers differ by one at most, with the larger
+/// numbers spread over the whole row.
 fn even(count: usize, switches: usize) -> Vec<usize> {
     (0..switches).map(|at| (at + 1) * count / switches - at * count / switches).collect()
 }
 
-/// The same, each host thrown by itself.
+/// Distributes `count` hosts over `switches`, each host at random.
 fn random(count: usize, switches: usize, seed: u64) -> Vec<usize> {
     let mut dice = Rand64::new(STREAM << 64 | u128::from(seed));
     let mut at = vec![0; switches];
@@ -123,7 +123,7 @@ mod tests {
         assert_eq!(at, random(1000, 10, 5));
         assert_ne!(at, random(1000, 10, 6));
         assert_eq!(at.iter().sum::<usize>(), 1000);
-        // 100 each on average, with a standard deviation of 9.5.
+        // The average is 100, with a standard deviation of 9.5.
         assert!(at.iter().all(|&n| (50..150).contains(&n)), "{at:?}");
     }
 

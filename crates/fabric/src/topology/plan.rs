@@ -1,12 +1,12 @@
-//! A topology before its ports are numbered, and the bounds of its size.
+//! A topology before its ports are numbered, and the limits of its size.
 
 use crate::error::Problem;
 use axon_wire::{MacAddr, PortNo, Rate, Span};
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// Switches that a fabric has at most.
+/// Maximum number of switches of a fabric.
 pub const SWITCHES_MAX: usize = 10_000;
-/// Hosts that a fabric has at most.
+/// Maximum number of hosts of a fabric.
 pub const HOSTS_MAX: usize = 100_000;
 
 /// A topology before its ports are numbered.
@@ -18,7 +18,7 @@ pub(crate) struct Plan {
     pub links: Vec<PlanLink>,
 }
 
-/// A host to be.
+/// A planned host.
 #[derive(Debug)]
 pub(crate) struct PlanHost {
     pub name: String,
@@ -27,27 +27,27 @@ pub(crate) struct PlanHost {
     pub ip6: Option<Ipv6Addr>,
     pub mac: Option<MacAddr>,
     pub wire: WireChange,
-    /// The key that asked for it.
+    /// Key of the host in the file.
     pub key: String,
 }
 
-/// A link to be.
+/// A planned link.
 #[derive(Debug)]
 pub(crate) struct PlanLink {
     pub ends: [PlanEnd; 2],
     pub wire: WireChange,
-    /// The key that asked for it.
+    /// Key of the link in the file.
     pub key: String,
 }
 
-/// A switch by index, with a port if one was asked for.
+/// A switch by index, with a port if the file gives one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PlanEnd {
     pub switch: usize,
     pub port: Option<PortNo>,
 }
 
-/// Where one link differs from the others.
+/// Different properties of one link.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct WireChange {
     pub rate: Option<Rate>,
@@ -57,7 +57,7 @@ pub(crate) struct WireChange {
 }
 
 impl Plan {
-    /// `switches` switches without links, `s1` first; `key` names who asked.
+    /// Returns `switches` switches without links, `s1` first; `key` is used in errors.
     pub(super) fn with_switches(key: &str, switches: usize, least: usize) -> Result<Plan, Problem> {
         in_range(key, switches, least, SWITCHES_MAX)?;
         Ok(Plan {
@@ -66,7 +66,7 @@ impl Plan {
         })
     }
 
-    /// Adds a link between two switches, by index; `key` names who asked.
+    /// Adds a link between two switches, by index; `key` is used in errors.
     pub(super) fn link(&mut self, key: &str, a: usize, b: usize) {
         self.links.push(PlanLink {
             ends: [a, b].map(|switch| PlanEnd { switch, port: None }),
@@ -85,8 +85,7 @@ pub(super) fn in_range(key: &str, number: usize, least: usize, most: usize) -> R
     Err(Problem::new(key, format!("{number} is out of range"), expected))
 }
 
-/// The largest number from `least` to `most` with which there are no more switches than there may
-/// be.
+/// Returns the largest number from `least` to `most` with which the limit of switches holds.
 pub(super) fn largest(
     least: usize,
     most: usize,
@@ -96,7 +95,7 @@ pub(super) fn largest(
     (least..=most).take_while(fits).last().unwrap_or(least)
 }
 
-/// Refuses a fabric of more switches than there may be.
+/// Refuses a fabric with more switches than the limit.
 pub(super) fn not_too_many(key: &str, switches: usize) -> Result<(), Problem> {
     if switches <= SWITCHES_MAX {
         return Ok(());

@@ -1,4 +1,4 @@
-//! A connected random graph, the same for the same seed on every machine.
+//! A connected random graph, identical for equal seeds on every machine.
 
 use super::placing::Asked;
 use super::plan::{Plan, in_range};
@@ -7,7 +7,7 @@ use crate::file::Random;
 use oorandom::Rand32;
 use std::collections::BTreeSet;
 
-/// A graph that grows under a bound of links per switch.
+/// A growing graph with a limit of links per switch.
 struct Graph {
     degree_max: usize,
     degree: Vec<usize>,
@@ -27,7 +27,7 @@ impl Graph {
         self.spare[self.random.rand_range(0..self.spare.len() as u32) as usize]
     }
 
-    /// Links two switches; says whether that was possible.
+    /// Links two switches; returns whether that was possible.
     fn join(&mut self, a: usize, b: usize) -> bool {
         if a == b || !self.linked.insert((a.min(b), a.max(b))) {
             return false;
@@ -42,10 +42,10 @@ impl Graph {
     }
 }
 
-/// First a random tree: each switch is linked to a random one before it that may have one
-/// more link. So the graph is connected. Then random pairs of switches that may both have
-/// one more link and are not linked yet, until ten times as many pairs as there are switches
-/// were drawn in vain. What is left over then has no partner, or nearly so.
+/// Builds a random tree first: each switch is linked to a random earlier one that may have one more
+/// link, so the graph is connected. Then random pairs of switches are linked that may both have one
+/// more link and are not linked yet, until ten times as many pairs as there are switches were drawn
+/// without success. Places left over have no partner, or hardly any.
 pub(super) fn plan(random: &Random, fabric_seed: u64) -> Result<Plan, Problem> {
     let key = "topology.random";
     in_range("topology.random.degree", random.degree, 2, 1000)?;

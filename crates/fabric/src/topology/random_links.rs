@@ -7,18 +7,17 @@ use crate::file::RandomLinks;
 use oorandom::Rand64;
 use std::collections::BTreeSet;
 
-/// Graphs that are drawn before the search for a connected one is given up.
+/// Maximum number of graphs drawn in search of a connected one.
 const DRAWS_MAX: usize = 100;
 
-/// Visits each switch in order and links it to n random others, so that a switch has 2n links
-/// on average: its own n and those that others make to it. An average that is odd has every
-/// second switch, from the first, make one more link than the others.
+/// Visits each switch in order and links it to n random others, so that a switch has 2n links on
+/// average: its own n and those that others make to it. For an odd average, every second switch,
+/// from the first, makes one more link than the others.
 ///
-/// What the paper leaves open: a switch is never linked to itself, nor twice to the same other,
-/// whoever made the link; such a draw is repeated, and where a switch has all others as
-/// neighbours already it makes no more. A graph that is not connected is thrown away as a whole
-/// and drawn anew from where the random numbers are, so that all connected graphs stay as
-/// likely to each other as they were.
+/// The paper leaves these points open: a switch is never linked to itself, nor twice to the same
+/// other; such a draw is repeated, and a switch that has all others as neighbours already makes no
+/// more links. A graph that is not connected is discarded as a whole and drawn anew from the next
+/// random numbers, so that all connected graphs keep their relative probabilities.
 pub(super) fn plan(random: &RandomLinks, fabric_seed: u64) -> Result<Plan, Problem> {
     const KEY: &str = "topology.random_links";
     let degree_key = format!("{KEY}.average_degree");
@@ -74,7 +73,7 @@ fn draw(switches: usize, average_degree: usize, dice: &mut Rand64) -> Vec<(usize
     links
 }
 
-/// Whether links join all switches: sets of switches grow together, link by link.
+/// Returns whether links connect all switches, by merging sets of switches link by link.
 fn connected(switches: usize, links: &[(usize, usize)]) -> bool {
     let mut above: Vec<usize> = (0..switches).collect();
     fn top(above: &mut [usize], mut switch: usize) -> usize {

@@ -5,7 +5,7 @@ use super::plan::Plan;
 use crate::error::Problem;
 use crate::file::Row;
 
-/// Each switch is linked to the next.
+/// Links each switch to the next.
 pub(super) fn line(row: &Row, seed: u64) -> Result<Plan, Problem> {
     const KEY: &str = "topology.line";
     let mut plan = unlinked(KEY, row, 1, 0, seed)?;
@@ -15,7 +15,7 @@ pub(super) fn line(row: &Row, seed: u64) -> Result<Plan, Problem> {
     Ok(plan)
 }
 
-/// Each switch is linked to the next, and the last to the first.
+/// Links each switch to the next, and the last to the first.
 pub(super) fn ring(row: &Row, seed: u64) -> Result<Plan, Problem> {
     const KEY: &str = "topology.ring";
     let mut plan = unlinked(KEY, row, 3, 0, seed)?;
@@ -25,7 +25,7 @@ pub(super) fn ring(row: &Row, seed: u64) -> Result<Plan, Problem> {
     Ok(plan)
 }
 
-/// Every other switch is linked to s1, which has no hosts.
+/// Links every other switch to s1, which has no hosts.
 pub(super) fn star(row: &Row, seed: u64) -> Result<Plan, Problem> {
     const KEY: &str = "topology.star";
     let mut plan = unlinked(KEY, row, 2, 1, seed)?;
@@ -35,7 +35,7 @@ pub(super) fn star(row: &Row, seed: u64) -> Result<Plan, Problem> {
     Ok(plan)
 }
 
-/// The switches, `least` or more, and the hosts of those from `first` on.
+/// Returns the switches, `least` or more, and the hosts of those from `first` on.
 fn unlinked(
     topology: &'static str,
     row: &Row,

@@ -5,8 +5,8 @@ use super::plan::{Plan, in_range};
 use crate::error::Problem;
 use crate::file::Torus;
 
-/// Each switch is linked to its right and its lower neighbour, both around the edge. With a
-/// side of two both neighbours are the same switch, and one link joins them, not two.
+/// Links each switch to its right and its lower neighbour, both around the edge. With a side of two
+/// both neighbours are the same switch, which one link joins, not two.
 pub(super) fn plan(torus: &Torus, seed: u64) -> Result<Plan, Problem> {
     let &Torus { rows, cols, .. } = torus;
     in_range("topology.torus.rows", rows, 2, super::plan::SWITCHES_MAX / 2)?;

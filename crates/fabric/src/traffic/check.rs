@@ -1,4 +1,4 @@
-//! From what was written to checked data.
+//! Conversion of the `traffic` section to checked data.
 
 use super::entry::{
     ArpEntry, Entry, FileServiceEntry, IncastEntry, OnOffEntry, PingEntry, ReplayEntry,
@@ -16,19 +16,19 @@ use std::fs::File;
 
 /// IPv4 and UDP headers, in bytes.
 const UDP_HEADERS: u32 = 28;
-/// Ethernet header, FCS, preamble and gap, in bytes: what a packet costs on the wire beside.
+/// Overhead of a packet on the wire, in bytes: Ethernet header, FCS, preamble and gap.
 const WIRE_OVERHEAD: u64 = 14 + 4 + 8 + 12;
-/// The shortest packet that fills a frame, in bytes.
+/// Shortest packet that fills a frame, in bytes.
 const PACKET_BYTES_MIN: u64 = 46;
-/// Flows of one entry, at most.
+/// Maximum number of flows of one entry.
 const FLOWS_MAX: usize = 1 << 20;
-/// The longest capture that is read, in bytes.
+/// Maximum size of a capture, in bytes.
 const CAPTURE_BYTES_MAX: u64 = 256 << 20;
 
 const KINDS: &str = "exactly one of udp, tcp, request_response, incast, on_off, all_reduce, \
                      file_service, arp, replay, ping";
 
-/// One entry and where it stands.
+/// One entry with its key.
 pub(super) struct Asked<'a> {
     pub(super) fabric: &'a Fabric,
     pub(super) entry: &'a Entry,
@@ -189,7 +189,7 @@ impl Asked<'_> {
         Err(self.problem(key, format!("{bytes} is out of range"), expected))
     }
 
-    /// Connections with buffers of this size, the usual one without.
+    /// Returns the settings of connections with buffers of this size, or of the default size.
     fn tcp(&self, key: &str, buffer: Option<BytesText>) -> Result<Tcp, Problem> {
         let buffer = buffer.map_or(Bytes(128 << 10), |buffer| buffer.0);
         let buffer = self.size_in(key, buffer, 4096..=64 << 20, "4KiB to 64MiB")?;
@@ -208,7 +208,7 @@ impl Asked<'_> {
         })
     }
 
-    /// The most payload of a datagram.
+    /// Returns the maximum payload of a datagram, in bytes.
     fn payload_max(&self) -> u32 {
         u32::from(self.fabric.mtu) - UDP_HEADERS
     }
@@ -223,8 +223,8 @@ impl Asked<'_> {
         Err(self.problem(key, what, format!("1 to {most}")))
     }
 
-    /// From one datagram to the next at this rate of payload; at the slowest sender's line
-    /// rate without one.
+    /// Returns the interval between datagrams at this rate of payload; without a rate, at the line
+    /// rate of the slowest sender.
     fn interval(
         &self,
         key: &str,
@@ -261,7 +261,7 @@ impl Asked<'_> {
         Ok(App::Udp { payload, interval, count: self.count("udp.count", asked.count)? })
     }
 
-    /// A size of a message: over UDP it has to fit one datagram.
+    /// Checks the size of a message: over UDP it must fit one datagram.
     fn message(&self, key: &str, bytes: Bytes, name: TransportName) -> Result<u32, Problem> {
         let (most, why) = match name {
             TransportName::Tcp => (u64::from(u32::MAX), "1 B to 4294967295 B".to_owned()),
@@ -367,7 +367,7 @@ impl Asked<'_> {
                 Err(self.problem(&format!("file_service.{key}"), what, "0 to 10"))
             }
         };
-        // A call's header goes along with its data.
+        // A call's header is sent together with its data.
         let most = match asked.transport {
             TransportName::Tcp => 1 << 20,
             TransportName::Udp => u64::from(self.payload_max()) - 64,

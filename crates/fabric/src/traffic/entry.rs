@@ -1,4 +1,4 @@
-//! The section as it is written.
+//! Syntax of the `traffic` section.
 
 use super::{Congestion, Reduction, Rewrite};
 use crate::units::{BytesText, RateText, SpanText};
@@ -8,67 +8,69 @@ use serde::{Deserialize, Deserializer};
 use std::fmt;
 use std::path::PathBuf;
 
-/// One entry. Exactly one key says what runs: `udp`, `tcp`, `request_response`, `incast`,
-/// `on_off`, `all_reduce`, `file_service`, `arp`, `replay` or `ping`. Where it runs: `from`
-/// and `to`, `pairs`, or `pattern` with or without `hosts`.
+/// One traffic entry. Exactly one key gives the application: `udp`, `tcp`, `request_response`,
+/// `incast`, `on_off`, `all_reduce`, `file_service`, `arp`, `replay` or `ping`. The hosts are given
+/// by `from` and `to`, `pairs`, or `pattern` with or without `hosts`.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Entry {
-    /// Its name in results; its kind and number by default.
+    /// Name in results; kind and number by default.
     pub name: Option<String>,
     /// Datagrams at a constant rate.
     pub udp: Option<UdpEntry>,
     /// A byte stream from `from` to `to`.
     pub tcp: Option<TcpEntry>,
-    /// Requests and answers, one after the other: `from` asks `to`.
+    /// Requests and responses, one after the other: `from` sends requests to `to`.
     pub request_response: Option<RequestEntry>,
-    /// `to` asks all `hosts` at once, and waits for all answers before it asks again.
+    /// `to` sends requests to all `hosts` at once, and waits for all responses before the next
+    /// round.
     pub incast: Option<IncastEntry>,
     /// Bursts of datagrams, with pauses.
     pub on_off: Option<OnOffEntry>,
-    /// All `hosts` sum up what each has.
+    /// Sum over all `hosts`.
     pub all_reduce: Option<AllReduceEntry>,
     /// A PostMark-like file service: `from` is a client of `to`.
     pub file_service: Option<FileServiceEntry>,
     /// ARP requests of `hosts`, by a pattern of their own.
     pub arp: Option<ArpEntry>,
-    /// `from` sends the frames of a capture.
+    /// Frames of a capture, sent by `from`.
     pub replay: Option<ReplayEntry>,
     /// Echo requests from `from` to `to`.
     pub ping: Option<PingEntry>,
-    /// The host that sends or asks.
+    /// Host that sends data or requests.
     pub from: Option<String>,
-    /// The host that receives or answers.
+    /// Host that receives data or answers requests.
     pub to: Option<String>,
-    /// Several of these: `[[h1, h2], [h3, h4]]`.
+    /// Several pairs of `from` and `to`: `[[h1, h2], [h3, h4]]`.
     pub pairs: Option<Vec<[String; 2]>>,
-    /// The priority of all its frames, both ways: 0 to 7; 0, without a tag, by default. Not for
-    /// `arp`, which has no tag, and `replay`, whose frames have their own.
+    /// Priority of all its frames, in both directions: 0 to 7; 0, untagged, by default. Not for
+    /// `arp`, which is untagged, and `replay`, whose frames have their own.
     #[schemars(range(max = 7))]
     pub priority: Option<u8>,
-    /// The flows between `hosts`.
+    /// Flows between `hosts`.
     pub pattern: Option<Pattern>,
     /// Hosts by name, or a range of numbered ones such as `h1..h16`; all by default.
     pub hosts: Option<Vec<String>>,
-    /// When it starts, after the network is ready; at once by default.
+    /// Start, counted from when the network is ready; 0 by default.
     pub start: Option<SpanText>,
-    /// When it stops, counted as `start` is; at the end of the run by default.
+    /// Stop, counted as `start` is; the end of the run by default.
     pub stop: Option<SpanText>,
 }
 
-/// The flows between a set of hosts.
+/// Flows between a set of hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Pattern {
-    /// Each to one other, and each from one other: one random cycle through all of them.
+    /// From each to one other, so that each receives from one: one random cycle through all of
+    /// them.
     Permutation,
-    /// Each to every other.
+    /// From each to every other.
     AllToAll,
-    /// All others to `to`.
+    /// From all others to `to`.
     Incast,
-    /// Each to another that is drawn at random.
+    /// From each to another that is drawn at random.
     Random,
-    /// The first to the second, the third to the fourth, and so on.
+    /// From the first to the second, from the third to the fourth, and so on.
     Pairs,
 }
 
@@ -76,11 +78,11 @@ pub enum Pattern {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct UdpEntry {
-    /// Bits of payload per second on each flow; as fast as the host's link by default.
+    /// Bits of payload per second on each flow; the rate of the host's link by default.
     pub rate: Option<RateText>,
-    /// Bytes of payload in each, 1 to what the MTU leaves; the most by default.
+    /// Bytes of payload in each datagram, 1 to the MTU's limit; the maximum by default.
     pub payload: Option<u32>,
-    /// How many on each flow; until the end by default.
+    /// Datagrams on each flow; until the end by default.
     pub count: Option<u64>,
 }
 
@@ -88,16 +90,17 @@ pub struct UdpEntry {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct TcpEntry {
-    /// How many bytes; until the end by default.
+    /// Bytes to send; until the end by default.
     pub bytes: Option<BytesText>,
-    /// What decides how much may be in flight: `reno` (or `true`), the default; `cubic`; `dctcp`,
-    /// with ECN; or `none` (or `false`), the buffers alone.
+    /// Congestion control: `reno` (or `true`), the default; `cubic`; `dctcp`, with ECN; or `none`
+    /// (or `false`), which leaves the buffers as the only limit.
     pub congestion_control: Option<CongestionControl>,
-    /// Bytes of the send and of the receive buffer, 4KiB to 64MiB; 128KiB by default.
+    /// Size of the send buffer and of the receive buffer in bytes, 4KiB to 64MiB; 128KiB by
+    /// default.
     pub buffer: Option<BytesText>,
 }
 
-/// A congestion control as it is written: its name, or whether there is one.
+/// Congestion control: the name of an algorithm, or whether there is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema)]
 #[schemars(untagged)]
 pub enum CongestionControl {
@@ -108,7 +111,7 @@ pub enum CongestionControl {
 }
 
 impl CongestionControl {
-    /// The algorithm.
+    /// Returns the algorithm.
     pub fn algorithm(self) -> Congestion {
         match self {
             CongestionControl::Switch(true) => Congestion::Reno,
@@ -124,7 +127,7 @@ impl<'de> Deserialize<'de> for CongestionControl {
     }
 }
 
-/// Reads a [`CongestionControl`].
+/// Visitor that parses a [`CongestionControl`].
 struct Written;
 
 impl Visitor<'_> for Written {
@@ -149,49 +152,49 @@ impl Visitor<'_> for Written {
     }
 }
 
-/// The transport protocol that calls use.
+/// Transport protocol of requests and responses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum TransportName {
     /// On a connection that stays open.
     #[default]
     Tcp,
-    /// In datagrams; a request without an answer is sent again after 10 ms.
+    /// In datagrams; a request without a response is sent again after 10 ms.
     Udp,
 }
 
-/// Requests and answers, one after the other.
+/// Requests and responses, one after the other.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RequestEntry {
-    /// How they travel; over TCP by default.
+    /// Transport protocol of requests and responses; TCP by default.
     pub transport: TransportName,
     /// Bytes of a request; 1 by default.
     pub request: Option<BytesText>,
-    /// Bytes of an answer; 1 by default.
+    /// Bytes of a response; 1 by default.
     pub response: Option<BytesText>,
-    /// From an answer to the next request; none by default.
+    /// Time from a response to the next request; none by default.
     pub think: Option<SpanText>,
-    /// The server's processor time for each request; none by default.
+    /// Processor time of the server for each request; none by default.
     pub service: Option<SpanText>,
-    /// How many requests; until the end by default.
+    /// Number of requests; until the end by default.
     pub count: Option<u64>,
 }
 
-/// Answers of many to one.
+/// Responses of many hosts to one.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct IncastEntry {
-    /// How requests and answers travel; over TCP by default.
+    /// Transport protocol of requests and responses; TCP by default.
     #[serde(default)]
     pub transport: TransportName,
-    /// Bytes of each answer.
+    /// Bytes of each response.
     pub bytes: BytesText,
-    /// From the last answer to the next round; none by default.
+    /// Time from the last response to the next round; none by default.
     pub think: Option<SpanText>,
-    /// How many rounds; until the end by default.
+    /// Number of rounds; until the end by default.
     pub rounds: Option<u64>,
-    /// Bytes of the buffers of each connection, which bound its window; 128KiB by default.
+    /// Buffer size of each connection in bytes, which bounds its window; 128KiB by default.
     pub buffer: Option<BytesText>,
 }
 
@@ -199,13 +202,13 @@ pub struct IncastEntry {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OnOffEntry {
-    /// Bits of payload per second within a burst; as fast as the host's link by default.
+    /// Bits of payload per second within a burst; the rate of the host's link by default.
     pub rate: Option<RateText>,
-    /// Bytes of payload in each datagram; what the MTU leaves by default.
+    /// Bytes of payload in each datagram; the MTU's maximum by default.
     pub payload: Option<u32>,
     /// Bytes of payload in a burst.
     pub on: SizesEntry,
-    /// The lengths of the pauses between bursts.
+    /// Lengths of the pauses between bursts.
     pub off: SpansEntry,
 }
 
@@ -213,21 +216,21 @@ pub struct OnOffEntry {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SizesEntry {
-    /// The same size every time.
+    /// Constant.
     Fixed(BytesText),
     /// Exponential, with this mean.
     Exponential(BytesText),
     /// Pareto, cut off at both ends.
     Pareto {
-        /// The smallest size that is drawn.
+        /// Minimum size.
         min: BytesText,
-        /// The largest size that is drawn.
+        /// Maximum size.
         max: BytesText,
-        /// A thousand times the shape: 1200 for 1.2.
+        /// Shape, times 1000: 1200 for 1.2.
         shape_per_mille: u32,
     },
-    /// By measured points: a size, and how many of a thousand are no larger. The last says
-    /// 1000. Between points sizes are spread evenly.
+    /// By measured points: a size, and how many of a thousand are no larger; the last is 1000.
+    /// Sizes are spread evenly between points.
     Cdf(Vec<(BytesText, u32)>),
 }
 
@@ -235,7 +238,7 @@ pub enum SizesEntry {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SpansEntry {
-    /// The same time every time.
+    /// Constant.
     Fixed(SpanText),
     /// Exponential, with this mean.
     Exponential(SpanText),
@@ -247,49 +250,49 @@ pub enum SpansEntry {
 pub struct AllReduceEntry {
     /// Bytes at each host.
     pub bytes: BytesText,
-    /// How the data moves; around a ring by default.
+    /// Algorithm of the reduction; a ring by default.
     #[serde(default)]
     pub algorithm: Reduction,
-    /// How often, one after the other; once by default.
+    /// Number of rounds, one after the other; 1 by default.
     pub rounds: Option<u64>,
-    /// Bytes of the buffers of each connection, which bound its window; 128KiB by default.
+    /// Buffer size of each connection in bytes, which bounds its window; 128KiB by default.
     pub buffer: Option<BytesText>,
 }
 
-/// A PostMark-like file service. What is not given is PostMark's default.
+/// A PostMark-like file service. Defaults are PostMark's.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct FileServiceEntry {
-    /// How calls travel; over TCP by default.
+    /// Transport protocol of calls; TCP by default.
     pub transport: TransportName,
-    /// Files before the transactions begin; 500 by default.
+    /// Number of files before the transactions begin; 500 by default.
     pub files: Option<u32>,
-    /// Transactions; 500 by default.
+    /// Number of transactions; 500 by default.
     pub transactions: Option<u64>,
-    /// The smallest file; 500 B by default.
+    /// Size of the smallest file; 500 B by default.
     pub size_min: Option<BytesText>,
-    /// The largest; 9.77 kB by default.
+    /// Size of the largest file; 9.77 kB by default.
     pub size_max: Option<BytesText>,
-    /// The most that one call reads or writes; 8 KiB by default, over UDP 1 KiB.
+    /// Maximum bytes that one call reads or writes; 8 KiB by default, over UDP 1 KiB.
     pub block: Option<BytesText>,
-    /// Of ten transactions, how many read and do not append; 5 by default.
+    /// Number of ten transactions that read rather than append; 5 by default.
     pub read_bias: Option<u32>,
-    /// Of ten transactions, how many create and do not delete; 5 by default.
+    /// Number of ten transactions that create rather than delete; 5 by default.
     pub create_bias: Option<u32>,
-    /// The server's processor time for each call; none by default.
+    /// Processor time of the server for each call; none by default.
     pub server: Option<SpanText>,
-    /// The client's processor time between calls; none by default.
+    /// Processor time of the client between calls; none by default.
     pub client: Option<SpanText>,
 }
 
-/// Which MACs each host asks for.
+/// MACs that each host requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ArpPattern {
-    /// Each host asks for others drawn at random, all alike.
+    /// Each host requests others, drawn uniformly at random.
     Random,
-    /// A few servers are asked for by nearly everyone, and most questions stay in the
-    /// subnet: like the traces of the Lawrence Berkeley National Laboratory.
+    /// A few servers are requested by nearly all hosts, and most requests stay in the subnet, as in
+    /// the traces of the Lawrence Berkeley National Laboratory.
     Lbnl,
 }
 
@@ -297,28 +300,27 @@ pub enum ArpPattern {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ArpEntry {
-    /// Which hosts each host asks for.
+    /// Hosts that each host requests.
     pub pattern: ArpPattern,
-    /// Questions of each host: of `lbnl` on average. 5 by default.
+    /// Requests of each host, for `lbnl` on average; 5 by default.
     pub per_host: Option<u32>,
-    /// From one question of a host to its next; 1 s by default.
+    /// Interval between requests of a host; 1 s by default.
     pub interval: Option<SpanText>,
 }
 
-/// The frames of a capture.
+/// Frames of a capture.
 ///
-/// A frame counts as received where the target takes in one that looks like it, whatever its
-/// addresses are. So one that is there for another reason, such as an ARP request of its own,
-/// counts too if it equals a frame of the capture; then more may be received than was sent, and
-/// the loss is unknown. Two replays of one capture to one target differ by their
-/// senders' MACs alone: not with `rewrite: nothing`, and not in a PortLand network, which rewrites
-/// them.
+/// A frame counts as received if the target receives an equal one, whatever its addresses are. A
+/// frame sent for another reason, such as an ARP request of its own, also counts if it equals a
+/// frame of the capture; then more may be received than was sent, and the loss is unknown. Two
+/// replays of one capture to one target differ only by their senders' MACs: not with `rewrite:
+/// nothing`, and not in a PortLand network, which rewrites them.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReplayEntry {
     /// A pcap or pcapng file of Ethernet frames; its path is relative to this file.
     pub file: PathBuf,
-    /// What is changed in the frames; MACs by default.
+    /// Fields rewritten in the frames; MACs by default.
     #[serde(default)]
     pub rewrite: Rewrite,
 }
@@ -327,8 +329,8 @@ pub struct ReplayEntry {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct PingEntry {
-    /// From one request to the next; 1 s by default.
+    /// Interval between requests; 1 s by default.
     pub interval: Option<SpanText>,
-    /// How many, up to 65,535; 10 by default.
+    /// Number of requests, up to 65,535; 10 by default.
     pub count: Option<u16>,
 }

@@ -1,4 +1,4 @@
-//! The hosts of a traffic entry, and the flows between them.
+//! Hosts of a traffic entry, and the flows between them.
 
 use super::check::Asked;
 use super::entry::{ArpEntry, Entry, Pattern};
@@ -15,7 +15,7 @@ impl Asked<'_> {
         })
     }
 
-    /// The hosts that the entry is about: those of its list in order, all without one.
+    /// Returns the hosts of the entry: those of its list in order, or all.
     pub(super) fn hosts(&self) -> Result<Vec<usize>, Problem> {
         let Some(names) = &self.entry.hosts else {
             return Ok((0..self.fabric.hosts.len()).collect());
@@ -99,7 +99,7 @@ impl Asked<'_> {
         }
     }
 
-    /// All others to `to`.
+    /// Returns the flows from all others to `to`.
     pub(super) fn to_one(&self, hosts: &[usize]) -> Result<Vec<(usize, usize)>, Problem> {
         let Some(to) = &self.entry.to else {
             return Err(self.problem("", "`to` is missing", "the host that all others send to"));
@@ -113,7 +113,7 @@ impl Asked<'_> {
         Ok(flows)
     }
 
-    /// Each to the next, the last to the first.
+    /// Returns the flows from each to the next, and from the last to the first.
     pub(super) fn cycle(&self, hosts: &[usize]) -> Result<Vec<(usize, usize)>, Problem> {
         self.two(hosts)?;
         let next = hosts.iter().cycle().skip(1);

@@ -1,8 +1,8 @@
-//! What hosts send: the `traffic` section of a fabric file.
+//! Traffic of hosts: the `traffic` section of a fabric file.
 //!
-//! An entry says what runs (`udp`, `tcp`, ...), between which hosts (`from` and `to`, a list
-//! of `pairs`, or a `pattern` over `hosts`), and when. Loading makes plain data of it:
-//! hosts by index, every pattern written out, every number checked.
+//! An entry gives the application (`udp`, `tcp`, ...), the hosts (`from` and `to`, a list of
+//! `pairs`, or a `pattern` over `hosts`), and the times. Loading converts it to plain data: hosts
+//! by index, every pattern expanded, every number checked.
 
 mod check;
 mod entry;
@@ -28,28 +28,28 @@ use std::sync::Arc;
 
 pub(crate) use check::resolve;
 
-/// One entry, every host by its index.
+/// One entry, with every host by its index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Traffic {
-    /// Its name in results.
+    /// Name in results.
     pub name: String,
-    /// When it starts, after the network is ready.
+    /// Start, counted from when the network is ready.
     pub start: Span,
-    /// When it stops, after the network is ready; at the end of the run without.
+    /// Stop, counted from when the network is ready; `None` for the end of the run.
     pub stop: Option<Span>,
-    /// The hosts that take part, by index, in the order of the file.
+    /// Hosts that take part, by index, in the order of the file.
     pub hosts: Vec<usize>,
-    /// From which host to which, by index.
+    /// Flows from one host to another, by index.
     pub flows: Vec<(usize, usize)>,
-    /// The priority of all its frames, both ways.
+    /// Priority of all its frames, in both directions.
     pub priority: Priority,
-    /// What they run.
+    /// Application.
     pub app: App,
 }
 
 impl Traffic {
-    /// When its first flows have something to send, as far as that is known beforehand; `None`
-    /// for a replay without frames.
+    /// Returns the time at which its first flows have something to send, as far as that is known in
+    /// advance; `None` for a replay without frames.
     pub fn first_at(&self) -> Option<Span> {
         match &self.app {
             App::Replay { frames, .. } => frames.first().map(|frame| self.start + frame.at),
@@ -58,25 +58,25 @@ impl Traffic {
     }
 }
 
-/// How an application talks.
+/// Transport protocol of an application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transport {
-    /// On connections.
+    /// On TCP connections.
     Tcp(Tcp),
-    /// In datagrams.
+    /// In UDP datagrams.
     Udp,
 }
 
-/// How connections behave.
+/// Settings of TCP connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tcp {
-    /// What holds the sender back, beside the window; Reno or nothing but for streams.
+    /// Congestion control, in addition to the window; only streams have others than Reno and none.
     pub congestion: Congestion,
-    /// Bytes of the send and of the receive buffer.
+    /// Size of the send buffer and of the receive buffer, in bytes.
     pub buffer: Bytes,
 }
 
-/// What decides how much of a stream may be in flight.
+/// Congestion control algorithm.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "CongestionName")]
@@ -86,13 +86,13 @@ pub enum Congestion {
     Reno,
     /// CUBIC: a cubic function of the time since the last loss (RFC 9438).
     Cubic,
-    /// DCTCP (RFC 8257); the hosts send packets that switches may mark.
+    /// DCTCP (RFC 8257); hosts send ECN-capable packets.
     Dctcp,
-    /// No algorithm: the buffers alone hold the sender back.
+    /// No algorithm: the buffers are the only limit.
     None,
 }
 
-/// How an all-reduce moves its data.
+/// Algorithm of an all-reduce.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Reduction {
@@ -103,14 +103,14 @@ pub enum Reduction {
     Tree,
 }
 
-/// What replay changes in the frames of a capture.
+/// Fields that replay rewrites in the frames of a capture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Rewrite {
     /// Source and destination MAC become those of the two hosts.
     #[default]
     Macs,
-    /// MACs and IPv4 addresses become those of the two hosts, checksums with them.
+    /// MACs and IPv4 addresses become those of the two hosts, and checksums are updated.
     Addresses,
     /// Frames are sent as they were captured.
     Nothing,
@@ -120,124 +120,124 @@ pub enum Rewrite {
 /// server, one call after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileService {
-    /// The transport protocol that calls use.
+    /// Transport protocol of calls.
     pub transport: Transport,
-    /// Files before the transactions begin.
+    /// Number of files before the transactions begin.
     pub files: u32,
-    /// Transactions; until the end of the run without.
+    /// Number of transactions; `None` for until the end of the run.
     pub transactions: Option<u64>,
-    /// The smallest file.
+    /// Size of the smallest file.
     pub size_min: Bytes,
-    /// The largest size of a file.
+    /// Size of the largest file.
     pub size_max: Bytes,
-    /// The most of a file that one call reads or writes.
+    /// Maximum bytes of a file that one call reads or writes.
     pub block: Bytes,
-    /// Of ten transactions, how many read; the others append.
+    /// Number of ten transactions that read; the others append.
     pub read_bias: u32,
-    /// Of ten transactions, how many create; the others delete.
+    /// Number of ten transactions that create; the others delete.
     pub create_bias: u32,
-    /// The server's processor time for each call.
+    /// Processor time of the server for each call.
     pub server: Span,
-    /// The client's processor time between calls.
+    /// Processor time of the client between calls.
     pub client: Span,
 }
 
-/// What runs between hosts.
+/// Application that runs between hosts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum App {
     /// Datagrams at a constant rate on each flow.
     Udp {
-        /// Bytes of payload in each.
+        /// Bytes of payload in each datagram.
         payload: u32,
-        /// From one to the next.
+        /// Interval between datagrams.
         interval: Span,
-        /// How many; until the end without.
+        /// Number of datagrams; `None` for until the end.
         count: Option<u64>,
     },
     /// A byte stream on each flow.
     Tcp {
-        /// How many bytes; until the end without.
+        /// Bytes to send; `None` for until the end.
         bytes: Option<Bytes>,
-        /// How connections behave.
+        /// Settings of the connections.
         tcp: Tcp,
     },
-    /// The first host of each flow asks the second.
+    /// Requests from the first host of each flow to the second.
     RequestResponse {
-        /// The transport protocol of requests and answers.
+        /// Transport protocol of requests and responses.
         transport: Transport,
         /// Bytes of a request.
         request: u32,
-        /// Bytes of an answer.
+        /// Bytes of a response.
         response: u32,
-        /// From an answer to the next request.
+        /// Time from a response to the next request.
         think: Span,
-        /// The server's processor time for each request.
+        /// Processor time of the server for each request.
         service: Span,
-        /// How many requests; until the end without.
+        /// Number of requests; `None` for until the end.
         count: Option<u64>,
     },
-    /// The second host of all flows asks the first hosts of all at once, and waits for all of
-    /// them before it asks again.
+    /// Requests from the second host of all flows to the first hosts at once; the next round
+    /// follows when all have answered.
     Incast {
-        /// The transport protocol of requests and answers.
+        /// Transport protocol of requests and responses.
         transport: Transport,
-        /// Bytes of each answer.
+        /// Bytes of each response.
         bytes: u32,
-        /// From the last answer to the next round.
+        /// Time from the last response to the next round.
         think: Span,
-        /// How many rounds; until the end without.
+        /// Number of rounds; `None` for until the end.
         rounds: Option<u64>,
     },
     /// Bursts of datagrams with pauses between them on each flow.
     OnOff {
         /// Bytes of payload in each datagram.
         payload: u32,
-        /// From one datagram of a burst to the next.
+        /// Interval between datagrams of a burst.
         interval: Span,
         /// Bytes of payload in a burst.
         on: Sizes,
-        /// Ticks of 10 ps of a pause.
+        /// Duration of a pause, in ticks of 10 ps.
         off: Sizes,
     },
-    /// All hosts sum up what each has.
+    /// Sum over all hosts.
     AllReduce {
-        /// The algorithm of the reduction.
+        /// Algorithm of the reduction.
         reduction: Reduction,
         /// Bytes at each host.
         bytes: Bytes,
-        /// How often, one after the other.
+        /// Number of rounds, one after the other.
         rounds: u64,
-        /// How connections behave.
+        /// Settings of the connections.
         tcp: Tcp,
     },
-    /// The first host of each flow is a client of the second.
+    /// File service with the first host of each flow as a client of the second.
     FileService(FileService),
-    /// The first host of each flow asks for the second's MAC. A host's questions are asked in
-    /// order, at this pace.
+    /// ARP requests from the first host of each flow for the second's MAC. A host sends its
+    /// requests in order, at this pace.
     Arp {
-        /// From one question of a host to its next.
+        /// Interval between requests of a host.
         interval: Span,
     },
-    /// The first host of each flow sends the frames of a capture.
+    /// Frames of a capture, sent by the first host of each flow.
     Replay {
-        /// The capture's file; empty if the frames are from none.
+        /// File of the capture; empty if the frames are from none.
         file: PathBuf,
-        /// The frames, and when each is sent after the first.
+        /// Frames, each with its time relative to the first.
         frames: Arc<[CapturedFrame]>,
-        /// What is changed in them.
+        /// Fields rewritten in the frames.
         rewrite: Rewrite,
     },
-    /// The first host of each flow pings the second.
+    /// Echo requests from the first host of each flow to the second.
     Ping {
-        /// From one request to the next.
+        /// Interval between requests.
         interval: Span,
-        /// How many, up to 65,535.
+        /// Number of requests, up to 65,535.
         count: u16,
     },
 }
 
 impl App {
-    /// The key in the file that says this.
+    /// Returns the key of the application in the file.
     pub const fn name(&self) -> &'static str {
         match self {
             App::Udp { .. } => "udp",

@@ -3,18 +3,19 @@
 use super::{ArpPattern, Sizes};
 use oorandom::Rand64;
 
-/// Subnets of the LBNL-like pattern: as many as the routers of the traces joined.
+/// Number of subnets of the LBNL-like pattern; that of the routers in the traces.
 const SUBNETS: usize = 22;
-/// One host of so many in a subnet is a server, at least one.
+/// Number of hosts in a subnet per server; there is at least one server.
 const HOSTS_PER_SERVER: usize = 20;
-/// Of a hundred questions, how many are for a server.
+/// Percentage of requests that are for a server.
 const SERVER_PERCENT: u64 = 70;
-/// Of a hundred questions, how many stay in the subnet.
+/// Percentage of requests that stay in the subnet.
 const LOCAL_PERCENT: u64 = 80;
-/// The most questions of one host, in means.
+/// Maximum number of requests of one host, as a multiple of the mean.
 const MEANS_MAX: u64 = 20;
 
-/// Each host to the next on one random cycle through all of them: Fisher and Yates' shuffle.
+/// Returns flows from each host to the next on one random cycle through all of them: Fisher and
+/// Yates' shuffle.
 pub(super) fn permutation(hosts: &[usize], seed: u64) -> Vec<(usize, usize)> {
     let mut random = Rand64::new(u128::from(seed));
     let mut order = hosts.to_vec();
@@ -27,8 +28,8 @@ pub(super) fn permutation(hosts: &[usize], seed: u64) -> Vec<(usize, usize)> {
     flows
 }
 
-/// Each host to every other: first each to its next, then each to the one after that, and so
-/// on, so that no host is everybody's first.
+/// Returns flows from each host to every other: first from each to its next, then from each to the
+/// one after that, and so on, so that each host is the first target of one other only.
 pub(super) fn all_to_all(hosts: &[usize]) -> Vec<(usize, usize)> {
     let count = hosts.len();
     let shifts = 1..count;
@@ -38,31 +39,31 @@ pub(super) fn all_to_all(hosts: &[usize]) -> Vec<(usize, usize)> {
         .collect()
 }
 
-/// Each host to another, all others alike.
+/// Returns flows from each host to another, drawn uniformly.
 pub(super) fn random(hosts: &[usize], seed: u64) -> Vec<(usize, usize)> {
     let mut random = Rand64::new(u128::from(seed));
     let other = |(at, &from): (usize, &usize)| (from, hosts[another(&mut random, hosts.len(), at)]);
     hosts.iter().enumerate().map(other).collect()
 }
 
-/// A number below `count` that is not `at`.
+/// Draws a number below `count` other than `at`.
 fn another(random: &mut Rand64, count: usize, at: usize) -> usize {
     let drawn = random.rand_range(0..count as u64 - 1) as usize;
     drawn + usize::from(drawn >= at)
 }
 
-/// Whom each of `hosts` asks for, in order, by place in `0..hosts`.
+/// Returns the hosts that each of `hosts` requests, in order, by index in `0..hosts`.
 ///
-/// `Random`: every host asks `per_host` times, for another host, all alike; the pattern of
-/// paper 001 §5.4 for more hosts than its traces had.
+/// `Random`: every host sends `per_host` requests, each for another host, drawn uniformly; the
+/// pattern of paper 001 §5.4 for more hosts than its traces had.
 ///
-/// `Lbnl` stands in for the traces of the Lawrence Berkeley National Laboratory that the
-/// paper takes, which are not at hand. Its statistics are these: hosts are in 22 subnets, one
-/// after the other, as equal as can be. In each, one host of 20 is a server. The number of
-/// questions of a host is exponential with mean `per_host`, at most 20 means: many ask little,
-/// a few ask much. 80 of 100 questions stay in the subnet; the others go to another, all
-/// alike. 70 of 100 are for a server, the `k`-th of the subnet half as often as the one before
-/// it; the others are for any host there. Nobody asks for itself.
+/// `Lbnl` stands in for the traces of the Lawrence Berkeley National Laboratory that the paper
+/// uses, which are not available. Its statistics are these: hosts are in 22 subnets, one after the
+/// other, of nearly equal size. In each, one host of 20 is a server. The number of requests of a
+/// host is exponential with mean `per_host`, at most 20 means. 80 of 100 requests stay in the
+/// subnet; the others go to another, drawn uniformly. 70 of 100 are for a server, the `k`-th of the
+/// subnet half as often as the one before it; the others are for any host there. No host requests
+/// itself.
 pub fn arp_questions(
     pattern: ArpPattern,
     hosts: usize,
@@ -84,7 +85,7 @@ fn lbnl(host: usize, hosts: usize, per_host: u32, random: &mut Rand64) -> Vec<us
     let subnets = SUBNETS.min(hosts / 2).max(1);
     let start = |subnet: usize| subnet * hosts / subnets;
     let own = (0..subnets).rfind(|&subnet| start(subnet) <= host).unwrap_or(0);
-    // In 256ths of a question, rounded to the nearest.
+    // In 256ths of a request, rounded to the nearest.
     let number = Sizes::Exponential { mean: u64::from(per_host) << 8 };
     let drawn = (number.draw(random.rand_u64() as u32) + 128) >> 8;
     let count = drawn.min(u64::from(per_host) * MEANS_MAX);

@@ -1,47 +1,46 @@
 //! Distributions of sizes and pauses, drawn in integers.
 //!
-//! A draw turns a uniform 32-bit number into a size by the inverse of the distribution's
-//! function. Logarithms and powers of two are computed bit by bit in fixed point, so that the
-//! same number gives the same size on every machine.
+//! A draw converts a uniform 32-bit number to a size by the inverse of the distribution's function.
+//! Logarithms and powers of two are computed bit by bit in fixed point, so that equal numbers give
+//! equal sizes on every machine.
 
-/// Bits behind the point of a logarithm.
+/// Fractional bits of a logarithm.
 const POINT: u32 = 32;
-/// The natural logarithm of two, with 32 bits behind the point.
+/// Natural logarithm of two, with 32 fractional bits.
 const LN_2: u64 = 2_977_044_472;
 
 /// A distribution.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sizes {
-    /// Always the same.
+    /// Constant.
     Fixed(u64),
-    /// Exponential: the time to the next of events that come at random.
+    /// Exponential: intervals of random events.
     Exponential {
-        /// Its mean.
+        /// Mean.
         mean: u64,
     },
-    /// Pareto, cut off: many are small and a few are most of the sum.
+    /// Bounded Pareto: many are small and a few are most of the sum.
     Pareto {
-        /// The smallest.
+        /// Minimum.
         min: u64,
-        /// The largest.
+        /// Maximum.
         max: u64,
-        /// A thousand times the shape; above zero.
+        /// Shape, times 1000; above zero.
         shape_per_mille: u32,
     },
-    /// By points: a size, and how many of a thousand are no larger; both rising, the last
-    /// 1000.
+    /// By points: a size, and how many of a thousand are no larger; both rising, the last 1000.
     Cdf(Vec<(u64, u32)>),
 }
 
 impl Sizes {
-    /// The size that a uniform number stands for.
+    /// Returns the size for a uniform number.
     ///
-    /// The number `n` stands for the middle of its share, `u = (n + 1/2) / 2^32`.
-    /// Exponential: `-mean ln u`. Pareto with shape `a`, cut off at `max`: draw `v` evenly
-    /// from `(min/max)^a` to 1, and take `min v^(-1/a)`. By points: where `u` falls between
-    /// two shares, as far between their sizes.
+    /// The number `n` stands for the middle of its interval, `u = (n + 1/2) / 2^32`. Exponential:
+    /// `-mean ln u`. Pareto with shape `a`, bounded by `max`: draw `v` evenly from `(min/max)^a` to
+    /// 1, and take `min v^(-1/a)`. By points: interpolate linearly between the two points around
+    /// `u`.
     pub fn draw(&self, number: u32) -> u64 {
-        // With 33 bits behind the point, so that the middle is a whole number.
+        // With 33 fractional bits, so that the middle is a whole number.
         let middle = u64::from(number) << 1 | 1;
         match self {
             Sizes::Fixed(size) => *size,
@@ -53,7 +52,7 @@ impl Sizes {
             Sizes::Pareto { min, max, shape_per_mille } => {
                 let shape = u128::from(*shape_per_mille);
                 let ratio = log2((*max).max(1)) - log2((*min).max(1));
-                // (min/max)^a, with 33 bits behind the point.
+                // (min/max)^a, with 33 fractional bits.
                 let power = u128::from(ratio) * shape / 1000;
                 let least = exp2_shifted(33, clamp(power));
                 let range = (1u64 << 33) - least;
@@ -83,17 +82,17 @@ fn clamp(value: u128) -> u64 {
     u64::try_from(value).unwrap_or(u64::MAX)
 }
 
-/// The logarithm to base two of `value >= 1`, with 32 bits behind the point, rounded down.
+/// Returns the logarithm to base two of `value >= 1`, with 32 fractional bits, rounded down.
 ///
-/// The place of the leading bit is the whole part. What is left is between 1 and 2; squared,
-/// it is above 2 if the next bit of the logarithm is one, and then halved; and so on.
+/// The position of the leading bit is the integer part. The remainder is between 1 and 2; squared,
+/// it is at least 2 if the next bit of the logarithm is one, and is then halved; and so on.
 fn log2(value: u64) -> u64 {
     let whole = value.ilog2();
     let mut rest = value << (63 - whole);
     let mut log = u64::from(whole);
     for _ in 0..POINT {
         let square = u128::from(rest) * u128::from(rest);
-        // Two, squared, would have its leading bit at 128.
+        // The square of two would have its leading bit at 128.
         let bit = (square >> 127) as u64;
         rest = (square >> (63 + bit)) as u64;
         log = log << 1 | bit;
@@ -101,27 +100,26 @@ fn log2(value: u64) -> u64 {
     log
 }
 
-/// Two to the power of `log`, which has 32 bits behind the point, rounded down; the largest
-/// number where it does not fit.
+/// Returns two to the power of `log`, which has 32 fractional bits, rounded down; saturates at the
+/// largest number.
 fn exp2(log: u64) -> u64 {
     let whole = (log >> POINT) as u32;
     if whole >= 64 {
         return u64::MAX;
     }
-    // 2^fraction with 63 bits behind the point: at most just below 2.
+    // 2^fraction with 63 fractional bits: below 2.
     let mantissa = u128::from(power_of_fraction(log as u32));
     clamp((mantissa << whole) >> 63)
 }
 
-/// Two to the power of `places - log`, rounded down.
+/// Returns two to the power of `places - log`, rounded down.
 fn exp2_shifted(places: u64, log: u64) -> u64 {
     let exponent = places << POINT;
     if log >= exponent { 0 } else { exp2(exponent - log) }
 }
 
-/// Two to the power of a fraction, with 63 bits behind the point: the product of
-/// `2^(1/2)`, `2^(1/4)`, ... for the bits that are set. Each root is the integer root of the
-/// one before.
+/// Returns two to the power of a fraction, with 63 fractional bits: the product of `2^(1/2)`,
+/// `2^(1/4)`, ... for the bits that are set. Each root is the integer root of the one before.
 fn power_of_fraction(fraction: u32) -> u64 {
     let mut root = 2u128 << 63;
     let mut power = 1u128 << 63;
@@ -138,7 +136,7 @@ fn power_of_fraction(fraction: u32) -> u64 {
 mod tests {
     use super::*;
 
-    /// Evenly spaced numbers: what an ideal source would draw.
+    /// Returns evenly spaced numbers, as from an ideal source.
     fn numbers(count: u64) -> impl Iterator<Item = u32> {
         (0..count).map(move |n| ((2 * n + 1) * (1 << 31) / count) as u32)
     }
