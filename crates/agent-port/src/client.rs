@@ -1,7 +1,7 @@
-//! The agent's side of an agent port.
+//! Agent side of an agent port.
 //!
-//! Heads and the agent's own buffers are slices of the shared memory: nothing is copied but what
-//! the agent itself brings ([`replace`](Outbox::replace), [`send`](Outbox::send)).
+//! Heads and the agent's own buffers are slices of the shared memory. Only bytes that the agent
+//! itself brings ([`replace`](Outbox::replace), [`send`](Outbox::send)) are copied.
 
 use crate::handshake::{self, Shared};
 use crate::layout::{
@@ -26,19 +26,19 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// How long a switch may take to answer. A port that has had too much of its agents leaves them
-/// alone for a second at most.
+/// Timeout of the switch's answer. A port that limits its agents ignores them for a second at
+/// most.
 const ANSWER_MAX: Duration = Duration::from_secs(2);
 
-/// A packet that the agent holds.
+/// Packet that the agent holds.
 #[derive(Clone, Copy)]
 struct Held {
     handle: Handle,
     chunk: u32,
-    /// Where in the chunk the head begins, in bytes.
+    /// Offset of the head in the chunk, in bytes.
     offset: u32,
     head_bytes: u32,
-    /// Bytes of the payload that follow the head in the chunk.
+    /// Bytes of payload after the head in the chunk.
     payload_bytes: u32,
     frame_bytes: u32,
 }
@@ -52,29 +52,29 @@ const NONE: Held = Held {
     frame_bytes: 0,
 };
 
-/// What the switch has for the agent.
+/// Event from the switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Given {
-    /// A packet, which the agent holds from now on.
+    /// Packet that the agent holds from now on.
     Packet(Packet),
-    /// A part of a payload that it has fetched; see [`Client::fetched`].
+    /// Part of a payload that it has fetched; see [`Client::fetched`].
     Payload(Fetched),
 }
 
-/// A part of a payload, in the shared memory.
+/// Part of a payload in the shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fetched {
-    /// The packet.
+    /// Packet.
     pub handle: Handle,
-    /// Where the part begins in the frame as it came in, in bytes.
+    /// Offset of the part in the frame as received, in bytes.
     pub offset: usize,
     at: usize,
     bytes: usize,
-    /// To be given back to the free ones afterwards.
+    /// Buffer to be freed afterwards.
     buffer: Option<u32>,
 }
 
-/// An attached agent.
+/// Attached agent.
 pub struct Client {
     memory: Memory,
     memory_fd: OwnedFd,
@@ -84,16 +84,16 @@ pub struct Client {
     agent_bell: Bell,
     switch_bell: Bell,
     stream: UnixStream,
-    /// By number of the payload buffer, which is the low half of a handle.
+    /// Held packets by the number of the payload buffer, the low half of a handle.
     held: Vec<Held>,
     free_buffers: Vec<u32>,
-    /// What is to be fetched when there is a buffer for it.
+    /// Fetches that wait for a buffer.
     to_fetch: VecDeque<Descriptor>,
-    /// Parts of payloads that need not be fetched.
+    /// Parts of payloads that are already in shared memory.
     here: VecDeque<Fetched>,
-    /// Answers to packets that the agent does not hold, since the ring was last seen empty.
+    /// Answers for packets not held, since the ring was last seen empty.
     unheld: usize,
-    /// The switch has done what it never does.
+    /// Whether the switch has broken the protocol.
     broken: bool,
 }
 
@@ -101,8 +101,8 @@ impl Client {
     /// Attaches an agent of this name, at most 48 bytes, at the socket of an agent port.
     ///
     /// # Errors
-    /// What `connect(2)` answers, or why the switch refuses the agent; `TimedOut` if it has not
-    /// answered within two seconds.
+    /// The error of `connect(2)`, or the switch's reason to refuse the agent; `TimedOut` if it has
+    /// not answered within two seconds.
     pub fn connect(socket: &Path, name: &str) -> io::Result<Client> {
         let mut stream = UnixStream::connect(socket)?;
         stream.write_all(&handshake::hello(name))?;
@@ -144,52 +144,52 @@ impl Client {
         })
     }
 
-    /// The sizes of the shared memory.
+    /// Returns the sizes of the shared memory.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
 
-    /// The shared memory, for an agent that maps it by itself; see
+    /// Returns the shared memory, for an agent that maps it itself; see
     /// [`head_place`](Client::head_place).
     pub fn memory_fd(&self) -> BorrowedFd<'_> {
         self.memory_fd.as_fd()
     }
 
-    /// Where in the shared memory the head of a held packet is; `None` if it is not held.
+    /// Returns the range of a held packet's head in the shared memory; `None` if it is not held.
     pub fn head_place(&self, handle: Handle) -> Option<Range<usize>> {
         let held = self.held(handle)?;
         let at = self.layout.chunk_at(held.chunk as usize) + held.offset as usize;
         Some(at..at + held.head_bytes as usize)
     }
 
-    /// The same of what stands behind the head, as [`Outbox::payload`] has it.
+    /// Returns the range of the bytes after the head, as of [`Outbox::payload`].
     pub fn payload_place(&self, handle: Handle) -> Option<Range<usize>> {
         let head = self.head_place(handle)?;
         let bytes = self.held(handle)?.payload_bytes as usize;
         Some(head.end..head.end + bytes)
     }
 
-    /// The longest head that [`Outbox::resize_head`] can make of that of a held packet, in bytes.
+    /// Returns the longest head in bytes that [`Outbox::resize_head`] can make for a held packet.
     pub fn head_bytes_max(&self, handle: Handle) -> Option<usize> {
         let held = self.held(handle)?;
         let end = held.offset as usize + held.head_bytes as usize;
         Some(end.saturating_sub(HEADROOM - HEAD_ROOM_BYTES))
     }
 
-    /// Bytes of the whole frame of a held packet, as it came in.
+    /// Returns the length of a held packet's whole frame as received, in bytes.
     pub fn frame_bytes(&self, handle: Handle) -> Option<usize> {
         Some(self.held(handle)?.frame_bytes as usize)
     }
 
-    /// Whether the switch has something, or has broken the protocol.
+    /// Returns whether the switch has written a descriptor, or has broken the protocol.
     pub fn has_given(&self) -> bool {
         !self.here.is_empty() || !self.from_switch.is_empty(&self.memory)
     }
 
-    /// The next packet or payload, if there is one.
+    /// Returns the next packet or payload, if there is one.
     ///
     /// # Errors
-    /// The switch has broken the protocol: this attachment is of no more use.
+    /// The switch has broken the protocol: this attachment is no longer usable.
     pub fn next_given(&mut self) -> io::Result<Option<Given>> {
         if let Some(fetched) = self.here.pop_front() {
             return Ok(Some(Given::Payload(fetched)));
@@ -199,7 +199,7 @@ impl Client {
             let Some(words) = words.filter(|_| !self.broken) else {
                 return if self.broken { Err(protocol("a full ring")) } else { Ok(None) };
             };
-            // The switch sees that it is read, however long the agent takes for the batch.
+            // Publishes the read position, so that the switch sees progress during a long batch.
             self.from_switch.publish(&self.memory);
             let Ok(descriptor) = Descriptor::from_words(words) else {
                 return Err(protocol("an unknown descriptor"));
@@ -212,7 +212,7 @@ impl Client {
                         && bytes as usize <= self.layout.buffer_bytes =>
                 {
                     if self.held(handle).is_none() {
-                        // The agent has decided on it since it asked.
+                        // The agent has answered the packet since its request.
                         self.free_buffer(buffer);
                         continue;
                     }
@@ -229,7 +229,7 @@ impl Client {
         }
     }
 
-    /// The bytes of a part of a payload. Once this was called, its buffer is used again.
+    /// Returns the bytes of a part of a payload and releases its buffer.
     pub fn fetched(&mut self, fetched: Fetched) -> &mut [u8] {
         if let Some(buffer) = fetched.buffer {
             self.free_buffers.push(buffer);
@@ -237,8 +237,8 @@ impl Client {
         self.memory.slice(fetched.at, fetched.bytes)
     }
 
-    /// Holds a packet. One that had its payload buffer before was taken away, for the agent had
-    /// held it for too long: its chunk goes back.
+    /// Records a packet. If the switch reclaimed its payload buffer's previous packet because it
+    /// was held for too long, the chunk of that packet is returned.
     fn hold(&mut self, descriptor: &Descriptor) -> io::Result<Packet> {
         let Descriptor { handle, chunk, offset, head_bytes: copied, bytes, .. } = *descriptor;
         let index = handle.number();
@@ -266,7 +266,7 @@ impl Client {
         self.held.get(handle.number()).copied().filter(|held| held.handle == handle)
     }
 
-    /// Takes a packet out of the held ones.
+    /// Removes a held packet.
     fn take(&mut self, handle: Handle) -> Option<Held> {
         let place = self.held.get_mut(handle.number()).filter(|held| held.handle == handle)?;
         let taken = std::mem::replace(place, NONE);
@@ -274,13 +274,13 @@ impl Client {
         Some(taken)
     }
 
-    /// Gives up what was asked for of a packet whose chunk goes back.
+    /// Cancels the fetches of a packet whose chunk is returned.
     fn forget_fetches(&mut self, handle: Handle) {
         self.here.retain(|fetched| fetched.handle != handle);
         self.to_fetch.retain(|fetch| fetch.handle != handle);
     }
 
-    /// Uses a buffer again: for what waits to be fetched, or it is free.
+    /// Reuses a buffer for a waiting fetch, or frees it.
     fn free_buffer(&mut self, buffer: u32) {
         match self.to_fetch.pop_front() {
             Some(fetch) => self.push(Descriptor { buffer, ..fetch }),
@@ -288,8 +288,8 @@ impl Client {
         }
     }
 
-    /// Shows the switch, which counts it, that the agent has answered a packet which it does not
-    /// hold. That takes none of the room for other answers: what is too much is left out.
+    /// Sends the switch an answer for a packet that is not held, which the switch counts. Such
+    /// answers use only spare room; the excess is left out.
     fn push_unheld(&mut self, handle: Handle) {
         let Layout { ring_slots, chunks, buffers, .. } = self.layout;
         match self.to_switch.room(&self.memory) {
@@ -304,11 +304,11 @@ impl Client {
     }
 
     fn push(&mut self, descriptor: Descriptor) {
-        // There is room for one answer to everything that the switch has given.
+        // There is room for one answer to every descriptor of the switch.
         self.broken |= !matches!(self.to_switch.push(&self.memory, &descriptor), Ok(true));
     }
 
-    /// An answer to a packet with its head as it is now; `None` if it is not held.
+    /// Returns the answer for a packet with its current head; `None` if it is not held.
     fn answer(&mut self, kind: Kind, handle: Handle) -> Option<Descriptor> {
         let Some(held) = self.take(handle) else {
             self.push_unheld(handle);
@@ -322,7 +322,7 @@ impl Client {
         })
     }
 
-    /// Shows the switch all answers so far.
+    /// Publishes all answers so far.
     pub fn flush(&mut self) {
         while let Some(buffer) = self.free_buffers.pop_if(|_| !self.to_fetch.is_empty()) {
             self.free_buffer(buffer);
@@ -331,10 +331,10 @@ impl Client {
         self.switch_bell.ring(&self.memory);
     }
 
-    /// Waits until the switch has something, at most for `timeout`.
+    /// Waits for a descriptor of the switch, at most for `timeout`.
     ///
     /// # Errors
-    /// `ConnectionAborted` when the switch has ended the attachment.
+    /// `ConnectionAborted` if the switch has ended the attachment.
     pub fn wait(&mut self, timeout: Duration) -> io::Result<()> {
         self.agent_bell.sleep(&self.memory);
         if !self.from_switch.is_empty(&self.memory) {

@@ -1,14 +1,14 @@
-//! Descriptors that come over a Unix socket.
+//! Reception of file descriptors over a Unix socket.
 
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg};
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
-/// Receives bytes of a Unix socket and the descriptors that come with them, at most three; waits
-/// for them. Returns how many bytes came: 0 when the other end is closed.
+/// Receives bytes of a Unix socket and at most three file descriptors with them; blocks. Returns
+/// the number of bytes: 0 when the other end is closed.
 ///
 /// # Errors
-/// What `recvmsg(2)` answers.
+/// The error of `recvmsg(2)`.
 pub fn receive(fd: BorrowedFd<'_>, to: &mut [u8]) -> io::Result<(usize, Vec<OwnedFd>)> {
     let mut parts = [io::IoSliceMut::new(to)];
     let mut space = nix::cmsg_space!([RawFd; 3]);
@@ -17,8 +17,8 @@ pub fn receive(fd: BorrowedFd<'_>, to: &mut [u8]) -> io::Result<(usize, Vec<Owne
     let mut all = Vec::new();
     for message in received.cmsgs()? {
         if let ControlMessageOwned::ScmRights(fds) = message {
-            // SAFETY: the kernel has just made these descriptors for this call; nobody else owns
-            // them.
+            // SAFETY: the kernel has just created these descriptors for this call; they have no
+            // other owner.
             all.extend(fds.into_iter().map(|fd| unsafe { OwnedFd::from_raw_fd(fd) }));
         }
     }

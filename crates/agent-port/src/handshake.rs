@@ -1,8 +1,8 @@
-//! How an agent is attached: one message each way over a Unix socket, and then the shared memory.
+//! Attachment of an agent: one message each way over a Unix socket, then the shared memory.
 //!
-//! The agent sends its hello; the switch answers with three descriptors, or with the reason why not
-//! and closes. Afterwards nothing is sent: the socket stays open for as long as the agent is
-//! attached, and that it closes is how either side learns that the other has gone.
+//! The agent sends its hello. The switch answers with three descriptors, or with the reason of a
+//! refusal and closes. Afterwards nothing is sent: the socket stays open while the agent is
+//! attached, and its closing notifies either side that the other has gone.
 //!
 //! ```text
 //! hello   64 bytes:  magic 8, version 4, length of the name 4, name 48
@@ -11,7 +11,7 @@
 //!                    with it: memfd, socket that wakes the agent, eventfd that wakes the switch
 //! ```
 //!
-//! Numbers are little-endian. The start of both messages is the same in every version.
+//! Numbers are little-endian. The start of both messages is equal in every version.
 
 use crate::descriptors;
 use crate::layout::{MAGIC, VERSION};
@@ -20,11 +20,11 @@ use std::io::{self, ErrorKind, IoSlice};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
-/// Bytes of a hello.
+/// Length of a hello in bytes.
 pub const HELLO_BYTES: usize = 64;
-/// Bytes of an answer.
+/// Length of an answer in bytes.
 pub const ANSWER_BYTES: usize = 256;
-/// The longest name of an agent, in bytes.
+/// Longest name of an agent in bytes.
 pub const NAME_BYTES_MAX: usize = 48;
 const TEXT_BYTES_MAX: usize = 224;
 const ATTACHED: u32 = 0;
@@ -34,7 +34,7 @@ fn word(bytes: &[u8], at: usize) -> u32 {
     bytes.get(at..at + 4).map_or(0, |b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]))
 }
 
-/// The hello of an agent.
+/// Returns the hello of an agent.
 pub fn hello(name: &str) -> [u8; HELLO_BYTES] {
     let mut bytes = [0; HELLO_BYTES];
     let name = &name.as_bytes()[..name.floor_char_boundary(NAME_BYTES_MAX)];
@@ -45,10 +45,10 @@ pub fn hello(name: &str) -> [u8; HELLO_BYTES] {
     bytes
 }
 
-/// The name of the agent that says hello.
+/// Parses the name of the agent in a hello.
 ///
 /// # Errors
-/// Why it is refused, for its log and ours.
+/// The reason of a refusal, for the logs of both sides.
 pub fn parse_hello(bytes: &[u8]) -> Result<String, String> {
     let Some(magic) = bytes.get(..8).filter(|_| bytes.len() == HELLO_BYTES) else {
         return Err(format!("a hello of {} bytes, expected {HELLO_BYTES}", bytes.len()));
@@ -69,7 +69,7 @@ pub fn parse_hello(bytes: &[u8]) -> Result<String, String> {
     Ok(name)
 }
 
-/// Answers a hello with what is shared.
+/// Answers a hello with the shared descriptors.
 ///
 /// # Errors
 /// The agent has gone already.
@@ -82,9 +82,9 @@ pub fn attach(
     send(stream, &answer(ATTACHED, memory_bytes, ""), &[ControlMessage::ScmRights(&shared)])
 }
 
-/// Answers a hello with the reason why the agent is refused.
+/// Answers a hello with the reason of a refusal.
 pub fn refuse(stream: &UnixStream, why: &str) {
-    // It may have gone already.
+    // The agent may have gone already.
     let _ = send(stream, &answer(REFUSED, 0, why), &[]);
 }
 
@@ -106,23 +106,23 @@ fn send(stream: &UnixStream, bytes: &[u8], with: &[ControlMessage<'_>]) -> io::R
     Ok(())
 }
 
-/// What an agent gets: the length of the memory, the memory, the socket that wakes it, the
+/// Descriptors for an agent: the memory with its length, the socket that wakes the agent, and the
 /// eventfd that wakes the switch.
 pub struct Shared {
-    /// Bytes of the memory.
+    /// Length of the memory in bytes.
     pub memory_bytes: usize,
-    /// The memory.
+    /// Shared memory.
     pub memory: OwnedFd,
-    /// What wakes the agent.
+    /// Socket that wakes the agent.
     pub agent_bell: OwnedFd,
-    /// What wakes the switch.
+    /// Eventfd that wakes the switch.
     pub switch_bell: OwnedFd,
 }
 
-/// Reads the answer of a switch; waits for it.
+/// Receives and parses the answer of a switch; blocks.
 ///
 /// # Errors
-/// The reason of the switch as `ConnectionRefused`; `InvalidData` if this is no answer.
+/// The reason of the switch as `ConnectionRefused`; `InvalidData` for a malformed answer.
 pub fn parse_answer(stream: &UnixStream) -> io::Result<Shared> {
     let mut bytes = [0; ANSWER_BYTES];
     let (count, shared) = descriptors::receive(stream.as_fd(), &mut bytes)?;
@@ -160,7 +160,7 @@ mod tests {
         other[8] = 9;
         let why = parse_hello(&other).unwrap_err();
         assert!(why.starts_with("agent \"ab\" is made for version 9"), "{why}");
-        // It reads a pipe, which sockets are not.
+        // Wrong version: its agents expect a pipe instead of sockets.
         other[8] = 1;
         let why = parse_hello(&other).unwrap_err();
         assert!(why.contains("version 1 of the shared memory and this switch has version 2"));

@@ -1,5 +1,5 @@
-//! The shared memory of an agent port, version [`VERSION`]: where everything lies, and what a
-//! descriptor says. Both sides use this file, and a client in another language follows it.
+//! Shared memory of an agent port, version [`VERSION`]: offsets and descriptors. Both sides use
+//! this file; a client in another language must follow it.
 //!
 //! All numbers are little-endian. From the start of the memory:
 //!
@@ -18,71 +18,73 @@
 //! order, reads the slots, and then writes its own (`head`) with release order. So each slot is
 //! written by one side at a time.
 //!
-//! A ring holds one descriptor for each chunk and buffer, so an agent that reads before it answers
-//! never finds its ring full, nor does the switch.
+//! A ring holds one descriptor for each chunk and buffer. If the agent reads before it answers,
+//! neither side ever finds its ring full.
 
 use axon_agents::node::HEAD_ROOM_BYTES;
 use axon_cache::Handle;
 
-/// The first eight bytes of the memory and of both messages of the handshake.
+/// First eight bytes of the memory and of both messages of the handshake.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"AXONAGNT");
-/// The version of this layout, of its descriptors, and of what comes with the answer of the
+/// Version of this layout, of its descriptors, and of the descriptors in the answer of the
 /// [handshake](crate::handshake). Both sides must have the same. In version 1 an agent was woken by
 /// a pipe.
 pub const VERSION: u32 = 2;
-/// Bytes of the header.
+/// Length of the header in bytes.
 pub const HEADER_BYTES: usize = 4096;
-/// Bytes of a descriptor.
+/// Length of a descriptor in bytes.
 pub const DESCRIPTOR_BYTES: usize = 32;
-/// Chunks, buffers and cursors begin at multiples of this, a cache line of the CPUs in use.
+/// Alignment of chunks, buffers and cursors: a cache line of current CPUs.
 const LINE: usize = 64;
-/// Free bytes before the head in its chunk, for an agent that makes the head longer: whole lines.
+/// Headroom before the head in its chunk in bytes, for an agent that lengthens the head: whole
+/// lines.
 pub const HEADROOM: usize = HEAD_ROOM_BYTES.next_multiple_of(LINE);
-/// Areas begin at multiples of this.
+/// Alignment of areas.
 const PAGE: usize = 4096;
 
-/// Where in the header the number of descriptors that the switch has written for the agent is.
+/// Header offset of the number of descriptors written for the agent.
 pub const TO_AGENT_TAIL: usize = 1024;
-/// How many of them the agent has read.
+/// Header offset of the number of descriptors read by the agent.
 pub const TO_AGENT_HEAD: usize = 1152;
-/// How many descriptors the agent has written.
+/// Header offset of the number of descriptors written by the agent.
 pub const FROM_AGENT_TAIL: usize = 1280;
-/// How many of them the switch has read.
+/// Header offset of the number of descriptors read by the switch.
 pub const FROM_AGENT_HEAD: usize = 1408;
-/// Not 0 while the agent sleeps and wants to be woken.
+/// Header offset of the agent's sleep flag: not 0 while the agent sleeps and needs to be woken.
 pub const AGENT_SLEEPS: usize = 1536;
-/// The same of the switch.
+/// Header offset of the switch's sleep flag.
 pub const SWITCH_SLEEPS: usize = 1664;
-/// The queues of the switch's ports, 4 bytes for each port from 0 on: the bytes that wait there and
-/// one more, or 0 where that is not known. They are as they were when the switch last gave packets.
+/// Header offset of the queue lengths, 4 bytes for each port from 0 on: queued bytes plus one, or 0
+/// if unknown. They are as of the time when the switch last delivered packets.
 pub const QUEUES: usize = 2048;
-/// Ports whose queues are shown.
+/// Number of ports whose queues are shown.
 pub const QUEUES_MAX: usize = (HEADER_BYTES - QUEUES) / 4;
 
-/// The sizes of one agent's memory. Each is below 2^32.
+/// Sizes of one agent's memory. Each is below 2^32.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// Descriptors that a ring holds, a power of two.
+    /// Descriptors of a ring, a power of two.
     pub ring_slots: usize,
-    /// Head chunks.
+    /// Number of head chunks.
     pub chunks: usize,
-    /// Bytes of a chunk.
+    /// Length of a chunk in bytes.
     pub chunk_bytes: usize,
-    /// The most bytes of a frame that are its head.
+    /// Longest head in bytes.
     pub head_bytes: usize,
-    /// Buffers of the agent.
+    /// Number of the agent's buffers.
     pub buffers: usize,
-    /// Bytes of a buffer: the longest frame, without FCS. The next buffer begins at the next line.
+    /// Length of a buffer in bytes: the longest frame, without FCS. The next buffer begins at the
+    /// next line.
     pub buffer_bytes: usize,
-    /// Payload buffers of the switch: handles name buffers 0 up to this.
+    /// Number of payload buffers of the switch: handles name buffers 0 up to this.
     pub payloads: usize,
     /// Whether payloads stay in the switch. Otherwise a chunk has the whole frame.
     pub stays: bool,
 }
 
 impl Layout {
-    /// The layout for so many payload buffers and buffers of the agent, heads and frames of so many
-    /// bytes.
+    /// Computes the layout for these numbers of payload buffers and agent buffers, and these head
+    /// and frame lengths in bytes.
     pub fn new(
         (payloads, buffers): (usize, usize),
         head_bytes: usize,
@@ -105,40 +107,40 @@ impl Layout {
         }
     }
 
-    /// How many bytes of a frame of `frame_bytes` the switch puts into a chunk.
+    /// Returns the number of bytes of a frame that the switch copies into a chunk.
     #[inline]
     pub fn copied_bytes(&self, frame_bytes: usize) -> usize {
         frame_bytes.min(if self.stays { self.head_bytes } else { self.buffer_bytes })
     }
 
-    /// Where the ring to the agent begins.
+    /// Returns the offset of the ring to the agent.
     pub const fn to_agent(&self) -> usize {
         HEADER_BYTES
     }
 
-    /// Where the ring from the agent begins.
+    /// Returns the offset of the ring from the agent.
     pub fn from_agent(&self) -> usize {
         (self.to_agent() + self.ring_slots * DESCRIPTOR_BYTES).next_multiple_of(PAGE)
     }
 
-    /// Where chunk `number` begins.
+    /// Returns the offset of chunk `number`.
     pub fn chunk_at(&self, number: usize) -> usize {
         let first = self.from_agent() + self.ring_slots * DESCRIPTOR_BYTES;
         first.next_multiple_of(PAGE) + number * self.chunk_bytes
     }
 
-    /// Where buffer `number` begins.
+    /// Returns the offset of buffer `number`.
     pub fn buffer_at(&self, number: usize) -> usize {
         let first = self.chunk_at(self.chunks).next_multiple_of(PAGE);
         first + number * self.buffer_bytes.next_multiple_of(LINE)
     }
 
-    /// Bytes of the whole memory.
+    /// Returns the length of the whole memory in bytes.
     pub fn memory_bytes(&self) -> usize {
         self.buffer_at(self.buffers).next_multiple_of(PAGE)
     }
 
-    /// The header as it begins: magic, version, sizes, places; see [`Layout::parse`].
+    /// Returns the initial header: magic, version, sizes, offsets; see [`Layout::parse`].
     pub fn emit(&self) -> [u8; HEADER_WORDS_END] {
         let mut header = [0; HEADER_WORDS_END];
         header[..8].copy_from_slice(&MAGIC.to_le_bytes());
@@ -165,10 +167,10 @@ impl Layout {
         header
     }
 
-    /// Reads the header of a memory of `memory_bytes`, for the agent.
+    /// Parses the header of a memory of `memory_bytes`, for the agent.
     ///
     /// # Errors
-    /// What was found and what was expected.
+    /// The found and the expected value.
     pub fn parse(header: &[u8; HEADER_WORDS_END], memory_bytes: usize) -> Result<Layout, String> {
         let word = |index: usize| {
             let at = 8 + 4 * index;
@@ -201,33 +203,33 @@ impl Layout {
     }
 }
 
-/// Where the sizes in the header end.
+/// End of the sizes in the header.
 pub const HEADER_WORDS_END: usize = 8 + 15 * 4;
 
-/// What a descriptor asks or says. The numbers are those in the memory.
+/// Kind of a descriptor. The numbers are those in the memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Kind {
-    /// To the agent: a packet. `chunk` has its first `head_bytes` bytes from `offset` on, all where
-    /// payloads do not stay; `bytes` is the length of the whole frame.
+    /// To the agent: a packet. `chunk` has its first `head_bytes` bytes from `offset` on, or the
+    /// whole frame where payloads do not stay; `bytes` is the length of the whole frame.
     Packet = 1,
-    /// To the agent: `bytes` bytes of the frame from `offset` on are in `buffer`, as it asked, or
-    /// as there are; none if the handle was refused. The buffer is the agent's again.
+    /// To the agent: `buffer` has `bytes` bytes of the frame from `offset` on, at most as
+    /// requested; none if the handle was refused. The buffer is returned to the agent.
     Payload = 2,
-    /// To the agent: `buffer` is the agent's again.
+    /// To the agent: `buffer` is returned.
     Returned = 3,
-    /// From the agent: send the packet. What its `chunk` had of it is now `head_bytes` bytes from
-    /// `offset` on; the rest is as it came.
+    /// From the agent: send the packet. Its `chunk` now has `head_bytes` bytes from `offset` on;
+    /// the rest is unchanged.
     Forward = 16,
     /// From the agent: drop the packet.
     Drop = 17,
-    /// From the agent: copy `bytes` bytes of the frame in `chunk`, as it came in, from `offset` on
-    /// to `buffer`. Where payloads do not stay the agent has them.
+    /// From the agent: copy `bytes` bytes of the frame in `chunk`, as received, from `offset` on to
+    /// `buffer`. Where payloads do not stay, the agent has them already.
     Fetch = 18,
-    /// From the agent: send `head_bytes` bytes of `chunk` from `offset` on, and behind them the
-    /// first `bytes` bytes in `buffer`, in place of the packet.
+    /// From the agent: send `head_bytes` bytes of `chunk` from `offset` on, followed by the first
+    /// `bytes` bytes in `buffer`, in place of the packet.
     Replace = 19,
-    /// From the agent: send the first `bytes` bytes in `buffer`, a frame of the agent's own.
+    /// From the agent: send the first `bytes` bytes in `buffer`, the agent's own frame.
     Send = 20,
 }
 
@@ -239,33 +241,33 @@ impl Kind {
     }
 }
 
-/// One entry of a ring. What a kind does not use is 0.
+/// Entry of a ring. Fields that a kind does not use are 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Descriptor {
-    /// What it asks or says.
+    /// Kind.
     pub kind: Kind,
-    /// The packet.
+    /// Handle of the packet.
     pub handle: Handle,
-    /// A head chunk, by number.
+    /// Number of a head chunk.
     pub chunk: u32,
-    /// In bytes, from the start of the chunk or of the frame.
+    /// Offset in bytes, from the start of the chunk or of the frame.
     pub offset: u32,
-    /// In bytes.
+    /// Length of the head in bytes.
     pub head_bytes: u32,
-    /// A buffer of the agent, by number.
+    /// Number of the agent's buffer.
     pub buffer: u32,
-    /// In bytes.
+    /// Length in bytes.
     pub bytes: u32,
 }
 
 impl Descriptor {
-    /// One that names a packet and no more.
+    /// Creates a descriptor that has a handle only.
     pub fn new(kind: Kind, handle: Handle) -> Descriptor {
         Descriptor { kind, handle, chunk: 0, offset: 0, head_bytes: 0, buffer: 0, bytes: 0 }
     }
 
-    /// The four words in the memory: kind and chunk, handle, offset and `head_bytes`, buffer and
-    /// `bytes`; the first of each pair is in the low half.
+    /// Returns the four words in the memory: kind and chunk, handle, offset and `head_bytes`,
+    /// buffer and `bytes`; the first of each pair is in the low half.
     pub fn words(&self) -> [u64; 4] {
         let pair = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
         [
@@ -276,10 +278,10 @@ impl Descriptor {
         ]
     }
 
-    /// The descriptor in four words.
+    /// Parses a descriptor of four words.
     ///
     /// # Errors
-    /// There is no kind of this number.
+    /// The number of an unknown kind.
     pub fn from_words(words: [u64; 4]) -> Result<Descriptor, u32> {
         let pair = |word: u64| (word as u32, (word >> 32) as u32);
         let [(number, chunk), (offset, head_bytes), (buffer, bytes)] =

@@ -1,8 +1,8 @@
-//! Memory that a switch and one agent share, and the only unsafe code of agent ports.
+//! Memory shared by a switch and one agent, with the only unsafe code of agent ports.
 //!
-//! The other process may write anywhere at any time. So the switch makes no reference to bytes of
-//! it: it copies in and out by raw pointers, and what it decides on it reads once, as an atomic.
-//! The agent trusts the switch, and has its chunks and buffers as slices.
+//! The other process may write anywhere at any time. So the switch makes no references to bytes of
+//! the memory: it copies in and out by raw pointers, and reads values for decisions once, as
+//! atomics. The agent trusts the switch, and accesses its chunks and buffers as slices.
 
 use nix::fcntl::{FcntlArg, SealFlag, fcntl};
 use nix::sys::memfd::{MFdFlags, memfd_create};
@@ -11,8 +11,8 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-/// A mapped memfd. Offsets are bytes from its start; those beyond its end panic, so callers check
-/// what the other side says first.
+/// Mapped memfd. Offsets are bytes from its start. An offset beyond its end panics, so callers
+/// validate values of the other side first.
 pub struct Memory {
     base: NonNull<u8>,
     bytes: usize,
@@ -22,33 +22,32 @@ pub struct Memory {
 unsafe impl Send for Memory {}
 
 impl Memory {
-    /// Makes a memory of `bytes` bytes, all 0. Nobody can change its length afterwards, so an
-    /// access within it never ends the process (SIGBUS).
+    /// Creates a memory of `bytes` zero bytes. Its length is sealed, so an access within it never
+    /// ends the process (SIGBUS).
     ///
-    /// An agent can give pages of it back to the system (`fallocate(2)`, `madvise(2)`). Such a hole
-    /// is read as zeros and costs whoever touches it first a page fault, in which the kernel finds
-    /// a page. No seal forbids just that: those against holes, `F_SEAL_WRITE` and
-    /// `F_SEAL_FUTURE_WRITE`, forbid the agent to map the memory for writing.
+    /// An agent can return pages of it to the system (`fallocate(2)`, `madvise(2)`). Such a hole
+    /// reads as zeros, and the next access costs a page fault. No seal forbids just that: those
+    /// against holes, `F_SEAL_WRITE` and `F_SEAL_FUTURE_WRITE`, forbid the agent to map the memory
+    /// for writing.
     ///
     /// # Errors
-    /// What the kernel answers: ENOMEM, EMFILE.
+    /// The error of the kernel: ENOMEM, EMFILE.
     pub fn create(bytes: usize) -> io::Result<(OwnedFd, Memory)> {
         let flags = MFdFlags::MFD_CLOEXEC | MFdFlags::MFD_ALLOW_SEALING;
         let fd = memfd_create(c"axon-agent-port", flags)?;
         nix::unistd::ftruncate(&fd, bytes as i64)?;
         let seals = SealFlag::F_SEAL_SHRINK | SealFlag::F_SEAL_GROW | SealFlag::F_SEAL_SEAL;
         fcntl(&fd, FcntlArg::F_ADD_SEALS(seals))?;
-        // Pages are found as they are used, most of them by the agent when it opens the memory: a
-        // switch has no time to find them all at once.
+        // Pages are allocated on use, mostly by the agent when it opens the memory: allocating all
+        // at once would stall the switch.
         let memory = Memory::map(fd.as_fd(), bytes, 0)?;
         Ok((fd, memory))
     }
 
-    /// Maps the memory that the other side has made, and finds its pages.
+    /// Maps the memory that the other side has created, and populates its pages.
     ///
     /// # Errors
-    /// It can still change its length, or has another one than `bytes`; or as
-    /// [`create`](Memory::create).
+    /// Its length is not sealed or not `bytes`; or see [`create`](Memory::create).
     pub fn open(fd: BorrowedFd<'_>, bytes: usize) -> io::Result<Memory> {
         let seals = SealFlag::from_bits_truncate(fcntl(fd, FcntlArg::F_GET_SEALS)?);
         let length = nix::sys::stat::fstat(fd)?.st_size;
@@ -73,7 +72,7 @@ impl Memory {
         Ok(Memory { base, bytes })
     }
 
-    /// The place of `count` bytes at `offset`, all of which are mapped, aligned to `align`.
+    /// Returns a pointer to `count` mapped bytes at `offset`, aligned to `align`.
     #[inline]
     fn place(&self, offset: usize, count: usize, align: usize) -> NonNull<u8> {
         let inside = offset.checked_add(count).is_some_and(|end| end <= self.bytes);
@@ -85,7 +84,7 @@ impl Memory {
         unsafe { self.base.add(offset) }
     }
 
-    /// A cursor or a flag.
+    /// Returns a cursor or a flag.
     #[inline]
     pub fn word(&self, offset: usize) -> &AtomicU32 {
         let place = self.place(offset, 4, 4);
@@ -94,7 +93,7 @@ impl Memory {
         unsafe { AtomicU32::from_ptr(place.cast().as_ptr()) }
     }
 
-    /// A word of a descriptor.
+    /// Returns a word of a descriptor.
     #[inline]
     pub fn long(&self, offset: usize) -> &AtomicU64 {
         let place = self.place(offset, 8, 8);
@@ -107,13 +106,13 @@ impl Memory {
     pub fn write(&self, offset: usize, bytes: &[u8]) {
         let place = self.place(offset, bytes.len(), 1);
         // SAFETY: all of it is mapped, and nothing of this process is there, so they do not
-        // overlap. The other process may write at the same time: then the bytes are any mixture,
-        // which is what it gets for that.
+        // overlap. The other process may write at the same time: then the bytes are any mixture, to
+        // the detriment of that process only.
         unsafe { place.copy_from_nonoverlapping(NonNull::from(bytes).cast(), bytes.len()) }
     }
 
-    /// Copies what is at `offset` to `to`. The other process may change it meanwhile: the copy may
-    /// be any bytes, and is what counts from then on.
+    /// Copies the bytes at `offset` to `to`. The other process may change them meanwhile: the copy
+    /// may be any bytes, and only the copy is used from then on.
     #[inline]
     pub fn read(&self, offset: usize, to: &mut [u8]) {
         let place = self.place(offset, to.len(), 1);
@@ -121,8 +120,9 @@ impl Memory {
         unsafe { place.copy_to_nonoverlapping(NonNull::from(&mut *to).cast(), to.len()) }
     }
 
-    /// The bytes at `offset`, for the side that they belong to by the descriptors. Only the agent
-    /// uses this: the switch does not write to what it has handed over until that is handed back.
+    /// Returns the bytes at `offset`, for the side that owns them by the descriptors. Only the
+    /// agent uses this: the switch does not write to chunks that it has handed over until they are
+    /// returned.
     #[inline]
     pub(crate) fn slice(&mut self, offset: usize, count: usize) -> &mut [u8] {
         let place = self.place(offset, count, 1);

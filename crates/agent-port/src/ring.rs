@@ -1,23 +1,22 @@
-//! The two ends of a ring of descriptors in shared memory, and the bell that wakes the other side.
+//! Ends of a ring of descriptors in shared memory, and the bell that wakes the other side.
 //!
 //! **Rings.** See [`layout`](crate::layout). Each end keeps its own cursor in its own memory and
-//! only publishes it; what the other side's cursor says is checked every time it is read. So the
-//! other side can hide descriptors or repeat old ones, but can make nobody read or write outside a
-//! ring.
+//! only publishes it; the other side's cursor is checked on every read. So the other side can hide
+//! descriptors or repeat old ones, but cannot cause an access outside a ring.
 //!
-//! **Bell.** A side that is about to sleep sets its flag, then looks at its ring once more; a side
-//! that has published looks at the flag afterwards. Between the two steps of each stands a
-//! sequentially consistent fence. So at least one sees what the other did (Dekker's argument): the
-//! sleeper finds the descriptor, or the other one finds the flag and rings. Who is awake costs
-//! nobody a system call.
+//! **Bell.** A side about to sleep sets its flag, then checks its ring once more; a side that has
+//! published checks the flag afterwards. A sequentially consistent fence separates the two steps of
+//! each. So at least one sees the other's step (Dekker's argument): the sleeper finds the
+//! descriptor, or the publisher finds the flag and rings. A side that is awake costs no system
+//! call.
 //!
-//! The agent rings by an eventfd, which the switch waits for by edges and never reads. The switch
+//! The agent rings by an eventfd, which the switch polls edge-triggered and never reads. The switch
 //! rings by one end of a pair of stream sockets, of which the agent has the other. A write to an
-//! eventfd waits if whoever has the same open file says so. One to a pipe waits, in spite of
-//! `O_NONBLOCK`, for the lock of the pipe, which a reader holds in `splice(2)` for as long as what
-//! it splices to is full. So by either an agent could stop its switch for ever. The sender of a
-//! stream socket takes no lock with which a reader sleeps, and the end of the switch takes nothing
-//! from the agent: what an agent sends to a switch may hold files whose closing takes long.
+//! eventfd blocks if another owner of the same open file description clears `O_NONBLOCK`. A write
+//! to a pipe blocks, in spite of `O_NONBLOCK`, on the lock of the pipe, which a reader holds in
+//! `splice(2)` while the target is full. So by either an agent could block its switch for ever. The
+//! sender of a stream socket takes no lock with which a reader sleeps. The switch's end receives
+//! nothing from the agent, because messages could carry files whose closing takes long.
 
 use crate::layout::{DESCRIPTOR_BYTES, Descriptor};
 use crate::memory::Memory;
@@ -30,28 +29,29 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{Ordering, fence};
 
-/// A cursor of the other side that cannot be: how many descriptors would be in the ring.
+/// Invalid cursor of the other side: the implied number of descriptors in the ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BadCursor(pub u32);
 
-/// The producing end.
+/// Producing end.
 pub struct Sender {
     ring: usize,
     tail_at: usize,
     head_at: usize,
     slots: u32,
     tail: u32,
-    /// How far the other side had read when that was last looked at.
+    /// Read position of the other side as last loaded.
     seen: u32,
 }
 
 impl Sender {
-    /// The end of an empty ring of `slots` at `ring`, whose cursors are at `tail_at` and `head_at`.
+    /// Creates the end of an empty ring of `slots` at `ring`, whose cursors are at `tail_at` and
+    /// `head_at`.
     pub fn new(ring: usize, tail_at: usize, head_at: usize, slots: usize) -> Sender {
         Sender { ring, tail_at, head_at, slots: slots as u32, tail: 0, seen: 0 }
     }
 
-    /// How many more descriptors the ring takes now.
+    /// Returns the number of free slots of the ring.
     ///
     /// # Errors
     /// The other side's cursor is ahead of this one, or more than a ring behind.
@@ -66,7 +66,7 @@ impl Sender {
     /// whether there was room.
     ///
     /// # Errors
-    /// As [`room`](Sender::room).
+    /// See [`room`](Sender::room).
     #[inline]
     pub fn push(&mut self, memory: &Memory, descriptor: &Descriptor) -> Result<bool, BadCursor> {
         if self.tail.wrapping_sub(self.seen) >= self.slots && self.room(memory)? == 0 {
@@ -80,47 +80,49 @@ impl Sender {
         Ok(true)
     }
 
-    /// Shows the other side all that was written.
+    /// Publishes all descriptors written.
     #[inline]
     pub fn publish(&self, memory: &Memory) {
         memory.word(self.tail_at).store(self.tail, Ordering::Release);
     }
 
-    /// How many descriptors were written since the start, modulo 2^32.
+    /// Returns the number of descriptors written since the start, modulo 2^32.
     pub fn written(&self) -> u32 {
         self.tail
     }
 
-    /// How many of them the other side had read when [`room`](Sender::room) last looked.
+    /// Returns the number of descriptors that the other side had read at the last call of
+    /// [`room`](Sender::room).
     pub fn read(&self) -> u32 {
         self.seen
     }
 }
 
-/// The consuming end.
+/// Consuming end.
 pub struct Receiver {
     ring: usize,
     tail_at: usize,
     head_at: usize,
     slots: u32,
     head: u32,
-    /// How far the other side had written when that was last looked at.
+    /// Write position of the other side as last loaded.
     seen: u32,
 }
 
 impl Receiver {
-    /// As [`Sender::new`].
+    /// Creates the end of an empty ring; see [`Sender::new`].
     pub fn new(ring: usize, tail_at: usize, head_at: usize, slots: usize) -> Receiver {
         Receiver { ring, tail_at, head_at, slots: slots as u32, head: 0, seen: 0 }
     }
 
-    /// Whether there is nothing to read; not if [`pop`](Receiver::pop) would refuse the cursor.
+    /// Returns whether there is nothing to read; `false` if [`pop`](Receiver::pop) would refuse the
+    /// cursor.
     #[inline]
     pub fn is_empty(&self, memory: &Memory) -> bool {
         memory.word(self.tail_at).load(Ordering::Acquire) == self.head
     }
 
-    /// Reads the next descriptor once, into four words of this side's own.
+    /// Reads the next descriptor once, into four own words.
     ///
     /// # Errors
     /// The other side's cursor is behind this one, or more than a ring ahead.
@@ -143,44 +145,44 @@ impl Receiver {
         Ok(Some([word(0), word(1), word(2), word(3)]))
     }
 
-    /// Gives the slots of all that was read back.
+    /// Returns the slots of all descriptors read.
     #[inline]
     pub fn publish(&self, memory: &Memory) {
         memory.word(self.head_at).store(self.head, Ordering::Release);
     }
 }
 
-/// One way of waking: a flag in the memory, and a file that can be waited for.
+/// Wake-up channel: a flag in the memory, and a file to wait for.
 pub struct Bell {
     file: OwnedFd,
     kind: BellKind,
     flag: usize,
 }
 
-/// What the file of a bell is.
+/// Type of a bell's file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BellKind {
-    /// An eventfd, which both sides share.
+    /// Eventfd shared by both sides.
     Event,
     /// One end of a pair of stream sockets.
     Socket,
 }
 
 impl Bell {
-    /// A new eventfd for the flag at `flag`.
+    /// Creates an eventfd for the flag at `flag`.
     ///
     /// # Errors
-    /// What the kernel answers: EMFILE.
+    /// The error of the kernel: EMFILE.
     pub fn new(flag: usize) -> io::Result<Bell> {
         let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
         let file = EventFd::from_flags(flags)?.into();
         Ok(Bell { file, kind: BellKind::Event, flag })
     }
 
-    /// One that nobody can keep from returning when it rings; and what the other side gets.
+    /// Creates a bell that never blocks when it rings, and returns the other side's end, too.
     ///
     /// # Errors
-    /// What the kernel answers: EMFILE.
+    /// The error of the kernel: EMFILE.
     pub fn by_sockets(flag: usize) -> io::Result<(Bell, OwnedFd)> {
         let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
         let (own, other) = socketpair(AddressFamily::Unix, SockType::Stream, None, flags)?;
@@ -189,7 +191,7 @@ impl Bell {
         Ok((Bell { file: own, kind: BellKind::Socket, flag }, other))
     }
 
-    /// The same with what the other side has made.
+    /// Wraps a file that the other side has created.
     pub fn of(file: OwnedFd, kind: BellKind, flag: usize) -> Bell {
         Bell { file, kind, flag }
     }
@@ -202,7 +204,7 @@ impl Bell {
         if flag.load(Ordering::Relaxed) != 0 {
             flag.store(0, Ordering::Relaxed);
             let one = 1u64.to_ne_bytes();
-            // A counter at its end, or a full socket, is readable, too.
+            // A counter at its maximum, or a full socket, is readable, too.
             let _ = match self.kind {
                 BellKind::Event => unistd::write(&self.file, &one),
                 BellKind::Socket => {
@@ -213,7 +215,7 @@ impl Bell {
         }
     }
 
-    /// Asks to be woken. The caller must look at its ring afterwards, and then sleep or
+    /// Sets the sleep flag. The caller must check its ring afterwards, and then sleep or call
     /// [`awake`](Bell::awake).
     #[inline]
     pub fn sleep(&self, memory: &Memory) {
@@ -221,18 +223,19 @@ impl Bell {
         fence(Ordering::SeqCst);
     }
 
-    /// Asks no more to be woken.
+    /// Clears the sleep flag.
     #[inline]
     pub fn awake(&self, memory: &Memory) {
         memory.word(self.flag).store(0, Ordering::Relaxed);
     }
 
-    /// Takes what was rung, so that it can be waited for again.
+    /// Consumes pending rings, so that the file can be waited for again.
     pub fn clear(&self) {
         while self.take().is_ok_and(|count| count > 0) {}
     }
 
-    /// How often it was rung since the last time; by sockets 1 for each time. 0 at their end.
+    /// Returns the number of rings since the last call; by sockets 1 for each. 0 if they are
+    /// closed.
     fn take(&self) -> nix::Result<u64> {
         let mut count = [0; 8];
         match self.kind {
@@ -242,7 +245,7 @@ impl Bell {
         .map(|_| u64::from_ne_bytes(count))
     }
 
-    /// What to wait for.
+    /// Returns the file to wait for.
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
     }
@@ -324,7 +327,7 @@ mod tests {
     fn an_agent_that_does_not_listen_cannot_make_the_switch_wait_when_it_rings() {
         let (switch, agent, ..) = ends();
         let (bell, ear) = Bell::by_sockets(crate::layout::AGENT_SLEEPS).unwrap();
-        // All that an agent has is the other open file.
+        // The agent has only the other open file description.
         fcntl(&ear, FcntlArg::F_SETFL(OFlag::empty())).unwrap();
         let ear = Bell::of(ear, BellKind::Socket, crate::layout::AGENT_SLEEPS);
         let ring = |times| {
@@ -342,7 +345,7 @@ mod tests {
         assert_eq!(ear.take(), Ok(1), "what was full rings again");
         drop(ear);
         bell.sleep(&agent);
-        // Nobody is there to be woken, which ends no process (SIGPIPE).
+        // A ring without a peer does not end the process (SIGPIPE).
         bell.ring(&switch);
     }
 

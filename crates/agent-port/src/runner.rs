@@ -1,4 +1,4 @@
-//! Runs an agent on an agent port: batches, and busy polling for a while before it sleeps.
+//! Runner of an agent on an agent port: batches, with busy polling for a while before it sleeps.
 
 use crate::client::{Client, Given};
 use axon_agents::{Agent, Event};
@@ -7,25 +7,25 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Events that are handled before the switch sees the answers, at most.
+/// Maximum number of events handled before answers are published.
 const BATCH: usize = 64;
-/// A batch that takes longer is followed by a shorter one: packets that the switch has seen no
-/// answer to are held.
+/// Duration of a batch beyond which the next one is shorter: packets without a published answer are
+/// held.
 const BATCH_SPAN: Span = Span::from_millis(1);
-/// The longest sleep, after which the runner looks at whether it is to end.
+/// Longest sleep between checks of the stop flag.
 const SLEEP_MAX: Duration = Duration::from_millis(100);
-/// How often a runner that does not sleep looks at whether its switch has gone.
+/// Interval between checks of the switch's socket while the runner does not sleep.
 const LOOK: Span = Span::from_millis(100);
 
-/// How an agent is run.
+/// Options of a runner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunOptions {
-    /// How long the runner looks for packets before it sleeps. Longer is faster, and takes a CPU.
+    /// Busy polling time before the runner sleeps. Longer is faster, and uses a CPU.
     pub spin: Span,
 }
 
 impl Default for RunOptions {
-    /// 20 us: about what it takes to wake a process.
+    /// Default of 20 us: about the time to wake a process.
     fn default() -> RunOptions {
         RunOptions { spin: Span::from_micros(20) }
     }
@@ -34,7 +34,7 @@ impl Default for RunOptions {
 /// Runs `agent` until `stop` is set.
 ///
 /// # Errors
-/// `ConnectionAborted` when the switch has ended the attachment; or the switch has broken the
+/// `ConnectionAborted` if the switch has ended the attachment; or the switch has broken the
 /// protocol.
 pub fn run(
     client: &mut Client,
@@ -65,7 +65,7 @@ pub fn run(
             client.wait(Duration::ZERO)?;
             looked_at = now;
         }
-        // Deadlines alone do not keep it awake.
+        // Deadlines alone do not prevent sleep.
         if count > 0 {
             busy_at = now;
         } else if now.since(busy_at) < options.spin {
@@ -81,12 +81,12 @@ pub fn run(
     Ok(())
 }
 
-/// How many events to handle after a batch of up to `before` that has taken so long.
+/// Returns the size of the next batch after a batch of up to `before` that took `took`.
 fn next_batch(before: usize, took: Span) -> usize {
     if took > BATCH_SPAN { (before / 2).max(1) } else { (2 * before).min(BATCH) }
 }
 
-/// Handles what the switch has for the agent, up to so many events; returns how many.
+/// Handles up to `most` events of the switch; returns their number.
 fn batch(
     client: &mut Client,
     agent: &mut dyn Agent,
@@ -100,7 +100,7 @@ fn batch(
         match given {
             Given::Packet(packet) => agent.handle(now, Event::Packet(packet), client),
             Given::Payload(fetched) => {
-                // The agent may send from the buffer that this part is in, so it gets a copy.
+                // The agent may send from the buffer of this part, so it gets a copy.
                 part.clear();
                 part.extend_from_slice(client.fetched(fetched));
                 let (handle, offset) = (fetched.handle, fetched.offset);

@@ -1,12 +1,12 @@
-//! A congestion responder: QCN's congestion point in software (paper 004, section 5.2; IEEE 802.1Q
+//! Congestion responder: QCN's congestion point in software (paper 004, section 5.2; IEEE 802.1Q
 //! clause 30.2.1).
 //!
-//! In plain English: the switching chip cannot sample by the length of its queue, so the source
-//! marks frames, more of them the worse the congestion is, and the chip mirrors those to its CPU.
-//! Here the agent reads the length of the queue, computes the feedback from that and from the
-//! length at the last marked frame, and sends it to the frame's source. The copy ends here.
+//! The switching chip cannot sample by queue length, so the source marks frames, more of them the
+//! worse the congestion is, and the chip mirrors those to its CPU. The agent reads the queue
+//! length, computes the feedback from that and the length at the last marked frame, and sends it to
+//! the frame's source. The copy is dropped.
 //!
-//! The feedback is that of the plane's own congestion point. Only who samples is another one.
+//! The feedback is that of the plane's congestion point. Only the sampling differs.
 
 use crate::agent::{Agent, Counters, Event, Outbox};
 use axon_plane::qcn::{CpConfig, CpError};
@@ -14,29 +14,30 @@ use axon_wire::cn::{self, Cnm, CnmFrame, MSDU_BYTES_MAX, Tagged};
 use axon_wire::vlan::TAG_BYTES;
 use axon_wire::{Bytes, MacAddr, PortNo, Priority, Time};
 
-/// Bytes of head that a responder needs: addresses, two tags, a CN-TAG and the MSDU of a CNM.
+/// Required head length of a responder in bytes: addresses, two tags, a CN-TAG and the MSDU of a
+/// CNM.
 pub const HEAD_BYTES: usize = 12 + 3 * TAG_BYTES + MSDU_BYTES_MAX;
 
-/// The settings of a congestion responder.
+/// Configuration of a congestion responder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResponderConfig {
-    /// The MAC of its switch, which CNMs come from.
+    /// MAC address of its switch, the source of CNMs.
     pub mac: MacAddr,
-    /// The port whose queue it watches.
+    /// Port of the observed queue.
     pub egress: PortNo,
-    /// Q_EQ, the weight of growth, and what a CNM has. How often a source marks is the source's.
+    /// Q_EQ, the weight of growth, and the contents of a CNM. The source controls the sampling.
     pub point: CpConfig,
-    /// The priority of CNMs.
+    /// Priority of CNMs.
     pub cnm_priority: Priority,
-    /// The name of the congestion point, `cnCpid`, 8 bytes.
+    /// Name of the congestion point, `cnCpid`, 8 bytes.
     pub cpid: u64,
 }
 
-/// A congestion responder.
+/// Congestion responder.
 #[derive(Debug)]
 pub struct CongestionResponder {
     config: ResponderConfig,
-    /// The queue at the last sample.
+    /// Queue length at the last sample.
     queue_old: Bytes,
     samples: u64,
     cnms: u64,
@@ -46,10 +47,10 @@ pub struct CongestionResponder {
 }
 
 impl CongestionResponder {
-    /// A responder that has seen an empty queue.
+    /// Creates a responder with an empty last sample.
     ///
     /// # Errors
-    /// A value of `point` outside its range.
+    /// A value of `point` is out of range.
     pub fn new(config: ResponderConfig) -> Result<CongestionResponder, CpError> {
         config.point.check()?;
         Ok(CongestionResponder {
@@ -63,11 +64,11 @@ impl CongestionResponder {
         })
     }
 
-    /// The answer to a marked frame.
+    /// Returns the CNM for a marked frame.
     fn sample(&mut self, head: &[u8], queue: Bytes) -> Option<CnmFrame> {
         let ResponderConfig { mac, point, cnm_priority, cpid, .. } = &self.config;
         let sampled = Tagged::parse(head)?;
-        // Nobody is answered who would not listen.
+        // CNMs and multicast sources get no notification.
         if cn::is_cnm(head) || sampled.source.is_multicast() {
             return None;
         }

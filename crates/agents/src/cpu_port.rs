@@ -1,8 +1,8 @@
-//! An agent behind the CPU port of a programmable switch, in place of its control program: the
-//! packets that entries trap or mirror to the CPU are the agent's, and it can read the registers
-//! (paper 004, sections 3.2 and 5.2).
+//! Agent behind the CPU port of a programmable switch, in place of its control program. It gets the
+//! packets that entries trap or mirror to the CPU, and can read the registers (paper 004, sections
+//! 3.2 and 5.2).
 //!
-//! Whole frames come here: the CPU port of that switch keeps no payloads.
+//! It gets whole frames: the CPU port of that switch keeps no payloads.
 
 use crate::agent::{Agent, Counters, Event, Full, Outbox, Packet};
 use crate::node::HEAD_ROOM_BYTES;
@@ -14,9 +14,9 @@ use axon_cache::Handle;
 use axon_pipeline::{Change, Control, Program, Received, Register};
 use axon_wire::{PortNo, Span, Time};
 
-/// Packets that wait for the agent, at most.
+/// Maximum number of packets queued for the agent.
 const PACKETS_MAX: usize = 4096;
-/// A whole frame, with room before it.
+/// Whole frame with headroom.
 #[derive(Debug)]
 struct Held {
     store: Vec<u8>,
@@ -24,26 +24,26 @@ struct Held {
     received: usize,
 }
 
-/// An agent in the place of a control program.
+/// Agent in place of a control program.
 #[derive(Debug)]
 pub struct CpuPort<A> {
     agent: A,
-    /// The entries of the tables, made at the start.
+    /// Table entries, installed at the start.
     entries: Vec<Change>,
-    /// From the arrival of a packet to when the agent has it.
+    /// Delay from the arrival of a packet to its delivery to the agent.
     delay: Span,
     held: BTreeMap<Handle, Held>,
     next: u64,
     waiting: VecDeque<(Time, Handle)>,
     fetched: Vec<(Handle, usize, Vec<u8>)>,
-    /// Packets that found no room.
+    /// Packets dropped for lack of room.
     dropped: u64,
     failure: Option<String>,
 }
 
 impl<A: Agent> CpuPort<A> {
-    /// The agent, the entries that its switch begins with, and how long a packet takes to the
-    /// agent.
+    /// Creates the port of an agent with the initial table entries of its switch and the delivery
+    /// delay.
     pub fn new(agent: A, entries: Vec<Change>, delay: Span) -> CpuPort<A> {
         CpuPort {
             agent,
@@ -58,12 +58,12 @@ impl<A: Agent> CpuPort<A> {
         }
     }
 
-    /// The agent.
+    /// Returns the agent.
     pub fn agent(&self) -> &A {
         &self.agent
     }
 
-    /// What the agent has counted, and what it did not get.
+    /// Returns the agent's counters, and the number of packets that it did not get.
     pub fn counters(&self) -> Counters {
         let mut counters = self.agent.counters();
         counters.insert("cpu_dropped", self.dropped);
@@ -125,7 +125,7 @@ impl<A: Agent + Send> Program for CpuPort<A> {
     }
 }
 
-/// The switch during one call of the agent.
+/// Switch during one call of the agent.
 struct Session<'a> {
     held: &'a mut BTreeMap<Handle, Held>,
     fetched: &'a mut Vec<(Handle, usize, Vec<u8>)>,
@@ -166,7 +166,7 @@ impl Outbox for Session<'_> {
     }
 
     fn replace(&mut self, handle: Handle, payload: &[u8]) -> Result<(), Full> {
-        // The head is the whole frame here, and nothing stands behind it.
+        // The head is the whole frame, with nothing after it.
         if let Some(held) = self.held.remove(&handle) {
             self.control.inject_packet(None, &[&held.store[held.start..], payload].concat());
         }

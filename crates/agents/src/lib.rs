@@ -1,8 +1,9 @@
-//! Agents: programs beside a switch that look at packets (paper 003; paper 004, sections 5 and 6).
+//! Agents: programs beside a switch that process packets (paper 003; paper 004, sections 5 and 6).
 //!
 //! An agent is attached to a port of a switch, its *agent port*. Frames whose egress is that port
-//! go to the agent, and what the agent forwards or sends enters the switch by that port. So what an
-//! agent sees is chosen by forwarding as usual, and its queues and counters are those of a port.
+//! go to the agent, and the frames that the agent forwards or sends enter the switch by that port.
+//! The switch's ordinary forwarding thus selects the agent's packets, and its queues and counters
+//! are those of a port.
 //!
 //! An [`Agent`] has no clock, no thread and no socket: the same agent runs in the simulator and on
 //! Linux.
@@ -11,7 +12,7 @@
 
 extern crate alloc;
 
-/// The code of the page is compiled and run.
+/// Compiles and runs the code of the page.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/your-own-agent.md")]
 struct YourOwnAgent;

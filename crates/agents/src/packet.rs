@@ -1,7 +1,7 @@
-//! Reading and writing the headers that agents look at: Ethernet, IPv4 (RFC 791), UDP (RFC 768),
-//! TCP (RFC 9293).
+//! Parsing and writing of headers for agents: Ethernet, IPv4 (RFC 791), UDP (RFC 768), TCP (RFC
+//! 9293).
 //!
-//! An agent may have the first bytes of a packet only, so nothing here asks for what is behind the
+//! An agent may have the first bytes of a packet only, so no function needs bytes beyond the
 //! headers.
 
 use alloc::vec::Vec;
@@ -19,20 +19,20 @@ const VLAN_BYTES: usize = 4;
 pub const IPV4_BYTES: usize = 20;
 /// Bytes of a UDP header.
 pub const UDP_BYTES: usize = 8;
-/// IP's number of TCP.
+/// IP protocol number of TCP.
 pub const TCP: u8 = 6;
-/// IP's number of UDP.
+/// IP protocol number of UDP.
 pub const UDP: u8 = 17;
-/// The TTL of packets that agents make (RFC 1700).
+/// TTL of packets made by agents (RFC 1700).
 pub const TTL: u8 = 64;
 
-/// The two bytes at `at`, if the packet has them.
+/// Returns the two bytes at `at`, if present.
 pub fn word(bytes: &[u8], at: usize) -> Option<u16> {
     let two = bytes.get(at..at.checked_add(2)?)?;
     Some(u16::from_be_bytes([two[0], two[1]]))
 }
 
-/// Where the network header begins, and its EtherType: behind a VLAN tag, if there is one.
+/// Returns the offset of the network header, after a VLAN tag if present, and its EtherType.
 pub fn network(frame: &[u8]) -> Option<(usize, u16)> {
     match word(frame, ETHERNET_BYTES - 2)? {
         ETHERTYPE_VLAN => {
@@ -43,28 +43,28 @@ pub fn network(frame: &[u8]) -> Option<(usize, u16)> {
     }
 }
 
-/// The address at `at`, if the packet has it.
+/// Returns the address at `at`, if present.
 pub fn address(bytes: &[u8], at: usize) -> Option<Ipv4Addr> {
     let four: [u8; 4] = bytes.get(at..at.checked_add(4)?)?.try_into().ok()?;
     Some(Ipv4Addr::from(four))
 }
 
-/// The places and fields of an IPv4 packet whose IP header is here and sound.
+/// Fields of an IPv4 packet with a complete and valid header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ipv4 {
-    /// Where the IPv4 header begins, in bytes from the first of the frame.
+    /// Offset of the IPv4 header in the frame, in bytes.
     pub at: usize,
-    /// Where what it carries begins.
+    /// Offset of the payload.
     pub payload_at: usize,
-    /// Where the packet ends; padding may follow. The head may end before.
+    /// End of the packet; padding may follow, and the head may end before.
     pub end: usize,
-    /// The number of what it carries.
+    /// Protocol number of the payload.
     pub protocol: u8,
     /// Time to live.
     pub ttl: u8,
-    /// It is a fragment but the first: there is no header of TCP or UDP in it.
+    /// Whether it is a fragment other than the first, without a TCP or UDP header.
     pub is_later_fragment: bool,
-    /// It is a fragment, the first included.
+    /// Whether it is a fragment, the first included.
     pub is_fragment: bool,
     /// Source address.
     pub source: Ipv4Addr,
@@ -73,7 +73,7 @@ pub struct Ipv4 {
 }
 
 impl Ipv4 {
-    /// Parses the head of a frame. `None` if it is no IPv4, or its header is cut off, wrong in its
+    /// Parses the head of a frame. `None` if it is not IPv4, or its header is truncated, has wrong
     /// lengths, or fails its checksum.
     pub fn parse(frame: &[u8]) -> Option<Ipv4> {
         let (at, ethertype) = network(frame)?;
@@ -101,14 +101,14 @@ impl Ipv4 {
         })
     }
 
-    /// Source and destination port, where it carries TCP or UDP and the head has them.
+    /// Returns source and destination port of TCP or UDP, if the head has them.
     pub fn ports(&self, frame: &[u8]) -> Option<(u16, u16)> {
         let known = matches!(self.protocol, TCP | UDP) && !self.is_later_fragment;
         known.then_some(())?;
         Some((word(frame, self.payload_at)?, word(frame, self.payload_at + 2)?))
     }
 
-    /// Where the checksum of TCP or UDP is.
+    /// Returns the offset of the TCP or UDP checksum.
     pub fn checksum_at(&self) -> Option<usize> {
         match self.protocol {
             _ if self.is_later_fragment => None,
@@ -119,7 +119,8 @@ impl Ipv4 {
     }
 }
 
-/// The ones' complement sum of `bytes` (RFC 1071), an odd last byte with a zero behind it.
+/// Returns the ones' complement sum of `bytes` (RFC 1071), padded with a zero byte to an even
+/// length.
 pub fn sum(bytes: &[u8]) -> u16 {
     let words = bytes
         .chunks(2)
@@ -128,7 +129,7 @@ pub fn sum(bytes: &[u8]) -> u16 {
     fold(words.sum())
 }
 
-/// Folds the carries of a sum into it.
+/// Folds the carries of a sum.
 fn fold(mut sum: u32) -> u16 {
     while sum > 0xffff {
         sum = (sum & 0xffff) + (sum >> 16);
@@ -136,8 +137,8 @@ fn fold(mut sum: u32) -> u16 {
     sum as u16
 }
 
-/// The checksum after bytes under it were rewritten from `old` to `new`, which have the same even
-/// length and stand at an even place (RFC 1624, equation 3).
+/// Returns the checksum after bytes under it were rewritten from `old` to `new`, which have the
+/// same even length and an even offset (RFC 1624, equation 3).
 pub fn updated(checksum: u16, old: &[u8], new: &[u8]) -> u16 {
     !fold(u32::from(!checksum) + u32::from(!sum(old)) + u32::from(sum(new)))
 }
@@ -145,16 +146,16 @@ pub fn updated(checksum: u16, old: &[u8], new: &[u8]) -> u16 {
 /// Both ends of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ends {
-    /// Source and destination at layer 2.
+    /// Layer 2 source and destination.
     pub macs: (MacAddr, MacAddr),
-    /// Source and destination address.
+    /// IPv4 source and destination.
     pub addresses: (Ipv4Addr, Ipv4Addr),
     /// Source and destination port.
     pub ports: (u16, u16),
 }
 
 impl Ends {
-    /// The ends of a datagram or segment, if the head has them.
+    /// Returns the ends of a datagram or segment, if the head has them.
     pub fn of(frame: &[u8], ip: &Ipv4) -> Option<Ends> {
         Some(Ends {
             macs: (MacAddr::source_of(frame)?, MacAddr::destination_of(frame)?),
@@ -163,7 +164,7 @@ impl Ends {
         })
     }
 
-    /// The ends of an answer.
+    /// Returns the ends of an answer.
     #[must_use]
     pub fn reversed(self) -> Ends {
         let Ends { macs, addresses, ports } = self;
@@ -175,7 +176,7 @@ impl Ends {
     }
 }
 
-/// A frame of an IPv4 packet without options, TTL 64, whose payload is the concatenation of
+/// Returns a frame of an IPv4 packet without options, TTL 64, whose payload is the concatenation of
 /// `parts`: at most 65,515 bytes.
 pub fn ipv4(ends: &Ends, protocol: u8, parts: &[&[u8]]) -> Vec<u8> {
     let payload: usize = parts.iter().map(|part| part.len()).sum();
@@ -186,7 +187,7 @@ pub fn ipv4(ends: &Ends, protocol: u8, parts: &[&[u8]]) -> Vec<u8> {
     frame.extend_from_slice(&ETHERTYPE_IPV4.to_be_bytes());
     frame.extend_from_slice(&[0x45, 0]);
     frame.extend_from_slice(&(total as u16).to_be_bytes());
-    // No identification, for it is never fragmented (RFC 6864 clause 4.1).
+    // No identification, because it is never fragmented (RFC 6864 clause 4.1).
     frame.extend_from_slice(&[0, 0, 0x40, 0, TTL, protocol, 0, 0]);
     frame.extend_from_slice(&ends.addresses.0.octets());
     frame.extend_from_slice(&ends.addresses.1.octets());
@@ -197,7 +198,7 @@ pub fn ipv4(ends: &Ends, protocol: u8, parts: &[&[u8]]) -> Vec<u8> {
     frame
 }
 
-/// A frame of a UDP datagram whose payload is the concatenation of `parts`.
+/// Returns a frame of a UDP datagram whose payload is the concatenation of `parts`.
 pub fn udp(ends: &Ends, parts: &[&[u8]]) -> Vec<u8> {
     let bytes = UDP_BYTES + parts.iter().map(|part| part.len()).sum::<usize>();
     let mut header = [0; UDP_BYTES];
@@ -210,13 +211,14 @@ pub fn udp(ends: &Ends, parts: &[&[u8]]) -> Vec<u8> {
     let mut frame = ipv4(ends, UDP, &all);
     let at = ETHERNET_BYTES + IPV4_BYTES;
     let checksum = !pseudo(&frame[at..at + bytes], ends.addresses, UDP);
-    // A checksum of zero says that there is none (RFC 768).
+    // A checksum of zero means that there is none (RFC 768).
     let checksum = if checksum == 0 { u16::MAX } else { checksum };
     frame[at + 6..at + 8].copy_from_slice(&checksum.to_be_bytes());
     frame
 }
 
-/// The sum over a segment of TCP or UDP and its pseudo header: 0xffff where its checksum holds.
+/// Returns the sum over a TCP or UDP segment and its pseudo header: 0xffff if its checksum is
+/// valid.
 pub fn pseudo(segment: &[u8], addresses: (Ipv4Addr, Ipv4Addr), protocol: u8) -> u16 {
     let addresses = [addresses.0, addresses.1].map(|address| u32::from(sum(&address.octets())));
     let rest = u32::from(protocol) + segment.len() as u32 + u32::from(sum(segment));
@@ -277,7 +279,7 @@ mod tests {
         let mut random = Random::new(3);
         for _ in 0..10_000 {
             let mut bytes: Vec<u8> = (0..24).map(|_| random.next_u32() as u8).collect();
-            // All ones and all zeros are where the two zeros of ones' complement meet.
+            // All ones and all zeros exercise the two zeros of ones' complement.
             match random.next_u32() % 4 {
                 0 => bytes[4..8].fill(0xff),
                 1 => bytes[4..8].fill(0),

@@ -1,16 +1,15 @@
-//! An outbox without packets, for tests of agents in memory.
+//! Outbox without packets, for in-memory tests of agents.
 
 use crate::agent::{Full, Outbox};
 use alloc::vec::Vec;
 use axon_cache::Handle;
 
-/// The outbox of an agent that holds no packet and may send frames of its own, for tests: what it
-/// sends is kept here.
+/// Outbox of an agent that holds no packets and may send its own frames, which are recorded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Unheld {
-    /// The frames that the agent has sent, in order.
+    /// Frames that the agent has sent, in order.
     pub sent: Vec<Vec<u8>>,
-    /// How many more frames there is room for; any number if `None`.
+    /// Remaining room in frames; unlimited if `None`.
     pub room: Option<usize>,
 }
 

@@ -1,14 +1,13 @@
-//! CPU time of processes, exact: the scheduler's own account of each thread.
+//! Exact CPU time of processes, from the scheduler's account of each thread.
 //!
-//! What the kernel does in an interrupt for a network device counts for the thread that it
-//! interrupts, so on one machine the path of a frame is on the account of its sender, of the
-//! processes of switches, or of `ksoftirqd`. /proc/stat counts ticks instead, and misses much of
-//! that.
+//! Kernel work in an interrupt of a network device counts for the interrupted thread, so on one
+//! machine the path of a frame is charged to its sender, to the processes of switches, or to
+//! `ksoftirqd`. /proc/stat counts ticks instead, and misses much of that.
 
 use std::collections::BTreeMap;
 use std::fs;
 
-/// The parent of each process, from /proc.
+/// Returns the parent of each process, from /proc.
 fn parents() -> BTreeMap<u32, u32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let number = |entry: fs::DirEntry| entry.file_name().to_str()?.parse::<u32>().ok();
@@ -21,7 +20,7 @@ fn parents() -> BTreeMap<u32, u32> {
     entries.filter_map(number).filter_map(parent).collect()
 }
 
-/// A process and all that it has started, as far as they run.
+/// Returns the running processes among `of` and its descendants.
 pub fn descendants(of: Option<u32>) -> Vec<u32> {
     let Some(of) = of else { return Vec::new() };
     below(of, &parents())
@@ -37,8 +36,8 @@ fn below(of: u32, parents: &BTreeMap<u32, u32>) -> Vec<u32> {
     found
 }
 
-/// The threads of the kernel that work off packets when an interrupt leaves some; none where they
-/// cannot be seen.
+/// Returns the kernel threads that process packets left by interrupts; none where they are not
+/// visible.
 pub fn softirq_threads() -> Vec<u32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
@@ -49,7 +48,7 @@ pub fn softirq_threads() -> Vec<u32> {
     pids.filter(is_one).collect()
 }
 
-/// CPU time that all threads of these processes have had, in ns; `None` where the kernel keeps no
+/// Returns the CPU time of all threads of these processes in ns; `None` where the kernel keeps no
 /// such account (CONFIG_SCHED_INFO). A process that has ended has none.
 pub fn nanos(processes: &[u32]) -> Option<u64> {
     fs::metadata("/proc/self/schedstat").ok()?;
@@ -65,7 +64,7 @@ fn of_process(pid: u32) -> Option<u64> {
     Some(account.sum())
 }
 
-/// Time on a CPU, time waiting for one, number of times: the first counts.
+/// Returns the first of: time on a CPU, time waiting for one, number of times.
 fn first_number(schedstat: &str) -> Option<u64> {
     schedstat.split_whitespace().next()?.parse().ok()
 }

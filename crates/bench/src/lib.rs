@@ -1,10 +1,10 @@
 //! `axon bench`: every data plane of Axon beside Linux bridges, Open vSwitch and a bare redirect,
 //! in one run.
 //!
-//! Each subject is built in network namespaces of its own, measured and removed again, one after
-//! the other and several rounds, so that a slow minute of the machine meets all of them. Medians
-//! count, and how far the rounds lie apart stands beside them. `docs/bench.md` describes how each
-//! figure is taken.
+//! Each subject is built in its own network namespaces, measured and removed again, one after the
+//! other and in several rounds, so that a slow minute of the machine affects all of them. The
+//! report has medians and the spread of the rounds. `docs/bench.md` describes how each figure is
+//! taken.
 
 pub mod cpu;
 pub mod measure;

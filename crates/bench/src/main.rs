@@ -22,9 +22,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-/// What `--quick` sets.
+/// Settings of `--quick`: rounds, seconds, numbers of switches.
 const QUICK: (u32, u32, &[u32]) = (1, 1, &[3]);
-/// What is set without.
+/// Default settings.
 const USUAL: (u32, u32, &[u32]) = (3, 1, &[1, 3, 5]);
 
 /// Measure the data planes of this machine beside bridges, Open vSwitch and a bare redirect
@@ -38,10 +38,10 @@ const USUAL: (u32, u32, &[u32]) = (3, 1, &[1, 3, 5]);
     args_conflicts_with_subcommands = true
 )]
 struct Arguments {
-    /// How often everything is measured, 1 to 1000; 3 by default
+    /// Number of rounds, 1 to 1000; 3 by default
     #[arg(long, value_name = "N")]
     rounds: Option<u32>,
-    /// About how long each measurement takes, 1 to 600 whole seconds; 1 by default
+    /// Approximate duration of each measurement, 1 to 600 whole seconds; 1 by default
     #[arg(long, value_name = "SECONDS")]
     seconds: Option<u32>,
     /// Numbers of switches in a line, 1 to 16 each; 1,3,5 by default
@@ -50,22 +50,21 @@ struct Arguments {
     /// One round through three switches, unless other options say otherwise
     #[arg(long)]
     quick: bool,
-    /// What to measure: bridges, redirect, ovs, full, tc, xdp, and tcp, ping, packets, intact,
-    /// shares; without one of a kind, all of that kind
+    /// Subjects and measurements: bridges, redirect, ovs, full, tc, xdp, and tcp, ping, packets,
+    /// intact, shares; without one of a kind, all of that kind
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     only: Vec<String>,
-    /// Write all figures as JSON; `-` writes it to standard output, and nothing else
+    /// Write all figures as JSON; `-` writes only JSON to standard output
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Draw how many times better than bridges, and beside it, in NAME-packets.svg, the time
-    /// between frames
+    /// Plot the gain over bridges, and in NAME-packets.svg the time between frames
     #[arg(long, value_name = "FILE.svg")]
     plot: Option<PathBuf>,
     #[command(subcommand)]
     part: Option<Part>,
 }
 
-/// What the command runs on its hosts.
+/// Command run on a host.
 #[derive(clap::Subcommand)]
 enum Part {
     /// Become a command that ends with its parent
@@ -80,15 +79,15 @@ enum Part {
     PacketsSend {
         /// The device to send from
         device: String,
-        /// Its address
+        /// IPv4 address of the sender
         from: Ipv4Addr,
-        /// The MAC of the receiver
+        /// MAC address of the receiver
         mac: String,
-        /// Its address
+        /// IPv4 address of the receiver
         to: Ipv4Addr,
-        /// For how long, in milliseconds
+        /// Duration in milliseconds
         millis: u64,
-        /// Frames a second; as fast as possible without
+        /// Frames per second; as fast as possible if omitted
         rate: Option<u64>,
     },
     /// Count frames that arrive
@@ -97,9 +96,9 @@ enum Part {
     /// Send a TCP stream
     #[command(hide = true)]
     DataSend {
-        /// The receiver
+        /// Address of the receiver
         to: Ipv6Addr,
-        /// How much
+        /// Number of bytes
         bytes: u64,
     },
     /// Receive a TCP stream
@@ -108,31 +107,31 @@ enum Part {
     /// Send UDP super-packets
     #[command(hide = true)]
     DatagramsSend {
-        /// The receiver
+        /// Address of the receiver
         to: Ipv4Addr,
-        /// How many
+        /// Number of super-packets
         packets: u64,
     },
     /// Receive the datagrams of UDP super-packets
     #[command(hide = true)]
     DatagramsReceive {
-        /// How many super-packets
+        /// Number of super-packets
         packets: u64,
     },
 }
 
 fn main() -> ExitCode {
-    // Before any thread: this may be a process of a lab.
+    // Must precede any thread: this may be a process of a lab.
     if let Some(code) = axon_linux::lab::part() {
         return code;
     }
     axon_cli::program::run(run, |error| error.is::<axon_linux::lab::Interrupted>())
 }
 
-/// Measures, and answers whether all that was measured went well.
+/// Runs the measurements, and returns whether all went well.
 ///
 /// # Errors
-/// It could not be tried; everything that was started is stopped again.
+/// The run could not start, or was stopped; everything that was started is stopped again.
 fn run(arguments: &Arguments) -> Result<ExitCode> {
     if let Some(part) = &arguments.part {
         return run_part(part).map(|()| ExitCode::SUCCESS);
@@ -177,7 +176,7 @@ fn run(arguments: &Arguments) -> Result<ExitCode> {
     Ok(unwritten.answer(report.is_good()))
 }
 
-/// Sees that results have somewhere to go; whether standard output takes one of them.
+/// Checks that results can be written; returns whether one of them goes to standard output.
 fn reserve(arguments: &Arguments) -> Result<bool> {
     let named = [("--json", &arguments.json), ("--plot", &arguments.plot)];
     let named = named.into_iter().filter_map(|(what, path)| Some((what, path.as_deref()?)));
@@ -197,13 +196,13 @@ fn reserve(arguments: &Arguments) -> Result<bool> {
     Ok(is_quiet)
 }
 
-/// Where the time between frames is drawn.
+/// Returns the path of the plot of the time between frames.
 fn beside(path: &Path) -> PathBuf {
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!("{name}-packets.svg"))
 }
 
-/// Draws what can be drawn; the file of what cannot is left empty, and that is said.
+/// Draws the plots; a failure leaves an empty file and is reported.
 fn draw(report: &Report, path: &Path, unwritten: &mut Unwritten) {
     let mut write = |path: &Path, plot: Option<Plot>| match plot {
         Some(plot) => {
@@ -239,7 +238,7 @@ fn run_part(part: &Part) -> Result<()> {
     say::print(&text)
 }
 
-/// `02:00:00:00:00:01`.
+/// Parses a MAC address: `02:00:00:00:00:01`.
 fn read_mac(text: &str) -> Result<MacAddr> {
     let bytes: Vec<u8> =
         text.split(':').filter_map(|part| u8::from_str_radix(part, 16).ok()).collect();

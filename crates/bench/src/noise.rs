@@ -1,34 +1,34 @@
-//! Whether the machine was quiet: a loop that does nothing but count, on all CPUs at once, while
-//! nothing of the run is there.
+//! Noise of the machine, measured by a counting loop on all CPUs while nothing of the run is
+//! active.
 //!
-//! A loop that has waited for its CPU has shared it, which the kernel knows; one that has not, and
-//! took longer than the best loop of the run all the same, had a slower CPU.
+//! A loop that waited for its CPU shared it, as the kernel reports. A loop that did not wait, and
+//! took longer than the best loop of the run, had a slower CPU.
 
 use crate::statistics::median;
 use nix::time::{ClockId, clock_gettime};
 use std::hint::black_box;
 use std::time::Instant;
 
-/// What the loop counts to: some tens of milliseconds.
+/// Iterations of the loop: some tens of milliseconds.
 const COUNT: u64 = 20_000_000;
 
-/// What the loops of a run have taken.
+/// Times of the loops of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Calibration {
     loops: Vec<Counted>,
 }
 
-/// What a loop took.
+/// Time of one loop.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counted {
-    /// In seconds.
+    /// Wall time in seconds.
     wall: f64,
-    /// Of these, in seconds, on a CPU.
+    /// CPU time in seconds.
     cpu: f64,
 }
 
 impl Calibration {
-    /// Runs the loop once more, on every CPU that this process may use: the slowest counts.
+    /// Runs the loop on every CPU that this process may use; the slowest counts.
     pub fn run(&mut self) {
         let cpus = std::thread::available_parallelism().map_or(1, usize::from);
         let slowest = std::thread::scope(|scope| {
@@ -39,7 +39,7 @@ impl Calibration {
         self.loops.extend(slowest);
     }
 
-    /// The median of all loops in multiples of one that had its CPU for itself; `None` before the
+    /// Returns the median of all loops in multiples of one with its own CPU; `None` before the
     /// first.
     pub fn slowdown(&self) -> Option<f64> {
         let best = self.loops.iter().map(|one| one.cpu).min_by(f64::total_cmp)?;
@@ -57,7 +57,7 @@ fn count() -> Counted {
     Counted { wall: start.elapsed().as_secs_f64(), cpu: cpu_seconds() - cpu }
 }
 
-/// CPU time of this thread; zero on no Linux that there is.
+/// Returns the CPU time of this thread in seconds.
 fn cpu_seconds() -> f64 {
     clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID)
         .map_or(0.0, |time| time.tv_sec() as f64 + time.tv_nsec() as f64 / 1e9)

@@ -1,4 +1,4 @@
-//! The plots of a report: how many times better than bridges, and the time between frames.
+//! Plots of a report: gain over bridges, and time between frames.
 
 use crate::quantity::Quantity;
 use crate::report::Report;
@@ -6,7 +6,7 @@ use crate::selection::Subject;
 use axon_plot::{Axis, Plot, Series};
 use std::collections::BTreeSet;
 
-/// The figures that are drawn.
+/// Plotted figures.
 const DRAWN: [Quantity; 6] = [
     Quantity::TcpOneStream,
     Quantity::TcpFourStreams,
@@ -17,8 +17,8 @@ const DRAWN: [Quantity; 6] = [
 ];
 
 impl Report {
-    /// How many times better than bridges each subject is, through one line: the one of the middle
-    /// of those that were measured. `None` if nothing was compared.
+    /// Plots the gain of each subject over bridges through the line of median length. `None`
+    /// without a comparison.
     pub fn speeds(&self) -> Option<Plot> {
         let lines: BTreeSet<u32> = self.ratios.iter().filter_map(|one| one.switches).collect();
         let switches = *lines.iter().nth(lines.len() / 2)?;
@@ -47,8 +47,8 @@ impl Report {
         Some(Plot::bars("bench", &title, &groups, y, series).with_note(note))
     }
 
-    /// The time between two frames at the peak over the number of switches: the slope is what a
-    /// switch costs. `None` if no peak was measured.
+    /// Plots the time between two frames at the peak over the number of switches: the slope is the
+    /// cost of a switch. `None` without a measured peak.
     pub fn packets(&self) -> Option<Plot> {
         let line = |subject: Subject| {
             let figures = self.figures.iter().filter(|one| {

@@ -1,11 +1,11 @@
-//! The figures that are taken, with their units.
+//! Measured figures with their units.
 
 use serde::Serialize;
 
 /// Figures of one measurement.
 pub type Figures = Vec<(Quantity, f64)>;
 
-/// A figure.
+/// Measured figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Quantity {
@@ -15,56 +15,57 @@ pub enum Quantity {
     TcpFourStreams,
     /// Mean round trip of pings with 5 ms between them, in us.
     PingMean,
-    /// Median round trip of the same, in us.
+    /// Median round trip of pings with 5 ms between them, in us.
     PingMedian,
-    /// The round trip that 99 % of the same do not exceed, in us.
+    /// 99th percentile of round trips of pings with 5 ms between them, in us.
     PingP99,
-    /// Mean round trip of pings each of which follows the reply to the one before, in us.
+    /// Mean round trip of back-to-back pings, in us.
     FloodMean,
-    /// Median round trip of the same, in us.
+    /// Median round trip of back-to-back pings, in us.
     FloodMedian,
-    /// The round trip that 99 % of the same do not exceed, in us.
+    /// 99th percentile of round trips of back-to-back pings, in us.
     FloodP99,
-    /// Frames of 64 bytes that arrive a second at the best offered rate, in kframes/s.
+    /// Delivered 64-byte frames per second at the best offered rate, in kframes/s.
     PacketsPeak,
-    /// What a sender at full speed, or at ten times the peak, offers: in multiples of the peak.
+    /// Offered rate of a sender at full speed, or at ten times the peak, in multiples of the peak.
     OverloadOffered,
-    /// What arrives of that overload: in multiples of the peak.
+    /// Delivered rate under that overload, in multiples of the peak.
     OverloadDelivered,
-    /// CPU time of sender and switches for each frame that arrives at the peak, in ns.
+    /// CPU time of sender and switches per delivered frame at the peak, in ns.
     CpuPerPacket,
-    /// What one more switch adds to the time between two frames at the peak, in ns.
+    /// Time between two frames at the peak added by one more switch, in ns.
     PacketsPerHop,
-    /// What one more switch adds to that CPU time, in ns.
+    /// CPU time per frame added by one more switch, in ns.
     CpuPerHop,
-    /// Of the bytes of a TCP stream over IPv6, the fraction that arrived, and as they were sent.
+    /// Fraction of the bytes of a TCP stream over IPv6 that arrived unaltered.
     IntactTcpIpv6,
-    /// Of the datagrams of UDP super-packets, the fraction that arrived, and as they were sent.
+    /// Fraction of the datagrams of UDP super-packets that arrived unaltered.
     IntactUdpGso,
-    /// What the port with 8 TCP streams gets of an egress of 200 Mb/s, in multiples of what the
-    /// port with 1 stream gets.
+    /// Goodput of the port with 8 TCP streams at an egress of 200 Mb/s, in multiples of that of the
+    /// port with 1 stream.
     SharesTwoHundredMbps,
-    /// What both ports get together of that egress, in Mb/s.
+    /// Total goodput of both ports at the egress of 200 Mb/s, in Mb/s.
     TotalTwoHundredMbps,
-    /// The same multiple for an egress of 1 Gb/s.
+    /// Goodput of the port with 8 TCP streams at an egress of 1 Gb/s, in multiples of that of the
+    /// port with 1 stream.
     SharesOneGbps,
-    /// What both ports get together of that one, in Mb/s.
+    /// Total goodput of both ports at the egress of 1 Gb/s, in Mb/s.
     TotalOneGbps,
 }
 
-/// Which way a figure is better.
+/// Preferred direction of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Better {
-    /// The more the better.
+    /// More is better.
     More,
-    /// The less the better.
+    /// Less is better.
     Less,
-    /// The nearer to one the better.
+    /// Nearer to one is better.
     One,
 }
 
 impl Quantity {
-    /// All of them, in the order of the table.
+    /// All figures, in the order of the table.
     pub const ALL: [Quantity; 20] = [
         Quantity::TcpOneStream,
         Quantity::TcpFourStreams,
@@ -88,7 +89,7 @@ impl Quantity {
         Quantity::TotalOneGbps,
     ];
 
-    /// In the table.
+    /// Returns the label in the table.
     pub const fn label(self) -> &'static str {
         match self {
             Quantity::TcpOneStream => "TCP, 1 stream",
@@ -114,7 +115,7 @@ impl Quantity {
         }
     }
 
-    /// Its unit; of fractions and multiples, of what.
+    /// Returns the unit; for fractions and multiples, the reference.
     pub const fn unit(self) -> &'static str {
         match self {
             Quantity::TcpOneStream | Quantity::TcpFourStreams => "Gb/s",
@@ -129,7 +130,7 @@ impl Quantity {
         }
     }
 
-    /// Which way it is better.
+    /// Returns the preferred direction.
     pub const fn better(self) -> Better {
         match self {
             Quantity::TcpOneStream | Quantity::TcpFourStreams | Quantity::PacketsPeak => {
@@ -143,7 +144,7 @@ impl Quantity {
         }
     }
 
-    /// Whether it is compared with bridges: a time or a rate.
+    /// Returns whether the figure, a time or a rate, is compared with bridges.
     pub const fn is_compared(self) -> bool {
         matches!(
             self,

@@ -1,4 +1,4 @@
-//! What `axon bench` reports: figures, ratios to bridges, bounds, and how quiet the machine was.
+//! Report of `axon bench`: figures, ratios to bridges, bounds, and noise of the machine.
 
 use crate::noise::Calibration;
 use crate::quantity::{Better, Figures, Quantity};
@@ -7,192 +7,191 @@ use crate::statistics::{median, range, spread};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// A loop that took longer than this multiple of its best, in the middle of all, has shared its
-/// CPU.
+/// Median loop time, in multiples of the best, above which the CPU was shared.
 pub const SLOWDOWN_MAX: f64 = 1.1;
-/// Figures of the bridges that lie apart by more than this fraction of their median.
+/// Spread of the bridges' figures, as a fraction of their median, above which the machine is noisy.
 pub const SPREAD_MAX: f64 = 0.3;
-/// The figures of the bridges by which the machine is judged.
+/// Figures of the bridges that the noise is judged by.
 const JUDGED: [Quantity; 3] = [Quantity::TcpOneStream, Quantity::PingMean, Quantity::PacketsPeak];
-/// An egress is full from this fraction of its rate on: headers and streams that look for their
-/// share take the rest.
+/// Fraction of its rate from which an egress counts as full: headers and streams that look for
+/// their share take the rest.
 const FULL: f64 = 0.85;
-/// The line that bounds are for.
+/// Number of switches that bounds apply to.
 const BOUND_SWITCHES: u32 = 3;
 
-/// Figures of all rounds: by subject, number of switches (0 for none in particular) and quantity.
+/// Figures of all rounds by subject, number of switches (0 for none in particular) and quantity.
 #[derive(Clone, Debug, Default)]
 pub struct Samples(BTreeMap<(Subject, u32, Quantity), Vec<f64>>);
 
 impl Samples {
-    /// Adds the figures of one subject through so many switches.
+    /// Adds the figures of one subject through a number of switches.
     pub fn add(&mut self, subject: Subject, switches: u32, figures: &Figures) {
         for &(quantity, figure) in figures {
             self.0.entry((subject, switches, quantity)).or_default().push(figure);
         }
     }
 
-    /// The figures of all rounds; none if there are none.
+    /// Returns the figures of all rounds; empty if there are none.
     pub fn of(&self, subject: Subject, switches: u32, quantity: Quantity) -> &[f64] {
         self.0.get(&(subject, switches, quantity)).map_or(&[], Vec::as_slice)
     }
 
-    /// The median of all rounds.
+    /// Returns the median of all rounds.
     pub fn median(&self, subject: Subject, switches: u32, quantity: Quantity) -> Option<f64> {
         median(self.of(subject, switches, quantity))
     }
 
-    /// A median in multiples of that of bridges.
+    /// Returns a median in multiples of that of bridges.
     pub fn ratio(&self, subject: Subject, switches: u32, quantity: Quantity) -> Option<f64> {
         let bridges = self.median(Subject::Bridges, switches, quantity)?;
         (bridges > 0.0).then_some(self.median(subject, switches, quantity)? / bridges)
     }
 }
 
-/// What a run has found.
+/// Results of a run.
 #[derive(Default)]
 pub struct Found {
-    /// The figures of all rounds.
+    /// Figures of all rounds.
     pub samples: Samples,
-    /// What this machine does not have.
+    /// Missing features of this machine.
     pub skipped: Vec<Skipped>,
-    /// What went wrong.
+    /// Failures.
     pub failed: Vec<Failed>,
-    /// How quiet the machine was.
+    /// Noise measurements.
     pub calibration: Calibration,
 }
 
-/// What `axon bench --json` writes.
+/// Output of `axon bench --json`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
-    /// How often everything was measured.
+    /// Number of rounds.
     pub rounds: u32,
-    /// About how long each measurement took, in seconds.
+    /// Approximate duration of each measurement in seconds.
     pub seconds: u32,
-    /// The medians of the other subjects in multiples of those of the bridges.
+    /// Medians of the other subjects in multiples of those of the bridges.
     pub ratios: Vec<Ratio>,
-    /// What the data planes of Axon are held to, through three switches.
+    /// Bounds on the data planes of Axon, through three switches.
     pub bounds: Vec<Bound>,
-    /// Every figure that was taken.
+    /// Measured figures.
     pub figures: Vec<Figure>,
-    /// Whether the machine was quiet enough for the figures to count.
+    /// Noise of the machine.
     pub noise: Noise,
-    /// What this machine does not have, and what was not measured therefore.
+    /// Missing features of this machine, and the measurements skipped for them.
     pub skipped: Vec<Skipped>,
-    /// What was to be measured and went wrong.
+    /// Failed measurements.
     pub failed: Vec<Failed>,
-    /// What belongs to this machine and this run.
+    /// Description of this machine and this run.
     pub machine: MachineJson,
 }
 
 /// One figure of one subject, over all rounds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Figure {
-    /// What carried the frames.
+    /// Subject that carried the frames.
     pub subject: Subject,
-    /// Switches in the line; null for what does not belong to one number of switches.
+    /// Switches in the line; null for figures without a number of switches.
     pub switches: Option<u32>,
-    /// The figure that was taken.
+    /// Measured figure.
     pub quantity: Quantity,
-    /// Its unit, in words.
+    /// Unit in words.
     pub unit: &'static str,
-    /// The median of all rounds.
+    /// Median of all rounds.
     pub median: f64,
-    /// The least of all rounds.
+    /// Minimum of all rounds.
     pub min: f64,
-    /// The greatest of all rounds.
+    /// Maximum of all rounds.
     pub max: f64,
-    /// The figure of each round, in their order.
+    /// Figure of each round in order.
     pub samples: Vec<f64>,
 }
 
-/// A median in multiples of that of the bridges.
+/// Median in multiples of that of the bridges.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Ratio {
-    /// What carried the frames.
+    /// Subject that carried the frames.
     pub subject: Subject,
-    /// Switches in the line; null for what does not belong to one number of switches.
+    /// Switches in the line; null for figures without a number of switches.
     pub switches: Option<u32>,
-    /// The figure that is compared.
+    /// Compared figure.
     pub quantity: Quantity,
-    /// Its median in multiples of the bridges' median.
+    /// Median in multiples of the bridges' median.
     pub ratio: f64,
 }
 
-/// What one data plane is held to. It decides nothing about the exit status.
+/// Bound on one data plane. It does not affect the exit status.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Bound {
-    /// The data plane of Axon.
+    /// Data plane of Axon.
     pub subject: Subject,
-    /// The figure that is bounded.
+    /// Bounded figure.
     pub quantity: Quantity,
-    /// Whether it is bounded in multiples of the bridges' median, or as it is.
+    /// Whether the bound is in multiples of the bridges' median.
     pub of_bridges: bool,
-    /// The median, or the ratio of medians.
+    /// Median, or ratio of medians.
     pub value: f64,
-    /// The least that holds; null for none.
+    /// Lower bound; null for none.
     pub least: Option<f64>,
-    /// The most that holds; null for none.
+    /// Upper bound; null for none.
     pub most: Option<f64>,
     /// Whether the bound is held.
     pub held: bool,
 }
 
-/// How quiet the machine was.
+/// Noise of the machine.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Noise {
     /// Whether something else ran, so that the figures should not be quoted.
     pub noisy: bool,
-    /// Why it was too noisy, one sentence each.
+    /// Reasons for the noise, one sentence each.
     pub reasons: Vec<String>,
-    /// The median of a loop on all CPUs before each measurement, in multiples of its best.
+    /// Median time of a loop on all CPUs before each measurement, in multiples of its best.
     pub slowdown: Option<f64>,
-    /// How far figures of the bridges lie apart at most, as a fraction of their median; null with
-    /// fewer than two rounds.
+    /// Largest spread of the bridges' figures, as a fraction of their median; null with fewer than
+    /// two rounds.
     pub bridges_spread: Option<f64>,
 }
 
-/// What was not measured.
+/// Skipped subject or measurement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Skipped {
-    /// The name of the subject or of the measurement.
+    /// Name of the subject or of the measurement.
     pub what: String,
-    /// What is missing, in a sentence.
+    /// Missing feature, in a sentence.
     pub reason: String,
 }
 
-/// What went wrong.
+/// Failed subject or measurement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Failed {
-    /// What carried the frames, or was to.
+    /// Subject.
     pub subject: Subject,
     /// Switches in the line.
     pub switches: u32,
-    /// The measurement that failed; null where the subject did not come up.
+    /// Failed measurement; null if the subject did not come up.
     pub part: Option<Part>,
-    /// What happened, in a sentence.
+    /// Error, in a sentence.
     pub why: String,
 }
 
-/// What belongs to this machine and this run.
+/// Description of this machine and this run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct MachineJson {
-    /// The time at the end of the run in UTC, by RFC 3339.
+    /// End of the run in UTC, by RFC 3339.
     pub date: String,
-    /// The commit that the program was built from.
+    /// Commit of the program.
     pub commit: String,
-    /// The model as /proc/cpuinfo names it.
+    /// CPU model in /proc/cpuinfo.
     pub cpu: String,
     /// CPUs that this process may use.
     pub cpus: usize,
-    /// The release of the kernel.
+    /// Release of the kernel.
     pub kernel: String,
-    /// How long the run took, in seconds of wall time.
+    /// Duration of the run in seconds of wall time.
     pub wall_seconds: f64,
 }
 
 impl Report {
-    /// Of what a run has found.
+    /// Creates the report of a run's results.
     pub fn new(settings: &Settings, found: Found, machine: MachineJson) -> Report {
         let Found { samples, skipped, failed, calibration } = found;
         let figures = samples.0.iter().filter_map(|(&(subject, switches, quantity), samples)| {
@@ -227,7 +226,7 @@ impl Report {
         }
     }
 
-    /// Whether all that was to be measured was, and all data arrived as it was sent.
+    /// Returns whether all measurements succeeded, and all data arrived unaltered.
     pub fn is_good(&self) -> bool {
         let broken = |figure: &&Figure| {
             let is_data =
@@ -237,7 +236,7 @@ impl Report {
         self.failed.is_empty() && !self.figures.iter().any(|figure| broken(&figure))
     }
 
-    /// The figure of a subject, if it was taken.
+    /// Returns the figure of a subject, if it was measured.
     pub fn figure(&self, subject: Subject, switches: u32, quantity: Quantity) -> Option<&Figure> {
         let switches = (switches > 0).then_some(switches);
         self.figures.iter().find(|figure| {
@@ -246,11 +245,11 @@ impl Report {
     }
 }
 
-/// A quantity through so many switches, the data planes whose it is, whether it is taken in
-/// multiples of bridges, and the least and the most that holds.
+/// Bound: quantity, number of switches, data planes, whether in multiples of bridges, lower and
+/// upper bound.
 type Row = (Quantity, u32, &'static [Subject], bool, (Option<f64>, Option<f64>));
 
-/// The bounds of the data planes, as far as they were measured.
+/// Evaluates the bounds of the measured data planes.
 fn bounds(samples: &Samples) -> Vec<Bound> {
     use Quantity as Q;
     let kernel: &'static [Subject] = &[Subject::Tc];
@@ -286,7 +285,8 @@ fn bounds(samples: &Samples) -> Vec<Bound> {
     found
 }
 
-/// Whether an egress was full where shares of it are bounded: who cannot fill it has none to share.
+/// Returns whether an egress was full where its shares are bounded; otherwise there is nothing to
+/// share.
 fn is_full(samples: &Samples, subject: Subject, quantity: Quantity) -> bool {
     let (total, rate_mbps) = match quantity {
         Quantity::SharesTwoHundredMbps => (Quantity::TotalTwoHundredMbps, 200.0),
@@ -326,7 +326,7 @@ fn noise(samples: &Samples, calibration: &Calibration) -> Noise {
 }
 
 impl Better {
-    /// How many times better a ratio to bridges is than one; `None` where one is the best.
+    /// Returns the gain of a ratio to bridges; `None` where one is the best.
     pub fn times(self, ratio: f64) -> Option<f64> {
         match self {
             Better::More => Some(ratio),
@@ -350,7 +350,7 @@ pub(crate) mod tests {
         samples
     }
 
-    /// Bridges, and tc that is a little slower and shares evenly.
+    /// Returns a report of bridges, and of tc that is a little slower and shares evenly.
     pub(crate) fn sample() -> Report {
         let samples = samples(&[
             (Subject::Bridges, 3, Quantity::TcpOneStream, &[10.0, 11.0, 12.0]),

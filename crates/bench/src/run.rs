@@ -1,4 +1,4 @@
-//! A run: rounds, in each of which every subject is built, measured and removed.
+//! Run of rounds, in each of which every subject is built, measured and removed.
 
 use crate::measure;
 use crate::quantity::{Figures, Quantity};
@@ -17,16 +17,16 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Programs without which nothing can be measured, with their Debian packages.
+/// Required programs, with their Debian packages.
 const PROGRAMS: [(&str, &str); 3] =
     [("ip", "iproute2"), ("ss", "iproute2"), ("ping", "iputils-ping")];
-/// The rates of the egress that is shared in Mb/s, and what is taken there.
+/// Rates of the shared egress in Mb/s, and the figures measured there.
 const SHARED: [(u32, [Quantity; 2]); 2] = [
     (200, [Quantity::SharesTwoHundredMbps, Quantity::TotalTwoHundredMbps]),
     (1000, [Quantity::SharesOneGbps, Quantity::TotalOneGbps]),
 ];
 
-/// A folder for the files of a run, which goes with it.
+/// Temporary folder of a run, removed on drop.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -39,18 +39,17 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // What is left behind is a file of a few kilobytes in a place for such.
+        // Leftovers are a few kilobytes in a temporary folder.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
 
-/// Measures what the settings ask for. Everything that was started is stopped again, also on an
-/// error and on Ctrl-C. Progress goes to standard error.
+/// Runs the selected measurements. Everything that was started is stopped again, also on an error
+/// and on Ctrl-C. Progress goes to standard error.
 ///
 /// # Errors
-/// This user may not make network namespaces, a program is missing without which nothing can be
-/// measured, or the user wants it all to stop. What one subject lacks, or what fails in one, is no
-/// error, but in what was found.
+/// This user may not make network namespaces, a required program is missing, or the user stops the
+/// run. Missing features and failures of single subjects are part of the result.
 pub fn run(settings: &Settings, stop: &Stop) -> Result<Found> {
     ensure!(
         nix::unistd::geteuid().is_root(),
@@ -73,21 +72,21 @@ pub fn run(settings: &Settings, stop: &Stop) -> Result<Found> {
 
 struct Run {
     found: Found,
-    /// The subjects that are to be had.
+    /// Available subjects.
     active: Vec<Subject>,
-    /// The measurements that can be taken.
+    /// Available measurements.
     parts: Vec<Part>,
 }
 
 impl Run {
-    /// What a round builds, if nothing turns out to be missing.
+    /// Returns the number of subjects that a round builds if nothing is missing.
     fn steps(&self, settings: &Settings) -> usize {
         let lines = if settings.has_line() { settings.switches.len() } else { 0 };
         let shared = if self.parts.contains(&Part::Shares) { self.with_rates().count() } else { 0 };
         lines * self.active.len() + shared
     }
 
-    /// The subjects whose links hold a rate.
+    /// Returns the subjects whose links hold a rate.
     fn with_rates(&self) -> impl Iterator<Item = Subject> {
         let rated = [Subject::Bridges, Subject::Full, Subject::Tc];
         self.active.iter().copied().filter(move |subject| rated.contains(subject))
@@ -165,7 +164,7 @@ impl Run {
         Ok(())
     }
 
-    /// Builds a subject. `None` if it cannot be built: then it is not tried again.
+    /// Builds a subject. `None` if that fails; it is then not tried again.
     fn up<'a>(
         &mut self,
         (subject, switches): (Subject, u32),
@@ -180,7 +179,7 @@ impl Run {
             Err(error) => error,
         };
         stop.check()?;
-        // While a lab is started, it takes the signals.
+        // A lab that is starting takes the signals.
         if error.is::<Interrupted>() {
             return Err(error);
         }
@@ -194,7 +193,7 @@ impl Run {
         Ok(None)
     }
 
-    /// All figures of a subject through one line.
+    /// Returns all figures of a subject through one line.
     fn line(
         &mut self,
         settings: &Settings,
@@ -212,7 +211,7 @@ impl Run {
         Ok(figures)
     }
 
-    /// The figures of a measurement; none if it failed, which is written down.
+    /// Returns the figures of a measurement; none if it failed, which is recorded.
     fn kept(
         &mut self,
         (subject, switches, part): (Subject, u32, Part),
@@ -227,8 +226,8 @@ impl Run {
     }
 }
 
-/// The peaks of one subject in one round: by the number of switches, the time between two frames
-/// and the CPU time of each, in ns.
+/// Peaks of one subject in one round by number of switches: time between two frames and CPU time of
+/// each, in ns.
 #[derive(Default)]
 struct Peaks {
     between: Vec<(f64, f64)>,
@@ -247,7 +246,7 @@ impl Peaks {
         }
     }
 
-    /// What one more switch adds.
+    /// Returns the cost of one more switch.
     fn per_hop(&self) -> Figures {
         let slopes = [
             (Quantity::PacketsPerHop, slope(&self.between)),

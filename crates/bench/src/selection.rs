@@ -1,22 +1,22 @@
-//! What is measured, and with what: the words of `--only`, and the settings of a run.
+//! Selection of subjects and measurements: the words of `--only`, and the settings of a run.
 
 use anyhow::{Result, bail, ensure};
 use serde::Serialize;
 
-/// Switches in a line, at most: more add time and no knowledge.
+/// Maximum number of switches in a line.
 pub const SWITCHES_MAX: u32 = 16;
-/// Rounds, at most.
+/// Maximum number of rounds.
 pub const ROUNDS_MAX: u32 = 1000;
-/// Seconds of each measurement, at most.
+/// Maximum duration of each measurement in seconds.
 pub const SECONDS_MAX: u32 = 600;
 
-/// What carries the frames.
+/// Subject that carries the frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Subject {
     /// Linux bridges that learn addresses, without a spanning tree.
     Bridges,
-    /// A program at tc that sends every frame out of the other port, unread.
+    /// A tc program that sends every frame out of the other port.
     Redirect,
     /// Open vSwitch with its user-space datapath, one process for each switch.
     Ovs,
@@ -31,7 +31,7 @@ pub enum Subject {
 }
 
 impl Subject {
-    /// All of them, in the order of the table; the first is what the others are compared with.
+    /// All subjects, in the order of the table; the first is the reference.
     pub const ALL: [Subject; 7] = [
         Subject::Bridges,
         Subject::Redirect,
@@ -42,7 +42,7 @@ impl Subject {
         Subject::Program,
     ];
 
-    /// Its name: in `--only`, in the table and in the JSON.
+    /// Returns the name used in `--only`, in the table and in the JSON.
     pub const fn name(self) -> &'static str {
         match self {
             Subject::Bridges => "bridges",
@@ -55,33 +55,33 @@ impl Subject {
         }
     }
 
-    /// Whether it is a data plane of Axon.
+    /// Returns whether the subject is a data plane of Axon.
     pub const fn is_axon(self) -> bool {
         matches!(self, Subject::Full | Subject::Tc | Subject::Xdp | Subject::Program)
     }
 }
 
-/// One kind of measurement.
+/// Kind of measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Part {
     /// One and four TCP streams.
     Tcp,
-    /// Round trips, paced and one after the other.
+    /// Round trips, paced and back to back.
     Ping,
     /// Frames of 64 bytes: the peak, overload, CPU time.
     Packets,
-    /// Whether TCP over IPv6 and UDP super-packets arrive as they were sent.
+    /// Integrity of TCP over IPv6 and of UDP super-packets.
     Intact,
     /// Shares of two ingress ports in one rated egress.
     Shares,
 }
 
 impl Part {
-    /// All of them.
+    /// All measurements.
     pub const ALL: [Part; 5] = [Part::Tcp, Part::Ping, Part::Packets, Part::Intact, Part::Shares];
 
-    /// Its name in `--only`.
+    /// Returns the name used in `--only`.
     pub const fn name(self) -> &'static str {
         match self {
             Part::Tcp => "tcp",
@@ -93,27 +93,27 @@ impl Part {
     }
 }
 
-/// What a run does.
+/// Settings of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// How often everything is measured, 1 or more.
+    /// Number of rounds, 1 or more.
     pub rounds: u32,
-    /// How long each measurement takes, about; whole seconds, 1 or more.
+    /// Approximate duration of each measurement; whole seconds, 1 or more.
     pub seconds: u32,
     /// Numbers of switches in the line.
     pub switches: Vec<u32>,
-    /// What carries the frames.
+    /// Subjects.
     pub subjects: Vec<Subject>,
-    /// What is measured.
+    /// Measurements.
     pub parts: Vec<Part>,
 }
 
 impl Settings {
-    /// Checks numbers, and reads the words of `--only`: names of subjects and of measurements.
-    /// Without one of a kind all of that kind are chosen.
+    /// Checks the numbers, and parses the words of `--only`: names of subjects and of measurements.
+    /// Without one of a kind, all of that kind are selected.
     ///
     /// # Errors
-    /// A number out of its range, or a word that names nothing; the error names those there are.
+    /// A number out of its range, or an unknown word; the error lists the known ones.
     pub fn new(rounds: u32, seconds: u32, switches: &[u32], only: &[String]) -> Result<Settings> {
         let within = |name: &str, value: u32, max: u32| {
             ensure!((1..=max).contains(&value), "{name} {value}: expected 1 to {max}");
@@ -148,7 +148,7 @@ impl Settings {
         Ok(Settings { rounds, seconds, switches, subjects: chosen(&subjects), parts })
     }
 
-    /// Whether anything is measured through a line of switches: all but shares.
+    /// Returns whether a measurement other than shares, and thus a line, is selected.
     pub fn has_line(&self) -> bool {
         self.parts.iter().any(|&part| part != Part::Shares)
     }

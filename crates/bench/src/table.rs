@@ -1,4 +1,4 @@
-//! The table for people: ratios first, then medians with their spread.
+//! Table for readers: ratios first, then medians with their spread.
 
 use crate::quantity::Quantity;
 use crate::report::{Bound, Figure, Report};
@@ -6,18 +6,18 @@ use crate::selection::Subject;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-/// The width of what a row is about.
+/// Width of a row's label.
 const LABEL: usize = 30;
-/// The width of a subject's column.
+/// Width of a subject's column.
 const COLUMN: usize = 15;
 
 impl Report {
-    /// The whole report as text.
+    /// Returns the whole report as text.
     pub fn text(&self) -> String {
         let subjects: BTreeSet<Subject> = self.figures.iter().map(|one| one.subject).collect();
         let subjects: Vec<Subject> = subjects.into_iter().collect();
         let mut lines: Vec<Option<u32>> = self.figures.iter().map(|one| one.switches).collect();
-        // What belongs to no line comes last.
+        // Figures without a number of switches come last.
         lines.sort_unstable_by_key(|switches| switches.unwrap_or(u32::MAX));
         lines.dedup();
         let machine = &self.machine;
@@ -69,7 +69,7 @@ impl Report {
         }
     }
 
-    /// Bounds, and what is not in the table.
+    /// Adds bounds, and other results outside of the table.
     fn ends(&self, text: &mut String) {
         if !self.bounds.is_empty() {
             *text += "\nBounds\n";
@@ -103,7 +103,7 @@ fn label(quantity: Quantity, switches: Option<u32>, unit: &str) -> String {
     format!("{at}{}{unit}", quantity.label())
 }
 
-/// A row, unless it is empty.
+/// Adds a row, unless it is empty.
 fn row(text: &mut String, label: String, cells: Vec<Option<String>>) {
     if cells.iter().all(Option::is_none) {
         return;
@@ -113,7 +113,7 @@ fn row(text: &mut String, label: String, cells: Vec<Option<String>>) {
     *text += &format!("{label:LABEL$}{cells}\n");
 }
 
-/// `14.4 +-8 %`: the median, and half of what lies between the least and the greatest.
+/// Formats `14.4 +-8 %`: the median, and half of the range.
 fn cell(figure: &Figure) -> String {
     let median = number(figure.median);
     if figure.samples.len() < 2 || figure.median == 0.0 {
@@ -123,7 +123,7 @@ fn cell(figure: &Figure) -> String {
     format!("{median} \u{b1}{half:.0} %")
 }
 
-/// With three digits that count.
+/// Formats three significant digits.
 fn number(value: f64) -> String {
     match value.abs() {
         large if large >= 99.95 => format!("{value:.0}"),
@@ -132,7 +132,7 @@ fn number(value: f64) -> String {
     }
 }
 
-/// A bound as a sentence.
+/// Formats a bound as a sentence.
 fn said(bound: &Bound) -> String {
     let of = if bound.of_bridges { "of bridges" } else { bound.quantity.unit() };
     let wanted = match (bound.least, bound.most) {

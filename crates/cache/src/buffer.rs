@@ -1,52 +1,53 @@
-//! One payload buffer: its payload, the transfers that are open, and who needs it still.
+//! Payload buffer: its payload, its open transfers, and its users.
 
 use crate::error::HandleFault;
 use crate::handle::GENERATION_MASK;
 use axon_wire::Time;
 use serde::{Deserialize, Serialize};
 
-/// The state of a buffer, from its valid bit and its I/O pending count (paper 003, table 3).
+/// State of a buffer, from its valid bit and its I/O pending count (paper 003, table 3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum State {
     /// Not valid, nothing pending: there is no payload.
     Free,
-    /// Not valid, transfers pending: the payload comes in, from the network or from the agent.
+    /// Not valid, transfers pending: the payload is arriving from the network or from the agent.
     Fill,
     /// Valid, nothing pending: the payload is here and at rest.
     Valid,
-    /// Valid, transfers pending: the payload is here and goes to the agent or to the network.
+    /// Valid, transfers pending: the payload is being sent to the agent or to the network.
     Drain,
 }
 
-/// What becomes of a payload when it has been sent.
+/// Handling of a payload that has been sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OnSent {
-    /// The buffer is free; the payload is given back.
+    /// The buffer is freed; the payload is returned.
     Free,
-    /// The payload stays valid and may be sent again, until its buffer is given to another one.
+    /// The payload stays valid and may be sent again, until its buffer is reallocated.
     Keep,
 }
 
-/// A buffer. The valid bit of the paper is whether there is a payload, so the two never differ.
+/// Buffer. The valid bit of the paper is whether there is a payload, so the two never differ.
 #[derive(Clone, Debug)]
 pub(crate) struct Buffer<P> {
     payload: Option<P>,
-    /// How often the buffer was given to a payload. With the cache's first generation it makes the
+    /// Number of allocations of the buffer. With the cache's first generation it gives the
     /// generation of the handle.
     pub allocations: u64,
-    /// When it was given to the present payload.
+    /// Time of the present allocation.
     pub since: Time,
-    /// Transfers that have not ended (I/O pending of the paper).
+    /// Pending transfers (I/O pending of the paper).
     pub pending: u8,
-    /// The agent has neither sent nor released the payload: it must not be evicted.
+    /// Whether the agent has neither sent nor released the payload, so that it must not be evicted.
     pub held: bool,
-    /// One of the pending transfers is the delivery to the agent.
+    /// Whether one of the pending transfers is the delivery to the agent.
     pub delivering: bool,
-    /// The payload is being sent for the last time; its handle is no longer good.
+    /// Whether the payload is being sent for the last time, so that its handle is invalid.
     pub last: bool,
-    /// The agent brought the payload and it was not sent yet, so that sending saves nothing.
+    /// Whether the agent brought the payload and it was not sent yet, so that sending saves
+    /// nothing.
     pub own: bool,
 }
 
@@ -74,13 +75,13 @@ impl<P> Buffer<P> {
         }
     }
 
-    /// Whether the buffer may not be given to another payload: this one is unread, or moves.
+    /// Returns whether the buffer may not be reallocated: it is held or in transfer.
     #[inline]
     pub fn in_use(&self) -> bool {
         self.held || self.pending > 0
     }
 
-    /// Gives the buffer to a payload, which nobody has read yet, and takes out what was kept.
+    /// Allocates the buffer to a payload, and returns a kept one.
     #[inline]
     pub fn attach(&mut self, now: Time) -> Option<P> {
         let evicted = self.clear();
@@ -90,7 +91,7 @@ impl<P> Buffer<P> {
         evicted
     }
 
-    /// Puts the payload in its place.
+    /// Stores the payload.
     #[inline]
     pub fn put(&mut self, payload: P) {
         self.payload = Some(payload);
@@ -101,7 +102,7 @@ impl<P> Buffer<P> {
         self.payload.as_ref()
     }
 
-    /// Frees the buffer. Its generation stays, so that its handle is known to be an old one.
+    /// Frees the buffer. Its generation stays, so that its handle is recognised as old.
     #[inline]
     pub fn clear(&mut self) -> Option<P> {
         (self.pending, self.held) = (0, false);
@@ -109,15 +110,15 @@ impl<P> Buffer<P> {
         self.payload.take()
     }
 
-    /// A pending transfer has ended. Gives the payload back if it was the last one of a payload
-    /// that is not kept.
+    /// Ends a pending transfer. Returns the payload if it was the last one of a payload that is not
+    /// kept.
     pub fn end_transfer(&mut self) -> Option<P> {
         self.pending = self.pending.saturating_sub(1);
         if self.pending == 0 && self.last { self.clear() } else { None }
     }
 
-    /// How many of the pending transfers send the payload to the network. While the buffer fills,
-    /// none has begun.
+    /// Returns the number of pending transfers to the network. While the buffer fills, none has
+    /// begun.
     pub fn sends(&self) -> u8 {
         match self.payload {
             Some(_) => self.pending.saturating_sub(u8::from(self.delivering)),
@@ -125,8 +126,8 @@ impl<P> Buffer<P> {
         }
     }
 
-    /// Compares the tag: `distance` generations after the cache's first one, the handle's buffer
-    /// was given to the handle's payload.
+    /// Checks the tag: `distance` generations after the cache's first one, the handle's buffer was
+    /// allocated to the handle's payload.
     #[inline]
     pub fn check(&self, distance: u64) -> Result<(), HandleFault> {
         if distance == self.allocations & GENERATION_MASK && self.allocations > 0 {
@@ -138,7 +139,7 @@ impl<P> Buffer<P> {
         }
     }
 
-    /// Whether the agent may use the payload of its handle: it is here and not spent.
+    /// Returns the payload of a handle if the agent may use it: it is here and not spent.
     #[inline]
     pub fn usable(&self) -> Result<&P, HandleFault> {
         match &self.payload {

@@ -1,4 +1,4 @@
-//! The payload cache of one agent: its buffers, and which of them a handle names.
+//! Payload cache of one agent: its buffers and their handles.
 
 use crate::buffer::{Buffer, State};
 use crate::config::CacheConfig;
@@ -9,31 +9,30 @@ use crate::segment::Segment;
 use axon_node::random::Random;
 use axon_wire::{Span, Time};
 
-/// A buffer that was given to a payload.
+/// Allocated buffer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attached<P> {
-    /// The name of the payload, for the agent.
+    /// Name of the payload for the agent.
     pub handle: Handle,
-    /// The kept payload that had the buffer before, so that the runtime can use its memory again.
+    /// Kept payload that was evicted, so that the runtime can reuse its memory.
     pub evicted: Option<P>,
 }
 
-/// The payloads of the frames whose heads one agent has (paper 003, section 3).
+/// Payloads of the frames whose heads one agent has (paper 003, section 3).
 ///
 /// A payload is the whole frame `P` of the runtime; the agent has a copy of its first
 /// [`head_bytes`](CacheConfig::head_bytes). There are two rings of buffers, each allocated in a
 /// circular fashion: one for frames that come in, and the small send segment for payloads that the
 /// agent brings, so that these do not displace the others.
 ///
-/// A buffer in use is never given to another payload: one whose payload the agent has neither sent
-/// nor released, or with a pending transfer. Allocation goes on round the ring past it. When all
-/// are in use the caller gets [`Full`] and waits, or drops the frame and counts that. Only a
-/// payload that was sent and kept ([`OnSent::Keep`](crate::OnSent::Keep)) makes room for another
-/// one by itself.
+/// A buffer in use is never reallocated: one whose payload the agent has neither sent nor released,
+/// or with a pending transfer. Allocation skips it on the ring. When all are in use the caller gets
+/// [`Full`] and waits, or drops the frame and counts that. Only a payload that was sent and kept
+/// ([`OnSent::Keep`](crate::OnSent::Keep)) is evicted.
 ///
 /// **Whole operations** ([`receive`](PayloadCache::receive), [`send`](PayloadCache::send)) are for
-/// a runtime where a frame changes hands at once. Where transfers take time, as DMA does, there
-/// are their steps: see [`begin_receive`](PayloadCache::begin_receive). Both may be mixed.
+/// a runtime where a frame changes hands at once. Where transfers take time, as DMA does, there are
+/// single steps: see [`begin_receive`](PayloadCache::begin_receive). Both may be mixed.
 ///
 /// Every operation but [`reset`](PayloadCache::reset) takes constant time, and none panics.
 #[derive(Clone, Debug)]
@@ -43,15 +42,15 @@ pub struct PayloadCache<P> {
     pub(crate) counters: CacheCounters,
     head_bytes: usize,
     hold_max: Option<Span>,
-    /// The generation before the first one of each buffer.
+    /// Generation before the first one of each buffer.
     start: u64,
 }
 
 impl<P: AsRef<[u8]>> PayloadCache<P> {
-    /// A cache whose buffers are all free.
+    /// Creates a cache whose buffers are all free.
     ///
     /// # Errors
-    /// A setting is out of its range.
+    /// A setting is out of range.
     pub fn new(config: CacheConfig) -> Result<PayloadCache<P>, ConfigError> {
         config.check()?;
         Ok(PayloadCache {
@@ -64,50 +63,52 @@ impl<P: AsRef<[u8]>> PayloadCache<P> {
         })
     }
 
-    /// How many more frames may be received now, in buffers.
+    /// Returns the number of frames that can be received now, in buffers.
     #[inline]
     pub fn room(&self) -> usize {
         self.receive.room()
     }
 
-    /// How many more payloads the agent may bring now, in buffers of the send segment.
+    /// Returns the number of payloads that the agent can bring now, in buffers of the send segment.
     #[inline]
     pub fn send_room(&self) -> usize {
         self.send.room()
     }
 
-    /// Buffers that are in use: held by the agent or in transfer. The send segment not counted.
+    /// Returns the number of buffers in use: held by the agent or in transfer. The send segment is
+    /// not counted.
     pub fn in_use(&self) -> usize {
         self.receive.in_use()
     }
 
-    /// The same in the send segment.
+    /// Returns the number of buffers of the send segment in use.
     pub fn send_in_use(&self) -> usize {
         self.send.in_use()
     }
 
-    /// How many bytes of a frame of `frame_bytes` the agent gets at once.
+    /// Returns the head length of a frame of `frame_bytes`, in bytes.
     pub fn head_of(&self, frame_bytes: usize) -> usize {
         frame_bytes.min(self.head_bytes)
     }
 
-    /// What was counted so far.
+    /// Returns the counters.
     pub fn counters(&self) -> &CacheCounters {
         &self.counters
     }
 
-    /// The state of the buffer that `handle` names. Counts nothing.
+    /// Returns the state of the buffer that `handle` names, without counting.
     ///
     /// # Errors
-    /// The cache never gave the handle out, or its buffer has been given to another payload.
+    /// The handle was never issued, or its buffer has been reallocated.
     pub fn state(&self, handle: Handle) -> Result<State, HandleError> {
         let (side, at) = self.locate(handle)?;
         Ok(self.buffer(side, at).state())
     }
 
-    /// Takes a payload that the agent has held for too long at `now`, to be called until there is
-    /// none: the oldest one of those that came in, then the oldest one of the send segment. A held
-    /// payload with a pending transfer has to wait for that, and those held for less long with it.
+    /// Reclaims a payload that the agent has held for too long at `now`; to be called until it
+    /// returns `None`. The oldest received payload comes first, then the oldest of the send
+    /// segment. A held payload with a pending transfer delays its own expiry and that of later
+    /// ones.
     pub fn expire(&mut self, now: Time) -> Option<(Handle, P)> {
         let handle = self.due(now)?;
         let (side, at) = self.locate(handle).ok()?;
@@ -116,15 +117,15 @@ impl<P: AsRef<[u8]>> PayloadCache<P> {
         Some((handle, payload))
     }
 
-    /// What [`expire`](PayloadCache::expire) would take at `now`.
+    /// Returns the handle that [`expire`](PayloadCache::expire) would reclaim at `now`.
     pub fn due(&self, now: Time) -> Option<Handle> {
         let due = |side: &Side| self.expiry(*side).filter(|&(_, expiry)| expiry <= now);
         let side = [Side::Receive, Side::Send].into_iter().find(|side| due(side).is_some())?;
         self.expiry(side).map(|(at, _)| self.handle(side, at))
     }
 
-    /// Lets the agent hold a payload as if it had got that at `since`. It is taken after all those
-    /// that are held now, or when these have been decided on. Says whether the agent holds it.
+    /// Restarts the hold time of a payload at `since`. It expires after all those held now. Returns
+    /// whether the agent holds it.
     pub fn renew(&mut self, since: Time, handle: Handle) -> bool {
         match self.locate(handle) {
             Ok((side, at)) => self.segment_mut(side).renew(at, since),
@@ -132,20 +133,20 @@ impl<P: AsRef<[u8]>> PayloadCache<P> {
         }
     }
 
-    /// How long the agent may hold a payload.
+    /// Returns the maximum hold time of a payload.
     pub fn hold_max(&self) -> Option<Span> {
         self.hold_max
     }
 
-    /// When to call [`expire`](PayloadCache::expire) next.
+    /// Returns the time of the next [`expire`](PayloadCache::expire).
     pub fn next_expiry(&self) -> Option<Time> {
         let expiries = [Side::Receive, Side::Send].map(|side| self.expiry(side));
         expiries.into_iter().flatten().map(|(_, expiry)| expiry).min()
     }
 
-    /// Frees all buffers, since the agent is gone, and gives each payload to `reclaim`. Handles
-    /// that were given out stay invalid, and ends of transfers that come later are refused.
-    /// Returns how many payloads were lost: those that were in use. Takes time for each buffer.
+    /// Frees all buffers after the agent has gone, and gives each payload to `reclaim`. Issued
+    /// handles stay invalid, and later ends of transfers are refused. Returns the number of lost
+    /// payloads: those that were in use. Takes time for each buffer.
     pub fn reset(&mut self, mut reclaim: impl FnMut(P)) -> usize {
         let lost = self.receive.in_use() + self.send.in_use();
         let taken = self.receive.clear(&mut reclaim) + self.send.clear(&mut reclaim);
@@ -153,7 +154,7 @@ impl<P: AsRef<[u8]>> PayloadCache<P> {
         lost
     }
 
-    /// Gives the next buffer of a side to a payload, and counts that.
+    /// Allocates the next buffer of a side, and counts that.
     #[inline]
     pub(crate) fn attach(&mut self, side: Side, now: Time) -> Result<(usize, Option<P>), Full> {
         let segment = self.segment_mut(side);
@@ -176,7 +177,7 @@ impl<P: AsRef<[u8]>> PayloadCache<P> {
         Ok((at, evicted))
     }
 
-    /// Keeps the most buffers in use, after one more may be.
+    /// Updates the maximum number of buffers in use.
     #[inline]
     pub(crate) fn count_in_use(&mut self, side: Side) {
         let in_use = self.segment(side).in_use() as u64;
@@ -193,7 +194,7 @@ impl<P: AsRef<[u8]>> PayloadCache<P> {
         let buffer = self.segment_mut(side).at_mut(at);
         let bytes = buffer.payload().map_or(0, |payload| payload.as_ref().len());
         let own = core::mem::take(&mut buffer.own);
-        // The agent says how long its head is, so the sum may be anything.
+        // The head length comes from the agent, so the sum may be anything.
         let copied = &mut self.counters.copied_from_agent_bytes;
         *copied = copied.saturating_add(head_bytes as u64);
         if own {
@@ -204,13 +205,13 @@ impl<P: AsRef<[u8]>> PayloadCache<P> {
         }
     }
 
-    /// The payload that the agent may use, by its handle; a refusal is counted.
+    /// Looks up a payload for the agent by its handle; counts a refusal.
     #[inline]
     pub(crate) fn of_agent(&mut self, handle: Handle) -> Result<(Side, usize), HandleError> {
         self.usable(handle).map_err(|error| self.refused(error))
     }
 
-    /// The same for a payload that is to be sent: one whose buffer has another one is a miss.
+    /// Looks up a payload to be sent; one whose buffer has been reallocated is a miss.
     #[inline]
     pub(crate) fn of_send(&mut self, handle: Handle) -> Result<(Side, usize), HandleError> {
         self.usable(handle).map_err(|error| match error.fault {
@@ -231,7 +232,7 @@ impl<P: AsRef<[u8]>> PayloadCache<P> {
         }
     }
 
-    /// The same for a payload that is to be taken away: nothing may read or write it now.
+    /// Looks up a payload to be removed, which must have no pending transfer.
     #[inline]
     pub(crate) fn at_rest(
         &mut self,
@@ -244,7 +245,7 @@ impl<P: AsRef<[u8]>> PayloadCache<P> {
         }
     }
 
-    /// The buffer that a handle names, if that has still the payload of the handle, or had it last.
+    /// Returns the buffer of a handle whose payload it has, or had last.
     #[inline]
     pub(crate) fn locate(&self, handle: Handle) -> Result<(Side, usize), HandleError> {
         let receive = self.receive.len();
@@ -260,7 +261,7 @@ impl<P: AsRef<[u8]>> PayloadCache<P> {
         }
     }
 
-    /// The present handle of a buffer.
+    /// Returns the present handle of a buffer.
     #[inline]
     pub(crate) fn handle(&self, side: Side, at: usize) -> Handle {
         let generation = self.start.wrapping_add(self.buffer(side, at).allocations);
@@ -289,8 +290,8 @@ impl<P: AsRef<[u8]>> PayloadCache<P> {
         }
     }
 
-    /// The buffer that the agent has held for longest, if no transfer of it is pending, and when
-    /// that has been for too long.
+    /// Returns the buffer that the agent has held for longest, if it has no pending transfer, and
+    /// its expiry.
     fn expiry(&self, side: Side) -> Option<(usize, Time)> {
         let at = self.segment(side).oldest()?;
         let buffer = self.buffer(side, at);

@@ -1,47 +1,46 @@
-//! What a cache refuses, and why.
+//! Errors of a cache.
 
 use crate::handle::{BUFFERS_MAX, Handle};
 use core::fmt;
 
-/// Why a handle is refused.
+/// Reason why a handle is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum HandleFault {
-    /// The cache never gave this handle out: it is invented, damaged, or of another agent.
+    /// The cache never issued this handle: it is forged, corrupted, or of another agent.
     #[error("never given out by this cache")]
     Forged,
-    /// The buffer has been given to another payload since. For a send this is a **miss**: the agent
-    /// has to bring the payload itself, with [`bring`](crate::PayloadCache::bring).
+    /// The buffer has been reallocated since. For a send this is a **miss**: the agent has to bring
+    /// the payload itself, with [`bring`](crate::PayloadCache::bring).
     #[error("its buffer was given to another payload since; the agent must bring the payload")]
     Reallocated,
-    /// The payload was sent for good, released, replaced, expired or reset, and its buffer still
-    /// waits for another one.
+    /// The payload was sent for good, released, replaced, expired or reset, and its buffer is not
+    /// yet reallocated.
     #[error("its payload was sent, released, replaced, expired or reset before")]
     Gone,
-    /// A transfer is pending that must end first: the payload is not here yet, or it would be taken
-    /// away while it is being read.
+    /// A transfer is pending that must end first: the payload is not here yet, or is being read.
     #[error("a transfer of its payload is pending and must end first")]
     InTransfer,
-    /// A transfer was reported to have ended that is not pending.
+    /// The end of a transfer was reported that is not pending.
     #[error("no such transfer of its payload is pending")]
     NoTransfer,
 }
 
-/// A handle that is refused. Nothing has changed but a counter.
+/// Refused handle. Only a counter has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[error("payload handle {handle}: {fault}")]
 pub struct HandleError {
-    /// The handle as it was presented.
+    /// Handle as presented.
     pub handle: Handle,
-    /// What is wrong with it.
+    /// Reason.
     pub fault: HandleFault,
 }
 
-/// One of the two parts of a cache.
+/// Part of a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Side {
-    /// The buffers of frames that came in for the agent.
+    /// Buffers of received frames.
     Receive,
-    /// The send segment: the buffers of payloads that the agent brings.
+    /// Send segment: buffers of payloads that the agent brings.
     Send,
 }
 
@@ -54,55 +53,55 @@ impl fmt::Display for Side {
     }
 }
 
-/// All buffers are in use. The caller has to wait, or to drop and count.
+/// Error: all buffers are in use. The caller has to wait, or to drop and count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[error(
     "no payload buffer: all {buffers} of the {side} segment are in use, \
      by an agent that holds them or by pending transfers"
 )]
 pub struct Full {
-    /// The part of the cache that is full.
+    /// Part of the cache that is full.
     pub side: Side,
-    /// How many buffers that part has.
+    /// Number of buffers of that part.
     pub buffers: usize,
 }
 
-/// Why a payload could not be replaced.
+/// Reason why a payload could not be replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum ReplaceError {
     /// The handle of the old payload is refused.
     #[error(transparent)]
     Handle(#[from] HandleError),
-    /// The send segment has no buffer for the new payload. The old one is untouched.
+    /// The send segment has no buffer for the new payload. The old one is unchanged.
     #[error(transparent)]
     Full(#[from] Full),
 }
 
-/// Why a part of a payload could not be read.
+/// Reason why a part of a payload could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum FetchError {
     /// The handle is refused.
     #[error(transparent)]
     Handle(#[from] HandleError),
-    /// The range does not lie in the frame.
+    /// The range is outside the frame.
     #[error("bytes {start}..{end} of payload {handle}, whose frame has bytes 0..{bytes}")]
     Range {
-        /// The handle as it was presented.
+        /// Handle as presented.
         handle: Handle,
-        /// The first byte asked for.
+        /// First requested byte.
         start: usize,
-        /// One more than the last byte asked for.
+        /// One past the last requested byte.
         end: usize,
-        /// The length of the frame in bytes.
+        /// Length of the frame in bytes.
         bytes: usize,
     },
 }
 
-/// A payload that the cache did not take, given back, and why.
+/// Refused payload, returned with the reason.
 pub struct Refused<P, E> {
-    /// The payload, untouched.
+    /// Unchanged payload.
     pub payload: P,
-    /// The reason.
+    /// Reason.
     pub error: E,
 }
 
@@ -120,18 +119,18 @@ impl<P, E: fmt::Display> fmt::Display for Refused<P, E> {
 
 impl<P, E: core::error::Error> core::error::Error for Refused<P, E> {}
 
-/// A setting of a cache that is out of its range.
+/// Error: a setting of a cache is out of range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum ConfigError {
-    /// One of the two parts has no buffer.
+    /// A part has no buffer.
     #[error("0 {0} buffers: at least 1 expected")]
     NoBuffers(Side),
     /// More buffers than handles can number.
     #[error("{buffers} + {send_buffers} payload buffers: at most {BUFFERS_MAX} together expected")]
     TooManyBuffers {
-        /// Those for frames that come in.
+        /// Buffers for received frames.
         buffers: usize,
-        /// Those of the send segment.
+        /// Buffers of the send segment.
         send_buffers: usize,
     },
 }

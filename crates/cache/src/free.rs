@@ -1,8 +1,8 @@
-//! The set of the buffers that are not in use, with the next one after any place in constant time.
+//! Set of the buffers that are not in use, with constant-time search for the next one.
 //!
-//! Three levels of words: a bit of the second and third level says that the word below it is not
-//! zero. Whichever buffers are in use, a look at five words finds the next free one. So neither an
-//! agent that holds one old payload nor one that holds every second makes an operation slow.
+//! The set has three levels of words: a bit of the second and third level is set if the word below
+//! it is not zero. Reading five words finds the next free buffer. So an agent that holds one old
+//! payload, or every second one, makes no operation slow.
 
 use crate::handle::BUFFERS_MAX;
 use alloc::vec;
@@ -13,7 +13,7 @@ const BITS: usize = u64::BITS as usize;
 // The third level is one word.
 const _: () = assert!(BUFFERS_MAX <= BITS * BITS * BITS);
 
-/// A set of numbers below a limit of at most [`BUFFERS_MAX`].
+/// Set of numbers below a limit of at most [`BUFFERS_MAX`].
 #[derive(Clone, Debug)]
 pub(crate) struct Free {
     low: Vec<u64>,
@@ -23,7 +23,7 @@ pub(crate) struct Free {
 }
 
 impl Free {
-    /// The set of all numbers below `limit`.
+    /// Creates the set of all numbers below `limit`.
     pub fn all(limit: usize) -> Free {
         let low = limit.div_ceil(BITS);
         let mut all =
@@ -32,12 +32,12 @@ impl Free {
         all
     }
 
-    /// How many numbers are in the set.
+    /// Returns the number of elements.
     pub fn len(&self) -> usize {
         self.count
     }
 
-    /// Puts `at` in the set or takes it out. Numbers from the limit on are left alone.
+    /// Adds or removes `at`. Numbers from the limit on are ignored.
     #[inline]
     pub fn set(&mut self, at: usize, to: bool) {
         let (word, bit) = (at / BITS, 1 << (at % BITS));
@@ -57,7 +57,7 @@ impl Free {
         }
     }
 
-    /// The first number of the set at `at` or after it; from the beginning again if there is none.
+    /// Returns the first number of the set at or after `at`, wrapping around.
     #[inline]
     pub fn next_from(&self, at: usize) -> Option<usize> {
         self.at_or_after(at).or_else(|| self.at_or_after(0))
@@ -73,7 +73,7 @@ impl Free {
         Some(word * BITS + first(self.low[word]))
     }
 
-    /// The first word of the lowest level, at `word` or after it, that is not zero.
+    /// Returns the first non-zero word of the lowest level at or after `word`.
     fn word_from(&self, word: usize) -> Option<usize> {
         let group = word / BITS;
         let here = self.mid.get(group)? & u64::MAX << (word % BITS);
@@ -87,7 +87,7 @@ impl Free {
     }
 }
 
-/// The lowest bit that is set in a word that is not zero.
+/// Returns the lowest set bit of a non-zero word.
 fn first(word: u64) -> usize {
     word.trailing_zeros() as usize
 }
@@ -105,7 +105,7 @@ mod tests {
             let mut random = Random::new(limit as u64);
             let mut below = |bound: usize| random.next_u64() as usize % bound;
             for step in 0..4000 {
-                // Mostly few, in between many.
+                // Mostly few elements, sometimes many.
                 let at = below(limit);
                 let to = below(8) < if step / 500 % 2 == 0 { 2 } else { 6 };
                 set.set(at, to);

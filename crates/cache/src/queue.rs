@@ -1,14 +1,14 @@
-//! The buffers that the agent holds, by when they were given to it.
+//! Queue of the buffers that the agent holds, by allocation time.
 //!
-//! A list through the numbers of the buffers. Expiry looks at the first one, and an agent answers
-//! any of them; so each knows the one before it and the one after it, and every operation takes
-//! constant time. All of them may be held for equally long, so the first is due first.
+//! A doubly linked list over buffer numbers. Expiry reads the first, and an agent answers any of
+//! them, so every operation takes constant time. All have the same maximum hold time, so the first
+//! is due first.
 
 use crate::handle::BUFFERS_MAX;
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// No buffer.
+/// Marks no buffer.
 const NONE: u16 = u16::MAX;
 // No buffer has this number.
 const _: () = assert!(BUFFERS_MAX <= NONE as usize);
@@ -19,7 +19,7 @@ struct Links {
     after: u16,
 }
 
-/// A queue of numbers below a limit of at most [`BUFFERS_MAX`].
+/// Queue of numbers below a limit of at most [`BUFFERS_MAX`].
 #[derive(Clone, Debug)]
 pub(crate) struct Queue {
     links: Vec<Links>,
@@ -28,18 +28,18 @@ pub(crate) struct Queue {
 }
 
 impl Queue {
-    /// An empty queue of numbers below `limit`.
+    /// Creates an empty queue of numbers below `limit`.
     pub fn new(limit: usize) -> Queue {
         Queue { links: vec![Links { before: NONE, after: NONE }; limit], first: NONE, last: NONE }
     }
 
-    /// The number that has been in the queue for longest.
+    /// Returns the number that has been in the queue for longest.
     #[inline]
     pub fn first(&self) -> Option<usize> {
         (self.first != NONE).then_some(self.first as usize)
     }
 
-    /// Puts a number at the end. It must not be in the queue.
+    /// Appends a number. It must not be in the queue.
     #[inline]
     pub fn push(&mut self, number: usize) {
         let at = number as u16;
@@ -51,7 +51,7 @@ impl Queue {
         self.last = at;
     }
 
-    /// Takes a number out, wherever it is. It must be in the queue.
+    /// Removes a number from any position. It must be in the queue.
     #[inline]
     pub fn remove(&mut self, number: usize) {
         let Links { before, after } = self.links[number];

@@ -1,9 +1,9 @@
-//! A ring of buffers: circular allocation (paper 003, section 3.2).
+//! Ring of buffers: circular allocation (paper 003, section 3.2).
 //!
-//! The next buffer is the first one on the ring that is not in use. Where the agent decides on
-//! payloads in the order in which they came, that is the one that was given away longest ago, as in
-//! the paper, and one that is kept stays for as long as possible. A payload that is held for long
-//! is passed: it takes one buffer, and holds up nobody. The ring is full when all are in use.
+//! The next buffer is the first one on the ring that is not in use. If the agent answers payloads
+//! in the order of arrival, that is the one allocated longest ago, as in the paper, and a kept one
+//! stays for as long as possible. A payload held for long is skipped: it occupies one buffer and
+//! blocks no other. The ring is full when all are in use.
 
 use crate::buffer::{Buffer, State};
 use crate::free::Free;
@@ -11,20 +11,20 @@ use crate::queue::Queue;
 use alloc::vec::Vec;
 use axon_wire::Time;
 
-/// Buffers that are allocated in a circular fashion.
+/// Buffers with circular allocation.
 #[derive(Clone, Debug)]
 pub(crate) struct Segment<P> {
     buffers: Vec<Buffer<P>>,
-    /// Where on the ring the next buffer is looked for.
+    /// Start of the search for the next buffer.
     next: usize,
-    /// Those that are not in use; a kept payload may be in them.
+    /// Buffers that are not in use; they may have a kept payload.
     free: Free,
-    /// Those that the agent holds.
+    /// Buffers that the agent holds.
     held: Queue,
 }
 
 impl<P> Segment<P> {
-    /// So many free buffers, 1 or more.
+    /// Creates `buffers` free buffers, 1 or more.
     pub fn new(buffers: usize) -> Segment<P> {
         let all = core::iter::repeat_with(Buffer::new).take(buffers).collect();
         Segment { buffers: all, next: 0, free: Free::all(buffers), held: Queue::new(buffers) }
@@ -34,25 +34,25 @@ impl<P> Segment<P> {
         self.buffers.len()
     }
 
-    /// How many buffers are in use.
+    /// Returns the number of buffers in use.
     pub fn in_use(&self) -> usize {
         self.buffers.len() - self.free.len()
     }
 
-    /// How many buffers can be allocated now.
+    /// Returns the number of buffers that can be allocated now.
     #[inline]
     pub fn room(&self) -> usize {
         self.free.len()
     }
 
-    /// The buffer that the agent has held for longest.
+    /// Returns the buffer that the agent has held for longest.
     #[inline]
     pub fn oldest(&self) -> Option<usize> {
         self.held.first()
     }
 
-    /// Allocates the next buffer that is not in use, held and with no transfer pending, and gives
-    /// back what was kept there. `None` if all are in use.
+    /// Allocates the next buffer that is not in use, held and with no transfer pending, and returns
+    /// its kept payload. `None` if all are in use.
     #[inline]
     pub fn attach(&mut self, now: Time) -> Option<(usize, Option<P>)> {
         let at = self.free.next_from(self.next)?;
@@ -63,26 +63,26 @@ impl<P> Segment<P> {
         Some((at, evicted))
     }
 
-    /// The buffer `at`, if there is one.
+    /// Returns the buffer `at`, if it exists.
     #[inline]
     pub fn get(&self, at: usize) -> Option<&Buffer<P>> {
         self.buffers.get(at)
     }
 
-    /// The buffer `at`, which there must be.
+    /// Returns the existing buffer `at`.
     #[inline]
     pub fn at(&self, at: usize) -> &Buffer<P> {
         &self.buffers[at]
     }
 
-    /// The same, to change what has nothing to do with whether it is in use or held.
+    /// Returns the existing buffer `at`, for changes that affect neither use nor hold.
     #[inline]
     pub fn at_mut(&mut self, at: usize) -> &mut Buffer<P> {
         &mut self.buffers[at]
     }
 
-    /// Changes the buffer `at`, which there must be, and keeps account of whether it is in use and
-    /// held. Only [`attach`](Segment::attach) makes it held.
+    /// Changes the existing buffer `at`, and updates whether it is in use and held. Only
+    /// [`attach`](Segment::attach) makes it held.
     #[inline]
     pub fn change<T>(&mut self, at: usize, change: impl FnOnce(&mut Buffer<P>) -> T) -> T {
         let buffer = &mut self.buffers[at];
@@ -96,7 +96,7 @@ impl<P> Segment<P> {
         result
     }
 
-    /// Makes the buffer `at`, which there must be, the one that was held last, since then. Says
+    /// Moves the existing buffer `at` to the end of the held ones, with a new start. Returns
     /// whether it is held.
     pub fn renew(&mut self, at: usize, since: Time) -> bool {
         let buffer = &mut self.buffers[at];
@@ -108,7 +108,8 @@ impl<P> Segment<P> {
         buffer.held
     }
 
-    /// Frees all buffers and gives their payloads to `reclaim`. Returns how many were not free.
+    /// Frees all buffers and gives their payloads to `reclaim`. Returns the number of buffers that
+    /// were not free.
     pub fn clear(&mut self, mut reclaim: impl FnMut(P)) -> usize {
         let mut count = 0;
         for at in 0..self.buffers.len() {

@@ -1,10 +1,10 @@
-//! The steps of a frame's way where each transfer takes time.
+//! Steps of a frame's transfers where each takes time.
 //!
-//! The pending count is that of paper 003, section 3.1. A buffer is attached with two transfers
-//! pending. The first one fills it and sets the valid bit; the second one drains it. For a frame
-//! that comes in they are network to buffer and buffer to agent; for a payload that the agent
-//! brings, agent to buffer and buffer to network. The send of a payload that is here already has
-//! no transfer from the agent to wait for, so one more is pending.
+//! The pending count is that of paper 003, section 3.1. A buffer is allocated with two transfers
+//! pending. The first one fills it and sets the valid bit; the second one drains it. For a received
+//! frame they are network to buffer and buffer to agent; for a payload that the agent brings, agent
+//! to buffer and buffer to network. Sending a payload that is here already needs no transfer from
+//! the agent, so it adds one pending transfer.
 
 use crate::buffer::{Buffer, OnSent, State};
 use crate::cache::{Attached, PayloadCache};
@@ -13,9 +13,9 @@ use crate::handle::Handle;
 use axon_wire::Time;
 
 impl<P: AsRef<[u8]>> PayloadCache<P> {
-    /// Gives a buffer to a frame that begins to come in: the buffer fills, with two transfers
+    /// Allocates a buffer to a frame that begins to arrive: the buffer fills, with two transfers
     /// pending. [`filled`](PayloadCache::filled) and [`delivered`](PayloadCache::delivered) end
-    /// them. The time that an agent may hold the payload counts from here.
+    /// them. The hold time of the payload starts here.
     ///
     /// # Errors
     /// All buffers are in use.
@@ -28,7 +28,7 @@ impl<P: AsRef<[u8]>> PayloadCache<P> {
         Ok(Attached { handle: self.handle(Side::Receive, at), evicted })
     }
 
-    /// Gives a buffer of the send segment to a payload that begins to come from the agent and
+    /// Allocates a buffer of the send segment to a payload that begins to come from the agent and
     /// goes to the network as soon as it is here. [`filled`](PayloadCache::filled) and
     /// [`end_send`](PayloadCache::end_send) end its two transfers.
     ///
@@ -45,11 +45,11 @@ impl<P: AsRef<[u8]>> PayloadCache<P> {
         Ok(Attached { handle: self.handle(Side::Send, at), evicted })
     }
 
-    /// The first transfer has ended: the payload is in the buffer, which is valid and drains.
+    /// Ends the first transfer: the payload is in the buffer, which is valid and drains.
     ///
     /// # Errors
-    /// The buffer does not fill: the handle was never given out, or the cache was reset since. The
-    /// payload is given back, and nothing is counted.
+    /// The buffer does not fill: the handle was never issued, or the cache was reset since. The
+    /// payload is returned, and nothing is counted.
     pub fn filled(&mut self, handle: Handle, payload: P) -> Result<(), Refused<P, HandleError>> {
         let fills = |buffer: &Buffer<P>| buffer.state() == State::Fill;
         let (side, at) = match self.in_transfer(handle, fills) {
@@ -61,14 +61,14 @@ impl<P: AsRef<[u8]>> PayloadCache<P> {
         }
         self.segment_mut(side).change(at, |buffer| {
             buffer.put(payload);
-            // The second one is pending still, so the payload stays.
+            // The second transfer is still pending, so the payload stays.
             let _ = buffer.end_transfer();
         });
         Ok(())
     }
 
-    /// The transfer of a frame's head to the agent has ended. Gives the payload back if it was
-    /// sent for good meanwhile.
+    /// Ends the transfer of a frame's head to the agent. Returns the payload if it was sent for
+    /// good meanwhile.
     ///
     /// # Errors
     /// No such transfer is pending. Nothing is counted.
@@ -82,7 +82,7 @@ impl<P: AsRef<[u8]>> PayloadCache<P> {
     }
 
     /// Begins to send a payload that is here, valid or draining: a hit. The agent brings a new head
-    /// of `head_bytes` bytes; 0 if it has not changed it. [`end_send`](PayloadCache::end_send) ends
+    /// of `head_bytes` bytes; 0 if it has not changed. [`end_send`](PayloadCache::end_send) ends
     /// the transfer.
     ///
     /// # Errors
@@ -103,14 +103,14 @@ impl<P: AsRef<[u8]>> PayloadCache<P> {
             (buffer.pending, buffer.held) = (pending, false);
             buffer.last = on_sent == OnSent::Free;
         });
-        // A kept one was not in use before.
+        // A kept payload was not in use before.
         self.count_in_use(side);
         let gone = HandleError { handle, fault: HandleFault::Gone };
         self.buffer(side, at).payload().ok_or(gone)
     }
 
-    /// A transfer of a payload to the network has ended. Gives the payload back if it is not kept
-    /// and this was the last transfer of it: then the buffer is free.
+    /// Ends a transfer of a payload to the network. Returns the payload if it is not kept and this
+    /// was its last transfer: then the buffer is free.
     ///
     /// # Errors
     /// No such transfer is pending. Nothing is counted.
@@ -125,7 +125,7 @@ impl<P: AsRef<[u8]>> PayloadCache<P> {
         sent
     }
 
-    /// The buffer of a transfer whose end the runtime reports.
+    /// Returns the buffer of a transfer whose end the runtime reports.
     fn in_transfer(
         &self,
         handle: Handle,

@@ -1,4 +1,4 @@
-//! Whole operations: those in which a frame changes hands at once.
+//! Whole operations, in which a frame changes hands at once.
 
 use crate::cache::{Attached, PayloadCache};
 use crate::error::{FetchError, Full, HandleError, HandleFault, Refused, ReplaceError, Side};
@@ -7,10 +7,10 @@ use axon_wire::Time;
 use core::ops::Range;
 
 impl<P: AsRef<[u8]>> PayloadCache<P> {
-    /// Keeps a frame that came in, whose head is now given to the agent: the buffer is valid.
+    /// Stores a received frame whose head is now given to the agent: the buffer is valid.
     ///
     /// # Errors
-    /// All buffers are in use. The frame is given back.
+    /// All buffers are in use. The frame is returned.
     #[inline]
     pub fn receive(&mut self, now: Time, payload: P) -> Result<Attached<P>, Refused<P, Full>> {
         let head = self.head_of(payload.as_ref().len());
@@ -19,11 +19,11 @@ impl<P: AsRef<[u8]>> PayloadCache<P> {
         Ok(attached)
     }
 
-    /// Keeps a payload that the agent brings: its own packet, or a copy of one that was missed.
-    /// It is held until the agent sends it.
+    /// Stores a payload that the agent brings: its own packet, or a copy of a missed one. It is
+    /// held until the agent sends it.
     ///
     /// # Errors
-    /// All buffers of the send segment are in use. The payload is given back.
+    /// All buffers of the send segment are in use. The payload is returned.
     pub fn bring(&mut self, now: Time, payload: P) -> Result<Attached<P>, Refused<P, Full>> {
         let bytes = payload.as_ref().len();
         let attached = self.keep(Side::Send, now, payload)?;
@@ -31,12 +31,12 @@ impl<P: AsRef<[u8]>> PayloadCache<P> {
         Ok(attached)
     }
 
-    /// Puts a payload that the agent brings in the place of that of `handle`, which is
-    /// invalidated. The new one is held in the send segment. Gives it there, and the old one back.
+    /// Replaces the payload of `handle`, which is invalidated, by one that the agent brings. The
+    /// new one is held in the send segment. Returns its buffer, and the old payload.
     ///
     /// # Errors
-    /// The handle is refused, a transfer of the old payload is pending, or all buffers of the
-    /// send segment are in use. Then the old payload is as it was and the new one is given back.
+    /// The handle is refused, a transfer of the old payload is pending, or all buffers of the send
+    /// segment are in use. Then the old payload is unchanged and the new one is returned.
     pub fn replace(
         &mut self,
         now: Time,
@@ -61,19 +61,19 @@ impl<P: AsRef<[u8]>> PayloadCache<P> {
             return Err(Refused { payload, error: gone.into() });
         };
         self.counters.replaced += 1;
-        // There is room, as was asked above.
+        // The check above guarantees room.
         match self.bring(now, payload) {
             Ok(attached) => Ok((attached, old)),
             Err(Refused { payload, error }) => Err(Refused { payload, error: error.into() }),
         }
     }
 
-    /// Takes a payload to send it: a hit, and the buffer is free. The agent brings a new head of
-    /// `head_bytes` bytes; 0 if it has not changed it.
+    /// Removes a payload to send it: a hit, and the buffer is free. The agent brings a new head of
+    /// `head_bytes` bytes; 0 if it has not changed.
     ///
     /// # Errors
     /// The handle is refused ([`HandleFault::Reallocated`] is a miss), or a transfer of the payload
-    /// is pending, so that it may not be taken away: then see
+    /// is pending, so that it may not be removed: then see
     /// [`begin_send`](PayloadCache::begin_send).
     #[inline]
     pub fn send(&mut self, handle: Handle, head_bytes: usize) -> Result<P, HandleError> {
@@ -85,8 +85,8 @@ impl<P: AsRef<[u8]>> PayloadCache<P> {
         taken.ok_or(HandleError { handle, fault: HandleFault::Gone })
     }
 
-    /// Shows a payload to send a copy of it, and keeps it: a hit. It may be sent again until its
-    /// buffer is given to another one, but is no longer safe from that.
+    /// Returns a payload to send a copy of it, and keeps it: a hit. It may be sent again until its
+    /// buffer is reallocated, but is no longer protected from that.
     ///
     /// # Errors
     /// The handle is refused ([`HandleFault::Reallocated`] is a miss), or the payload is not here
@@ -98,7 +98,7 @@ impl<P: AsRef<[u8]>> PayloadCache<P> {
         self.buffer(side, at).payload().ok_or(HandleError { handle, fault: HandleFault::Gone })
     }
 
-    /// Takes a payload that the agent drops: the buffer is free.
+    /// Removes a payload that the agent drops: the buffer is free.
     ///
     /// # Errors
     /// The handle is refused, or a transfer of the payload is pending.
@@ -110,15 +110,15 @@ impl<P: AsRef<[u8]>> PayloadCache<P> {
         taken.ok_or(HandleError { handle, fault: HandleFault::Gone })
     }
 
-    /// Shows a part of a payload, to copy it to the agent. The range is in bytes from the first of
-    /// the frame, head included.
+    /// Returns a part of a payload, to copy it to the agent. The range is in bytes from the start
+    /// of the frame, head included.
     ///
     /// # Errors
-    /// The handle is refused, the payload is not here yet, or the range does not lie in the frame.
+    /// The handle is refused, the payload is not here yet, or the range is outside the frame.
     pub fn fetch(&mut self, handle: Handle, range: Range<usize>) -> Result<&[u8], FetchError> {
         let (side, at) = self.of_agent(handle)?;
         let Range { start, end } = range;
-        // By fields, since the counters change while the bytes are borrowed.
+        // Borrows single fields, because the counters change while the bytes are borrowed.
         let segment = match side {
             Side::Receive => &self.receive,
             Side::Send => &self.send,
@@ -131,14 +131,14 @@ impl<P: AsRef<[u8]>> PayloadCache<P> {
         Ok(part)
     }
 
-    /// Gives a buffer to a payload that is here, and whose transfers have ended.
+    /// Allocates a buffer to a payload that is here, and whose transfers have ended.
     #[inline]
     fn keep(&mut self, side: Side, now: Time, payload: P) -> Result<Attached<P>, Refused<P, Full>> {
         let (at, evicted) = match self.attach(side, now) {
             Ok(attached) => attached,
             Err(error) => return Err(Refused { payload, error }),
         };
-        // Attached buffers are in use, so nothing changes in that.
+        // An allocated buffer is in use before and after this.
         self.segment_mut(side).at_mut(at).put(payload);
         Ok(Attached { handle: self.handle(side, at), evicted })
     }

@@ -1,17 +1,17 @@
-//! How much of each kind of fault and of time a model has: this makes its states finite.
+//! Budget of faults and time steps of a model, which makes its state space finite.
 
-/// What may still happen, each so many times.
+/// Remaining number of events of each kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Budget {
-    /// Requests: a host asks for another, or an item is put on a stream.
+    /// Requests: a host sends an ARP request, or an item is put on a stream.
     pub asks: u8,
-    /// Steps of the clock, each to the next deadline of any node.
+    /// Clock steps, each to the next deadline of any node.
     pub ticks: u8,
-    /// Messages that are lost.
+    /// Message losses.
     pub losses: u8,
-    /// Messages that arrive twice.
+    /// Message duplications.
     pub duplicates: u8,
-    /// Links that fail.
+    /// Link failures.
     pub cuts: u8,
     /// Restarts of a switch, or of one end.
     pub restarts: u8,
@@ -20,7 +20,7 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// Both together.
+    /// Returns the sum of both.
     #[must_use]
     pub const fn plus(self, other: Budget) -> Budget {
         Budget {
@@ -34,7 +34,7 @@ impl Budget {
         }
     }
 
-    /// Takes one of what `of` names; `None` if there is none left.
+    /// Takes one of the field of `of`; `None` if there is none left.
     #[must_use]
     pub fn take(mut self, of: impl FnOnce(&mut Budget) -> &mut u8) -> Option<Budget> {
         let left = of(&mut self);

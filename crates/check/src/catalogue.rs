@@ -1,4 +1,4 @@
-//! The models that are checked: small ones with the tests, large ones by `make check-models`.
+//! Catalogue of the checked models: small ones with the tests, large ones by `make check-models`.
 
 use crate::budget::Budget;
 use crate::discovery::DiscoveryModel;
@@ -6,7 +6,7 @@ use crate::fabric::{FabricModel, Fault, Start};
 use crate::run::{Outcome, find, run};
 use crate::stream::StreamModel;
 
-/// How large the models are.
+/// Size of the models.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Size {
     /// Seconds for all.
@@ -18,11 +18,11 @@ pub enum Size {
 const NONE: Budget =
     Budget { asks: 0, ticks: 0, losses: 0, duplicates: 0, cuts: 0, restarts: 0, controllers: 0 };
 
-/// A model by name, run on so many threads.
+/// Named model, run on a number of threads.
 pub struct Entry {
-    /// The name.
+    /// Name.
     pub name: &'static str,
-    /// Runs it.
+    /// Runs the model.
     pub run: Box<dyn Fn(usize) -> Outcome>,
 }
 
@@ -46,7 +46,7 @@ fn discovery(name: &'static str, nodes: usize, budget: Budget) -> Entry {
     })
 }
 
-/// All models of a size.
+/// Returns all models of a size.
 pub fn models(size: Size) -> Vec<Entry> {
     match size {
         Size::Small => small(),
@@ -107,7 +107,7 @@ fn large() -> Vec<Entry> {
     ]
 }
 
-/// Models with planted faults, each of which has to be found.
+/// Returns the models with planted faults, each of which must be found.
 pub fn planted() -> Vec<Entry> {
     let stream_budget = Budget { asks: 2, duplicates: 1, ..NONE };
     let discovery_budget = Budget { ticks: 1, restarts: 1, ..NONE };

@@ -1,8 +1,8 @@
-//! Discovery between neighbours: two or three nodes in a line, each with its `Discovery`.
+//! Model of neighbour discovery: two or three nodes in a line, each with its `Discovery`.
 //!
-//! In plain English: nodes greet each other over links whose messages are lost, doubled and
-//! overtaken. A node restarts as another incarnation, and its neighbours are not informed. A link
-//! loses its carrier and has it again: each end sees that it is back at a moment of its own.
+//! Nodes exchange greetings over links whose messages are lost, duplicated and reordered. A node
+//! restarts as another incarnation unknown to its neighbours. A link loses its carrier and
+//! regains it: each end sees it at its own time.
 
 mod state;
 
@@ -12,36 +12,36 @@ use stateright::{Model, Property};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-/// The model of a line of nodes.
+/// Model of a line of nodes.
 #[derive(Clone, Copy, Debug)]
 pub struct DiscoveryModel {
-    /// How many nodes: 2 or 3.
+    /// Number of nodes: 2 or 3.
     pub nodes: usize,
-    /// What may happen.
+    /// Budget of events.
     pub budget: Budget,
-    /// The planted fault: a node opens what an earlier incarnation of its neighbour has sealed,
+    /// Planted fault: a node opens messages sealed by an earlier incarnation of its neighbour,
     /// though it has received from a later one.
     pub opens_earlier: bool,
 }
 
-/// What happens.
+/// Event of the model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DiscoveryAction {
-    /// The message at this place arrives; its kind.
+    /// Arrival of the message at this index, of this kind.
     Deliver(usize, &'static str),
-    /// It is lost.
+    /// Loss of the message.
     Lose(usize, &'static str),
-    /// It arrives, and will again.
+    /// Arrival of the message, which stays in flight.
     Double(usize, &'static str),
-    /// Time passes to the next deadline.
+    /// Advance to the next deadline.
     Tick,
-    /// A link loses its carrier, and gets it back at once.
+    /// Loss and immediate return of a link's carrier.
     Flap(usize),
-    /// A node starts anew.
+    /// Restart of a node.
     Restart(usize),
 }
 
-/// A state: the nodes, and what may still happen.
+/// State: the nodes, and the remaining budget.
 #[derive(Clone, Debug)]
 pub struct DiscoveryState {
     line: Arc<Line>,

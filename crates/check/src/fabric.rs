@@ -1,15 +1,15 @@
-//! A fabric of up to three switches, two hosts and a controller: set-up by Axon-ARP, failover,
-//! restarts.
+//! Model of a fabric of up to three switches, two hosts and a controller: set-up by Axon-ARP,
+//! failover, restarts.
 //!
-//! In plain English: the edges and the controller are those of the nodes, whole. Between them are
-//! messages that may be lost, doubled and overtaken. A host asks for the other; a link fails, which
-//! each end sees at a moment of its own; a switch or the controller starts anew. The clock only
-//! moves to the next deadline of any node. Reports and commands are on streams, which arrive in
-//! order and late ([`StreamModel`](crate::stream::StreamModel) checks those by themselves).
+//! The edges and the controller are the production code. Messages between them may be lost,
+//! duplicated and reordered. A host sends an ARP request for the other; a link fails, which each
+//! end sees it at its own time; a switch or the controller restarts. The clock only moves to the
+//! next deadline of any node. Reports and commands are on streams, which deliver in order with
+//! delay ([`StreamModel`](crate::stream::StreamModel) checks those separately).
 //!
-//! From every state that can be reached, a copy goes on without faults: everything in flight
-//! arrives, and the hosts ask again as time passes. Then each has to reach the other, by routes
-//! that the controller has decided.
+//! From every reachable state, a copy continues without faults: all messages in flight arrive, and
+//! the hosts repeat their requests as time passes. Then each must reach the other, by routes that
+//! the controller has decided.
 
 mod delivery;
 mod device;
@@ -34,7 +34,7 @@ pub use violation::Wrong;
 pub use world::Fault;
 use world::World;
 
-/// The model of a fabric.
+/// Model of a fabric.
 #[derive(Debug)]
 pub struct FabricModel {
     switches: usize,
@@ -42,11 +42,11 @@ pub struct FabricModel {
     budget: Budget,
     fault: Fault,
     settled: Settled,
-    /// Whether steps of which one order is enough come in any (`order.rs`).
+    /// Whether steps for which one order suffices come in any order (`order.rs`).
     in_any_order: bool,
 }
 
-/// What there is at the start, beside hosts that the controller knows.
+/// Initial state, in which the controller knows the hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Start {
     /// No routes.
@@ -55,44 +55,44 @@ pub enum Start {
     Connected,
 }
 
-/// What happens.
+/// Event of the model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FabricAction {
-    /// The packet at this place arrives; its kind.
+    /// Arrival of the message at this index, of this kind.
     Deliver(usize, &'static str),
-    /// It is lost.
+    /// Loss of the message.
     Lose(usize, &'static str),
-    /// It arrives, and will again.
+    /// Arrival of the message, which stays in flight.
     Double(usize, &'static str),
-    /// The next report of a switch arrives at the controller.
+    /// Arrival of a switch's next report at the controller.
     Report(usize),
-    /// The next command of the controller arrives at a switch.
+    /// Arrival of the controller's next command at a switch.
     Command(usize),
-    /// Time passes to the next deadline.
+    /// Advance to the next deadline.
     Tick,
-    /// A host asks for the other.
+    /// ARP request of a host for the other.
     Ask(usize),
-    /// A link fails.
+    /// Link failure.
     Cut(usize),
-    /// A switch starts anew on a data plane that goes on, or that has lost its tables.
+    /// Restart of a switch whose data plane continues or has lost its tables.
     Restart {
-        /// The switch.
+        /// Switch.
         switch: usize,
         /// Whether the tables are lost.
         cold: bool,
     },
-    /// The controller starts anew with its store.
+    /// Restart of the controller with its store.
     RestartController,
 }
 
-/// A state: the fabric, and what may still happen.
+/// State: the fabric, and the remaining budget.
 #[derive(Clone)]
 pub struct FabricState {
     world: Arc<World>,
     wrong: Option<Wrong>,
     left: Budget,
     print: u128,
-    /// The switches that receive from the controller alone from here on (`order.rs`).
+    /// Switches that receive from the controller alone from here on (`order.rs`).
     quiet: Vec<bool>,
 }
 
@@ -115,7 +115,7 @@ impl PartialEq for FabricState {
 }
 
 impl FabricState {
-    /// The same state after another, in which no switch may have been quiet that is not now.
+    /// Marks the state as a successor in which no quiet switch may have become active.
     fn after(mut self, last: &FabricState) -> FabricState {
         if last.quiet.iter().zip(&self.quiet).any(|(before, now)| before > now) {
             self.wrong.get_or_insert(Wrong::Reduction);
@@ -125,13 +125,13 @@ impl FabricState {
 }
 
 impl FabricModel {
-    /// A fabric of 1 to 3 switches.
+    /// Creates a fabric of 1 to 3 switches.
     pub fn new(switches: usize, start: Start, budget: Budget) -> FabricModel {
         let (fault, settled) = (Fault::None, Settled::default());
         FabricModel { switches, start, budget, fault, settled, in_any_order: false }
     }
 
-    /// The same with a planted fault.
+    /// Plants a fault.
     pub fn with_fault(self, fault: Fault) -> FabricModel {
         FabricModel { fault, ..self }
     }
@@ -204,7 +204,7 @@ impl Model for FabricModel {
                 world.arrive(packet);
             }
             FabricAction::Lose(at, _) => {
-                // What a failed link takes with it is no further fault.
+                // Messages lost with a failed link are no further fault.
                 if !world.flight.take(at).is_over(&world.cut) {
                     left = left.take(|left| &mut left.losses)?;
                 }
@@ -286,7 +286,7 @@ mod tests {
     use super::*;
     use std::collections::{BTreeSet, HashSet};
 
-    /// The states in which nothing is left to deliver, and how many states there are in all.
+    /// Returns the states in which nothing is left to deliver, and the total number of states.
     fn ends(budget: Budget, in_any_order: bool) -> (BTreeSet<u128>, usize) {
         let model = FabricModel { in_any_order, ..FabricModel::new(3, Start::Connected, budget) };
         let (mut ends, mut known) = (BTreeSet::new(), HashSet::new());

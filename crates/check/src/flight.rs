@@ -1,12 +1,11 @@
-//! Messages in flight: they arrive in any order, and the order in which they were sent is
-//! forgotten.
+//! Messages in flight, which arrive in any order; the order of sending is not part of the state.
 
 use crate::print::Print;
 use std::fmt::{self, Debug};
 use std::sync::Arc;
 
-/// A multiset of messages, sorted by what they are but for their numbers, and by these: so it is
-/// sorted alike in two states whose numbers have the same order.
+/// Multiset of messages, sorted by their contents without numbers, then by their numbers. States
+/// whose numbers have the same order are sorted alike.
 #[derive(Clone)]
 pub struct Flight<T>(Vec<(Arc<Print>, T)>);
 
@@ -30,17 +29,17 @@ impl<T: Clone + Debug> Flight<T> {
         self.0.insert(at, (print, message));
     }
 
-    /// Takes the message at this place.
+    /// Removes the message at this index.
     pub fn take(&mut self, at: usize) -> T {
         self.0.remove(at).1
     }
 
-    /// A copy of the message at this place, which stays.
+    /// Returns a copy of the message at this index, which stays.
     pub fn copy(&self, at: usize) -> T {
         self.0[at].1.clone()
     }
 
-    /// The different messages with their places: of equal ones the first.
+    /// Returns the distinct messages with their indices: of equal ones the first.
     pub fn different(&self) -> impl Iterator<Item = (usize, &T)> {
         let is_first = |at: usize| at == 0 || self.0[at - 1].0 != self.0[at].0;
         (0..self.0.len()).filter(move |&at| is_first(at)).map(|at| (at, &self.0[at].1))
@@ -51,22 +50,22 @@ impl<T: Clone + Debug> Flight<T> {
         self.0.retain(|(_, message)| keep(message));
     }
 
-    /// What each message shows of itself.
+    /// Returns the print of each message.
     pub fn prints(&self) -> impl Iterator<Item = &Print> {
         self.0.iter().map(|(print, _)| &**print)
     }
 
-    /// All messages.
+    /// Returns all messages.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         self.0.iter().map(|(_, message)| message)
     }
 
-    /// Whether there is none.
+    /// Returns whether there is none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// How many there are.
+    /// Returns the number of messages.
     pub fn len(&self) -> usize {
         self.0.len()
     }

@@ -1,11 +1,11 @@
-//! Parts of a state: copies share them until one is changed, and so does what they show.
+//! Parts of a state: copies share a part and its print until one is changed.
 
 use crate::print::Print;
 use std::fmt::{self, Debug};
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, OnceLock};
 
-/// A part of a state.
+/// Part of a state.
 #[derive(Clone)]
 pub struct Part<T> {
     value: Arc<T>,
@@ -13,14 +13,14 @@ pub struct Part<T> {
 }
 
 impl<T> Part<T> {
-    /// A part with this value.
+    /// Creates a part with this value.
     pub fn new(value: T) -> Part<T> {
         Part { value: Arc::new(value), print: OnceLock::new() }
     }
 }
 
 impl<T: Debug> Part<T> {
-    /// What it shows of itself.
+    /// Returns the print of the part.
     pub fn print(&self) -> &Print {
         self.print.get_or_init(|| Arc::new(Print::new(&*self.value)))
     }
@@ -35,7 +35,7 @@ impl<T> Deref for Part<T> {
 }
 
 impl<T: Clone> DerefMut for Part<T> {
-    /// What is reached this way may change.
+    /// Mutable access invalidates the print.
     fn deref_mut(&mut self) -> &mut T {
         self.print = OnceLock::new();
         Arc::make_mut(&mut self.value)

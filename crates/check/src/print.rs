@@ -1,25 +1,25 @@
 //! Fingerprints of states.
 //!
-//! In plain English: what makes two states the same is everything that their values show of
-//! themselves (`Debug`), but for what no step depends on:
+//! Two states are equal if their values have equal `Debug` text, apart from fields that no step
+//! depends on:
 //!
-//! - the counters of telemetry, and the memory of searches: what shortest paths a router has looked
-//!   up, how often the graph has changed, how many changes the data plane was asked for;
+//! - the counters of telemetry, and the memory of searches: cached shortest paths of a router, the
+//!   number of graph changes, the number of changes requested of the data plane;
 //! - the numbers of decisions and of port states, of which only the order counts. The smallest that
 //!   is anywhere stands for 0, the next for 1, and so on: the same fabric is one state whatever
 //!   number of decisions has led there.
 //!
-//! The text is hashed to 128 bits. The checker keeps 64 of a state: of a million states two are
-//! taken for one with a chance of 3 in 10^8.
+//! The text is hashed to 128 bits. The checker keeps 64 of a state: among a million states, two
+//! collide with a probability of 3 in 10^8.
 //!
-//! A step changes few parts of a state, so each part has a [`Print`] of its own, which a copy of
-//! the part keeps: the hash of its text without the numbers, and these. The fingerprint of a state
-//! is that of the hashes of its parts and of the places of all their numbers in the order of all.
+//! A step changes few parts of a state, so each part caches a [`Print`]: the hash of its text
+//! without the numbers, and the numbers. The fingerprint of a state is that of the hashes of its
+//! parts and of the ranks of all their numbers.
 
 use std::fmt::{Debug, Write};
 use xxhash_rust::xxh3;
 
-/// How what is left out begins; it ends with the bracket that closes the last one.
+/// Prefixes of omitted fields, each of which ends with the bracket that closes the last one.
 const LEFT_OUT: [&str; 7] = [
     "Counters {",
     "ShortestPaths {",
@@ -29,34 +29,34 @@ const LEFT_OUT: [&str; 7] = [
     "round_wanted: true, path: [",
     "round_wanted: false, path: [",
 ];
-/// Numbers that are left out.
+/// Omitted numbers.
 const NUMBERS_LEFT_OUT: [&str; 2] = ["generation: ", "tickets: "];
-/// What stands before a number of a decision, and before one of a port state.
+/// Prefixes of decision numbers, and of port state numbers.
 const NUMBERED: [&[&str]; 2] = [&["number: "], &["version: ", "version: Some(", "nonce: "]];
 
-/// What a part of a state shows of itself.
+/// Print of a part of a state.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Print {
-    /// The hash of the text without its numbers.
+    /// Hash of the text without its numbers.
     shape: u128,
-    /// The numbers of decisions, and those of port states, in the order of the text.
+    /// Numbers of decisions, and those of port states, in the order of the text.
     numbers: [Vec<u64>; 2],
 }
 
-/// What is at a place of a text.
+/// Match at an offset of a text.
 enum Found {
-    /// A label of what is left out, so long.
+    /// Label of an omitted field.
     LeftOut(&'static str),
-    /// A number of this kind comes next.
+    /// Prefix of a number of this kind.
     Number(usize),
 }
 
-/// The fingerprint of a value.
+/// Returns the fingerprint of a value.
 pub fn of(value: &dyn Debug) -> u128 {
     whole(&[&Print::new(value)])
 }
 
-/// The fingerprint of all these parts together.
+/// Returns the fingerprint of all these parts together.
 pub fn whole(parts: &[&Print]) -> u128 {
     let mut bytes = Vec::with_capacity(1024);
     for part in parts {
@@ -76,17 +76,17 @@ pub fn whole(parts: &[&Print]) -> u128 {
 }
 
 impl Print {
-    /// What a part shows of itself.
+    /// Computes the print of a part.
     pub fn new(part: &dyn Debug) -> Print {
         let mut text = String::with_capacity(8192);
-        // A `String` takes whatever is written to it.
+        // Writing to a `String` cannot fail.
         let _ = write!(text, "{part:?}");
         let (kept, numbers) = keep(&text);
         Print { shape: xxh3::xxh3_128(kept.as_bytes()), numbers }
     }
 }
 
-/// The text without what is left out and with a letter for each number; and the numbers.
+/// Returns the text without omitted fields and with a letter for each number; and the numbers.
 fn keep(text: &str) -> (String, [Vec<u64>; 2]) {
     let (mut kept, mut numbers) = (String::with_capacity(text.len()), [Vec::new(), Vec::new()]);
     let (mut last, mut at) = (0, 0);
@@ -121,9 +121,9 @@ fn keep(text: &str) -> (String, [Vec<u64>; 2]) {
     (kept, numbers)
 }
 
-/// What a text ends with.
+/// Returns the match at the end of a text.
 fn found(text: &str) -> Option<Found> {
-    // Nearly no bracket or blank ends a label, and most show that by what is before them.
+    // Nearly no bracket or blank ends a label; the preceding bytes rule most out.
     let tail = text.as_bytes().last_chunk()?;
     if !matches!(
         tail,
@@ -144,7 +144,7 @@ fn found(text: &str) -> Option<Found> {
     })
 }
 
-/// Whether a text ends with a node, after which comes the number of its incarnation.
+/// Returns whether a text ends with a node, which the number of its incarnation follows.
 fn follows_node(text: &str) -> bool {
     let before = text.strip_suffix("), ");
     before.is_some_and(|text| {
@@ -152,7 +152,7 @@ fn follows_node(text: &str) -> bool {
     })
 }
 
-/// The place after the bracket that closes an open one.
+/// Returns the offset after the bracket that closes an open one.
 fn after_bracket(text: &str, from: usize) -> usize {
     let mut open = 1;
     for (at, byte) in text.bytes().enumerate().skip(from) {

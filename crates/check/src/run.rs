@@ -1,39 +1,40 @@
-//! Runs a model to its end and says what was found.
+//! Runner of a model, with its result.
 
 use stateright::{Checker, Expectation, HasDiscoveries, Model};
 use std::fmt::{self, Debug, Display};
 use std::hash::Hash;
 use std::time::{Duration, Instant};
 
-/// The result of a model.
+/// Result of a model.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// The name of the model.
+    /// Name of the model.
     pub name: String,
-    /// Different states.
+    /// Number of distinct states.
     pub states: usize,
-    /// Steps that were taken, those to known states included.
+    /// Number of steps taken, those to known states included.
     pub steps: usize,
-    /// The longest way to a state, in steps.
+    /// Longest path to a state, in steps.
     pub depth: usize,
-    /// How long it took.
+    /// Duration.
     pub took: Duration,
     /// Whether every state was visited.
     pub complete: bool,
-    /// The properties that do not hold, each with the steps to where it is seen.
+    /// Violated properties, each with the steps to a violation.
     pub broken: Vec<Broken>,
 }
 
-/// A property that does not hold.
+/// Violated property.
 #[derive(Clone, Debug)]
 pub struct Broken {
-    /// Its name.
+    /// Name.
     pub property: &'static str,
-    /// The steps from the start to a state in which it does not hold.
+    /// Steps from the start to a state that violates the property.
     pub steps: Vec<String>,
 }
 
-/// Visits every state of a model on so many threads, depth first: that keeps few states in memory.
+/// Visits every state of a model on `threads` threads, depth first, which keeps few states in
+/// memory.
 pub fn run<M>(name: &str, model: M, threads: usize) -> Outcome
 where
     M: Model + Send + Sync + 'static,
@@ -44,7 +45,8 @@ where
     outcome(name, began, &model.checker().threads(threads).spawn_dfs().join())
 }
 
-/// The same breadth first, until something does not hold: the steps to it are few.
+/// Visits the states of a model breadth first until a property is violated, which gives a short
+/// path.
 pub fn find<M>(name: &str, model: M, threads: usize) -> Outcome
 where
     M: Model + Send + Sync + 'static,
@@ -89,7 +91,7 @@ where
 }
 
 impl Outcome {
-    /// Whether every state was visited and every property holds.
+    /// Returns whether every state was visited and every property holds.
     pub fn is_proved(&self) -> bool {
         self.complete && self.broken.is_empty()
     }

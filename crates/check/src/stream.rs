@@ -1,9 +1,9 @@
-//! The reliable stream between a switch and the controller: two [`Stream`]s and the segments
-//! between them.
+//! Model of the reliable stream between a switch and the controller: two [`Stream`]s and the
+//! segments between them.
 //!
-//! In plain English: one end puts items on the stream, the other acknowledges. Segments are lost,
-//! doubled and overtaken. A restart of the receiver begins a new stream at both ends, as the nodes
-//! do it: a segment of the old one is sealed for an incarnation that is gone and opens nowhere.
+//! One end puts items on the stream, the other acknowledges. Segments are lost, duplicated and
+//! reordered. A restart of the receiver begins a new stream at both ends, as in the nodes: a
+//! segment of the old one is sealed for an incarnation that is gone and opens nowhere.
 
 use crate::budget::Budget;
 use crate::flight::Flight;
@@ -17,51 +17,51 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 const RETRY: Span = Span::from_millis(50);
-/// Steps after which a stream without faults has to be done.
+/// Maximum number of steps of a stream without faults.
 const STEPS_MAX: usize = 1_000;
 
-/// The model of one stream.
+/// Model of one stream.
 #[derive(Clone, Copy, Debug)]
 pub struct StreamModel {
-    /// What may happen: [`Budget::asks`] are the items.
+    /// Budget of events: [`Budget::asks`] are the items.
     pub budget: Budget,
-    /// The planted fault: the receiver takes every segment for the next one.
+    /// Planted fault: the receiver takes every segment for the next one.
     pub takes_any_segment: bool,
 }
 
-/// What happens.
+/// Event of the model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StreamAction {
     /// An item is put on the stream.
     Push,
-    /// The segment at this place arrives.
+    /// Arrival of the segment at this index.
     Deliver(usize),
-    /// It is lost.
+    /// Loss of the segment.
     Lose(usize),
-    /// It arrives, and will again.
+    /// Arrival of the segment, which stays in flight.
     Double(usize),
-    /// Time passes until an end sends again.
+    /// Advance until an end sends again.
     Tick,
-    /// The receiver starts anew.
+    /// Restart of the receiver.
     Restart,
 }
 
-/// The two ends and what is between them.
+/// Both ends, and the segments between them.
 #[derive(Clone, Debug)]
 struct Ends {
     now: Time,
     sender: Stream,
     receiver: Stream,
     flight: Flight<(bool, Segment)>,
-    /// The number of the next item, over all streams.
+    /// Number of the next item, over all streams.
     next: u32,
-    /// The number of the first item of this stream.
+    /// Number of the first item of this stream.
     first: u32,
-    /// The numbers of the items that have arrived on this stream.
+    /// Numbers of the items that have arrived on this stream.
     arrived: Vec<u32>,
 }
 
-/// A state: the ends, and what may still happen.
+/// State: the ends, and the remaining budget.
 #[derive(Clone, Debug)]
 pub struct StreamState {
     ends: Arc<Ends>,
@@ -114,7 +114,7 @@ impl Ends {
         self.poll();
     }
 
-    /// Sends whatever the two want to send.
+    /// Sends pending segments of both ends.
     fn poll(&mut self) {
         while let Some(segment) = self.sender.poll(self.now) {
             self.flight.push((true, segment));
@@ -156,13 +156,13 @@ impl Ends {
         (self.first, self.arrived) = (self.next, Vec::new());
     }
 
-    /// Whether each item has arrived once and in order, as far as they have arrived.
+    /// Returns whether the arrived items have come once and in order.
     fn in_order(&self) -> bool {
         self.arrived.iter().copied().eq((self.first..).take(self.arrived.len()))
             && self.arrived.len() as u32 <= self.next - self.first
     }
 
-    /// Whether all arrive and are acknowledged if nothing is lost any more.
+    /// Returns whether all items arrive and are acknowledged if there are no more losses.
     fn settles(&self, takes_any: bool) -> bool {
         let mut ends = self.clone();
         for _ in 0..STEPS_MAX {

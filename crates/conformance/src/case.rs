@@ -1,70 +1,71 @@
-//! A named case, and what came of it.
+//! Named cases and their outcomes.
 
 use crate::bench::Bench;
 use crate::rig::{Halt, Rig};
 use serde::Serialize;
 
-/// How often a case is run whose tester is late.
+/// Maximum number of runs of a case while the tester is late.
 const TRIES_MAX: usize = 3;
 
-/// One thing that a standard asks for.
+/// One requirement of a standard.
 #[derive(Clone, Copy, Debug)]
 pub struct Case {
-    /// `pfc/zero-resumes`.
+    /// Name of the case: `pfc/zero-resumes`.
     pub name: &'static str,
-    /// Where it is asked for: `802.1Q 36.1.3`; as recalled where no standard was at hand.
+    /// Clause of the requirement: `802.1Q 36.1.3`; "as recalled" where no copy of the standard was
+    /// at hand.
     pub clause: &'static str,
-    /// What is asked for.
+    /// Required behaviour.
     pub says: &'static str,
-    /// Shows it, on a bench.
+    /// Checks the requirement on a bench.
     pub run: fn(&mut Bench<'_>) -> Result<(), Halt>,
 }
 
-/// How a case ended.
+/// Verdict of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// The device does what is asked for.
+    /// The device meets the requirement.
     Passed,
-    /// The device does not behave as the clause asks.
+    /// The device violates the clause.
     Failed,
-    /// It cannot be shown on this rig or with this device.
+    /// The rig or the device cannot show the behaviour.
     NotApplicable,
-    /// The tester itself was late or lost frames, however often it tried: nothing is known of the
+    /// The tester was late or lost frames in every attempt; the result says nothing about the
     /// device.
     Inconclusive,
-    /// The rig has failed: nothing is known of the device.
+    /// The rig failed; the result says nothing about the device.
     Broken,
 }
 
-/// What came of a case.
+/// Outcome of a case.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Outcome {
-    /// The family and the name of the case, unique: `pfc/xon`.
+    /// Unique name of the case, with its family: `pfc/xon`.
     pub name: &'static str,
-    /// The clause of the standard that the case holds the device to.
+    /// Clause of the standard that the case checks.
     pub clause: &'static str,
-    /// The behaviour that the case expects, in one sentence.
+    /// Behaviour that the case expects, in one sentence.
     pub says: &'static str,
-    /// The verdict that the case came to.
+    /// Verdict of the case.
     pub verdict: Verdict,
-    /// Why, unless it passed; empty otherwise.
+    /// Reason of the verdict; empty if the case passed.
     pub reason: String,
-    /// What the tester sent or changed, in order.
+    /// Actions of the tester in order.
     pub did: Vec<String>,
-    /// What the tester received or measured, in order.
+    /// Observations of the tester in order.
     pub saw: Vec<String>,
-    /// The time that the case took on the clock of the rig, in nanoseconds.
+    /// Duration of the case on the rig's clock, in nanoseconds.
     pub duration_ns: u64,
 }
 
 impl Case {
-    /// The family: `pfc`.
+    /// Returns the family: `pfc`.
     pub fn family(&self) -> &'static str {
         self.name.split('/').next().unwrap_or(self.name)
     }
 
-    /// Runs it; again, if the tester itself was too late to tell.
+    /// Runs the case, again if the tester was late.
     pub fn run(&self, rig: &mut dyn Rig) -> Outcome {
         let mut tries = 1;
         loop {
@@ -106,7 +107,7 @@ mod tests {
     use crate::setup::Setup;
     use axon_wire::{MacAddr, Priority, Rate, Span, Time};
 
-    /// A tester that is away from millisecond 20 on for a while, and loses frames.
+    /// Tester that is absent for a while from millisecond 20 on, and loses frames.
     #[derive(Default)]
     struct Late {
         now: Time,

@@ -1,65 +1,64 @@
-//! The tester's frames, byte by byte from the layouts of the standards.
+//! Frames of the tester, built byte by byte from the layouts of the standards.
 //!
-//! Nothing here uses the codecs of `axon-wire`: a mistake there would otherwise be made by
-//! the tester, too, and not be seen.
+//! The module does not use the codecs of `axon-wire`, so that a mistake there cannot hide itself.
 
 use crate::rig::Stream;
 use axon_wire::MacAddr;
 use axon_wire::priority::PRIORITIES;
 
-/// Of MAC control (IEEE 802.3 annex 31A).
+/// EtherType of MAC control (IEEE 802.3 annex 31A).
 pub const MAC_CONTROL_TYPE: u16 = 0x8808;
-/// Of LLDP (IEEE 802.1AB clause 7.3).
+/// EtherType of LLDP (IEEE 802.1AB clause 7.3).
 pub const LLDP_TYPE: u16 = 0x88cc;
-/// Of a congestion notification message (IEEE 802.1Q table 30-2, as recalled).
+/// EtherType of congestion notification messages (IEEE 802.1Q table 30-2, as recalled).
 pub const CNM_TYPE: u16 = 0x22e7;
-/// Of a CN-TAG.
+/// EtherType of CN-TAGs.
 pub const CN_TAG_TYPE: u16 = 0x22e9;
-/// Of a customer tag.
+/// EtherType of customer tags.
 pub const TAG_TYPE: u16 = 0x8100;
-/// Of a service tag.
+/// EtherType of service tags.
 pub const SERVICE_TAG_TYPE: u16 = 0x88a8;
-/// Of the tester's own traffic: IEEE 802's local experimental EtherType 1.
+/// EtherType of the tester's traffic: IEEE 802's local experimental EtherType 1.
 pub const TRAFFIC_TYPE: u16 = 0x88b5;
-/// Where MAC control goes.
+/// Destination of MAC control.
 pub const MAC_CONTROL_GROUP: [u8; 6] = [0x01, 0x80, 0xc2, 0, 0, 0x01];
-/// Where LLDP goes: the nearest bridge.
+/// Destination of LLDP: nearest bridge.
 pub const NEAREST_BRIDGE: [u8; 6] = [0x01, 0x80, 0xc2, 0, 0, 0x0e];
-/// Where LLDP for others goes: the nearest customer bridge.
+/// Destination of LLDP beyond the nearest bridge: nearest customer bridge.
 pub const CUSTOMER_BRIDGE: [u8; 6] = [0x01, 0x80, 0xc2, 0, 0, 0x00];
-/// The opcodes of PAUSE and PFC.
+/// Opcode of PAUSE.
 pub const PAUSE: u16 = 0x0001;
-/// See [`PAUSE`].
+/// Opcode of PFC.
 pub const PFC: u16 = 0x0101;
-/// Bytes of a shortest frame, without FCS.
+/// Shortest frame in bytes, FCS excluded.
 pub const SHORTEST: usize = 60;
-/// At the beginning of the tester's own payload.
+/// Magic number at the start of the tester's payload.
 const MAGIC: [u8; 4] = *b"axcf";
 
-/// The address of a port of the tester: locally administered.
+/// Returns the locally administered address of a tester port.
 pub fn mac(port: usize) -> MacAddr {
     MacAddr([0x02, b'c', b'f', 0, 0, port as u8 + 1])
 }
 
-/// The address of a group, which can be no frame's source: that of port 0 with the group bit.
+/// Group address that cannot be a source: that of port 0 with the group bit.
 pub const GROUP: MacAddr = MacAddr([0x03, b'c', b'f', 0, 0, 1]);
 
-/// The IPv4 address by which a port of the tester is known to the device.
+/// Returns the IPv4 address of a tester port.
 pub fn ip(port: usize) -> [u8; 4] {
     [10, 0, 0, 200 + port as u8]
 }
 
-/// The 16 bits at `at`, big-endian; `None` beyond the end.
+/// Returns the big-endian 16 bits at `at`; `None` beyond the end.
 pub fn word(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_be_bytes([*bytes.get(at)?, *bytes.get(at + 1)?]))
 }
 
-/// Bytes as a person reads them.
+/// Formats bytes in hexadecimal.
 pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// An Ethernet frame, padded to the shortest.
+/// Returns an Ethernet frame padded to the minimum.
 pub fn ethernet(to: [u8; 6], from: MacAddr, ethertype: u16, payload: &[u8]) -> Vec<u8> {
     let mut frame = Vec::with_capacity(SHORTEST.max(14 + payload.len()));
     frame.extend(to);
@@ -70,31 +69,32 @@ pub fn ethernet(to: [u8; 6], from: MacAddr, ethertype: u16, payload: &[u8]) -> V
     frame
 }
 
-/// A MAC control frame to the group address, with this opcode and these parameters.
+/// Returns a MAC control frame to the group address with this opcode and these parameters.
 pub fn mac_control(from: MacAddr, opcode: u16, words: &[u16]) -> Vec<u8> {
     let payload: Vec<u8> =
         [opcode].iter().chain(words).flat_map(|word| word.to_be_bytes()).collect();
     ethernet(MAC_CONTROL_GROUP, from, MAC_CONTROL_TYPE, &payload)
 }
 
-/// PAUSE for so many quanta (annex 31B).
+/// Returns a PAUSE frame with a time in quanta (annex 31B).
 pub fn pause(from: MacAddr, quanta: u16) -> Vec<u8> {
     mac_control(from, PAUSE, &[quanta])
 }
 
-/// PFC with this enable vector, its reserved high octet included, and these times (annex 31D).
+/// Returns a PFC frame with this enable vector, its reserved high octet included, and these times
+/// (annex 31D).
 pub fn pfc(from: MacAddr, vector: u16, times: [u16; PRIORITIES]) -> Vec<u8> {
     let words: Vec<u16> = core::iter::once(vector).chain(times).collect();
     mac_control(from, PFC, &words)
 }
 
-/// PFC that says the same time for each priority of the vector, and zero for the others.
+/// Returns a PFC frame with one time for the priorities of the vector, and zero for the others.
 pub fn pfc_for(from: MacAddr, vector: u8, quanta: u16) -> Vec<u8> {
     let time = |priority: usize| if vector & 1 << priority != 0 { quanta } else { 0 };
     pfc(from, vector.into(), core::array::from_fn(time))
 }
 
-/// The low octet of the vector, and the times, of a frame that is PFC.
+/// Parses the low octet of the vector and the times of a PFC frame.
 pub fn pfc_of(frame: &[u8]) -> Option<(u8, [u16; PRIORITIES])> {
     let is = word(frame, 12)? == MAC_CONTROL_TYPE && word(frame, 14)? == PFC;
     let mut times = [0; PRIORITIES];
@@ -104,40 +104,40 @@ pub fn pfc_of(frame: &[u8]) -> Option<(u8, [u16; PRIORITIES])> {
     is.then_some((*frame.get(17)?, times))
 }
 
-/// The time of a frame that is PAUSE.
+/// Parses the time of a PAUSE frame.
 pub fn pause_of(frame: &[u8]) -> Option<u16> {
     let is = word(frame, 12)? == MAC_CONTROL_TYPE && word(frame, 14)? == PAUSE;
     word(frame, 16).filter(|_| is)
 }
 
-/// Why a frame is no flow control that a station acts on.
+/// Reason why a station does not act on a frame as flow control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoFlowControl {
-    /// It is shorter than the shortest frame.
+    /// Shorter than the minimum frame.
     Short,
-    /// It is no MAC control.
+    /// Not MAC control.
     Ethertype,
-    /// It comes from a group.
+    /// Group source address.
     Source,
-    /// Its opcode is another.
+    /// Other opcode.
     Opcode,
-    /// It goes to another address: PAUSE may go to the station itself, PFC to the group only.
+    /// Other destination; PAUSE may be addressed to the station itself, PFC only to the group.
     Destination,
 }
 
-/// For whom flow control stops a station, and for how many quanta each.
+/// Parsed flow control: affected priorities and their quanta.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlowControl {
-    /// All alike (802.3 annex 31B).
+    /// All priorities (802.3 annex 31B).
     Pause(u16),
-    /// The priorities of the vector, each for its own time (annex 31D).
+    /// Priorities of the vector, each with its own time (annex 31D).
     Pfc(u8, [u16; PRIORITIES]),
 }
 
-/// Reads flow control as a station of the address `own` does that acts on it.
+/// Parses flow control like a station of the address `own` that acts on it.
 ///
 /// # Errors
-/// It is none, or none to act on.
+/// The frame is no flow control, or none to act on.
 pub fn flow_control_of(own: MacAddr, frame: &[u8]) -> Result<FlowControl, NoFlowControl> {
     if frame.len() < SHORTEST {
         return Err(NoFlowControl::Short);
@@ -157,8 +157,8 @@ pub fn flow_control_of(own: MacAddr, frame: &[u8]) -> Result<FlowControl, NoFlow
     if to_group { Ok(FlowControl::Pfc(vector, times)) } else { Err(NoFlowControl::Destination) }
 }
 
-/// The priority in the outermost tag of a frame, 0 without, then the EtherType behind at most a
-/// service and a customer tag, and where that stands.
+/// Returns the priority of the outermost tag (0 if untagged), the EtherType after at most a service
+/// and a customer tag, and its offset.
 pub fn tags_of(frame: &[u8]) -> Option<(u8, u16, usize)> {
     let mut at = 12;
     for tag in [SERVICE_TAG_TYPE, TAG_TYPE] {
@@ -168,29 +168,29 @@ pub fn tags_of(frame: &[u8]) -> Option<(u8, u16, usize)> {
     Some((priority, word(frame, at)?, at))
 }
 
-/// The EtherType of a frame behind its tags, and where what it says begins.
+/// Returns the EtherType of a frame behind its tags, and the offset of its payload.
 pub fn ethertype(frame: &[u8]) -> Option<(u16, usize)> {
     tags_of(frame).map(|(_, kind, at)| (kind, at + 2))
 }
 
-/// Whether it is a MAC control frame.
+/// Returns whether the frame is MAC control.
 pub fn is_mac_control(frame: &[u8]) -> bool {
     word(frame, 12) == Some(MAC_CONTROL_TYPE)
 }
 
-/// Whether it is a CNM, behind any tags.
+/// Returns whether the frame is a CNM, behind any tags.
 pub fn is_cnm(frame: &[u8]) -> bool {
     let Some((kind, at)) = ethertype(frame) else { return false };
     kind == CNM_TYPE || kind == CN_TAG_TYPE && word(frame, at + 2) == Some(CNM_TYPE)
 }
 
-/// What all frames of streams begin with behind their tags.
+/// Returns the bytes that all stream frames begin with behind their tags.
 pub fn beginning() -> [u8; 6] {
     let ([t, p], [a, b, c, d]) = (TRAFFIC_TYPE.to_be_bytes(), MAGIC);
     [t, p, a, b, c, d]
 }
 
-/// Frame `number` of a stream.
+/// Returns frame `number` of a stream.
 pub fn traffic(stream: &Stream, id: u16, number: u32) -> Vec<u8> {
     let mut frame = Vec::with_capacity(stream.bytes);
     frame.extend(mac(stream.to).0);
@@ -208,18 +208,18 @@ pub fn traffic(stream: &Stream, id: u16, number: u32) -> Vec<u8> {
     frame
 }
 
-/// What is known of a frame of the tester's own traffic.
+/// Parsed frame of the tester's traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Traffic {
-    /// Of its stream.
+    /// Number of the stream.
     pub id: u16,
-    /// Of the frame in the stream, from 0.
+    /// Number of the frame in the stream, from 0.
     pub number: u32,
-    /// In its tag; `None` if the device has taken that off.
+    /// Priority of the tag; `None` if the device has removed the tag.
     pub priority: Option<u8>,
 }
 
-/// Reads a frame of the tester's own traffic, with or without tags.
+/// Parses a frame of the tester's traffic, tagged or not.
 pub fn traffic_of(frame: &[u8]) -> Option<Traffic> {
     let priority = (word(frame, 12)? == TAG_TYPE).then(|| frame[14] >> 5);
     let (mut kind, mut at) = ethertype(frame)?;
@@ -233,13 +233,13 @@ pub fn traffic_of(frame: &[u8]) -> Option<Traffic> {
     is.then(|| Traffic { id: u16::from_be_bytes([rest[0], rest[1]]), number, priority })
 }
 
-/// The flow that the CN-TAG of a frame names, with or without a VLAN tag before it.
+/// Returns the flow of a frame's CN-TAG, with or without a VLAN tag before it.
 pub fn flow_of(frame: &[u8]) -> Option<u16> {
     let (kind, at) = ethertype(frame)?;
     word(frame, at).filter(|_| kind == CN_TAG_TYPE)
 }
 
-/// An ARP packet (RFC 826) for Ethernet and IPv4.
+/// Returns an ARP packet (RFC 826) for Ethernet and IPv4.
 fn arp(to: [u8; 6], operation: u16, sender: usize, target: ([u8; 6], [u8; 4])) -> Vec<u8> {
     let mut packet = vec![0, 1, 8, 0, 6, 4];
     packet.extend(operation.to_be_bytes());
@@ -250,13 +250,13 @@ fn arp(to: [u8; 6], operation: u16, sender: usize, target: ([u8; 6], [u8; 4])) -
     ethernet(to, mac(sender), 0x0806, &packet)
 }
 
-/// Port `sender` asks who has the address of `target`; of itself, to make itself known (RFC 5227
+/// Returns an ARP request of port `sender` for `target`; for itself it is an announcement (RFC 5227
 /// clause 2.3).
 pub fn arp_request(sender: usize, target: usize) -> Vec<u8> {
     arp([0xff; 6], 1, sender, ([0; 6], ip(target)))
 }
 
-/// The answer of port `port` to a frame that asks for it.
+/// Returns the ARP reply of port `port` to a request for it.
 pub fn arp_answer(port: usize, frame: &[u8]) -> Option<Vec<u8>> {
     let asks = word(frame, 12)? == 0x0806 && word(frame, 20)? == 1;
     let sender: [u8; 6] = frame.get(22..28)?.try_into().ok()?;
@@ -265,19 +265,19 @@ pub fn arp_answer(port: usize, frame: &[u8]) -> Option<Vec<u8>> {
     (asks && wanted && sender != mac(port).0).then(|| arp(sender, 2, port, (sender, sender_ip)))
 }
 
-/// Whether this frame answers the request of port `port` for `target`.
+/// Returns whether this frame is an ARP reply for `target`.
 pub fn is_arp_answer(frame: &[u8], target: usize) -> bool {
     let said = (word(frame, 12), word(frame, 20), frame.get(28..32));
     said == (Some(0x0806), Some(2), Some(&ip(target)[..]))
 }
 
-/// A TLV of LLDP (IEEE 802.1AB clause 8.4): seven bits of type, nine of length.
+/// Returns an LLDP TLV (IEEE 802.1AB clause 8.4): seven bits of type, nine of length.
 pub fn tlv(kind: u8, value: &[u8]) -> Vec<u8> {
     let head = u16::from(kind) << 9 | value.len() as u16 & 0x1ff;
     head.to_be_bytes().into_iter().chain(value.iter().copied()).collect()
 }
 
-/// An organisation's TLV.
+/// Returns an organisationally specific TLV.
 pub fn tlv_of(organisation: [u8; 3], subtype: u8, information: &[u8]) -> Vec<u8> {
     let mut value = organisation.to_vec();
     value.push(subtype);
@@ -285,7 +285,7 @@ pub fn tlv_of(organisation: [u8; 3], subtype: u8, information: &[u8]) -> Vec<u8>
     tlv(127, &value)
 }
 
-/// An LLDP frame: who sends it, for how many seconds it holds, and what else it says.
+/// Returns an LLDP frame with its source, time to live in seconds, and further TLVs.
 pub fn lldp(from: MacAddr, ttl: u16, others: &[Vec<u8>]) -> Vec<u8> {
     let id = |subtype: u8| [&[subtype][..], &from.0].concat();
     let mut said = [tlv(1, &id(4)), tlv(2, &id(3)), tlv(3, &ttl.to_be_bytes())].concat();
@@ -294,7 +294,7 @@ pub fn lldp(from: MacAddr, ttl: u16, others: &[Vec<u8>]) -> Vec<u8> {
     ethernet(NEAREST_BRIDGE, from, LLDP_TYPE, &said)
 }
 
-/// The TLVs of an LLDP frame, type and value, up to its end.
+/// Returns type and value of the TLVs of an LLDP frame, up to its end.
 pub fn tlvs_of(frame: &[u8]) -> Option<Vec<(u8, &[u8])>> {
     if word(frame, 12)? != LLDP_TYPE {
         return None;
@@ -308,7 +308,7 @@ pub fn tlvs_of(frame: &[u8]) -> Option<Vec<(u8, &[u8])>> {
     Some(all)
 }
 
-/// What an LLDP frame says in an organisation's TLV of this subtype; each of them.
+/// Returns the information of each organisationally specific TLV of this subtype.
 pub fn said_by(frame: &[u8], organisation: [u8; 3], subtype: u8) -> Vec<&[u8]> {
     let tlvs = tlvs_of(frame).unwrap_or_default();
     let head = [organisation[0], organisation[1], organisation[2], subtype];

@@ -1,17 +1,18 @@
-//! What sources on the standards differ on, where a case's expectation depends on it: each is read
-//! by a default, or the other way if the tester is configured so. `docs/ambiguities.md` says why.
+//! Ambiguities of the standards that a case's expectation depends on. Each has a default
+//! interpretation and an alternative that can be configured. `docs/ambiguities.md` gives the
+//! reasons.
 
 macro_rules! ambiguities {
     ($($(#[$doc:meta])* $ambiguity:ident = $name:literal, $default:literal, $other:literal;)*) => {
-        /// An ambiguity of the standards: two interpretations, of which one is the default.
+        /// Ambiguity of the standards, with a default interpretation and an alternative.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
         pub enum Ambiguity { $($(#[$doc])* $ambiguity,)* }
 
         impl Ambiguity {
-            /// All of them.
+            /// All ambiguities.
             pub const ALL: &'static [Ambiguity] = &[$(Ambiguity::$ambiguity,)*];
 
-            /// Its name, its default interpretation, and the other.
+            /// Returns the name, the default interpretation, and the alternative.
             pub const fn words(self) -> (&'static str, [&'static str; 2]) {
                 match self { $(Ambiguity::$ambiguity => ($name, [$default, $other]),)* }
             }
@@ -23,15 +24,15 @@ ambiguities! {
     /// Whether PFC with bits in the reserved octet of its enable vector is honoured without them,
     /// or dropped.
     PfcReserved = "pfc-reserved", "ignored", "refused";
-    /// Whether a class may be 10 % off of its own share, or of the link.
+    /// Whether a class may be 10 % off its own share, or 10 % of the link.
     EtsBound = "ets-bound", "share", "link";
-    /// Whether shares are measured for 10 million bit times (10 ms at least), or for ten times
-    /// that.
+    /// Whether shares are measured for 10 million bit times (at least 10 ms), or for ten times as
+    /// long.
     EtsWindow = "ets-window", "usual", "long";
-    /// Which of two willing ends keeps its PFC: the one with this address. For a device that the
-    /// tester cannot configure.
+    /// Which of two willing ends keeps its PFC, by address. For a device that the tester cannot
+    /// configure.
     Tie = "tie", "lower", "higher";
-    /// Where the quoted priority stands in its 16 bits.
+    /// Whether the quoted priority is in the high or the low bits of its 16 bits.
     CnmPriority = "cnm-priority", "high", "low";
     /// Whether the offset of a CNM falls or rises with the queue.
     CnmOffset = "cnm-offset", "falls", "rises";
@@ -41,45 +42,45 @@ ambiguities! {
     CnmQuote = "cnm-quote", "ethertype", "behind";
     /// Whether a CNM comes from the congestion point, or from where the sampled frame was going.
     CnmSource = "cnm-source", "point", "destination";
-    /// Whether a CNM has a priority of its own, or the sampled frame's tag.
+    /// Whether a CNM has its own priority, or the sampled frame's tag.
     CnmVlan = "cnm-vlan", "own", "copied";
     /// Whether the receiver of a CNM ignores version and reserved bits, or refuses it for them.
     CnmReserved = "cnm-reserved", "ignored", "refused";
 }
 
-/// How a CNM is read, where sources differ.
+/// Format of CNMs where sources differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CnmInterpretation {
-    /// The quoted priority stands in the three highest bits of its word, or in the lowest.
+    /// Whether the quoted priority is in the three highest bits of its word, or in the lowest.
     pub priority_in_high_bits: bool,
-    /// The offset falls while the queue grows, or rises.
+    /// Whether the offset falls while the queue grows, or rises.
     pub offset_falls_with_queue: bool,
-    /// The CNM for a frame without a CN-TAG has one of flow 0, or none.
+    /// Whether the CNM for a frame without a CN-TAG has one of flow 0, or none.
     pub always_tagged: bool,
-    /// The quote begins with the EtherType behind all tags, or behind that.
+    /// Whether the quote begins with the EtherType behind all tags, or after it.
     pub msdu_has_ethertype: bool,
-    /// It comes from the congestion point, or from where the sampled frame was going.
+    /// Whether the source is the congestion point, or the sampled frame's destination.
     pub source_is_point: bool,
-    /// It has the tag of the sampled frame as it is.
+    /// Whether the CNM copies the tag of the sampled frame.
     pub copies_tag: bool,
-    /// Version and reserved bits other than zero are a reason to refuse it.
+    /// Whether a CNM with non-zero version or reserved bits is refused.
     pub strict: bool,
 }
 
-/// The ambiguities that have their other interpretation.
+/// Set of ambiguities read by their alternative.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Interpretations(Vec<Ambiguity>);
 
 impl Interpretations {
-    /// These have their other interpretation, all others their default.
+    /// Returns a set with these ambiguities read by their alternative, all others by their default.
     pub fn other(ambiguities: &[Ambiguity]) -> Interpretations {
         Interpretations(ambiguities.to_vec())
     }
 
-    /// Takes in `NAME=READING`; of two interpretations of one ambiguity the last one holds.
+    /// Applies `NAME=READING`; the last one for an ambiguity wins.
     ///
     /// # Errors
-    /// What there is instead.
+    /// The known names or interpretations.
     pub fn say(&mut self, text: &str) -> Result<(), String> {
         let (name, value) = text.split_once('=').unwrap_or((text, ""));
         let named = Ambiguity::ALL.iter().find(|ambiguity| ambiguity.words().0 == name);
@@ -98,12 +99,12 @@ impl Interpretations {
         Ok(())
     }
 
-    /// Whether a ambiguity is read the other way.
+    /// Returns whether an ambiguity is read by its alternative.
     pub fn is_other(&self, ambiguity: Ambiguity) -> bool {
         self.0.contains(&ambiguity)
     }
 
-    /// How a CNM is read and written.
+    /// Returns the CNM format.
     pub fn cnm(&self) -> CnmInterpretation {
         CnmInterpretation {
             priority_in_high_bits: !self.is_other(Ambiguity::CnmPriority),

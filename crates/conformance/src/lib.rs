@@ -1,12 +1,12 @@
-//! `axon conformance`: what the standards of Data Center Bridging ask of a device, as named cases.
+//! `axon conformance`: requirements of the Data Center Bridging standards as named cases.
 //!
-//! A case ([`case::Case`]) is a name, a clause, what the clause asks for, and a function. It acts
-//! through a [`bench::Bench`] on a [`rig::Rig`]: a tester with ports at the device under test.
-//! There are two rigs: [`simulated`] puts our own switch and controller between simulated testers,
-//! [`linux`] sends and receives by packet sockets, whatever stands at the other end.
+//! A case ([`case::Case`]) is a name, a clause, a requirement, and a function. It acts through a
+//! [`bench::Bench`] on a [`rig::Rig`]: a tester with ports at the device under test. There are two
+//! rigs: [`simulated`] puts our own switch and controller between simulated testers; [`linux`]
+//! sends and receives by packet sockets to any device.
 //!
-//! The tester writes and reads its frames in [`frames`], from the byte layouts and not with
-//! the codecs of `axon-wire`: those are part of what is tested.
+//! The tester writes and reads its frames in [`frames`], from the byte layouts and not with the
+//! codecs of `axon-wire`, because those are under test.
 #![forbid(unsafe_code)]
 
 pub mod bench;

@@ -1,10 +1,10 @@
-//! The rig on real interfaces: whatever stands at their other ends, in real time.
+//! Rig on real interfaces, in real time.
 //!
-//! The kernel hands over every frame that the interface does. Most NICs keep PAUSE and PFC for
-//! themselves, in both directions; veth and TAP do not, nor do NICs that are configured to pass
-//! them on. The tester's clock is only as good as the machine's scheduling: [`Rig::slack`] says how
-//! good, and what is shorter than that is not applicable here. Whether the machine was as good as
-//! that is measured: the rig knows when it wanted to look at its ports, and when it did.
+//! The kernel hands over every frame that the interface does. Most NICs consume PAUSE and PFC in
+//! both directions; veth, TAP and NICs configured to pass them on do not. The tester's clock is
+//! limited by the machine's scheduling: [`Rig::slack`] states the limit, and shorter times are not
+//! applicable here. The rig measures its own lateness by comparing the scheduled and the actual
+//! time of each poll.
 
 use crate::frames;
 use crate::interpretations::Interpretations;
@@ -20,30 +20,30 @@ use nix::sys::time::TimeSpec;
 use std::io;
 use std::time::Duration;
 
-/// How much the tester may be late, if nobody says otherwise: what an ordinary kernel's scheduling
-/// costs on a machine that does other work, too.
+/// Default lateness of the tester: scheduling latency of an ordinary kernel on a machine with other
+/// load.
 pub const SLACK: Span = Span::from_millis(20);
-/// A wire may be so far behind the clock and still catch up.
+/// Longest backlog of a transmitter that still catches up.
 const BEHIND_MAX: Span = Span::from_millis(2);
-/// Frames of one port before the others have their turn.
+/// Frames of one port per round.
 const TURN: usize = 64;
-/// The rig looks at its ports at least so often, to know of its own absences.
+/// Polling interval of the ports, to detect absences.
 const LOOK: Span = Span::from_millis(1);
 
-/// The configuration of the rig.
+/// Configuration of the rig.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The interfaces: first where the device is tested, then where traffic comes through it.
+    /// Interfaces: the tested one first, then those that bring traffic through the device.
     pub interfaces: Vec<String>,
-    /// Their rate.
+    /// Rate of the interfaces.
     pub rate: Rate,
-    /// See [`SLACK`].
+    /// Slack of the clock; see [`SLACK`].
     pub slack: Span,
-    /// What the device is configured for.
+    /// Configuration of the device.
     pub given: Setup,
-    /// The address of the device's port at the first of them, if it is known.
+    /// Address of the device's port at the first interface, if known.
     pub device_mac: Option<MacAddr>,
-    /// How cases read what sources differ on.
+    /// Interpretations of the standards.
     pub interpretations: Interpretations,
 }
 
@@ -53,7 +53,7 @@ struct Wire {
     free_at: Time,
 }
 
-/// The rig.
+/// Rig on Linux interfaces.
 pub struct Linux {
     options: Options,
     clock: Clock,
@@ -64,16 +64,16 @@ pub struct Linux {
     presence: Presence,
 }
 
-/// When the tester is there, and when it was not.
+/// Record of the tester's absences.
 #[derive(Debug, Default)]
 struct Presence {
-    /// When it wants to look at its ports again.
+    /// Time of the next scheduled poll.
     due: Time,
     absences: Vec<(Time, Time)>,
 }
 
 impl Presence {
-    /// It looks; if much later than it wanted to, it was away.
+    /// Records a poll; if it is much later than scheduled, the tester was absent.
     fn look(&mut self, now: Time) {
         if now > self.due + LOOK {
             self.absences.push((self.due, now));
@@ -81,13 +81,13 @@ impl Presence {
         self.due = now;
     }
 
-    /// It wants to look again then.
+    /// Schedules the next poll.
     fn until(&mut self, due: Time) {
         self.due = due;
     }
 }
 
-/// The rate that the kernel says an interface has; it makes one up for some that have none.
+/// Returns the rate that the kernel reports for an interface; the kernel makes one up for some.
 pub fn rate_of(interface: &str) -> Option<Rate> {
     let said = std::fs::read_to_string(format!("/sys/class/net/{interface}/speed")).ok()?;
     let megabits: u64 = said.trim().parse().ok()?;
@@ -95,10 +95,10 @@ pub fn rate_of(interface: &str) -> Option<Rate> {
 }
 
 impl Linux {
-    /// Opens the interfaces in the network namespace of the calling thread. They must be up.
+    /// Opens the interfaces, which must be up, in the network namespace of the calling thread.
     ///
     /// # Errors
-    /// An interface that is not there or not up, or no right to packet sockets; with its name.
+    /// An interface that is missing or down, or no right to packet sockets; with its name.
     pub fn open(options: Options) -> Result<Linux, (String, io::Error)> {
         let mut wires = Vec::new();
         for name in &options.interfaces {
@@ -117,7 +117,7 @@ impl Linux {
         })
     }
 
-    /// Takes what has come, and sends what is due, at one port.
+    /// Receives pending frames and sends due ones at one port.
     fn serve(&mut self, port: usize) -> io::Result<()> {
         let (wire, mut came) = (&mut self.wires[port], Vec::new());
         let more = wire.port.receive(&mut self.pool, &mut came);
@@ -144,7 +144,7 @@ impl Linux {
         Ok(())
     }
 
-    /// Sleeps until something comes, something is due, or it is `until`, and not for long.
+    /// Sleeps until a frame arrives, one is due, or `until`, at most for the polling interval.
     fn wait(&mut self, until: Time) {
         let now = self.clock.now();
         self.presence.look(now);
@@ -156,7 +156,7 @@ impl Linux {
         let timeout = TimeSpec::from_duration(Duration::from_nanos(left));
         let fd = |wire| PollFd::new(Port::fd(wire), PollFlags::POLLIN);
         let mut fds: Vec<PollFd<'_>> = self.wires.iter().map(|wire| fd(&wire.port)).collect();
-        // An interruption only makes the loop go round once more.
+        // An interruption only makes the loop repeat.
         let _ = ppoll(&mut fds, Some(timeout), None);
         self.presence.look(self.clock.now());
     }
@@ -196,7 +196,7 @@ impl Rig for Linux {
         let now = self.now();
         for (port, wire) in self.wires.iter_mut().enumerate() {
             wire.station = Station::new(port, self.options.rate);
-            // Whatever the last case has stopped goes on.
+            // Resumes the priorities that the last case has paused.
             let from = frames::mac(port);
             wire.station.order(now, frames::pause(from, 0));
             wire.station.order(now, frames::pfc_for(from, 0xff, 0));

@@ -1,24 +1,24 @@
-//! What a case needs of the world: ports at a device, time, and what was sent and heard.
+//! Rig of a case: ports at a device, time, and the frames sent and received.
 
 use crate::interpretations::Interpretations;
 use crate::setup::Setup;
 use axon_wire::priority::Priority;
 use axon_wire::{MacAddr, Rate, Span, Time};
 
-/// Why a case ends before it has passed.
+/// Reason why a case ends before it has passed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Halt {
-    /// The device does not do what the standard asks for.
+    /// The device violates the requirement.
     Failed(String),
-    /// This rig, or this device as it is configured, cannot show it.
+    /// This rig, or this device as configured, cannot show the behaviour.
     NotApplicable(String),
-    /// The tester itself was too late to tell.
+    /// The tester was too late to decide.
     Inconclusive(String),
-    /// The rig itself has failed.
+    /// The rig has failed.
     Broken(String),
 }
 
-/// Which way a frame went, seen from the tester.
+/// Direction of a frame, from the tester's point of view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// To the device.
@@ -27,91 +27,90 @@ pub enum Way {
     Heard,
 }
 
-/// A frame on one of the tester's links.
+/// Frame on one of the tester's links.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seen {
-    /// When its last bit was there: at the tester's end of the link.
+    /// Time of its last bit at the tester's end of the link.
     pub at: Time,
-    /// The tester's port, from 0.
+    /// Port of the tester, from 0.
     pub port: usize,
-    /// Which way.
+    /// Direction.
     pub way: Way,
-    /// Without preamble and FCS.
+    /// Frame without preamble and FCS.
     pub frame: Vec<u8>,
 }
 
-/// Frames that the tester sends one after another, from one of its ports to another, through the
-/// device.
+/// Sequence of frames from one port of the tester through the device to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stream {
-    /// The tester's port that sends.
+    /// Sending port of the tester.
     pub from: usize,
-    /// The tester's port that they are for.
+    /// Receiving port of the tester.
     pub to: usize,
-    /// In their tag.
+    /// Priority of the tag.
     pub priority: Priority,
-    /// Bytes of each, its tag included and its FCS not: 64 to 1,518.
+    /// Frame length in bytes, tag included, FCS excluded: 64 to 1,518.
     pub bytes: usize,
-    /// From the start of one to the start of the next; zero for as fast as the line takes.
+    /// Interval between frame starts; zero for line rate.
     pub interval: Span,
-    /// When the first one goes.
+    /// Time of the first frame.
     pub begin: Time,
-    /// When no more go.
+    /// End of the stream.
     pub end: Time,
-    /// Whether it stops when the device says so by PFC.
+    /// Whether the stream honours PFC.
     pub honours: bool,
-    /// The flow that its CN-TAG names; none without.
+    /// Flow of the CN-TAG; `None` without a CN-TAG.
     pub flow: Option<u16>,
 }
 
-/// A tester at a device, which it judges by what its ports send and by nothing else.
+/// Tester at a device. It judges the device only by the frames of its ports.
 pub trait Rig {
-    /// How many ports the tester has. Port 0 is where the device is tested; the others bring
-    /// traffic through it.
+    /// Returns the number of ports of the tester. Port 0 is at the tested port; the others bring
+    /// traffic through the device.
     fn ports(&self) -> usize;
 
-    /// The rate of the links: all have the same.
+    /// Returns the rate of the links, equal for all.
     fn rate(&self) -> Rate;
 
-    /// How much later than it happened at the device the tester may see something, or the
-    /// other way round. Cable, and with real clocks the machine's own delays.
+    /// Returns the largest difference between the time of an event at the device and at the tester:
+    /// cable latency and, with real clocks, the machine's own delays.
     fn slack(&self) -> Span;
 
-    /// How the case reads what sources differ on.
+    /// Returns the interpretations of the standards for this case.
     fn interpretations(&self) -> &Interpretations;
 
-    /// When the tester itself was away: from when it should have looked at its ports, or have
-    /// sent what was due, until it did. By time; none in simulated time.
+    /// Returns the absences of the tester by time: from a due poll or transmission until it
+    /// happened. Empty in simulated time.
     fn absences(&self) -> &[(Time, Time)];
 
-    /// Frames that the tester's own machine has lost so far: it was too late to take them in, or
-    /// would not send them.
+    /// Returns the number of frames lost so far by the tester's machine, on reception or
+    /// transmission.
     fn lost(&mut self) -> u64;
 
-    /// What the device is configured for, where the rig cannot change that.
+    /// Returns the fixed configuration of the device, where the rig cannot change it.
     fn given(&self) -> Option<&Setup>;
 
-    /// A new device, configured so, with links that are up. Where the rig cannot configure the
-    /// device, this only begins anew.
+    /// Provides a new device with this configuration and links that are up. Where the rig cannot
+    /// configure the device, only the log restarts.
     ///
     /// # Errors
-    /// The device refuses this, which is [`Halt::Failed`]; or the rig cannot.
+    /// The device refuses the configuration, which is [`Halt::Failed`]; or the rig cannot apply it.
     fn set_up(&mut self, setup: &Setup) -> Result<(), Halt>;
 
-    /// The address of the device's port at the tester's port 0, if it is known.
+    /// Returns the address of the device's port at the tester's port 0, if known.
     fn device_mac(&self) -> Option<MacAddr>;
 
-    /// Now.
+    /// Returns the current time.
     fn now(&self) -> Time;
 
     /// Sends a frame at `at`, or as soon after that as the wire is free.
     fn send(&mut self, port: usize, at: Time, frame: Vec<u8>);
 
-    /// Starts a stream; its number is in its frames.
+    /// Starts a stream and returns its number, which its frames carry.
     fn stream(&mut self, stream: Stream) -> u16;
 
-    /// Lets time pass until `until`, and answers what was sent and heard since the last call, by
-    /// time.
+    /// Lets time pass until `until`, and returns the frames sent and received since the last call,
+    /// by time.
     ///
     /// # Errors
     /// The rig has failed.

@@ -1,35 +1,33 @@
-//! What a device is configured for.
+//! Configuration of a device.
 
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet, TrafficClass};
 use core::fmt;
 
-/// What a device is configured for, the same at every port.
+/// Configuration of a device, equal at every port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setup {
-    /// Priorities with PFC, none of whose frames may be lost.
+    /// Lossless priorities, with PFC.
     pub pfc: PrioritySet,
-    /// Whether it stops its senders by PAUSE, all priorities at once; only without PFC.
+    /// Whether the device sends PAUSE for all priorities; only without PFC.
     pub pause: bool,
-    /// The traffic class of each priority.
+    /// Traffic class of each priority.
     pub prio_tc: [TrafficClass; PRIORITIES],
-    /// The per cent of each traffic class with ETS; the others are strict.
+    /// Percentage of each traffic class with ETS; the others are strict.
     pub shares: [Option<u8>; PRIORITIES],
     /// Priorities with congestion notification.
     pub congestion: PrioritySet,
-    /// What the tester's port 0 is to the domain of those priorities; its other ports are
-    /// inside and take CN-TAGs.
+    /// Defence mode of the port at the tester's port 0; the other ports are interior ready.
     pub defence: DefenceMode,
-    /// Where frames from outside go; the next lower priority outside, else the next higher, if
-    /// not said.
+    /// Alternate priority of frames from outside the domain; by default the next lower one outside
+    /// it, else the next higher.
     pub alternate: Option<Priority>,
-    /// What its ports say by DCBX; nothing without.
+    /// DCBX configuration of the ports; `None` without DCBX.
     pub dcbx: Option<Dcbx>,
-    /// Whether it is an end station that sends as fast as it may, rather than a switch.
+    /// Whether the device is an end station that sends as fast as it may, not a switch.
     pub station: bool,
 }
 
-/// What a port is to the domain of a priority with congestion notification (IEEE 802.1Q clause
-/// 33.4).
+/// Defence mode of a port for a priority with congestion notification (IEEE 802.1Q clause 33.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DefenceMode {
     /// The priority has no congestion notification here.
@@ -42,7 +40,7 @@ pub enum DefenceMode {
     InteriorReady,
 }
 
-/// What the modes of defence are called.
+/// Names of the defence modes.
 pub const DEFENCES: [(&str, DefenceMode); 4] = [
     ("disabled", DefenceMode::Disabled),
     ("edge", DefenceMode::Edge),
@@ -50,32 +48,32 @@ pub const DEFENCES: [(&str, DefenceMode); 4] = [
     ("interior-ready", DefenceMode::InteriorReady),
 ];
 
-/// Which form of DCBX a device speaks.
+/// Form of DCBX.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Form {
     /// IEEE 802.1Qaz.
     #[default]
     Ieee,
-    /// What was before it.
+    /// CEE, the predecessor of the standard.
     Cee,
 }
 
-/// How a device takes part in DCBX. What it says of ETS and PFC is that of its [`Setup`].
+/// DCBX configuration of a device. It advertises the ETS and PFC of its [`Setup`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Dcbx {
-    /// Which form.
+    /// Form of DCBX.
     pub form: Form,
-    /// Whether it does what the peer recommends of ETS.
+    /// Whether the device applies the peer's ETS recommendation.
     pub ets_willing: bool,
-    /// Whether it follows the peer's PFC.
+    /// Whether the device follows the peer's PFC.
     pub pfc_willing: bool,
-    /// Of two willing ports, whether the one with the higher address keeps its own PFC: not the
-    /// standard's rule, but that of lldpad.
+    /// Whether the higher address of two willing ports keeps its own PFC: lldpad's rule, not the
+    /// standard's.
     pub higher_keeps: bool,
 }
 
 impl fmt::Display for Dcbx {
-    /// With the options that say it.
+    /// Writes the setup as command-line options.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let form = match self.form {
             Form::Ieee => "ieee",
@@ -99,7 +97,7 @@ impl fmt::Display for Dcbx {
 }
 
 impl Default for Setup {
-    /// A class for each priority, all strict, nothing else.
+    /// Returns a setup with a class for each priority, all strict.
     fn default() -> Setup {
         Setup {
             pfc: PrioritySet::EMPTY,
@@ -116,20 +114,19 @@ impl Default for Setup {
 }
 
 impl Setup {
-    /// The default with PFC for these priorities.
+    /// Returns the default with PFC for these priorities.
     pub fn with_pfc(pfc: PrioritySet) -> Setup {
         Setup { pfc, ..Setup::default() }
     }
 
-    /// Classes 0, 1, ... share by these percentages; priority n is in class n, and those
-    /// beyond are strict.
+    /// Returns a setup whose classes 0, 1, ... share by these percentages; priority n is in class
+    /// n, and higher classes are strict.
     pub fn with_shares(percents: &[u8]) -> Setup {
         let shares = core::array::from_fn(|class| percents.get(class).copied());
         Setup { shares, ..Setup::default() }
     }
 
-    /// In what a device that is configured so differs from one that a case wants: as text, empty
-    /// if in nothing.
+    /// Describes the differences from the setup that a case wants; empty if none.
     pub fn lacks(&self, wanted: &Setup) -> String {
         let mut lacks = Vec::new();
         if self.pfc != wanted.pfc {
@@ -171,7 +168,7 @@ impl Setup {
     }
 }
 
-/// Priorities as a person writes them: `3, 4`, or `none`.
+/// Formats priorities: `3, 4`, or `none`.
 pub fn list(priorities: PrioritySet) -> String {
     let names: Vec<String> = priorities.iter().map(|priority| priority.to_string()).collect();
     if names.is_empty() { "none".into() } else { names.join(", ") }

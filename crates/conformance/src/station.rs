@@ -1,9 +1,8 @@
-//! One port of the tester: what it is to send, and when.
+//! Transmit schedule of one tester port.
 //!
-//! In plain English: frames that were ordered for a time go first, in that order, flow control or
-//! not: the tester sends the frames of the case. Then streams share the link. A stream that honours
-//! PFC does not begin a frame of a priority that the device has stopped by PFC or PAUSE, from the
-//! time on that the standard leaves a station to react.
+//! Frames ordered for a time go first, in order and regardless of flow control: they are the frames
+//! of the case. Streams share the rest of the link. A stream that honours PFC starts no frame of a
+//! priority paused by PFC or PAUSE once the standard's reaction time has passed.
 
 use crate::frames::{self, FlowControl};
 use crate::rig::Stream;
@@ -12,14 +11,13 @@ use axon_wire::priority::PRIORITIES;
 use axon_wire::{Bytes, Rate, Span, Time};
 use std::collections::BTreeMap;
 
-/// The longest that a station may take to honour PFC: 614.4 ns (IEEE 802.1Q clause 36.1.3.3, as
-/// recalled).
+/// Longest reaction time to PFC: 614.4 ns (IEEE 802.1Q clause 36.1.3.3, as recalled).
 pub const REACTION: Span = Span::from_ticks(61_440);
 
-/// Preamble, FCS and gap, in bytes.
+/// Preamble, FCS and gap in bytes.
 pub const AROUND_FRAME_BYTES: u64 = 24;
 
-/// A port.
+/// Port of the tester.
 #[derive(Debug)]
 pub struct Station {
     mac: MacAddr,
@@ -28,7 +26,7 @@ pub struct Station {
     ordered: u64,
     flows: Vec<Flow>,
     turn: usize,
-    /// A stop of each priority: from when to when.
+    /// Start and end of the pause of each priority.
     stops: [(Time, Time); PRIORITIES],
 }
 
@@ -41,7 +39,7 @@ struct Flow {
 }
 
 impl Station {
-    /// The tester's port `port` on a link of `rate`, with nothing to send.
+    /// Creates port `port` of the tester on a link of `rate`, with nothing to send.
     pub fn new(port: usize, rate: Rate) -> Station {
         Station {
             mac: frames::mac(port),
@@ -54,7 +52,7 @@ impl Station {
         }
     }
 
-    /// Orders a frame for a time.
+    /// Schedules a frame for a time.
     pub fn order(&mut self, at: Time, frame: Vec<u8>) {
         self.orders.insert((at, self.ordered), frame);
         self.ordered += 1;
@@ -65,7 +63,7 @@ impl Station {
         self.flows.push(Flow { stream, id, next: stream.begin, number: 0 });
     }
 
-    /// A frame has come.
+    /// Receives a frame.
     pub fn receive(&mut self, at: Time, frame: &[u8]) {
         let (vector, times) = match frames::flow_control_of(self.mac, frame) {
             Ok(FlowControl::Pause(quanta)) => (u8::MAX, [quanta; PRIORITIES]),
@@ -75,13 +73,13 @@ impl Station {
         for priority in (0..PRIORITIES).filter(|priority| vector & 1 << priority != 0) {
             let (from, until) = self.stops[priority];
             let stop = quanta(times[priority], self.rate);
-            // A stop that runs already leaves no new time to react.
+            // An active pause gives no new reaction time.
             let from = if until > at { from } else { at + REACTION };
             self.stops[priority] = (from, at + stop);
         }
     }
 
-    /// The frame whose turn it is at `now`, on a wire that is free.
+    /// Returns the next frame to send at `now` on an idle wire.
     pub fn take(&mut self, now: Time) -> Option<Vec<u8>> {
         if let Some(first) = self.orders.first_entry().filter(|first| first.key().0 <= now) {
             return Some(first.remove());
@@ -94,7 +92,7 @@ impl Station {
             if stopped || flow.next > now || now >= flow.stream.end {
                 continue;
             }
-            // It may catch up with one frame, not with all that a stop has cost.
+            // The stream may catch up by one frame, not by all that a pause has cost.
             let latest = now - flow.stream.interval;
             flow.next = (flow.next + flow.stream.interval).max(latest);
             let frame = frames::traffic(&flow.stream, flow.id, flow.number);
@@ -105,7 +103,7 @@ impl Station {
         None
     }
 
-    /// When something is to be sent next, seen from `now`, if nothing comes before.
+    /// Returns the time of the next transmission after `now`, if no frame arrives before.
     pub fn due(&self, now: Time) -> Option<Time> {
         let order = self.orders.first_key_value().map(|(&(at, _), _)| at);
         let flows = self.flows.iter().filter_map(|flow| {
@@ -119,7 +117,7 @@ impl Station {
     }
 }
 
-/// How long so many quanta last.
+/// Returns the duration of a number of quanta.
 pub fn quanta(quanta: u16, rate: Rate) -> Span {
     rate.time_for(Bytes(u64::from(quanta) * 64))
 }
@@ -179,13 +177,13 @@ mod tests {
         for _ in 0..3 {
             assert_eq!(taken(&mut station, at(1_700)), Some(2));
         }
-        // A stop that runs gives no new time to react, and zero ends it.
+        // An active pause gives no new reaction time, and zero ends it.
         station.receive(at(2_000), &frames::pfc_for(frames::mac(0), 8, 100));
         assert_eq!(taken(&mut station, at(2_100)), Some(2));
         station.receive(at(2_200), &frames::pfc_for(frames::mac(0), 8, 0));
         let both = [taken(&mut station, at(2_200)), taken(&mut station, at(2_200))];
         assert!(both.contains(&Some(1)), "{both:?}");
-        // What is not for this station stops nothing.
+        // PAUSE for another station pauses nothing.
         let mut other = frames::pause(frames::mac(0), 100);
         other[..6].copy_from_slice(&frames::mac(7).0);
         station.receive(at(3_000), &other);

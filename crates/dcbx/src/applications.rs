@@ -5,17 +5,17 @@ use axon_wire::PrioritySet;
 use axon_wire::dcbx::cee::{APPLICATION_OUI, CeeApplication, SELECTOR_ETHERTYPE, SELECTOR_PORT};
 use axon_wire::dcbx::ieee::{Application, Selector};
 
-/// Whether CEE can carry this application priority without including other applications.
+/// Returns whether CEE can carry this application priority without including other applications.
 pub fn cee_can_carry(application: &Application) -> bool {
     match application.selector {
-        // EtherType 0 means all packets that no other entry is about.
+        // EtherType 0 means all packets that match no other entry.
         Selector::ETHERTYPE => application.protocol > 0,
         selector => selector == Selector::PORT,
     }
 }
 
-/// Application priorities in CEE's form: one entry for each application, with all its priorities.
-/// CEE has ports without a transport, so a port of TCP or UDP becomes one of both.
+/// Converts application priorities to CEE's form: one entry for each application, with all its
+/// priorities. CEE has ports without a transport, so a port of TCP or UDP becomes one of both.
 pub(super) fn cee_applications(applications: &[Application]) -> Vec<CeeApplication> {
     let mut list: Vec<CeeApplication> = Vec::new();
     for &Application { priority, selector, protocol } in applications {
@@ -36,8 +36,8 @@ pub(super) fn cee_applications(applications: &[Application]) -> Vec<CeeApplicati
     list
 }
 
-/// Application priorities of CEE in the standard's form: one entry for each priority of each
-/// application. The lowest priority comes first; it counts where there can be only one.
+/// Converts application priorities of CEE to the standard's form: one entry for each priority of
+/// each application. The lowest priority comes first; it counts where there can be only one.
 pub(super) fn applications_of(list: &[CeeApplication]) -> Vec<Application> {
     let known = |entry: &CeeApplication| match entry.selector {
         SELECTOR_ETHERTYPE if entry.protocol > 0 => Some((Selector::ETHERTYPE, *entry)),

@@ -1,4 +1,4 @@
-//! DCBX as vendors had it before the standard (version 1.01, "CEE").
+//! DCBX of vendors before the standard (version 1.01, "CEE").
 //!
 //! In plain English. *Control*: each end numbers its changes and acknowledges the peer's last
 //! number. It advertises no further change before the last one is acknowledged, and acknowledges
@@ -66,9 +66,9 @@ pub struct FeatureState<T> {
 #[derive(Clone, Debug, Default)]
 struct Machine<T> {
     state: FeatureState<T>,
-    /// What was last sent; `None` before the first time.
+    /// Last sent values; `None` before the first time.
     sent: Option<Sent<T>>,
-    /// The sequence number of that change.
+    /// Sequence number of the last sent values.
     sequence: u32,
     /// Whether the state follows from the present peer.
     decided: bool,
@@ -80,29 +80,30 @@ struct Sent<T> {
     desired: T,
 }
 
-/// The input of a feature's machine besides its own configuration.
+/// Input of a feature's state machine besides its own configuration.
 #[derive(Clone, Copy)]
 struct Situation {
     /// Whether there is exactly one peer.
     peer: bool,
     /// Whether there was a peer before.
     had_peer: bool,
-    /// The number of our last change.
+    /// Sequence number of our last change.
     sequence: u32,
-    /// The last number that the peer has acknowledged.
+    /// Last own sequence number that the peer has acknowledged.
     acknowledged: u32,
 }
 
 impl<T: Clone + Default + PartialEq> Machine<T> {
-    /// What the port would send now; `None` if nothing.
+    /// Returns the values that the port would send now; `None` if nothing.
     fn to_send(&self, own: &CeeFeature<T>) -> Option<Sent<T>> {
         let CeeFeature { advertised, enabled, willing, ref desired } = *own;
         let head = FeatureHead { enabled, willing, error: self.state.error, ..Default::default() };
         advertised.then(|| Sent { head, desired: desired.clone() })
     }
 
-    /// Whether the peer has acknowledged what the port would send now: its last acknowledged number
-    /// lies between the number of that change and the last number. Numbers may wrap.
+    /// Returns whether the peer has acknowledged the values that the port would send now: its last
+    /// acknowledged number lies between the number of that change and the last number. Numbers may
+    /// wrap.
     fn is_synced(&self, own: &CeeFeature<T>, at: Situation) -> bool {
         let behind = |number: u32| at.sequence.wrapping_sub(number);
         !self.is_news(own) && behind(at.acknowledged) <= behind(self.sequence)
@@ -124,7 +125,7 @@ impl<T: Clone + Default + PartialEq> Machine<T> {
         };
         let waits = own.advertised && at.peer && self.sent.is_some() && !self.is_synced(own, at);
         if waits && peer.is_some() {
-            // What the peer sends may not be its answer to our last change yet.
+            // The peer may not yet have answered our last change.
             return;
         }
         self.decided = at.peer;
@@ -147,7 +148,7 @@ impl<T: Clone + Default + PartialEq> Machine<T> {
         };
     }
 
-    /// Records what the port sends now under number `sequence`, if it is new.
+    /// Records the values sent under number `sequence`, if they are new.
     fn advertise(&mut self, own: &CeeFeature<T>, sequence: u32) {
         if self.is_news(own) {
             (self.sent, self.sequence) = (self.to_send(own), sequence);
@@ -162,11 +163,11 @@ impl<T: Clone + Default + PartialEq> Machine<T> {
 /// CEE's DCBX on one port.
 #[derive(Clone, Debug, Default)]
 pub struct Cee {
-    /// The number of our last change.
+    /// Sequence number of our last change.
     sequence: u32,
-    /// The last of ours that the peer has heard of.
+    /// Last own sequence number that the peer has acknowledged.
     acknowledged: u32,
-    /// The peer's last that we have heard of.
+    /// Last sequence number received from the peer.
     heard: u32,
     had_peer: bool,
     groups: Machine<Groups>,
@@ -174,7 +175,7 @@ pub struct Cee {
     applications: Machine<Vec<CeeApplication>>,
 }
 
-/// Whether the entries for the same application name the same priorities.
+/// Returns whether the entries for the same application name the same priorities.
 fn applications_fit(own: &[CeeApplication], theirs: &[CeeApplication]) -> bool {
     let same = |a: &&CeeApplication, b: &&CeeApplication| {
         (a.protocol, a.selector) == (b.protocol, b.selector) && a.priorities != b.priorities
@@ -183,7 +184,7 @@ fn applications_fit(own: &[CeeApplication], theirs: &[CeeApplication]) -> bool {
 }
 
 impl Cee {
-    /// Takes in what the only peer said last; `None` without a peer, or with several.
+    /// Processes the last TLV of the only peer; `None` without a peer, or with several.
     pub fn update(&mut self, config: &CeeConfig, peer: Option<&wire::Cee>) {
         match peer {
             Some(peer) => {
@@ -191,7 +192,7 @@ impl Cee {
                 self.acknowledged = peer.control.acknowledged;
                 self.heard = peer.control.sequence;
             }
-            // The next peer knows nothing of our numbers.
+            // The next peer has not seen our numbers.
             None => {
                 let had_peer = self.had_peer;
                 *self = Cee { had_peer, ..Cee::default() };
@@ -243,7 +244,7 @@ impl Cee {
         });
     }
 
-    /// The TLV to send: the parts as last advertised, and the peer's number to acknowledge.
+    /// Returns the TLV to send: the parts as last advertised, and the peer's number to acknowledge.
     pub fn to_send(&self) -> wire::Cee {
         let mut features = Vec::new();
         if let Some(Sent { head, desired }) = self.groups.sent.clone() {
@@ -261,29 +262,30 @@ impl Cee {
         wire::Cee { control, features }
     }
 
-    /// Whether the state of PFC follows from the present peer: not before that has acknowledged us.
+    /// Returns whether the state of PFC follows from the present peer, which requires its
+    /// acknowledgement.
     pub const fn has_decided_pfc(&self) -> bool {
         self.pfc.decided
     }
 
-    /// The state of the priority groups.
+    /// Returns the state of the priority groups.
     pub const fn groups(&self) -> &FeatureState<Groups> {
         &self.groups.state
     }
 
-    /// The state of PFC.
+    /// Returns the state of PFC.
     pub const fn pfc(&self) -> &FeatureState<CeePfc> {
         &self.pfc.state
     }
 
-    /// The state of the application priorities.
+    /// Returns the state of the application priorities.
     pub const fn applications(&self) -> &FeatureState<Vec<CeeApplication>> {
         &self.applications.state
     }
 
-    /// The operational state in the standard's terms. `own` is the port's configuration. PFC in
-    /// error is off. The port keeps its own ETS table with its own groups, or if the peer's groups
-    /// cannot be expressed as traffic classes.
+    /// Returns the operational state in the standard's terms. `own` is the port's configuration.
+    /// PFC in error is off. The port keeps its own ETS table with its own groups, or if the peer's
+    /// groups cannot be expressed as traffic classes.
     pub fn operational(&self, own: &IeeeConfig, notes: &mut Vec<DcbxNote>) -> Operational {
         let errors = [
             (self.groups.state.error, wire::PART_GROUPS),
@@ -313,8 +315,8 @@ impl Cee {
     }
 }
 
-/// Priority groups as a scheduling table: each group that has priorities becomes a traffic class
-/// with its share, in ascending order, and the strict group the class above them. `None` if a
+/// Converts priority groups to a scheduling table: each group that has priorities becomes a traffic
+/// class with its share, in ascending order, and the strict group the class above them. `None` if a
 /// reserved group is used or the shares do not sum to 100.
 pub fn ets_of(groups: &Groups) -> Option<Ets> {
     let mut used: Vec<u8> = groups.group_of.to_vec();

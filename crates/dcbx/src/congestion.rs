@@ -9,8 +9,8 @@ use alloc::vec::Vec;
 use axon_wire::dcbx::OUI_IEEE;
 use axon_wire::dcbx::ieee::{CongestionNotification, SUBTYPE_CONGESTION as SUBTYPE};
 
-/// What each neighbour advertises, in their order: no priority if it sends no such TLV, more than
-/// one, or one that cannot be read.
+/// Returns the priorities that each neighbour advertises, in order: none if it sends no such TLV,
+/// more than one, or one that cannot be parsed.
 pub fn advertised(
     neighbours: &[Neighbour],
     notes: &mut Vec<DcbxNote>,

@@ -12,7 +12,7 @@ use axon_wire::dcbx::{DcbxError, Dialect, OUI_IEEE};
 use axon_wire::lldp::Tlv;
 use axon_wire::{MacAddr, PrioritySet};
 
-/// Which of two willing ports keeps its own PFC. Both ends must use the same rule.
+/// Rule for two willing ports: which one keeps its own PFC. Both ends must use the same rule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum TieRule {
     /// The port with the numerically lower MAC address (the standard).
@@ -22,13 +22,13 @@ pub enum TieRule {
     HigherKeeps,
 }
 
-/// How TLVs of one kind are treated that come more than once in one LLDPDU.
+/// Handling of TLVs of one kind that come more than once in one LLDPDU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Duplicates {
-    /// None of that kind is read.
+    /// None of that kind is parsed.
     #[default]
     IgnoreKind,
-    /// Nothing of that peer's DCBX is read.
+    /// The peer's DCBX is ignored.
     IgnorePeer,
 }
 
@@ -61,20 +61,21 @@ pub struct IeeeConfig {
     pub macsec_bypass: bool,
     /// The most traffic classes that may have PFC at a time: 0 to 15.
     pub pfc_classes_max: u8,
-    /// What 0 in `pfc_classes_max` means.
+    /// Meaning of 0 in `pfc_classes_max`.
     pub pfc_classes_zero: ZeroClasses,
     /// The priorities with PFC while the port does not follow the peer.
     pub pfc: PrioritySet,
     /// The application priorities to advertise.
     pub applications: Vec<Application>,
-    /// Which of two willing ends keeps its own PFC.
+    /// Rule for two willing ends: which one keeps its own PFC.
     pub tie: TieRule,
-    /// How repeated TLVs are treated.
+    /// Handling of repeated TLVs.
     pub duplicates: Duplicates,
 }
 
 impl Default for IeeeConfig {
-    /// Willing; without a peer all priorities in one strict class, without PFC.
+    /// Returns a willing configuration; without a peer, all priorities are in one strict class,
+    /// without PFC.
     fn default() -> IeeeConfig {
         IeeeConfig {
             ets_willing: true,
@@ -94,7 +95,7 @@ impl Default for IeeeConfig {
     }
 }
 
-/// What the only peer advertises.
+/// Advertised values of the only peer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Remote {
     /// The source address of its frames.
@@ -109,7 +110,8 @@ pub struct Remote {
     pub applications: Vec<Application>,
 }
 
-/// The only neighbour that sends TLVs of `dialect`; `None`, and a note, if there are several.
+/// Returns the only neighbour that sends TLVs of `dialect`; `None`, and a note, if there are
+/// several.
 pub fn only_peer<'a>(
     neighbours: &'a [Neighbour],
     dialect: Dialect,
@@ -127,7 +129,8 @@ pub fn only_peer<'a>(
 }
 
 impl Remote {
-    /// Reads the TLVs of `peer`. A TLV that cannot be read, or that comes twice, counts as absent.
+    /// Parses the TLVs of `peer`. A TLV that cannot be parsed, or that comes twice, counts as
+    /// absent.
     pub fn read(peer: &Neighbour, duplicates: Duplicates, notes: &mut Vec<DcbxNote>) -> Remote {
         let empty = Remote { mac: peer.mac, ..Remote::default() };
         let ours = |tlv: &'_ Tlv| match tlv.organisation() {
@@ -177,7 +180,8 @@ impl Remote {
 }
 
 impl IeeeConfig {
-    /// The operational state of the port with MAC address `own`. `remote` is the only peer, if any.
+    /// Returns the operational state of the port with MAC address `own`. `remote` is the only peer,
+    /// if any.
     pub fn operational(
         &self,
         own: MacAddr,
@@ -196,7 +200,7 @@ impl IeeeConfig {
         }
     }
 
-    /// ETS: a willing port applies the table that the peer *recommends*, if it can.
+    /// Resolves ETS: a willing port applies the table that the peer *recommends*, if it can.
     fn asymmetric(&self, remote: Option<&Remote>, notes: &mut Vec<DcbxNote>) -> (Ets, Source) {
         let recommended = remote.and_then(|remote| remote.recommendation);
         match recommended {
@@ -211,7 +215,8 @@ impl IeeeConfig {
         }
     }
 
-    /// PFC: a willing port follows one that is not. Between two willing ports the tie rule decides.
+    /// Resolves PFC: a willing port follows one that is not. Between two willing ports the tie rule
+    /// decides.
     fn symmetric(
         &self,
         own: MacAddr,
@@ -241,7 +246,7 @@ impl IeeeConfig {
         local
     }
 
-    /// The TLVs to send while `operational` is in force. They carry the state, not the
+    /// Returns the TLVs to send while `operational` is in force. They carry the state, not the
     /// configuration.
     pub fn tlvs(&self, operational: &Operational) -> Vec<Tlv> {
         let configuration = EtsConfiguration {

@@ -1,18 +1,18 @@
-//! LLDP and DCBX: how the two ends of a link agree on scheduling, PFC and priorities. Without a
-//! clock.
+//! LLDP and DCBX: negotiation of scheduling, PFC and priorities between the two ends of a link.
+//! Without a clock.
 //!
 //! The standard has three ways (IEEE 802.1Q clause 38.4). *Asymmetric* (ETS): a willing port
-//! applies what its peer recommends; what the peer does itself does not matter. *Symmetric* (PFC):
-//! both ends should do the same. A willing port follows the other; of two willing ports the one
-//! with the lower MAC address keeps its own. *Informational* (application priority): each end
-//! advertises its own. All of it follows from the last LLDPDU of the only peer. With no peer, or
-//! with several, a port applies its own configuration.
+//! applies its peer's recommendation, whatever the peer itself uses. *Symmetric* (PFC): both ends
+//! should use the same. A willing port follows the other; of two willing ports the one with the
+//! lower MAC address keeps its own. *Informational* (application priority): each end advertises its
+//! own. All of it follows from the last LLDPDU of the only peer. With no peer, or with several, a
+//! port applies its own configuration.
 //!
 //! [`ieee`] is the standard's form and has no state. [`cee`] is the vendors' form before it, with
 //! sequence numbers. [`port`] runs either on top of the LLDP agent, and [`ports`] are all ports of
 //! a node. [`tables`] translates between the configuration of a plane and DCBX. [`meeting`] finds
-//! out beforehand what two ends would not agree on. [`congestion`] reads the congestion
-//! notification TLV, from which a port's defence of the domain follows.
+//! mismatches of two ends in advance. [`congestion`] reads the congestion notification TLV, from
+//! which a port's defence of the domain follows.
 //!
 //! [`lldp`] (IEEE 802.1AB) carries all of it. [`agent`] is the node at a host's edge.
 #![no_std]

@@ -1,9 +1,8 @@
-//! Finds DCBX mismatches between the two ends of a link before the first frame.
+//! Detection of DCBX mismatches between the two ends of a link before the first frame.
 //!
-//! In plain English: two ports with these configurations run LLDP for a minute of virtual time over
-//! a link without loss or delay, with the same code that runs in a switch. Then the operational
-//! states and notes of both ends are compared. If a state still changes in the second half of that
-//! minute, it never settles.
+//! Two ports with these configurations run LLDP for a minute of virtual time over a link without
+//! loss or delay, with the code of a switch. Then the operational states and notes of both ends are
+//! compared. If a state still changes in the second half of that minute, it never settles.
 
 use super::{DcbEvent, DcbPort, DcbxConfig, DcbxNote};
 use crate::lldp::{LldpAgent, LldpConfig, LldpIdentity};
@@ -35,11 +34,11 @@ pub enum Mismatch {
     /// These priorities have PFC at both ends and share a traffic class with others at one end
     /// than at the other: a pause blocks different traffic.
     Classes(PrioritySet),
-    /// Congestion notification: the priorities that have it.
+    /// Congestion notification: the enabled priorities differ.
     Congestion([PrioritySet; 2]),
     /// The priority of an application.
     Application {
-        /// The kind of number that names the application.
+        /// Selector of the application.
         selector: Selector,
         /// The EtherType, port or DSCP of the application.
         protocol: u16,
@@ -55,7 +54,7 @@ pub enum Mismatch {
 /// The result of an exchange between the two ends of a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Meeting {
-    /// What the two ends do not agree on; empty if they agree on everything.
+    /// Mismatches of the two ends; empty if they agree.
     pub mismatches: Vec<Mismatch>,
     /// The priorities with PFC in force at each end.
     pub pfc: [PrioritySet; 2],
@@ -89,14 +88,14 @@ fn mismatches(ends: &[End<'_>; 2], ports: &[DcbPort; 2], settled: bool) -> Vec<M
     }
     informational(ends, &mut found);
     for (end, port) in ports.iter().enumerate() {
-        // A difference in PFC is found above already, and both ends have a note of it.
+        // A difference in PFC is reported above already, and both ends have a note of it.
         let new = |note: &&DcbxNote| !matches!(note, DcbxNote::PfcDiffers(_));
         found.extend(port.notes().iter().filter(new).map(|note| Mismatch::Note(end, note.clone())));
     }
     found
 }
 
-/// Finds differences in what the ends advertise but do not act on.
+/// Finds differences in advertised values that the ends do not act on.
 fn informational([one, other]: &[End<'_>; 2], found: &mut Vec<Mismatch>) {
     let values = |end: &End<'_>| end.config.congestion.map(|domain| domain.cnpvs);
     match (values(one), values(other)) {
@@ -156,7 +155,7 @@ fn exchange(ends: &[End<'_>; 2]) -> ([DcbPort; 2], bool) {
 }
 
 impl fmt::Display for Mismatch {
-    /// For operators; the ends are "one end" and "the other".
+    /// Formats the mismatch for operators; the ends are "one end" and "the other".
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Mismatch::Pfc([one, other]) => {

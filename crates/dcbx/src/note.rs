@@ -37,7 +37,7 @@ pub enum DcbxNote {
 }
 
 impl fmt::Display for DcbxNote {
-    /// For operators.
+    /// Formats the note for operators.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             DcbxNote::SeveralPeers(peers) => {

@@ -1,4 +1,4 @@
-//! The operational state of a port: what is in force, and which end it comes from.
+//! Operational state of a port, with the end that each value comes from.
 
 use alloc::vec::Vec;
 pub use axon_node::telemetry::Source;
@@ -16,7 +16,7 @@ pub struct Operational {
     pub pfc: PrioritySet,
     /// The end that `pfc` comes from.
     pub pfc_from: Source,
-    /// The port's own application priorities. They are information for the peer.
+    /// Application priorities of the port, which inform the peer.
     pub applications: Vec<Application>,
     /// The peer's application priorities. In CEE only while the port is willing.
     pub peer_applications: Vec<Application>,

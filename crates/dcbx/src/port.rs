@@ -11,7 +11,7 @@ use axon_wire::dcbx::{self as wire, Dialect};
 use axon_wire::lldp::Tlv;
 use axon_wire::priority::{PRIORITIES, Priority};
 
-/// Which form of DCBX a port uses.
+/// Form of DCBX that a port uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Mode {
     /// The standard (IEEE 802.1Q clause 38).
@@ -33,7 +33,7 @@ pub struct DcbxConfig {
     pub ieee: IeeeConfig,
     /// The configuration for CEE.
     pub cee: CeeConfig,
-    /// How the port defends the congestion notification domain, if there is one.
+    /// Defence of the congestion notification domain, if there is one.
     pub congestion: Option<DefenceConfig>,
 }
 
@@ -54,7 +54,7 @@ pub enum DcbEvent {
 pub struct DcbPort {
     agent: LldpAgent,
     config: DcbxConfig,
-    /// TLVs that are sent before those of DCBX.
+    /// TLVs sent before those of DCBX.
     others: Vec<Tlv>,
     speaking: Dialect,
     cee: Cee,
@@ -68,7 +68,7 @@ pub struct DcbPort {
 }
 
 impl DcbPort {
-    /// A port whose link is down. `others` are sent before those of DCBX.
+    /// Creates a port whose link is down. `others` are sent before the TLVs of DCBX.
     pub fn new(agent: LldpAgent, config: DcbxConfig, others: Vec<Tlv>) -> DcbPort {
         let speaking = dialect(config.mode);
         let defences = defences(&config);
@@ -88,49 +88,49 @@ impl DcbPort {
         port
     }
 
-    /// The operational state.
+    /// Returns the operational state.
     pub const fn operational(&self) -> &Operational {
         &self.operational
     }
 
-    /// What the only peer advertises in the standard's form.
+    /// Returns the values that the only peer advertises in the standard's form.
     pub const fn remote(&self) -> Option<&Remote> {
         self.remote.as_ref()
     }
 
-    /// The defence of the congestion notification domain; `None` without a domain, or if its
-    /// configuration fails [the check](DefenceConfig::check).
+    /// Returns the defence of the congestion notification domain; `None` without a domain, or if
+    /// its configuration fails [the check](DefenceConfig::check).
     pub const fn defences(&self) -> Option<&Defences> {
         self.defences.as_ref()
     }
 
-    /// The treatment of frames by priority, if there is a domain to defend.
+    /// Returns the treatment of frames by priority, if there is a domain to defend.
     pub fn treatments(&self) -> Option<[Treatment; PRIORITIES]> {
         let defences = self.defences.as_ref()?;
         Some(Priority::ALL.map(|priority| defences.treatment(priority)))
     }
 
-    /// The state machines of CEE.
+    /// Returns the state machines of CEE.
     pub const fn cee(&self) -> &Cee {
         &self.cee
     }
 
-    /// The form of DCBX in use.
+    /// Returns the form of DCBX in use.
     pub const fn speaking(&self) -> Dialect {
         self.speaking
     }
 
-    /// The notes that apply now.
+    /// Returns the notes that apply now.
     pub fn notes(&self) -> &[DcbxNote] {
         &self.notes
     }
 
-    /// The LLDP agent.
+    /// Returns the LLDP agent.
     pub const fn agent(&self) -> &LldpAgent {
         &self.agent
     }
 
-    /// The carrier has come or gone.
+    /// Processes a carrier change.
     pub fn link(&mut self, now: Time, up: bool, out: &mut Vec<DcbEvent>) {
         if !up {
             (self.cee, self.speaking) = (Cee::default(), dialect(self.config.mode));
@@ -148,14 +148,14 @@ impl DcbPort {
         self.absorb(now, requests, out);
     }
 
-    /// Does what is due. Early and repeated calls are harmless.
+    /// Processes due timers. Early and repeated calls are harmless.
     pub fn timeout(&mut self, now: Time, out: &mut Vec<DcbEvent>) {
         let mut requests = Vec::new();
         self.agent.timeout(now, &mut requests);
         self.absorb(now, requests, out);
     }
 
-    /// Changes the configuration. Another mode starts from its initial state.
+    /// Changes the configuration. A change of mode resets the state.
     pub fn configure(&mut self, now: Time, config: DcbxConfig, out: &mut Vec<DcbEvent>) {
         if config.mode != self.config.mode {
             (self.cee, self.speaking) = (Cee::default(), dialect(config.mode));
@@ -169,13 +169,13 @@ impl DcbPort {
         self.absorb(now, requests, out);
     }
 
-    /// When to call [`DcbPort::timeout`] next.
+    /// Returns the time of the next [`DcbPort::timeout`].
     pub fn deadline(&self) -> Option<Time> {
         self.agent.deadline()
     }
 
-    /// Passes frames on, and evaluates the state anew when neighbours have changed. That may lead
-    /// to more frames, but the loop ends: neighbours only age.
+    /// Forwards frames, and re-evaluates the state when neighbours have changed. That may lead to
+    /// more frames, but the loop ends: neighbours only age.
     fn absorb(&mut self, now: Time, requests: Vec<LldpRequest>, out: &mut Vec<DcbEvent>) {
         let mut requests = requests;
         while !requests.is_empty() {
@@ -211,7 +211,7 @@ impl DcbPort {
         self.agent.set_local(now, tlvs, requests);
     }
 
-    /// Evaluates the defence anew and adds its TLV.
+    /// Re-evaluates the defence and adds its TLV.
     fn defend(&mut self, tlvs: &mut Vec<Tlv>, notes: &mut Vec<DcbxNote>) {
         let Some(defences) = &mut self.defences else { return };
         defences.neighbours(&congestion::advertised(self.agent.neighbours(), notes));
@@ -269,7 +269,7 @@ impl DcbPort {
     }
 }
 
-/// The defence of a port without a neighbour.
+/// Returns the defence of a port without a neighbour.
 fn defences(config: &DcbxConfig) -> Option<Defences> {
     Defences::new(config.congestion?).ok()
 }

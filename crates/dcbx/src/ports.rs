@@ -14,28 +14,28 @@ use axon_wire::{MacAddr, PortNo, PrioritySet, Time};
 /// The configuration of a node that runs LLDP and DCBX at its ports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DcbxNodeConfig {
-    /// Its name, from which follow those of its ports: `s1`, `s1-p0`. At most 240 bytes of it are
+    /// Name of the node, from which those of its ports follow: `s1`, `s1-p0`. At most 240 bytes are
     /// sent.
     pub system_name: String,
     /// Timers and bounds of the LLDP agents.
     pub lldp: LldpConfig,
     /// The DCBX configuration of each port.
     pub dcbx: DcbxConfig,
-    /// By port: how it defends the congestion notification domain. Ports beyond the list use
+    /// Defence of the congestion notification domain by port. Ports beyond the list use
     /// `dcbx.congestion`.
     pub defences: Vec<DefenceConfig>,
 }
 
-/// The longest name that is sent, in bytes. An ID of LLDP has room for it and a port number.
+/// Longest name sent, in bytes. An LLDP ID has room for it and a port number.
 pub const NAME_BYTES_MAX: usize = 240;
 
-/// The part of a name that is sent: at most [`NAME_BYTES_MAX`] bytes.
+/// Returns the sent part of a name: at most [`NAME_BYTES_MAX`] bytes.
 pub(crate) fn truncated(name: &str) -> &str {
     &name[..name.floor_char_boundary(NAME_BYTES_MAX)]
 }
 
-/// A port without carrier. `mac` is the source address of its frames, `system` the name of its
-/// node, and `name` its own name, at most as long as an ID.
+/// Creates a port without carrier. `mac` is the source address of its frames, `system` the name of
+/// its node, and `name` its own name, at most as long as an ID.
 pub(crate) fn port(
     (mac, system, name): (MacAddr, &str, &str),
     lldp: LldpConfig,
@@ -66,7 +66,7 @@ pub enum PortRequest {
 #[derive(Clone, Debug)]
 pub struct DcbPorts {
     ports: Vec<Port>,
-    /// When the next timer is due.
+    /// Time of the next timer.
     next: Option<Time>,
     events: Vec<DcbEvent>,
 }
@@ -74,12 +74,12 @@ pub struct DcbPorts {
 #[derive(Clone, Debug)]
 struct Port {
     port: DcbPort,
-    /// What the data plane was last set to; at first its configuration.
+    /// Last settings of the data plane; at first its configuration.
     in_force: (Ets, Source, PrioritySet, Option<[Treatment; PRIORITIES]>),
 }
 
 impl DcbPorts {
-    /// Ports without carrier of a node with MAC address `mac`.
+    /// Creates the ports, without carrier, of a node with MAC address `mac`.
     pub fn new(config: &DcbxNodeConfig, mac: MacAddr, ports: u16) -> DcbPorts {
         let system = &config.system_name;
         let with_number = |number: u16| {
@@ -96,13 +96,13 @@ impl DcbPorts {
         DcbPorts { ports: (0..ports).map(with_number).collect(), next: None, events: Vec::new() }
     }
 
-    /// The state of one port; `None` if there is no such port.
+    /// Returns the state of one port; `None` if there is no such port.
     pub fn port(&self, port: PortNo) -> Option<&DcbPort> {
         self.ports.get(port.index()).map(|port| &port.port)
     }
 
-    /// What is in force at `port`: the ETS table if it comes from the peer, the priorities with
-    /// PFC, and the defence of the congestion notification domain.
+    /// Returns the settings in force at `port`: the ETS table if it comes from the peer, the
+    /// priorities with PFC, and the defence of the congestion notification domain.
     #[allow(clippy::type_complexity, reason = "three settings, each of which may be absent")]
     pub fn in_force(
         &self,
@@ -116,7 +116,7 @@ impl DcbPorts {
         ((*from == Source::Peer).then_some(*ets), Some(*pfc), *treatments)
     }
 
-    /// The carrier of a port has come or gone.
+    /// Processes a carrier change of a port.
     pub fn link(
         &mut self,
         now: Time,
@@ -146,7 +146,7 @@ impl DcbPorts {
         read
     }
 
-    /// Does what is due. Early and repeated calls are harmless.
+    /// Processes due timers. Early and repeated calls are harmless.
     pub fn timeout(&mut self, now: Time, out: &mut Vec<(PortNo, PortRequest)>) {
         if self.next.is_none_or(|at| at > now) {
             return;
@@ -160,12 +160,12 @@ impl DcbPorts {
         }
     }
 
-    /// When to call [`DcbPorts::timeout`] next.
+    /// Returns the time of the next [`DcbPorts::timeout`].
     pub const fn deadline(&self) -> Option<Time> {
         self.next
     }
 
-    /// Passes the events of a port to its node, and what has changed of its operational state.
+    /// Forwards the events of a port to its node, and changes of its operational state.
     fn pass_on(&mut self, port: PortNo, out: &mut Vec<(PortNo, PortRequest)>) {
         let Port { port: state, in_force } = &mut self.ports[port.index()];
         let treatments = state.treatments();

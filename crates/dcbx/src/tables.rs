@@ -1,10 +1,10 @@
 //! Translation between the configuration of a plane and the tables of DCBX.
 //!
-//! In plain English. A strict class is strict in both, and an ETS class has its share in both.
-//! Deficit round robin and fair queueing are "vendor specific" algorithms in the standard's TLVs.
-//! CEE has no value for them, so a port with such classes sends no priority groups there. CEE has
-//! one strict group. It names applications by EtherType, or by a port of TCP and UDP alike: not by
-//! DSCP, and it has no entry for the default priority.
+//! A strict class is strict in both, and an ETS class has its share in both. Deficit round robin
+//! and fair queueing are "vendor specific" algorithms in the standard's TLVs. CEE has no value for
+//! them, so a port with such classes sends no priority groups there. CEE has one strict group. It
+//! names applications by EtherType, or by a port of TCP and UDP alike: not by DSCP, and it has no
+//! entry for the default priority.
 
 use super::applications::cee_applications;
 use super::{
@@ -34,23 +34,23 @@ pub struct DcbxSettings {
     pub recommendation: Recommendation,
     /// The most traffic classes that may have PFC at a time: 0 to 8.
     pub pfc_classes_max: u8,
-    /// What 0 in `pfc_classes_max` means.
+    /// Meaning of 0 in `pfc_classes_max`.
     pub pfc_classes_zero: ZeroClasses,
     /// The application priorities to advertise. They are information for the peer.
     pub applications: Vec<Application>,
     /// Whether the port follows a peer's application priorities. CEE only.
     pub applications_willing: bool,
-    /// Which of two willing ends keeps its own PFC.
+    /// Rule for two willing ends: which one keeps its own PFC.
     pub tie: TieRule,
-    /// How repeated TLVs are treated.
+    /// Handling of repeated TLVs.
     pub duplicates: Duplicates,
-    /// See [`CeeConfig::groups_must_match`].
+    /// Whether both ends must want the same groups; see [`CeeConfig::groups_must_match`].
     pub groups_must_match: bool,
 }
 
 impl Default for DcbxSettings {
-    /// The standard's form; not willing, so the operator's configuration holds; recommends its own
-    /// ETS table.
+    /// Returns the standard's form; not willing, so the operator's configuration holds; recommends
+    /// its own ETS table.
     fn default() -> DcbxSettings {
         DcbxSettings {
             mode: Mode::default(),
@@ -77,11 +77,11 @@ pub enum Recommendation {
     /// could not apply.
     #[default]
     Own,
-    /// This table.
+    /// A given table.
     This(Ets),
 }
 
-/// The ETS table of a plane's configuration.
+/// Returns the ETS table of a plane's configuration.
 pub fn ets_of(dcb: &DcbConfig) -> Ets {
     let mut ets = Ets { class_of: dcb.prio_tc, ..Ets::default() };
     for (class, algorithm) in dcb.schedule.classes.iter().enumerate() {
@@ -94,7 +94,7 @@ pub fn ets_of(dcb: &DcbConfig) -> Ets {
     ets
 }
 
-/// An ETS table as priority groups of CEE; `None` if CEE cannot express it.
+/// Converts an ETS table to priority groups of CEE; `None` if CEE cannot express it.
 fn groups_of(ets: &Ets) -> Option<Groups> {
     let group = |class: &TrafficClass| match ets.tsa[class.index()] {
         Tsa::STRICT => Some(GROUP_STRICT),
@@ -108,10 +108,8 @@ fn groups_of(ets: &Ets) -> Option<Groups> {
     Some(groups)
 }
 
-/// The same the other way round: one for each priority of each application, its lowest first,
-/// which is the one that counts where there can be only one.
 impl DcbxConfig {
-    /// The DCBX configuration of a port whose plane has the configuration `dcb`.
+    /// Returns the DCBX configuration of a port whose plane has the configuration `dcb`.
     pub fn for_plane(dcb: &DcbConfig, settings: &DcbxSettings) -> DcbxConfig {
         let ets = ets_of(dcb);
         let recommendation = match settings.recommendation {
@@ -266,7 +264,7 @@ mod tests {
         let mut port = cee::Cee::default();
         port.update(&DcbxConfig::for_plane(&three(), &settings).cee, None);
         let tlv = port.to_send().emit().unwrap();
-        // Nine bits say how long a TLV is, and an entry takes six bytes.
+        // A TLV's length has nine bits, and an entry takes six bytes.
         assert!((511 - 5..=511).contains(&tlv.value.len()), "{}", tlv.value.len());
     }
 }

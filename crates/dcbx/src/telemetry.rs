@@ -15,7 +15,7 @@ const CHASSIS_MAC: u8 = 4;
 const PORT_MAC: u8 = 3;
 
 impl DcbPort {
-    /// What it advertises, has received and has in force; `number` is its own number.
+    /// Returns the advertised, received and operational values; `number` is the port's own number.
     pub fn telemetry(&self, number: PortNo) -> DcbxTelemetry {
         let operational = self.operational();
         let counters = self.agent().counters();
@@ -68,7 +68,7 @@ fn id(id: &Id, mac_subtype: u8) -> String {
     }
 }
 
-/// Text that a neighbour has chosen, without what could confuse a terminal.
+/// Returns a neighbour's text without characters that could confuse a terminal.
 fn printable(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).chars().filter(|c| !c.is_control()).collect()
 }

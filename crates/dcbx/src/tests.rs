@@ -1,4 +1,4 @@
-//! DCBX at one port, and between two; `tests/older.rs` has what was before the standard.
+//! Tests of DCBX at one port and between two; `tests/older.rs` tests CEE.
 
 mod older;
 
@@ -38,7 +38,7 @@ fn port(last: u8, config: DcbxConfig) -> DcbPort {
     DcbPort::new(LldpAgent::new(LldpConfig::default(), identity), config, vec![])
 }
 
-/// A port with its link up, and what it says.
+/// Returns a port with its link up, and its first events.
 fn up(config: DcbxConfig) -> DcbPort {
     let mut port = port(OWN, config);
     port.link(at(0), true, &mut vec![]);
@@ -51,7 +51,7 @@ fn frame(last: u8, ttl_secs: u16, optional: Vec<Tlv>) -> Vec<u8> {
     LldpFrame { destination: NEAREST_BRIDGE, source: mac(last), lldpdu }.emit().unwrap()
 }
 
-/// Lets a neighbour speak; what comes out but for frames.
+/// Delivers a neighbour's LLDPDU and returns the events except frames.
 fn receive(port: &mut DcbPort, last: u8, optional: Vec<Tlv>) -> Vec<DcbEvent> {
     let mut out = vec![];
     port.receive(at(10), &frame(last, 120, optional), &mut out);
@@ -59,7 +59,7 @@ fn receive(port: &mut DcbPort, last: u8, optional: Vec<Tlv>) -> Vec<DcbEvent> {
     out
 }
 
-/// Shares for classes 0 and 1, priority 3 in class 1.
+/// Returns an ETS table with shares for classes 0 and 1, and priority 3 in class 1.
 fn shares(first: u8) -> Ets {
     let mut ets = Ets::default();
     ets.class_of[3] = TrafficClass::ALL[1];
@@ -146,7 +146,7 @@ fn a_recommendation_that_cannot_be_done_is_not_done() {
 
 #[test]
 fn pfc_follows_willingness_and_of_two_willing_ports_the_tie_rule() {
-    // Own willing, peer willing, peer's address, rule: whose PFC is in force.
+    // Own willing, peer willing, peer's address, rule: source of the PFC in force.
     let (lower, higher) = (OWN - 1, OWN + 1);
     for (own, theirs, peer, tie, follows) in [
         (true, false, higher, TieRule::LowerKeeps, true),
@@ -261,7 +261,7 @@ impl Pair {
         (self.random >> 33) % 10 < lost
     }
 
-    /// Carries the frames of one port to the other, and what follows, until nothing is said.
+    /// Carries frames between the ports until neither sends any.
     fn carry(&mut self, from: usize, out: Vec<DcbEvent>, lost: u64) {
         let mut ahead = vec![(from, out)];
         while let Some((from, out)) = ahead.pop() {
@@ -291,7 +291,7 @@ impl Pair {
         self.now = until;
     }
 
-    /// Five minutes of loss, then one without; all said in another minute is what is always said.
+    /// Runs five minutes with loss and one without; another minute must bring only repetitions.
     fn settle(&mut self, seed: u64) {
         self.run(at(300_000), 3);
         self.run(at(360_000), 0);
@@ -309,10 +309,10 @@ fn two_ports_agree_whatever_is_lost_on_the_way() {
             (config.pfc, config.recommendation) = (set(0x08), Some(shares(30)));
             (config.pfc_willing, config.ets_willing) = (seed % 2 == 0, false);
         });
-        // With both willing the lower address, that of the first, keeps its PFC.
+        // With both willing, the lower address, that of the first, keeps its PFC.
         let expected = if seed % 2 == 0 { set(0x10) } else { set(0x08) };
         if seed % 3 == 0 {
-            // The higher keeps by the other rule.
+            // By the other rule the higher address keeps its PFC.
             (willing.ieee.tie, other.ieee.tie) = (TieRule::HigherKeeps, TieRule::HigherKeeps);
         }
         let expected = if seed % 3 == 0 { set(0x08) } else { expected };
@@ -343,8 +343,8 @@ fn another_defence_is_applied_when_it_is_set() {
 }
 
 proptest! {
-    /// Whatever neighbours say, in either form: the table keeps its bound, what is in force can be
-    /// done, and the port neither sleeps over what is due nor wakes for nothing.
+    /// For any neighbours in either form: the table keeps its bound, the state in force is
+    /// feasible, and the port neither misses a deadline nor wakes early.
     #[test]
     fn no_neighbour_brings_a_port_out_of_order(
         mode in prop::sample::select(vec![Mode::Ieee, Mode::Cee, Mode::Auto]),

@@ -1,43 +1,43 @@
-//! What Linux bridges did on the ring of the demo, beside what Axon did there.
+//! Results of Linux bridges on the ring of the demo, for comparison with Axon.
 
 use super::cut::Cut;
 use serde::Serialize;
 
-/// The spanning tree of the bridges.
+/// Spanning tree of the bridges.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Spanning {
-    /// The switch whose bridge is the root.
+    /// Switch whose bridge is the root.
     pub root: String,
-    /// The ports that are blocked: `s3-p1`.
+    /// Blocked ports: `s3-p1`.
     pub blocked: Vec<String>,
 }
 
-/// What was measured at the bridges.
+/// Measurements of the bridges.
 #[derive(Clone, Debug)]
 pub struct Bridges {
-    /// Their spanning tree before the cut.
+    /// Spanning tree before the cut.
     pub spanning: Spanning,
-    /// Goodput of each flow over UDP, Mb/s.
+    /// Goodput of each flow over UDP, in Mb/s.
     pub udp: [f64; 6],
-    /// Goodput of each flow over TCP, Mb/s.
+    /// Goodput of each flow over TCP, in Mb/s.
     pub tcp: [f64; 6],
-    /// The cut.
+    /// Result of the cut.
     pub cut: Cut,
 }
 
-/// The bridges in the summary; the goodputs stand with the transports.
+/// Bridges in the summary; their goodputs are with the transports.
 #[derive(Clone, Debug, Serialize)]
 pub struct BridgesResult {
-    /// Their spanning tree before the cut.
+    /// Spanning tree before the cut.
     pub spanning: Spanning,
-    /// The longest silence of a stream whose link was cut, ms.
+    /// Longest outage of a stream whose link was cut, in ms.
     pub cut_gap_ms: f64,
-    /// The cut.
+    /// Result of the cut.
     pub cut: Cut,
 }
 
 impl BridgesResult {
-    /// For the summary.
+    /// Creates the summary's part.
     pub fn new(bridges: Bridges) -> BridgesResult {
         let Bridges { spanning, cut, .. } = bridges;
         BridgesResult { spanning, cut_gap_ms: cut.gap_ms(), cut }

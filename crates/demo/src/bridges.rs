@@ -1,5 +1,5 @@
-//! The very ring with Linux bridges in place of switches: what the redundant link is worth where a
-//! spanning tree blocks it, and how long a cut silences it.
+//! The ring with Linux bridges in place of switches: value of the redundant link under a spanning
+//! tree, and outage after a cut.
 //!
 //! The kernel has the spanning tree of IEEE 802.1D-1998 and not RSTP. Both block the same port of a
 //! ring: the bridge with the least identifier is the root, and of the link farthest from it the end
@@ -13,28 +13,28 @@ use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 use std::time::Duration;
 
-/// How long the ports of bridges may take until all forward or block: the kernel's least forward
-/// delay is 2 s, and each port waits twice.
+/// Timeout for all ports to forward or block: the kernel's least forward delay is 2 s, and each
+/// port waits twice.
 const SETTLED_LIMIT: Duration = Duration::from_secs(20);
 const LOOK: Duration = Duration::from_millis(200);
-/// `bridge(8)` answers within this.
+/// Timeout of `bridge(8)`.
 const ANSWER: Duration = Duration::from_secs(15);
 
 /// The probes beside the cut. What the others know of the lost bridge ages for up to 6 s, and the
 /// blocked port forwards 4 s after that; then the last second is as after any cut.
 const CUT: CutPlan = CutPlan { load_s: 17, probes: Duration::from_secs(15), is_tree: true };
 
-/// What `bridge -j link show` says of a port.
+/// Port in the output of `bridge -j link show`.
 #[derive(Deserialize)]
 struct Port {
     ifname: String,
     state: String,
 }
 
-/// The ports of all bridges that are blocked, once none is on its way to forwarding.
+/// Returns the blocked ports of all bridges, once none is in transition.
 ///
 /// # Errors
-/// A bridge does not come to rest, or the user wants it all to stop.
+/// A bridge does not converge, or the user stops the run.
 pub fn settle(world: &World<'_>) -> Result<Spanning> {
     let tries = SETTLED_LIMIT.as_millis() / LOOK.as_millis();
     for _ in 0..tries {
@@ -59,7 +59,8 @@ fn ports(world: &World<'_>) -> Result<Vec<Port>> {
     Ok(ports)
 }
 
-/// The blocked ports if every port is blocked or forwards, and some is blocked, as in any ring.
+/// Returns the blocked ports if every port is blocked or forwards, and some is blocked, as in any
+/// ring.
 fn blocked(ports: &[Port]) -> Option<Vec<String>> {
     let mut blocked = Vec::new();
     for Port { ifname, state } in ports {
@@ -75,7 +76,7 @@ fn blocked(ports: &[Port]) -> Option<Vec<String>> {
 /// Cuts the link that [`World::cut`] cuts, under the same load.
 ///
 /// # Errors
-/// As [`phases::cut`].
+/// See [`phases::cut`].
 pub fn cut(world: &World<'_>, link_bits_per_second: u64, congestion: &str) -> Result<Cut> {
     phases::cut(world, &CUT, link_bits_per_second, congestion)
 }

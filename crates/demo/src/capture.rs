@@ -1,4 +1,4 @@
-//! What the hosts' ports carry, seen by somebody else: dumpcap in the host's own namespace.
+//! Independent captures of the hosts' ports: dumpcap in the host's own namespace.
 //!
 //! Two captures run on each port from before its first frame of the demo to after its last.
 //! One takes everything but bulk data, whole; the other takes bulk data, the first
@@ -17,23 +17,23 @@ use std::time::Duration;
 pub const BULK_SNAP_BYTES: u32 = 96;
 /// Kernel buffer of one capture, in MiB: a second of a 200 Mb/s port at 96 of 1514 bytes.
 const BUFFER_MIB: u32 = 8;
-/// dumpcap says this on stderr when it has the port open.
+/// Message of dumpcap on stderr when it has opened the port.
 const OPEN: &str = "File: ";
 
-/// What one capture takes.
+/// Frames of one capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Take {
-    /// All but bulk data, whole.
+    /// All but bulk data, complete.
     Everything,
     /// Bulk data, headers only.
     Bulk,
 }
 
 impl Take {
-    /// Both.
+    /// Both captures.
     pub const ALL: [Take; 2] = [Take::Everything, Take::Bulk];
 
-    /// In file names.
+    /// Returns the name in file names.
     pub const fn name(self) -> &'static str {
         match self {
             Take::Everything => "frames",
@@ -41,7 +41,7 @@ impl Take {
         }
     }
 
-    /// The capture filter.
+    /// Returns the capture filter.
     pub fn filter(self) -> String {
         let bulk =
             format!("(tcp port {0} or udp port {0} or udp port {1})", iperf::PORT, gap::PORT);
@@ -52,11 +52,11 @@ impl Take {
     }
 }
 
-/// Runs dumpcap until stdin is closed, which also happens if the demo is killed. A signal
-/// would not do: between the demo and a host's processes there is one that passes none on.
+/// Runs dumpcap until stdin is closed, which also happens if the demo is killed. A signal would not
+/// work: a process between the demo and a host's processes forwards none.
 const UNTIL_CLOSED: &str = r#"dumpcap "$@" & read -r _; kill -TERM $!; wait $!"#;
 
-/// The command that captures `port` to `file` for as long as its stdin is open.
+/// Returns the command that captures `port` to `file` while its stdin is open.
 pub fn command(take: Take, port: &str, file: &Path) -> Vec<String> {
     let snap = match take {
         Take::Everything => 65_535,
@@ -70,12 +70,12 @@ pub fn command(take: Take, port: &str, file: &Path) -> Vec<String> {
     shell.iter().chain(&options).map(|word| (*word).to_owned()).collect()
 }
 
-/// A capture that runs.
+/// Running capture.
 #[derive(Debug)]
 pub struct Capture {
     process: Process,
     take: Take,
-    /// Where it goes.
+    /// Output file.
     pub file: PathBuf,
     host: String,
 }
@@ -84,7 +84,7 @@ impl Capture {
     /// Starts `command`, made from [`command`] for the same `take`.
     ///
     /// # Errors
-    /// It cannot be started.
+    /// The command cannot be started.
     pub fn start(
         command: Command,
         take: Take,
@@ -98,10 +98,10 @@ impl Capture {
         Ok(Capture { process, take, file, host: host.to_owned() })
     }
 
-    /// Waits until it has the port open.
+    /// Waits until dumpcap has opened the port.
     ///
     /// # Errors
-    /// dumpcap is not there or ends at once, or the user wants it all to stop.
+    /// dumpcap is missing or ends at once, or the user stops the run.
     pub fn wait_open(&mut self, stop: &Stop) -> Result<()> {
         for _ in 0..1000 {
             if self.process.complaint().contains(OPEN) {
@@ -115,10 +115,10 @@ impl Capture {
         bail!("no capture of {}: {}", self.host, self.process.complaint().trim())
     }
 
-    /// Ends it; returns the host and the frames that the capture has missed.
+    /// Ends the capture; returns the host and the number of missed frames.
     ///
     /// # Errors
-    /// dumpcap does not end, or does not say what it missed.
+    /// dumpcap does not end, or does not report its missed frames.
     pub fn end(self) -> Result<Captured> {
         let said = self.process.close(Duration::from_secs(10))?;
         let missed = missed(&said).with_context(|| {
@@ -128,20 +128,20 @@ impl Capture {
     }
 }
 
-/// A capture that has ended.
+/// Completed capture.
 #[derive(Clone, Debug)]
 pub struct Captured {
-    /// The host whose port it was.
+    /// Host of the port.
     pub host: String,
-    /// What was taken.
+    /// Captured frames.
     pub take: Take,
-    /// The file, pcap.
+    /// File in pcap format.
     pub file: PathBuf,
-    /// Frames that the kernel or dumpcap had no room for.
+    /// Number of frames dropped by the kernel or dumpcap.
     pub missed: u64,
 }
 
-/// The second number in `Packets received/dropped on interface 'h1-p0': 10/0 (...)`.
+/// Parses the second number in `Packets received/dropped on interface 'h1-p0': 10/0 (...)`.
 fn missed(said: &str) -> Option<u64> {
     let line = said.lines().find(|line| line.starts_with("Packets received/dropped"))?;
     let counts = line.split("': ").nth(1)?.split(' ').next()?;

@@ -1,13 +1,13 @@
-//! What the captures of the hosts' ports prove: nothing but plain Ethernet, nothing malformed.
+//! Checks of the captures of the hosts' ports: only plain Ethernet, nothing malformed.
 //!
-//! Two judges. Ours reads each frame's first 14 bytes: its EtherType is one of a short list,
-//! and one of its addresses is the host's own or a group's. An Axon packet passes neither
-//! test: it begins with its header, so hops and counts stand where addresses would be. The
-//! other judge is tshark, which dissects every frame with checksums verified.
+//! There are two checks. Ours reads each frame's first 14 bytes: its EtherType is one of a short
+//! list, and one of its addresses is the host's own or a group's. An Axon packet fails both: it
+//! begins with its header, so hops and counts are in place of addresses. The other is tshark, which
+//! dissects every frame and verifies checksums.
 //!
-//! Where hosts have their offloads, a capture inside a host sees bulk data before a NIC has cut it
-//! into frames and finished its checksums. So there the checksums of bulk data are ours to judge,
-//! see [`checksum`]: tshark would call all that are left to a NIC wrong.
+//! Where hosts have their offloads, a capture inside a host sees bulk data before a NIC has
+//! segmented it and finished its checksums. There [`checksum`] checks bulk data instead: tshark
+//! would report all checksums left to a NIC as wrong.
 
 use super::capture::{Captured, Take};
 use super::checksum::{self, Checksum};
@@ -33,32 +33,32 @@ const ETHERTYPES: [u16; 5] =
 const FRAME_BYTES_MAX: usize = 14 + 4 + iperf::MTU as usize;
 /// tshark dissects some 50,000 frames a second; a demo has a few million at most.
 const TSHARK_LIMIT: Duration = Duration::from_secs(240);
-/// How many tshark run at once.
+/// Number of concurrent tshark processes.
 const TSHARKS: usize = 2;
 
-/// What was found in a set of captures.
+/// Results of checking a set of captures.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Findings {
-    /// Frames looked at.
+    /// Number of checked frames.
     pub frames: u64,
-    /// Frames that dumpcap had no room for and that nobody has looked at.
+    /// Number of frames that dumpcap dropped, and that were not checked.
     pub missed: u64,
-    /// Frames that are not plain Ethernet of that host.
+    /// Number of frames that are not plain Ethernet of that host.
     pub foreign: u64,
-    /// Frames that tshark calls malformed or in error, and those whose checksum is wrong.
+    /// Number of frames with a tshark error or a wrong checksum.
     pub malformed: u64,
-    /// Frames longer than the MTU allows on a wire: super-packets of hosts with offloads.
+    /// Number of frames longer than the MTU: super-packets of hosts with offloads.
     pub super_packets: u64,
-    /// Checksums that a host has left to its NIC, as its offloads allow.
+    /// Number of checksums that a host has left to its NIC, as its offloads allow.
     pub left_to_nic: u64,
-    /// How many frames had which EtherType, in hexadecimal.
+    /// Number of frames by EtherType in hexadecimal.
     pub ethertypes: BTreeMap<String, u64>,
-    /// The first few of the foreign and malformed ones, in words.
+    /// First few foreign and malformed frames, in words.
     pub examples: Vec<String>,
 }
 
 impl Findings {
-    /// Adds what else was found.
+    /// Adds other results.
     pub fn add(&mut self, other: Findings) {
         self.frames += other.frames;
         self.missed += other.missed;
@@ -74,11 +74,11 @@ impl Findings {
     }
 }
 
-/// Judges all captures; `mac` gives the address of a host. With `offloads` hosts leave checksums
-/// and the cutting of long packets to their NICs.
+/// Checks all captures; `mac` returns the address of a host. With `offloads`, hosts leave checksums
+/// and segmentation to their NICs.
 ///
 /// # Errors
-/// A file cannot be read, tshark fails, or the user wants it all to stop.
+/// A file cannot be read, tshark fails, or the user stops the run.
 pub fn judge(
     captures: &[Captured],
     mac: impl Fn(&str) -> MacAddr,
@@ -112,9 +112,8 @@ pub fn judge(
     Ok(findings)
 }
 
-/// Prints the frames that are malformed or in error. Bulk data is random bytes, which a
-/// guess of tshark's could take for some protocol: it is configured to take them for data. With
-/// `sums` checksums are verified.
+/// Returns the command that prints frames that are malformed or in error. Bulk data is random
+/// bytes, which tshark is configured to treat as data. With `sums`, checksums are verified.
 fn tshark(file: &Path, sums: bool) -> Command {
     use super::{gap, iperf};
     let mut command = Command::new("tshark");
@@ -137,7 +136,7 @@ fn complaints(process: Process, of: &Captured, stop: &Stop) -> Result<Findings> 
     Ok(Findings { malformed, examples: examples.collect(), ..Findings::default() })
 }
 
-/// Reads a capture of Ethernet frames and judges each frame as seen from `host` with address
+/// Parses a capture of Ethernet frames and checks each frame from the view of `host` with address
 /// `mac`.
 fn plain_ethernet(file: impl Read, host: &str, mac: MacAddr, offloads: bool) -> Result<Findings> {
     let mut findings = Findings::default();

@@ -1,20 +1,19 @@
 //! Checksums of TCP and UDP in captures taken inside a host.
 //!
 //! A host with default offloads leaves the checksum to its NIC: the field then holds the sum of the
-//! pseudo-header, uncomplemented, for whoever finishes it. Among hosts of one machine nobody ever
-//! does, since no wire can damage the frame. A frame with any other sum has been damaged.
+//! pseudo-header, uncomplemented. Among hosts of one machine it is never finished, since no wire
+//! can damage the frame. A frame with any other sum has been damaged.
 
-/// The state of the checksum of a captured frame.
+/// State of the checksum of a captured frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Checksum {
-    /// It is right.
+    /// Valid.
     Right,
-    /// It is the sum of the pseudo-header, left to a NIC to finish.
+    /// Sum of the pseudo-header, left to a NIC.
     LeftToNic,
-    /// It is neither.
+    /// Invalid.
     Wrong,
-    /// The frame has none that could be judged: another protocol, a fragment, or cut short by the
-    /// capture.
+    /// Not checkable: another protocol, a fragment, or truncated by the capture.
     Unknown,
 }
 
@@ -24,7 +23,7 @@ const TCP: (u8, usize) = (6, 16);
 const UDP: (u8, usize) = (17, 6);
 const ETHERNET_BYTES: usize = 14;
 
-/// Judges a frame of Ethernet, of which the capture has the first bytes or all.
+/// Checks an Ethernet frame, which may be truncated.
 pub fn judge(frame: &[u8]) -> Checksum {
     read(frame).unwrap_or(Checksum::Unknown)
 }
@@ -58,7 +57,7 @@ fn read(frame: &[u8]) -> Option<Checksum> {
     Some(if is_right { Checksum::Right } else { Checksum::Wrong })
 }
 
-/// The sum of all 16-bit words, an odd last byte being the upper half of one (RFC 1071).
+/// Returns the sum of all 16-bit words; an odd last byte is the upper half of one (RFC 1071).
 fn sum(bytes: &[u8]) -> u64 {
     let word = |pair: &[u8]| u64::from(pair[0]) << 8 | pair.get(1).map_or(0, |low| u64::from(*low));
     bytes.chunks(2).map(word).sum()

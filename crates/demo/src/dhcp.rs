@@ -1,15 +1,14 @@
 //! Two ordinary DHCP clients, each on half of the hosts, kept inside their host.
 //!
-//! Both clients leave what to do with a lease to a script. Ours touches nothing but the port
-//! of the host, where the distributions' scripts would rewrite the machine's resolv.conf,
-//! and notes the lease in a file.
+//! Both clients run a script for a lease. Ours configures only the port of the host, where the
+//! distributions' scripts would rewrite the machine's resolv.conf, and records the lease in a file.
 
 use anyhow::{Context, Result, bail};
 use serde::Serialize;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 
-/// A DHCP client program.
+/// DHCP client program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Client {
@@ -20,13 +19,13 @@ pub enum Client {
 }
 
 impl Client {
-    /// The client of host number `host`, counted from 1: they alternate.
+    /// Returns the client of host number `host`, counted from 1: they alternate.
     pub const fn of_host(host: usize) -> Client {
         if host % 2 == 1 { Client::Dhclient } else { Client::Udhcpc }
     }
 
-    /// The command that keeps `port` configured until it is killed. `folder` must hold what
-    /// [`write_scripts`] wrote.
+    /// Returns the command that keeps `port` configured until it is killed. `folder` must hold the
+    /// files of [`write_scripts`].
     pub fn command(self, folder: &Path, host: &str, port: &str) -> Vec<String> {
         let path = |name: String| folder.join(name).display().to_string();
         let script = path("dhcp-script".into());
@@ -62,8 +61,8 @@ impl Client {
     }
 }
 
-/// What the script does with `$reason` (dhclient) or `$1` (udhcpc), and both clients' names
-/// for the same things. The lease file appears in one step, so no half of it is ever read.
+/// Script for `$reason` (dhclient) or `$1` (udhcpc), with both clients' variable names. The lease
+/// file is written atomically.
 const SCRIPT: &str = r#"#!/bin/sh
 set -e
 here=$(dirname "$0")
@@ -107,26 +106,26 @@ pub fn write_scripts(folder: &Path) -> Result<()> {
         .with_context(|| format!("cannot write to {}", folder.display()))
 }
 
-/// Where the script notes the lease of a port.
+/// Returns the file in which the script records the lease of a port.
 pub fn lease_file(folder: &Path, port: &str) -> PathBuf {
     folder.join(format!("{port}.lease"))
 }
 
-/// What a host was given.
+/// Lease of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Lease {
-    /// Its address.
+    /// IPv4 address.
     pub address: Ipv4Addr,
-    /// Length of the subnet's prefix.
+    /// Length of the subnet's prefix in bits.
     pub prefix_len: u8,
-    /// Who gave it.
+    /// DHCP server.
     pub server: Ipv4Addr,
-    /// For how long, in seconds.
+    /// Duration in seconds.
     pub seconds: u32,
 }
 
 impl Lease {
-    /// Reads what the script noted.
+    /// Parses the record of the script.
     ///
     /// # Errors
     /// A field is missing or is not what it should be, which both clients pass on as it came.
@@ -146,7 +145,7 @@ impl Lease {
         })
     }
 
-    /// Says what is wrong with this lease, given what the fabric file promises.
+    /// Checks the lease against the fabric file.
     ///
     /// # Errors
     /// Another server or prefix, an address outside the pool, or no time at all.

@@ -15,13 +15,13 @@ const KERNEL_LINKS: &str = "{ rate: 200Mbps }";
 /// The links where a process does: two quiet cores are less than half busy with it.
 const PROCESS_LINKS: &str = "{ rate: 50Mbps, queue: 96KiB }";
 
-/// What carries the frames of a fabric without traffic classes on this machine.
+/// Returns the data plane of a fabric without traffic classes on this machine.
 pub fn carrier(machine: &Machine) -> Carrier {
     if machine.no_tc.is_none() { Carrier::Tc } else { Carrier::Full }
 }
 
-/// The fabric file `topology` under another name, so that a lab of the user's from the same file is
-/// none of ours, with the MTU of the load and the rate of its links.
+/// Returns the fabric file `topology` under another name, different from any lab of the user from
+/// the same file, with the MTU of the load and the rate of its links.
 pub fn scenario(topology: &str, name: &str, carrier: Carrier) -> String {
     let links = if carrier == Carrier::Full { PROCESS_LINKS } else { KERNEL_LINKS };
     let rename = |line: &str| match line.strip_prefix("name:") {

@@ -1,10 +1,10 @@
-//! How long a cut link silences a stream, seen by its receiver.
+//! Outage of a stream after a link is cut, measured by its receiver.
 //!
-//! A sender sends one small numbered, time-stamped UDP datagram each millisecond. The
-//! receiver notes when each arrives. The gap is the longest time between two arrivals one
-//! after the other, of which the later one came after the cut. It is what an application
-//! sees: detection, the controller's decision, the new routes, and the jitter of both hosts.
-//! The longest gap before the cut stands beside it: the jitter of the machine alone.
+//! A sender sends one small numbered, time-stamped UDP datagram each millisecond. The receiver
+//! records their arrivals. The gap is the longest time between two consecutive arrivals of which
+//! the later one came after the cut. It is the outage of an application: detection, the
+//! controller's decision, the new routes, and the jitter of both hosts. The longest gap before the
+//! cut shows the jitter of the machine alone.
 //!
 //! All hosts of a lab share one kernel, so one clock (CLOCK_MONOTONIC) stamps everything.
 
@@ -15,14 +15,14 @@ use std::fmt::Write as _;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
-/// The UDP port of the probes.
+/// UDP port of the probes.
 pub const PORT: u16 = 5599;
 /// Time between two probes.
 pub const INTERVAL: Duration = Duration::from_millis(1);
 /// Bytes of UDP payload in a probe: number, time, zeros up to the shortest frame.
 const PROBE_BYTES: usize = 18;
 
-/// Now, in nanoseconds of CLOCK_MONOTONIC.
+/// Returns the time in nanoseconds of CLOCK_MONOTONIC.
 ///
 /// # Errors
 /// None on any Linux.
@@ -87,18 +87,18 @@ fn receive_from(socket: &UdpSocket, duration: Duration) -> Result<String> {
     Ok(lines)
 }
 
-/// A probe that has arrived.
+/// Received probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
-    /// Its number, from 0.
+    /// Number, from 0.
     pub number: u32,
-    /// When it was sent, ns.
+    /// Send time in ns.
     pub sent: u64,
-    /// When it arrived, ns.
+    /// Receive time in ns.
     pub received: u64,
 }
 
-/// Reads what [`receive`] returned.
+/// Parses the output of [`receive`].
 ///
 /// # Errors
 /// A line that is not three numbers.
@@ -117,24 +117,24 @@ pub fn parse(lines: &str) -> Result<Vec<Arrival>> {
         .collect()
 }
 
-/// What a cut did to one stream.
+/// Outage of one stream after a cut.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Outage {
-    /// The longest time between two arrivals of which the later one came after the cut, ms.
-    /// Infinite, and `null` in JSON, if none came any more.
+    /// Longest time between two arrivals of which the later one came after the cut, in ms.
+    /// Infinite, and `null` in JSON, if none came.
     pub gap_ms: f64,
-    /// The longest time between two arrivals before the cut, ms.
+    /// Longest time between two arrivals before the cut, in ms.
     pub jitter_ms: f64,
-    /// The longest time between two probes sent after the cut, ms: what the sender's own
-    /// scheduling adds to the gap at most.
+    /// Longest time between two probes sent after the cut, in ms: the sender's maximum contribution
+    /// to the gap.
     pub sender_gap_ms: f64,
-    /// Probes sent and never received, over the whole stream.
+    /// Number of lost probes over the whole stream.
     pub lost: u32,
-    /// Of the probes sent in the last second, the fraction that arrived.
+    /// Fraction of the last second's probes that arrived.
     pub at_the_end: f64,
 }
 
-/// Compares arrivals with the time of the cut (ns). `count` probes were sent.
+/// Evaluates arrivals against the time of the cut in ns. `count` probes were sent.
 pub fn outage(arrivals: &[Arrival], cut: u64, count: u32) -> Outage {
     let millis = |nanos: u64| nanos as f64 / 1e6;
     let mut outage = Outage {
@@ -169,7 +169,7 @@ pub fn outage(arrivals: &[Arrival], cut: u64, count: u32) -> Outage {
 mod tests {
     use super::*;
 
-    /// One probe each millisecond, 2 ms on the way.
+    /// Returns one probe each millisecond, 2 ms in flight.
     fn stream(numbers: impl Iterator<Item = u32>) -> Vec<Arrival> {
         let at = |number: u32| u64::from(number) * 1_000_000;
         numbers

@@ -1,15 +1,15 @@
-//! Running iperf3 and reading what it measured.
+//! Execution of iperf3, and parsing of its results.
 //!
-//! The figures are the receiver's: each server prints its own JSON, and only data that its
-//! application has read counts. All six flows run at once, but six pairs of processes do not
-//! start in one instant; so only the whole intervals between a warm-up and the end count,
-//! when every flow is certainly on.
+//! The figures are the receiver's: each server prints its own JSON, and only data read by its
+//! application counts. All six flows run at once, but six pairs of processes do not start in one
+//! instant. Only the whole intervals between a warm-up and the end count, when every flow is
+//! certainly on.
 
 use crate::table1::Transport;
 use anyhow::{Context, Result, anyhow, bail};
 use serde::Deserialize;
 
-/// The port on which every server listens.
+/// Port of every server.
 pub const PORT: u16 = 5201;
 /// Bytes of an IP packet that a host's link carries, as in the demo's fabric files. Twelve
 /// iperf3 with datagrams of 1500 bytes ask for more than two CPUs have: over our switches and over
@@ -21,34 +21,34 @@ pub const UDP_PAYLOAD_BYTES: u32 = MTU - 8 - 20;
 /// preamble 8, gap 12 (IEEE 802.3 clause 4.4.2).
 pub const UDP_WIRE_BYTES: u32 = UDP_PAYLOAD_BYTES + 8 + 20 + 14 + 4 + 8 + 12;
 
-/// One run of all flows.
+/// Run of all flows.
 #[derive(Clone, Copy, Debug)]
 pub struct Load {
-    /// What the flows carry.
+    /// Transport of the flows.
     pub transport: Transport,
-    /// How long the senders send, in whole seconds.
+    /// Duration of the senders in whole seconds.
     pub seconds: u32,
-    /// How much of the beginning does not count, in seconds.
+    /// Excluded time at the beginning in seconds.
     pub warm_up: f64,
-    /// How much of the end does not count, in seconds.
+    /// Excluded time at the end in seconds.
     pub cool_down: f64,
     /// Rate of a host's link, in bits per second.
     pub link_bits_per_second: u64,
 }
 
 impl Load {
-    /// What a UDP sender offers, in bits of payload per second: exactly what fills its
-    /// link, as a host does whose device paces it.
+    /// Returns the offered rate of a UDP sender in bits of payload per second: exactly the rate of
+    /// its link, as of a host whose device paces it.
     pub const fn udp_offer(&self) -> u64 {
         self.link_bits_per_second * UDP_PAYLOAD_BYTES as u64 / UDP_WIRE_BYTES as u64
     }
 
-    /// The command of a receiver: one test, then it ends.
+    /// Returns the command of a receiver: one test, then it ends.
     pub fn server(&self) -> Vec<String> {
         words(&format!("iperf3 -s -1 -J -i 0.5 -p {PORT}"))
     }
 
-    /// The command of a sender. `congestion` names the congestion control of TCP.
+    /// Returns the command of a sender. `congestion` names the congestion control of TCP.
     pub fn client(&self, receiver: std::net::Ipv4Addr, congestion: &str) -> Vec<String> {
         let common =
             format!("iperf3 -c {receiver} -p {PORT} -t {} -J --connect-timeout 3000", self.seconds);
@@ -66,12 +66,12 @@ fn words(text: &str) -> Vec<String> {
     text.split_whitespace().map(str::to_owned).collect()
 }
 
-/// What one receiver saw in the part of a run that counts.
+/// Result of one receiver in the measured part of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Received {
-    /// 10^6 bits of application data per second.
+    /// Goodput in 10^6 bits of application data per second.
     pub mbps: f64,
-    /// How long the part that counts was, in seconds.
+    /// Length of the measured part in seconds.
     pub seconds: f64,
 }
 
@@ -94,8 +94,8 @@ struct Sum {
     bytes: f64,
 }
 
-/// Reads a server's JSON: the mean over its intervals within `from` to `until`, in seconds
-/// after its start.
+/// Parses a server's JSON: the mean over its intervals within `from` to `until`, in seconds after
+/// its start.
 ///
 /// # Errors
 /// No JSON, an error that iperf3 reports, or no whole interval in that time.
@@ -119,7 +119,7 @@ pub fn parse_server(json: &str, from: f64, until: f64) -> Result<Received> {
     Ok(Received { mbps: bytes * 8.0 / seconds / 1e6, seconds })
 }
 
-/// The error in a client's JSON, if it failed.
+/// Returns the error in a client's JSON, if it failed.
 pub fn client_error(json: &str) -> Option<String> {
     serde_json::from_str::<Output>(json).ok()?.error
 }

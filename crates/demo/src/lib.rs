@@ -1,15 +1,15 @@
-//! `make demo`: table 1 with real Linux hosts, a link cut under traffic, captures that show what
-//! the hosts saw of it, and Linux bridges on the very ring beside it.
+//! `make demo`: table 1 with real Linux hosts, a link cut under traffic, captures of the hosts'
+//! view, and a comparison with Linux bridges on the same ring.
 //!
 //! Four labs, each with its own fresh switches:
-//! 1. the ring with Linux bridges, whose spanning tree comes to rest while the others run;
+//! 1. the ring with Linux bridges, whose spanning tree converges while the others run;
 //! 2. a line in which only h1 and h3 talk, with captures at all switch ports: source routes
 //!    in `axon.pcapng`, and a transit switch whose tables stay empty;
 //! 3. the line: all pairs ping, six flows over UDP, six over TCP;
 //! 4. the ring: the same, then a link is cut under traffic.
 //!
-//! At last the bridges get the same load and the same cut. See docs/demo.md for how each figure is
-//! taken.
+//! Finally the bridges get the same load and the same cut. `docs/demo.md` describes how each figure
+//! is taken.
 
 #![forbid(unsafe_code)]
 
@@ -60,12 +60,12 @@ use std::process::Command;
 use std::time::Duration;
 use world::{Setup, World};
 
-/// Steps of the progress.
+/// Steps of the progress display.
 const STEPS: u64 = 18;
-/// The cut in the fabric.
+/// Plan of the cut in the fabric.
 const CUT: CutPlan = CutPlan { load_s: 8, probes: Duration::from_secs(5), is_tree: false };
 
-/// What was found on the way, topology by topology.
+/// Results by topology.
 #[derive(Default)]
 struct Found {
     udp: Comparison,
@@ -80,7 +80,7 @@ struct Found {
     dataplanes: Dataplanes,
 }
 
-/// What all labs of a run share.
+/// Shared state of all labs of a run.
 struct Run<'a> {
     machine: Machine,
     logs: PathBuf,
@@ -94,8 +94,8 @@ struct Run<'a> {
 /// Everything that was started is stopped again, also on an error and on Ctrl-C.
 ///
 /// # Errors
-/// A program is missing, the lab cannot be built, or a step fails. Bars that are missed are
-/// no error but in the summary.
+/// A program is missing, the lab cannot be built, or a step fails. Missed bounds are not an error
+/// but part of the summary.
 pub fn run(out: &Path, commit: &str, stop: &Stop) -> Result<Summary> {
     machine::check_programs()?;
     let (out, logs) = folders(out)?;
@@ -127,7 +127,7 @@ pub fn run(out: &Path, commit: &str, stop: &Stop) -> Result<Summary> {
     Ok(summary)
 }
 
-/// The folder of the results, without a summary of before, and that of the logs, empty.
+/// Creates the folder of the results, without an earlier summary, and that of the logs, empty.
 fn folders(out: &Path) -> Result<(PathBuf, PathBuf)> {
     fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
     let out = out.canonicalize()?;
@@ -136,7 +136,7 @@ fn folders(out: &Path) -> Result<(PathBuf, PathBuf)> {
         fs::remove_dir_all(&logs).with_context(|| format!("cannot empty {}", logs.display()))?;
     }
     fs::create_dir_all(&logs)?;
-    // A summary says where the captures beside it come from: an older one must not.
+    // A summary describes the captures beside it, so an older one must be removed.
     let json = out.join("summary.json");
     if json.exists() {
         fs::remove_file(&json).with_context(|| format!("cannot remove {}", json.display()))?;
@@ -144,7 +144,7 @@ fn folders(out: &Path) -> Result<(PathBuf, PathBuf)> {
     Ok((out, logs))
 }
 
-/// The first lab of switches: one pair talks, and the switches' ports are captured.
+/// Runs the first lab of switches: one pair talks, and the switches' ports are captured.
 fn trace(out: &Path, run: &mut Run<'_>, found: &mut Found) -> Result<()> {
     run.progress.step("demo-trace: h1 talks to h3 through s2, switches' ports captured");
     let setup = Setup { capture_switches: true, ..run.setup("demo-trace", LINE) };
@@ -157,7 +157,7 @@ fn trace(out: &Path, run: &mut Run<'_>, found: &mut Found) -> Result<()> {
     merge(&captures, &out.join("axon.pcapng"), &run.logs, run.stop)
 }
 
-/// Joins captures in the order of time. Ports keep their names and link types.
+/// Merges captures in the order of time. Ports keep their names and link types.
 fn merge(captures: &[PathBuf], to: &Path, logs: &Path, stop: &Stop) -> Result<()> {
     let mut mergecap = Command::new("mergecap");
     mergecap.arg("-w").arg(to).args(captures);
@@ -165,7 +165,7 @@ fn merge(captures: &[PathBuf], to: &Path, logs: &Path, stop: &Stop) -> Result<()
     Ok(())
 }
 
-/// The line or the ring, from its start to its end; answers with the captures of its hosts.
+/// Runs the line or the ring from start to end; returns the captures of its hosts.
 fn measured(ring: bool, run: &mut Run<'_>, found: &mut Found) -> Result<Vec<Captured>> {
     let (name, topology) = if ring { ("demo-ring", RING) } else { ("demo-line", LINE) };
     run.progress.step(&format!("{name}: up, captures on all hosts"));
@@ -199,13 +199,14 @@ fn link_bits_per_second(world: &World<'_>) -> u64 {
 }
 
 impl<'a> Run<'a> {
-    /// A lab of this run without captures at switches, with bridges if its name says so.
+    /// Returns a lab of this run without captures at switches, with bridges if its name contains
+    /// that.
     fn setup<'b>(&'b self, name: &'b str, topology: &'b str) -> Setup<'b> {
         let bridges = name == "demo-bridges";
         Setup { name, topology, machine: &self.machine, capture_switches: false, bridges }
     }
 
-    /// The six flows over each transport; goodput of each flow in Mb/s.
+    /// Runs the six flows over each transport; returns the goodput of each flow in Mb/s.
     fn loads(&mut self, world: &World<'_>, what: &str, found: &mut Found) -> Result<[[f64; 6]; 2]> {
         let mut loads = [[0.0; 6]; 2];
         for (transport, mbps) in Transport::ALL.into_iter().zip(&mut loads) {
@@ -226,7 +227,7 @@ impl<'a> Run<'a> {
         Ok(loads)
     }
 
-    /// The bridges under the same load and the same cut. While that lasts, all captures are judged:
+    /// Runs the bridges under the same load and the same cut. Meanwhile all captures are checked:
     /// the bridges are silent for seconds, which a busy machine does not change.
     fn bridges(
         &mut self,
@@ -238,7 +239,7 @@ impl<'a> Run<'a> {
         self.progress.step("demo-bridges: all pairs ping");
         let pairs = phases::ping_all(world, "ping")?;
         ensure!(pairs == table1::PAIRS, "only {pairs} pairs of hosts ping through the bridges");
-        // Captures take time of the machine: bridges bear them too, for nothing else.
+        // Captures cost CPU time, so the bridges have them too.
         world.start_captures()?;
         let [udp, tcp] = self.loads(world, "bridges", found)?;
         for capture in world.end_captures()? {

@@ -1,4 +1,4 @@
-//! The machine: what it is, how busy it was, and whether it has what the demo needs.
+//! Description of the machine, its load, and its programs.
 
 use super::report::Machine;
 use anyhow::{Context, Result, bail};
@@ -36,13 +36,13 @@ pub fn check_programs() -> Result<()> {
     Ok(())
 }
 
-/// Whether a program can be started by its name.
+/// Returns whether a program can be started by its name.
 pub fn has_program(program: &str) -> bool {
     let path = std::env::var("PATH").unwrap_or_default();
     path.split(':').any(|dir| std::path::Path::new(dir).join(program).exists())
 }
 
-/// What this machine is.
+/// Describes this machine.
 pub fn describe() -> Machine {
     let cpuinfo = read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = cpuinfo.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
@@ -54,7 +54,7 @@ pub fn describe() -> Machine {
     }
 }
 
-/// The time, UTC, RFC 3339.
+/// Returns the time in UTC, by RFC 3339.
 ///
 /// # Errors
 /// There is no date(1).
@@ -63,16 +63,15 @@ pub fn date() -> Result<String> {
     Ok(String::from_utf8(output.stdout)?.trim().to_owned())
 }
 
-/// The congestion control that the TCP flows use: CUBIC (RFC 9438) where the kernel has it,
-/// whatever the machine's default is, so that results can be compared; else Reno, which
-/// every kernel has.
+/// Returns the congestion control of the TCP flows: CUBIC (RFC 9438) where the kernel has it, for
+/// comparable results, else Reno, which every kernel has.
 pub fn congestion_control() -> &'static str {
     let available = "/proc/sys/net/ipv4/tcp_available_congestion_control";
     let available = read_to_string(available).unwrap_or_default();
     if available.split_whitespace().any(|name| name == "cubic") { "cubic" } else { "reno" }
 }
 
-/// All CPUs' time so far, in ticks.
+/// Time of all CPUs so far, in ticks.
 #[derive(Clone, Copy, Debug)]
 pub struct CpuTime {
     idle: u64,
@@ -80,10 +79,10 @@ pub struct CpuTime {
 }
 
 impl CpuTime {
-    /// Up to now.
+    /// Returns the time up to now.
     ///
     /// # Errors
-    /// /proc/stat is not there or not what proc(5) says.
+    /// /proc/stat is missing or malformed (proc(5)).
     pub fn now() -> Result<CpuTime> {
         CpuTime::parse(&read_to_string("/proc/stat")?).context("/proc/stat has no line `cpu`")
     }
@@ -95,10 +94,10 @@ impl CpuTime {
         Some(CpuTime { idle: ticks.get(3)? + ticks.get(4)?, all: ticks.iter().sum() })
     }
 
-    /// The fraction of all CPUs' time since then that was not idle.
+    /// Returns the fraction of all CPUs' time since then that was not idle.
     ///
     /// # Errors
-    /// As [`CpuTime::now`].
+    /// See [`CpuTime::now`].
     pub fn busy_since(self) -> Result<f64> {
         let now = CpuTime::now()?;
         let all = (now.all - self.all).max(1) as f64;

@@ -26,14 +26,14 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
-    // Before any thread: the lab and the demo start their parts from this program.
+    // Must precede any thread: the lab and the demo start their parts from this program.
     if let Some(code) = axon_linux::lab::part().or_else(axon_demo::part) {
         return code;
     }
     axon_cli::program::run(run, |error| error.is::<axon_linux::lab::Interrupted>())
 }
 
-/// Runs the demo. Answers whether every bound is met.
+/// Runs the demo. Returns whether every bound is met.
 ///
 /// # Errors
 /// A step of the demo fails; everything that was started is stopped again.

@@ -1,4 +1,4 @@
-//! What the demo runs on its hosts, all started from the program that runs the demo.
+//! Processes that the demo runs on its hosts, all started from its own program.
 
 use crate::gap;
 use anyhow::{Context, Result, bail};
@@ -42,12 +42,12 @@ fn run(words: &[&str]) -> Result<()> {
     }
 }
 
-/// The command of a host that sends a probe each millisecond to `receiver` for `time`.
+/// Returns the command of a host that sends a probe each millisecond to `receiver` for `time`.
 pub(crate) fn send(program: &Path, receiver: Ipv4Addr, time: Duration) -> Vec<String> {
     command(program, &["probe-send", &receiver.to_string(), &time.as_millis().to_string()])
 }
 
-/// The command of a host that receives probes for `time` and prints when each came.
+/// Returns the command of a host that receives probes for `time` and prints their arrivals.
 pub(crate) fn receive(program: &Path, time: Duration) -> Vec<String> {
     command(program, &["probe-receive", &time.as_millis().to_string()])
 }

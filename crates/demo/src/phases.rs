@@ -1,4 +1,4 @@
-//! The steps of the demo inside one world.
+//! Steps of the demo in one lab.
 
 use super::cut::{Cut, Stream};
 use super::gap::{self, Outage};
@@ -11,13 +11,13 @@ use crate::table1::{FLOWS, HOSTS, PAIRS, Transport};
 use anyhow::{Context, Result, bail};
 use std::time::Duration;
 
-/// Pings that run at the same time.
+/// Number of concurrent pings.
 const PINGS: usize = 10;
-/// When the link is cut, after the first probe.
+/// Delay of the cut after the first probe.
 const CUT_AFTER: Duration = Duration::from_secs(2);
-/// Receivers are there before the first probe and after the last, together for so long.
+/// Total additional time of receivers before the first probe and after the last.
 const PROBES_AROUND: Duration = Duration::from_millis(1_500);
-/// A daemon or a program on a host answers within this.
+/// Timeout of a daemon or a program on a host.
 const ANSWER: Duration = Duration::from_secs(15);
 
 fn words(text: &str) -> Vec<String> {
@@ -55,8 +55,8 @@ fn ping(world: &World<'_>, from: usize, to: usize, name: &str) -> Result<Process
     world.start(from, &words(&command), name)
 }
 
-/// Lets h1 and h3 talk, and nobody else, and reads the tables: at s2, which they pass, and at
-/// s1 and s3. The world must be a fresh line.
+/// Lets only h1 and h3 talk, and reads the tables at s2, which they pass, and at s1 and s3. The
+/// world must be a fresh line.
 ///
 /// # Errors
 /// They cannot, or a switch does not answer.
@@ -67,7 +67,7 @@ pub fn transit_state(world: &World<'_>) -> Result<Tables> {
     Ok(Tables { transit_entries: sum(1), edge_entries: sum(0) + sum(2), axon_port_entries: 0 })
 }
 
-/// Entries on ports that lead to other switches: there should be none.
+/// Returns the number of entries on ports that lead to other switches, expected to be zero.
 ///
 /// # Errors
 /// A switch does not answer.
@@ -77,7 +77,7 @@ pub fn axon_port_entries(world: &World<'_>) -> Result<u64> {
     Ok(axon.map(|(_, count)| count).sum())
 }
 
-/// A load whose servers and clients run.
+/// Load whose servers and clients run.
 struct Running {
     servers: Vec<Process>,
     clients: Vec<Process>,
@@ -96,7 +96,7 @@ fn start(world: &World<'_>, load: &Load, congestion: &str, name: &str) -> Result
     Ok(Running { servers, clients })
 }
 
-/// Waits until iperf3 listens; it says so nowhere.
+/// Waits until iperf3 listens, which it does not report.
 fn wait_listening(world: &World<'_>, host: usize) -> Result<()> {
     for _ in 0..100 {
         let sockets = world.start(host, &words("ss -H -l -t -n"), "ss")?;
@@ -109,7 +109,7 @@ fn wait_listening(world: &World<'_>, host: usize) -> Result<()> {
     bail!("iperf3 does not listen on h{host}")
 }
 
-/// Waits for the end of a load; each flow's goodput in Mb/s between the two times.
+/// Waits for the end of a load; returns each flow's goodput in Mb/s between the two times.
 fn collect(world: &World<'_>, running: Running, from: f64, until: f64) -> Result<[f64; 6]> {
     let limit = Duration::from_secs_f64(until) + ANSWER;
     for (client, flow) in running.clients.into_iter().zip(FLOWS) {
@@ -131,7 +131,7 @@ fn collect(world: &World<'_>, running: Running, from: f64, until: f64) -> Result
     Ok(mbps)
 }
 
-/// Runs all six flows at once; each flow's goodput in Mb/s, in the order of the table.
+/// Runs all six flows at once; returns each flow's goodput in Mb/s, in the order of the table.
 ///
 /// # Errors
 /// iperf3 fails somewhere.
@@ -140,20 +140,21 @@ pub fn load(world: &World<'_>, load: &Load, congestion: &str, name: &str) -> Res
     collect(world, running, load.warm_up, f64::from(load.seconds) - load.cool_down)
 }
 
-/// How a link is cut.
+/// Plan of a link cut.
 #[derive(Clone, Copy, Debug)]
 pub struct CutPlan {
-    /// How long the six flows run, in seconds: from before the first probe to after the last.
+    /// Duration of the six flows in seconds: from before the first probe to after the last.
     pub load_s: u32,
-    /// How long the probes run.
+    /// Duration of the probes.
     pub probes: Duration,
-    /// Whether frames take a spanning tree whose root is the first switch, so that all that goes to
-    /// and from the second crosses the link; else each flow takes the shortest path.
+    /// Whether frames take a spanning tree whose root is the first switch, so that all traffic of
+    /// the second switch crosses the link. Otherwise each flow takes the shortest path.
     pub is_tree: bool,
 }
 
 impl CutPlan {
-    /// Whether a flow between hosts at these two switches crosses the link between the first two.
+    /// Returns whether a flow between hosts at these two switches crosses the link between the
+    /// first two.
     fn is_crossed_by(&self, axons: (usize, usize)) -> bool {
         let (from, to) = axons;
         if self.is_tree { from == 1 || to == 1 } else { matches!(axons, (0, 1) | (1, 0)) }

@@ -1,4 +1,4 @@
-//! What carried the frames of the switches, as they reported it themselves.
+//! Data planes of the switches, as reported by themselves.
 
 use crate::fabric::carrier;
 use axon_linux::choice::{Carrier, DataplaneChoice};
@@ -6,14 +6,14 @@ use axon_linux::machine::Machine;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// The data planes of all switches in all labs.
+/// Data planes of all switches in all labs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Dataplanes {
-    /// The fastest that this machine allows: `tc`, and else `full`.
+    /// Fastest data plane of this machine: `tc`, or else `full`.
     pub expected: Carrier,
-    /// Why this machine has no tc, if it has not.
+    /// Reason why this machine has no tc, if so.
     pub no_tc: Option<String>,
-    /// Lab by lab, what each switch has reported.
+    /// Reported data plane of each switch, by lab.
     pub labs: BTreeMap<String, BTreeMap<String, DataplaneChoice>>,
 }
 
@@ -24,24 +24,25 @@ impl Default for Dataplanes {
 }
 
 impl Dataplanes {
-    /// None yet, on this machine.
+    /// Creates an empty record for this machine.
     pub fn expected(machine: &Machine) -> Dataplanes {
         let labs = BTreeMap::new();
         Dataplanes { expected: carrier(machine), no_tc: machine.no_tc.clone(), labs }
     }
 
-    /// Adds what the switches of a lab have reported.
+    /// Adds the reports of a lab's switches.
     pub fn add(&mut self, lab: &str, reported: Vec<(String, DataplaneChoice)>) {
         self.labs.insert(lab.to_owned(), reported.into_iter().collect());
     }
 
-    /// How many switches have reported, and how many of them the expected data plane.
+    /// Returns the number of switches that have reported, and of those with the expected data
+    /// plane.
     pub fn counts(&self) -> (usize, usize) {
         let all = || self.labs.values().flat_map(BTreeMap::values);
         (all().count(), all().filter(|choice| choice.carrier == self.expected).count())
     }
 
-    /// In one line: `tc at s1, s2 and s3`, or what else there was.
+    /// Describes them in one line: `tc at s1, s2 and s3`, or other data planes.
     pub fn text(&self) -> String {
         let mut switches = BTreeMap::<&str, Vec<&str>>::new();
         for (switch, choice) in self.labs.values().flatten() {

@@ -1,14 +1,14 @@
-//! The plot of the demo: aggregate goodput as a fraction of one link, theirs and ours.
+//! Plot of the demo: aggregate goodput as a fraction of one link, the paper's and ours.
 //!
-//! Their links have 1 Gb/s and ours what a software switch carries, so bars are in units of
-//! one link's rate: the line can carry 3 (two flows share each direction), the ring 6.
+//! The paper's links have 1 Gb/s and ours the rate that a software switch carries, so bars are in
+//! units of one link's rate: the line can carry 3 (two flows share each direction), the ring 6.
 
 use super::report::Summary;
 use anyhow::{Result, anyhow};
 use plotters::prelude::*;
 use std::path::Path;
 
-/// The paper's links, Mb/s.
+/// Rate of the paper's links in Mb/s.
 const PAPER_LINK_MBPS: f64 = 1000.0;
 const SIZE: (u32, u32) = (820, 480);
 const LINE: RGBColor = RGBColor(148, 163, 184);
@@ -16,7 +16,7 @@ const RING: RGBColor = RGBColor(29, 112, 184);
 
 const BRIDGES: RGBColor = RGBColor(217, 119, 6);
 
-/// The bars of one transport, theirs or ours, and of bridges beside ours.
+/// Bars of one transport, the paper's or ours, and of bridges beside ours.
 struct Group {
     label: [String; 2],
     line: f64,
@@ -26,7 +26,7 @@ struct Group {
 }
 
 impl Group {
-    /// Each bar's height and colour, from left to right.
+    /// Returns each bar's height and colour, from left to right.
     fn bars(&self) -> impl Iterator<Item = (f64, RGBColor)> {
         let both = [(self.line, LINE), (self.ring, RING)];
         both.into_iter().chain(self.bridges.map(|height| (height, BRIDGES)))
@@ -60,7 +60,7 @@ fn groups(summary: &Summary) -> Vec<Group> {
 /// # Errors
 /// The file cannot be written.
 pub fn draw(summary: &Summary, path: &Path) -> Result<()> {
-    // Errors of the backend borrow it, so they leave as text.
+    // Errors of the backend borrow it, so they are returned as text.
     try_draw(summary, path).map_err(|error| anyhow!("cannot draw {}: {error}", path.display()))
 }
 

@@ -1,5 +1,4 @@
-//! Child processes that cannot outlive the demo: output in files, an end in sight, and a
-//! kill when they are dropped.
+//! Child processes that cannot outlive the demo: output in files, a timeout, and a kill on drop.
 
 use anyhow::{Context, Result, bail};
 use std::fs::File;
@@ -9,10 +8,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// How often a child is looked at.
+/// Polling interval of a child.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// Says whether the user wants it all to stop (Ctrl-C or SIGTERM).
+/// The user's stop request (Ctrl-C or SIGTERM).
 #[derive(Clone, Debug, Default)]
 pub struct Stop(Arc<AtomicBool>);
 
@@ -39,7 +38,7 @@ impl Stop {
         Ok(stop)
     }
 
-    /// Goes on, or ends in an error if the user wants it to stop.
+    /// Returns an error if the user has requested a stop.
     ///
     /// # Errors
     /// The user wants it to stop.
@@ -50,7 +49,7 @@ impl Stop {
         Ok(())
     }
 
-    /// Waits, unless the user wants it to stop.
+    /// Sleeps, unless the user requests a stop.
     ///
     /// # Errors
     /// The user wants it to stop.
@@ -67,7 +66,7 @@ impl Stop {
     }
 }
 
-/// A child process and where its output goes.
+/// Child process with its output files.
 #[derive(Debug)]
 pub struct Process {
     what: String,
@@ -93,7 +92,7 @@ impl Process {
         Ok(Process { what: name.to_owned(), child, stdout, stderr })
     }
 
-    /// Waits for the end of the process and returns how it ended and what it printed.
+    /// Waits for the end of the process and returns its exit status and output.
     ///
     /// # Errors
     /// It does not end within `time`, or the user wants it all to stop.
@@ -111,7 +110,7 @@ impl Process {
         }
     }
 
-    /// Waits for its end, which must be a good one, and returns what it printed.
+    /// Waits for a successful end and returns the output.
     ///
     /// # Errors
     /// As [`Process::finish`], and an exit status other than zero.
@@ -125,7 +124,7 @@ impl Process {
         Ok(output)
     }
 
-    /// Closes the stdin of a process that ends by that, and returns what it wrote to stderr.
+    /// Closes the stdin of a process that ends by that, and returns its stderr.
     ///
     /// # Errors
     /// It does not end within `time`.
@@ -141,22 +140,22 @@ impl Process {
         Ok(self.complaint())
     }
 
-    /// Its number.
+    /// Returns its process ID.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Whether it still runs.
+    /// Returns whether it still runs.
     pub fn is_running(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// What it has written to stderr.
+    /// Returns its stderr so far.
     pub fn complaint(&self) -> String {
         std::fs::read_to_string(&self.stderr).unwrap_or_default()
     }
 
-    /// What it has written to stdout.
+    /// Returns its stdout so far.
     pub fn printed(&self) -> String {
         let bytes = std::fs::read(&self.stdout).unwrap_or_default();
         String::from_utf8_lossy(&bytes).into_owned()

@@ -13,7 +13,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Of `steps` steps.
+    /// Creates a display of `steps` steps.
     pub fn new(steps: u64) -> Progress {
         let bar = std::io::stderr().is_terminal().then(|| {
             let bar = ProgressBar::new(steps);
@@ -44,7 +44,7 @@ impl Progress {
         }
     }
 
-    /// How long it has taken so far.
+    /// Returns the elapsed time.
     pub fn elapsed(&self) -> Duration {
         self.started.elapsed()
     }

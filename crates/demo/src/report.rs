@@ -1,4 +1,4 @@
-//! What the demo found, as JSON.
+//! Results of the demo as JSON.
 
 use super::beside::BridgesResult;
 use super::check::Findings;
@@ -9,66 +9,66 @@ use crate::table1::{Comparison, FLOWS, Flow, PAIRS, Transport, gain};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// UDP gain that the demo must reach, as a fraction: 6 points below the paper's +96 %, as real
-/// hosts on a busy machine vary.
+/// Required UDP gain as a fraction: 6 points below the paper's +96 %, as real hosts on a busy
+/// machine vary.
 pub const UDP_GAIN_MIN: f64 = 0.90;
-/// TCP gain that the demo must reach, as a fraction: 17 points above the paper's +63 %, and 10
-/// below the +90 % that the simulator must reach.
+/// Required TCP gain as a fraction: 17 points above the paper's +63 %, and 10 below the +90 % that
+/// the simulator must reach.
 pub const TCP_GAIN_MIN: f64 = 0.80;
-/// Gain over Linux bridges on the same ring that the demo must reach, as a fraction. Their tree has
-/// four directions of links for six flows, so it carries four links' worth at most, where flows
-/// over two links starve; six to four is +50 %, of which 5 points are for a busy machine.
+/// Required gain over Linux bridges on the same ring, as a fraction. Their tree has four directions
+/// of links for six flows, so it carries four links' worth at most, where flows over two links
+/// starve; six to four is +50 %, of which 5 points are for a busy machine.
 pub const GAIN_OVER_BRIDGES_MIN: f64 = 0.45;
-/// The longest silence after a cut must stay below this, in ms.
+/// Upper bound of the longest outage after a cut, in ms.
 pub const CUT_GAP_MS_BOUND: f64 = 100.0;
 
-/// One transport over both topologies. All rates are 10^6 bits of application data per
+/// Results of one transport over both topologies. All rates are 10^6 bits of application data per
 /// second, as received.
 #[derive(Clone, Debug, Serialize)]
 pub struct TransportResult {
-    /// All six flows over the line.
+    /// Total goodput over the line.
     pub line_mbps: f64,
-    /// All six flows over the ring.
+    /// Total goodput over the ring.
     pub ring_mbps: f64,
     /// `ring_mbps / line_mbps - 1`: 0.96 is +96 %.
     pub gain: f64,
-    /// All six flows over the same ring of Linux bridges, of whose links one is blocked.
+    /// Total goodput over the same ring of Linux bridges, with one blocked link.
     pub bridges_mbps: f64,
     /// `ring_mbps / bridges_mbps - 1`.
     pub gain_over_bridges: f64,
-    /// Flow by flow, in the order of the paper.
+    /// Results by flow, in the order of the paper.
     pub flows: Vec<FlowResult>,
-    /// What the paper has.
+    /// Results of the paper.
     pub paper: PaperResult,
 }
 
-/// One flow.
+/// Results of one flow.
 #[derive(Clone, Debug, Serialize)]
 pub struct FlowResult {
-    /// From which host to which.
+    /// Sending and receiving host.
     #[serde(flatten)]
     pub flow: Flow,
-    /// Over the line.
+    /// Goodput over the line.
     pub line_mbps: f64,
-    /// Over the ring.
+    /// Goodput over the ring.
     pub ring_mbps: f64,
-    /// Over the ring of bridges.
+    /// Goodput over the ring of bridges.
     pub bridges_mbps: f64,
 }
 
 /// The paper's aggregates, over links of 1000 Mb/s.
 #[derive(Clone, Debug, Serialize)]
 pub struct PaperResult {
-    /// Over the line.
+    /// Total over the line.
     pub line_mbps: f64,
-    /// Over the ring.
+    /// Total over the ring.
     pub ring_mbps: f64,
-    /// As a fraction.
+    /// Gain as a fraction.
     pub gain: f64,
 }
 
 impl TransportResult {
-    /// Puts a measurement beside that of bridges, flow by flow, and beside the paper's.
+    /// Combines a measurement with that of bridges, flow by flow, and with the paper's.
     pub fn new(transport: Transport, ours: &Comparison, bridges: &[f64; 6]) -> TransportResult {
         let flows = FLOWS.iter().zip(ours.line.iter().zip(&ours.ring)).zip(bridges);
         let bridges_mbps = bridges.iter().sum();
@@ -92,7 +92,7 @@ impl TransportResult {
     }
 }
 
-/// Ordered pairs of hosts that ping each other, of 30.
+/// Number of ordered pairs of hosts, of 30, that ping each other.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Pairs {
     /// Over the line.
@@ -103,7 +103,7 @@ pub struct Pairs {
     pub ring_cut: usize,
 }
 
-/// What a switch's tables hold where a flow merely passes.
+/// Entries in the switches' tables, at transit and edge switches.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Tables {
     /// Entries at s2 while h1, at s1, and h3, at s3, talk through it and nobody else does.
@@ -114,14 +114,14 @@ pub struct Tables {
     pub axon_port_entries: u64,
 }
 
-/// A host's lease and who asked for it.
+/// Lease of a host, with its client.
 #[derive(Clone, Debug, Serialize)]
 pub struct Leased {
     /// The host.
     pub host: String,
     /// Its DHCP client.
     pub client: Client,
-    /// What it was given.
+    /// Lease.
     #[serde(flatten)]
     pub lease: Lease,
 }
@@ -129,7 +129,7 @@ pub struct Leased {
 /// The machine that ran it.
 #[derive(Clone, Debug, Serialize)]
 pub struct Machine {
-    /// As /proc/cpuinfo names it.
+    /// CPU model in /proc/cpuinfo.
     pub cpu: String,
     /// CPUs that this process may use.
     pub cpus: usize,
@@ -137,70 +137,70 @@ pub struct Machine {
     pub kernel: String,
 }
 
-/// One bar and whether it is held.
+/// Bound and its result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Bar {
-    /// The name of the row in the report.
+    /// Name of the row in the report.
     pub name: &'static str,
-    /// What was wanted.
+    /// Required value.
     pub wanted: String,
-    /// What was found.
+    /// Measured value.
     pub found: String,
-    /// Whether that is good enough.
+    /// Whether the bound is met.
     pub pass: bool,
 }
 
-/// All of `summary.json`.
+/// Contents of `summary.json`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Summary {
-    /// Version of this format.
+    /// Version of the format.
     pub format: u32,
-    /// The commit that the program was built from, with `-dirty` behind it if files differed from
-    /// it; `unknown` outside of a repository.
+    /// Commit of the program, with `-dirty` appended if files differed from it; `unknown` outside
+    /// of a repository.
     pub commit: String,
-    /// When the demo began, UTC, RFC 3339.
+    /// Start of the demo in UTC, by RFC 3339.
     pub date: String,
-    /// On what.
+    /// Machine.
     pub machine: Machine,
-    /// What the numbers are.
+    /// Units of the numbers.
     pub units: BTreeMap<&'static str, &'static str>,
-    /// What carried the frames of the switches.
+    /// Data planes of the switches.
     pub dataplanes: Dataplanes,
     /// Rate of every link, Mb/s on the wire.
     pub link_mbps: f64,
     /// Congestion control of the TCP senders.
     pub tcp_congestion: String,
-    /// The least of the pairs that ping on the line and on the ring, of 30.
+    /// Minimum of the pairs that ping on the line and on the ring, of 30.
     pub pairs_reachable: usize,
-    /// Where they do.
+    /// Reachable pairs by topology.
     pub pairs: Pairs,
-    /// The flows over UDP.
+    /// Results over UDP.
     pub udp: TransportResult,
-    /// The flows over TCP.
+    /// Results over TCP.
     pub tcp: TransportResult,
-    /// The longest silence of a stream whose link was cut, ms.
+    /// Longest outage of a stream whose link was cut, in ms.
     pub cut_gap_ms: f64,
-    /// The cut.
+    /// Result of the cut.
     pub cut: Cut,
-    /// The same ring with Linux bridges in place of switches.
+    /// Results of the same ring with Linux bridges in place of switches.
     pub bridges: BridgesResult,
     /// Addresses of the hosts, line first.
     pub leases: Vec<Leased>,
-    /// What the captures of all host ports show.
+    /// Checks of the captures of all host ports.
     pub captures: Findings,
-    /// What the switches' tables hold.
+    /// Entries in the switches' tables.
     pub tables: Tables,
     /// Fraction of all CPU time that was not idle, in each load phase.
     pub cpu_busy: BTreeMap<String, f64>,
-    /// The bars.
+    /// Bounds.
     pub bars: Vec<Bar>,
-    /// Whether all are held.
+    /// Whether all bounds are met.
     pub pass: bool,
-    /// How long all took, s.
+    /// Duration in s.
     pub seconds: f64,
 }
 
-/// Units, for whoever reads the JSON alone.
+/// Returns the units, for readers of the JSON alone.
 pub fn units() -> BTreeMap<&'static str, &'static str> {
     BTreeMap::from([
         ("*_mbps", "10^6 bit/s of application data, as received; link_mbps: on the wire"),
@@ -214,7 +214,7 @@ pub fn units() -> BTreeMap<&'static str, &'static str> {
 }
 
 impl Summary {
-    /// Judges what was found; fills `bars` and `pass`.
+    /// Evaluates the results; fills `bars` and `pass`.
     pub fn judge(&mut self) {
         let percent = |gain: f64| format!("{:+.1} %", gain * 100.0);
         let gain = |name, of: &TransportResult, min: f64| Bar {

@@ -1,4 +1,4 @@
-//! What the demo found, as one table.
+//! Results of the demo as one table.
 
 use crate::beside::Spanning;
 use crate::iperf::MTU;
@@ -7,7 +7,7 @@ use crate::table1::{FLOWS, PAIRS, Transport};
 use std::fmt::Write as _;
 
 impl Summary {
-    /// The one table, and what else the demo found, as text.
+    /// Returns the table, and the other results of the demo, as text.
     pub fn text(&self) -> String {
         let mut text = String::new();
         // Writing to a String cannot fail.

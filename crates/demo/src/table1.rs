@@ -1,9 +1,9 @@
-//! Table 1 of the paper (001 §5.1; thesis 000 §4.3.2, table 4.1): six flows over three Axons
-//! with two hosts each, as a line and as a ring.
+//! Table 1 of the paper (001 §5.1; thesis 000 §4.3.2, table 4.1): six flows over three Axons with
+//! two hosts each, as a line and as a ring.
 //!
-//! What the redundant link is worth shows in the ratio. In the line the four directions of
-//! two links carry six flows, two of which use two links: the fair share of a flow is half a
-//! link, three links' worth in all. In the ring each of six directions carries one flow.
+//! The ratio shows the value of the redundant link. In the line the four directions of two links
+//! carry six flows, two of which use two links: the fair share of a flow is half a link, three
+//! links' worth in all. In the ring each of six directions carries one flow.
 
 use serde::Serialize;
 
@@ -24,12 +24,12 @@ pub struct Flow {
 }
 
 impl Flow {
-    /// `h1 -> h2`.
+    /// Returns the label: `h1 -> h2`.
     pub fn label(self) -> String {
         format!("h{} -> h{}", self.from, self.to)
     }
 
-    /// The Axons (0 to 2) at which the flow enters and leaves the fabric.
+    /// Returns the Axons (0 to 2) at which the flow enters and leaves the fabric.
     pub const fn axons(self) -> (usize, usize) {
         (AXON_OF_HOST[self.from - 1], AXON_OF_HOST[self.to - 1])
     }
@@ -45,13 +45,13 @@ pub const FLOWS: [Flow; 6] = [
     Flow { from: 5, to: 4 },
 ];
 
-/// What the flows carry.
+/// Transport of the flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Transport {
-    /// As fast as the host's link, whatever becomes of it.
+    /// Sends at the rate of the host's link, regardless of loss.
     Udp,
-    /// Adapts to what it gets.
+    /// Adapts to the available rate.
     Tcp,
 }
 
@@ -59,7 +59,7 @@ impl Transport {
     /// Both, in the order of the table.
     pub const ALL: [Transport; 2] = [Transport::Udp, Transport::Tcp];
 
-    /// `UDP`, `TCP`.
+    /// Returns the name: `UDP`, `TCP`.
     pub const fn name(self) -> &'static str {
         match self {
             Transport::Udp => "UDP",
@@ -67,7 +67,7 @@ impl Transport {
         }
     }
 
-    /// What the paper measured over links of 1 Gb/s, with netperf.
+    /// Returns the paper's measurements over links of 1 Gb/s, with netperf.
     pub const fn paper(self) -> Comparison {
         match self {
             Transport::Udp => Comparison {
@@ -81,7 +81,7 @@ impl Transport {
         }
     }
 
-    /// The aggregates as the paper prints them, line and ring, in Mb/s. They come from
+    /// Returns the aggregates as the paper prints them, line and ring, in Mb/s. They come from
     /// unrounded flows, so the sums of the printed flows may differ in the last digit.
     pub const fn paper_aggregate(self) -> (f64, f64) {
         match self {
@@ -95,31 +95,31 @@ impl Transport {
 /// application data per second, as received), in the order of [`FLOWS`].
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Comparison {
-    /// Over the line.
+    /// Goodput over the line.
     pub line: [f64; 6],
-    /// Over the ring.
+    /// Goodput over the ring.
     pub ring: [f64; 6],
 }
 
 impl Comparison {
-    /// All six flows over the line, Mb/s.
+    /// Returns the total goodput over the line in Mb/s.
     pub fn line_mbps(&self) -> f64 {
         self.line.iter().sum()
     }
 
-    /// All six flows over the ring, Mb/s.
+    /// Returns the total goodput over the ring in Mb/s.
     pub fn ring_mbps(&self) -> f64 {
         self.ring.iter().sum()
     }
 
-    /// What the ring gives over the line, as a fraction: 0.96 is +96 %. Zero where the line
+    /// Returns the gain of the ring over the line as a fraction: 0.96 is +96 %. Zero where the line
     /// carried nothing, so that a failed run never passes for a gain.
     pub fn gain(&self) -> f64 {
         gain(self.line_mbps(), self.ring_mbps())
     }
 }
 
-/// `ring / line - 1`, and zero for a line that carried nothing.
+/// Returns `ring / line - 1`, and zero for a line that carried nothing.
 pub fn gain(line_mbps: f64, ring_mbps: f64) -> f64 {
     if line_mbps > 0.0 { ring_mbps / line_mbps - 1.0 } else { 0.0 }
 }

@@ -1,4 +1,4 @@
-//! One topology of the demo: a lab that is up, with its hosts' addresses and processes.
+//! Topology of the demo: a lab that is up, with its hosts' addresses and processes.
 
 use super::capture::{self, Capture, Captured, Take};
 use super::dhcp::{self, Client, Lease};
@@ -20,19 +20,19 @@ use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How long switches may take to find the controller.
+/// Timeout of switches to find the controller.
 const UP_LIMIT_MS: u64 = 15_000;
-/// How long a DHCP client may take.
+/// Timeout of a DHCP client.
 const LEASE_LIMIT: Duration = Duration::from_secs(20);
 
-/// What a world is made of.
+/// Setup of a world.
 #[derive(Clone, Copy, Debug)]
 pub struct Setup<'a> {
-    /// The name of the lab.
+    /// Name of the lab.
     pub name: &'a str,
     /// [`LINE`](super::fabric::LINE) or [`RING`](super::fabric::RING).
     pub topology: &'a str,
-    /// What this machine allows.
+    /// Capabilities of this machine.
     pub machine: &'a Machine,
     /// Whether the ports of all switches are captured.
     pub capture_switches: bool,
@@ -96,27 +96,27 @@ impl<'a> World<'a> {
         Ok(world)
     }
 
-    /// The fabric as loaded.
+    /// Returns the fabric as loaded.
     pub fn fabric(&self) -> &Fabric {
         &self.fabric
     }
 
-    /// The user's request to stop.
+    /// Returns the user's stop request.
     pub fn stop(&self) -> &'a Stop {
         self.stop
     }
 
-    /// Where this world's files are.
+    /// Returns the folder of this world's files.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// The address of host number `host`, counted from 1.
+    /// Returns the address of host number `host`, counted from 1.
     pub fn address(&self, host: usize) -> Ipv4Addr {
         self.addresses[host - 1]
     }
 
-    /// The MAC address of a host by name.
+    /// Returns the MAC address of a host by name.
     pub fn mac(&self, host: &str) -> MacAddr {
         let named = self.fabric.hosts.iter().find(|one| one.name == host);
         named.map_or(MacAddr([0; 6]), |host| host.mac)
@@ -125,7 +125,7 @@ impl<'a> World<'a> {
     /// Starts a command on host number `host`; `name` names its output.
     ///
     /// # Errors
-    /// It cannot be started.
+    /// The command cannot be started.
     pub fn start(&self, host: usize, argv: &[String], name: &str) -> Result<Process> {
         self.start_on(&self.fabric.hosts[host - 1].name, argv, name)
     }
@@ -133,7 +133,7 @@ impl<'a> World<'a> {
     /// Starts a command on the node of that name; `name` names its output.
     ///
     /// # Errors
-    /// It cannot be started.
+    /// The command cannot be started.
     pub fn start_on(&self, node: &str, argv: &[String], name: &str) -> Result<Process> {
         let command = self.lab.command(node, argv)?;
         Process::start(command, &self.folder, &format!("{name}-{node}"))
@@ -220,7 +220,7 @@ impl<'a> World<'a> {
         Ok(port)
     }
 
-    /// What carries the frames of each switch, and why, as the switches report it.
+    /// Returns the data plane of each switch with the reason, as reported by the switches.
     ///
     /// # Errors
     /// A switch does not answer.
@@ -235,7 +235,8 @@ impl<'a> World<'a> {
         status.iter().skip(1).map(of).collect()
     }
 
-    /// Entries in each port's table, switch by switch, and whether the port is a host's.
+    /// Returns the entries in each port's table, switch by switch, and whether the port is a
+    /// host's.
     ///
     /// # Errors
     /// A switch does not answer.

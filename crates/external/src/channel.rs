@@ -1,4 +1,4 @@
-//! One end of the socket pair: whole messages in and out, waiting or not.
+//! One end of the socket pair: complete messages in and out, blocking or not.
 
 use crate::message::MESSAGE_BYTES_MAX;
 use serde::Serialize;
@@ -7,40 +7,40 @@ use std::io::{ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-/// Bytes of the length before each message: little-endian.
+/// Bytes of the little-endian length before each message.
 const LENGTH: usize = 4;
-/// Bytes that are read at once.
+/// Bytes of one read.
 const READ: usize = 1 << 16;
-/// Reads in one look for a message: one that is longer is looked for again.
+/// Maximum number of reads in one poll; a longer message is continued in the next.
 const READS_MAX: usize = 16;
-/// Bytes that are kept before they are sent without being asked to.
+/// Bytes that are buffered before they are sent without a request.
 const KEEP: usize = 1 << 16;
 
-/// Why nothing more comes or goes.
+/// Error of a channel.
 #[derive(Debug, thiserror::Error)]
 pub enum ChannelError {
     /// The other end is closed.
     #[error("the other end is closed")]
     Closed,
-    /// The time was over.
+    /// The time limit was exceeded.
     #[error("no answer in time")]
     Late,
-    /// Not a message, or one that is too long.
+    /// Invalid or too long message.
     #[error("not a message")]
     Malformed,
-    /// The system's own reason.
+    /// Error of the system.
     #[error(transparent)]
     Io(std::io::Error),
 }
 
-/// One end.
+/// One end of the socket pair.
 #[derive(Debug)]
 pub(crate) struct Channel {
     stream: UnixStream,
-    /// What was read; messages before `taken` are done with.
+    /// Bytes received; those before `taken` are processed.
     inbox: Vec<u8>,
     taken: usize,
-    /// What is not sent yet.
+    /// Bytes not sent yet.
     outbox: Vec<u8>,
 }
 
@@ -49,12 +49,12 @@ impl Channel {
         Channel { stream, inbox: Vec::new(), taken: 0, outbox: Vec::new() }
     }
 
-    /// Never waits from now on.
+    /// Makes the socket non-blocking.
     pub(crate) fn set_nonblocking(&mut self) -> Result<(), ChannelError> {
         self.stream.set_nonblocking(true).map_err(ChannelError::Io)
     }
 
-    /// Puts a message behind those that are to be sent.
+    /// Queues a message.
     pub(crate) fn put(&mut self, message: &impl Serialize) -> Result<(), ChannelError> {
         let start = self.outbox.len();
         let mut bytes = std::mem::take(&mut self.outbox);
@@ -71,12 +71,12 @@ impl Channel {
         Ok(())
     }
 
-    /// Whether so much is to be sent that it should be.
+    /// Returns whether so much is queued that it should be sent.
     pub(crate) fn is_heavy(&self) -> bool {
         self.outbox.len() >= KEEP
     }
 
-    /// Sends all, until `end` at the latest.
+    /// Sends all queued messages, until `end` at the latest.
     pub(crate) fn send(&mut self, end: Option<Instant>) -> Result<(), ChannelError> {
         let mut sent = 0;
         while sent < self.outbox.len() {
@@ -91,7 +91,7 @@ impl Channel {
         Ok(())
     }
 
-    /// Sends what the socket takes without waiting.
+    /// Sends as much as the socket takes without blocking.
     pub(crate) fn send_some(&mut self) -> Result<(), ChannelError> {
         let mut sent = 0;
         while sent < self.outbox.len() {
@@ -106,7 +106,7 @@ impl Channel {
         Ok(())
     }
 
-    /// The next message, which comes until `end` at the latest.
+    /// Returns the next message, waiting until `end` at the latest.
     pub(crate) fn receive<T: DeserializeOwned>(
         &mut self,
         end: Option<Instant>,
@@ -120,7 +120,7 @@ impl Channel {
         }
     }
 
-    /// The next message, if it is there. At most 1 MiB is read for it.
+    /// Returns the next message, if it is there. Reads at most 1 MiB for it.
     pub(crate) fn receive_some<T: DeserializeOwned>(&mut self) -> Result<Option<T>, ChannelError> {
         for _ in 0..READS_MAX {
             if let Some(message) = self.take()? {
@@ -133,7 +133,7 @@ impl Channel {
         self.take()
     }
 
-    /// Reads what is there; whether anything was.
+    /// Reads available bytes; returns whether there were any.
     fn read(&mut self) -> Result<bool, ChannelError> {
         self.inbox.drain(..self.taken);
         self.taken = 0;
@@ -148,7 +148,7 @@ impl Channel {
         }
     }
 
-    /// The next message of those that were read.
+    /// Returns the next message of the bytes received.
     fn take<T: DeserializeOwned>(&mut self) -> Result<Option<T>, ChannelError> {
         let rest = &self.inbox[self.taken..];
         let Some(length) = rest.first_chunk().copied().map(u32::from_le_bytes) else {
@@ -165,7 +165,7 @@ impl Channel {
     }
 }
 
-/// The time that is left, at least a millisecond: zero would mean no limit.
+/// Returns the remaining time, at least a millisecond, because zero would mean no limit.
 fn left(end: Option<Instant>) -> Result<Option<Duration>, ChannelError> {
     let Some(end) = end else { return Ok(None) };
     match end.saturating_duration_since(Instant::now()) {
@@ -174,7 +174,7 @@ fn left(end: Option<Instant>) -> Result<Option<Duration>, ChannelError> {
     }
 }
 
-/// What only means that nothing is there yet is no error.
+/// Treats errors that only mean "not yet" as success.
 fn retry(error: std::io::Error) -> Result<(), ChannelError> {
     match error.kind() {
         ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted => Ok(()),

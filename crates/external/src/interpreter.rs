@@ -1,4 +1,4 @@
-//! The Python that runs programs, and whether it has the module `axon`.
+//! Python interpreter for programs, with a check of its module `axon`.
 
 use crate::limits::{Limits, Overtime};
 use crate::message::VERSION;
@@ -12,32 +12,32 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Names the interpreter; `python3` without it.
+/// Environment variable with the interpreter; `python3` if unset.
 const VARIABLE: &str = "AXON_PYTHON";
-/// How much memory a program may take, in bytes; no limit if 0.
+/// Environment variable with the memory limit of a program in bytes; no limit if 0.
 const MEMORY: &str = "AXON_MEMORY_BYTES";
-/// Writes the version of the module's messages.
+/// Prints the version of the module's messages.
 const ASK: &str = "import axon; print(axon.PROTOCOL_VERSION)";
 
-/// Why a program in Python cannot be started.
+/// Reason why a Python program cannot be started.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// There is no such program.
+    /// There is no such interpreter.
     #[error("{0} cannot be run ({1}); install Python 3.11 or later, or name one in {VARIABLE}")]
     NoInterpreter(PathBuf, std::io::Error),
-    /// It has no module of ours.
+    /// The interpreter has no module `axon`.
     #[error(
         "{0} has no module `axon` ({1}); run `make python` and set \
          {VARIABLE}=target/python/bin/python, or `pip install ./crates/py` into it"
     )]
     NoModule(PathBuf, String),
-    /// Its module is of another build.
+    /// The module is of another build.
     #[error(
         "the module `axon` of {0} speaks version {1} of the messages, and this program {VERSION}; \
          run `make python` again"
     )]
     OtherVersion(PathBuf, String),
-    /// The file is not there.
+    /// There is no such file.
     #[error("{0} cannot be read: {1}")]
     NoFile(PathBuf, std::io::Error),
     /// The process did not start.
@@ -45,7 +45,7 @@ pub enum StartError {
     Process(PathBuf, std::io::Error),
 }
 
-/// A Python that has the module `axon`.
+/// Python interpreter that has the module `axon`.
 #[derive(Clone, Debug)]
 pub struct Interpreter {
     path: PathBuf,
@@ -54,19 +54,19 @@ pub struct Interpreter {
 }
 
 impl Interpreter {
-    /// The interpreter that `AXON_PYTHON` names, or `python3`.
+    /// Finds the interpreter that `AXON_PYTHON` names, or `python3`.
     ///
     /// # Errors
-    /// It is not there, or has no module `axon` of this version.
+    /// The interpreter does not exist, or has no module `axon` of this version.
     pub fn find() -> Result<Interpreter, StartError> {
         let name = std::env::var_os(VARIABLE).filter(|name| !name.is_empty());
         Interpreter::at(name.unwrap_or_else(|| OsString::from("python3")).into())
     }
 
-    /// The interpreter with this name or path.
+    /// Checks the interpreter with this name or path.
     ///
     /// # Errors
-    /// As [`Interpreter::find`].
+    /// See [`Interpreter::find`].
     pub fn at(path: PathBuf) -> Result<Interpreter, StartError> {
         let asked = Command::new(&path).args(["-P", "-c", ASK]).output();
         let output = asked.map_err(|error| StartError::NoInterpreter(path.clone(), error))?;
@@ -82,25 +82,25 @@ impl Interpreter {
         Ok(Interpreter { path, limits: Limits::default(), overtime: Overtime::default() })
     }
 
-    /// Its name or path.
+    /// Returns its name or path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The same with other limits.
+    /// Sets other limits.
     #[must_use]
     pub fn with_limits(self, limits: Limits) -> Interpreter {
         Interpreter { limits, ..self }
     }
 
-    /// Whether a program that its switch waits for has exceeded its time, of all that this one and
-    /// its clones have started.
+    /// Returns the record of the first blocking program, started by this interpreter or its clones,
+    /// that has exceeded its time.
     pub fn overtime(&self) -> &Overtime {
         &self.overtime
     }
 
-    /// Starts a program that its switch waits for, for simulations. One that cannot be started has
-    /// failed from the beginning.
+    /// Starts a program that its switch waits for, for simulations. A program that cannot be
+    /// started counts as failed from the beginning.
     pub fn start_waiting(&self, file: &Path, site: &Site) -> Box<dyn Program> {
         Box::new(match self.spawn(file, site, None) {
             Ok(peer) => Waiting::new(peer, site, self.limits).with_overtime(self.overtime.clone()),
@@ -108,10 +108,10 @@ impl Interpreter {
         })
     }
 
-    /// Starts a program that its switch never waits for. What it prints goes to `sink`.
+    /// Starts a program that its switch never waits for. Its output goes to `sink`.
     ///
     /// # Errors
-    /// There is no such file, or no process.
+    /// There is no such file, or the process cannot be started.
     pub fn start_queued(
         &self,
         file: &Path,
@@ -128,7 +128,7 @@ impl Interpreter {
         found.map_err(|error| StartError::NoFile(file.to_owned(), error))?;
         let mut command = Command::new(&self.path);
         command.args(["-P", "-m", "axon.run"]).arg(file);
-        // Its errors name the switch; sets of strings have one order; what it prints comes at once.
+        // Errors name the switch, hashing is deterministic, and output is unbuffered.
         command.env("AXON_NODE", &site.own().name);
         command.env("PYTHONHASHSEED", "0").env("PYTHONUNBUFFERED", "1");
         if std::env::var_os(MEMORY).is_none() {
@@ -139,7 +139,7 @@ impl Interpreter {
 }
 
 /// Starts the program in `file` for real ports, in the interpreter that [`Interpreter::find`]
-/// finds. What it prints goes to `sink`.
+/// finds. Its output goes to `sink`.
 ///
 /// # Errors
 /// See [`StartError`].

@@ -1,13 +1,13 @@
-//! Control programs in a process of their own, such as those in Python.
+//! Control programs in separate processes, such as those in Python.
 //!
-//! Each switch has one process, joined by a socket pair: messages of [`message`], each behind its
-//! length. The switch sends a call (start, link, packet, timeout); the program answers with
-//! requests of the API ([`axon_pipeline::Control`]) and, at last, that it is done. [`Waiting`]
-//! waits for that, so a simulation stays the same whenever it runs; [`Queued`] never waits, for
+//! Each switch has one process, joined by a socket pair that carries the messages of [`message`],
+//! each after its length. The switch sends a call (start, link, packet, timeout); the program
+//! answers with requests of the API ([`axon_pipeline::Control`]) and finally reports completion.
+//! [`Waiting`] blocks until then, so simulations are deterministic; [`Queued`] never blocks, for
 //! real ports.
 //!
-//! A program that raises, exits or exceeds its time fails for good: its switch goes on with the
-//! tables that it has.
+//! A program that raises, exits or exceeds its time fails for good: its switch continues with its
+//! present tables.
 #![forbid(unsafe_code)]
 
 pub mod message;

@@ -1,29 +1,29 @@
-//! How long a program may take, and how much it may ask for and may wait.
+//! Limits on a program's time, memory, requests and queues.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// The limits of a program in a process of its own. One that exceeds a limit of its work fails.
+/// Limits of a program in a separate process. A program that exceeds a limit of its work fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// From the start of the process until it has loaded its program: 60 s.
+    /// Time from the start of the process until its program is loaded: 60 s.
     pub load: Duration,
-    /// For each call: 10 s.
+    /// Time of each call: 10 s.
     pub call: Duration,
-    /// Frames that it may send in one call: 65,536.
+    /// Frames that the program may send in one call: 65,536.
     pub frames_per_call: u32,
     /// Bytes of these frames: 256 MiB.
     pub bytes_per_call: u64,
-    /// Bytes of one of them: 65,536.
+    /// Bytes of one frame: 65,536.
     pub frame_bytes: usize,
     /// Changes in one transaction: 65,536.
     pub changes_per_commit: usize,
-    /// Packets that may wait for it: 1024.
+    /// Packets that may be queued for the program: 1024.
     pub packets_queued: usize,
-    /// Their bytes: 4 MiB.
+    /// Bytes that may be queued for the program: 4 MiB.
     pub bytes_queued: usize,
-    /// Memory of its process, in bytes of its address space: 2 GiB. The variable
-    /// `AXON_MEMORY_BYTES` of the environment sets another limit, or none by 0.
+    /// Memory of its process, in bytes of address space: 2 GiB. The environment variable
+    /// `AXON_MEMORY_BYTES` sets another limit, or none by 0.
     pub memory_bytes: u64,
 }
 
@@ -43,18 +43,18 @@ impl Default for Limits {
     }
 }
 
-/// Whether a program of a simulation has exceeded its time. What follows from that depends on the
-/// machine, so the run has no result.
+/// Record of the first program of a simulation that has exceeded its time. The consequences depend
+/// on the machine, so such a run has no result.
 #[derive(Clone, Debug, Default)]
 pub struct Overtime(Arc<OnceLock<String>>);
 
 impl Overtime {
-    /// The first program that has, and its limit.
+    /// Returns the first program that has exceeded its time, with its limit.
     pub fn first(&self) -> Option<&str> {
         self.0.get().map(String::as_str)
     }
 
-    /// Keeps what has exceeded its time, if it is the first.
+    /// Records a program that has exceeded its time, if it is the first.
     pub(crate) fn set(&self, what: String) {
         let _ = self.0.set(what);
     }

@@ -1,79 +1,79 @@
-//! What a switch and its program send each other, in postcard's encoding.
+//! Messages between a switch and its program, in postcard's encoding.
 
 use axon_pipeline::{Change, ChangeError, Register, RegisterError};
 use axon_programs::Plan;
 use axon_wire::{PortNo, Time};
 use serde::{Deserialize, Serialize};
 
-/// The version of these messages. A program's module and its switch need the same.
+/// Version of the messages, equal for a program's module and its switch.
 pub const VERSION: u16 = 1;
 
-/// The longest message, in bytes without its length: beyond it the other end has failed.
+/// Longest message in bytes, without its length. The other end fails if it exceeds the limit.
 pub const MESSAGE_BYTES_MAX: usize = 1 << 24;
 
-/// From the switch to its program.
+/// Message from the switch to its program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ToProgram {
-    /// Something has happened; the program answers with requests and [`FromProgram::Done`].
+    /// Event; the program answers with requests and [`FromProgram::Done`].
     Call {
-        /// The time of the switch.
+        /// Time of the switch.
         now: Time,
-        /// What has happened.
+        /// Event.
         call: Call,
     },
-    /// The answer to the last request that has one.
+    /// Reply to the last request that has one.
     Reply(Reply),
 }
 
-/// What has happened.
+/// Event for a program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Call {
     /// The first call: the program is loaded and configured.
     Load(Box<Place>),
-    /// The switch begins.
+    /// The switch starts.
     Start,
-    /// The carrier of a port came or went.
+    /// The carrier of a port has changed.
     Link {
-        /// The port.
+        /// Port.
         port: PortNo,
-        /// Whether it has carrier now.
+        /// Whether the port has carrier now.
         up: bool,
     },
     /// The switch has sent a packet to its program.
     Packet {
-        /// The port that it came in by.
+        /// Ingress port.
         ingress: PortNo,
-        /// The frame, without FCS.
+        /// Frame without FCS.
         frame: Vec<u8>,
     },
     /// The deadline has passed, or may have.
     Timeout,
 }
 
-/// The place of a program in its network ([`axon_programs::Site`], as it is sent).
+/// Place of a program in its network ([`axon_programs::Site`] in its encoded form).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place {
-    /// The network.
+    /// Network.
     pub plan: Plan,
-    /// The node that the program controls, by its number from 0.
+    /// Node that the program controls, by its number from 0.
     pub node: u32,
-    /// Makes its random choices others than those of other nodes and other runs.
+    /// Seed of its random choices, different for each node and run.
     pub seed: u64,
 }
 
-/// From a program to its switch.
+/// Message from a program to its switch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FromProgram {
     /// A call of the API.
     Request(Request),
-    /// The call has been answered.
+    /// The call is completed.
     Done {
-        /// When to send [`Call::Timeout`] next.
+        /// Time of the next [`Call::Timeout`].
         deadline: Option<Time>,
-        /// Whether the switch can carry what hosts send, as far as the program knows.
+        /// Whether the switch can carry traffic of hosts, as far as the program knows.
         is_ready: bool,
     },
-    /// The program has ended by an error of its own: in Python the last line of the traceback.
+    /// The program has ended by its own error: in Python the last line of the traceback.
     Failed(String),
 }
 
@@ -86,33 +86,33 @@ pub enum Request {
     Read(Register),
     /// Writes a register; answered by [`Reply::Write`].
     Write(Register, u64),
-    /// Whether a port has carrier; answered by [`Reply::IsUp`].
+    /// Queries the carrier of a port; answered by [`Reply::IsUp`].
     IsUp(PortNo),
     /// Sends a frame out of a port; not answered.
     Send {
-        /// The port.
+        /// Port.
         port: PortNo,
-        /// The frame, without FCS.
+        /// Frame without FCS.
         frame: Vec<u8>,
     },
-    /// Sends a frame where the tables say; not answered.
+    /// Forwards a frame by the tables; not answered.
     Inject {
-        /// The port that it is looked up as having come in by; the control plane's without one.
+        /// Ingress port of the lookup; `None` for the control plane's.
         port: Option<PortNo>,
-        /// The frame, without FCS.
+        /// Frame without FCS.
         frame: Vec<u8>,
     },
 }
 
-/// The answer to a request.
+/// Reply to a request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Reply {
-    /// To [`Request::Commit`].
+    /// Reply to [`Request::Commit`].
     Commit(Result<(), ChangeError>),
-    /// To [`Request::Read`].
+    /// Reply to [`Request::Read`].
     Read(Result<u64, RegisterError>),
-    /// To [`Request::Write`].
+    /// Reply to [`Request::Write`].
     Write(Result<(), RegisterError>),
-    /// To [`Request::IsUp`].
+    /// Reply to [`Request::IsUp`].
     IsUp(bool),
 }

@@ -1,21 +1,21 @@
-//! What a program prints, line by line: a switch that runs for long takes a bounded number of them.
+//! Output of a program by lines, limited in rate for long runs.
 
 use std::io::{ErrorKind, PipeReader, Read};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Takes the lines that a program prints, without their ends.
+/// Consumer of a program's output lines, without line ends.
 pub type Sink = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// Bytes of a line; what is behind them is cut off.
+/// Maximum length of a line in bytes; the rest is cut off.
 const LINE_BYTES_MAX: usize = 1 << 10;
-/// Lines in one second; more are counted and left out.
+/// Maximum number of lines in one second; further ones are counted and left out.
 const LINES_PER_SECOND: u32 = 64;
 
-/// Takes lines from a pipe until its other end is closed, in a thread of its own.
+/// Forwards lines from a pipe until its other end is closed, in a separate thread.
 ///
 /// # Errors
-/// The system's own: there is no thread.
+/// The error of the system: the thread cannot be created.
 pub(crate) fn forward(pipe: PipeReader, sink: Sink) -> std::io::Result<()> {
     let began = Instant::now();
     let take = move || copy(pipe, || began.elapsed(), &*sink);
@@ -48,7 +48,7 @@ fn copy(mut from: impl Read, clock: impl Fn() -> Duration, sink: &dyn Fn(&str)) 
     lines.summarize();
 }
 
-/// Lines of the current second.
+/// Line limiter of the current second.
 struct Lines<'a> {
     sink: &'a dyn Fn(&str),
     second: u64,

@@ -1,4 +1,4 @@
-//! The process of a program, and the switch's end of its socket pair.
+//! Process of a program, and the switch's end of its socket pair.
 
 use crate::channel::{Channel, ChannelError};
 use crate::output::{self, Sink};
@@ -8,24 +8,24 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long a process may take to end by itself.
+/// Grace period for a process to end by itself.
 pub(crate) const END: Duration = Duration::from_secs(1);
 
-/// The other end of the switch: a program, usually in a process of its own.
+/// Peer of the switch: a program, usually in a separate process.
 #[derive(Debug)]
 pub struct Peer {
-    /// Closed once the program has ended.
+    /// Channel, closed once the program has ended.
     pub(crate) channel: Option<Channel>,
     child: Option<Child>,
 }
 
 impl Peer {
-    /// Starts a process, whose standard input becomes the socket. What it prints, errors too, goes
-    /// to `sink` as far as a log may grow; without one to the standard error of this process. A
-    /// terminal's signals do not reach it: it ends when its switch does.
+    /// Starts a process whose standard input is the socket. Its output and errors go to `sink`,
+    /// limited in rate, or to the standard error of this process without one. A terminal's signals
+    /// do not reach it: it ends when its switch does.
     ///
     /// # Errors
-    /// The system's own.
+    /// The error of the system.
     pub fn spawn(mut command: Command, sink: Option<Sink>) -> std::io::Result<Peer> {
         let (near, far) = UnixStream::pair()?;
         command.stdin(Stdio::from(OwnedFd::from(far)));
@@ -44,18 +44,17 @@ impl Peer {
         Ok(Peer { channel: Some(Channel::new(near)), child: Some(child) })
     }
 
-    /// A program at the other end of `stream`, whose process is someone else's concern.
+    /// Wraps a program at the other end of `stream` whose process is managed elsewhere.
     pub fn new(stream: UnixStream) -> Peer {
         Peer { channel: Some(Channel::new(stream)), child: None }
     }
 
-    /// Nothing at all.
+    /// Returns a peer without a program.
     pub(crate) fn none() -> Peer {
         Peer { channel: None, child: None }
     }
 
-    /// Ends the process, which may still end by itself for so long, and describes why nothing more
-    /// comes from it.
+    /// Ends the process after a grace period of `patience`, and describes the reason.
     pub(crate) fn end(&mut self, error: &ChannelError, patience: Duration) -> String {
         self.channel = None;
         let status = self.reap(patience);
@@ -68,8 +67,7 @@ impl Peer {
         }
     }
 
-    /// Ends the process, which may still end by itself for so long: it sees that its socket is
-    /// closed.
+    /// Closes the socket and ends the process after a grace period of `patience`.
     pub(crate) fn close(&mut self, patience: Duration) {
         self.channel = None;
         self.reap(patience);

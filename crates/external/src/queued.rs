@@ -1,12 +1,11 @@
-//! The switch's end that never waits: for real ports.
+//! Switch side that never blocks, for real ports.
 //!
-//! One call is in flight at a time. Others are queued: of each port the last change of its carrier,
-//! and packets up to a limit, beyond which they are dropped. Changes of carrier come first, then a
-//! timeout that is due, then packets; between two timeouts there is a packet, if one is queued.
+//! One call is in flight at a time. Others are queued: the last carrier change of each port, and
+//! packets up to a limit, beyond which they are dropped. Carrier changes come first, then a due
+//! timeout, then packets; between two timeouts there is a packet, if one is queued.
 //!
-//! While a call is in flight the switch looks for what the program sends whenever it handles
-//! anything, and besides after 20 us, then 40 us, and so on up to 1 ms. In one look it does about a
-//! millisecond of work.
+//! While a call is in flight the switch polls the program whenever it handles any event, and also
+//! after 20 us, then 40 us, and so on up to 1 ms. One poll does about a millisecond of work.
 
 use crate::limits::Limits;
 use crate::message::{Call, FromProgram, ToProgram};
@@ -19,72 +18,74 @@ use axon_wire::{PortNo, Span, Time};
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Between the first two looks at a call in flight.
+/// Interval between the first two polls of a call in flight.
 const STEP: Span = Span::from_micros(20);
-/// Between two looks at most.
+/// Maximum interval between polls.
 const STEP_MAX: Span = Span::from_millis(1);
-/// Between two looks whether a process without a call has ended.
+/// Interval between checks whether a process without a call has ended.
 const IDLE: Span = Span::from_secs(1);
-/// How long a process that has closed its socket may take to end.
+/// Grace period for a process that has closed its socket.
 const PATIENCE: Duration = Duration::from_millis(20);
-/// Work that is done in one look, as [`cost`] counts it: frames of 1 MiB, or a thousand changes.
+/// Work of one poll, as computed by [`cost`]: frames of 1 MiB, or a thousand changes.
 const LOOK_COST: u64 = 1 << 20;
-/// A switch that has not looked for longer was held up itself: its program is not late by that.
+/// Interval without polls beyond which the switch itself was stalled, so that its program does not
+/// count as late.
 const STALL: Span = Span::from_secs(1);
 
-/// A program that its switch never waits for.
+/// Program that its switch never waits for.
 #[derive(Debug)]
 pub struct Queued {
     peer: Peer,
     limits: Limits,
-    /// What comes before packets.
+    /// Queued calls that precede packets.
     calls: VecDeque<Call>,
-    /// Each with the port that it came in by.
+    /// Queued packets with their ingress ports.
     packets: VecDeque<(PortNo, Vec<u8>)>,
     packet_bytes: usize,
-    /// By which port packets came in that have ended, and whether the program took them.
+    /// Ingress ports of completed packets, and whether the program took them.
     ended: Vec<(PortNo, bool)>,
     in_flight: Option<InFlight>,
-    /// When to look at the process next.
+    /// Time of the next poll.
     look: Option<Time>,
-    /// When it last looked.
+    /// Time of the last poll.
     looked: Time,
-    /// When the program wants its timeout.
+    /// Time of the program's timeout.
     deadline: Option<Time>,
-    /// The earliest that the next timeout may be.
+    /// Earliest time of the next timeout.
     earliest: Time,
     is_ready: bool,
     failure: Option<String>,
 }
 
-/// The call that the program works on.
+/// Call in flight.
 #[derive(Clone, Copy, Debug)]
 struct InFlight {
-    /// When it is too late for an answer.
+    /// Time limit of the answer.
     end: Time,
-    /// How long that is after its start.
+    /// Duration of the time limit.
     limit: Duration,
     step: Span,
     work: Work,
     kind: Kind,
 }
 
-/// What the switch needs to know of a call when it is answered.
+/// Kind of a call in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// The load or the start of the program, or a change of carrier.
+    /// Load or start of the program, or a carrier change.
     Other,
-    /// A packet that came in by this port.
+    /// Packet with its ingress port.
     Packet(PortNo),
-    /// A timeout.
+    /// Timeout.
     Timeout,
 }
 
 impl Queued {
-    /// The program at the other end of `peer`, for this place of a network.
+    /// Creates the switch side of the program at the other end of `peer`, for this place of a
+    /// network.
     ///
     /// # Errors
-    /// The system's own: the socket cannot be set up.
+    /// The error of the system: the socket cannot be set up.
     pub fn new(mut peer: Peer, site: &Site, limits: Limits) -> std::io::Result<Queued> {
         if let Some(channel) = &mut peer.channel {
             channel.set_nonblocking().map_err(std::io::Error::other)?;
@@ -106,7 +107,7 @@ impl Queued {
         })
     }
 
-    /// Sends what can be sent, and takes what has come.
+    /// Sends pending bytes and processes received messages.
     fn advance(&mut self, now: Time, control: &mut dyn Control) {
         if self.failure.is_some() {
             return;
@@ -121,7 +122,7 @@ impl Queued {
         }
     }
 
-    /// Ends the program: all packets for it are lost, also that of the call in flight.
+    /// Ends the program: all its packets are lost, including that of the call in flight.
     fn fail(&mut self, reason: String) {
         let in_flight = self.in_flight.take().and_then(|call| match call.kind {
             Kind::Packet(ingress) => Some(ingress),
@@ -155,7 +156,7 @@ impl Queued {
         self.flush()?;
         self.look = Some(match &mut self.in_flight {
             None => {
-                // A program without a call sends nothing: what comes is its end.
+                // A program without a call sends nothing: any message is its end.
                 if let Some(message) = self.receive()? {
                     self.take(now, message, control)?;
                 }
@@ -221,11 +222,11 @@ impl Queued {
                 };
                 match call.kind {
                     Kind::Packet(ingress) => self.ended.push((ingress, true)),
-                    // A packet comes first, if one is queued.
+                    // A queued packet precedes the next timeout.
                     Kind::Timeout => self.earliest = now + SOONEST,
                     Kind::Other => {}
                 }
-                // What has been loaded only has filled no tables yet.
+                // A program that is only loaded has filled no tables yet.
                 let has_started = !self.calls.iter().any(|call| matches!(call, Call::Start));
                 self.is_ready = is_ready && has_started;
                 self.deadline = deadline.map(|deadline| deadline.max(self.earliest));

@@ -1,15 +1,15 @@
-//! Requests of a program, carried out on its switch.
+//! Execution of a program's requests on its switch.
 
 use crate::limits::Limits;
 use crate::message::{FromProgram, Reply, Request};
 use axon_pipeline::Control;
 
-/// What each message costs at least, in bytes.
+/// Minimum cost of a message in bytes.
 const MESSAGE_COST: u64 = 4 << 10;
-/// What each change of the tables costs, in bytes: a thousand of them take about a millisecond.
+/// Cost of a table change in bytes: a thousand changes take about a millisecond.
 const CHANGE_COST: u64 = 1 << 10;
 
-/// Carries a request out; `None` if it has no answer.
+/// Executes a request; `None` if it has no reply.
 pub(crate) fn serve(request: Request, control: &mut dyn Control) -> Option<Reply> {
     Some(match request {
         Request::Commit(changes) => Reply::Commit(control.commit(&changes)),
@@ -29,8 +29,8 @@ pub(crate) fn serve(request: Request, control: &mut dyn Control) -> Option<Reply
     })
 }
 
-/// How much work a message makes, in bytes of frames that take as long: a switch that does not wait
-/// for its program returns to its ports after so much.
+/// Returns the cost of a message, in bytes of frames that take as long. A switch that does not wait
+/// for its program returns to its ports after a limited cost.
 pub(crate) fn cost(message: &FromProgram) -> u64 {
     MESSAGE_COST
         + match message {
@@ -42,7 +42,7 @@ pub(crate) fn cost(message: &FromProgram) -> u64 {
         }
 }
 
-/// What a program has done in one call.
+/// Work of a program in one call.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Work {
     frames: u32,
@@ -50,7 +50,7 @@ pub(crate) struct Work {
 }
 
 impl Work {
-    /// Counts a request; the reason why it is one too many, if it is.
+    /// Counts a request; returns the reason if it exceeds a limit.
     pub(crate) fn count(&mut self, request: &Request, limits: &Limits) -> Result<(), String> {
         let Limits { frames_per_call, bytes_per_call, frame_bytes, changes_per_commit, .. } =
             *limits;

@@ -1,4 +1,4 @@
-//! The program's end: it takes calls, and asks its switch for what it wants.
+//! Program side: receives calls, and sends requests to its switch.
 
 use crate::channel::{Channel, ChannelError};
 use crate::message::{Call, FromProgram, Reply, Request, ToProgram};
@@ -7,19 +7,19 @@ use axon_wire::{PortNo, Time};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 
-/// The program's end of the socket pair.
+/// Program side of the socket pair.
 #[derive(Debug)]
 pub struct Session {
     channel: Channel,
 }
 
 impl Session {
-    /// The program's end that is `stream`.
+    /// Creates the program side on `stream`.
     pub fn new(stream: UnixStream) -> Session {
         Session { channel: Channel::new(stream) }
     }
 
-    /// The end that a process was started with: its standard input.
+    /// Creates the program side on standard input, as passed to the process.
     ///
     /// # Errors
     /// Standard input is closed.
@@ -31,7 +31,7 @@ impl Session {
     /// Waits for the next call; `None` when the switch is gone.
     ///
     /// # Errors
-    /// The other end sends something else.
+    /// The other end sends another message.
     pub fn next_call(&mut self) -> Result<Option<(Time, Call)>, ChannelError> {
         self.channel.send(None)?;
         match self.channel.receive(None) {
@@ -45,7 +45,7 @@ impl Session {
     /// Makes all changes of the tables, or none.
     ///
     /// # Errors
-    /// Of the channel; within, the first change that cannot be made.
+    /// The error of the channel; within, the first change that fails.
     pub fn commit(
         &mut self,
         changes: Vec<Change>,
@@ -59,7 +59,7 @@ impl Session {
     /// Reads a register.
     ///
     /// # Errors
-    /// Of the channel; within, of the register.
+    /// The error of the channel; within, of the register.
     pub fn read_register(
         &mut self,
         register: Register,
@@ -73,7 +73,7 @@ impl Session {
     /// Writes a register.
     ///
     /// # Errors
-    /// Of the channel; within, of the register.
+    /// The error of the channel; within, of the register.
     pub fn write_register(
         &mut self,
         register: Register,
@@ -85,10 +85,10 @@ impl Session {
         }
     }
 
-    /// Whether a port has carrier.
+    /// Returns whether a port has carrier.
     ///
     /// # Errors
-    /// Of the channel.
+    /// The error of the channel.
     pub fn is_up(&mut self, port: PortNo) -> Result<bool, ChannelError> {
         match self.ask(Request::IsUp(port))? {
             Reply::IsUp(up) => Ok(up),
@@ -96,18 +96,18 @@ impl Session {
         }
     }
 
-    /// Sends a frame out of a port, past the tables.
+    /// Sends a frame out of a port, bypassing the tables.
     ///
     /// # Errors
-    /// Of the channel.
+    /// The error of the channel.
     pub fn send_packet(&mut self, port: PortNo, frame: Vec<u8>) -> Result<(), ChannelError> {
         self.put(Request::Send { port, frame })
     }
 
-    /// Sends a frame where the tables say, as if it had come in by `port`, or by none.
+    /// Forwards a frame by the tables, as if received at `port`, or at none.
     ///
     /// # Errors
-    /// Of the channel.
+    /// The error of the channel.
     pub fn inject_packet(
         &mut self,
         port: Option<PortNo>,
@@ -116,19 +116,19 @@ impl Session {
         self.put(Request::Inject { port, frame })
     }
 
-    /// Ends the answer to a call.
+    /// Completes a call.
     ///
     /// # Errors
-    /// Of the channel.
+    /// The error of the channel.
     pub fn done(&mut self, deadline: Option<Time>, is_ready: bool) -> Result<(), ChannelError> {
         self.channel.put(&FromProgram::Done { deadline, is_ready })?;
         self.channel.send(None)
     }
 
-    /// Ends the program by an error of its own.
+    /// Ends the program by its own error.
     ///
     /// # Errors
-    /// Of the channel.
+    /// The error of the channel.
     pub fn failed(&mut self, why: &str) -> Result<(), ChannelError> {
         self.channel.put(&FromProgram::Failed(why.to_owned()))?;
         self.channel.send(None)

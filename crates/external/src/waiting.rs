@@ -1,5 +1,5 @@
-//! The switch's end that waits for its program: for simulations, whose time goes on only with what
-//! they do.
+//! Switch side that waits for its program, for simulations, whose time advances only after the
+//! answer.
 
 use crate::channel::ChannelError;
 use crate::limits::{Limits, Overtime};
@@ -11,10 +11,10 @@ use axon_programs::Site;
 use axon_wire::{PortNo, Span, Time};
 use std::time::{Duration, Instant};
 
-/// The least time until a program's next timeout: one that asks for less would be called for ever.
+/// Minimum delay of a program's next timeout, against endless calls.
 pub(crate) const SOONEST: Span = Span::from_micros(1);
 
-/// A program that its switch waits for.
+/// Program that its switch waits for.
 #[derive(Debug)]
 pub struct Waiting {
     peer: Peer,
@@ -23,29 +23,30 @@ pub struct Waiting {
     deadline: Option<Time>,
     is_ready: bool,
     failure: Option<String>,
-    /// The name of the node.
+    /// Name of the node.
     name: String,
     overtime: Overtime,
 }
 
-/// Why a program is ended that takes too long.
+/// Returns the reason of ending a program that exceeds its time.
 pub(crate) fn late(limit: Duration) -> String {
     format!("it did not answer within {limit:?}")
 }
 
-/// What a call came to.
+/// Result of a call.
 struct Done {
     deadline: Option<Time>,
     is_ready: bool,
 }
 
-/// The place of a program, as it is sent.
+/// Returns the encoded place of a program.
 pub(crate) fn place(site: &Site) -> Box<Place> {
     Box::new(Place { plan: (*site.plan).clone(), node: site.node, seed: site.seed })
 }
 
 impl Waiting {
-    /// The program at the other end of `peer`, for this place of a network.
+    /// Creates the switch side of the program at the other end of `peer`, for this place of a
+    /// network.
     pub fn new(peer: Peer, site: &Site, limits: Limits) -> Waiting {
         let place = Some(place(site));
         Waiting {
@@ -60,13 +61,13 @@ impl Waiting {
         }
     }
 
-    /// The same, which notes there that it has exceeded its time.
+    /// Records there that the program has exceeded its time.
     #[must_use]
     pub fn with_overtime(self, overtime: Overtime) -> Waiting {
         Waiting { overtime, ..self }
     }
 
-    /// A program that has failed before it began.
+    /// Returns a program that has failed before its start.
     pub fn failed(why: String) -> Waiting {
         Waiting {
             peer: Peer::none(),
@@ -96,7 +97,7 @@ impl Waiting {
         }
     }
 
-    /// Sends a call and does what the program asks for, until it is done.
+    /// Sends a call and serves the program's requests until it is done.
     fn exchange(
         &mut self,
         now: Time,
@@ -132,7 +133,7 @@ impl Waiting {
         }
     }
 
-    /// Sends an answer, if there is one, and waits for what the program sends next.
+    /// Sends a reply, if any, and waits for the program's next message.
     fn next(
         &mut self,
         answer: Option<ToProgram>,
@@ -173,7 +174,7 @@ impl Program for Waiting {
         self.deadline.filter(|_| self.failure.is_none())
     }
 
-    /// A program that has ended is not waited for.
+    /// A program that has ended counts as ready.
     fn is_ready(&self) -> bool {
         self.is_ready || self.failure.is_some()
     }

@@ -1,8 +1,8 @@
-//! Link aggregation: how the two ends of several links agree that these are one (IEEE 802.1AX-2014
-//! clause 6). Without a clock.
+//! Link aggregation: negotiation of one logical link over several links (IEEE 802.1AX-2014 clause
+//! 6). Without a clock.
 //!
-//! [`port`] is one port: what it knows of its partner, when it sends, and whether frames may pass.
-//! [`selection`] chooses, of several ports, those that lead to one partner. A switch's edge and a
+//! [`port`] is the state of one port: its partner, its transmissions, and its permission to carry
+//! frames. [`selection`] chooses the ports that lead to one partner. A switch's edge and a
 //! simulated host run the same code: the one is the actor where the other is the partner.
 #![no_std]
 #![forbid(unsafe_code)]

@@ -1,83 +1,82 @@
 //! LACP at one port: the receive, periodic, mux and transmit machines (clauses 6.4.12 to 6.4.16).
 //!
-//! In plain English. **Receive**: a LACPDU makes what is known of the partner current. Nothing for
-//! three seconds (or 90, with the long time-out) makes it expired: the partner is asked to send
-//! fast. Nothing for another three makes it defaulted: nobody there aggregates. **Periodic**:
-//! a LACPDU is sent every second to a partner with the short time-out, every 30 to one with the
-//! long. **Mux**: whoever owns the port says whether it is selected, which is when its partner is
-//! that of the others. A selected port says that it is in sync. It collects once its partner
-//! is in sync too, and distributes once the partner collects. So no frame is sent to an end that
-//! does not take it. **Transmit**: what has changed is sent at once, but no more than three LACPDUs
-//! in a second.
+//! **Receive**: a LACPDU makes the partner information current. After three seconds without one (90
+//! with the long time-out) it expires, and the port requests fast LACPDUs. After another three
+//! seconds it is defaulted: there is no aggregating partner. **Periodic**: a LACPDU is sent every
+//! second to a partner with the short time-out, every 30 seconds to one with the long. **Mux**: the
+//! owner of the port selects it when its partner is that of the other ports. A selected port
+//! advertises that it is in sync. It collects once its partner is in sync too, and distributes once
+//! the partner collects, so no frame is sent to an end that does not accept it. **Transmit**:
+//! changes are sent at once, but at most three LACPDUs in a second.
 //!
-//! Beside the standard: the time for which a port waits for others before it is attached
-//! (`Aggregate_Wait_Time`) is none, for a port that comes later is attached to a bond that carries
-//! frames without disturbing it. A port without partner is in no aggregate; its owner decides
-//! whether it carries frames by itself.
+//! Deviations from the standard: the port does not wait for others before it is attached
+//! (`Aggregate_Wait_Time`), because a later port joins a bond that carries frames without
+//! disturbing it. A port without partner is in no aggregate; its owner decides whether it carries
+//! frames individually.
 
 use axon_wire::lacp::{Lacpdu, PortInfo, PortState, SystemId};
 use axon_wire::{Span, Time};
 
-/// LACPDUs to a partner with the short time-out (`Fast_Periodic_Time`).
+/// Interval of LACPDUs to a partner with the short time-out (`Fast_Periodic_Time`).
 const FAST: Span = Span::from_secs(1);
-/// LACPDUs to a partner with the long one (`Slow_Periodic_Time`).
+/// Interval of LACPDUs to a partner with the long time-out (`Slow_Periodic_Time`).
 const SLOW: Span = Span::from_secs(30);
-/// The short time-out (`Short_Timeout_Time`).
+/// Short time-out (`Short_Timeout_Time`).
 const SHORT: Span = Span::from_secs(3);
-/// The long one (`Long_Timeout_Time`).
+/// Long time-out (`Long_Timeout_Time`).
 const LONG: Span = Span::from_secs(90);
-/// LACPDUs that may be sent within [`FAST`] (clause 6.4.16).
+/// Maximum number of LACPDUs within [`FAST`] (clause 6.4.16).
 const SENT_MAX: usize = 3;
-/// What of a state the partner is to know rightly (`update_NTT`).
+/// State bits that trigger a LACPDU when the partner's copy is wrong (`update_NTT`).
 const NEGOTIATED: u8 = PortState::ACTIVE.0
     | PortState::SHORT_TIMEOUT.0
     | PortState::AGGREGATION.0
     | PortState::SYNCHRONIZATION.0;
 
-/// The configuration of a port.
+/// Configuration of a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LacpConfig {
-    /// The system that it advertises.
+    /// Advertised system.
     pub system: SystemId,
-    /// The key that it advertises.
+    /// Advertised key.
     pub key: u16,
-    /// The priority of the port.
+    /// Priority of the port.
     pub port_priority: u16,
-    /// Its number, unique within the system.
+    /// Number of the port, unique within the system.
     pub port: u16,
-    /// Whether it sends before its partner does.
+    /// Whether the port sends before its partner does.
     pub active: bool,
-    /// Whether it expects a LACPDU each second, or one in 30.
+    /// Whether the port expects a LACPDU each second, or one in 30 seconds.
     pub short_timeout: bool,
 }
 
-/// The state of the receive machine.
+/// State of the receive machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Receive {
     /// No carrier.
     Disabled,
-    /// No LACPDU yet, or no more.
+    /// No LACPDU yet, or none recently.
     Expired,
-    /// Nobody sends any.
+    /// No partner sends LACPDUs.
     Defaulted,
-    /// The partner is known.
+    /// The partner information is current.
     Current,
 }
 
-/// The state of the mux machine.
+/// State of the mux machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Mux {
     /// In no aggregate.
     Detached,
-    /// In sync, the partner not yet.
+    /// In sync; the partner is not yet.
     Attached,
-    /// Frames that come in are taken.
+    /// Received frames are accepted.
     Collecting,
     /// Frames are sent, too.
     Distributing,
 }
 
-/// LACP at a port.
+/// LACP state of a port.
 #[derive(Clone, Debug)]
 pub struct LacpPort {
     config: LacpConfig,
@@ -86,18 +85,18 @@ pub struct LacpPort {
     selected: bool,
     partner: PortInfo,
     defaulted: bool,
-    /// When what is known of the partner expires.
+    /// Expiry of the partner information.
     current_while: Option<Time>,
-    /// When the next periodic LACPDU is due, and whether they are sent fast.
+    /// Time of the next periodic LACPDU, and whether the interval is the fast one.
     periodic: Option<(Time, bool)>,
-    /// A LACPDU is to be sent (`NTT`).
+    /// Whether a LACPDU must be sent (`NTT`).
     wants_to_send: bool,
-    /// When the last ones were sent, the oldest first.
+    /// Times of the last LACPDUs, the oldest first.
     sent: [Option<Time>; SENT_MAX],
 }
 
 impl LacpPort {
-    /// A port without carrier.
+    /// Creates a port without carrier.
     pub fn new(config: LacpConfig) -> LacpPort {
         LacpPort {
             config,
@@ -113,27 +112,27 @@ impl LacpPort {
         }
     }
 
-    /// The state of the receive machine.
+    /// Returns the state of the receive machine.
     pub const fn receive_state(&self) -> Receive {
         self.receive
     }
 
-    /// The state of the mux machine.
+    /// Returns the state of the mux machine.
     pub const fn mux_state(&self) -> Mux {
         self.mux
     }
 
-    /// The partner, as it was received last; `None` if nobody has sent a LACPDU for long.
+    /// Returns the partner as last received; `None` if no LACPDU has come for long.
     pub fn partner(&self) -> Option<&PortInfo> {
         (!self.defaulted).then_some(&self.partner)
     }
 
-    /// Whether it is selected for its aggregate.
+    /// Returns whether the port is selected for its aggregate.
     pub const fn is_selected(&self) -> bool {
         self.selected
     }
 
-    /// What it advertises of itself.
+    /// Returns the port's own advertised state.
     pub fn actor(&self) -> PortInfo {
         let LacpConfig { system, key, port_priority, port, active, short_timeout } = self.config;
         let state = PortState(0)
@@ -148,7 +147,7 @@ impl LacpPort {
         PortInfo { system, key, port_priority, port, state }
     }
 
-    /// The carrier has come or gone.
+    /// Processes a carrier change.
     pub fn link(&mut self, now: Time, up: bool) {
         if up == (self.receive != Receive::Disabled) {
             return;
@@ -164,7 +163,7 @@ impl LacpPort {
         self.settle(now);
     }
 
-    /// A LACPDU has come.
+    /// Processes a LACPDU.
     pub fn receive(&mut self, now: Time, pdu: &Lacpdu) {
         if self.receive == Receive::Disabled {
             return;
@@ -194,13 +193,14 @@ impl LacpPort {
         self.settle(now);
     }
 
-    /// The owner of the port says whether its partner is that of the aggregate.
+    /// Selects or deselects the port, as its owner decides by the partner of the aggregate.
     pub fn select(&mut self, now: Time, selected: bool) {
         self.selected = selected && self.receive != Receive::Disabled && !self.defaulted;
         self.settle(now);
     }
 
-    /// To be called at [`LacpPort::deadline`]; early or repeated calls are harmless.
+    /// Processes timeouts; to be called at [`LacpPort::deadline`]. Early or repeated calls are
+    /// harmless.
     pub fn timeout(&mut self, now: Time) {
         if self.current_while.is_some_and(|at| at <= now) {
             match self.receive {
@@ -220,14 +220,14 @@ impl LacpPort {
         self.settle(now);
     }
 
-    /// When [`LacpPort::timeout`] or [`LacpPort::transmit`] has something to do.
+    /// Returns the time of the next [`LacpPort::timeout`] or [`LacpPort::transmit`].
     pub fn deadline(&self) -> Option<Time> {
         let sends = (self.wants_to_send && self.may_send()).then(|| self.not_before());
         let periodic = self.periodic.map(|(at, _)| at);
         [self.current_while, periodic, sends].into_iter().flatten().min()
     }
 
-    /// The LACPDU to send now, if there is one.
+    /// Returns the LACPDU to send now, if there is one.
     pub fn transmit(&mut self, now: Time) -> Option<Lacpdu> {
         if !self.may_send() {
             self.wants_to_send = false;
@@ -241,7 +241,7 @@ impl LacpPort {
         Some(Lacpdu { actor: self.actor(), partner: self.partner, collector_max_delay: 0 })
     }
 
-    /// Whether this port may send at all: one of the two ends has to be active.
+    /// Returns whether this port may send: one of the two ends has to be active.
     fn may_send(&self) -> bool {
         let active = self.config.active || self.partner.state.has(PortState::ACTIVE);
         self.receive != Receive::Disabled && active
@@ -251,7 +251,7 @@ impl LacpPort {
         self.sent[0].map_or(Time::ZERO, |oldest| oldest + FAST)
     }
 
-    /// The partner is to send fast, until what is known of it is given up.
+    /// Requests fast LACPDUs of the partner until its information is defaulted.
     fn expire(&mut self, now: Time) {
         self.receive = Receive::Expired;
         let state = self.partner.state.with(PortState::SYNCHRONIZATION, false);
@@ -260,12 +260,12 @@ impl LacpPort {
     }
 
     fn record_default(&mut self) {
-        // Where nobody is known, one may come: it is looked for each second.
+        // Without a partner the port sends each second, as one may appear.
         self.partner = PortInfo { state: PortState::SHORT_TIMEOUT, ..PortInfo::default() };
         self.defaulted = true;
     }
 
-    /// What follows for the mux and periodic machines.
+    /// Updates the mux and periodic machines.
     fn settle(&mut self, now: Time) {
         let is = |bits| self.partner.state.has(bits);
         let mux = match (self.selected, is(PortState::SYNCHRONIZATION), is(PortState::COLLECTING)) {
@@ -311,13 +311,13 @@ mod tests {
         Time::ZERO + Span::from_millis(ms)
     }
 
-    /// Two ports with a link between them, which takes no time. Both are selected as soon as they
-    /// know their partner.
+    /// Two ports with a link of no latency between them. Both are selected as soon as they know
+    /// their partner.
     struct Pair {
         ports: [LacpPort; 2],
         now: Time,
         sent: [Vec<Time>; 2],
-        /// Whether what each sends is lost.
+        /// Whether the frames of each port are lost.
         lost: [bool; 2],
         selects: bool,
     }

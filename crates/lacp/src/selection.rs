@@ -1,27 +1,26 @@
-//! Which ports of a bond are used: those that lead to one partner.
+//! Selection of the ports of a bond: those that lead to one partner.
 //!
-//! In plain English: the ports of an aggregate have partners of one system with one key. The
-//! partner that the bond has stays as long as a port carries frames to it. Otherwise the first port
-//! with a partner decides, in the order of the bond: so both ends of wrong cables come to the same
-//! choice, whoever is received first. A port with another partner is not selected, and neither is
-//! one whose partner cannot aggregate.
+//! The ports of an aggregate have partners of one system with one key. The partner of the bond
+//! stays as long as a port carries frames to it. Otherwise the first port with a partner decides,
+//! in the order of the bond, so both ends of wrong cables make the same choice, whatever the order
+//! of reception. A port with another partner is not selected, nor one whose partner cannot
+//! aggregate.
 
 use axon_wire::lacp::Partner;
 
-/// The partner of a bond.
+/// Partner of a bond.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
     partner: Option<Partner>,
 }
 
 impl Selection {
-    /// Whom the bond leads to, if it has had any partner.
+    /// Returns the partner of the bond, if it has had any.
     pub const fn partner(&self) -> Option<Partner> {
         self.partner
     }
 
-    /// Chooses the partner of a bond, by those of its ports in their order, each with whether it
-    /// carries frames.
+    /// Chooses the partner of a bond by its ports in order, each with whether it carries frames.
     pub fn choose(
         &mut self,
         ports: impl Iterator<Item = (Option<Partner>, bool)> + Clone,
@@ -34,7 +33,7 @@ impl Selection {
         self.partner
     }
 
-    /// Whether a port with this partner is one of the bond.
+    /// Returns whether a port with this partner belongs to the bond.
     pub fn takes(&self, partner: Option<Partner>) -> bool {
         partner.is_some() && partner == self.partner
     }

@@ -1,4 +1,4 @@
-//! The paper's hardware: NICs, buses and hosts, each constant with its source.
+//! Hardware of the paper: NICs, buses and hosts, each constant with its source.
 
 use serde::Serialize;
 use std::fmt;
@@ -24,19 +24,19 @@ pub const HOST_AGENT_US: f64 = 4.0;
 /// buffers for eight packets.
 pub const PACKET_BYTES: std::ops::RangeInclusive<u64> = 64..=16 * PAGE_BYTES;
 
-/// A name that stands for nothing here.
+/// Error: unknown name.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("no {kind} is named {found}; expected {expected}")]
 pub struct UnknownName {
-    /// The kind of hardware.
+    /// Kind of hardware.
     pub kind: &'static str,
-    /// What was found.
+    /// Found name.
     pub found: String,
-    /// The names that there are.
+    /// Known names.
     pub expected: String,
 }
 
-/// The item of `all` with this name.
+/// Returns the item of `all` with this name.
 pub(crate) fn named<T: Copy + fmt::Display>(
     kind: &'static str,
     found: &str,
@@ -61,7 +61,7 @@ pub enum Nic {
     Lanai9,
 }
 
-/// The constants of a NIC.
+/// Constants of a NIC.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NicProfile {
     /// Width of the memory, in bytes: table 1.
@@ -85,7 +85,7 @@ impl Nic {
     /// All of them.
     pub const ALL: [Nic; 3] = [Nic::Lanai4, Nic::Lanai7, Nic::Lanai9];
 
-    /// Its constants.
+    /// Returns the constants.
     pub fn profile(self) -> NicProfile {
         let narrow = NicProfile {
             memory_width_bytes: 4,
@@ -127,7 +127,7 @@ impl FromStr for Nic {
     }
 }
 
-/// An I/O bus of the time.
+/// I/O bus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Bus {
     /// PCI, 32 bits at 33 MHz: 132 MB/s, so that 4,096 bytes take table 2's 31.03 us.
@@ -142,7 +142,7 @@ impl Bus {
     /// All of them.
     pub const ALL: [Bus; 2] = [Bus::Pci33, Bus::Pci66];
 
-    /// Its clock, in MHz.
+    /// Returns the clock in MHz.
     pub fn mhz(self) -> f64 {
         match self {
             Bus::Pci33 => 33.0,
@@ -150,7 +150,7 @@ impl Bus {
         }
     }
 
-    /// Its rate while a transfer moves data, in MB/s.
+    /// Returns the rate while a transfer moves data, in MB/s.
     pub fn mb_s(self) -> f64 {
         match self {
             Bus::Pci33 => 4.0 * self.mhz(),
@@ -176,10 +176,10 @@ impl FromStr for Bus {
     }
 }
 
-/// What the paper's model leaves out and its measurements contain.
+/// Overheads that the paper's model omits and its measurements contain.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Overheads {
-    /// Cycles of the bus that set up the DMA of one page, during which no data moves.
+    /// Set-up of the DMA of one page in bus cycles, during which no data moves.
     pub setup_bus_cycles: f64,
     /// Time of the firmware to exchange the ring entries of one page with the host, in
     /// microseconds.
@@ -187,11 +187,11 @@ pub struct Overheads {
 }
 
 impl Overheads {
-    /// None, as in the paper's model.
+    /// No overheads, as in the paper's model.
     pub const NONE: Overheads = Overheads { setup_bus_cycles: 0.0, handover_us: 0.0 };
 
-    /// **Fitted** to two of the paper's measurements of 4,096-byte packets over the slow bus, for
-    /// it gives no constants:
+    /// **Fitted** to two of the paper's measurements of 4,096-byte packets over the slow bus, as it
+    /// gives no constants:
     ///
     /// - without a cache the LANai 9 forwards 56.67 MB/s (abstract): 72.28 us a packet, in which
     ///   the bus moves data for 62.06. The other 10.22 us are two set-ups of 169 cycles.
@@ -202,13 +202,13 @@ impl Overheads {
     /// fast bus.
     pub const FITTED: Overheads = Overheads { setup_bus_cycles: 169.0, handover_us: 3.70 };
 
-    /// The set-up of one page, in microseconds.
+    /// Returns the set-up time of one page in microseconds.
     pub fn setup_us(&self, bus: Bus) -> f64 {
         self.setup_bus_cycles / bus.mhz()
     }
 }
 
-/// Pages, and so payload buffers and DMA transfers, of a packet.
+/// Returns the number of pages, and so of payload buffers and DMA transfers, of a packet.
 pub fn pages(packet_bytes: u64) -> u64 {
     packet_bytes.div_ceil(PAGE_BYTES)
 }

@@ -42,60 +42,60 @@ use crate::hardware::{
 };
 use crate::network::{ModelError, Network, Station};
 
-/// Names of the stations.
+/// Name of the NIC.
 pub const NIC: &str = "NIC";
-/// The I/O bus.
+/// Name of the I/O bus.
 pub const BUS: &str = "PCI";
-/// The host.
+/// Name of the host.
 pub const HOST: &str = "host";
 
-/// A forwarder to be modelled.
+/// Forwarder to be modelled.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Forwarder {
-    /// Its NIC.
+    /// NIC.
     pub nic: Nic,
-    /// Its I/O bus.
+    /// I/O bus.
     pub bus: Bus,
     /// Whether the NIC keeps payloads, so that they cross the bus once.
     pub is_caching: bool,
-    /// Service of the host for a packet, in microseconds.
+    /// Service time of the host for a packet, in microseconds.
     pub host_us: f64,
-    /// What the paper's model leaves out.
+    /// Overheads that the paper's model omits.
     pub overheads: Overheads,
 }
 
-/// The three times of which the longest is the NIC's demand, in microseconds.
+/// Three times in microseconds, the longest of which is the NIC's demand.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NicDemand {
-    /// All accesses to its memory.
+    /// Time of all accesses to its memory.
     pub memory_us: f64,
-    /// The processor, which starves while both network engines run.
+    /// Time of the processor, which starves while both network engines run.
     pub processor_us: f64,
-    /// The transfers over the bus.
+    /// Time of the transfers over the bus.
     pub bus_us: f64,
 }
 
 impl NicDemand {
-    /// The longest of the three.
+    /// Returns the longest of the three.
     pub fn longest_us(&self) -> f64 {
         self.memory_us.max(self.processor_us).max(self.bus_us)
     }
 }
 
 impl Forwarder {
-    /// How often a payload crosses the bus.
+    /// Returns the number of bus crossings of a payload.
     pub fn bus_visits(&self) -> u64 {
         if self.is_caching { 1 } else { 2 }
     }
 
-    /// One crossing of the bus by a packet of `bytes`, in microseconds: a set-up for each page, and
-    /// the data.
+    /// Returns the time of one bus crossing of a packet of `bytes`, in microseconds: a set-up for
+    /// each page, and the data.
     pub fn bus_service_us(&self, bytes: u64) -> f64 {
         let setups = pages(bytes) as f64 * self.overheads.setup_us(self.bus);
         setups + bytes as f64 / self.bus.mb_s()
     }
 
-    /// The times of which the longest is the NIC's demand.
+    /// Returns the times, the longest of which is the NIC's demand.
     pub fn nic_demand(&self, bytes: u64) -> NicDemand {
         let NicProfile { memory_width_bytes, memory_mhz, stall_us, .. } = self.nic.profile();
         let words = bytes.div_ceil(memory_width_bytes) as f64;
@@ -112,10 +112,10 @@ impl Forwarder {
         }
     }
 
-    /// The queueing network for packets of `bytes`: NIC, bus and host.
+    /// Returns the queueing network for packets of `bytes`: NIC, bus and host.
     ///
     /// # Errors
-    /// The size is outside [`PACKET_BYTES`], or the host's service is no time.
+    /// The size is outside [`PACKET_BYTES`], or the host's service time is invalid.
     pub fn network(&self, bytes: u64) -> Result<Network, ModelError> {
         if !PACKET_BYTES.contains(&bytes) {
             let (least, most) = (*PACKET_BYTES.start(), *PACKET_BYTES.end());
@@ -149,7 +149,7 @@ mod tests {
         Forwarder { nic, bus, is_caching, host_us: HOST_MODEL_US, overheads: Overheads::NONE }
     }
 
-    /// Two digits after the point, the rest cut off, as the paper prints.
+    /// Truncates to two digits after the point, as the paper prints.
     fn cut(number: f64) -> f64 {
         (number * 100.0 + 1e-6).floor() / 100.0
     }

@@ -1,4 +1,4 @@
-//! `axon-model forwarder`: what payload caching gains, by the queueing model. `axon model` runs it.
+//! `axon-model forwarder`: gain of payload caching, by the queueing model. `axon model` runs it.
 
 #![forbid(unsafe_code)]
 // Both panic where the reader has left or the disk is full; see `say`.
@@ -14,10 +14,10 @@ use serde::Serialize;
 use std::fmt::Write;
 use std::process::ExitCode;
 
-/// Share of saturation at which a scheme is shown where no rate is given.
+/// Default rate as a share of saturation.
 const USUAL_SHARE: f64 = 0.9;
 
-/// Compute what a machine carries, by a queueing model
+/// Compute the capacity of a machine, by a queueing model
 #[derive(clap::Parser)]
 #[command(
     name = "axon-model",
@@ -54,14 +54,14 @@ struct ForwarderArguments {
     /// pcie4 (PCIe 4.0, 16 lanes) for those of today; by default 33 or pcie4
     #[arg(long)]
     bus: Option<String>,
-    /// What crosses the bus: off, the packet both ways; on, its payload once; headers, for NICs of
-    /// today, the header only; both, off and on; by default all that the NIC has
+    /// Bus crossings: off, the packet both ways; on, its payload once; headers, for NICs of today,
+    /// the header only; both, off and on; by default all that the NIC supports
     #[arg(long, value_parser = ["off", "on", "headers", "both"])]
     caching: Option<String>,
-    /// Arrival rate, such as 80MB/s or 10Gb/s; 90 % of what saturates a scheme by default
+    /// Arrival rate, such as 80MB/s or 10Gb/s; by default 90 % of a scheme's saturation
     #[arg(long, value_parser = rate)]
     rate: Option<f64>,
-    /// With the set-up of DMA and the service of the host that fit the paper's measurements,
+    /// Include the DMA set-up and the host's service time fitted to the paper's measurements,
     /// instead of its model's
     #[arg(long)]
     measured: bool,
@@ -74,7 +74,7 @@ fn main() -> ExitCode {
     program::run(run, |_| false)
 }
 
-/// Prints the model's answer. Answers whether no scheme is saturated.
+/// Prints the model's result. Returns whether no scheme is saturated.
 ///
 /// # Errors
 /// No such NIC or bus, or a packet of a size that is not modelled.
@@ -94,7 +94,7 @@ fn size(text: &str) -> Result<u64, String> {
     bytes.map(|bytes| bytes.0)
 }
 
-/// A rate in MB/s.
+/// Parses a rate in MB/s.
 fn rate(text: &str) -> Result<f64, String> {
     if let Ok(rate) = axon_fabric::units::rate(text) {
         return Ok(rate.bits_per_second() as f64 / 8e6);
@@ -106,7 +106,7 @@ fn rate(text: &str) -> Result<f64, String> {
     }
 }
 
-/// What `axon model forwarder --json` writes.
+/// Output of `axon model forwarder --json`.
 #[derive(Serialize)]
 struct Output {
     /// Bytes of a packet, as given.
@@ -119,28 +119,28 @@ struct Output {
     schemes: Vec<SchemeJson>,
 }
 
-/// A scheme of payload caching.
+/// Scheme of payload caching.
 #[derive(Serialize)]
 struct SchemeJson {
-    /// What crosses the bus: `off`, `on` or `headers`.
+    /// Bus crossings: `off`, `on` or `headers`.
     caching: String,
     /// The stations that a packet visits.
     stations: Vec<Station>,
     /// Name of the station with the largest demand.
     bottleneck: String,
-    /// Time of the bottleneck for a packet.
+    /// Time of the bottleneck per packet.
     demand_us: f64,
-    /// Latency that a packet has and none waits for.
+    /// Latency of a packet without queueing.
     delay_us: f64,
     /// Arrival rate that saturates the bottleneck, in packets per second.
     saturation_pps: f64,
-    /// The same in MB/s, where a MB is 1,000,000 bytes.
+    /// Arrival rate that saturates the bottleneck, in MB/s, where a MB is 1,000,000 bytes.
     saturation_mb_s: f64,
-    /// How much more than the first scheme it carries, in per cent.
+    /// Gain over the first scheme in per cent.
     gain_percent: f64,
     /// Queues at the arrival rate; null if it saturates the scheme.
     load: Option<Load>,
-    /// What is wrong with the arrival rate; null if nothing is.
+    /// Error of the arrival rate; null if it is below saturation.
     saturated: Option<String>,
 }
 
@@ -248,7 +248,7 @@ impl SchemeJson {
     }
 }
 
-/// The schemes that `--caching` names; without it, all that there are.
+/// Returns the schemes that `--caching` names; without it, all available ones.
 fn schemes<'a>(caching: Option<&str>, all: &'a [Scheme]) -> &'a [Scheme] {
     match caching {
         Some("off") => &[Scheme::Off],

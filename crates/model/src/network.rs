@@ -26,24 +26,24 @@ pub struct Station {
 }
 
 impl Station {
-    /// A station that a packet visits `visits` times, for `service_us` microseconds each.
+    /// Creates a station that a packet visits `visits` times, for `service_us` microseconds each.
     pub fn new(name: &str, visits: f64, service_us: f64) -> Station {
         Station { name: name.to_owned(), visits, service_us }
     }
 
-    /// The service that a packet needs here in all its visits, D = V * S, in microseconds.
+    /// Returns the demand of a packet over all its visits, D = V * S, in microseconds.
     pub fn demand_us(&self) -> f64 {
         self.visits * self.service_us
     }
 }
 
-/// Why the model has no answer.
+/// Reason why the model has no result.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum ModelError {
     /// No station has any demand.
     #[error("the network has no station with a demand; expected at least one above zero")]
     NoDemand,
-    /// A station is not a possible one.
+    /// A station has an invalid value.
     #[error(
         "station {name}: {visits} visits of {service_us} us; expected finite numbers from zero"
     )]
@@ -65,10 +65,10 @@ pub enum ModelError {
         /// The largest, in bytes.
         most: u64,
     },
-    /// The arrival rate is no rate.
+    /// The arrival rate is invalid.
     #[error("an arrival rate of {0} packets/s; expected a finite rate above zero")]
     Rate(f64),
-    /// At this rate the queue of the bottleneck grows without bound.
+    /// The rate saturates the bottleneck, whose queue grows without bound.
     #[error(
         "{rate:.0} packets/s ({rate_mb:.2} MB/s) saturate {bottleneck}: expected less than \
          {saturation:.0} packets/s ({saturation_mb:.2} MB/s)"
@@ -76,18 +76,18 @@ pub enum ModelError {
     Saturated {
         /// The arrival rate, in packets per second.
         rate: f64,
-        /// The same, in MB/s.
+        /// Arrival rate in MB/s.
         rate_mb: f64,
         /// Name of the bottleneck.
         bottleneck: String,
         /// Its saturation, in packets per second.
         saturation: f64,
-        /// The same, in MB/s.
+        /// Saturation of the bottleneck in MB/s.
         saturation_mb: f64,
     },
 }
 
-/// A network, and the size of the packets that pass it.
+/// Queueing network with the size of its packets.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Network {
     stations: Vec<Station>,
@@ -96,36 +96,36 @@ pub struct Network {
     delay_us: f64,
 }
 
-/// A station at some arrival rate.
+/// Load of a station at some arrival rate.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StationLoad {
     /// Name of the station, such as `NIC`.
     pub name: String,
-    /// Share of the time in which it serves, 0 to 1.
+    /// Utilisation, 0 to 1.
     pub utilisation: f64,
-    /// Time that a packet spends at it in all visits, queueing included.
+    /// Residence time of a packet over all visits, queueing included.
     pub residence_us: f64,
-    /// Packets at it on average, those in service included.
+    /// Mean number of packets at it, those in service included.
     pub population: f64,
 }
 
-/// The network at some arrival rate.
+/// Load of the network at some arrival rate.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Load {
     /// Arrival rate in packets per second.
     pub arrival_pps: f64,
     /// The stations at this rate, in the order of the network.
     pub stations: Vec<StationLoad>,
-    /// Time from arrival to departure on average, latency included.
+    /// Mean time from arrival to departure, latency included.
     pub response_us: f64,
-    /// Packets inside on average, by Little's law.
+    /// Mean number of packets inside, by Little's law.
     pub population: f64,
-    /// Payload that they hold in buffers: packets inside by the size of a packet.
+    /// Payload held in buffers: packets inside by the size of a packet.
     pub cache_bytes: f64,
 }
 
 impl Network {
-    /// A network of these stations for packets of `packet_bytes` bytes.
+    /// Creates a network of these stations for packets of `packet_bytes` bytes.
     ///
     /// # Errors
     /// A station has a number that is negative or not finite, or none has a demand.
@@ -150,11 +150,11 @@ impl Network {
         Ok(Network { stations, packet_bytes, bottleneck, delay_us: 0.0 })
     }
 
-    /// The same network with a delay that every packet has and none waits for, in microseconds:
-    /// latency, in which a packet holds its buffer but no station.
+    /// Adds a delay of every packet without queueing, in microseconds: latency, in which a packet
+    /// holds its buffer but no station.
     ///
     /// # Errors
-    /// It is negative or not finite.
+    /// The delay is negative or not finite.
     pub fn with_delay(self, delay_us: f64) -> Result<Network, ModelError> {
         if !delay_us.is_finite() || delay_us < 0.0 {
             let name = "delay".to_owned();
@@ -163,48 +163,48 @@ impl Network {
         Ok(Network { delay_us, ..self })
     }
 
-    /// The delay that every packet has, in microseconds.
+    /// Returns the delay of every packet, in microseconds.
     pub fn delay_us(&self) -> f64 {
         self.delay_us
     }
 
-    /// The stations, in the order in which they were given.
+    /// Returns the stations, in the given order.
     pub fn stations(&self) -> &[Station] {
         &self.stations
     }
 
-    /// The size of a packet, in bytes.
+    /// Returns the size of a packet in bytes.
     pub fn packet_bytes(&self) -> u64 {
         self.packet_bytes
     }
 
-    /// The station of the largest demand; of equal ones, the last.
+    /// Returns the station of the largest demand; of equal ones, the last.
     pub fn bottleneck(&self) -> &Station {
         &self.stations[self.bottleneck]
     }
 
-    /// The demand of a station, in microseconds; none if there is no such station.
+    /// Returns the demand of a station in microseconds; none if there is no such station.
     pub fn demand_us(&self, name: &str) -> Option<f64> {
         self.stations.iter().find(|station| station.name == name).map(Station::demand_us)
     }
 
-    /// The arrival rate at which the bottleneck is busy all the time, in packets per second.
+    /// Returns the arrival rate that saturates the bottleneck, in packets per second.
     pub fn saturation_pps(&self) -> f64 {
         US_PER_S / self.bottleneck().demand_us()
     }
 
-    /// The same in MB/s, where 1 MB is 1,000,000 bytes: the unit of table 2, whose 66 MB/s are
-    /// 4,096 bytes in 62.06 us.
+    /// Returns the saturation in MB/s, where 1 MB is 1,000,000 bytes: the unit of table 2, whose 66
+    /// MB/s are 4,096 bytes in 62.06 us.
     pub fn saturation_mb_s(&self) -> f64 {
         self.packet_bytes as f64 / self.bottleneck().demand_us()
     }
 
-    /// A rate in MB/s as packets per second.
+    /// Converts a rate in MB/s to packets per second.
     pub fn pps_of_mb_s(&self, megabytes: f64) -> f64 {
         megabytes * US_PER_S / self.packet_bytes as f64
     }
 
-    /// The network at an arrival rate in packets per second.
+    /// Returns the load at an arrival rate in packets per second.
     ///
     /// # Errors
     /// The rate is not above zero, or at or above saturation.
@@ -237,10 +237,9 @@ impl Network {
         Ok(Load { arrival_pps, stations, response_us, population, cache_bytes })
     }
 
-    /// The share of saturation at which packets inside hold `bytes` bytes, 0 to 1.
+    /// Returns the share of saturation at which packets inside hold `bytes` bytes, 0 to 1.
     ///
-    /// The bytes grow with the rate without bound, so that there is one such rate; it is found by
-    /// bisection, to 1e-9.
+    /// The bytes grow monotonically with the rate, so the share is found by bisection, to 1e-9.
     pub fn share_that_fills(&self, bytes: f64) -> f64 {
         let (mut low, mut high) = (0.0, 1.0);
         while high - low > 1e-9 {

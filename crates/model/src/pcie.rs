@@ -1,4 +1,4 @@
-//! A forwarder of today: Ethernet ports of 100 to 400 Gb/s on one PCIe 4.0 slot of 16 lanes.
+//! Forwarder with Ethernet ports of 100 to 400 Gb/s on one PCIe 4.0 slot of 16 lanes.
 //!
 //! Three things have changed since the paper. PCIe has a pair of wires for each direction, so that
 //! a payload to the host and one from the host do not share: avoiding the second crossing frees the
@@ -44,12 +44,11 @@ const LINK_LAYER_SHARE: f64 = 8.0 / 168.0 + 8.0 / 168.0 + 4.0 / 1_538.0;
 const PAYLOAD_MAX: u64 = 256;
 /// Largest read request, in bytes: the usual setting.
 const READ_MAX: u64 = 512;
-/// Bytes of a TLP beside its data, framing and link layer included: a write and a read request with
-/// 64-bit addresses.
+/// Overhead of a write TLP with a 64-bit address in bytes, framing and link layer included.
 const WRITE_HEADER: u64 = 24;
-/// The same, of a read request.
+/// Overhead of a read request TLP in bytes.
 const READ_HEADER: u64 = 24;
-/// The same, of a completion.
+/// Overhead of a completion TLP in bytes.
 const COMPLETION_HEADER: u64 = 20;
 /// Bytes of a descriptor: Intel 82599 data sheet §7.1.6 and §7.2.3; NICs of 100 Gb/s have 16 to 64.
 const DESCRIPTOR: u64 = 16;
@@ -69,7 +68,7 @@ pub const CORES: f64 = 8.0;
 /// Names of the stations: the ports in and out, PCIe in both directions, the host's cores.
 pub const STATIONS: [&str; 5] = ["link in", "link out", "PCIe to host", "PCIe from host", "host"];
 
-/// The ports of a NIC.
+/// Ports of a NIC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Ethernet {
     /// Ports in one slot.
@@ -79,7 +78,7 @@ pub struct Ethernet {
 }
 
 impl Ethernet {
-    /// What is modelled.
+    /// Modelled NICs.
     pub const ALL: [Ethernet; 5] = [
         Ethernet { ports: 1, gb_s: 100 },
         Ethernet { ports: 2, gb_s: 100 },
@@ -90,7 +89,7 @@ impl Ethernet {
 }
 
 impl fmt::Display for Ethernet {
-    /// `100g`, `2x100g`.
+    /// Formats the name: `100g`, `2x100g`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.ports {
             1 => write!(f, "{}g", self.gb_s),
@@ -107,7 +106,7 @@ impl FromStr for Ethernet {
     }
 }
 
-/// What crosses PCIe.
+/// Scheme of PCIe crossings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scheme {
@@ -123,7 +122,7 @@ impl Scheme {
     /// All of them.
     pub const ALL: [Scheme; 3] = [Scheme::Off, Scheme::On, Scheme::Headers];
 
-    /// Bytes of a frame that go to the host, and that come back.
+    /// Returns the bytes of a frame that go to the host, and that come back.
     fn crossing(self, bytes: u64) -> (u64, u64) {
         let header = bytes.min(HEADER_BYTES);
         match self {
@@ -144,12 +143,12 @@ impl fmt::Display for Scheme {
     }
 }
 
-/// Rate of TLPs in each direction, in Gb/s: 227.4.
+/// Returns the rate of TLPs in each direction, in Gb/s: 227.4.
 pub fn tlp_gb_s() -> f64 {
     LANES * LANE_GB_S * (1.0 - LINK_LAYER_SHARE)
 }
 
-/// Bytes of TLPs for one frame: to the host, and from it.
+/// Returns the bytes of TLPs for one frame: to the host, and from it.
 pub fn tlp_bytes(scheme: Scheme, bytes: u64) -> (u64, u64) {
     let (up, down) = scheme.crossing(bytes);
     let write = |bytes: u64| bytes + bytes.div_ceil(PAYLOAD_MAX) * WRITE_HEADER;
@@ -162,7 +161,7 @@ pub fn tlp_bytes(scheme: Scheme, bytes: u64) -> (u64, u64) {
     (to_host, 2 * completions(DESCRIPTOR) + completions(down))
 }
 
-/// The queueing network of a forwarder for frames of `bytes`, without FCS.
+/// Returns the queueing network of a forwarder for frames of `bytes`, without FCS.
 ///
 /// # Errors
 /// The size is outside [`FRAME_BYTES`].
@@ -182,7 +181,7 @@ pub fn network(nic: Ethernet, scheme: Scheme, bytes: u64) -> Result<Network, Mod
     Network::new(stations, bytes)?.with_delay(2.0 * PCIE_ROUND_TRIP_US)
 }
 
-/// Bandwidth forwarded at saturation, in Gb/s of frames without FCS, preamble and gap.
+/// Returns the bandwidth forwarded at saturation, in Gb/s of frames without FCS, preamble and gap.
 pub fn saturation_gb_s(network: &Network) -> f64 {
     network.saturation_mb_s() * 8.0 / 1e3
 }

@@ -1,7 +1,7 @@
-//! The papers Axon builds on, one module each: their tables and figures, theirs beside ours.
+//! Papers that Axon builds on, one module each: their tables and figures beside our results.
 //!
-//! Numbers of the papers are constants here, with page and table; numbers of ours come from
-//! a run, in the simulator or among real Linux hosts, never from a file.
+//! Numbers of the papers are constants here, with page and table. Our numbers come from a run, in
+//! the simulator or among real Linux hosts, never from a file.
 
 #![forbid(unsafe_code)]
 

@@ -1,6 +1,6 @@
 //! Numbers as texts of plots and tables.
 
-/// Five significant digits, no zeros behind the last that says something.
+/// Formats five significant digits, without trailing zeros.
 pub fn number_text(number: f64) -> String {
     let size = number.abs();
     if size != 0.0 && !(1e-4..1e15).contains(&size) {

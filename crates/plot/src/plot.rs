@@ -1,6 +1,6 @@
-//! Plots: lines over a number, or bars over names; theirs dashed or pale, ours full.
+//! Plots: lines over a number, or bars over names; the paper's dashed or pale, ours full.
 //!
-//! What is missing is a gap, and a zero is drawn: a line just above the axis, a bar of no height
+//! A missing value is a gap, and a zero is drawn: a line just above the axis, a bar of no height
 //! with a `0` above it, or, where an axis has no zero, a triangle at its end.
 
 use super::number::number_text;
@@ -10,25 +10,25 @@ use plotters::coord::ranged1d::{Ranged, ValueFormatter};
 use plotters::prelude::*;
 use std::path::Path;
 
-/// Of the plot; the legend stands at its right and adds to the width.
+/// Size of the plot; the legend at its right adds to the width.
 const SIZE: (u32, u32) = (820, 480);
-/// How much of their colour the paper's bars have.
+/// Opacity of the paper's bars.
 const PALE: f64 = 0.45;
-/// From one line of the legend to the next.
+/// Line height of the legend.
 const LEGEND_LINE: usize = 20;
-/// What a character of the legend takes, a wide one.
+/// Width of a legend character, a wide one.
 const LEGEND_CHARACTER: u32 = 7;
 /// Characters in a line of the note.
 const NOTE_WIDTH: usize = 24;
-/// What a character of a group's name takes, one with another.
+/// Mean character width of a group's name.
 const NAME_CHARACTER: usize = 6;
-/// From one line of a group's name to the next.
+/// Line height of a group's name.
 const NAME_LINE: usize = 13;
-/// Lines with at most so many points have a marker at each.
+/// Maximum number of points of a line with a marker at each.
 const MARKED_MAX: usize = 32;
 /// Space below zero, as a share of what is drawn, so that a line at zero is not on the axis.
 const BELOW_ZERO: f64 = 0.015;
-/// Colours that differ also for the colour-blind.
+/// Colours that the colour-blind can distinguish.
 const COLOURS: [RGBColor; 8] = [
     RGBColor(29, 112, 184),
     RGBColor(213, 94, 0),
@@ -40,82 +40,81 @@ const COLOURS: [RGBColor; 8] = [
     RGBColor(200, 160, 0),
 ];
 
-/// How an axis is divided.
+/// Scale of an axis.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scale {
-    /// Evenly, from zero if no value is below.
+    /// Linear, from zero if no value is below.
     #[default]
     Linear,
-    /// By powers; values must be above zero, others are left out.
+    /// Logarithmic; values must be above zero, others are left out.
     Log,
 }
 
-/// One axis.
+/// Axis of a plot.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
-    /// The quantity and its unit.
+    /// Quantity and unit.
     pub label: String,
-    /// How it is divided.
+    /// Scale.
     pub scale: Scale,
 }
 
 impl Axis {
-    /// Evenly divided; the unit is empty for a plain number.
+    /// Creates a linear axis; the unit is empty for a plain number.
     pub fn linear(quantity: &str, unit: &str) -> Axis {
         Axis { label: label(quantity, unit), scale: Scale::Linear }
     }
 
-    /// Divided by powers; the unit is empty for a plain number.
+    /// Creates a logarithmic axis; the unit is empty for a plain number.
     pub fn log(quantity: &str, unit: &str) -> Axis {
         Axis { label: label(quantity, unit), scale: Scale::Log }
     }
 }
 
-/// `throughput, Mb/s`.
+/// Returns the label: `throughput, Mb/s`.
 fn label(quantity: &str, unit: &str) -> String {
     if unit.is_empty() { quantity.to_owned() } else { format!("{quantity}, {unit}") }
 }
 
-/// One line, or one colour of bars.
+/// Line, or bars of one colour.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
-    /// Its name in the legend.
+    /// Name in the legend.
     pub name: String,
-    /// Whether it is the paper's: dashed, and of the colour of the series that follows.
+    /// Whether the series is the paper's: dashed, and of the colour of the series that follows.
     pub theirs: bool,
-    /// From left to right; a `y` that is no number is a gap.
+    /// Points from left to right; a `y` that is no number is a gap.
     pub points: Vec<(f64, f64)>,
 }
 
 impl Series {
-    /// Measured by us.
+    /// Creates a series measured by us.
     pub fn ours(name: impl Into<String>, points: Vec<(f64, f64)>) -> Series {
         Series { name: name.into(), theirs: false, points }
     }
 
-    /// Read in the paper.
+    /// Creates a series read in the paper.
     pub fn theirs(name: impl Into<String>, points: Vec<(f64, f64)>) -> Series {
         Series { name: name.into(), theirs: true, points }
     }
 }
 
-/// A plot, one SVG file.
+/// Plot, one SVG file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plot {
-    /// The file's name, without `.svg`.
+    /// File name without `.svg`.
     pub name: String,
-    /// Above it.
+    /// Title above the plot.
     pub title: String,
-    /// Below it.
+    /// Horizontal axis.
     pub x: Axis,
-    /// At its left.
+    /// Vertical axis.
     pub y: Axis,
-    /// Names of the groups of bars: the point with `x` = 2 stands in the third. Lines
-    /// without.
+    /// Names of the groups of bars: the point with `x` = 2 is in the third. Empty for lines.
     pub groups: Vec<String>,
-    /// The lines.
+    /// Series.
     pub series: Vec<Series>,
-    /// What is not drawn, and how much of it, below the legend; empty if all is drawn.
+    /// Note below the legend on omitted values; empty if all are drawn.
     pub note: String,
 }
 
@@ -124,18 +123,18 @@ type Chart<'a, X, Y> = ChartContext<'a, SVGBackend<'a>, Cartesian2d<X, Y>>;
 type Drawn = Result<(), Box<dyn std::error::Error>>;
 
 impl Plot {
-    /// A plot of lines.
+    /// Creates a plot of lines.
     pub fn lines(name: &str, title: &str, x: Axis, y: Axis, series: Vec<Series>) -> Plot {
         let (name, title) = (name.to_owned(), title.to_owned());
         Plot { name, title, x, y, groups: Vec::new(), series, note: String::new() }
     }
 
-    /// The same plot with a remark on what it leaves out.
+    /// Adds a note on omitted values.
     pub fn with_note(self, note: impl Into<String>) -> Plot {
         Plot { note: note.into(), ..self }
     }
 
-    /// A plot of bars, one group over each name.
+    /// Creates a plot of bars, one group for each name.
     pub fn bars(name: &str, title: &str, groups: &[&str], y: Axis, series: Vec<Series>) -> Plot {
         let mut plot = Plot::lines(name, title, Axis::linear("", ""), y, series);
         plot.groups = groups.iter().map(|&group| group.to_owned()).collect();
@@ -151,7 +150,7 @@ impl Plot {
             .with_context(|| format!("cannot write {}", path.display()))
     }
 
-    /// The plot as SVG.
+    /// Returns the plot as SVG.
     ///
     /// # Errors
     /// Its values leave no room to draw it.
@@ -191,7 +190,7 @@ impl Plot {
         }
     }
 
-    /// What one axis must show: all values, and a little air.
+    /// Returns the range of one axis: all values, with a margin.
     fn span(&self, of: impl Fn(&(f64, f64)) -> f64, axis: &Axis) -> std::ops::Range<f64> {
         let points = self.series.iter().flat_map(|series| &series.points);
         let log = axis.scale == Scale::Log;

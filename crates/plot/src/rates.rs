@@ -1,25 +1,24 @@
 //! Throughput from counters that grow by whole frames.
 //!
 //! A counter grows by a whole frame at one instant, though the frame takes time on its wire. Over a
-//! bin that is shorter than a few frames, the bytes counted then exceed what the link carries. In
-//! plain English: where a bin has more than the link carries in its time, the rest goes to the
-//! next bin, if frames are counted when they start, or to the one before, if they are counted when
-//! they have come in whole; and on from there, as far as it takes. That is where these bytes were
-//! on the wire. Bytes of a stream that came out of order, and are counted when the missing one has
-//! come, go back in the same way.
+//! bin shorter than a few frames, the counted bytes may exceed the capacity of the link. The excess
+//! moves to the next bin if frames are counted when they start, or to the previous one if they are
+//! counted when they are complete, and so on. That is when these bytes were on the wire. Bytes of a
+//! stream that came out of order, and are counted when the missing one has come, move back in the
+//! same way.
 
-/// When a counter counts a frame.
+/// Time at which a counter counts a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counted {
     /// When its first bit leaves.
     AtStart,
-    /// When it has come in whole, or later.
+    /// When it is complete, or later.
     AtEnd,
 }
 
-/// Moves bytes between bins that follow each other so that none has more than `most`, what its
-/// link carries in its time. What goes past the last bin (or the first, for [`Counted::AtEnd`]),
-/// or into a bin that is `None`, is left out: it was on the wire before or after.
+/// Moves bytes between consecutive bins so that none has more than `most`, the capacity of its
+/// link. Bytes moved past the last bin (or the first, for [`Counted::AtEnd`]), or into a bin that
+/// is `None`, are left out: they were on the wire before or after.
 ///
 /// # Panics
 /// If there are not as many bins in both.

@@ -1,21 +1,21 @@
-//! Lines of a plot as strokes, so that lines that lie on each other can all be seen.
+//! Strokes of a plot's lines, drawn so that coinciding lines are all visible.
 //!
-//! In plain English: cut the plot into columns of a few pixels. Where lines coincide within a
-//! column, only one of them is drawn there, the next one in the next column: they appear as one
-//! line of changing colours. A line on its own is drawn in every column. A dashed line is drawn
-//! in the first part of its columns. Markers that coincide become rings around each other.
+//! The plot is divided into columns of a few pixels. Where lines coincide within a column, only one
+//! of them is drawn there, the next one in the next column: they appear as one line of changing
+//! colours. A line on its own is drawn in every column. A dashed line is drawn in the first part of
+//! its columns. Coinciding markers become concentric rings.
 
 use std::collections::BTreeMap;
 
 /// Width of a column in pixels.
 const COLUMN: f64 = 12.0;
-/// How much of a column a dash takes.
+/// Length of a dash as a share of a column.
 const DASH: f64 = 0.6;
 /// Lines closer than this, in pixels, coincide.
 const NEAR: f64 = 2.5;
 /// Radius of a marker, in pixels.
 const RADIUS: i32 = 3;
-/// How much larger each ring is than what it is around, in pixels.
+/// Difference of the radii of concentric rings, in pixels.
 const RING: i32 = 3;
 
 /// A point in pixels.
@@ -35,13 +35,13 @@ pub struct Line {
 pub struct Marker {
     /// Its middle.
     pub at: Point,
-    /// Of its outline.
+    /// Radius of its outline.
     pub radius: i32,
     /// Whether it is full.
     pub is_full: bool,
 }
 
-/// Where a line is at the edges and in the middle of its columns.
+/// Heights of a line at the edges and in the middle of its columns.
 type Heights = BTreeMap<i64, [Option<f64>; 3]>;
 
 /// A part of a line within one column.
@@ -158,7 +158,8 @@ fn dash(piece: &Piece) -> Option<(Point, Point)> {
     Some(if from.0 <= end && to.0 <= end { (from, to) } else { (clip(from.0), clip(to.0)) })
 }
 
-/// Where a line is at the edges and in the middle of its columns, in the order of columns.
+/// Returns the heights of a line at the edges and in the middle of its columns, in the order of
+/// columns.
 fn heights(pieces: &[Piece]) -> Heights {
     let mut all = BTreeMap::new();
     for piece in pieces {

@@ -1,10 +1,10 @@
-//! Selects the packets of a switch for its agents, whatever program controls it.
+//! Entries that select packets of a switch for its agents, independent of the control program.
 //!
-//! In plain English: while an agent port has carrier, there are entries in the TCAM, above those of
-//! the program, that send the selected frames there, one for each other port. So what comes back by
-//! an agent port meets none of them, and goes where the program says. Without carrier the entries
-//! are gone, and the switch forwards as if there were no agent. An agent that only listens gets
-//! copies: its entries mirror, and the frames go where the entries below say.
+//! While an agent port has carrier, TCAM entries above those of the program send the selected
+//! frames there, one for each other port. Frames that return by an agent port match none of them
+//! and follow the program's entries. Without carrier the entries are removed, and the switch
+//! forwards as if there were no agent. For an agent that only listens, the entries mirror: it gets
+//! copies, and the frames follow the entries below.
 
 use crate::entries::Match;
 use alloc::boxed::Box;
@@ -17,45 +17,45 @@ use axon_pipeline::{
 };
 use axon_wire::{PortNo, Time};
 
-/// The key of these entries; no program that ships has it.
+/// Key of the agent entries; no shipped program uses it.
 pub const KEY: UdlkId = UdlkId(8);
 
-/// Frames that are for an agent: those with all of these bytes.
+/// Frames for an agent: those that match all of these bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
-    /// A place in the frame, 0 to 127, the value of the byte there, and which of its bits count.
+    /// Offset in the frame (0 to 127), value of the byte, and mask.
     pub bytes: Vec<(u8, u8, u8)>,
 }
 
-/// An agent of a switch.
+/// Agent of a switch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentAt {
-    /// Its port.
+    /// Port of the agent.
     pub port: PortNo,
-    /// The frames that go there; a frame has to meet one of them. The first agent that has one
-    /// gets it.
+    /// Frames for the agent; a frame must match one selection. The first matching agent gets the
+    /// frame.
     pub selections: Vec<Selection>,
-    /// It gets copies, and the frames go on as if it were not there: to the next agent, or where
-    /// the program says.
+    /// Whether the agent gets copies. The frames themselves go on to the next agent, or by the
+    /// program's entries.
     pub copies: bool,
 }
 
-/// The agents of one switch.
+/// Agents of one switch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AgentsAt {
-    /// In the order in which a frame is for one of them.
+    /// Agents in order of precedence.
     pub agents: Vec<AgentAt>,
-    /// Ports of the switch.
+    /// Number of ports of the switch.
     pub ports: u16,
-    /// The first index of the TCAM that the program does not have.
+    /// First TCAM index that the program does not use.
     pub first: u32,
 }
 
 impl AgentsAt {
-    /// The key of all entries: the ingress, and every byte that a selection looks at.
+    /// Returns the key of all entries: the ingress, and every byte that a selection matches.
     ///
     /// # Errors
-    /// No parser extracts it: together the selections look at too many places.
+    /// No parser extracts the key: together the selections match too many offsets.
     pub fn key(&self) -> Result<Udlk, KeyError> {
         let mut fields = Vec::from([Field::Ingress]);
         for at in self.bytes() {
@@ -68,7 +68,7 @@ impl AgentsAt {
         key.check().map(|()| key)
     }
 
-    /// The places in the frame, in order.
+    /// Returns the matched offsets in order.
     fn bytes(&self) -> Vec<u8> {
         let selections = self.agents.iter().flat_map(|agent| &agent.selections);
         let bytes = selections.flat_map(|selection| &selection.bytes);
@@ -78,13 +78,13 @@ impl AgentsAt {
         bytes
     }
 
-    /// How many entries there are at most.
+    /// Returns the maximum number of entries.
     pub fn entries(&self) -> u32 {
         let selections = self.agents.iter().map(|agent| agent.selections.len()).sum::<usize>();
         (selections * self.ingresses().count()) as u32
     }
 
-    /// Ports whose frames are looked at: not those of agents, so that no frame goes round.
+    /// Returns the ports whose frames are matched: all but agent ports, so that no frame loops.
     fn ingresses(&self) -> impl Iterator<Item = PortNo> {
         (0..self.ports).map(PortNo).filter(|port| !self.is_agent(*port))
     }
@@ -93,7 +93,7 @@ impl AgentsAt {
         self.agents.iter().any(|agent| agent.port == port)
     }
 
-    /// The entries of the agent port `of`, or their removal.
+    /// Returns the changes that add or remove the entries of agent port `of`.
     fn changes(&self, of: PortNo, up: bool) -> Vec<Change> {
         let places = self.bytes();
         let mut changes = Vec::new();
@@ -130,7 +130,7 @@ fn entry(agent: &AgentAt, selection: &Selection, ingress: PortNo, places: &[u8])
     TcamEntry { udlk: KEY, value, mask, action }
 }
 
-/// A program, and entries that select packets for the agents of its switch.
+/// Control program with additional entries for the agents of its switch.
 pub struct WithAgents {
     program: Box<dyn Program>,
     agents: AgentsAt,
@@ -138,7 +138,7 @@ pub struct WithAgents {
 }
 
 impl WithAgents {
-    /// The program of a switch that has these agents.
+    /// Wraps the program of a switch that has these agents.
     pub fn new(program: Box<dyn Program>, agents: AgentsAt) -> WithAgents {
         WithAgents { program, agents, failure: None }
     }
@@ -205,8 +205,8 @@ mod tests {
     const FROM: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
     const TO: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
 
-    /// A ring of bridges whose first has an agent at its last port, for datagrams from a UDP port,
-    /// or for copies of them.
+    /// Ring of bridges whose first has an agent at its last port, for datagrams from a UDP port, or
+    /// for copies of them.
     fn net(port: u16, copies: bool) -> (Net, PortNo, Vec<MacAddr>) {
         let mut plan = plans::ring(3);
         let rate = plan.nodes[0].ports[0].rate;
@@ -229,7 +229,7 @@ mod tests {
         (net, at, macs)
     }
 
-    /// How many frames went out of the agent port.
+    /// Returns the number of frames sent out of the agent port.
     fn to_agent(net: &mut Net, at: PortNo) -> usize {
         let hops = core::mem::take(&mut net.hops);
         hops.iter().filter(|hop| hop.node == 0 && hop.port == at).count()
@@ -243,9 +243,9 @@ mod tests {
         assert_eq!((to_agent(&mut net, at), net.received.len()), (1, 0), "nowhere else");
         net.inject(0, at, &frame);
         assert_eq!(to_agent(&mut net, at), 0, "not to the agent again");
-        // Flooding leaves out the port of ingress only, which is the agent's now.
+        // Flooding excludes the ingress port only, which is now the agent's.
         assert_eq!(net.received.len(), 3, "but where the bridge sends it: flooded, to h1 too");
-        // The bridge has learned the sender at its own port and not at that of the agent.
+        // The bridge has learned the sender at its own port, not at that of the agent.
         net.send(1, &datagram(macs[1], macs[0], TO, FROM, 8));
         assert_eq!(to_agent(&mut net, at), 0);
         assert_eq!(net.received.iter().map(|(host, _)| *host).collect::<Vec<_>>(), [0]);
@@ -257,7 +257,8 @@ mod tests {
         let (mut plain, ..) = net(8, true);
         let frame = datagram(macs[0], macs[1], FROM, TO, 9);
         for (net, copies) in [(&mut listened, 1), (&mut plain, 0)] {
-            // Flooded to both others, and learned; then to the one that it is for.
+            // The first frame is flooded to both others and learned; the second goes to its
+            // destination only.
             net.send(0, &frame);
             assert_eq!((to_agent(net, at), net.received.len()), (copies, 2));
             net.send(1, &datagram(macs[1], macs[0], TO, FROM, 7));
@@ -268,7 +269,7 @@ mod tests {
             assert_eq!(net.received.iter().map(|(host, _)| *host).collect::<Vec<_>>(), [1]);
             net.received.clear();
         }
-        // What the agent sends meets no entry of its own.
+        // Frames from the agent match none of its own entries.
         listened.inject(0, at, &frame);
         assert_eq!(to_agent(&mut listened, at), 0);
         assert_eq!(listened.received.len(), 1);

@@ -1,12 +1,11 @@
-//! ARP at the edge (RFC 826): programs answer for the hosts that they know.
+//! ARP replies at the edge (RFC 826), sent by programs for hosts that they know.
 
 use alloc::vec::Vec;
 use axon_wire::MacAddr;
 use axon_wire::host_frame::{Arp, ArpOperation, Kind, classify, reply};
 
-/// The answer to a host's ARP request, if `frame` is one and `mac_of` knows the address that it
-/// asks for: `mac_of` answers what the asker is to send to. An address that asks for itself (RFC
-/// 5227) gets no answer.
+/// Returns the reply to an ARP request in `frame`. `mac_of` maps the target address to the MAC
+/// address to answer with. An address probing itself (RFC 5227) gets no reply.
 pub fn answer(
     frame: &[u8],
     mac_of: impl FnOnce(core::net::Ipv4Addr) -> Option<MacAddr>,

@@ -1,4 +1,5 @@
-//! Keeps the tables of a switch as a program wants them: what differs goes into one transaction.
+//! Synchronises the tables of a switch with a program's entries, one transaction for each set of
+//! differences.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -11,12 +12,12 @@ pub struct Book {
 }
 
 impl Book {
-    /// Makes the tables what `wanted` says, which has each entry once. Entries that stay keep
-    /// their counters. What is not wanted and named by entries of others, as an operator may make
-    /// them, stays until they are gone and there is another change.
+    /// Makes the tables match `wanted`, which has each entry once. Unchanged entries keep their
+    /// counters. An unwanted entry that is referenced by entries of others, such as an operator's,
+    /// stays until those are gone and there is another change.
     ///
     /// # Errors
-    /// The first change that cannot be made; the tables are as before.
+    /// The first change that fails; the tables are unchanged.
     pub fn sync(
         &mut self,
         wanted: Vec<Change>,
@@ -45,10 +46,10 @@ impl Book {
         Ok(())
     }
 
-    /// Makes entries again that an operator has removed, as far as the program has made them.
+    /// Restores the program's entries that an operator has removed.
     ///
     /// # Errors
-    /// The first that cannot be made; [`Book::sync`] makes all of them with its next changes.
+    /// The first entry that fails; [`Book::sync`] restores all of them with its next changes.
     pub fn restore(
         &mut self,
         removed: &[EntryName],

@@ -1,5 +1,5 @@
-//! Collects the entries that a program wants: numbers for interfaces, groups and TCAM entries, and
-//! the traps that all programs share.
+//! Collection of a program's entries: numbers for interfaces, groups and TCAM entries, and the
+//! traps shared by all programs.
 
 use crate::link_state;
 use crate::site::{Neighbour, Site};
@@ -11,18 +11,18 @@ use axon_pipeline::{
 use axon_wire::PortNo;
 use axon_wire::constants::ethertype;
 
-/// Keys of the traps; programs have the others, from 0.
+/// Key of the traps; programs use the others, from 0.
 const ARP_KEY: UdlkId = UdlkId(14);
 const LINK_STATE_KEY: UdlkId = UdlkId(15);
-/// Keys of the entries against labels: ingress port, and the EtherType behind a tag.
+/// Key of the entries against labels: ingress port, and the EtherType after a tag.
 const LABELS_KEY: UdlkId = UdlkId(12);
 const TAGGED_LABELS_KEY: UdlkId = UdlkId(13);
-/// The EtherType of a frame without a tag.
+/// EtherType of an untagged frame.
 const ETHERTYPE: Field = Field::Bytes { first: 12, last: 13 };
-/// The EtherType behind a tag.
+/// EtherType after a tag.
 const TAGGED_ETHERTYPE: Field = Field::Bytes { first: 16, last: 17 };
 
-/// A value of the TCAM with its mask: all fields of a key in their order.
+/// TCAM value with its mask: all fields of a key in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Match {
     value: Vec<u8>,
@@ -30,25 +30,25 @@ pub struct Match {
 }
 
 impl Match {
-    /// Nothing yet.
+    /// Returns an empty match.
     pub fn new() -> Match {
         Match::default()
     }
 
-    /// And then these bytes.
+    /// Appends exact bytes.
     #[must_use]
     pub fn exactly(self, bytes: &[u8]) -> Match {
         let count = bytes.len();
         self.masked(bytes, &alloc::vec![0xff; count])
     }
 
-    /// And then so many bytes, whatever they are.
+    /// Appends `count` wildcard bytes.
     #[must_use]
     pub fn any(self, count: usize) -> Match {
         self.masked(&alloc::vec![0; count], &alloc::vec![0; count])
     }
 
-    /// And then the bits of `value` that `mask` has, which is as long.
+    /// Appends `value` under `mask`, which is equally long.
     #[must_use]
     pub fn masked(mut self, value: &[u8], mask: &[u8]) -> Match {
         self.value.extend(value.iter().zip(mask).map(|(value, mask)| value & mask));
@@ -56,19 +56,19 @@ impl Match {
         self
     }
 
-    /// And then the number of an ingress port.
+    /// Appends the number of an ingress port.
     #[must_use]
     pub fn ingress(self, port: PortNo) -> Match {
         self.exactly(&port.0.to_be_bytes())
     }
 
-    /// Value and mask.
+    /// Returns value and mask.
     pub fn into_parts(self) -> (Vec<u8>, Vec<u8>) {
         (self.value, self.mask)
     }
 }
 
-/// The entries of one switch.
+/// Entries of one switch.
 ///
 /// Interface `p` leads out of port `p` and changes nothing; interface `ports + p`, where a host is
 /// at port `p`, gives frames the host's address.
@@ -78,12 +78,12 @@ pub struct Entries {
     ports: u16,
     groups: BTreeMap<Vec<PortNo>, u16>,
     tcam: u16,
-    /// Entries of the TCAM that come before all others.
+    /// TCAM entries before all others.
     first: Vec<TcamEntry>,
 }
 
 impl Entries {
-    /// Interfaces of all ports, and traps for ARP and link states.
+    /// Creates the interfaces of all ports, and the traps for ARP and link states.
     pub fn new(site: &Site) -> Entries {
         let ports = u16::try_from(site.own().ports.len()).unwrap_or(u16::MAX);
         let mut entries = Entries {
@@ -116,8 +116,8 @@ impl Entries {
         self.first(key, Match::new().exactly(&ethertype.to_be_bytes()), Action::cpu());
     }
 
-    /// Labels are of switches only: frames that have some and come in by other ports end here, as
-    /// their senders could choose the way of each, and rounds.
+    /// Drops labelled frames from ports that do not lead to switches, because their senders could
+    /// choose paths and loops.
     pub fn refuse_labels(&mut self, site: &Site) {
         let to_nodes = |there| matches!(there, Neighbour::Node(..));
         let ports: Vec<PortNo> =
@@ -137,19 +137,19 @@ impl Entries {
         }
     }
 
-    /// One more entry of the TCAM that comes before all of [`Entries::tcam`], whenever they come.
+    /// Adds a TCAM entry before all of [`Entries::tcam`], regardless of order.
     pub fn first(&mut self, udlk: UdlkId, of: Match, action: impl Into<Action>) {
         let (value, mask) = of.into_parts();
         self.first.push(TcamEntry { udlk, value, mask, action: action.into() });
     }
 
-    /// One more change.
+    /// Adds a change.
     pub fn push(&mut self, change: Change) {
         self.changes.push(change);
     }
 
-    /// One more entry of the TCAM, which comes before those that are there. Beyond index 65,535
-    /// it takes the place of the last: no table is so large.
+    /// Adds a TCAM entry that precedes the existing ones. Beyond index 65,535 it replaces the last;
+    /// no table is so large.
     pub fn tcam(&mut self, udlk: UdlkId, of: Match, action: impl Into<Action>) {
         let (value, mask) = of.into_parts();
         self.set_next(TcamEntry { udlk, value, mask, action: action.into() });
@@ -160,7 +160,7 @@ impl Entries {
         self.tcam = self.tcam.saturating_add(1);
     }
 
-    /// Out of one of these ports, by the hash of the flow; nowhere without any.
+    /// Returns a target that selects one of these ports by the flow hash; a drop if there are none.
     pub fn one_of(&mut self, ports: &[PortNo]) -> Target {
         match *ports {
             [] => Target::Drop,
@@ -173,12 +173,12 @@ impl Entries {
         }
     }
 
-    /// To the host at a port of this switch.
+    /// Returns the target of the host at a port of this switch.
     pub fn host(&self, port: PortNo) -> Target {
         Target::Interface(self.ports + port.0)
     }
 
-    /// All changes.
+    /// Returns all changes.
     pub fn into_changes(mut self) -> Vec<Change> {
         for entry in core::mem::take(&mut self.first) {
             self.set_next(entry);

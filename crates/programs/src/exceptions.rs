@@ -1,27 +1,27 @@
-//! The edge switches of a fat tree that a switch below the core does not reach by all its ways up
-//! alike, in few entries.
+//! Compact entries for the edge switches that a switch below the core does not reach by all its
+//! uplinks alike.
 //!
-//! In plain English: where links have failed, the edge switches of a pod mostly have one way in
-//! common; that is one entry for the pod, and one for each edge switch that has another.
+//! Where links have failed, the edge switches of a pod mostly have one uplink in common. That is
+//! one entry for the pod, and one for each edge switch with another uplink.
 
 use crate::live::Towards;
 use crate::tree::Tree;
 use alloc::vec::Vec;
 use axon_wire::PortNo;
 
-/// Whom an entry is for.
+/// Scope of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// All of a pod, and addresses of it that are of no edge switch.
+    /// All of a pod, including its addresses that belong to no edge switch.
     Pod(u32),
     /// An edge switch.
     Edge(u32),
 }
 
-/// The entries before those that lead by all of `up`, with their ports, of lower precedence first:
-/// for the edge switches that `is_up` names.
+/// Returns the entries above those that lead by all of `up`, with their ports, lowest precedence
+/// first, for the edge switches that `is_up` names.
 ///
-/// A pod has an entry only if that saves some, and if it leads up or ends there: what is of no edge
+/// A pod has an entry only if that saves some, and if it leads up or drops: addresses of no edge
 /// switch would come back from below.
 pub fn exceptions(
     tree: Tree,
@@ -67,7 +67,7 @@ mod tests {
     const HALF: u32 = K / 2;
     const EDGES: u32 = K * HALF;
 
-    /// The port of a node that leads to another one.
+    /// Returns the port of a node that leads to another one.
     fn port(plan: &Plan, node: u32, to: u32) -> (u32, PortNo) {
         let ports = &plan.nodes[node as usize].ports;
         let leads = |neighbour| matches!(neighbour, Neighbour::Node(other, _) if other == to);
@@ -75,7 +75,7 @@ mod tests {
         (node, PortNo(at as u16))
     }
 
-    /// The TCAM of a node holds its entries without these links.
+    /// Asserts that the TCAM of a node holds its entries without these links.
     fn assert_fits(plan: &Arc<Plan>, design: &dyn Design, node: u32, down: &Down, what: &str) {
         let site = Site { plan: plan.clone(), node, seed: 0 };
         let entries = design.entries(&site, Live::new(plan, down));

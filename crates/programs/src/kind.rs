@@ -1,4 +1,4 @@
-//! The programs that ship, by name.
+//! Shipped programs by name.
 
 use crate::bcube::{self, Bcube};
 use crate::bridge::Bridge;
@@ -19,10 +19,10 @@ use axon_wire::Time;
 use core::fmt;
 use serde::{Deserialize, Serialize};
 
-/// Bytes of a label of MPLS.
+/// Bytes of an MPLS label.
 const LABEL_BYTES: usize = 4;
 
-/// A program that ships.
+/// Shipped program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProgramKind {
@@ -32,11 +32,11 @@ pub enum ProgramKind {
     FatTree,
     /// PortLand.
     Portland,
-    /// Labels that each switch swaps.
+    /// Label switching: each switch swaps the label.
     Tags,
-    /// Labels that each switch pops.
+    /// Label stack: each switch pops a label.
     Stack,
-    /// Packets in packets, spread over the middle of the network.
+    /// VL2: packets are encapsulated and spread over the middle of the network.
     Vl2,
     /// BCube: servers that forward by source routes, and plain switches between them.
     Bcube,
@@ -44,18 +44,18 @@ pub enum ProgramKind {
     Dcell,
 }
 
-/// A network that a program is not made for.
+/// Error: the network is not supported by a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the program {program} runs on {expected}")]
 pub struct Unsuitable {
     /// The program.
     pub program: ProgramKind,
-    /// What it runs on.
+    /// Supported networks.
     pub expected: &'static str,
 }
 
 impl ProgramKind {
-    /// All of them, in order.
+    /// All programs, in order.
     pub const ALL: &'static [ProgramKind] = &[
         ProgramKind::Bridge,
         ProgramKind::FatTree,
@@ -67,7 +67,7 @@ impl ProgramKind {
         ProgramKind::Dcell,
     ];
 
-    /// The name in fabric files and messages.
+    /// Returns the name used in fabric files and messages.
     pub const fn name(self) -> &'static str {
         match self {
             ProgramKind::Bridge => "bridge",
@@ -81,7 +81,7 @@ impl ProgramKind {
         }
     }
 
-    /// Bytes that the program's entries put before frames between nodes, at most.
+    /// Returns the maximum overhead of frames between nodes in bytes.
     pub const fn overhead_bytes(self) -> usize {
         match self {
             ProgramKind::Bridge | ProgramKind::FatTree | ProgramKind::Portland => 0,
@@ -93,7 +93,7 @@ impl ProgramKind {
         }
     }
 
-    /// What the program runs on.
+    /// Describes the supported networks.
     pub const fn expected(self) -> &'static str {
         match self {
             ProgramKind::Bridge => "any network",
@@ -107,16 +107,16 @@ impl ProgramKind {
         }
     }
 
-    /// Whether it forwards frames with a VLAN tag, as hosts with traffic classes send them. The
-    /// keys of the others are those of frames without one.
+    /// Returns whether the program forwards VLAN-tagged frames, as hosts with traffic classes send
+    /// them. The keys of the others match untagged frames only.
     pub const fn knows_tags(self) -> bool {
         matches!(self, ProgramKind::Bridge)
     }
 
-    /// Checks that the network is one that the program is made for.
+    /// Checks that the program supports the network.
     ///
     /// # Errors
-    /// What it is made for.
+    /// The supported networks.
     pub fn check(self, plan: &Plan) -> Result<(), Unsuitable> {
         let unsuitable = |expected| Err(Unsuitable { program: self, expected });
         if plan.nodes.iter().any(|node| node.ports.len() > PORTS_MAX) {
@@ -135,8 +135,8 @@ impl ProgramKind {
         if suits { Ok(()) } else { unsuitable(self.expected()) }
     }
 
-    /// The program of one node of a network that was checked. In another network it fails at once,
-    /// and says why.
+    /// Returns the program of one node of a network that was checked. In another network it fails
+    /// at once with a message.
     pub fn program(self, site: Site) -> Box<dyn Program> {
         match self {
             ProgramKind::Bridge => Box::new(Bridge::new(&site)),
@@ -180,7 +180,7 @@ impl fmt::Display for ProgramKind {
     }
 }
 
-/// In place of a program that is not made for its network.
+/// Replacement of a program in an unsupported network.
 struct Unfit(Unsuitable);
 
 impl Program for Unfit {

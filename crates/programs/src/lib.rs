@@ -1,8 +1,8 @@
 //! Fabrics as control programs of the programmable data plane (paper 004 §5 and appendix A).
 //!
 //! A program is configured with the plan of the whole network ([`Site`]), fills the tables of its
-//! switch, and answers what its entries trap. It reads no clock and opens no socket, so it runs in
-//! the simulator and with real ports alike.
+//! switch, and handles trapped frames. It reads no clock and opens no socket, so the same code runs
+//! in the simulator and on real ports.
 #![no_std]
 #![forbid(unsafe_code)]
 #![deny(clippy::float_arithmetic)]

@@ -1,17 +1,17 @@
-//! Link states: which ports of which nodes are dead.
+//! Link states: dead ports by node.
 //!
-//! In plain English: every program has the plan, so only what deviates from it is reported. A port
-//! between nodes is dead without carrier, and if no hello has come by it for a second. A node whose
-//! set of dead ports changes numbers the new set and sends it to all its neighbours; whoever gets a
-//! set with a higher number than it knows keeps it and passes it on to all its other neighbours.
-//! Numbers go round (RFC 1982): no number is the last one, so a wrong set of a node is good until
-//! that node gets it, and numbers its own set beyond it. Hellos have a digest of all sets that
-//! their sender knows. Who knows others sends all it has, so a message that was lost is made good,
-//! and a node that was away catches up. A node that has restarted and is reminded of an old set of
-//! its own goes on from that set's number.
+//! Every program has the plan, so only deviations from it are reported. A port between nodes is
+//! dead without carrier, or without a hello for a second. A node whose set of dead ports changes
+//! numbers the new set and sends it to all its neighbours. A node that receives a set with a higher
+//! number than its own copy stores it and forwards it to all its other neighbours. Numbers wrap
+//! (RFC 1982), so no number is the last one: a wrong set of a node holds only until that node
+//! receives it and numbers its own set beyond it. Hellos carry a digest of all sets of their
+//! sender. A neighbour with another digest sends all its sets, which repairs lost messages and lets
+//! a node catch up after an absence. A restarted node that receives an old set of its own continues
+//! from that set's number.
 //!
-//! It stands for the failure notifications of M. Al-Fares et al. (SIGCOMM 2008, §3.8), the
-//! discovery and the fault matrix of PortLand (SIGCOMM 2009, §3.4 and §3.6) and the link-state
+//! The protocol stands for the failure notifications of M. Al-Fares et al. (SIGCOMM 2008, §3.8),
+//! the discovery and the fault matrix of PortLand (SIGCOMM 2009, §3.4 and §3.6) and the link-state
 //! protocol that VL2 (SIGCOMM 2009, §4.2) presumes.
 //!
 //! | bytes | field                                          |
@@ -36,14 +36,14 @@ use axon_wire::constants::ethertype::PROBE;
 use axon_wire::link::FRAME_BYTES_MIN;
 use axon_wire::{MacAddr, PortNo, Span, Time};
 
-/// Local experimental 2 (IEEE 802 clause 9.2.3), which ether probes have too: those are recognised
-/// by their addresses.
+/// Local experimental EtherType 2 (IEEE 802 clause 9.2.3), shared with ether probes, which are
+/// recognised by their addresses.
 pub const ETHERTYPE: u16 = PROBE;
-/// The most ports of a node, so that a set fits into a frame.
+/// Maximum number of ports of a node, so that a set fits into a frame.
 pub const PORTS_MAX: usize = 512;
-/// Between two hellos.
+/// Hello interval.
 pub const HELLO: Span = Span::from_millis(300);
-/// A port without a hello for so long is dead; also what a port may take to come up at the start.
+/// Time without a hello after which a port is dead; also the grace period of ports at the start.
 pub const SILENCE: Span = Span::from_secs(1);
 
 const VERSION: u8 = 1;
@@ -52,39 +52,39 @@ const KIND_SET: u8 = 1;
 /// Bytes before the version.
 const BEFORE: usize = 14;
 
-/// A set of dead ports.
+/// Set of dead ports.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct State {
     sequence: u32,
     down: BTreeSet<PortNo>,
 }
 
-/// A message between neighbours.
+/// Message between neighbours.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Message {
     Hello { digest: u64 },
     Set { node: u32, state: State },
 }
 
-/// A port that leads to another node.
+/// Port that leads to another node.
 #[derive(Clone, Copy, Debug)]
 struct Port {
-    /// It is dead from then on, if no hello comes.
+    /// Time at which the port is dead unless a hello comes.
     alive_until: Time,
-    /// It has had carrier since the start.
+    /// Whether the port has had carrier since the start.
     has_been_up: bool,
 }
 
-/// Whether a set with number `one` is newer than one with number `other` (serial number arithmetic,
-/// RFC 1982 section 3.2). Of two numbers that are half of all apart, which the RFC leaves open, the
-/// larger one is newer.
+/// Returns whether a set with number `one` is newer than one with number `other` (serial number
+/// arithmetic, RFC 1982 section 3.2). Of two numbers half the space apart, which the RFC leaves
+/// undefined, the larger one is newer.
 fn is_newer(one: u32, other: u32) -> bool {
     const HALF: u32 = 1 << 31;
     let ahead = one.wrapping_sub(other);
     ahead != 0 && (ahead < HALF || (ahead == HALF && one > other))
 }
 
-/// What one node knows.
+/// Link-state database of one node.
 #[derive(Clone, Debug)]
 pub struct LinkStates {
     own: u32,
@@ -95,7 +95,7 @@ pub struct LinkStates {
 }
 
 impl LinkStates {
-    /// A node that has just started, and believes all to be well.
+    /// Creates the database of a node that has just started, with all links up.
     pub fn new(site: &Site, now: Time) -> LinkStates {
         let nodes = site.ports().filter(|(_, there)| matches!(there, Neighbour::Node(..)));
         let port = Port { alive_until: now + SILENCE, has_been_up: false };
@@ -108,13 +108,13 @@ impl LinkStates {
         }
     }
 
-    /// All ports that are dead.
+    /// Returns all dead ports.
     pub fn down(&self) -> Down {
         let all = self.states.iter();
         all.flat_map(|(&node, state)| state.down.iter().map(move |&port| (node, port))).collect()
     }
 
-    /// The carrier of an own port came or went. Answers whether [`LinkStates::down`] has changed.
+    /// Processes a carrier change of an own port; returns whether [`LinkStates::down`] has changed.
     pub fn link(&mut self, now: Time, port: PortNo, up: bool, control: &mut dyn Control) -> bool {
         let Some(state) = self.ports.get_mut(&port) else { return false };
         if up {
@@ -126,7 +126,7 @@ impl LinkStates {
         self.update(now, control)
     }
 
-    /// Takes a message of a neighbour; answers whether [`LinkStates::down`] has changed.
+    /// Processes a neighbour's message; returns whether [`LinkStates::down`] has changed.
     pub fn receive(
         &mut self,
         now: Time,
@@ -148,7 +148,7 @@ impl LinkStates {
         }
     }
 
-    /// The deadline has passed, or may have; answers whether [`LinkStates::down`] has changed.
+    /// Processes timeouts; returns whether [`LinkStates::down`] has changed.
     pub fn timeout(&mut self, now: Time, control: &mut dyn Control) -> bool {
         if now < self.next_hello {
             return false;
@@ -159,12 +159,12 @@ impl LinkStates {
         self.update(now, control)
     }
 
-    /// When to call [`LinkStates::timeout`] next.
+    /// Returns the time of the next call of [`LinkStates::timeout`].
     pub fn deadline(&self) -> Time {
         self.next_hello
     }
 
-    /// A set that is newer than the known one is kept and passed on.
+    /// Stores and forwards a set that is newer than the known one.
     fn take(
         &mut self,
         now: Time,
@@ -179,7 +179,8 @@ impl LinkStates {
             return false;
         }
         if node == self.own {
-            // Of an earlier incarnation. A port may have fallen silent since the last look.
+            // The set is of an earlier incarnation. A port may have fallen silent since the last
+            // check.
             let own = self.states.entry(node).or_default();
             own.sequence = state.sequence;
             let before = core::mem::take(&mut own.down);
@@ -194,7 +195,7 @@ impl LinkStates {
         has_changed(self.states.insert(node, state.clone()))
     }
 
-    /// Reports the dead ports of this node if they are others than before.
+    /// Reports the dead ports of this node if they have changed.
     fn update(&mut self, now: Time, control: &mut dyn Control) -> bool {
         let dead = self.dead(now);
         let before = self.states.get(&self.own).map(|state| &state.down);
@@ -217,7 +218,7 @@ impl LinkStates {
         self.flood(&set.emit(control.mac()), None, control);
     }
 
-    /// A number that two nodes have in common if they know the same sets.
+    /// Returns a digest that is equal for nodes with the same sets.
     fn digest(&self) -> u64 {
         let each = self.states.iter().map(|(&node, state)| {
             Random::new(u64::from(node) << 32 | u64::from(state.sequence)).next_u64()
@@ -300,7 +301,7 @@ mod tests {
     use axon_pipeline::{Change, ChangeError, Register, RegisterError};
     use proptest::prelude::*;
 
-    /// A switch that does nothing.
+    /// Switch that does nothing.
     struct Idle;
 
     impl Control for Idle {

@@ -1,20 +1,20 @@
-//! The links of a network that are in service, and the shortest paths over them.
+//! Links in service, and the shortest paths over them.
 //!
-//! In plain English: the distance of two nodes is the number of links between them, breadth first.
-//! A port of a node is on a shortest path to another one if its neighbour is one link closer.
+//! The distance of two nodes is the number of links between them, breadth first. A port of a node
+//! is on a shortest path to another one if its neighbour is one link closer.
 
 use crate::site::{Neighbour, Plan};
 use alloc::collections::{BTreeSet, VecDeque};
 use alloc::vec::Vec;
 use axon_wire::PortNo;
 
-/// The distance of what cannot be reached.
+/// Distance of unreachable nodes.
 pub const FAR: u32 = u32::MAX;
 
-/// Ports that their nodes have reported to be without carrier: number of the node, port.
+/// Reported dead ports: number of the node, port.
 pub type Down = BTreeSet<(u32, PortNo)>;
 
-/// A network and what of it is down. A link is in service unless one of its ends is down.
+/// Network without its dead links. A link is in service unless one of its ends is down.
 #[derive(Clone, Copy, Debug)]
 pub struct Live<'a> {
     plan: &'a Plan,
@@ -22,13 +22,13 @@ pub struct Live<'a> {
 }
 
 impl<'a> Live<'a> {
-    /// The plan without the links that have an end in `down`.
+    /// Returns the plan without the links that have an end in `down`.
     pub fn new(plan: &'a Plan, down: &'a Down) -> Live<'a> {
         Live { plan, down }
     }
 
-    /// The links of a node that are in service: its port, and the node at the other end. None for
-    /// a node that is not there.
+    /// Returns the links of a node that are in service: its port, and the node at the other end.
+    /// Empty for an unknown node.
     pub fn neighbours(self, node: u32) -> impl Iterator<Item = (PortNo, u32)> {
         let ports = self.plan.nodes.get(node as usize).map_or(&[][..], |node| &node.ports);
         (0..).map(PortNo).zip(ports).filter_map(move |(port, there)| match there.neighbour {
@@ -41,7 +41,7 @@ impl<'a> Live<'a> {
         })
     }
 
-    /// By node: the distance in links from the nearest of `from`, or [`FAR`].
+    /// Returns, by node, the distance in links from the nearest of `from`, or [`FAR`].
     pub fn distances(self, from: impl IntoIterator<Item = u32>) -> Vec<u32> {
         let mut distances = alloc::vec![FAR; self.plan.nodes.len()];
         let mut next = VecDeque::new();
@@ -63,7 +63,7 @@ impl<'a> Live<'a> {
         distances
     }
 
-    /// The ports of `node` that are one link closer to what `distances` are from, in order.
+    /// Returns the ports of `node` that are one link closer to the origin of `distances`, in order.
     pub fn closer(self, node: u32, distances: &[u32]) -> Vec<PortNo> {
         let here = distances.get(node as usize).copied().unwrap_or(FAR);
         let closer = self.neighbours(node).filter(|(_, other)| distances[*other as usize] < here);
@@ -71,7 +71,7 @@ impl<'a> Live<'a> {
     }
 }
 
-/// The ways of one node to all others.
+/// Shortest paths from one node to all others.
 #[derive(Clone, Debug)]
 pub struct Towards {
     own: Vec<u32>,
@@ -79,27 +79,27 @@ pub struct Towards {
 }
 
 impl Towards {
-    /// The ways of `node`.
+    /// Computes the paths of `node`.
     pub fn new(live: Live<'_>, node: u32) -> Towards {
         let neighbours = live.neighbours(node);
         let by_port = neighbours.map(|(port, other)| (port, live.distances([other]))).collect();
         Towards { own: live.distances([node]), by_port }
     }
 
-    /// The ports on shortest paths to `target`, in order; none to the node itself, and none if it
-    /// cannot be reached.
+    /// Returns the ports on shortest paths to `target`, in order; none to the node itself or an
+    /// unreachable one.
     pub fn ports(&self, target: u32) -> Vec<PortNo> {
         let own = self.distance(target);
         let closer = self.by_port.iter().filter(|(_, far)| far[target as usize] < own);
         closer.map(|(port, _)| *port).collect()
     }
 
-    /// The number of links to `target`, or [`FAR`].
+    /// Returns the number of links to `target`, or [`FAR`].
     pub fn distance(&self, target: u32) -> u32 {
         self.own.get(target as usize).copied().unwrap_or(FAR)
     }
 
-    /// Whether a neighbour may send what is for `target` by way of this node.
+    /// Returns whether a neighbour may reach `target` by way of this node.
     pub fn is_between(&self, target: u32) -> bool {
         let own = self.distance(target);
         own != FAR && self.by_port.iter().any(|(_, far)| far[target as usize] == own + 1)

@@ -1,4 +1,4 @@
-//! A network of programs in memory, for tests: links without delay and without loss.
+//! In-memory network of programs for tests: links without delay or loss.
 
 use crate::site::{Neighbour, Plan, Site};
 use alloc::boxed::Box;
@@ -13,10 +13,10 @@ use axon_wire::host_frame::{self, Arp, Kind, classify};
 use axon_wire::{FrameBuf, MacAddr, PortNo, Span, Time};
 use core::net::Ipv4Addr;
 
-/// A frame on a link: the node and the port that it comes to.
+/// Frame on a link: receiving node and port.
 type InFlight = (u32, PortNo, FrameBuf);
 
-/// A frame that left a node.
+/// Frame sent by a node.
 #[derive(Clone, Debug)]
 pub struct Hop {
     pub node: u32,
@@ -29,17 +29,17 @@ pub struct Net {
     nodes: Vec<ProgramNode>,
     now: Time,
     in_flight: VecDeque<InFlight>,
-    /// Frames that came to hosts.
+    /// Frames received by hosts.
     pub received: Vec<(u32, Vec<u8>)>,
-    /// Frames that nodes sent, and where.
+    /// Frames sent by nodes.
     pub hops: Vec<Hop>,
     pub drops: Vec<(u32, Drop)>,
-    /// Nodes that do nothing, and keep their carrier.
+    /// Nodes that are stopped but keep their carrier.
     stopped: BTreeSet<u32>,
 }
 
 impl Net {
-    /// All nodes with carrier at all their ports, settled for two seconds.
+    /// Creates all nodes with carrier at all their ports, settled for two seconds.
     pub fn new(plan: Plan, program: impl Fn(Site) -> Box<dyn Program>) -> Net {
         let plan = Arc::new(plan);
         let node = |number: u32| {
@@ -69,13 +69,13 @@ impl Net {
         net
     }
 
-    /// The carrier of one port comes or goes.
+    /// Sets the carrier of one port.
     pub fn carrier(&mut self, node: u32, port: PortNo, up: bool) {
         self.handle(node, Input::Link { port, up });
         self.settle();
     }
 
-    /// A link comes or goes, at both its ends.
+    /// Sets the carrier of both ends of a link.
     pub fn link(&mut self, node: u32, port: PortNo, up: bool) {
         let there = self.plan.nodes[node as usize].ports[port.index()].neighbour;
         self.carrier(node, port, up);
@@ -84,7 +84,7 @@ impl Net {
         }
     }
 
-    /// A node stops, or goes on.
+    /// Stops or resumes a node.
     pub fn stop(&mut self, node: u32, is_stopped: bool) {
         if is_stopped {
             self.stopped.insert(node);
@@ -93,14 +93,14 @@ impl Net {
         }
     }
 
-    /// Time passes until shortly before the next program is due.
+    /// Advances time until `before` the next program deadline.
     pub fn run_until(&mut self, before: Span) {
         let due = self.nodes.iter().filter_map(|node| node.deadline()).min();
         let due = due.expect("programs have deadlines") - before;
         self.run(due.since(self.now));
     }
 
-    /// Time passes.
+    /// Advances time.
     pub fn run(&mut self, span: Span) {
         let end = self.now + span;
         loop {
@@ -164,7 +164,7 @@ impl Net {
         }
     }
 
-    /// A host sends a frame; what came of it is in `received`, `hops` and `drops`.
+    /// Sends a frame of a host and records the results in `received`, `hops` and `drops`.
     pub fn send(&mut self, host: u32, frame: &[u8]) {
         self.received.clear();
         self.hops.clear();
@@ -173,13 +173,13 @@ impl Net {
         self.inject(host.node, host.port, frame);
     }
 
-    /// A frame comes in by a port of a node.
+    /// Injects a frame at a port of a node.
     pub fn inject(&mut self, node: u32, port: PortNo, frame: &[u8]) {
         self.in_flight.push_back((node, port, FrameBuf::new(frame)));
         self.settle();
     }
 
-    /// The MAC that a host gets by ARP.
+    /// Returns the MAC address that a host gets by ARP.
     pub fn resolve(&mut self, host: u32, ip: Ipv4Addr) -> Option<MacAddr> {
         let own = self.plan.hosts[host as usize].clone();
         self.send(host, &host_frame::request(own.mac, own.ip, MacAddr::BROADCAST, ip));
@@ -190,8 +190,8 @@ impl Net {
         }
     }
 
-    /// A host sends a datagram to another one, after ARP; answers the number of switches on its
-    /// way if it came there, and only there, as it was sent.
+    /// Sends a datagram between hosts after ARP. Returns the number of switches on its way if it
+    /// arrived unchanged at its destination only.
     pub fn datagram(&mut self, from: u32, to: u32, flow: u16) -> Option<usize> {
         let plan = self.plan.clone();
         let (a, b) = (&plan.hosts[from as usize], &plan.hosts[to as usize]);
@@ -204,19 +204,19 @@ impl Net {
         (is_there && same).then_some(self.hops.len())
     }
 
-    /// All pairs whose datagrams do not arrive.
+    /// Returns all pairs whose datagrams do not arrive.
     pub fn unreached(&mut self, flow: u16) -> Vec<(u32, u32)> {
         let hosts = self.plan.hosts.len() as u32;
         let pairs = (0..hosts).flat_map(|a| (0..hosts).map(move |b| (a, b)));
         pairs.filter(|&(a, b)| a != b && self.datagram(a, b, flow).is_none()).collect()
     }
 
-    /// Entries of a table of a node.
+    /// Returns the number of entries in a table of a node.
     pub fn count(&self, node: u32, table: TableName) -> u32 {
         self.nodes[node as usize].pipeline().tables().count(table).entries
     }
 
-    /// An operator changes the tables of a node.
+    /// Changes the tables of a node as an operator does.
     pub fn commit(&mut self, node: u32, changes: &[Change]) {
         let request = Request::Tables(TablesRequest::Commit(changes.to_vec()).to_bytes());
         let command = Command { id: RequestId(1), request };
@@ -235,7 +235,7 @@ impl Net {
         &self.nodes[node as usize]
     }
 
-    /// Every link between nodes once: one of its ends.
+    /// Returns one end of each link between nodes.
     pub fn links(&self) -> Vec<(u32, PortNo)> {
         let plan = self.plan.clone();
         let ends = (0..).zip(&plan.nodes).flat_map(|(node, of): (u32, _)| {
@@ -249,7 +249,7 @@ impl Net {
     }
 }
 
-/// A UDP datagram of 40 bytes with a sound IPv4 header.
+/// Returns a UDP datagram of 40 bytes with a valid IPv4 header.
 pub fn datagram(
     from: MacAddr,
     to: MacAddr,

@@ -1,10 +1,10 @@
-//! Programs whose tables follow from the plan and from the links that are in service.
+//! Programs whose tables follow from the plan and the links in service.
 //!
-//! In plain English: a design says which entries a switch has for a network of which some links
-//! are down. When a link fails or comes back, each program gets to know ([`crate::link_state`]),
-//! asks its design again, and makes what differs in one transaction. If the tables refuse it, they
-//! stay as they are, and it tries again every second. ARP is answered at the edge
-//! from the plan; no host is flooded.
+//! A design computes the entries of a switch for a network of which some links are down. When a
+//! link fails or comes back, each program is notified ([`crate::link_state`]), recomputes its
+//! design, and applies the differences in one transaction. If the tables refuse it, they stay as
+//! they are, and it retries every second. ARP is answered at the edge from the plan; nothing is
+//! flooded.
 
 use crate::arp;
 use crate::book::Book;
@@ -16,35 +16,35 @@ use alloc::vec::Vec;
 use axon_pipeline::{Change, ChangeError, Control, EntryName, Program, Received};
 use axon_wire::{MacAddr, PortNo, Span, Time};
 
-/// After so long a program tries again what its tables have refused.
+/// Retry interval after a refusal.
 pub const RETRY: Span = Span::from_secs(1);
 
-/// What the tables of a switch are to be.
+/// Design of a switch's tables.
 pub trait Design: Send {
-    /// All entries of the switch at `site`, each once.
+    /// Returns all entries of the switch at `site`, each once.
     fn entries(&self, site: &Site, live: Live<'_>) -> Vec<Change>;
 
-    /// The address that the switch gives to a host of its own that asks for `target`: that of the
-    /// target by default.
+    /// Returns the address that the switch answers to an ARP request of its own host for `target`:
+    /// by default that of the target.
     fn mac_of(&self, target: &PlanHost) -> MacAddr {
         target.mac
     }
 }
 
-/// A control program that carries a design out.
+/// Control program that applies a design.
 pub struct Planned<D> {
     site: Site,
     design: D,
     book: Book,
     links: Option<LinkStates>,
-    /// Why the tables are not what they are to be.
+    /// Reason why the last update was refused.
     refusal: Option<String>,
-    /// When to try again, after a refusal.
+    /// Time of the next attempt after a refusal.
     retry_at: Option<Time>,
 }
 
 impl<D: Design> Planned<D> {
-    /// The program of the switch at `site`.
+    /// Creates the program of the switch at `site`.
     pub fn new(site: Site, design: D) -> Planned<D> {
         let book = Book::default();
         Planned { site, design, book, links: None, refusal: None, retry_at: None }
@@ -57,7 +57,7 @@ impl<D: Design> Planned<D> {
         self.made(now, made);
     }
 
-    /// Remembers whether the tables have taken what they were to have.
+    /// Records the result of an update.
     fn made(&mut self, now: Time, made: Result<(), ChangeError>) {
         let refused = made.err();
         self.retry_at = refused.as_ref().map(|_| now + RETRY);
@@ -93,7 +93,7 @@ impl<D: Design> Program for Planned<D> {
     }
 
     fn removed(&mut self, now: Time, entries: &[EntryName], control: &mut dyn Control) {
-        // What is refused already is tried again anyway.
+        // A refused update is retried anyway.
         if let Err(error) = self.book.restore(entries, control) {
             self.made(now, Err(error));
         }
@@ -130,7 +130,7 @@ mod tests {
     use axon_pipeline::{Action, TableName, Target};
     use core::net::Ipv4Addr;
 
-    /// One entry in the table of IPv4, and all that it holds while a port is dead.
+    /// Design that needs one IPv4 entry, and fills the table while a port is dead.
     struct Greedy;
 
     impl Design for Greedy {

@@ -1,4 +1,4 @@
-//! Networks for tests.
+//! Test networks.
 
 use crate::site::{Neighbour, Plan, PlanHost, PlanNode, PlanPort, Shape};
 use alloc::format;
@@ -43,7 +43,7 @@ fn hosts(plan: &mut Plan, node: u32, count: u32) {
     }
 }
 
-/// Switches in a ring, one host at each.
+/// Ring of switches, one host at each.
 pub fn ring(switches: u32) -> Plan {
     let mut plan = nodes(switches);
     for node in 0..switches {
@@ -55,7 +55,7 @@ pub fn ring(switches: u32) -> Plan {
     plan
 }
 
-/// A fat tree of `k`-port switches, `k / 2` hosts at each edge switch.
+/// Fat tree of `k`-port switches, `k / 2` hosts at each edge switch.
 pub fn fat_tree(k: u32) -> Plan {
     let (half, edges) = (k / 2, k * k / 2);
     let mut plan = nodes(2 * edges + half * half);
@@ -90,7 +90,7 @@ pub fn leaf_spine(leaves: u32, spines: u32) -> Plan {
     plan
 }
 
-/// The addresses of the paper on a fat tree of `k`-port switches: 10.pod.switch.id, from id 2.
+/// Fat tree of `k`-port switches with the addresses of the paper: 10.pod.switch.id, from id 2.
 pub fn structural(k: u32) -> Plan {
     let mut plan = fat_tree(k);
     let half = k / 2;

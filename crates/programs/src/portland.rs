@@ -1,17 +1,16 @@
 //! PortLand as table entries (R. Niranjan Mysore et al., SIGCOMM 2009; paper 004 §3.3.2 and
 //! appendix A).
 //!
-//! In plain English: a host is known to others by a pseudo MAC (PMAC) that says where it is:
-//! pod, position of its edge switch, port, number. Its edge switch traps ARP and answers with
-//! PMACs; it replaces the source of what the host sends by the host's PMAC, and the destination
-//! of what it delivers by the host's own address. All switches forward by prefixes of the PMAC:
-//! core switches by the pod, aggregation switches by pod and position, and everything else goes
-//! up, spread by the flow.
+//! Other hosts know a host by a pseudo MAC (PMAC) that encodes its location: pod, position of its
+//! edge switch, port, number. Its edge switch traps ARP and answers with PMACs. It replaces the
+//! source of the host's frames by the host's PMAC, and the destination of delivered frames by the
+//! host's own address. All switches forward by prefixes of the PMAC: core switches by the pod,
+//! aggregation switches by pod and position. Everything else goes up, spread by flow.
 //!
-//! Differences from the paper: the plan knows all hosts and places, so no fabric manager is
-//! asked and no location is discovered; failures are flooded ([`crate::link_state`]) instead of
-//! reported to a manager. Where the ways to an edge switch are not those of the plan, switches
-//! get an entry for it, as the paper's manager sends them.
+//! Differences from the paper: the plan has all hosts and locations, so there is no fabric manager
+//! and no location discovery. Failures are flooded ([`crate::link_state`]) instead of reported to a
+//! manager. Where the ways to an edge switch deviate from the plan, switches get an entry for it,
+//! like those that the paper's manager sends.
 
 use crate::entries::{Entries, Match};
 use crate::exceptions::{Part, exceptions};
@@ -24,26 +23,26 @@ use axon_baselines::portland::plane::Location;
 use axon_pipeline::{Action, Change, Field, MacKey, Modify, Target, Udlk, UdlkId};
 use axon_wire::{MacAddr, PortNo};
 
-/// The key of all entries: ingress port and destination MAC.
+/// Key of all entries: ingress port and destination MAC.
 const KEY: UdlkId = UdlkId(0);
 const DESTINATION: Field = Field::Bytes { first: 0, last: 5 };
-/// The number of a host on its port: each has one only.
+/// Number of a host on its port: each port has one host.
 const NUMBER: u16 = 1;
-/// The most ways up of a switch, which are as many as its hosts: the TCAM has 2048 entries, and an
+/// Maximum number of uplinks of a switch, equal to its hosts: the TCAM has 2048 entries, and an
 /// edge switch needs about the square.
 const HALF_MAX: u32 = 40;
 
-/// What a network is to be.
+/// Supported networks.
 pub const EXPECTED: &str = "a fat tree of switches with at most 80 ports, all hosts at its edge";
 
-/// The tables of one switch.
+/// Tables of one switch.
 #[derive(Clone, Debug)]
 pub struct PortLand {
     tree: Tree,
 }
 
 impl PortLand {
-    /// For a network that is a fat tree; `None` for another.
+    /// Returns the design for a fat tree; `None` for another network.
     pub fn of(plan: &Plan) -> Option<PortLand> {
         let tree = Tree::of(plan).filter(|tree| tree.half() <= HALF_MAX)?;
         let ports = plan.hosts.iter().all(|host| host.port.0 < 256);
@@ -55,7 +54,7 @@ impl PortLand {
         Location { pod: self.tree.pod(edge) as u16, position: position as u8 }
     }
 
-    /// The PMAC of a host.
+    /// Returns the PMAC of a host.
     pub fn pmac(&self, host: &PlanHost) -> MacAddr {
         self.location(host.node).pmac(host.port.0 as u8, NUMBER)
     }
@@ -80,7 +79,7 @@ impl Design for PortLand {
     }
 }
 
-/// The entries of one switch in the making, those of the lowest precedence first.
+/// Builder of one switch's entries, lowest precedence first.
 struct Switch<'a> {
     design: &'a PortLand,
     site: &'a Site,
@@ -93,7 +92,7 @@ impl Switch<'_> {
         let tree = self.design.tree;
         for pod in 0..2 * tree.half() {
             let of: Vec<u32> = (0..tree.edges()).filter(|&edge| tree.pod(edge) == pod).collect();
-            // Only down: what has come down and is of no edge switch may not go up again.
+            // Only down: frames from above for no edge switch must not go up again.
             let down = of.iter().find(|&&edge| self.towards.distance(edge) == DOWN);
             let usual = down.map_or(Vec::new(), |&edge| self.towards.ports(edge));
             let target = self.entries.one_of(&usual);
@@ -111,7 +110,7 @@ impl Switch<'_> {
         let target = self.entries.one_of(&up);
         self.entries.tcam(KEY, anywhere().pmac(), target);
         let tree = self.design.tree;
-        // What is of this pod and of no edge switch would come back from the core.
+        // Frames for this pod but no edge switch would come back from the core.
         let own = self.design.location(self.site.node % tree.edges());
         self.entries.tcam(KEY, anywhere().pod(own), Target::Drop);
         for edge in (0..tree.edges()).filter(|&edge| tree.pod(edge) == pod) {
@@ -124,14 +123,14 @@ impl Switch<'_> {
         }
     }
 
-    /// Frames of hosts get their PMAC as source, so their entries are by port.
+    /// Adds entries by port, as frames of hosts get their PMAC as source.
     fn edge(&mut self, live: Live<'_>) {
         let (own, design) = (self.site.node, self.design);
         let up = self.up(live);
         let hosts: Vec<PlanHost> = self.site.hosts().cloned().collect();
         let exceptions = exceptions(design.tree, &self.towards, &up, |edge| edge != own);
         for edge in (0..design.tree.edges()).filter(|&edge| self.towards.is_between(edge)) {
-            // Only where links have failed: between two aggregation switches.
+            // Only after link failures: between two aggregation switches.
             if edge != own {
                 let target = self.entries.one_of(&self.towards.ports(edge));
                 self.entries.tcam(KEY, anywhere().at(design.location(edge)), target);
@@ -161,7 +160,7 @@ impl Switch<'_> {
         }
     }
 
-    /// Ports to the level above that are in service.
+    /// Returns the uplinks in service.
     fn up(&self, live: Live<'_>) -> Vec<PortNo> {
         let is_above = |other: u32| other > self.site.node;
         let up = live.neighbours(self.site.node).filter(|(_, other)| is_above(*other));
@@ -169,7 +168,7 @@ impl Switch<'_> {
     }
 }
 
-/// The ingress port of an entry, before its address.
+/// Ingress port of an entry, before its address.
 struct Ingress(Match);
 
 fn anywhere() -> Ingress {
@@ -181,22 +180,22 @@ fn from(port: PortNo) -> Ingress {
 }
 
 impl Ingress {
-    /// Any PMAC: the last three bits of its first octet are 110.
+    /// Matches any PMAC: the last three bits of its first octet are 110.
     fn pmac(self) -> Match {
         self.0.masked(&[0b110, 0, 0, 0, 0, 0], &[0b111, 0, 0, 0, 0, 0])
     }
 
-    /// All PMACs of a pod.
+    /// Matches all PMACs of a pod.
     fn pod(self, location: Location) -> Match {
         self.0.masked(&location.pmac(0, 0).0, &[0xff, 0xff, 0, 0, 0, 0])
     }
 
-    /// All PMACs of an edge switch.
+    /// Matches all PMACs of an edge switch.
     fn at(self, location: Location) -> Match {
         self.0.masked(&location.pmac(0, 0).0, &[0xff, 0xff, 0xff, 0, 0, 0])
     }
 
-    /// All PMACs of a part of the tree.
+    /// Matches all PMACs of a part of the tree.
     fn part(self, design: &PortLand, part: Part) -> Match {
         match part {
             Part::Pod(pod) => self.pod(design.location(pod * design.tree.half())),
@@ -204,7 +203,7 @@ impl Ingress {
         }
     }
 
-    /// One PMAC.
+    /// Matches one PMAC.
     fn exactly(self, pmac: MacAddr) -> Match {
         self.0.exactly(&pmac.0)
     }

@@ -1,4 +1,4 @@
-//! The plan of a network, with which all programs of its switches are configured.
+//! Plan of a network: the configuration of all its programs.
 
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -7,16 +7,16 @@ use axon_wire::{MacAddr, PortNo, Rate};
 use core::net::Ipv4Addr;
 use serde::{Deserialize, Serialize};
 
-/// Which of the well-known topologies a network is, with its parameters. Nodes and links have the
-/// numbers that the topology gives them.
+/// Well-known topology of a network, with its parameters. Nodes and links have the numbers that the
+/// topology gives them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Shape {
-    /// None of these.
+    /// Any other topology.
     #[default]
     Other,
-    /// A fat tree of `k`-port switches: edge switches by pod, then aggregation switches by pod,
-    /// then the core (M. Al-Fares et al., SIGCOMM 2008).
+    /// Fat tree of `k`-port switches: edge switches by pod, then aggregation switches by pod, then
+    /// the core (M. Al-Fares et al., SIGCOMM 2008).
     FatTree {
         /// Ports of each switch.
         k: u32,
@@ -25,7 +25,7 @@ pub enum Shape {
     Bcube {
         /// Ports of a switch.
         n: u32,
-        /// The highest level.
+        /// Highest level.
         k: u32,
     },
     /// DCell: servers first, then the switches of the cells of level 0 (C. Guo et al., SIGCOMM
@@ -33,105 +33,105 @@ pub enum Shape {
     Dcell {
         /// Servers of a cell of level 0.
         n: u32,
-        /// The highest level.
+        /// Highest level.
         k: u32,
     },
 }
 
-/// A whole network.
+/// Whole network.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
-    /// Which topology it is.
+    /// Topology of the network.
     pub shape: Shape,
-    /// Its switches and forwarding servers.
+    /// Switches and forwarding servers.
     pub nodes: Vec<PlanNode>,
-    /// Its hosts.
+    /// Hosts.
     pub hosts: Vec<PlanHost>,
-    /// Bits of the prefix that all hosts share.
+    /// Length of the prefix that all hosts share, in bits.
     pub prefix_len: u8,
 }
 
-/// A switch, or a server that forwards.
+/// Switch or forwarding server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlanNode {
-    /// Its name: `s1`.
+    /// Name: `s1`.
     pub name: String,
-    /// Its address.
+    /// MAC address.
     pub mac: MacAddr,
-    /// By port.
+    /// Ports in order.
     pub ports: Vec<PlanPort>,
 }
 
-/// A port, and what is at its other end.
+/// Port and its neighbour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlanPort {
-    /// What is there.
+    /// Neighbour at the other end.
     pub neighbour: Neighbour,
-    /// The rate of the link; that of the fabric's links where nothing is.
+    /// Rate of the link; without a neighbour that of the fabric's links.
     pub rate: Rate,
 }
 
-/// What is at the other end of a port.
+/// Neighbour of a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Neighbour {
-    /// Nothing.
+    /// No neighbour.
     Nothing,
-    /// Another node, by its number from 0, and the port there.
+    /// Another node, by its number from 0, and its port.
     Node(u32, PortNo),
-    /// A host, by its number from 0.
+    /// Host, by its number from 0.
     Host(u32),
-    /// An agent of this switch, which sees the packets that are selected for it and sends them back
-    /// as they were, with the addresses of their hosts.
+    /// Agent of this switch. It gets the packets selected for it and returns them unchanged, with
+    /// the addresses of their hosts.
     Agent,
 }
 
-/// A host.
+/// Host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlanHost {
-    /// Its name: `h1`.
+    /// Name: `h1`.
     pub name: String,
-    /// Its address.
+    /// MAC address.
     pub mac: MacAddr,
-    /// Its fixed IPv4 address.
+    /// Fixed IPv4 address.
     pub ip: Ipv4Addr,
-    /// The node that it is at, by its number from 0.
+    /// Node of the host, by its number from 0.
     pub node: u32,
-    /// The port there.
+    /// Port of the node.
     pub port: PortNo,
 }
 
-/// The place of one program in its network.
+/// Place of one program in its network.
 #[derive(Clone, Debug)]
 pub struct Site {
-    /// The network.
+    /// Network.
     pub plan: Arc<Plan>,
-    /// The node that the program controls, by its number from 0.
+    /// Node controlled by the program, by its number from 0.
     pub node: u32,
-    /// Makes its random choices others than those of other nodes and other runs.
+    /// Seed of its random choices, different for each node and run.
     pub seed: u64,
 }
 
 impl Site {
-    /// The node that the program controls.
+    /// Returns the node controlled by the program.
     pub fn own(&self) -> &PlanNode {
         &self.plan.nodes[self.node as usize]
     }
 
-    /// Its ports, with what is at their other ends.
+    /// Returns its ports with their neighbours.
     pub fn ports(&self) -> impl Iterator<Item = (PortNo, Neighbour)> {
         let ports = (0..).map(PortNo).zip(&self.own().ports);
         ports.map(|(port, there)| (port, there.neighbour))
     }
 
-    /// The hosts at its own ports.
+    /// Returns the hosts at its own ports.
     pub fn hosts(&self) -> impl Iterator<Item = &PlanHost> {
         self.plan.hosts.iter().filter(|host| host.node == self.node)
     }
 }
 
 impl Plan {
-    /// The host with this address.
+    /// Returns the host with this address.
     pub fn host_of(&self, ip: Ipv4Addr) -> Option<&PlanHost> {
         self.hosts.iter().find(|host| host.ip == ip)
     }

@@ -1,8 +1,9 @@
-//! Choices that all programs make alike.
+//! Deterministic choices common to all programs.
 
 use axon_node::random::Random;
 
-/// One of `all`, by the numbers of a node and of a host: the same in all programs, and evenly.
+/// Returns one of `all`, selected by the numbers of a node and of a host: equal in all programs,
+/// and evenly spread.
 pub fn spread<T>(all: &[T], node: u32, host: u32) -> Option<&T> {
     let hash = Random::new(u64::from(node) << 32 | u64::from(host)).next_u64();
     all.get(((u128::from(hash) * all.len() as u128) >> 64) as usize)

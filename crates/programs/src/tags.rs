@@ -1,13 +1,13 @@
-//! Tag switching with labels of MPLS (RFC 3031; paper 004 §3.2.2).
+//! Label switching with MPLS labels (RFC 3031; paper 004 §3.2.2).
 //!
-//! In plain English: each switch has a label of its own for each host. The edge switch of the
-//! source finds the destination by its IPv4 address and pushes the label that the next switch
-//! has for it; every switch on the way swaps its own label for that of the next one; the last
-//! pops it and delivers. Labels are numbered from the plan, so each program knows those of its
-//! neighbours and none needs to be distributed.
+//! Each switch has its own label for each host. The edge switch of the source looks up the
+//! destination by its IPv4 address and pushes the next switch's label for it. Every switch on the
+//! way swaps its own label for that of the next one; the last pops it and delivers. Labels are
+//! numbered from the plan, so each program can compute those of its neighbours without label
+//! distribution.
 //!
-//! There is one path to each host from each switch; hosts are spread over the shortest ones. When
-//! links fail, all programs compute the paths anew ([`crate::link_state`]).
+//! Each switch has one path to each host; hosts are spread over the shortest ones. When links fail,
+//! all programs recompute the paths ([`crate::link_state`]).
 
 use crate::entries::Entries;
 use crate::live::{Live, Towards};
@@ -18,28 +18,28 @@ use alloc::vec::Vec;
 use axon_pipeline::{Action, Change, Label, Modify, Target};
 use axon_wire::PortNo;
 
-/// The first label that is free to use (RFC 3032 section 2.1).
+/// First unreserved label (RFC 3032 section 2.1).
 const FIRST: u32 = 16;
-/// The most hosts: the label table has 4096 entries.
+/// Maximum number of hosts: the label table has 4096 entries.
 const HOSTS_MAX: usize = 4096;
 
-/// What a network is to be.
+/// Supported networks.
 pub const EXPECTED: &str = "any network with 1 to 4096 hosts";
 
-/// The label tables of one switch.
+/// Label tables of one switch.
 #[derive(Clone, Copy, Debug)]
 pub struct Tags {
     hosts: u32,
 }
 
 impl Tags {
-    /// For a network whose hosts the tables hold; `None` for another.
+    /// Returns the design for a network whose hosts fit the tables; `None` for another.
     pub fn of(plan: &Plan) -> Option<Tags> {
         let fits = (1..=HOSTS_MAX).contains(&plan.hosts.len());
         fits.then_some(Tags { hosts: plan.hosts.len() as u32 })
     }
 
-    /// The label that `node` has for a host.
+    /// Returns the label of a host at `node`.
     fn label(self, node: u32, host: u32) -> Label {
         Label(FIRST + (host + node % self.hosts) % self.hosts)
     }
@@ -72,7 +72,7 @@ impl Design for Tags {
     }
 }
 
-/// The port of the one path to a host, and the node there.
+/// Returns the port of the one path to a host, and the node there.
 fn next(site: &Site, towards: &Towards, host: u32, target: u32) -> Option<(PortNo, u32)> {
     let ports = towards.ports(target);
     let &port = spread(&ports, site.node, host)?;
@@ -107,7 +107,7 @@ mod tests {
         distinct.sort_unstable();
         distinct.dedup();
         assert_eq!(distinct.len(), 4, "labels are of one switch each");
-        // The uniform model: each switch has taken one off the TTL, the first one none.
+        // Uniform model: each switch but the first has decremented the TTL.
         assert_eq!(net.received[0].1[22], 60);
     }
 }

@@ -1,30 +1,30 @@
-//! The places of a fat tree, by the numbers of its nodes (M. Al-Fares et al., SIGCOMM 2008, §3.2).
+//! Positions of nodes in a fat tree, by number (M. Al-Fares et al., SIGCOMM 2008, §3.2).
 
 use crate::site::{Plan, Shape};
 
 /// Links from a core switch straight down to an edge switch.
 pub const DOWN: u32 = 2;
 
-/// A fat tree of `k`-port switches: edge switches by pod, then aggregation switches by pod, then
-/// the core.
+/// Fat tree of `k`-port switches: edge switches by pod, then aggregation switches by pod, then the
+/// core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tree {
     half: u32,
 }
 
-/// The place of a node.
+/// Position of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// At the edge.
     Edge {
-        /// 0 to `k - 1`.
+        /// Pod, 0 to `k - 1`.
         pod: u32,
         /// Position in the pod, 0 to `k / 2 - 1`.
         position: u32,
     },
     /// Above the edge.
     Aggregation {
-        /// 0 to `k - 1`.
+        /// Pod, 0 to `k - 1`.
         pod: u32,
         /// Position in the pod, 0 to `k / 2 - 1`.
         position: u32,
@@ -34,7 +34,7 @@ pub enum Place {
 }
 
 impl Tree {
-    /// The fat tree that a network is; `None` if it is none, or if a host is not at the edge.
+    /// Returns the fat tree of a network; `None` if it is none, or if a host is not at the edge.
     pub fn of(plan: &Plan) -> Option<Tree> {
         let Shape::FatTree { k } = plan.shape else { return None };
         let tree = Tree { half: k / 2 };
@@ -44,12 +44,12 @@ impl Tree {
         (is_whole && at_edge).then_some(tree)
     }
 
-    /// The number of edge switches; they are the first nodes.
+    /// Returns the number of edge switches; they are the first nodes.
     pub const fn edges(self) -> u32 {
         2 * self.half * self.half
     }
 
-    /// The place of a node.
+    /// Returns the position of a node.
     pub const fn place(self, node: u32) -> Place {
         let edges = self.edges();
         let above = node % edges;
@@ -61,12 +61,12 @@ impl Tree {
         }
     }
 
-    /// The pod of an edge or aggregation switch.
+    /// Returns the pod of an edge or aggregation switch.
     pub const fn pod(self, node: u32) -> u32 {
         node % self.edges() / self.half
     }
 
-    /// Edge switches of a pod, and aggregation switches: `k / 2`.
+    /// Returns the number of edge switches of a pod, and of aggregation switches: `k / 2`.
     pub const fn half(self) -> u32 {
         self.half
     }

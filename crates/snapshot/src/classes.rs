@@ -1,30 +1,30 @@
-//! Sizes of blocks: four to each doubling, so that at most a fifth of a block is not used.
+//! Size classes of blocks: four for each doubling, so that at most a fifth of a block is unused.
 
 use std::alloc::Layout;
 
-/// Blocks begin at multiples of this, in bytes.
+/// Alignment of blocks in bytes.
 pub const ALIGN: usize = 16;
-/// Blocks of a larger alignment begin at multiples of their size, up to this.
+/// Maximum alignment; blocks of a larger alignment than [`ALIGN`] begin at multiples of their size.
 pub const ALIGN_MAX: usize = 1 << 16;
-/// How many kinds of blocks there are.
+/// Number of size classes.
 pub const CLASSES: usize = 2 * AT_LEAST_ALIGNED;
 
-/// Kinds of blocks without a larger alignment: those with one come after them.
+/// Classes without a larger alignment, which precede those with one.
 const AT_LEAST_ALIGNED: usize = 4 * usize::BITS as usize;
 
-/// A kind of block.
+/// Size class of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Class {
-    /// Its number, below [`CLASSES`].
+    /// Number of the class, below [`CLASSES`].
     pub number: usize,
-    /// Bytes of each.
+    /// Block size in bytes.
     pub bytes: usize,
-    /// Each begins at a multiple of this.
+    /// Block alignment in bytes.
     pub align: usize,
 }
 
 impl Class {
-    /// The smallest that this fits; `None` where none does.
+    /// Returns the smallest class that fits the layout; `None` if none does.
     pub fn of(layout: Layout) -> Option<Class> {
         let bytes = layout.size().max(layout.align()).max(ALIGN);
         if bytes > isize::MAX as usize / 2 || layout.align() > ALIGN_MAX {
@@ -41,7 +41,7 @@ impl Class {
     }
 }
 
-/// Counts sizes that are a power of two, and one to three quarters more.
+/// Numbers the sizes that are a power of two, and one to three quarters more.
 fn number(bytes: usize) -> usize {
     let doubling = bytes.ilog2() as usize;
     4 * doubling + ((bytes >> (doubling - 2)) & 3)

@@ -1,4 +1,4 @@
-//! The file of a snapshot: a head of one page, the label, and the image of the region.
+//! Snapshot file: a head of one page, the label, and the image of the region.
 //!
 //! Numbers are little-endian and of 64 bits. Pages of zeros are holes.
 
@@ -11,27 +11,27 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
-/// What such a file begins with.
+/// Magic number at the start of the file.
 const MAGIC: [u8; 8] = *b"AXONSNAP";
-/// Of this layout of files.
+/// Version of the file format.
 const FORMAT: u64 = 1;
-/// Words of the head behind the magic.
+/// Words of the head after the magic number.
 const WORDS: usize = 11;
-/// The most that a label has, in bytes.
+/// Maximum length of a label in bytes.
 const LABEL_MAX: u64 = 1 << 28;
-/// Written at once; a chunk of zeros is left out.
+/// Write unit in bytes; a chunk of zeros is left out.
 const CHUNK: usize = 1 << 16;
 
-/// What the head says.
+/// Head of a snapshot file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Head {
     machine: Machine,
-    /// XXH3 of the name of the value's type, and where the value is.
+    /// XXH3 of the name of the value's type, and the address of the value.
     kind: u64,
     root: u64,
-    /// Bytes of the label, and its XXH3.
+    /// Length of the label in bytes, and its XXH3.
     label: (u64, u64),
-    /// Bytes of the image, and its XXH3.
+    /// Length of the image in bytes, and its XXH3.
     image: (u64, u64),
 }
 
@@ -64,7 +64,7 @@ impl Head {
         Ok(head)
     }
 
-    /// Where the image begins in the file.
+    /// Returns the offset of the image in the file.
     fn image_at(&self) -> u64 {
         PAGE as u64 + self.label.0.next_multiple_of(PAGE as u64)
     }
@@ -80,12 +80,12 @@ fn kind_of<T>() -> u64 {
     xxh3_64(std::any::type_name::<T>().as_bytes()) ^ size_of::<T>() as u64
 }
 
-/// Saves a value that was made since [`Heap::collect`], and `label`, which whoever opens the
-/// snapshot reads first. `file` is empty. The value stays where it is, and memory comes from the
-/// system again: a process saves once.
+/// Saves a value that was made since [`Heap::collect`], and a `label` that can be read before the
+/// value. `file` is empty. The value stays in place, and memory comes from the system again: a
+/// process can save once.
 ///
 /// # Errors
-/// [`Heap::collect`] was not called; what writing answers.
+/// [`Heap::collect`] was not called, or writing fails.
 pub fn save<T>(value: Box<T>, label: &[u8], file: &mut File) -> io::Result<()> {
     if !Heap::collects() {
         return Err(refused("memory was not collected before"));
@@ -120,7 +120,7 @@ pub fn save<T>(value: Box<T>, label: &[u8], file: &mut File) -> io::Result<()> {
     file.sync_data()
 }
 
-/// A snapshot that this process may restore.
+/// Snapshot that this process may restore.
 #[derive(Debug)]
 pub struct Snapshot {
     file: File,
@@ -129,10 +129,11 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Opens one, and looks at all that it says of itself.
+    /// Opens and validates a snapshot.
     ///
     /// # Errors
-    /// It cannot be read; it is none, of another build, from another processor, or damaged.
+    /// The file cannot be read; or it is no snapshot, of another build, from another processor, or
+    /// damaged.
     pub fn open(path: &Path) -> io::Result<Snapshot> {
         let mut file = File::open(path)?;
         let mut magic = [0; MAGIC.len()];
@@ -166,21 +167,21 @@ impl Snapshot {
         Ok(Snapshot { file, head, label })
     }
 
-    /// What was saved beside the value.
+    /// Returns the label saved with the value.
     pub fn label(&self) -> &[u8] {
         &self.label
     }
 
-    /// The value. The file may be removed while it is in use, but not written to.
+    /// Restores the value. The file may be removed while it is in use, but not written to.
     ///
     /// # Errors
-    /// It is a value of another type; it is damaged; its addresses are taken, for this process has
-    /// restored or collected one already.
+    /// The value has another type; it is damaged; or its addresses are in use, because this process
+    /// has restored or collected one already.
     pub fn restore<T>(mut self) -> io::Result<Box<T>> {
         if self.head.kind != kind_of::<T>() {
             return Err(refused("it holds something else"));
         }
-        // Read, and not looked at where it is mapped: that would give memory to the holes in it.
+        // Hashed by reading, not through the mapping, which would allocate memory for holes.
         let at = self.head.image_at();
         self.file.seek(SeekFrom::Start(at))?;
         if hash_of(&self.file)? != self.head.image.1 {

@@ -1,7 +1,7 @@
-//! The program's allocator: the system's, or, from [`Heap::collect`] on, the region.
+//! Allocator of the program: the system's, or, from [`Heap::collect`] on, the region.
 //!
-//! A process that has restored a snapshot allocates from the system. What it gives back of the
-//! image stays where it is: no more than the image has can be lost by that.
+//! A process that has restored a snapshot allocates from the system. Freed blocks of the image stay
+//! in place, so at most the size of the image is lost.
 
 use crate::classes::Class;
 use crate::region::Region;
@@ -11,7 +11,7 @@ use std::cell::UnsafeCell;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The allocator of a program that makes or restores snapshots.
+/// Global allocator of a program that makes or restores snapshots.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Heap;
 
@@ -25,7 +25,7 @@ struct Locked {
     region: UnsafeCell<Region>,
 }
 
-// SAFETY: `Locked::with` lets one thread at a time have the region.
+// SAFETY: `Locked::with` gives one thread at a time the region.
 unsafe impl Sync for Locked {}
 
 impl Locked {
@@ -38,7 +38,7 @@ impl Locked {
         {
             std::hint::spin_loop();
         }
-        // SAFETY: `held` was false and is true now, so nobody else is here.
+        // SAFETY: `held` was false and is true now, so no other thread is here.
         let result = work(unsafe { &mut *self.region.get() });
         self.held.store(false, Ordering::Release);
         result
@@ -46,25 +46,25 @@ impl Locked {
 }
 
 impl Heap {
-    /// From now on all memory comes from the region, so that all that is made from now on can be
-    /// [saved](crate::save). Once in a process, and before it has threads.
+    /// Allocates from the region from now on, so that later values can be [saved](crate::save).
+    /// Must be called once in a process, before it has threads.
     ///
     /// # Errors
-    /// EEXIST: it was called before, or something else lies at the region's addresses. ENOMEM: a
-    /// limit on addresses (`ulimit -v`) or the kernel's strict accounting
-    /// (`vm.overcommit_memory=2`) does not leave enough.
+    /// EEXIST: it was called before, or the region's addresses are in use. ENOMEM: a limit on
+    /// addresses (`ulimit -v`) or the kernel's strict accounting (`vm.overcommit_memory=2`) does
+    /// not leave enough.
     pub fn collect() -> Result<(), Errno> {
         REGION.with(Region::reserve)?;
         COLLECTS.store(true, Ordering::Relaxed);
         Ok(())
     }
 
-    /// Whether memory comes from the region.
+    /// Returns whether memory comes from the region.
     pub(crate) fn collects() -> bool {
         COLLECTS.load(Ordering::Relaxed)
     }
 
-    /// From now on memory comes from the system again. Says how many bytes of the region are used.
+    /// Allocates from the system again. Returns the number of bytes of the region in use.
     pub(crate) fn close() -> usize {
         COLLECTS.store(false, Ordering::Relaxed);
         REGION.with(|region| region.used())

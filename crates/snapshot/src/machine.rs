@@ -1,5 +1,5 @@
-//! What has to be the same where a snapshot is made and where it is restored: the program, where
-//! its code lies, and what the processor can do.
+//! Environment that must be equal where a snapshot is made and restored: the program, the address
+//! of its code, and the processor's features.
 
 use nix::sys::personality::{self, Persona};
 use object::elf::{ELF_NOTE_GNU, FileHeader64, NT_GNU_BUILD_ID};
@@ -11,11 +11,11 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
-/// Bytes read at once.
+/// Read unit in bytes.
 const CHUNK: usize = 1 << 16;
 
-/// Starts this program again, in its place and with its arguments, if its code lies at an address
-/// by chance: values of a snapshot point to it. Call it before anything else has happened.
+/// Re-executes this program with its arguments, without address randomisation, if its code has a
+/// random address: values of a snapshot point to it. Must be called first.
 ///
 /// # Errors
 /// The kernel does not allow it (personality(2)), as in some containers.
@@ -31,19 +31,19 @@ pub fn fix_addresses() -> io::Result<()> {
     Err(command.args(arguments).exec())
 }
 
-/// What has to be the same.
+/// Environment that must be equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Machine {
     /// XXH3 (64 bits) of the program's build ID; of all of its file, if the linker gave it none.
     pub program: u64,
-    /// Where its code lies.
+    /// Address of its code.
     pub code: u64,
-    /// XXH3 of what the processor says that it can do.
+    /// XXH3 of the processor's features.
     pub processor: u64,
 }
 
 impl Machine {
-    /// That of this process.
+    /// Returns the environment of this process.
     ///
     /// # Errors
     /// /proc cannot be read.
@@ -53,7 +53,7 @@ impl Machine {
     }
 }
 
-/// XXH3 of all that is left to read.
+/// Returns the XXH3 of the rest of the input.
 pub fn hash_of(mut from: impl Read) -> io::Result<u64> {
     let (mut hash, mut chunk) = (Xxh3::new(), vec![0; CHUNK]);
     loop {
@@ -64,7 +64,7 @@ pub fn hash_of(mut from: impl Read) -> io::Result<u64> {
     }
 }
 
-/// What this build of the program is known by.
+/// Returns the identity of this build of the program.
 fn program() -> io::Result<u64> {
     let mut file = File::open("/proc/self/exe")?;
     let cache = ReadCache::new(&mut file);
@@ -75,7 +75,7 @@ fn program() -> io::Result<u64> {
     hash_of(file)
 }
 
-/// What the linker has put into a note, without a look at the symbols.
+/// Returns the build ID that the linker has put into a note, without parsing the symbols.
 fn build_id<'a>(program: impl ReadRef<'a>) -> object::read::Result<Option<&'a [u8]>> {
     let header = FileHeader64::<Endianness>::parse(program)?;
     let endian = header.endian()?;
@@ -90,8 +90,8 @@ fn build_id<'a>(program: impl ReadRef<'a>) -> object::read::Result<Option<&'a [u
     Ok(None)
 }
 
-/// The instructions of the first processor, as the kernel lists them; libraries choose their code
-/// by them once.
+/// Returns the instruction sets of the first processor, as the kernel lists them; libraries select
+/// their code by them once.
 fn processor() -> io::Result<u64> {
     for line in BufReader::new(File::open("/proc/cpuinfo")?).lines() {
         let line = line?;

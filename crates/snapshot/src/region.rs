@@ -1,7 +1,7 @@
-//! The memory at a fixed address, and the blocks in it.
+//! Memory region at a fixed address, and its blocks.
 //!
-//! Blocks are cut off the unused end, and go to a list of their size when they are given back. The
-//! first word of such a block is the address of the next.
+//! Blocks are cut off the unused end, and freed ones go to a list of their size. The first word of
+//! a free block is the address of the next.
 
 use crate::classes::{CLASSES, Class};
 use nix::errno::Errno;
@@ -10,35 +10,35 @@ use std::num::NonZeroUsize;
 use std::os::fd::AsFd;
 use std::ptr::NonNull;
 
-/// Where it begins: 16 TiB, far from where programs, stacks and libraries lie.
+/// Start of the region: 16 TiB, far from programs, stacks and libraries.
 pub const BASE: usize = 1 << 44;
-/// Addresses that are kept for it: memory is taken only as it is used.
+/// Reserved addresses in bytes; memory is allocated on use.
 pub const BYTES_MAX: usize = 1 << 40;
-/// As many at least.
+/// Minimum number of reserved bytes.
 const BYTES_MIN: usize = 1 << 28;
-/// The unit in which memory is mapped and saved: a multiple of the pages of every kernel.
+/// Unit in which memory is mapped and saved: a multiple of the pages of every kernel.
 pub const PAGE: usize = 1 << 16;
-/// Of larger blocks that are given back the system has the memory until they are used again.
+/// Size from which the memory of freed blocks is returned to the system until reuse.
 const LARGE: usize = 1 << 17;
 
-/// What is known of the region.
+/// State of the region.
 #[derive(Debug)]
 pub struct Region {
-    /// The first address that no block has had.
+    /// First address that was never allocated.
     end: usize,
-    /// The end of the addresses that it may use.
+    /// End of the usable addresses.
     limit: usize,
-    /// The first free block of each class; 0 without.
+    /// First free block of each class; 0 if none.
     free: [usize; CLASSES],
 }
 
 impl Region {
-    /// Without memory.
+    /// Creates a region without memory.
     pub const fn new() -> Region {
         Region { end: 0, limit: 0, free: [0; CLASSES] }
     }
 
-    /// Takes the addresses, or as many of the first as there is leave for. Nothing may be there.
+    /// Reserves the addresses, or as many of the first as the system permits. They must be unused.
     pub fn reserve(&mut self) -> Result<(), Errno> {
         let flags = MapFlags::MAP_PRIVATE | MapFlags::MAP_NORESERVE | MapFlags::MAP_FIXED_NOREPLACE;
         let mut bytes = BYTES_MAX;
@@ -56,18 +56,18 @@ impl Region {
         Ok(())
     }
 
-    /// Whether an address is of the region.
+    /// Returns whether an address is in the region.
     #[inline]
     pub fn contains(address: usize) -> bool {
         (BASE..BASE + BYTES_MAX).contains(&address)
     }
 
-    /// The bytes in use from [`BASE`] on, whole pages.
+    /// Returns the bytes in use from [`BASE`] on, in whole pages.
     pub fn used(&self) -> usize {
         (self.end - BASE).next_multiple_of(PAGE)
     }
 
-    /// A block of this class; `None` if there is no more memory.
+    /// Allocates a block of this class; `None` if there is no more memory.
     pub fn take(&mut self, class: Class) -> Option<NonNull<u8>> {
         let first = self.free[class.number];
         if let Some(block) = NonNull::new(std::ptr::with_exposed_provenance_mut::<u8>(first)) {
@@ -81,10 +81,10 @@ impl Region {
         NonNull::new(std::ptr::with_exposed_provenance_mut(begin))
     }
 
-    /// Takes a block back.
+    /// Frees a block.
     ///
     /// # Safety
-    /// It is one of [`Region::take`] of this class that nobody uses any more.
+    /// The block is of [`Region::take`] with this class and no longer used.
     pub unsafe fn put(&mut self, block: NonNull<u8>, class: Class) {
         if class.bytes >= LARGE {
             let begin = block.addr().get().next_multiple_of(PAGE);
@@ -108,13 +108,12 @@ fn wanted() -> Option<NonZeroUsize> {
     NonZeroUsize::new(BASE)
 }
 
-/// Maps the part of a file from `offset` on as what a region had; writing to it leaves the file as
-/// it is.
+/// Maps the part of a file from `offset` on as a region's contents; writes do not change the file.
 pub fn map(file: impl AsFd, offset: usize, used: usize) -> Result<(), Errno> {
     let Some(bytes) = NonZeroUsize::new(used) else { return Err(Errno::EINVAL) };
     let flags = MapFlags::MAP_PRIVATE | MapFlags::MAP_NORESERVE | MapFlags::MAP_FIXED_NOREPLACE;
     // SAFETY: a new mapping that replaces none.
     let at = unsafe { mmap(wanted(), bytes, READ_WRITE, flags, file, offset as i64) }?;
-    // A kernel before 4.17 does not know the last flag, and maps where it likes.
+    // A kernel before 4.17 ignores the last flag and maps at any address.
     if at.as_ptr() as usize == BASE { Ok(()) } else { Err(Errno::EEXIST) }
 }

@@ -1,2 +1,2 @@
-//! The rules of the house, as tests (`tests/tidy`). They are a crate of their own, which stands on
-//! nothing, so that a line too long is found before all else is built.
+//! Style rules of the repository, as tests (`tests/tidy`). They are a crate without dependencies,
+//! so that a violation is found before all else is built.

@@ -1,14 +1,13 @@
-//! A load balancer: one service at one address, and the backends that serve it.
+//! Load balancer: one service at one address, served by several backends.
 //!
 //! **Both addresses are rewritten** (full NAT). A backend sees the balancer as its client, so its
-//! answers come back here by themselves: neither clients nor backends are configured, and no route
-//! has to lead through the agent. The price is that a backend does not see its client's address.
-//! Direct server return would spare the way back, but each backend would have to carry the
-//! service's address.
+//! answers return without configuring clients or backends, and no route has to lead through the
+//! agent. The price is that a backend does not see its client's address. Direct server return would
+//! save the return path, but each backend would have to have the service's address.
 //!
 //! A new connection goes to the backend with the highest hash of client and backend (rendezvous
-//! hashing, D. Thaler and C. Ravishankar, IEEE/ACM Transactions on Networking 6(1), 1998). So when
-//! one goes down, only its own connections move.
+//! hashing, D. Thaler and C. Ravishankar, IEEE/ACM Transactions on Networking 6(1), 1998). When a
+//! backend goes down, only its own connections move.
 
 use super::connections::{CONNECTIONS_MAX, Connections, Refused};
 use super::rewrite::{self, Rewrite};
@@ -23,34 +22,35 @@ use axon_wire::{MacAddr, Span, Time};
 use core::net::Ipv4Addr;
 use serde::{Deserialize, Serialize};
 
-/// A server behind a load balancer.
+/// Server behind a load balancer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Backend {
-    /// Its address.
+    /// IPv4 address.
     pub address: Ipv4Addr,
-    /// Its port.
+    /// Port.
     pub port: u16,
 }
 
-/// The settings of a load balancer.
+/// Configuration of a load balancer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BalancerConfig {
-    /// IP's number of the protocol: 6 for TCP, 17 for UDP.
+    /// IP protocol number: 6 for TCP, 17 for UDP.
     pub protocol: u8,
-    /// The port of the service.
+    /// Port of the service.
     pub port: u16,
-    /// The servers.
+    /// Servers.
     pub backends: Vec<Backend>,
-    /// How long a connection may be idle. RFC 4787 REQ-5 recommends five minutes for UDP; RFC 5382
-    /// REQ-5 asks for two hours and four minutes for TCP.
+    /// Idle time after which a connection ends. RFC 4787 REQ-5 recommends five minutes for UDP; RFC
+    /// 5382 REQ-5 requires two hours and four minutes for TCP.
     pub idle: Span,
-    /// Connections at most, 1 to 64,511. Of these a quarter may be half-open, and one client
-    /// address may have a sixteenth, but at least 16.
+    /// Maximum number of connections, 1 to 64,511. A quarter of these may be half-open, and one
+    /// client address may have a sixteenth, but at least 16.
     pub connections_max: usize,
 }
 
 impl BalancerConfig {
-    /// A service of these servers, idle times of the RFCs, as many connections as there can be.
+    /// Returns a service of these servers with the idle times of the RFCs and the maximum number of
+    /// connections.
     pub fn new(protocol: u8, port: u16, backends: Vec<Backend>) -> BalancerConfig {
         let minutes = if protocol == TCP { 124 } else { 5 };
         let idle = Span::from_secs(minutes * 60);
@@ -58,7 +58,7 @@ impl BalancerConfig {
     }
 }
 
-/// What it has counted.
+/// Counters of the balancer.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
     to_backends: u64,
@@ -71,17 +71,17 @@ struct Counts {
     client_full: u64,
 }
 
-/// The balancer.
+/// Load balancer.
 #[derive(Debug)]
 pub(super) struct Balancer {
     config: BalancerConfig,
-    /// By backend: its MAC while it is there.
+    /// MAC address of each backend while it is up.
     macs: Vec<Option<MacAddr>>,
     connections: Connections,
     counts: Counts,
 }
 
-/// What the agent is to the network.
+/// Own addresses of the agent.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Own {
     pub mac: MacAddr,
@@ -107,7 +107,7 @@ impl Balancer {
         self.config.backends.iter().map(|backend| backend.address)
     }
 
-    /// A backend is at this MAC, or is there no more.
+    /// Records that a backend is at this MAC address, or is down.
     pub fn settle(&mut self, address: Ipv4Addr, mac: Option<MacAddr>) {
         for (backend, known) in self.config.backends.iter().zip(&mut self.macs) {
             if backend.address == address {
@@ -116,14 +116,14 @@ impl Balancer {
         }
     }
 
-    /// The backend of a new connection, by its index: of those that are there, the one with the
-    /// highest hash.
+    /// Returns the index of the backend of a new connection: the one with the highest hash among
+    /// those that are up.
     fn choose(&self, client: Client) -> Option<usize> {
         let up = (0..self.macs.len()).filter(|&index| self.macs[index].is_some());
         up.max_by_key(|&index| (weight(client, &self.config.backends[index]), index))
     }
 
-    /// Takes a packet for the agent's address: it goes on rewritten, or ends.
+    /// Processes a packet for the agent's address: forwards it rewritten, or drops it.
     pub fn packet(&mut self, now: Time, own: Own, handle: Handle, ip: &Ipv4, out: &mut dyn Outbox) {
         let Some(head) = out.head(handle) else { return };
         let rewrite = self.way(now, own, head, ip);
@@ -142,7 +142,7 @@ impl Balancer {
         if to == self.config.port {
             return self.for_backend(now, own, (ip.source, from), source, flags);
         }
-        // A backend's answer comes from the backend that the port stands for, and from no other.
+        // A backend's answer must come from the backend of the port.
         let connection = self.connections.of_port(to);
         let backend = connection.map(|connection| self.config.backends[connection.backend]);
         let (Some(connection), Some(backend)) = (connection, backend) else {
@@ -170,7 +170,7 @@ impl Balancer {
         client_mac: MacAddr,
         flags: Flags,
     ) -> Option<Rewrite> {
-        // A connection whose backend is gone begins anew at another one.
+        // A connection whose backend is down restarts at another one.
         let known = self.connections.of_client(client);
         if let Some(gone) = known.filter(|known| self.macs[known.backend].is_none()) {
             self.connections.close(gone.port);
@@ -179,7 +179,7 @@ impl Balancer {
         let known = known.filter(|known| self.macs[known.backend].is_some());
         let connection = match known {
             Some(connection) => connection,
-            // A reset of nothing begins nothing.
+            // A reset without a connection does not open one.
             None if flags.rst => {
                 self.counts.no_connection += 1;
                 return None;
@@ -248,14 +248,14 @@ impl Balancer {
     }
 }
 
-/// The hash of a client and a backend.
+/// Returns the hash of a client and a backend.
 fn weight((address, port): Client, backend: &Backend) -> u64 {
     let client = u64::from(address.to_bits()) << 16 | u64::from(port);
     let backend = u64::from(backend.address.to_bits()) << 16 | u64::from(backend.port);
     Random::new(Random::new(client).next_u64() ^ backend).next_u64()
 }
 
-/// What the header of TCP says; nothing of another protocol or where it is not all here.
+/// Returns the fields of the TCP header; the default for another protocol or a truncated header.
 fn flags(head: &[u8], ip: &Ipv4) -> Flags {
     let header = head.get(ip.payload_at..).filter(|_| ip.protocol == TCP);
     let Some(header) = header.and_then(|header| header.first_chunk::<14>()) else {

@@ -1,61 +1,62 @@
-//! The connections of a load balancer: which client and which backend each port of it stands for.
+//! Connections of a load balancer: client and backend of each of its ports.
 //!
-//! **In plain English.** A connection is *half-open* until its client has shown that it is there.
-//! Anyone can begin one under any address, so half-open ones last for a short time, have a quarter
-//! of the table, and the oldest one gives way to a new one: a client that is there goes on long
-//! before. An *established* one ends when it is idle for as long as is configured, and gives way to
-//! none. One that a side has closed ends sooner, and one that both have, or that is reset, soon.
+//! A connection is *half-open* until its client has proved to be reachable. Anyone can open one
+//! under any address, so half-open connections have a short lifetime and at most a quarter of the
+//! table, and the oldest one is evicted for a new one; a real client answers long before. An
+//! *established* connection ends after the configured idle time and is never evicted. A connection
+//! that one side has closed ends sooner; one that both sides have closed, or that is reset, ends
+//! soon.
 //!
-//! - TCP: a client is there when it acknowledges the sequence number that the backend has chosen in
-//!   its SYN (RFC 9293 section 3.5), which nobody else knows. A half-open connection ends
-//!   [`HALF_OPEN`] after it was begun, whatever comes. RFC 5382 REQ-5 asks for four minutes there;
-//!   but what a SYN costs a balancer is what an attacker wants, and clients try for longer.
-//! - UDP has no handshake: a client is taken to be there when it sends again after an answer. Until
+//! - TCP: a client is reachable when it acknowledges the sequence number of the backend's SYN (RFC
+//!   9293 section 3.5), which no third party can know. A half-open connection ends [`HALF_OPEN`]
+//!   after it was opened, regardless of traffic. RFC 5382 REQ-5 requires four minutes there; but an
+//!   attacker would exploit that cost of a SYN, and clients retry for longer.
+//! - UDP has no handshake: a client counts as reachable when it sends again after an answer. Until
 //!   then a flow ends when it is idle for [`UDP_HALF_OPEN`], as in Linux.
 //!
 //! One client address has a sixteenth of the table, but at least 16 connections. At that bound its
-//! own oldest half-open one gives way, so that what others begin under its address keeps it from
-//! nothing.
+//! own oldest half-open connection is evicted, so that connections forged under its address do not
+//! block it.
 
 use super::stage::{Flags, Side, Stage};
 pub use super::table::PORTS as CONNECTIONS_MAX;
 use super::table::{Client, Connection, Entry, Table};
 use axon_wire::{MacAddr, Span, Time};
 
-/// How long a half-open connection of TCP lasts.
+/// Lifetime of a half-open TCP connection.
 const HALF_OPEN: Span = Span::from_secs(10);
-/// How long a flow of UDP may be idle before its client has sent again.
+/// Idle time of a UDP flow before its client has sent again.
 const UDP_HALF_OPEN: Span = Span::from_secs(30);
-/// How long a connection may be idle that one side has closed: the least for one that is closing
-/// (RFC 5382 REQ-5).
+/// Idle time of a connection that one side has closed: the minimum for a closing one (RFC 5382
+/// REQ-5).
 const CLOSING: Span = Span::from_secs(240);
-/// How long a closed connection is kept for what is repeated of its end (RFC 5382 REQ-5 leaves the
+/// Time that a closed connection is kept for retransmissions of its end (RFC 5382 REQ-5 leaves the
 /// time after a reset open).
 const CLOSED: Span = Span::from_secs(10);
-/// Connections that one client address may have in the smallest table.
+/// Connections of one client address in the smallest table.
 const CLIENT_MAX_MIN: usize = 16;
 
-/// Why there is no new connection.
+/// Reason why a new connection is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refused {
-    /// All of the table is of connections that do not give way.
+    /// The table has no connection that can be evicted.
     Full,
-    /// So is all that one client may have.
+    /// The client's share has no connection that can be evicted.
     ClientFull,
 }
 
-/// What has ended by itself.
+/// Counters of ended connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Ended {
-    /// Half-open connections that made room for others.
+    /// Half-open connections that were evicted.
     pub gave_way: u64,
-    /// Half-open connections whose client did not go on.
+    /// Half-open connections that timed out.
     pub half_open: u64,
-    /// Others: they were idle, or had been closed.
+    /// Other connections that were idle or closed.
     pub others: u64,
 }
 
-/// All connections of one protocol to one service.
+/// Connections of one protocol to one service.
 #[derive(Debug)]
 pub(super) struct Connections {
     table: Table,
@@ -66,7 +67,7 @@ pub(super) struct Connections {
 }
 
 impl Connections {
-    /// None yet, `most` at most, each of which ends when it is idle for so long, at other ports
+    /// Creates an empty table of at most `most` connections with this idle time, on ports other
     /// than `reserved`.
     pub fn new(is_tcp: bool, most: usize, idle: Span, reserved: u16) -> Connections {
         let most = most.clamp(1, CONNECTIONS_MAX);
@@ -77,17 +78,17 @@ impl Connections {
         self.table.len()
     }
 
-    /// How many are half-open.
+    /// Returns the number of half-open connections.
     pub fn half_open(&self) -> usize {
         self.table.half_open()
     }
 
-    /// How many may be half-open: a quarter of all, 1 at least.
+    /// Returns the maximum number of half-open connections: a quarter of all, at least 1.
     fn half_open_max(&self) -> usize {
         (self.most / 4).max(1)
     }
 
-    /// How many a client address may have.
+    /// Returns the maximum number of connections of a client address.
     fn client_max(&self) -> usize {
         (self.most / 16).max(CLIENT_MAX_MIN)
     }
@@ -100,11 +101,10 @@ impl Connections {
         self.table.get(port).map(|entry| entry.connection)
     }
 
-    /// A new connection, half-open. The oldest half-open one makes room for it, if there must be
-    /// room.
+    /// Opens a half-open connection. If there is no room, the oldest half-open one is evicted.
     ///
     /// # Errors
-    /// None gives way.
+    /// No connection can be evicted.
     pub fn open(
         &mut self,
         now: Time,
@@ -132,7 +132,7 @@ impl Connections {
         self.ended.gave_way += 1;
     }
 
-    /// How long a connection may be idle.
+    /// Returns the idle time of a connection in this stage.
     fn lasts(&self, stage: Stage) -> Span {
         let span = match stage {
             Stage::HalfOpen { .. } if self.is_tcp => HALF_OPEN,
@@ -144,7 +144,7 @@ impl Connections {
         span.min(self.idle)
     }
 
-    /// A packet of a connection passes.
+    /// Processes a packet of a connection.
     pub fn passed(&mut self, now: Time, port: u16, side: Side, flags: Flags) {
         let Some(entry) = self.table.get(port) else { return };
         let before = entry.stage;
@@ -162,11 +162,11 @@ impl Connections {
         self.table.update(port, stage, ends_at);
     }
 
-    /// A packet of an established connection has come from its client at this MAC: there goes what
-    /// is for the client from now on.
+    /// Records the MAC address that a packet of an established connection came from; packets to the
+    /// client go there from now on.
     ///
-    /// Of TCP that packet has to be of one who sees what the backend sends, so that a forged one
-    /// diverts nothing. A datagram says nothing of the kind.
+    /// With TCP the packet must prove that its sender sees the backend's packets, so that a forged
+    /// one diverts nothing. UDP has no such proof.
     pub fn came_from(&mut self, port: u16, mac: MacAddr, flags: Flags) {
         let Some(entry) = self.table.get(port) else { return };
         let is_its = match self.is_tcp {
@@ -183,7 +183,7 @@ impl Connections {
         self.table.remove(port);
     }
 
-    /// Ends what is due.
+    /// Ends connections that are due.
     pub fn timeout(&mut self, now: Time) {
         while let Some((_, port)) = self.table.first().filter(|(at, _)| *at <= now) {
             match self.table.remove(port).is_some_and(|entry| entry.stage.is_half_open()) {
@@ -215,7 +215,7 @@ mod tests {
         (Ipv4Addr::new(10, 0, 0, 1), port)
     }
 
-    /// One of many clients.
+    /// Returns one of many clients.
     fn other(number: u32) -> Client {
         (Ipv4Addr::from_bits(0x0b00_0000 + number), 7)
     }
@@ -276,7 +276,7 @@ mod tests {
         let mut all = tcp(100);
         let port = open(&mut all, NOW, client(1));
         let later = NOW + Span::from_secs(9);
-        // Nothing that a client can send blindly, nor what repeats, makes it last for longer.
+        // Neither blindly sent nor repeated packets extend its lifetime.
         all.passed(later, port, Side::Client, ack(ISN.wrapping_add(1)));
         all.passed(later, port, Side::Client, syn());
         all.passed(later, port, Side::Backend, syn_ack());
@@ -309,7 +309,7 @@ mod tests {
     #[test]
     fn what_is_closed_on_both_sides_or_reset_ends_soon() {
         let fin = Flags { fin: true, acknowledged: Some(0), ..Flags::default() };
-        // Where the other side is, that of the client and of the backend.
+        // The sequence numbers that the other side expects, of the client and of the backend.
         let rst = Flags { rst: true, sequence: 1, ..Flags::default() };
         let refused = Flags { rst: true, ..Flags::default() };
         let mut all = tcp(100);
@@ -323,7 +323,7 @@ mod tests {
         assert_eq!(ends(&mut all, &[(Side::Client, fin)]), (CLOSING, 0));
         assert_eq!(ends(&mut all, &[(Side::Client, fin), (Side::Backend, fin)]), (CLOSED, 0));
         assert_eq!(ends(&mut all, &[(Side::Backend, refused)]), (CLOSED, 0));
-        // A SYN on an established one is none of ours; on a closed one it begins anew.
+        // A SYN on an established connection is ignored; on a closed one it opens a new one.
         assert_eq!(ends(&mut all, &[(Side::Client, syn())]), (IDLE, 0));
         let again = [(Side::Client, rst), (Side::Client, syn())];
         assert_eq!(ends(&mut all, &again), (HALF_OPEN, 1));
@@ -339,7 +339,7 @@ mod tests {
         assert_eq!((all.len(), all.half_open(), all.ended.gave_way), (160, 40, 960));
         assert!(first.iter().all(|&port| is_established(&all, port)));
         assert!(flood[960..].iter().all(|&port| all.of_port(port).is_some()));
-        // One whose client is there stays; a closed one that begins anew is half-open, too.
+        // An established connection stays; a closed one that is opened again is half-open, too.
         let port = establish(&mut all, NOW, other(5000));
         assert_eq!((is_established(&all, port), all.half_open()), (true, 39));
         open(&mut all, NOW, other(5001));
@@ -350,7 +350,7 @@ mod tests {
         assert_eq!(all.half_open(), 40);
         all.passed(NOW, first[0], Side::Client, syn());
         assert_eq!((stage(&all, first[0]), all.half_open()), (Stage::NEW, 40));
-        // The whole table may be established; then there is no room.
+        // If the whole table is established, there is no room.
         let mut all = tcp(160);
         (0..160).for_each(|n| {
             establish(&mut all, NOW, other(n));

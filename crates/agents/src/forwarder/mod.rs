@@ -1,7 +1,7 @@
-//! The forwarder of paper 003: a program that looks at the headers of packets only, and sends them
-//! on with other addresses. It is a load balancer or a plain router.
+//! Forwarder of paper 003: a program that processes headers only, and forwards packets with other
+//! addresses. It is a load balancer or a plain router.
 //!
-//! It is a host of the network with a MAC and an address of its own, and answers ARP for it.
+//! It is a host of the network with its own MAC and IPv4 address, and answers ARP for them.
 
 mod balancer;
 mod connections;
@@ -26,30 +26,31 @@ pub use router::RouteTo;
 use router::Router;
 use serde::{Deserialize, Serialize};
 
-/// Bytes of head that a forwarder needs: all headers up to that of TCP, without its options.
+/// Required head length of a forwarder in bytes: all headers up to that of TCP, without its
+/// options.
 pub const HEAD_BYTES: usize = {
     let longest = 18 + 60 + 20;
     if longest > router::HEAD_BYTES { longest } else { router::HEAD_BYTES }
 };
 
-/// What a forwarder does with packets.
+/// Role of a forwarder.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// It spreads the connections to its address over backends.
+    /// Spreads the connections to its address over backends.
     Balancer(BalancerConfig),
-    /// It routes packets to other addresses.
+    /// Routes packets to other addresses.
     Router(Vec<RouteTo>),
 }
 
-/// The settings of a forwarder.
+/// Configuration of a forwarder.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ForwarderConfig {
-    /// Its MAC.
+    /// MAC address.
     pub mac: MacAddr,
-    /// Its address: that of the service, or of the router.
+    /// IPv4 address of the service or of the router.
     pub address: Ipv4Addr,
-    /// What it does with packets.
+    /// Role.
     pub role: Role,
 }
 
@@ -59,7 +60,7 @@ enum Work {
     Router(Router),
 }
 
-/// A forwarder.
+/// Forwarder.
 #[derive(Debug)]
 pub struct Forwarder {
     own: Own,
@@ -69,7 +70,7 @@ pub struct Forwarder {
 }
 
 impl Forwarder {
-    /// A forwarder that knows none of its neighbours yet.
+    /// Creates a forwarder with an empty neighbour table.
     pub fn new(config: ForwarderConfig) -> Forwarder {
         let ForwarderConfig { mac, address, role } = config;
         let mut neighbours = Neighbours::new(mac, address);
@@ -125,7 +126,7 @@ impl Agent for Forwarder {
     fn handle(&mut self, now: Time, event: Event<'_>, out: &mut dyn Outbox) {
         match event {
             Event::Packet(packet) => self.packet(now, packet.handle, out),
-            // It asks for no payload.
+            // A forwarder fetches no payload.
             Event::Payload { handle, .. } => out.drop(handle),
             Event::Timeout => {
                 for settled in self.neighbours.timeout(now, out) {

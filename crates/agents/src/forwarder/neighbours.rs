@@ -1,16 +1,15 @@
-//! The MACs of neighbours, by ARP (RFC 826), and whether they are there.
+//! Neighbour table: MAC addresses by ARP (RFC 826), and reachability.
 //!
-//! In plain English: who answers for the agent's own address? The agent. Who has an address that it
-//! needs? It asks, and again a second later, three times at most in a row. When an answer is a
-//! minute old it asks again: first at the MAC that it knows, then everywhere (the unicast poll of
-//! RFC 1122 section 2.3.2.1). Meanwhile it uses that MAC, and forgets it only if nobody answers.
-//! Addresses that are watched are asked for every second, so that one that no longer answers is
-//! known within some seconds. A request that finds no buffer is none, and is made again.
+//! The agent answers requests for its own address. It requests an address that it needs, and again
+//! after a second, at most three times in a row. When an answer is a minute old, it requests again:
+//! first at the known MAC, then by broadcast (the unicast poll of RFC 1122 section 2.3.2.1).
+//! Meanwhile it uses that MAC, and removes it only if no answer comes. Watched addresses are
+//! requested every second, so that a failure is detected within some seconds. A request that finds
+//! no buffer does not count, and is repeated.
 //!
-//! **Bounds.** Anyone can make a router ask for addresses that nobody has. Those that have never
-//! answered are few, and the oldest of them gives way to a new one: a neighbour that is there
-//! answers long before. So they never take the place of one that has answered, however old its
-//! answer is.
+//! **Bounds.** Anyone can make a router request unused addresses. Addresses without any answer are
+//! few, and the oldest is evicted for a new one: a real neighbour answers long before. They never
+//! evict an address that has answered, however old its answer is.
 
 use crate::agent::{Counters, Outbox};
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -19,73 +18,73 @@ use axon_wire::host_frame::{self, Arp, ArpOperation, Kind, classify};
 use axon_wire::{MacAddr, Span, Time};
 use core::net::Ipv4Addr;
 
-/// Between two requests for one address.
+/// Interval between two requests for one address.
 const RETRY: Span = Span::from_secs(1);
-/// Requests in a row without an answer after which an address is held to be absent.
+/// Number of unanswered requests in a row after which an address counts as absent.
 const TRIES_MAX: u32 = 3;
-/// After how long an answer is asked for again where an address is not watched.
+/// Age of an answer at which an unwatched address is requested again.
 const AGEING: Span = Span::from_secs(60);
-/// How long nothing is asked for after a request that found no buffer.
+/// Time without requests after one that found no buffer.
 const FULL_RETRY: Span = Span::from_millis(10);
-/// Announcements of the own address, a second apart, after which they come less often: a port of a
-/// switch may take some seconds until it forwards.
+/// Number of announcements of the own address at one-second intervals, before they come less often:
+/// a switch port may take some seconds until it forwards.
 const ANNOUNCEMENTS: u32 = 5;
-/// Between two later ones: far less than a bridge keeps an address (300 s).
+/// Interval of later announcements: far less than a bridge's ageing time (300 s).
 const ANNOUNCE: Span = Span::from_secs(30);
-/// Addresses that are known, at most, those that are watched not counted. One more takes the place
-/// of the one that is asked first: its answer is the oldest, but for those being asked again.
+/// Maximum number of known unwatched addresses. At the limit the one due next is evicted: its
+/// answer is the oldest, except for those being requested again.
 const KNOWN_MAX: usize = 4096;
-/// Addresses that have not answered, at most, those that are watched not counted.
+/// Maximum number of unwatched addresses without an answer.
 const ASKED_MAX: usize = 64;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Entry {
     mac: Option<MacAddr>,
-    /// Requests without an answer since the last one.
+    /// Unanswered requests since the last answer.
     tries: u32,
-    /// When to ask again, or to give up.
+    /// Time of the next request or of giving up.
     next_at: Time,
     is_watched: bool,
 }
 
-/// What is known of an address.
+/// State of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Known {
-    /// It is at this MAC.
+    /// Resolved to this MAC.
     At(MacAddr),
-    /// It is being asked for.
+    /// Request pending.
     Asked,
-    /// Nobody answers.
+    /// No answer.
     Absent,
 }
 
-/// What has become of an address.
+/// Result for an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Settled {
-    /// It is at this MAC.
+    /// Resolved to this MAC.
     At(Ipv4Addr, MacAddr),
-    /// Nobody has answered.
+    /// No answer.
     Absent(Ipv4Addr),
 }
 
-/// The neighbours of an agent.
+/// Neighbour table of an agent.
 #[derive(Debug)]
 pub(super) struct Neighbours {
     mac: MacAddr,
     address: Ipv4Addr,
     entries: BTreeMap<Ipv4Addr, Entry>,
-    /// Each address at the time of its entry.
+    /// Due time of each address.
     due: BTreeSet<(Time, Ipv4Addr)>,
-    /// Those that have not answered and are not watched, the oldest first.
+    /// Unwatched addresses without an answer, the oldest first.
     asked: VecDeque<Ipv4Addr>,
-    /// Those that are watched.
+    /// Number of watched addresses.
     watched: usize,
-    /// There may be a buffer for a request again.
+    /// Time at which buffers are tried again.
     full_until: Time,
-    /// When to announce the own address next (RFC 5227 section 2.3).
+    /// Time of the next announcement of the own address (RFC 5227 section 2.3).
     announce_at: Time,
     announced: u32,
-    /// Addresses that made room for others: without an answer, and with one.
+    /// Evicted addresses: without an answer, and with one.
     gave_way: [u64; 2],
 }
 
@@ -105,7 +104,7 @@ impl Neighbours {
         }
     }
 
-    /// Asks for an address every second from now on; to be called before anything else.
+    /// Watches an address: requests it every second. Must be called before anything else.
     pub fn watch(&mut self, address: Ipv4Addr) {
         let watched = Entry { is_watched: true, ..Entry::default() };
         if self.entries.insert(address, watched).is_none() {
@@ -114,8 +113,8 @@ impl Neighbours {
         }
     }
 
-    /// The MAC of an address; asks for it if it is not known. The second one is an address that is
-    /// asked for no more, to make room.
+    /// Returns the state of an address and requests it if unknown. The second value is an address
+    /// that was evicted.
     pub fn resolve(&mut self, now: Time, address: Ipv4Addr) -> (Known, Option<Ipv4Addr>) {
         if let Some(entry) = self.entries.get(&address) {
             let known = match entry.mac {
@@ -136,11 +135,11 @@ impl Neighbours {
         (Known::Asked, oldest)
     }
 
-    /// Takes an ARP packet; an address that it settles.
+    /// Processes an ARP packet; returns an address that it resolves.
     pub fn receive(&mut self, now: Time, arp: &Arp, out: &mut dyn Outbox) -> Option<Settled> {
         let Arp { operation, sender_mac, sender_ip, target_ip, .. } = *arp;
         if operation == ArpOperation::Request && target_ip == self.address {
-            // An asker without an answer asks again.
+            // A requester without an answer retries.
             let _ = out.send(&host_frame::reply(self.mac, self.address, sender_mac, sender_ip));
         }
         let entry = self.entries.get_mut(&sender_ip).filter(|_| sender_mac.is_unicast())?;
@@ -157,13 +156,12 @@ impl Neighbours {
         Some(Settled::At(sender_ip, sender_mac))
     }
 
-    /// Forgets the answer that is due first, if there is one more than may be. The newest one is
-    /// due last.
+    /// Evicts the answer that is due first if there is one too many. The newest one is due last.
     fn make_room(&mut self, newest: Ipv4Addr) {
         if self.entries.len() - self.asked.len() - self.watched <= KNOWN_MAX {
             return;
         }
-        // Those before it are few: those that have not answered, and those that are watched.
+        // Few precede it: those without an answer, and the watched ones.
         let is_known = |address: &Ipv4Addr| {
             let entry = self.entries.get(address);
             entry.is_some_and(|entry| entry.mac.is_some() && !entry.is_watched)
@@ -183,7 +181,7 @@ impl Neighbours {
         }
     }
 
-    /// Asks what is due; the addresses for which nobody has answered.
+    /// Sends due requests; returns the addresses that did not answer.
     pub fn timeout(&mut self, now: Time, out: &mut dyn Outbox) -> Vec<Settled> {
         let own = (self.mac, self.address);
         let request = |to, target| host_frame::request(own.0, own.1, to, target);
@@ -200,7 +198,7 @@ impl Neighbours {
             };
             let Some(entry) = self.entries.get_mut(&target) else { break };
             if entry.tries == TRIES_MAX && !entry.is_watched {
-                // Nothing waits for one whose MAC was known until now.
+                // No packet waits for an address whose MAC was known.
                 if entry.mac.is_none() {
                     settled.push(Settled::Absent(target));
                 }
@@ -239,7 +237,7 @@ impl Neighbours {
     }
 }
 
-/// The ARP packet in a frame.
+/// Parses the ARP packet in a frame.
 pub(super) fn arp(frame: &[u8]) -> Option<Arp> {
     match classify(frame) {
         Kind::Arp(arp) => Some(arp),
@@ -291,7 +289,7 @@ mod tests {
         }
         assert_eq!(all.resolve(now, address(1)).0, Known::At(mac(1)));
         assert_eq!((all.entries.len(), all.gave_way), (65, [4936, 0]));
-        // A neighbour that is there is found between them.
+        // A real neighbour is resolved between them.
         assert_eq!(all.resolve(now, address(2)).0, Known::Asked);
         assert_eq!(answer(&mut all, now, 2), Some(Settled::At(address(2), mac(2))));
         assert_eq!(all.resolve(now, address(2)).0, Known::At(mac(2)));
@@ -328,7 +326,7 @@ mod tests {
         assert_eq!(answer(&mut all, Time::ZERO, 9999), None, "nobody has asked for it");
     }
 
-    /// The destinations of the requests for an address.
+    /// Returns the destinations of the requests for an address.
     fn asked_at(sent: &Unheld, number: u32) -> Vec<MacAddr> {
         let is_its = |frame: &&Vec<u8>| arp(frame).unwrap().target_ip == address(number);
         let all = sent.sent.iter().filter(is_its);

@@ -1,47 +1,47 @@
-//! Rewrites the addresses of a packet and its checksums with them (RFC 1624), in its head alone:
-//! the payload may stay where it is.
+//! Rewriting of a packet's addresses with incremental checksums (RFC 1624), in its head alone: the
+//! payload may stay in the switch.
 
 use crate::packet::{Ipv4, UDP, updated, word};
 use axon_wire::MacAddr;
 use core::net::Ipv4Addr;
 
-/// What a packet gets.
+/// New fields of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Rewrite {
-    /// Source and destination at layer 2.
+    /// Layer 2 source and destination.
     pub macs: (MacAddr, MacAddr),
-    /// Source and destination address.
+    /// IPv4 source and destination.
     pub addresses: (Ipv4Addr, Ipv4Addr),
-    /// Source and destination port; as they are without.
+    /// Source and destination port; `None` leaves them unchanged.
     pub ports: Option<(u16, u16)>,
 }
 
-/// Puts both MACs into a frame.
+/// Writes both MAC addresses into a frame.
 pub(super) fn set_macs(head: &mut [u8], (source, destination): (MacAddr, MacAddr)) {
     head[..6].copy_from_slice(&destination.0);
     head[6..12].copy_from_slice(&source.0);
 }
 
-/// Takes one off the TTL (RFC 1812 section 5.3.1); says whether it was above 1, and does nothing
-/// otherwise.
+/// Decrements the TTL (RFC 1812 section 5.3.1). Returns whether it was above 1; otherwise it is
+/// unchanged.
 pub(super) fn decrement_ttl(head: &mut [u8], ip: &Ipv4) -> bool {
     if ip.ttl <= 1 {
         return false;
     }
-    // The TTL and the protocol share a word.
+    // TTL and protocol share a checksum word.
     set(head, ip.at + 8, &[ip.ttl - 1, ip.protocol], &[ip.at + 10]);
     true
 }
 
-/// Rewrites a packet and takes one off its TTL. `false`, and the packet is to end, if its TTL is 1
-/// or less or the checksum of its transport is behind its head.
+/// Rewrites a packet and decrements its TTL. Returns `false` if the packet must be dropped: its TTL
+/// is 1 or less, or its transport checksum is beyond its head.
 pub(super) fn apply(head: &mut [u8], ip: &Ipv4, rewrite: &Rewrite) -> bool {
     let checksum = ip.checksum_at();
     if checksum.is_some_and(|at| word(head, at).is_none()) || !decrement_ttl(head, ip) {
         return false;
     }
     set_macs(head, rewrite.macs);
-    // A UDP datagram may have no checksum, and then gets none.
+    // A UDP datagram without a checksum gets none.
     let transport = checksum.filter(|&at| ip.protocol != UDP || word(head, at) != Some(0));
     let both = [ip.at + 10, transport.unwrap_or(0)];
     let checksums = if transport.is_some() { &both[..] } else { &both[..1] };
@@ -55,13 +55,13 @@ pub(super) fn apply(head: &mut [u8], ip: &Ipv4, rewrite: &Rewrite) -> bool {
     if let (UDP, Some(at)) = (ip.protocol, transport)
         && word(head, at) == Some(0)
     {
-        // Zero would say that there is none (RFC 768).
+        // Zero would mean no checksum (RFC 768).
         head[at..at + 2].fill(0xff);
     }
     true
 }
 
-/// Puts `new` at `at`, and what that changes into the checksums at these places.
+/// Writes `new` at `at` and updates the checksums at these offsets.
 fn set(head: &mut [u8], at: usize, new: &[u8], checksums: &[usize]) {
     let mut old = [0; 4];
     let old = &mut old[..new.len()];
@@ -91,7 +91,7 @@ mod tests {
         }
     }
 
-    /// A TCP segment with a checksum that holds.
+    /// Returns a TCP segment with a valid checksum.
     fn tcp(ends: &Ends, payload: &[u8]) -> Vec<u8> {
         let mut segment = [0; 20];
         segment[..2].copy_from_slice(&ends.ports.0.to_be_bytes());
@@ -115,7 +115,7 @@ mod tests {
             let mut frame = make(&old);
             let ip = Ipv4::parse(&frame).unwrap();
             let Ends { macs, addresses, ports } = new;
-            // Only the headers are here.
+            // The head ends after the headers.
             let here = ip.checksum_at().unwrap() + 2;
             assert!(apply(
                 &mut frame[..here],

@@ -1,8 +1,8 @@
-//! A plain IPv4 router on one port (RFC 1812): longest prefix, TTL, the MAC of the next hop.
+//! Plain IPv4 router on one port (RFC 1812): longest prefix match, TTL, MAC of the next hop.
 //!
-//! While the next hop is asked for, the agent holds the packet: its payload waits in the switch's
-//! buffer, not here. So few packets may wait, for one next hop and in all; of more than may, the
-//! one that has waited for longest is dropped (RFC 1122 section 2.3.2.2 asks to save the latest).
+//! While the next hop is being resolved, the agent holds the packet: its payload stays in the
+//! switch's buffer. Few packets may wait, for one next hop and in total; beyond the limit the
+//! oldest is dropped (RFC 1122 section 2.3.2.2 requires saving the latest).
 
 use super::neighbours::{Known, Neighbours};
 use super::rewrite;
@@ -15,43 +15,43 @@ use axon_wire::{MacAddr, Span, Time};
 use core::net::Ipv4Addr;
 use serde::{Deserialize, Serialize};
 
-/// Packets that wait for one next hop, at most: as many as Linux let wait before its version 3.3
+/// Maximum number of packets queued for one next hop: the limit of Linux before version 3.3
 /// (`unres_qlen`).
 const WAITING_MAX: usize = 3;
-/// Packets that wait for any next hop, at most: a quarter of the 384 payload buffers that an agent
-/// port has by default. An agent does not know how many its port has, so one with fewer than twice
-/// as many as this has little room beside them.
+/// Maximum number of packets queued in total: a quarter of the 384 default payload buffers of an
+/// agent port. An agent does not know its port's number of buffers; one with fewer than twice this
+/// limit has little room left.
 const ALL_WAITING_MAX: usize = 96;
-/// Between two ICMP messages, at least (RFC 1812 section 4.3.2.8).
+/// Minimum interval of ICMP messages (RFC 1812 section 4.3.2.8).
 const ICMP_INTERVAL: Span = Span::from_millis(1);
-/// IP's number of ICMP.
+/// IP protocol number of ICMP.
 const ICMP: u8 = 1;
-/// ICMP's types and codes (RFC 792).
+/// ICMP types and codes (RFC 792).
 const NET_UNREACHABLE: [u8; 2] = [3, 0];
 const HOST_UNREACHABLE: [u8; 2] = [3, 1];
 const TTL_EXPIRED: [u8; 2] = [11, 0];
-/// Bytes of the packet behind its header that an ICMP message quotes.
+/// Bytes after the packet's header that an ICMP message quotes.
 const QUOTED_BYTES: usize = 8;
 
-/// A route.
+/// Route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RouteTo {
-    /// The first address of the prefix; bits behind it are ignored.
+    /// First address of the prefix; bits beyond its length are ignored.
     pub prefix: Ipv4Addr,
-    /// Bits of the prefix, 0 to 32.
+    /// Length of the prefix in bits, 0 to 32.
     pub length: u8,
-    /// The next hop; the destination itself without.
+    /// Next hop; `None` for the destination itself.
     pub via: Option<Ipv4Addr>,
 }
 
-/// A destination's next hop by longest prefix.
+/// Routing table with longest prefix match.
 #[derive(Debug, Default)]
 struct Routes {
-    /// By the length of the prefix and its bits.
+    /// Next hop by prefix length and bits.
     by_prefix: BTreeMap<(u8, u32), Option<Ipv4Addr>>,
 }
 
-/// The bits of an address that a prefix of this length has.
+/// Returns the bits of an address that a prefix of this length covers.
 const fn prefix_bits(address: Ipv4Addr, length: u8) -> u32 {
     match u32::MAX.checked_shl(32 - length as u32) {
         Some(mask) => address.to_bits() & mask,
@@ -76,7 +76,7 @@ impl Routes {
     }
 }
 
-/// What it has counted.
+/// Counters of the router.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
     forwarded: u64,
@@ -87,13 +87,13 @@ struct Counts {
     icmp: u64,
 }
 
-/// The router.
+/// Router.
 #[derive(Debug)]
 pub(super) struct Router {
     mac: MacAddr,
     address: Ipv4Addr,
     routes: Routes,
-    /// Packets by their next hop, the one that has waited for longest first.
+    /// Queued packets by next hop, the oldest first.
     waiting: VecDeque<(Ipv4Addr, Handle)>,
     icmp_at: Time,
     counts: Counts,
@@ -111,7 +111,7 @@ impl Router {
         }
     }
 
-    /// Takes a packet for another address: it goes on, waits, or ends.
+    /// Processes a packet for another address: forwards, queues or drops it.
     pub fn packet(
         &mut self,
         now: Time,
@@ -142,7 +142,7 @@ impl Router {
         }
     }
 
-    /// Lets a packet wait for its next hop. The oldest one gives way.
+    /// Queues a packet for its next hop. At the limit the oldest is dropped.
     fn wait(&mut self, next_hop: Ipv4Addr, handle: Handle, out: &mut dyn Outbox) {
         let same = self.waiting.iter().filter(|(to, _)| *to == next_hop).count();
         let oldest = if same >= WAITING_MAX {
@@ -157,7 +157,7 @@ impl Router {
         self.waiting.push_back((next_hop, handle));
     }
 
-    /// Takes out what waits for a next hop, in its order.
+    /// Removes the packets queued for a next hop, in order.
     fn waiting_for(&mut self, next_hop: Ipv4Addr) -> Vec<Handle> {
         let same = self.waiting.iter().filter(|(to, _)| *to == next_hop);
         let handles = same.map(|(_, handle)| *handle).collect();
@@ -165,7 +165,7 @@ impl Router {
         handles
     }
 
-    /// A next hop made room for another one: what waits for it ends.
+    /// Drops the packets queued for an evicted next hop.
     fn give_up(&mut self, next_hop: Ipv4Addr, out: &mut dyn Outbox) {
         for handle in self.waiting_for(next_hop) {
             self.counts.gave_way += 1;
@@ -173,7 +173,7 @@ impl Router {
         }
     }
 
-    /// A next hop has answered, or has not: what waits for it goes on or ends.
+    /// Forwards or drops the queued packets of a next hop that was resolved or did not answer.
     pub fn settle(
         &mut self,
         now: Time,
@@ -193,7 +193,7 @@ impl Router {
     }
 
     fn forward(&mut self, to: MacAddr, handle: Handle, out: &mut dyn Outbox) {
-        // The switch may have taken it back while it waited.
+        // The switch may have reclaimed the packet meanwhile.
         let Some(head) = out.head(handle) else { return };
         let Some(ip) = Ipv4::parse(head) else { return out.drop(handle) };
         rewrite::decrement_ttl(head, &ip);
@@ -202,8 +202,8 @@ impl Router {
         out.forward(handle);
     }
 
-    /// Drops a packet and says why to where it came from (RFC 792), but not about ICMP, a later
-    /// fragment, or what was no unicast (RFC 1812 section 4.3.2.7).
+    /// Drops a packet and sends an ICMP message to its source (RFC 792), but not about ICMP, a
+    /// later fragment, or a non-unicast packet (RFC 1812 section 4.3.2.7).
     fn refuse(&mut self, now: Time, handle: Handle, why: [u8; 2], out: &mut dyn Outbox) {
         let message = out.head(handle).and_then(|head| self.message(head, why));
         if let Some(message) = message.filter(|_| now >= self.icmp_at)
@@ -248,7 +248,7 @@ impl Router {
     }
 }
 
-/// Bytes of head that the router needs: the longest IPv4 header, and what a message quotes.
+/// Required head length of the router in bytes: the longest IPv4 header, and the quoted bytes.
 pub(super) const HEAD_BYTES: usize = 18 + 3 * IPV4_BYTES + QUOTED_BYTES;
 
 #[cfg(test)]
@@ -273,7 +273,7 @@ mod tests {
                     let bits = u64::from(address.to_bits() ^ route.prefix.to_bits());
                     bits >> (32 - route.length) == 0
                 };
-                // Of two routes for one prefix, the later one.
+                // Of two routes for one prefix, the later one wins.
                 let plain = routes.iter().filter(covers).max_by_key(|route| route.length);
                 assert_eq!(table.next_hop(address), plain.and_then(|route| route.via));
             }

@@ -1,56 +1,56 @@
-//! How far a connection has come, by what its packets say.
+//! Stage of a connection, derived from its packets.
 //!
-//! The client of a TCP connection is there when it knows the sequence number in the backend's SYN:
-//! who sends under another's address does not. UDP has nothing of the kind.
+//! The client of a TCP connection is reachable when it knows the sequence number of the backend's
+//! SYN, which a sender under a forged address does not. UDP has no such proof.
 //!
-//! **Forged ends.** Of an established connection each side's last sequence number and
-//! acknowledgement are kept. A reset ends it only where the other side would believe it, too (RFC
-//! 5961 section 3.2): its sequence number is the next one that the other side expects. Or it
-//! acknowledges the last byte of the other side, and is [`NEAR`]: so ends one that has data in
-//! flight. Either takes 2^32 guesses. A FIN, and a reset with data in flight both ways, is to be
-//! near in both numbers, which takes 2^16; all that it does alone is that the connection may be
-//! idle for a shorter time.
+//! **Forged ends.** The last sequence number and acknowledgement of each side of an established
+//! connection are stored. A reset ends the connection only where the other side would accept it,
+//! too (RFC 5961 section 3.2): its sequence number is the next one that the other side expects. Or
+//! it acknowledges the last byte of the other side and is [`NEAR`]: this covers a sender with data
+//! in flight. Either takes 2^32 guesses. A FIN, and a reset with data in flight both ways, must be
+//! near in both numbers, which takes 2^16 guesses; its only effect is a shorter idle time.
 
-/// By how much a first acknowledgement may be beyond the backend's SYN: data may come with that
+/// Maximum distance of a first acknowledgement beyond the backend's SYN: data may come with the SYN
 /// (RFC 7413).
 pub(super) const ACKED_MAX: u32 = 0xffff;
 
-/// By how much the numbers of a segment may be off those that were seen: the longest window that
-/// Linux announces by default is of 6 MiB.
+/// Maximum distance of a segment's numbers from those seen: the longest window that Linux announces
+/// by default is 6 MiB.
 const NEAR: u32 = 8 << 20;
 
-/// Which side a packet is from.
+/// Side that sent a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
     Client,
     Backend,
 }
 
-/// What the header of TCP says of the beginning and the end of a connection.
+/// TCP header fields about the beginning and the end of a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Flags {
     pub fin: bool,
     pub rst: bool,
     pub syn: bool,
-    /// The sequence number.
+    /// Sequence number.
     pub sequence: u32,
-    /// The sequence number behind this segment.
+    /// Sequence number after this segment.
     pub next: u32,
-    /// The next sequence number that is expected from the other side.
+    /// Next sequence number expected from the other side.
     pub acknowledged: Option<u32>,
 }
 
-/// The numbers in a side's last segment.
+/// Numbers of a side's last segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Seen {
-    /// The sequence number behind it.
+    /// Sequence number after the segment.
     next: u32,
-    /// What it acknowledges.
+    /// Acknowledgement.
     acknowledged: u32,
 }
 
 impl Seen {
-    /// A segment of the other side is of the same connection, by both of its numbers.
+    /// Returns whether a segment of the other side belongs to the connection, by both of its
+    /// numbers.
     fn fits(self, flags: Flags) -> bool {
         let is_near = |one: u32, other: u32| {
             let apart = one.wrapping_sub(other);
@@ -60,41 +60,41 @@ impl Seen {
         acknowledged && is_near(flags.sequence, self.acknowledged)
     }
 
-    /// The other side's reset is its own.
+    /// Returns whether the other side's reset is genuine.
     fn is_reset_by(self, flags: Flags) -> bool {
         let is_last = flags.acknowledged == Some(self.next);
         flags.sequence == self.acknowledged || is_last && self.fits(flags)
     }
 }
 
-/// How far a connection has come.
+/// Stage of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// Nobody knows whether its client is there.
+    /// The client has not proved to be reachable.
     HalfOpen {
-        /// What the client has to acknowledge, once the backend has answered.
+        /// Acknowledgement expected from the client, once the backend has answered.
         expected: Option<u32>,
     },
-    /// Both sides are there.
+    /// Both sides are reachable.
     Established {
-        /// The client, and the backend, have sent a FIN.
+        /// Whether the client, and the backend, have sent a FIN.
         closed: [bool; 2],
-        /// The last segments of the client, and of the backend.
+        /// Last segments of the client, and of the backend.
         seen: [Seen; 2],
     },
-    /// Both sides have closed it, or one has reset it.
+    /// Both sides have closed the connection, or one has reset it.
     Closed,
 }
 
 impl Stage {
-    /// That of a connection which begins.
+    /// Stage of a new connection.
     pub const NEW: Stage = Stage::HalfOpen { expected: None };
 
     pub const fn is_half_open(self) -> bool {
         matches!(self, Stage::HalfOpen { .. })
     }
 
-    /// A packet from the client is of one who sees what the backend sends.
+    /// Returns whether a packet of the client proves that its sender sees the backend's packets.
     pub fn is_of_client(self, flags: Flags) -> bool {
         match self {
             Stage::Established { seen, .. } => seen[Side::Backend as usize].fits(flags),
@@ -102,14 +102,14 @@ impl Stage {
         }
     }
 
-    /// The stage after a packet of TCP.
+    /// Returns the stage after a TCP packet.
     pub fn after(self, side: Side, flags: Flags) -> Stage {
         match (self, side) {
-            // The client uses its port anew.
+            // The client reuses its port.
             (Stage::Closed, Side::Client) if flags.syn && !flags.rst => Stage::NEW,
             (Stage::Closed, _) => Stage::Closed,
             (Stage::HalfOpen { .. }, Side::Backend) if flags.rst => Stage::Closed,
-            // It ends by itself as soon.
+            // The connection ends as soon without it.
             (Stage::HalfOpen { .. }, Side::Client) if flags.rst => self,
             (Stage::HalfOpen { .. }, Side::Backend) if flags.syn => {
                 Stage::HalfOpen { expected: Some(flags.sequence.wrapping_add(1)) }
@@ -126,7 +126,7 @@ impl Stage {
         }
     }
 
-    /// The stage after a datagram.
+    /// Returns the stage after a datagram.
     pub fn after_datagram(self, side: Side) -> Stage {
         match (self, side) {
             (Stage::HalfOpen { .. }, Side::Backend) => Stage::HalfOpen { expected: Some(0) },
@@ -138,7 +138,7 @@ impl Stage {
     }
 }
 
-/// The stage after a packet of an established connection.
+/// Returns the stage after a packet of an established connection.
 fn established(mut closed: [bool; 2], mut seen: [Seen; 2], side: Side, flags: Flags) -> Stage {
     let other = seen[1 - side as usize];
     if flags.rst && other.is_reset_by(flags) {
@@ -146,8 +146,8 @@ fn established(mut closed: [bool; 2], mut seen: [Seen; 2], side: Side, flags: Fl
     }
     let fits = other.fits(flags);
     closed[side as usize] |= (flags.fin || flags.rst) && fits;
-    // What the backend sends stands for itself, and what the client sends is held against that: so
-    // the two find each other again, however far a segment is ahead.
+    // The backend's numbers are taken as they are, and the client's are checked against them, so
+    // the two resynchronise however far a segment is ahead.
     if let Some(acknowledged) = flags.acknowledged.filter(|_| fits || side == Side::Backend)
         && (fits || !flags.fin)
         && !flags.rst
@@ -161,7 +161,8 @@ fn established(mut closed: [bool; 2], mut seen: [Seen; 2], side: Side, flags: Fl
 mod tests {
     use super::*;
 
-    /// A segment of the client, which the backend has acknowledged up to 0, having sent up to 5.
+    /// Returns a segment of the client, which the backend has acknowledged up to 0, having sent up
+    /// to 5.
     fn segment(sequence: u32, acknowledged: u32) -> Flags {
         Flags { sequence, next: sequence, acknowledged: Some(acknowledged), ..Flags::default() }
     }

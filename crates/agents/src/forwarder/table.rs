@@ -1,32 +1,32 @@
-//! The table of a load balancer's connections, with the indices that find one in logarithmic time:
-//! by port, by client, by when it ends, and of the half-open ones the oldest.
+//! Connection table of a load balancer, indexed in logarithmic time by port, by client, by end
+//! time, and by age for half-open connections.
 
 use super::stage::Stage;
 use alloc::collections::{BTreeMap, BTreeSet};
 use axon_wire::{MacAddr, Time};
 use core::net::Ipv4Addr;
 
-/// The first port that stands for a connection (RFC 6056 section 3.2: above the system ports).
+/// First port of a connection (RFC 6056 section 3.2: above the system ports).
 const FIRST_PORT: u16 = 1024;
-/// Connections at most, one for each port but that of the service.
+/// Maximum number of connections, one for each port except the service's.
 pub const PORTS: usize = (u16::MAX - FIRST_PORT) as usize;
 
-/// A client's end.
+/// Client endpoint.
 pub(super) type Client = (Ipv4Addr, u16);
 
-/// A connection.
+/// Connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Connection {
     pub client: Client,
-    /// Where what is for the client goes: the host or router that its packets come from.
+    /// Destination MAC of packets to the client: the host or router that its packets come from.
     pub mac: MacAddr,
-    /// The index of its backend.
+    /// Index of the backend.
     pub backend: usize,
-    /// The port that the balancer has towards the backend.
+    /// Port of the balancer towards the backend.
     pub port: u16,
 }
 
-/// A connection and how far it has come.
+/// Connection with its stage.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry {
     pub connection: Connection,
@@ -34,20 +34,20 @@ pub(super) struct Entry {
     pub ends_at: Time,
 }
 
-/// The connections.
+/// Connection table.
 #[derive(Debug)]
 pub(super) struct Table {
     by_port: BTreeMap<u16, Entry>,
     by_client: BTreeMap<Client, u16>,
-    /// How many each address has.
+    /// Number of connections of each address.
     of_address: BTreeMap<Ipv4Addr, usize>,
     order: BTreeSet<(Time, u16)>,
-    /// The half-open ones, and the same by address. All last for equally long, so the one that ends
-    /// first is the oldest.
+    /// Half-open connections, in total and by address. All have equal lifetimes, so the first to
+    /// end is the oldest.
     half_open: BTreeSet<(Time, u16)>,
     half_open_of: BTreeSet<(Ipv4Addr, Time, u16)>,
     next_port: u16,
-    /// The port of the service, which stands for no connection.
+    /// Port of the service, not used for connections.
     reserved: u16,
 }
 
@@ -73,7 +73,7 @@ impl Table {
         self.half_open.len()
     }
 
-    /// How many an address has.
+    /// Returns the number of connections of an address.
     pub fn of_address(&self, address: Ipv4Addr) -> usize {
         self.of_address.get(&address).copied().unwrap_or(0)
     }
@@ -86,23 +86,23 @@ impl Table {
         self.get(*self.by_client.get(&client)?)
     }
 
-    /// The one that ends first, and when.
+    /// Returns the first connection to end, with the time.
     pub fn first(&self) -> Option<(Time, u16)> {
         self.order.first().copied()
     }
 
-    /// The port of the oldest half-open one.
+    /// Returns the port of the oldest half-open connection.
     pub fn oldest_half_open(&self) -> Option<u16> {
         self.half_open.first().map(|&(_, port)| port)
     }
 
-    /// The port of the oldest half-open one of an address.
+    /// Returns the port of the oldest half-open connection of an address.
     pub fn oldest_half_open_of(&self, address: Ipv4Addr) -> Option<u16> {
         let all = (address, Time::ZERO, 0)..=(address, Time::MAX, u16::MAX);
         self.half_open_of.range(all).next().map(|&(_, _, port)| port)
     }
 
-    /// A port that stands for none; there must be one.
+    /// Returns a free port; there must be one.
     pub fn free_port(&mut self) -> u16 {
         while self.by_port.contains_key(&self.next_port) || self.next_port == self.reserved {
             self.next_port = after(self.next_port);
@@ -112,7 +112,7 @@ impl Table {
         port
     }
 
-    /// Puts one in whose port and client have none.
+    /// Inserts a connection whose port and client are unused.
     pub fn insert(&mut self, entry: Entry) {
         let Connection { client, port, .. } = entry.connection;
         self.by_client.insert(client, port);
@@ -121,7 +121,7 @@ impl Table {
         self.by_port.insert(port, entry);
     }
 
-    /// Changes the stage of one, and when it ends.
+    /// Updates the stage and end time of a connection.
     pub fn update(&mut self, port: u16, stage: Stage, ends_at: Time) {
         let Some(mut entry) = self.get(port) else { return };
         self.unindex(&entry);
@@ -130,14 +130,14 @@ impl Table {
         self.by_port.insert(port, entry);
     }
 
-    /// Changes where what is for the client of one goes.
+    /// Updates the destination MAC of packets to a client.
     pub fn set_mac(&mut self, port: u16, mac: MacAddr) {
         if let Some(entry) = self.by_port.get_mut(&port) {
             entry.connection.mac = mac;
         }
     }
 
-    /// Takes one out.
+    /// Removes a connection.
     pub fn remove(&mut self, port: u16) -> Option<Entry> {
         let entry = self.by_port.remove(&port)?;
         let client = entry.connection.client;

@@ -1,4 +1,4 @@
-//! The text protocol of memcached over UDP, as far as a cache beside a switch has to read it.
+//! Text protocol of memcached over UDP, as far as a cache beside a switch needs it.
 //!
 //! Source: `doc/protocol.txt` of memcached, "UDP protocol". Each datagram has a frame header of
 //! eight bytes: request ID, sequence number, number of datagrams, reserved, two bytes each. Only
@@ -7,37 +7,37 @@
 
 /// Bytes of the frame header before the text.
 pub const FRAME_HEADER_BYTES: usize = 8;
-/// The longest key in bytes.
+/// Longest key in bytes.
 const KEY_BYTES_MAX: usize = 250;
-/// Ends a line.
+/// End of a line.
 const CRLF: &[u8] = b"\r\n";
 
-/// What a client sends.
+/// Request of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Request<'a> {
-    /// `get` of this one key.
+    /// `get` of one key.
     Get(&'a [u8]),
-    /// A command that changes this key.
+    /// Command that changes one key.
     Write(&'a [u8]),
-    /// A command that changes many keys (`flush_all`), or may do so.
+    /// Command that changes many keys (`flush_all`), or may do so.
     WriteAll,
-    /// Anything else, which changes nothing.
+    /// Any other command, without changes.
     Other,
 }
 
-/// The text of a datagram, if it is the only one of its request or answer.
+/// Returns the text of a datagram, if it is the only one of its request or answer.
 fn text(datagram: &[u8]) -> Option<&[u8]> {
     let (header, text) = datagram.split_first_chunk::<FRAME_HEADER_BYTES>()?;
     (header[2..6] == [0, 0, 0, 1]).then_some(text)
 }
 
-/// The frame header of the answer of one datagram to a request.
+/// Returns the frame header of the one-datagram answer to a request.
 pub fn answer_header(request: &[u8]) -> [u8; FRAME_HEADER_BYTES] {
     let id = |at: usize| request.get(at).copied().unwrap_or(0);
     [id(0), id(1), 0, 0, 0, 1, 0, 0]
 }
 
-/// The first line, without its end; `None` if it does not end here.
+/// Returns the first line without its end; `None` if it is incomplete.
 fn line(text: &[u8]) -> Option<&[u8]> {
     let end = text.windows(2).position(|two| two == CRLF)?;
     Some(&text[..end])
@@ -51,8 +51,8 @@ fn key(word: Option<&[u8]>) -> Option<&[u8]> {
     word.filter(|key| key.len() <= KEY_BYTES_MAX && key.iter().all(|byte| byte.is_ascii_graphic()))
 }
 
-/// Reads a datagram of a client, of which only the first bytes may be here. One that cannot be read
-/// may change any key.
+/// Parses a client's datagram, which may be truncated. One that cannot be parsed may change any
+/// key.
 pub fn request(datagram: &[u8]) -> Request<'_> {
     let Some(line) = text(datagram).and_then(line) else { return Request::WriteAll };
     let mut words = words(line);
@@ -67,7 +67,7 @@ pub fn request(datagram: &[u8]) -> Request<'_> {
         }
         b"set" | b"add" | b"replace" | b"append" | b"prepend" | b"cas" | b"delete" | b"incr"
         | b"decr" | b"touch" | b"gat" | b"gats" | b"ms" | b"md" | b"ma" => {
-            // `gat` and `gats` have the time before the keys, and may have several.
+            // `gat` and `gats` have the time before the keys, and may have several keys.
             let is_of_one = !command.starts_with(b"gat");
             let key = key(words.next()).filter(|_| is_of_one);
             key.map_or(Request::WriteAll, Request::Write)
@@ -76,8 +76,8 @@ pub fn request(datagram: &[u8]) -> Request<'_> {
     }
 }
 
-/// The key of an answer to `get` or `gets`, of which only the first bytes may be here. Whether it
-/// may be cached, [`is_whole_answer`] says.
+/// Returns the key of an answer to `get` or `gets`, which may be truncated. [`is_whole_answer`]
+/// decides whether it may be cached.
 pub fn answered_key(datagram: &[u8]) -> Option<&[u8]> {
     let mut words = words(line(text(datagram)?)?);
     if words.next() != Some(b"VALUE") {
@@ -86,7 +86,7 @@ pub fn answered_key(datagram: &[u8]) -> Option<&[u8]> {
     key(words.next())
 }
 
-/// Whether a datagram is all of the answer to a `get` of one key: one item, and its end.
+/// Returns whether a datagram is the complete answer to a `get` of one key: one item, and its end.
 pub fn is_whole_answer(datagram: &[u8]) -> bool {
     let Some(text) = text(datagram) else { return false };
     let Some(line) = line(text) else { return false };

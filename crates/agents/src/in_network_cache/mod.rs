@@ -1,20 +1,18 @@
-//! A cache in the network (paper 004, section 6.1): requests are answered beside the switch, and do
-//! not load the server nor the links to it.
+//! In-network cache (paper 004, section 6.1): answers requests beside the switch, without load on
+//! the server or on the links to it.
 //!
-//! In plain English: a request for a server is looked up by the ID or the key in it. What is here
-//! is sent back at once, and the request goes no further. What is not goes on to the server; the
-//! answer passes by here on its way back, so that it can be kept. The least recently used answers
-//! make room for new ones.
+//! A request for a server is looked up by its ID or key. A hit is answered at once, and the request
+//! is dropped. A miss goes on to the server, and its answer is stored on the way back. The least
+//! recently used answers are evicted for new ones.
 //!
-//! **Writes.** A write that passes by takes its key out. A reply that the server had sent before
-//! the write reached it may still pass after that, so replies with that key are not kept for a
-//! second ([`SETTLE`]). A write that takes another way, or TCP, is not seen: an entry's time to
-//! live bounds for how long an old answer may be given. A write in fragments has no key that is
-//! read here, so it takes all keys out.
+//! **Writes.** A write removes its key. A reply that the server sent before the write reached it
+//! may pass after that, so replies with that key are not stored for a second ([`SETTLE`]). A write
+//! by another path, or by TCP, is not seen: an entry's time to live bounds the age of an answer. A
+//! write in fragments has no readable key, so it removes all keys.
 //!
-//! **Forgery.** Only the reply to a request that has just gone on to its server is kept, once. Who
-//! sees requests and can send as the server can still answer first, as it can without a cache; an
-//! agent does not know by which port a frame has come.
+//! **Forgery.** Only the reply to a request that has just gone on to its server is stored, once. A
+//! host that sees requests and can send as the server can still answer first, as it can without a
+//! cache; an agent does not know the ingress port of a frame.
 
 mod memcached;
 mod store;
@@ -29,59 +27,59 @@ use memcached::Request;
 use serde::{Deserialize, Serialize};
 use store::Store;
 
-/// How long after a write no answer with its key is kept: longer than any answer of before the
-/// write is on its way.
+/// Time after a write in which answers with its key are not stored: longer than any earlier answer
+/// is in flight.
 pub const SETTLE: Span = Span::from_secs(1);
-/// Keys that were just written, at most; while there are more, nothing is kept.
+/// Maximum number of recently written keys; beyond it nothing is stored.
 const WRITTEN_MAX: usize = 4096;
-/// Replies that are being fetched, at most; while there are more, nothing is kept.
+/// Maximum number of replies being fetched; beyond it nothing is stored.
 const FILLS_MAX: usize = 4096;
-/// Requests that wait for their reply, at most; while there are more, their replies are not kept.
+/// Maximum number of requests waiting for their reply; beyond it their replies are not stored.
 const ASKED_MAX: usize = 65_536;
-/// How long a request waits: a reply that comes later is not kept.
+/// Lifetime of a request: a later reply is not stored.
 const REPLY_WAIT: Span = Span::from_secs(1);
-/// How long a reply is fetched: one that its switch has taken back meanwhile never comes.
+/// Timeout of fetching a reply, whose packet the switch may have reclaimed.
 const FETCH_WAIT: Span = Span::from_secs(1);
 
-/// How requests and replies are distinguished and matched.
+/// Protocol that identifies and matches requests and replies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Protocol {
-    /// An ID at the same place of request and reply, as the packets of paper 004, section 6.1, have
-    /// it. Nothing is ever written.
+    /// ID at the same offset of request and reply, as in the packets of paper 004, section 6.1.
+    /// There are no writes.
     Id {
-        /// Where it begins, in bytes from the first of the UDP payload.
+        /// Offset of the ID in the UDP payload, in bytes.
         offset: usize,
-        /// Its length in bytes, 1 or more.
+        /// Length of the ID in bytes, 1 or more.
         bytes: usize,
     },
-    /// The text protocol of memcached over UDP.
+    /// Text protocol of memcached over UDP.
     Memcached,
 }
 
-/// The settings of an in-network cache.
+/// Configuration of an in-network cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InNetworkCacheConfig {
-    /// The protocol.
+    /// Protocol.
     pub protocol: Protocol,
-    /// The servers' UDP port.
+    /// UDP port of the servers.
     pub port: u16,
-    /// What it may keep, in bytes, the entries' own memory included.
+    /// Maximum size in bytes, the memory of the entries included.
     pub bytes_max: Bytes,
-    /// How long an answer is given; for as long as there is room without.
+    /// Time to live of an answer; unlimited if `None`.
     pub ttl: Option<Span>,
 }
 
 impl InNetworkCacheConfig {
-    /// An ID of eight bytes at the front of the UDP payload, at UDP port 5000, and 64 MiB.
+    /// ID of eight bytes at the front of the UDP payload, at UDP port 5000, and 64 MiB.
     pub const ID: InNetworkCacheConfig = InNetworkCacheConfig {
         protocol: Protocol::Id { offset: 0, bytes: 8 },
         port: 5000,
         bytes_max: Bytes(64 << 20),
         ttl: None,
     };
-    /// Memcached at its port 11211, 64 MiB, for ten seconds: when an item expires is known to
-    /// the server only.
+    /// Memcached at its port 11211, 64 MiB, ten seconds: only the server knows when an item
+    /// expires.
     pub const MEMCACHED: InNetworkCacheConfig = InNetworkCacheConfig {
         protocol: Protocol::Memcached,
         port: 11211,
@@ -89,9 +87,9 @@ impl InNetworkCacheConfig {
         ttl: Some(Span::from_secs(10)),
     };
 
-    /// Bytes of head that the agent needs to know any request, and any reply by its ID or key:
-    /// headers with a tag, and what stands before the end of the ID or of the longest key. 128 at
-    /// least.
+    /// Returns the required head length in bytes to parse any request, and any reply by its ID or
+    /// key: headers with a tag, and the payload up to the end of the ID or of the longest key; at
+    /// least 128.
     pub fn head_bytes(&self) -> usize {
         // Ethernet and tag, IPv4 and UDP.
         let headers = 18 + 20 + UDP_BYTES;
@@ -102,16 +100,16 @@ impl InNetworkCacheConfig {
     }
 }
 
-/// A reply whose payload was asked for.
+/// Reply whose payload is being fetched.
 #[derive(Debug)]
 struct Fill {
     key: Vec<u8>,
     ends: Ends,
-    /// When it may be given up.
+    /// Timeout of the fetch.
     until: Time,
 }
 
-/// What it has counted.
+/// Counters of the cache.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
     hits: u64,
@@ -125,31 +123,30 @@ struct Counts {
     saved_bytes: u64,
 }
 
-/// A cache in the network.
+/// In-network cache.
 #[derive(Debug)]
 pub struct InNetworkCache {
     config: InNetworkCacheConfig,
     store: Store,
     fills: BTreeMap<Handle, Fill>,
-    /// Requests that have gone on to their server, by key and client, and until when their reply is
-    /// kept.
+    /// Forwarded requests, by key and client, with the time until which their reply is stored.
     asked: BTreeMap<Vec<u8>, Time>,
-    /// Until when answers with a key are not kept.
+    /// Time until which answers with a key are not stored.
     written: BTreeMap<Vec<u8>, Time>,
-    /// Until when no answer is kept.
+    /// Time until which no answer is stored.
     nothing_until: Time,
     counts: Counts,
 }
 
-/// A datagram to or from a server.
+/// Datagram to or from a server.
 struct Datagram<'a> {
     ends: Ends,
-    /// Where its UDP header begins in the frame, and where the datagram ends.
+    /// Offset of its UDP header in the frame, and the end of the datagram.
     at: usize,
     end: usize,
-    /// As much of its UDP payload as the head has.
+    /// UDP payload as far as it is in the head.
     payload: &'a [u8],
-    /// All of it is in the head, and its checksum holds.
+    /// Whether the head has the complete datagram with a valid checksum.
     is_whole: bool,
 }
 
@@ -164,7 +161,7 @@ impl<'a> Datagram<'a> {
     }
 }
 
-/// Whether the length and the checksum of a whole UDP datagram, header included, are right.
+/// Returns whether length and checksum of a complete UDP datagram, header included, are valid.
 fn is_sound(segment: &[u8], ends: &Ends) -> bool {
     let Some(&[.., high, low, sum_high, sum_low]) = segment.first_chunk::<UDP_BYTES>() else {
         return false;
@@ -174,7 +171,7 @@ fn is_sound(segment: &[u8], ends: &Ends) -> bool {
 }
 
 impl InNetworkCache {
-    /// An empty cache.
+    /// Creates an empty cache.
     pub fn new(config: InNetworkCacheConfig) -> InNetworkCache {
         InNetworkCache {
             store: Store::new(config.bytes_max.0 as usize, config.ttl),
@@ -187,7 +184,7 @@ impl InNetworkCache {
         }
     }
 
-    /// The key of the store for a name at a server.
+    /// Returns the store key of a name at a server.
     fn key(ends: &Ends, name: &[u8]) -> Vec<u8> {
         [&ends.addresses.1.octets(), name].concat()
     }
@@ -199,7 +196,7 @@ impl InNetworkCache {
         }
     }
 
-    /// The answer to a request, if it is here.
+    /// Returns the stored answer to a request.
     fn answer(&mut self, now: Time, datagram: &Datagram<'_>) -> Option<Vec<u8>> {
         let ends = &datagram.ends;
         let (name, header) = match self.config.protocol {
@@ -231,12 +228,12 @@ impl InNetworkCache {
         Some(udp(&ends.reversed(), &[header, value]))
     }
 
-    /// The name of a request: its key and its client.
+    /// Returns the name of a request: its key and its client.
     fn of_client(key: &[u8], ends: &Ends) -> Vec<u8> {
         [key, &ends.addresses.0.octets(), &ends.ports.0.to_be_bytes()].concat()
     }
 
-    /// Remembers a request that goes on to its server.
+    /// Records a request that goes on to its server.
     fn ask(&mut self, now: Time, request: Vec<u8>) {
         if self.asked.len() >= ASKED_MAX {
             self.asked.retain(|_, until| *until > now);
@@ -269,7 +266,7 @@ impl InNetworkCache {
         now >= self.nothing_until && self.written.get(key).is_none_or(|until| now >= *until)
     }
 
-    /// Keeps a whole UDP datagram, header included, that a server has sent.
+    /// Stores a complete UDP datagram, header included, of a server.
     fn fill(&mut self, now: Time, Fill { key, ends, .. }: Fill, segment: &[u8]) {
         if !is_sound(segment, &ends) {
             return;
@@ -310,7 +307,7 @@ impl InNetworkCache {
         true
     }
 
-    /// Whether a frame is a piece of a datagram for a server, which may be a write.
+    /// Returns whether a frame is a fragment of a datagram for a server, which may be a write.
     fn is_piece_for_server(&self, head: &[u8]) -> bool {
         let piece = Ipv4::parse(head).filter(|ip| ip.protocol == UDP && ip.is_fragment);
         let ends = piece.and_then(|ip| Ends::of(head, &ip));

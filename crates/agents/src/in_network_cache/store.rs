@@ -1,21 +1,21 @@
-//! What a cache keeps: values by key, the least recently used ones given up for new ones.
+//! Least-recently-used store of a cache.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use axon_wire::{Span, Time};
 
-/// What an entry takes beside its key and its value, in bytes: its places in the two maps.
+/// Overhead of an entry in bytes: its nodes in the two maps.
 const ENTRY_BYTES: usize = 128;
 
 #[derive(Debug)]
 struct Entry {
     value: Vec<u8>,
     stored_at: Time,
-    /// Its place in the order of use.
+    /// Position in the order of use.
     used: u64,
 }
 
-/// A least-recently-used store, bounded in bytes.
+/// Least-recently-used store, bounded in bytes.
 #[derive(Debug)]
 pub(super) struct Store {
     entries: BTreeMap<Vec<u8>, Entry>,
@@ -27,7 +27,7 @@ pub(super) struct Store {
 }
 
 impl Store {
-    /// An empty store for `bytes_max` bytes, whose entries live so long; for ever without.
+    /// Creates an empty store of `bytes_max` bytes with this time to live; unlimited if `None`.
     pub fn new(bytes_max: usize, ttl: Option<Span>) -> Store {
         let (entries, order) = (BTreeMap::new(), BTreeMap::new());
         Store { entries, order, uses: 0, bytes: 0, bytes_max, ttl }
@@ -41,7 +41,7 @@ impl Store {
         self.bytes
     }
 
-    /// The value of a key, which is now the most recently used one.
+    /// Returns the value of a key and makes it the most recently used one.
     pub fn get(&mut self, now: Time, key: &[u8]) -> Option<&[u8]> {
         let (stored_at, used) = self.entries.get(key).map(|entry| (entry.stored_at, entry.used))?;
         if self.ttl.is_some_and(|ttl| now >= stored_at + ttl) {
@@ -56,8 +56,8 @@ impl Store {
         Some(&entry.value)
     }
 
-    /// Keeps a value. Returns how many others were given up for it; one that is larger than the
-    /// whole store is not kept.
+    /// Stores a value. Returns the number of evicted entries; a value larger than the whole store
+    /// is not stored.
     pub fn put(&mut self, now: Time, key: &[u8], value: &[u8]) -> u64 {
         self.remove(key);
         let bytes = ENTRY_BYTES + 2 * key.len() + value.len();
@@ -78,13 +78,13 @@ impl Store {
         evicted
     }
 
-    /// Gives a key up; says whether it was there.
+    /// Removes a key; returns whether it was there.
     pub fn remove(&mut self, key: &[u8]) -> bool {
         let used = self.forget(key);
         used.is_some_and(|used| self.order.remove(&used).is_some())
     }
 
-    /// Gives all keys up. Returns how many there were.
+    /// Removes all keys and returns their number.
     pub fn clear(&mut self) -> u64 {
         let count = self.entries.len() as u64;
         self.entries.clear();

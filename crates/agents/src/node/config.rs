@@ -1,53 +1,53 @@
-//! The settings of an agent port.
+//! Configuration of an agent port.
 
 use axon_cache::{CacheConfig, ConfigError};
 use axon_wire::{Bytes, Rate, Span};
 use serde::{Deserialize, Serialize};
 
-/// What an agent gets of the packets.
+/// Part of a packet that the agent gets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PayloadMode {
     /// The head; the payload stays with the switch (paper 003, section 3).
     #[default]
     Cached,
-    /// The whole frame, which is copied there and back: what payload caching is compared with.
+    /// The whole frame, copied both ways: the baseline of payload caching.
     Copied,
 }
 
-/// What becomes of a packet that finds no payload buffer.
+/// Handling of a packet that finds no payload buffer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WhenFull {
-    /// It waits in the queue of the agent port, and is dropped where that is full too.
+    /// The packet waits in the queue of the agent port, and is dropped if that is full, too.
     #[default]
     Wait,
-    /// It is dropped and counted.
+    /// The packet is dropped and counted.
     Drop,
 }
 
-/// The settings of an agent port.
+/// Configuration of an agent port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AgentPortConfig {
-    /// Payload buffers, and how much of a frame its head is.
+    /// Payload buffers, and the head length.
     pub cache: CacheConfig,
-    /// What the agent gets of the packets.
+    /// Part of a packet that the agent gets.
     pub payload: PayloadMode,
-    /// What becomes of a packet that finds no payload buffer.
+    /// Handling of a packet that finds no payload buffer.
     pub when_full: WhenFull,
-    /// What may wait for a payload buffer, in bytes of frames. The simulator's stand-in for the
-    /// queue of the agent port; flow control does not see it. Default 128 KiB, as for every port.
+    /// Maximum bytes of frames waiting for a payload buffer. This is the simulator's substitute for
+    /// the queue of the agent port; flow control ignores it. Default 128 KiB, as for every port.
     pub queue_bytes_max: Bytes,
-    /// How long the agent's CPU is busy with an event. None by default.
+    /// CPU time of the agent for each event. Zero by default.
     pub service: Span,
-    /// The longest frame that the agent may send, in bytes without FCS. Default 1514.
+    /// Longest frame that the agent may send, in bytes without FCS. Default 1514.
     pub frame_bytes_max: usize,
 }
 
-/// The rate of the link between a simulated switch and its agent, which stands for the way to the
-/// CPU: the most that the switch of paper 004 carries there (section 4.1).
+/// Rate of the link between a simulated switch and its agent, which models the path to the CPU: the
+/// maximum of the switch of paper 004 (section 4.1).
 pub const CPU_PORT_RATE: Rate = Rate::gbps(4);
-/// The one-way latency of that link: paper 004, section 2, calls that of PCI Express a microsecond.
+/// One-way latency of that link: about a microsecond for PCI Express (paper 004, section 2).
 pub const CPU_PORT_LATENCY: Span = Span::from_micros(1);
 
 impl Default for AgentPortConfig {
@@ -64,7 +64,7 @@ impl Default for AgentPortConfig {
 }
 
 impl AgentPortConfig {
-    /// Refuses settings out of their range.
+    /// Checks the ranges of the settings.
     ///
     /// # Errors
     /// As [`CacheConfig::check`].

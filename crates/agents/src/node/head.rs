@@ -1,25 +1,25 @@
-//! The head of a packet, as the agent has it.
+//! Head of a packet as the agent has it.
 
 use crate::node::config::PayloadMode;
 use alloc::vec::Vec;
 use axon_wire::FrameBuf;
 
-/// Bytes by which an agent may lengthen a head: the headers of a tunnel, such as VXLAN over IPv6
-/// with a VLAN tag (74 bytes).
+/// Headroom in bytes by which an agent may lengthen a head: the headers of a tunnel, such as VXLAN
+/// over IPv6 with a VLAN tag (74 bytes).
 pub const HEAD_ROOM_BYTES: usize = 96;
 
-/// A copy of the first bytes of a frame, with room before them.
+/// Copy of the first bytes of a frame, with headroom.
 #[derive(Debug)]
 pub(super) struct Head {
     store: Vec<u8>,
     start: usize,
-    /// Where the head ends in `store`; behind it is the payload, where that is copied.
+    /// End of the head in `store`; a copied payload follows it.
     end: usize,
     frame_bytes: usize,
 }
 
 impl Head {
-    /// The head of a frame, `head_bytes` long or as long as the frame is.
+    /// Copies the head of a frame: `head_bytes`, or the whole frame if it is shorter.
     pub fn of(frame: &[u8], head_bytes: usize, mode: PayloadMode) -> Head {
         let head_bytes = head_bytes.min(frame.len());
         let copied = if mode == PayloadMode::Copied { frame } else { &frame[..head_bytes] };
@@ -30,7 +30,7 @@ impl Head {
         Head { store, start: HEAD_ROOM_BYTES, end, frame_bytes: frame.len() }
     }
 
-    /// Bytes of the frame as it came in.
+    /// Returns the length of the frame as received, in bytes.
     pub const fn frame_bytes(&self) -> usize {
         self.frame_bytes
     }
@@ -47,19 +47,19 @@ impl Head {
         &mut self.store[self.end..]
     }
 
-    /// All that the agent has of the frame.
+    /// Returns all bytes of the frame that the agent has.
     pub fn all(&self) -> &[u8] {
         &self.store[self.start..]
     }
 
-    /// Makes the head `bytes` long at its front, if there is room.
+    /// Resizes the head to `bytes` at its front, if there is room.
     pub fn resize(&mut self, bytes: usize) -> bool {
         let start = self.end.checked_sub(bytes);
         self.start = start.unwrap_or(self.start);
         start.is_some()
     }
 
-    /// Puts what the agent has in the place of what the frame came with.
+    /// Replaces the frame's original bytes by those of the agent.
     pub fn put_on(&self, mut frame: FrameBuf) -> FrameBuf {
         frame.pop_front(self.store.len() - HEAD_ROOM_BYTES);
         let all = self.all();

@@ -1,4 +1,4 @@
-//! The packets that an agent holds, and what it does with them: the [`Outbox`] of the simulator.
+//! Packets that an agent holds, and operations on them: the [`Outbox`] of the simulator.
 
 use crate::agent::{Full, Outbox};
 use crate::node::config::{AgentPortConfig, PayloadMode};
@@ -9,7 +9,7 @@ use axon_cache::{ConfigError, Handle, PayloadCache};
 use axon_node::Drop;
 use axon_wire::{FrameBuf, PortNo, Time};
 
-/// What an agent has fetched and is not given yet.
+/// Fetched payload that is not yet delivered to the agent.
 #[derive(Debug)]
 pub(super) struct Fetched {
     pub handle: Handle,
@@ -17,16 +17,16 @@ pub(super) struct Fetched {
     pub bytes: Vec<u8>,
 }
 
-/// A frame on its way to the wire. Its payload stays in the cache until the wire is free, so that
-/// a slow wire fills the cache and not the memory of the machine.
+/// Frame in transmission. Its payload stays in the cache until the wire is free, so that a slow
+/// wire fills the cache and not the memory of the machine.
 #[derive(Debug)]
 struct Leaving {
     handle: Handle,
-    /// What the agent has made of the head; a frame of its own has none.
+    /// Head as modified by the agent; `None` for its own frame.
     head: Option<Head>,
 }
 
-/// The packets that an agent holds.
+/// Packets held by an agent.
 #[derive(Debug)]
 pub(super) struct Held {
     config: AgentPortConfig,
@@ -34,14 +34,15 @@ pub(super) struct Held {
     heads: BTreeMap<Handle, Head>,
     leaving: VecDeque<Leaving>,
     pub fetched: VecDeque<Fetched>,
-    /// Frames that have ended here.
+    /// Dropped frames.
     pub ended: Vec<(Drop, FrameBuf)>,
     pub now: Time,
-    /// Frames of its own that the agent has sent.
+    /// Number of the agent's own frames sent.
     pub own: u64,
-    /// Handles that named no packet which the agent holds: answered before, or never handed over.
+    /// Refused handles of packets that the agent does not hold: answered before, or never handed
+    /// over.
     pub refused: u64,
-    /// What waits in the queues of the switch, by port, as it was shown last.
+    /// Queue lengths of the switch by port, as last shown.
     pub queues: Vec<u64>,
 }
 
@@ -69,17 +70,17 @@ impl Held {
         &self.cache
     }
 
-    /// Frames here: held by the agent, or on their way to the wire.
+    /// Returns the number of frames held by the agent or in transmission.
     pub fn frames(&self) -> u64 {
         (self.heads.len() + self.leaving.len()) as u64
     }
 
-    /// The bytes of the head and of the frame of a held packet.
+    /// Returns the head and frame lengths of a held packet in bytes.
     pub fn sizes(&self, handle: Handle) -> Option<(usize, usize)> {
         self.heads.get(&handle).map(|head| (head.bytes().len(), head.frame_bytes()))
     }
 
-    /// Keeps the payload of a frame for the agent; gives the frame back where there is no room.
+    /// Stores the payload of a frame for the agent; returns the frame if there is no room.
     pub fn receive(&mut self, frame: FrameBuf) -> Result<Handle, FrameBuf> {
         let head = Head::of(frame.bytes(), self.config.cache.head_bytes, self.config.payload);
         match self.cache.receive(self.now, frame) {
@@ -91,7 +92,7 @@ impl Held {
         }
     }
 
-    /// Takes the next frame for the wire.
+    /// Removes the next frame for the wire.
     pub fn next(&mut self) -> Option<FrameBuf> {
         let Leaving { handle, head } = self.leaving.pop_front()?;
         let copied = head.as_ref().map_or(0, |head| head.all().len());
@@ -102,10 +103,10 @@ impl Held {
         })
     }
 
-    /// Takes back what the agent has held for too long.
+    /// Reclaims packets that the agent has held for too long.
     pub fn expire(&mut self) {
         while let Some((handle, frame)) = self.cache.expire(self.now) {
-            // The agent has it, or it is on its way to the wire.
+            // The packet is either with the agent or in transmission.
             if self.heads.remove(&handle).is_none() {
                 self.leaving.retain(|leaving| leaving.handle != handle);
             }

@@ -1,11 +1,11 @@
-//! An agent at its port as a node of the simulator: the payload cache, the agent, and one wire.
+//! Agent at its port as a node of the simulator: the payload cache, the agent, and one wire.
 //!
-//! In plain English: a frame that has come in whole gets a payload buffer, or waits for one, or is
-//! dropped, as configured. Its head goes to the agent when the agent's CPU is free. What the agent
-//! forwards keeps its buffer until the wire has taken it.
+//! A completely received frame gets a payload buffer, waits for one, or is dropped, as configured.
+//! Its head goes to the agent when the agent's CPU is free. A forwarded packet keeps its buffer
+//! until the wire has taken it.
 //!
-//! Here the agent stands behind a link to an extra port of its switch; the link stands for the way
-//! between switch and CPU. On Linux the two share memory instead.
+//! The agent is behind a link to an extra port of its switch; the link models the path between
+//! switch and CPU. On Linux the two share memory instead.
 
 mod config;
 mod head;
@@ -22,26 +22,26 @@ pub use config::{AgentPortConfig, CPU_PORT_LATENCY, CPU_PORT_RATE, PayloadMode, 
 pub use head::HEAD_ROOM_BYTES;
 use held::{Fetched, Held};
 
-/// The one port of an agent.
+/// Only port of an agent.
 pub const PORT: PortNo = PortNo(0);
 
-/// An event that the agent has not handled yet.
+/// Event that the agent has not handled yet.
 #[derive(Debug)]
 enum Queued {
     Packet(Handle),
     Fetched(Fetched),
 }
 
-/// A frame that has no payload buffer yet.
+/// Frame without a payload buffer.
 #[derive(Debug)]
 struct Coming {
-    /// When its last byte arrives.
+    /// Arrival time of its last byte.
     complete_at: Time,
     intact: bool,
     frame: FrameBuf,
 }
 
-/// An agent at its port.
+/// Agent at its port.
 #[derive(Debug)]
 pub struct AgentNode<A: ?Sized> {
     config: AgentPortConfig,
@@ -49,9 +49,9 @@ pub struct AgentNode<A: ?Sized> {
     coming: VecDeque<Coming>,
     /// Bytes of `coming`.
     coming_bytes: u64,
-    /// What the agent will be given, and when its CPU is done with it.
+    /// Queued events of the agent, with the time at which its CPU is done with each.
     events: VecDeque<(Time, Queued)>,
-    /// When its CPU has nothing to do any more.
+    /// Time at which its CPU becomes idle.
     cpu_free: Time,
     carrier: bool,
     busy: bool,
@@ -60,10 +60,10 @@ pub struct AgentNode<A: ?Sized> {
 }
 
 impl<A: Agent + ?Sized> AgentNode<A> {
-    /// An agent that has just been attached, without carrier yet.
+    /// Creates the node of an agent that has just been attached, without carrier.
     ///
     /// # Errors
-    /// The configuration is out of its range.
+    /// The configuration is out of range.
     pub fn new(config: AgentPortConfig, agent: Box<A>) -> Result<AgentNode<A>, ConfigError> {
         Ok(AgentNode {
             config,
@@ -79,29 +79,29 @@ impl<A: Agent + ?Sized> AgentNode<A> {
         })
     }
 
-    /// The agent.
+    /// Returns the agent.
     pub fn agent(&self) -> &A {
         &self.agent
     }
 
-    /// What its payload cache has counted.
+    /// Returns the counters of its payload cache.
     pub fn cache_counters(&self) -> &CacheCounters {
         self.held.cache().counters()
     }
 
-    /// Handles that the agent has answered and that named no packet which it held.
+    /// Returns the number of refused handles of packets that the agent does not hold.
     pub fn refused(&self) -> u64 {
         self.held.refused
     }
 
-    /// Shows the agent the lengths of its switch's queues, in bytes, by port, as they were when the
-    /// switch sent what comes next.
+    /// Shows the agent the queue lengths of its switch in bytes, by port, as of the time when the
+    /// switch sent the next packets.
     pub fn show_queues(&mut self, bytes: &[u64]) {
         self.held.queues.clear();
         self.held.queues.extend_from_slice(bytes);
     }
 
-    /// Frames that came in, that the agent has made itself, and that are here now.
+    /// Returns the frames that came in, those that the agent has made, and those currently here.
     pub fn accounts(&self) -> (u64, u64, u64) {
         let here = self.coming.len() as u64 + self.held.frames();
         (self.received, self.held.own, here)
@@ -119,7 +119,7 @@ impl<A: Agent + ?Sized> AgentNode<A> {
         self.coming.push_back(coming);
     }
 
-    /// Gives payload buffers to frames that are here whole.
+    /// Gives payload buffers to completely received frames.
     fn admit(&mut self, now: Time) {
         while self.coming.front().is_some_and(|coming| coming.complete_at <= now) {
             let waits = self.config.when_full == WhenFull::Wait;
@@ -144,7 +144,7 @@ impl<A: Agent + ?Sized> AgentNode<A> {
         self.events.push_back((self.cpu_free, event));
     }
 
-    /// Gives the agent what is due; says whether there was something.
+    /// Delivers due events to the agent; returns whether there were any.
     fn act(&mut self, now: Time) -> bool {
         if self.agent.deadline().is_some_and(|deadline| deadline <= now) {
             self.agent.handle(now, Event::Timeout, &mut self.held);
@@ -156,7 +156,7 @@ impl<A: Agent + ?Sized> AgentNode<A> {
         let Some((_, event)) = self.events.pop_front() else { return false };
         match event {
             Queued::Packet(handle) => {
-                // It may have been reclaimed meanwhile.
+                // The packet may have been reclaimed meanwhile.
                 if let Some((head_bytes, frame_bytes)) = self.held.sizes(handle) {
                     let packet = Packet { handle, head_bytes, frame_bytes };
                     self.agent.handle(now, Event::Packet(packet), &mut self.held);
@@ -179,7 +179,7 @@ impl<A: Agent + ?Sized> AgentNode<A> {
         }
     }
 
-    /// Puts the next frame on the wire, if that is free; says whether a payload buffer is free now.
+    /// Puts the next frame on an idle wire; returns whether a payload buffer became free.
     fn transmit(&mut self, now: Time, out: &mut Vec<Action>) -> bool {
         let mut sent = false;
         while !self.busy
@@ -225,7 +225,7 @@ impl<A: Agent + ?Sized> Node for AgentNode<A> {
 
     fn deadline(&self) -> Option<Time> {
         let first = self.coming.front().map(|coming| coming.complete_at);
-        // What waits for a buffer waits for the agent or the wire, and not for a time.
+        // Frames without a buffer wait for the agent or the wire, not for a time.
         let arrival = first.filter(|&complete_at| complete_at > self.held.now);
         let event = self.events.front().map(|(due, _)| *due);
         let expiry = self.held.cache().next_expiry();

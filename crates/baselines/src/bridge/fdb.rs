@@ -1,20 +1,19 @@
-//! The filtering database of a learning bridge (IEEE 802.1D-2004 clause 7.9).
+//! Filtering database of a learning bridge (IEEE 802.1D-2004 clause 7.9).
 
 use axon_plane::routes::MacMap;
 use axon_wire::{MacAddr, PortNo, Span, Time};
 
-/// The filtering database: the port where each address was last seen.
+/// Filtering database: the port where each address was last seen.
 ///
-/// In plain English: the source of every frame is noted with its port and the time. An entry
-/// that is older than the ageing time is as good as none; such entries make room when the
-/// database is full, and if there are none, new addresses are not learned (clause 7.9.2) and
-/// frames to them are flooded.
+/// The source of every frame is recorded with its port and the time. An entry older than the ageing
+/// time counts as absent. Such entries are removed when the database is full; if there are none,
+/// new addresses are not learned (clause 7.9.2) and frames to them are flooded.
 #[derive(Clone, Debug)]
 pub struct Fdb {
     entries: MacMap<Entry>,
     entries_max: usize,
     ageing: Span,
-    /// No entry can have aged out before this: a full database is not searched in vain.
+    /// Earliest time at which an entry can have aged out, which saves searches of a full database.
     oldest: Time,
 }
 
@@ -25,12 +24,12 @@ struct Entry {
 }
 
 impl Fdb {
-    /// An empty database.
+    /// Creates an empty database.
     pub fn new(entries_max: usize, ageing: Span) -> Fdb {
         Fdb { entries: MacMap::default(), entries_max, ageing, oldest: Time::ZERO }
     }
 
-    /// Enters `mac` at `port`.
+    /// Records `mac` at `port`.
     #[inline]
     pub fn learn(&mut self, now: Time, mac: MacAddr, port: PortNo) {
         if let Some(entry) = self.entries.get_mut(&mac) {
@@ -40,7 +39,7 @@ impl Fdb {
         }
     }
 
-    /// The port where `mac` was seen within the ageing time.
+    /// Returns the port where `mac` was seen within the ageing time.
     #[inline]
     pub fn port_of(&self, now: Time, mac: MacAddr) -> Option<PortNo> {
         let entry = self.entries.get(&mac)?;
@@ -52,12 +51,12 @@ impl Fdb {
         self.entries.retain(|_, entry| entry.port != port);
     }
 
-    /// Entries, aged ones that have not been removed yet included.
+    /// Returns the number of entries, including aged ones not removed yet.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether it holds nothing.
+    /// Returns whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }

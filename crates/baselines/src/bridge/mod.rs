@@ -1,4 +1,4 @@
-//! A conventional Ethernet switch: a learning bridge that runs RSTP.
+//! Conventional Ethernet switch: a learning bridge that runs RSTP.
 
 pub mod fdb;
 mod node;

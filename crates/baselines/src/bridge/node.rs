@@ -1,4 +1,4 @@
-//! A conventional Ethernet switch as a node: a learning bridge that runs RSTP.
+//! Node of a conventional Ethernet switch: a learning bridge that runs RSTP.
 
 use crate::bridge::{Bridge, BridgeConfig};
 use crate::rstp::{BridgeId, Request, Rstp, RstpConfig, Times};
@@ -7,18 +7,18 @@ use axon_node::{Action, Awaited, Drop, Input, Node, NodeKind};
 use axon_plane::{FrameMeta, Ports};
 use axon_wire::{MacAddr, Time};
 
-/// The configuration of a bridge.
+/// Configuration of a bridge.
 #[derive(Clone, Debug)]
 pub struct BridgeNodeConfig {
-    /// The configuration of ports, buffers and filtering database.
+    /// Configuration of ports, buffers and filtering database.
     pub bridge: BridgeConfig,
     /// Identifier, path costs, timers.
     pub rstp: RstpConfig,
 }
 
 impl BridgeNodeConfig {
-    /// The standard's defaults (IEEE 802.1D-2004 tables 17-1, 17-2 and 7-5) for a bridge with
-    /// this address, whose ports have these path costs.
+    /// Returns the standard's defaults (IEEE 802.1D-2004 tables 17-1, 17-2 and 7-5) for a bridge
+    /// with this address, whose ports have these path costs.
     pub fn new(mac: MacAddr, path_costs: Vec<u32>) -> BridgeNodeConfig {
         BridgeNodeConfig {
             bridge: BridgeConfig::with_ports(path_costs.len() as u16),
@@ -32,7 +32,7 @@ impl BridgeNodeConfig {
     }
 }
 
-/// A whole bridge.
+/// Node of a bridge.
 #[derive(Clone, Debug)]
 pub struct BridgeNode {
     bridge: Bridge,
@@ -42,7 +42,7 @@ pub struct BridgeNode {
 }
 
 impl BridgeNode {
-    /// A bridge that has just been switched on.
+    /// Creates a bridge that has just been switched on.
     pub fn new(config: BridgeNodeConfig) -> BridgeNode {
         BridgeNode {
             bridge: Bridge::new(config.bridge),
@@ -52,22 +52,22 @@ impl BridgeNode {
         }
     }
 
-    /// The data plane: addresses, port states, counters.
+    /// Returns the data plane: addresses, port states, counters.
     pub fn bridge(&self) -> &Bridge {
         &self.bridge
     }
 
-    /// The spanning tree, as this bridge sees it.
+    /// Returns the spanning tree state of this bridge.
     pub fn rstp(&self) -> &Rstp {
         &self.rstp
     }
 
-    /// Its ports.
+    /// Returns its ports.
     pub fn ports(&self) -> &Ports {
         self.bridge.ports()
     }
 
-    /// Reads the BPDUs among the plane's actions; the others go to the runtime.
+    /// Processes the BPDUs among the plane's actions; the others go to the runtime.
     fn settle(&mut self, now: Time, out: &mut Vec<Action>) {
         for action in self.actions.drain(..) {
             let Action::Punt { ingress, frame, .. } = action else {

@@ -1,12 +1,12 @@
-//! A learning bridge's data plane (IEEE 802.1D-2004 clause 7).
+//! Data plane of a learning bridge (IEEE 802.1D-2004 clause 7).
 //!
-//! In plain English: a frame on a port that forwards teaches the bridge where its source is.
-//! If its destination is known, the frame goes there; if not, or if it is for a group, a copy
-//! goes to every other port that forwards. What comes in on a port that does not forward ends
-//! there, except what is for the bridge itself: the reserved addresses 01-80-C2-00-00-00 to
-//! 0F (clause 7.12.6) are punted on every port and never forwarded.
+//! The bridge learns the source of each frame on a forwarding port. A frame to a known destination
+//! goes to its port; any other frame, or one for a group, is flooded to every other forwarding
+//! port. Frames from a port that does not forward are dropped, except those for the bridge itself:
+//! the reserved addresses 01-80-C2-00-00-00 to 0F (clause 7.12.6) are punted on every port and
+//! never forwarded.
 //!
-//! With cut-through a frame teaches and leaves before its FCS is known.
+//! With cut-through, the source is learned and the frame leaves before its FCS is known.
 
 use crate::bridge::fdb::Fdb;
 use alloc::vec::Vec;
@@ -17,24 +17,24 @@ use axon_plane::ethernet;
 use axon_plane::ports::{FrameMeta, Ports};
 use axon_wire::{Bytes, FrameBuf, MacAddr, PortNo, Span, Time, mac_control};
 
-/// A bridge's size and limits.
+/// Size and limits of a bridge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BridgeConfig {
-    /// Ports, 0 to `ports - 1`.
+    /// Number of ports, 0 to `ports - 1`.
     pub ports: u16,
-    /// Each output port has one buffer for each ingress port, of this many bytes.
+    /// Buffer of an output port for each ingress port, in bytes.
     pub queue_bytes_max: Bytes,
-    /// The longest frame, in bytes without FCS and tag.
+    /// Longest frame, in bytes without FCS and tag.
     pub frame_bytes_max: usize,
-    /// How long an address is believed (clause 7.9.2): 300 s by default.
+    /// Ageing time (clause 7.9.2): 300 s by default.
     pub ageing: Span,
-    /// Addresses that the filtering database holds.
+    /// Capacity of the filtering database in addresses.
     pub fdb_entries_max: usize,
 }
 
 impl BridgeConfig {
-    /// The defaults for a bridge with this many ports: 1514-byte frames, 128 KiB per buffer,
-    /// 300 s of ageing, 16,384 addresses.
+    /// Returns the defaults for a bridge with this many ports: 1514-byte frames, 128 KiB per
+    /// buffer, 300 s of ageing, 16,384 addresses.
     pub const fn with_ports(ports: u16) -> BridgeConfig {
         BridgeConfig {
             ports,
@@ -46,7 +46,7 @@ impl BridgeConfig {
     }
 }
 
-/// The state of a port: what the bridge does with its frames (IEEE 802.1D-2004 clause 7.4).
+/// State of a port (IEEE 802.1D-2004 clause 7.4).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PortState {
     /// Frames are discarded.
@@ -54,11 +54,11 @@ pub enum PortState {
     Discarding,
     /// Sources are learned, frames are discarded.
     Learning,
-    /// It learns their sources, and forwards them.
+    /// Sources are learned, frames are forwarded.
     Forwarding,
 }
 
-/// A learning bridge.
+/// Learning bridge.
 #[derive(Clone, Debug)]
 pub struct Bridge {
     config: BridgeConfig,
@@ -68,7 +68,7 @@ pub struct Bridge {
 }
 
 impl Bridge {
-    /// A bridge whose ports all discard, and that knows no address.
+    /// Creates a bridge with an empty database whose ports all discard.
     pub fn new(config: BridgeConfig) -> Bridge {
         Bridge {
             ports: Ports::new(config.ports, config.queue_bytes_max),
@@ -78,7 +78,7 @@ impl Bridge {
         }
     }
 
-    /// Takes a frame from a port; see [`Input::Frame`](axon_node::Input).
+    /// Receives a frame from a port; see [`Input::Frame`](axon_node::Input).
     pub fn receive(&mut self, now: Time, meta: FrameMeta, out: &mut Vec<Action>) {
         if let Err(reason) = self.ports.receive(now, &meta) {
             return self.ports.discard(meta, reason, out);
@@ -114,7 +114,7 @@ impl Bridge {
         }
     }
 
-    /// A copy to every other port that forwards and has carrier; the last one is the frame
+    /// Sends a copy to every other port that forwards and has carrier; the last copy is the frame
     /// itself.
     fn flood(&mut self, now: Time, meta: FrameMeta, out: &mut Vec<Action>) {
         let ports = (0..self.ports.ports()).map(PortNo).filter(|&port| {
@@ -136,39 +136,39 @@ impl Bridge {
     pub fn set_state(&mut self, port: PortNo, state: PortState) {
         if let Some(current) = self.states.get_mut(port.index()) {
             *current = state;
-            // To the ports, a kind that no frame of a host was made for.
+            // A kind that no frame of a host is made for.
             let forwards = state == PortState::Forwarding;
             let kind = if forwards { PortKind::Host } else { PortKind::Unknown };
             self.ports.set_kind(port, kind);
         }
     }
 
-    /// Forgets the addresses learned on a port.
+    /// Removes the addresses learned on a port.
     pub fn flush(&mut self, port: PortNo) {
         self.fdb.flush(port);
     }
 
-    /// The state of a port.
+    /// Returns the state of a port.
     pub fn state(&self, port: PortNo) -> PortState {
         self.states.get(port.index()).copied().unwrap_or_default()
     }
 
-    /// The addresses that it knows.
+    /// Returns the filtering database.
     pub fn fdb(&self) -> &Fdb {
         &self.fdb
     }
 
-    /// Its ports.
+    /// Returns its ports.
     pub fn ports(&self) -> &Ports {
         &self.ports
     }
 
-    /// Its ports: for carrier, `TxDone` and time.
+    /// Returns its ports for carrier, `TxDone` and time.
     pub fn ports_mut(&mut self) -> &mut Ports {
         &mut self.ports
     }
 
-    /// The counters since the start.
+    /// Returns the counters since the start.
     pub fn counters(&self) -> &Counters {
         self.ports.counters()
     }
@@ -193,7 +193,7 @@ mod tests {
         FrameBuf::new(&bytes)
     }
 
-    /// Four ports with carrier, all forwarding but p3.
+    /// Returns a bridge with four ports with carrier, all forwarding but p3.
     fn bridge() -> Bridge {
         let mut bridge = Bridge::new(BridgeConfig::with_ports(4));
         for port in (0..4).map(PortNo) {
@@ -204,7 +204,7 @@ mod tests {
         bridge
     }
 
-    /// Where a frame goes, and why it ended if it did; the wires are free again at once.
+    /// Returns the egress ports and the drops of a frame; the wires are free again at once.
     fn fate(bridge: &mut Bridge, port: u16, frame: FrameBuf) -> (Vec<u16>, Vec<Drop>) {
         let mut out = Vec::new();
         let now = Time::ZERO;

@@ -1,4 +1,4 @@
-//! A switch with static tables and without a control plane, as a node.
+//! Node of a switch with static tables and without a control plane.
 
 use crate::multipath::{Multipath, MultipathConfig};
 use alloc::vec::Vec;
@@ -6,17 +6,17 @@ use axon_node::{Action, Awaited, Input, Node, NodeKind};
 use axon_plane::{FrameMeta, Ports};
 use axon_wire::Time;
 
-/// A whole switch with static tables.
+/// Node of a switch with static tables.
 #[derive(Clone, Debug)]
 pub struct MultipathNode(Multipath);
 
 impl MultipathNode {
-    /// A switch that has just been switched on.
+    /// Creates a switch that has just been switched on.
     pub fn new(config: MultipathConfig) -> MultipathNode {
         MultipathNode(Multipath::new(config))
     }
 
-    /// Its ports.
+    /// Returns its ports.
     pub fn ports(&self) -> &Ports {
         self.0.ports()
     }

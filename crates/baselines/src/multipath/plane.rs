@@ -1,10 +1,9 @@
-//! A switch with static tables: all shortest paths to every host, one of them by the hash of
-//! the flow (equal-cost multipath; RFC 2992 names the method hash-threshold).
+//! Switch with static tables: all shortest paths to every host, one of them by the hash of the flow
+//! (equal-cost multipath; RFC 2992 names the method hash-threshold).
 //!
-//! In plain English: a frame for a host that the tables know goes to one of the ports on a
-//! shortest path, the same one for all frames of a flow; ports without carrier are passed
-//! over. A frame for a group is flooded along a spanning tree that is fixed too. Nothing is
-//! learned and nothing is recomputed: what breaks further away is not known here.
+//! A frame for a known host goes to one of the ports on a shortest path, the same for all frames of
+//! a flow; ports without carrier are skipped. A frame for a group is flooded along a fixed spanning
+//! tree. There is no learning and no recomputation: remote failures go unnoticed.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -15,42 +14,42 @@ use axon_plane::ports::{FrameMeta, Ports};
 use axon_plane::routes::MacMap;
 use axon_wire::{Bytes, MacAddr, PortNo, Time, mac_control};
 
-/// The place of every host of the network. It is the same for all switches, so they share it.
+/// Places of all hosts of the network, shared by all switches.
 pub type Places = MacMap<Place>;
 
-/// Where a host is.
+/// Place of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// Its switch, by number.
+    /// Number of its switch.
     pub switch: u32,
-    /// The port of the host at that switch.
+    /// Port of the host at that switch.
     pub port: PortNo,
 }
 
-/// The configuration of one switch.
+/// Configuration of one switch.
 #[derive(Clone, Debug)]
 pub struct MultipathConfig {
-    /// The number of ports: 0 to `ports - 1`.
+    /// Number of ports, 0 to `ports - 1`.
     pub ports: u16,
-    /// Each output port has one buffer for each ingress port, of this many bytes.
+    /// Buffer of an output port for each ingress port, in bytes.
     pub queue_bytes_max: Bytes,
-    /// The longest frame, in bytes without FCS and tag.
+    /// Longest frame, in bytes without FCS and tag.
     pub frame_bytes_max: usize,
-    /// This switch's own number.
+    /// Own number of the switch.
     pub switch: u32,
-    /// Where every host is.
+    /// Places of all hosts.
     pub places: Arc<Places>,
-    /// Sets of ports, each once.
+    /// Distinct sets of ports.
     pub sets: Vec<Vec<PortNo>>,
-    /// By the number of a switch: the set of ports on a shortest path to it.
+    /// Set of ports on a shortest path to each switch, by number.
     pub routes: Vec<u16>,
-    /// Ports that frames for groups go out of: hosts, and the links of the tree.
+    /// Ports for group frames: those of hosts, and the links of the tree.
     pub tree: Vec<PortNo>,
-    /// Makes this switch choose otherwise than its neighbours.
+    /// Seed of the flow hash, different from the neighbours' seeds.
     pub seed: u64,
 }
 
-/// The data plane of one such switch.
+/// Data plane of one switch.
 #[derive(Clone, Debug)]
 pub struct Multipath {
     config: MultipathConfig,
@@ -58,12 +57,12 @@ pub struct Multipath {
 }
 
 impl Multipath {
-    /// A switch whose ports are all without carrier.
+    /// Creates a switch whose ports have no carrier.
     pub fn new(config: MultipathConfig) -> Multipath {
         Multipath { ports: Ports::new(config.ports, config.queue_bytes_max), config }
     }
 
-    /// Takes a frame from a port; see [`Input::Frame`](axon_node::Input).
+    /// Receives a frame from a port; see [`Input::Frame`](axon_node::Input).
     pub fn receive(&mut self, now: Time, meta: FrameMeta, out: &mut Vec<Action>) {
         if let Err(reason) = self.ports.receive(now, &meta) {
             return self.ports.discard(meta, reason, out);
@@ -97,8 +96,8 @@ impl Multipath {
         choose(flow_hash(self.config.seed, frame), ports, |port| self.ports.is_up(port))
     }
 
-    /// Along the tree, to every port but the one it came in by. A frame that came in by
-    /// another port than one of the tree is dropped: it would come twice.
+    /// Floods a frame along the tree, to every port but its ingress. A frame from a port outside
+    /// the tree is dropped, as it would arrive twice.
     fn flood(&mut self, now: Time, meta: FrameMeta, out: &mut Vec<Action>) {
         let tree = &self.config.tree;
         if !tree.contains(&meta.ingress) {
@@ -109,12 +108,12 @@ impl Multipath {
         self.ports.flood(now, meta, &ports, None, out);
     }
 
-    /// Its ports.
+    /// Returns its ports.
     pub fn ports(&self) -> &Ports {
         &self.ports
     }
 
-    /// Its ports: for carrier, `TxDone` and time.
+    /// Returns its ports for carrier, `TxDone` and time.
     pub fn ports_mut(&mut self) -> &mut Ports {
         &mut self.ports
     }
@@ -129,7 +128,7 @@ mod tests {
         MacAddr([2, 0, 0, 0, 0, last])
     }
 
-    /// Switch 0 with h1 on p0 and two ways to switch 1, where h2 is.
+    /// Returns switch 0 with h1 on p0 and two paths to switch 1, where h2 is.
     fn switch() -> Multipath {
         let place = |switch, port| Place { switch, port: PortNo(port) };
         let places = [(mac(1), place(0, 0)), (mac(2), place(1, 0))].into_iter().collect();
@@ -150,7 +149,7 @@ mod tests {
         switch
     }
 
-    /// Ports that a frame leaves by, and the reason for which it ended, if it did.
+    /// Returns the egress ports of a frame, and the reason if it was dropped.
     fn fate(
         switch: &mut Multipath,
         ingress: u16,

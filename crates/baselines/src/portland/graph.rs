@@ -1,5 +1,4 @@
-//! The fabric manager's picture of the network: who is linked to whom, which ways are
-//! shortest, and who is where.
+//! Network graph of the fabric manager: links, shortest paths, and locations.
 
 use super::message::{Level, Place, Report};
 use super::rules::{Neighbour, rules};
@@ -8,34 +7,34 @@ use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 use axon_wire::{MacAddr, PortNo};
 
-/// Not to be reached.
+/// Distance of an unreachable switch.
 pub(super) const FAR: u16 = u16::MAX;
 
-/// A switch as it has reported itself.
+/// Switch as reported by itself.
 #[derive(Clone, Debug)]
 pub(super) struct Switch {
     pub mac: MacAddr,
     pub incarnation: u32,
     pub level: Level,
     pub location: Option<Location>,
-    /// By its own port: the neighbour and the neighbour's port.
+    /// Neighbour and its port, by own port.
     links: BTreeMap<PortNo, (MacAddr, PortNo)>,
-    /// Links that both ends report: own port, neighbour by index.
+    /// Links that both ends report: own port, index of the neighbour.
     near: Vec<(PortNo, usize)>,
 }
 
-/// What a report has changed.
+/// Changes by a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct News {
-    /// The switch, by index.
+    /// Index of the switch.
     pub switch: usize,
-    /// It has started anew, or was never seen.
+    /// Whether the switch is new or has restarted.
     pub reborn: bool,
-    /// Level or links differ.
+    /// Whether level or links differ.
     pub changed: bool,
 }
 
-/// The graph.
+/// Network graph.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Graph {
     switches: Vec<Switch>,
@@ -62,7 +61,7 @@ impl Graph {
         let reborn = state.incarnation != report.incarnation;
         let changed = state.level != report.level || state.links != links;
         (state.incarnation, state.level, state.links) = (report.incarnation, report.level, links);
-        // A manager that has just started believes what its predecessor has given out.
+        // A manager that has just started accepts the locations assigned by its predecessor.
         let claimed = report.place.map(Location::from);
         if let Some(location) = claimed.filter(|claimed| !self.locations.contains_key(claimed))
             && self.switches[switch].location.is_none()
@@ -72,13 +71,13 @@ impl Graph {
         News { switch, reborn, changed }
     }
 
-    /// Puts a switch at a location that is free.
+    /// Assigns a free location to a switch.
     fn place(&mut self, switch: usize, location: Location) {
         self.switches[switch].location = Some(location);
         self.locations.insert(location, switch);
     }
 
-    /// Sees anew which links both ends report.
+    /// Recomputes the links that both ends report.
     pub fn refresh(&mut self) {
         for switch in 0..self.switches.len() {
             let state = &self.switches[switch];
@@ -104,17 +103,18 @@ impl Graph {
         self.index.get(&mac).copied()
     }
 
-    /// The edge switch at a location.
+    /// Returns the edge switch at a location.
     pub fn at(&self, location: Location) -> Option<usize> {
         self.locations.get(&location).copied()
     }
 
-    /// All locations that were given out.
+    /// Returns all assigned locations.
     pub fn locations(&self) -> impl Iterator<Item = (Location, usize)> {
         self.locations.iter().map(|(&location, &switch)| (location, switch))
     }
 
-    /// Links from every switch to `target`, [`FAR`] where there is no path: breadth first.
+    /// Returns the number of links from every switch to `target`, breadth first; [`FAR`] if there
+    /// is no path.
     pub fn distances(&self, target: usize) -> Vec<u16> {
         let mut distances = alloc::vec![FAR; self.switches.len()];
         distances[target] = 0;
@@ -131,14 +131,14 @@ impl Graph {
         distances
     }
 
-    /// The links of `switch` that are on a shortest path by these distances.
+    /// Returns the links of `switch` that are on a shortest path by these distances.
     pub fn closer(&self, switch: usize, distances: &[u16]) -> Vec<(PortNo, usize)> {
         let here = distances[switch];
         let near = self.switches[switch].near.iter().copied();
         near.filter(|&(_, other)| distances[other] < here).collect()
     }
 
-    /// What `switch` knows by itself in a fat tree.
+    /// Returns the rules that `switch` has by itself in a fat tree.
     pub fn rules(&self, switch: usize) -> Routes {
         let near = self.switches[switch].near.iter();
         let neighbours: Vec<Neighbour> = near
@@ -152,7 +152,7 @@ impl Graph {
         rules(self.switches[switch].level, self.pod(switch), &neighbours)
     }
 
-    /// The pod of an edge switch, or of the edge switches below an aggregation switch.
+    /// Returns the pod of an edge switch, or of the edge switches below an aggregation switch.
     fn pod(&self, switch: usize) -> Option<u16> {
         let state = &self.switches[switch];
         if state.level != Level::Aggregation {
@@ -163,8 +163,8 @@ impl Graph {
         edges.filter_map(|other| other.location).map(|location| location.pod).min()
     }
 
-    /// Whether every link joins edge and aggregation, or aggregation and core, and there are
-    /// all three.
+    /// Returns whether every link joins edge and aggregation, or aggregation and core, and there
+    /// are all three.
     pub fn is_fat_tree(&self) -> bool {
         let joins = |a: Level, b: Level| {
             matches!(
@@ -183,8 +183,8 @@ impl Graph {
             })
     }
 
-    /// Gives every edge switch without location one; says to whom. In a fat tree, edge
-    /// switches under common aggregation switches share a pod; otherwise they are numbered.
+    /// Assigns a location to every edge switch without one; returns these switches. In a fat tree,
+    /// edge switches under common aggregation switches share a pod; otherwise they are numbered.
     pub fn place_all(&mut self, fat_tree: bool) -> Vec<usize> {
         let waiting: Vec<usize> = (0..self.switches.len())
             .filter(|&switch| {
@@ -204,7 +204,8 @@ impl Graph {
         placed.filter(|&switch| self.switches[switch].location.is_some()).collect()
     }
 
-    /// Edge switches that share an aggregation switch with this one, over any number of steps.
+    /// Returns the edge switches that share an aggregation switch with this one, over any number of
+    /// steps.
     fn pod_mates(&self, switch: usize) -> Vec<usize> {
         let mut seen = alloc::vec![false; self.switches.len()];
         seen[switch] = true;
@@ -224,8 +225,8 @@ impl Graph {
         mates
     }
 
-    /// The first free position in `pod`; without a pod, the first one in a new pod of a tree,
-    /// or the first one at all. `None` if every number is taken.
+    /// Returns the first free position in `pod`; without a pod, the first one in a new pod of a
+    /// tree, or the first one at all. `None` if every number is taken.
     fn free_location(&self, pod: Option<u16>, fat_tree: bool) -> Option<Location> {
         let free = |pod: u16| {
             let mut positions = (0..=u8::MAX).map(|position| Location { pod, position });
@@ -243,7 +244,7 @@ impl Graph {
     }
 }
 
-/// A location as messages have it.
+/// Returns a location in message form.
 pub(super) fn place_of(switch: &Switch) -> Option<Place> {
     switch.location.map(Place::from)
 }
@@ -256,7 +257,7 @@ mod tests {
         MacAddr([2, 0, 0, 0, 0, number as u8])
     }
 
-    /// Everyone reports: the levels of the switches, and links between them.
+    /// Returns the graph of these levels and links, all reported.
     fn graph(levels: &[Level], links: &[(usize, usize)]) -> Graph {
         let mut graph = Graph::default();
         let mut reports: Vec<Report> = levels
@@ -301,7 +302,7 @@ mod tests {
         let places: Vec<_> = (0..5).map(|switch| tree.switch(switch).location).collect();
         assert_eq!(places, [at(0, 0), at(0, 1), at(1, 0), at(1, 1), None]);
         assert!(tree.place_all(true).is_empty(), "everyone keeps his place");
-        // What the switches do by themselves is what shortest paths are.
+        // The switches' own rules are shortest paths.
         for (location, target) in tree.locations().collect::<Vec<_>>() {
             let distances = tree.distances(target);
             for switch in (0..tree.len()).filter(|&switch| switch != target) {

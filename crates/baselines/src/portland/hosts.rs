@@ -1,10 +1,8 @@
-//! The hosts of an edge switch: their PMACs, and whether the fabric manager knows of them
-//! (paper §3.2).
+//! Hosts of an edge switch: their PMACs, and their registration at the fabric manager (paper §3.2).
 //!
-//! In plain English: the first frame of a host on a port gives it a PMAC: the location of the
-//! switch, the port, and the next number there. As soon as its IP address is known too, both
-//! are registered, again and again until the manager acknowledges them. A host that shows up on
-//! another port gets another PMAC.
+//! The first frame of a host on a port assigns it a PMAC: the location of the switch, the port, and
+//! the next number there. Once its IP address is known too, both are registered, repeatedly until
+//! the manager acknowledges them. A host that appears on another port gets another PMAC.
 
 use super::message::Register;
 use crate::portland::plane::Location;
@@ -14,30 +12,30 @@ use axon_node::agenda::Agenda;
 use axon_wire::{MacAddr, PortNo, Span, Time};
 use core::net::Ipv4Addr;
 
-/// Between two tries, at most.
+/// Maximum retry interval.
 const PAUSE_MAX: Span = Span::from_secs(1);
 
-/// A host.
+/// Host of an edge switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Host {
-    /// Where it is.
+    /// Port of the host.
     pub port: PortNo,
-    /// Its address, if it has been seen.
+    /// IPv4 address, if seen.
     pub ip: Option<Ipv4Addr>,
-    /// Its PMAC, if this switch knows where it is itself.
+    /// PMAC, if this switch has a location.
     pub pmac: Option<MacAddr>,
-    /// Before the next try.
+    /// Delay of the next retry.
     pause: Span,
 }
 
-/// The hosts of one edge switch, by AMAC.
+/// Hosts of one edge switch, by AMAC.
 #[derive(Debug)]
 pub(super) struct Hosts {
     hosts: BTreeMap<MacAddr, Host>,
     by_pmac: BTreeMap<MacAddr, MacAddr>,
-    /// Registrations that are not acknowledged.
+    /// Unacknowledged registrations.
     unacknowledged: Agenda<MacAddr>,
-    /// The next number on each port.
+    /// Next number on each port.
     numbers: BTreeMap<PortNo, u16>,
     retry: Span,
 }
@@ -53,7 +51,8 @@ impl Hosts {
         }
     }
 
-    /// `amac` was seen on `port`, with `ip` if it sent. Returns its PMAC if that is new.
+    /// Records `amac` on `port`, with the `ip` that it sent, if any. Returns its PMAC if that is
+    /// new.
     pub fn learn(
         &mut self,
         now: Time,
@@ -78,7 +77,7 @@ impl Hosts {
         given
     }
 
-    /// Gives a host its PMAC.
+    /// Assigns a PMAC to a host.
     fn name(&mut self, location: Location, amac: MacAddr) -> MacAddr {
         let host = self.hosts.get_mut(&amac).expect("named after it was learned");
         let number = self.numbers.entry(host.port).or_insert(0);
@@ -91,8 +90,8 @@ impl Hosts {
         pmac
     }
 
-    /// Sets the location of the switch: every host gets a PMAC there. Returns all of them:
-    /// port, AMAC, PMAC.
+    /// Sets the location of the switch: every host gets a PMAC there. Returns port, AMAC and PMAC
+    /// of all hosts.
     pub fn place(&mut self, now: Time, location: Location) -> Vec<(PortNo, MacAddr, MacAddr)> {
         let amacs: Vec<MacAddr> = self.hosts.keys().copied().collect();
         let named = amacs.into_iter().map(|amac| {
@@ -116,7 +115,7 @@ impl Hosts {
         }
     }
 
-    /// The registrations that are due.
+    /// Returns the due registrations.
     pub fn due(&mut self, now: Time) -> Vec<Register> {
         let mut due = Vec::new();
         while let Some(amac) = self.unacknowledged.pop_due(now) {
@@ -136,15 +135,15 @@ impl Hosts {
         self.unacknowledged.next()
     }
 
-    /// The manager has acknowledged a registration.
+    /// Processes the manager's acknowledgement of a registration.
     pub fn acknowledged(&mut self, amac: MacAddr, pmac: MacAddr) {
         if self.hosts.get(&amac).is_some_and(|host| host.pmac == Some(pmac)) {
             self.unacknowledged.cancel(amac);
         }
     }
 
-    /// The host that had this PMAC is elsewhere. Returns its AMAC, if it is not known here
-    /// under another PMAC.
+    /// Handles the move of the host with this PMAC to another switch. Returns its AMAC, if it is
+    /// not known here under another PMAC.
     pub fn gone(&mut self, pmac: MacAddr) -> Option<MacAddr> {
         let amac = self.by_pmac.remove(&pmac)?;
         self.hosts.remove(&amac);
@@ -161,7 +160,7 @@ impl Hosts {
         Some((amac, self.hosts.get(&amac)?))
     }
 
-    /// All of them, by AMAC.
+    /// Returns all hosts by AMAC.
     pub fn iter(&self) -> impl Iterator<Item = (MacAddr, &Host)> {
         self.hosts.iter().map(|(&amac, host)| (amac, host))
     }

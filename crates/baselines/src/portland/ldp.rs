@@ -1,19 +1,19 @@
 //! Location discovery (paper §3.4): the neighbour at each port, the level of this switch, and the
 //! port towards the fabric manager.
 //!
-//! In plain English: every port sends its identity and what it knows at an interval. A port that
-//! receives no such message for three intervals has hosts behind it. A switch with hosts, or
-//! whose neighbours are no more than half its ports, is at the edge; one with neighbours at
-//! the edge is an aggregation switch; one with aggregation switches only is core. The level
-//! stays. An aggregation switch is in the pod of the edge switches below it.
+//! Every port sends its identity and state at an interval. A port that receives no such message for
+//! three intervals is a host port. A switch with hosts, or whose neighbours are at most half its
+//! ports, is at the edge; one with neighbours at the edge is an aggregation switch; one with
+//! aggregation switches only is core. The level is permanent. An aggregation switch is in the pod
+//! of the edge switches below it.
 //!
-//! The same messages carry a distance to the fabric manager. A switch takes the neighbour that
-//! is nearest to it, if that does not come through this very switch. A distance above the
-//! maximum means unreachable, so a stale distance in a cycle dies out. This makes the tree that
-//! control frames travel by; the paper leaves that network open.
+//! The same messages carry a distance to the fabric manager. A switch selects the nearest neighbour
+//! whose path does not come through this switch. A distance above the maximum means unreachable, so
+//! a stale distance in a cycle dies out. This forms the tree that control frames travel by, which
+//! the paper does not specify.
 //!
-//! Differs from the paper: positions are given by the fabric manager together with the pod,
-//! instead of being agreed upon among the edge switches of a pod.
+//! Difference from the paper: the fabric manager assigns positions together with the pod, instead
+//! of agreement among the edge switches of a pod.
 
 use super::message::{Ldm, Level, Way};
 use super::rules::Neighbour;
@@ -22,23 +22,23 @@ use alloc::vec::Vec;
 use axon_node::PortKind;
 use axon_wire::{MacAddr, PortNo, Span, Time};
 
-/// Intervals without a message after which a port is one for hosts.
+/// Intervals without a message after which a port is a host port.
 const HOST_INTERVALS: u64 = 3;
-/// Intervals without a message after which a neighbour is gone (the paper: 50 ms at 10 ms).
+/// Intervals without a message after which a neighbour is lost (the paper: 50 ms at 10 ms).
 const LOST_INTERVALS: u64 = 5;
-/// The most links on a path to the fabric manager.
+/// Maximum number of links on a path to the fabric manager.
 const DISTANCE_MAX: u16 = 256;
-/// The delay from a change to the messages about it, so that several changes share a message.
+/// Delay from a change to the messages about it, so that several changes share a message.
 const TELL: Span = Span::from_millis(1);
 
-/// The state of one port.
+/// State of one port.
 #[derive(Clone, Debug, Default)]
 struct Port {
     up: bool,
     kind: PortKind,
-    /// When the carrier came.
+    /// Time at which the carrier came.
     since: Time,
-    /// The neighbour, its last message, and when it was received.
+    /// Neighbour, its last message, and the time of its reception.
     received: Option<(MacAddr, Ldm, Time)>,
 }
 
@@ -50,17 +50,17 @@ pub(super) struct Ldp {
     ports: Vec<Port>,
     level: Level,
     location: Option<Location>,
-    /// This node's own way to the manager, and the port that it begins with.
+    /// Own path to the manager, and its first port.
     way: Option<Way>,
     parent: Option<PortNo>,
-    /// The next messages on all ports.
+    /// Time of the next messages on all ports.
     next: Time,
-    /// The last content sent, without the port.
+    /// Last content sent, without the port.
     sent: (Level, Option<u16>, Option<Way>, Option<PortNo>),
-    /// Grows with every change that the manager should know of: neighbours, level, location,
-    /// way.
+    /// Version, incremented with every change that the manager should know: neighbours, level,
+    /// location, path.
     version: u64,
-    /// Something has changed that this switch's own rules or tree may follow from.
+    /// Whether the switch's own rules or tree may have changed.
     changed: bool,
 }
 
@@ -81,7 +81,7 @@ impl Ldp {
         }
     }
 
-    /// Makes this the fabric manager, to which all ways lead.
+    /// Makes this the fabric manager, to which all paths lead.
     pub fn be_manager(&mut self, incarnation: u32) {
         self.level = Level::Manager;
         self.way = Some(Way {
@@ -164,7 +164,7 @@ impl Ldp {
         ports.chain(any_up.then_some(self.next)).min()
     }
 
-    /// The messages that are due: one for each port with carrier.
+    /// Returns the due messages: one for each port with carrier.
     pub fn due(&mut self, now: Time) -> Vec<(PortNo, Ldm)> {
         if self.next > now {
             return Vec::new();
@@ -199,7 +199,7 @@ impl Ldp {
         self.location
     }
 
-    /// The pod that this switch is in.
+    /// Returns the pod of this switch.
     pub fn pod(&self) -> Option<u16> {
         let below = || {
             let edges = self.neighbours().filter(|other| other.level == Level::Edge);
@@ -215,12 +215,12 @@ impl Ldp {
         self.way
     }
 
-    /// The port towards the manager.
+    /// Returns the port towards the manager.
     pub fn parent(&self) -> Option<PortNo> {
         self.parent
     }
 
-    /// Ports to switches whose way to the manager begins with this one.
+    /// Returns the ports to switches whose path to the manager begins with this switch.
     pub fn children(&self) -> Vec<PortNo> {
         let ports = self.ports.iter().enumerate();
         let below =
@@ -232,12 +232,12 @@ impl Ldp {
         self.ports.get(port.index()).map_or(PortKind::Unknown, |port| port.kind)
     }
 
-    /// Whether every port with carrier is known to be a switch's or a host's.
+    /// Returns whether every port with carrier is known to be a switch's or a host's.
     pub fn is_settled(&self) -> bool {
         self.ports.iter().all(|port| !port.up || port.kind != PortKind::Unknown)
     }
 
-    /// Whether anything has changed since the last call.
+    /// Returns whether anything has changed since the last call.
     pub fn take_changed(&mut self) -> bool {
         core::mem::take(&mut self.changed)
     }
@@ -246,7 +246,7 @@ impl Ldp {
         self.version
     }
 
-    /// The switches next to this one, for rules.
+    /// Returns the neighbouring switches, for rules.
     pub fn neighbours(&self) -> impl Iterator<Item = Neighbour> {
         self.switches().map(|(port, _, ldm)| Neighbour {
             port,
@@ -256,7 +256,7 @@ impl Ldp {
         })
     }
 
-    /// The same, for reports: own port, neighbour, the neighbour's port.
+    /// Returns the links, for reports: own port, neighbour, the neighbour's port.
     pub fn links(&self) -> Vec<(PortNo, MacAddr, PortNo)> {
         self.switches().map(|(port, mac, ldm)| (port, mac, ldm.port)).collect()
     }
@@ -268,7 +268,7 @@ impl Ldp {
         })
     }
 
-    /// Finds level and way anew.
+    /// Recomputes level and path.
     fn update(&mut self, now: Time) {
         if self.level == Level::Manager {
             return;
@@ -311,7 +311,8 @@ impl Ldp {
             let way = ldm.way.filter(|way| !ldm.towards_you && way.distance < DISTANCE_MAX)?;
             Some((PortNo(index as u16), way))
         });
-        // The latest incarnation, then the shortest, then the one in use, then the lowest port.
+        // The latest incarnation, then the shortest path, then the present one, then the lowest
+        // port.
         let rank = |(port, way): &(PortNo, Way)| {
             let other = self.parent != Some(*port);
             (core::cmp::Reverse(way.incarnation), way.distance, other, *port)
@@ -323,13 +324,13 @@ impl Ldp {
         (Some(port), Some(Way { distance: way.distance + 1, path, ..way }))
     }
 
-    /// Sends messages soon, on all ports.
+    /// Schedules messages soon, on all ports.
     fn schedule_messages(&mut self, now: Time) {
         self.next = self.next.min(now + TELL);
     }
 }
 
-/// One link more: differs, in all likelihood, from that of any other way.
+/// Returns the path digest extended by one link, most likely unique.
 fn path_of(before: u32, mac: MacAddr, port: PortNo) -> u32 {
     let bytes = mac.0.into_iter().chain(port.0.to_be_bytes());
     bytes
@@ -361,7 +362,7 @@ mod tests {
         Ldm { port: PortNo(7), level, pod: None, position: None, way, towards_you: false }
     }
 
-    /// Four ports with carrier since the beginning.
+    /// Returns a switch with four ports with carrier since the beginning.
     fn switch() -> Ldp {
         let mut ldp = Ldp::new(mac(1), 4, TICK);
         (0..4).for_each(|port| ldp.link(Time::ZERO, PortNo(port), true));

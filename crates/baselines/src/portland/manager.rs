@@ -1,14 +1,13 @@
-//! The state of the fabric manager (paper §3.1, §3.3, §3.6): the network, the hosts, and the
-//! messages to switches.
+//! State of the fabric manager (paper §3.1, §3.3, §3.6): the network, the hosts, and the messages
+//! to switches.
 //!
-//! In plain English: switches report their neighbours. When the network has not changed for a
-//! while, the manager decides whether it is a fat tree and sends the edge switches their
-//! locations. It keeps the PMAC of every host by its IP address and answers all ARP requests. An
-//! address that is not registered is queried at all edge switches. In a fat tree it compares,
-//! after each change, what every switch does by its own rules with the present shortest paths, and
-//! corrects those that differ. In any other network a switch sends a query when it has no route
-//! for a frame. The manager then installs the shortest paths in every switch on them, and keeps a
-//! record, so that it can correct them when the network changes.
+//! Switches report their neighbours. When the network has not changed for a while, the manager
+//! decides whether it is a fat tree and sends the edge switches their locations. It stores the PMAC
+//! of every host by its IP address and answers all ARP requests. An unregistered address is queried
+//! at all edge switches. In a fat tree, after each change, it compares every switch's own rules
+//! with the present shortest paths and corrects differences. In any other network a switch sends a
+//! query when it has no route for a frame. The manager then installs the shortest paths in every
+//! switch on them, and records them to correct them when the network changes.
 
 use super::graph::{FAR, Graph, place_of};
 use super::message::{Message, Place, Register, Report, Requester};
@@ -19,21 +18,21 @@ use axon_node::agenda::Agenda;
 use axon_wire::{MacAddr, PortNo, Span, Time};
 use core::net::Ipv4Addr;
 
-/// Intervals without news after which the network is looked at for the first time.
+/// Intervals without changes before the first evaluation of the network.
 const QUIET_INTERVALS: u64 = 5;
-/// After a change, so that several are looked at together.
+/// Delay after a change, so that several are evaluated together.
 const REFRESH_DELAY: Span = Span::from_millis(10);
-/// How long an unanswered question is kept.
+/// Lifetime of an unanswered ARP request.
 const QUESTION: Span = Span::from_secs(3);
-/// Entries in one message: a full one stays below 1,500 bytes at ten ports each.
+/// Maximum number of entries in a message: a full one stays below 1,500 bytes at ten ports each.
 const ENTRIES_MAX: usize = 40;
-/// The most tries to send to a switch. After that the switch has to report itself again.
+/// Maximum number of tries to send to a switch. After that the switch has to report itself again.
 const TRIES_MAX: u32 = 20;
 
-/// A message and its receiver.
+/// Message with its receiver.
 pub(super) type Letter = (MacAddr, Message);
 
-/// The routes that one switch was sent.
+/// Routes sent to one switch.
 #[derive(Debug, Default)]
 struct Sent {
     /// All routes, acknowledged or not.
@@ -46,30 +45,30 @@ struct Sent {
 /// Counters of the manager.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ManagerCounters {
-    /// ARP requests that it could answer.
+    /// ARP requests answered.
     pub answered: u64,
-    /// ARP requests that it could not, and sent to all edge switches.
+    /// ARP requests without an answer, sent to all edge switches.
     pub broadcast: u64,
-    /// Ways that it sent switches.
+    /// Routes sent to switches.
     pub routes: u64,
 }
 
-/// The fabric manager, without its port.
+/// Fabric manager without its port.
 #[derive(Debug)]
 pub(super) struct Manager {
     interval: Span,
     retry: Span,
     graph: Graph,
-    /// Whether the network is a fat tree; nothing is decided before it has been quiet.
+    /// Whether the network is a fat tree; `None` until it has been quiet.
     fat_tree: Option<bool>,
-    /// When to look at the graph again.
+    /// Time of the next evaluation of the graph.
     refresh: Option<Time>,
     hosts: BTreeMap<Ipv4Addr, Register>,
     questions: BTreeMap<Ipv4Addr, BTreeMap<Requester, Time>>,
     sent: BTreeMap<usize, Sent>,
-    /// Switches that have something unacknowledged.
+    /// Switches with unacknowledged routes.
     resend: Agenda<usize>,
-    /// Distances from all switches to one, by target, as long as the graph stays.
+    /// Distances from all switches to one, by target; valid while the graph is unchanged.
     distances: BTreeMap<usize, Vec<u16>>,
     sequence: u32,
     counters: ManagerCounters,
@@ -149,7 +148,7 @@ impl Manager {
             letters.push((mac, Message::Place(place)));
         }
         if news.changed || news.reborn {
-            // Before the first look, every change makes it wait again.
+            // Before the first evaluation, every change restarts the wait.
             let soon = now + REFRESH_DELAY;
             let quiet = now + self.interval * QUIET_INTERVALS;
             self.refresh = Some(match self.fat_tree {
@@ -183,7 +182,7 @@ impl Manager {
         }
     }
 
-    /// The edge switch that a PMAC leads to.
+    /// Returns the edge switch of a PMAC.
     fn edge_of(&self, pmac: MacAddr) -> Option<MacAddr> {
         let switch = self.graph.at(Location::of(pmac)?)?;
         Some(self.graph.switch(switch).mac)
@@ -210,7 +209,7 @@ impl Manager {
     }
 }
 
-/// Ways.
+/// Routes.
 impl Manager {
     pub fn timeout(&mut self, now: Time, letters: &mut Vec<Letter>) {
         if self.refresh.is_some_and(|at| at <= now) {
@@ -222,7 +221,7 @@ impl Manager {
         }
     }
 
-    /// Looks at the graph after a change.
+    /// Evaluates the graph after a change.
     fn look(&mut self, now: Time, letters: &mut Vec<Letter>) {
         self.graph.refresh();
         self.distances.clear();
@@ -241,7 +240,7 @@ impl Manager {
         }
     }
 
-    /// In a fat tree: what the switch does by itself, or was sent, against what it should.
+    /// Compares, in a fat tree, the switch's own rules and sent routes with the shortest paths.
     fn compare(&mut self, switch: usize) {
         let rules = self.graph.rules(switch);
         let targets: Vec<(Location, usize)> = self.graph.locations().collect();
@@ -252,7 +251,7 @@ impl Manager {
         }
     }
 
-    /// In any other network: what the switch was sent, against what it should do.
+    /// Compares, in any other network, the sent routes of a switch with the shortest paths.
     fn reconsider(&mut self, switch: usize) {
         let entries = self.sent.get(&switch).map_or(Vec::new(), |sent| {
             sent.entries.iter().map(|(&location, ports)| (location, ports.clone())).collect()
@@ -264,8 +263,8 @@ impl Manager {
         }
     }
 
-    /// Enters a correction for `switch` if its route towards `target` is not the right one. Returns
-    /// the next switches on the path.
+    /// Records a correction for `switch` if its route towards `target` is wrong. Returns the next
+    /// switches on the path.
     fn correct(
         &mut self,
         switch: usize,
@@ -298,7 +297,7 @@ impl Manager {
         let (Some(start), Some(target)) = (self.graph.find(from), self.graph.at(location)) else {
             return;
         };
-        // The one that asks does not know, whatever it was sent.
+        // The querying switch has no route, whatever it was sent.
         if let Some(sent) = self.sent.get_mut(&start) {
             sent.entries.remove(&location);
         }
@@ -324,13 +323,13 @@ impl Manager {
             }
             order.push(switch);
         }
-        // The last first, so that the way is there when the frame comes.
+        // The last switch first, so that the path is there when the frame comes.
         for switch in order.into_iter().rev() {
             self.send_routes(now, switch, letters);
         }
     }
 
-    /// Sends a switch the routes that it has not acknowledged.
+    /// Sends a switch its unacknowledged routes.
     fn send_routes(&mut self, now: Time, switch: usize, letters: &mut Vec<Letter>) {
         let Some(sent) = self.sent.get_mut(&switch).filter(|sent| !sent.unacknowledged.is_empty())
         else {

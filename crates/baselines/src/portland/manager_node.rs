@@ -1,4 +1,4 @@
-//! The fabric manager as a node: it sits on a switch's port, as Axon's controller does.
+//! Node of the fabric manager, attached to a switch's port like Axon's controller.
 
 use super::ldp::Ldp;
 use super::manager::{Letter, Manager, ManagerCounters};
@@ -11,27 +11,27 @@ use axon_wire::constants::ethertype::PORTLAND;
 use axon_wire::{Bytes, FrameBuf, MacAddr, PortNo, Span, Time};
 use core::net::Ipv4Addr;
 
-/// The only port of the manager.
+/// Only port of the manager.
 const PORT: PortNo = PortNo(0);
-/// Frames that wait in the port's buffer at once; the others wait here, where none is lost.
+/// Maximum number of frames in the port's buffer; further ones wait here without loss.
 const QUEUED_MAX: u64 = 64;
 
-/// The configuration of the fabric manager.
+/// Configuration of the fabric manager.
 #[derive(Clone, Copy, Debug)]
 pub struct ManagerConfig {
-    /// The MAC address of the manager.
+    /// MAC address of the manager.
     pub mac: MacAddr,
-    /// The number of this incarnation; later ones are greater.
+    /// Incarnation number; later ones are greater.
     pub incarnation: u32,
-    /// Between two location discovery messages.
+    /// Interval of location discovery messages.
     pub interval: Span,
-    /// Before an unacknowledged message is sent again, the first time.
+    /// Initial retransmission interval of unacknowledged messages.
     pub retry: Span,
-    /// The buffer of its port.
+    /// Buffer of its port.
     pub queue_bytes_max: Bytes,
 }
 
-/// A whole fabric manager.
+/// Node of a fabric manager.
 #[derive(Debug)]
 pub struct ManagerNode {
     config: ManagerConfig,
@@ -44,7 +44,7 @@ pub struct ManagerNode {
 }
 
 impl ManagerNode {
-    /// A manager that has just been switched on and knows nothing.
+    /// Creates a manager that has just been switched on.
     pub fn new(config: ManagerConfig) -> ManagerNode {
         let mut ldp = Ldp::new(config.mac, 1, config.interval);
         ldp.be_manager(config.incarnation);
@@ -59,27 +59,27 @@ impl ManagerNode {
         }
     }
 
-    /// Its port.
+    /// Returns its port.
     pub fn ports(&self) -> &Ports {
         &self.ports
     }
 
-    /// The counters since the start.
+    /// Returns the counters since the start.
     pub fn counters(&self) -> ManagerCounters {
         self.manager.counters()
     }
 
-    /// Whether it has found the network to be a fat tree; `None` before it has looked.
+    /// Returns whether the network is a fat tree; `None` before the first evaluation.
     pub fn fat_tree(&self) -> Option<bool> {
         self.manager.fat_tree()
     }
 
-    /// The hosts that it knows, by address.
+    /// Returns the registered hosts by address.
     pub fn hosts(&self) -> &BTreeMap<Ipv4Addr, Register> {
         self.manager.hosts()
     }
 
-    /// Switches that have reported themselves.
+    /// Returns the number of switches that have reported themselves.
     pub fn switches(&self) -> usize {
         self.manager.switches()
     }
@@ -113,14 +113,14 @@ impl ManagerNode {
         }
     }
 
-    /// Hands what is to be sent to the port, as far as its buffer goes.
+    /// Hands messages to the port as far as its buffer goes.
     fn post(&mut self, now: Time) {
         let mac = self.config.mac;
         for (to, message) in self.letters.drain(..) {
             self.outbox.push_back(message.emit(to, mac));
         }
         if !self.ports.is_up(PORT) {
-            // Whoever should have heard asks again.
+            // The receivers repeat their requests.
             self.outbox.clear();
         }
         while self.ports.queued_frames(PORT) < QUEUED_MAX {

@@ -1,8 +1,8 @@
-//! What PortLand's switches and its fabric manager say to one another.
+//! Messages between PortLand's switches and its fabric manager.
 //!
-//! The paper gives no formats. Here every message is an Ethernet frame of EtherType
-//! [`PORTLAND`] whose payload is postcard's encoding (a published format: varints, fields in
-//! order), padded to the Ethernet minimum. Nothing is sealed: PortLand has no trust to defend.
+//! The paper gives no formats. Here every message is an Ethernet frame of EtherType [`PORTLAND`]
+//! whose payload is postcard's encoding (a published format: varints, fields in order), padded to
+//! the Ethernet minimum. Nothing is sealed: PortLand has no trust model.
 
 use crate::portland::plane::Location;
 use alloc::vec::Vec;
@@ -12,146 +12,146 @@ use axon_wire::{MacAddr, PortNo};
 use core::net::Ipv4Addr;
 use serde::{Deserialize, Serialize};
 
-/// Every message there is.
+/// Message of PortLand.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Message {
     /// Link: a location discovery message.
     Ldm(Ldm),
-    /// Switch to manager: what I am, and whom I see.
+    /// Switch to manager: own state and neighbours.
     Report(Report),
-    /// Manager to switch: heard.
+    /// Manager to switch: acknowledges a report.
     ReportAck {
-        /// Of the report.
+        /// Sequence number of the report.
         sequence: u32,
     },
-    /// Manager to edge switch: this is where you are.
+    /// Manager to edge switch: assigns a location.
     Place(Place),
-    /// Edge switch to manager: this host has this PMAC.
+    /// Edge switch to manager: registers the PMAC of a host.
     Register(Register),
-    /// Manager to edge switch: heard.
+    /// Manager to edge switch: acknowledges a registration.
     RegisterAck {
-        /// The host's own address.
+        /// AMAC of the host.
         amac: MacAddr,
-        /// As in the registration.
+        /// PMAC of the registration.
         pmac: MacAddr,
     },
-    /// Edge switch to manager: one of my hosts asks for `ip`.
+    /// Edge switch to manager: forwards a host's ARP request.
     ArpQuery {
-        /// Whom it asks for.
+        /// Requested address.
         ip: Ipv4Addr,
-        /// Who asks.
+        /// Requester.
         from: Requester,
     },
-    /// Manager to the requester's edge switch.
+    /// Manager to the requester's edge switch: answers an ARP request.
     ArpAnswer {
-        /// Who was asked for.
+        /// Requested address.
         ip: Ipv4Addr,
-        /// The PMAC that it has.
+        /// PMAC of that address.
         pmac: MacAddr,
-        /// Who asks.
+        /// Requester.
         to: MacAddr,
     },
-    /// Manager to all switches: nobody knows `ip`; ask all hosts.
+    /// Manager to all switches: requests an unregistered `ip` from all hosts.
     ArpBroadcast {
-        /// Whom to ask for.
+        /// Requested address.
         ip: Ipv4Addr,
-        /// Who asks.
+        /// Requester.
         from: Requester,
     },
-    /// Switch to manager: which way to this location?
+    /// Switch to manager: requests a route to this location.
     RouteQuery(Place),
-    /// Manager to switch: these ways.
+    /// Manager to switch: sends routes.
     Routes {
-        /// To be acknowledged.
+        /// Sequence number, to be acknowledged.
         sequence: u32,
         /// Each location with the ports on a shortest path to it; none if there is no path.
         entries: Vec<(Place, Vec<PortNo>)>,
     },
-    /// Switch to manager: heard.
+    /// Switch to manager: acknowledges routes.
     RoutesAck {
-        /// Of the routes.
+        /// Sequence number of the routes.
         sequence: u32,
     },
-    /// Manager to a host's former edge switch: it is elsewhere now.
+    /// Manager to a host's former edge switch: the host has moved.
     Moved {
-        /// Its address.
+        /// IPv4 address of the host.
         ip: Ipv4Addr,
-        /// The PMAC that it had.
+        /// Former PMAC.
         old: MacAddr,
-        /// The PMAC that it has.
+        /// Present PMAC.
         new: MacAddr,
     },
 }
 
-/// A location discovery message (paper §3.4): sent on every port at an interval.
+/// Location discovery message (paper §3.4), sent on every port at an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ldm {
-    /// The sender's port.
+    /// Port of the sender.
     pub port: PortNo,
-    /// Its level in the tree.
+    /// Level in the tree.
     pub level: Level,
-    /// Its pod, if it knows.
+    /// Pod, if known.
     pub pod: Option<u16>,
-    /// Its position in the pod, at an edge switch that knows.
+    /// Position in the pod, at an edge switch with a location.
     pub position: Option<u8>,
-    /// Its way to the fabric manager, if it has one.
+    /// Path to the fabric manager, if there is one.
     pub way: Option<Way>,
-    /// Whether that way begins with this link.
+    /// Whether that path begins with this link.
     pub towards_you: bool,
 }
 
-/// A switch's level in a fat tree.
+/// Level of a switch in a fat tree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Level {
-    /// Not found out.
+    /// Not determined yet.
     #[default]
     Unknown,
-    /// 0: hosts are here.
+    /// Level 0: with hosts.
     Edge,
-    /// 1: between edge and core.
+    /// Level 1: between edge and core.
     Aggregation,
-    /// 2.
+    /// Level 2.
     Core,
-    /// The fabric manager's: not a switch.
+    /// Fabric manager, not a switch.
     Manager,
 }
 
-/// A way to the fabric manager: in-band control frames go along these.
+/// Path to the fabric manager, used by in-band control frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Way {
-    /// The manager's address.
+    /// Address of the manager.
     pub manager: MacAddr,
-    /// Which of its incarnations; later ones are greater.
+    /// Incarnation of the manager; later ones are greater.
     pub incarnation: u32,
-    /// Whether it has found the network to be a fat tree.
+    /// Whether the manager has found the network to be a fat tree.
     pub fat_tree: bool,
-    /// Links to it.
+    /// Number of links to the manager.
     pub distance: u16,
-    /// Differs when any link of the way differs.
+    /// Digest of the path; differs when any link differs.
     pub path: u32,
 }
 
-/// What a switch reports.
+/// Report of a switch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Report {
-    /// To be acknowledged.
+    /// Sequence number, to be acknowledged.
     pub sequence: u32,
-    /// Which incarnation of the switch.
+    /// Incarnation of the switch.
     pub incarnation: u32,
-    /// Its level.
+    /// Level.
     pub level: Level,
-    /// The location that the manager has assigned to it.
+    /// Location assigned by the manager.
     pub place: Option<Place>,
-    /// Its links: own port, neighbour, the neighbour's port.
+    /// Links: own port, neighbour, the neighbour's port.
     pub links: Vec<(PortNo, MacAddr, PortNo)>,
 }
 
-/// A [`Location`] in a message.
+/// [`Location`] in a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Place {
-    /// Its pod.
+    /// Pod.
     pub pod: u16,
-    /// Its position there.
+    /// Position in the pod.
     pub position: u8,
 }
 
@@ -167,28 +167,28 @@ impl From<Place> for Location {
     }
 }
 
-/// A host as its edge switch knows it.
+/// Host registered by its edge switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Register {
-    /// Its address.
+    /// IPv4 address.
     pub ip: Ipv4Addr,
-    /// Its own MAC.
+    /// AMAC, the host's own address.
     pub amac: MacAddr,
-    /// The PMAC that it was given.
+    /// PMAC assigned to the host.
     pub pmac: MacAddr,
 }
 
-/// Who asks for an address.
+/// Requester of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Requester {
-    /// Its address.
+    /// IPv4 address.
     pub ip: Ipv4Addr,
-    /// Its PMAC.
+    /// PMAC.
     pub pmac: MacAddr,
 }
 
 impl Message {
-    /// The frame that carries it; no FCS.
+    /// Returns the frame of the message, without FCS.
     pub fn emit(&self, to: MacAddr, from: MacAddr) -> Vec<u8> {
         let mut frame = Vec::with_capacity(FRAME_BYTES_MIN);
         frame.extend_from_slice(&to.0);
@@ -201,12 +201,12 @@ impl Message {
         frame
     }
 
-    /// The link frame that carries it: no switch forwards it.
+    /// Returns the link frame of the message, which no switch forwards.
     pub fn emit_link(&self, from: MacAddr) -> Vec<u8> {
         self.emit(link::DESTINATION, from)
     }
 
-    /// The message in a control frame, and who sent it; `None` for anything else.
+    /// Parses the sender and the message of a control frame; `None` for anything else.
     pub fn parse(frame: &[u8]) -> Option<(MacAddr, Message)> {
         if frame.get(12..ETHERNET_BYTES)? != PORTLAND.to_be_bytes() {
             return None;

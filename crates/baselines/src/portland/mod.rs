@@ -1,14 +1,13 @@
-//! PortLand (Niranjan Mysore et al., SIGCOMM 2009): the network that paper 001 §5.4 compares
-//! itself with.
+//! PortLand (Niranjan Mysore et al., SIGCOMM 2009): the comparison network of paper 001 §5.4.
 //!
-//! Edge switches name hosts by where they are ([`crate::portland::plane`]); a fabric manager
-//! keeps the names and answers ARP; switches find their place in a fat tree by themselves and
-//! forward by prefix. Paper 001 runs it on other topologies too, which PortLand's own
-//! forwarding does not support: there the manager installs shortest paths in switches on request
-//! (`manager`). The messages between switches and manager go through the same network, as real
-//! frames, along a tree of shortest paths to the manager.
+//! Edge switches name hosts by location ([`crate::portland::plane`]). A fabric manager stores the
+//! names and answers ARP. Switches find their position in a fat tree by themselves and forward by
+//! prefix. Paper 001 runs it on other topologies too, which PortLand's own forwarding does not
+//! support: there the manager installs shortest paths in switches on request (`manager`). The
+//! messages between switches and manager are real frames in the same network, along a tree of
+//! shortest paths to the manager.
 //!
-//! Differences from the paper are documented where they are (`ldp`, `message`), and in one place in
+//! Differences from the paper are documented in their modules (`ldp`, `message`), and together in
 //! `docs/baselines.md`.
 
 mod graph;

@@ -1,18 +1,16 @@
-//! PortLand's data plane (Niranjan Mysore et al., SIGCOMM 2009, §3): forwarding by
-//! hierarchical pseudo MAC addresses.
+//! PortLand's data plane (Niranjan Mysore et al., SIGCOMM 2009, §3): forwarding by hierarchical
+//! pseudo MAC addresses.
 //!
-//! In plain English: an edge switch gives each of its hosts a *pseudo MAC* (PMAC) that says
-//! where the host is: pod, position of the edge switch in the pod, port, and a number on that
-//! port. A frame that enters from a host gets the PMAC as its source; other hosts know only
-//! PMACs, so its destination is one. Every switch looks at the *location* in it (pod and
-//! position), never at the whole address: the longest match of location, pod, anything says
-//! which ports lead there, and the hash of the flow takes one of them. The edge switch at the
-//! location puts the host's own address (AMAC) back.
+//! An edge switch assigns each of its hosts a *pseudo MAC* (PMAC) that encodes its location: pod,
+//! position of the edge switch in the pod, port, and a number on that port. A frame from a host
+//! gets the PMAC as its source; other hosts know only PMACs, so its destination is one. Every
+//! switch matches the *location* in it (pod and position), never the whole address: the longest
+//! match of location, pod, default selects the ports, and the hash of the flow takes one of them.
+//! The edge switch at the location restores the host's own address (AMAC).
 //!
-//! ARP and what no rule is for goes to the control plane. Control frames (of EtherType
-//! [`PORTLAND`]) travel in the network too: up the tree that the control plane maintains
-//! towards the fabric manager, back down by what they taught on their way, or to all switches
-//! down the whole tree.
+//! ARP and unmatched frames go to the control plane. Control frames (of EtherType [`PORTLAND`])
+//! travel in the network too: up the tree that the control plane maintains towards the fabric
+//! manager, back down by the path learned on their way, or to all switches down the whole tree.
 //!
 //! [`PortKind::Axon`] stands for any other switch here, and for the fabric manager.
 
@@ -27,49 +25,49 @@ use axon_plane::routes::MacMap;
 use axon_wire::constants::ethertype::{ARP, PORTLAND};
 use axon_wire::{Bytes, FrameBuf, MacAddr, PortNo, Time, mac_control};
 
-/// A group address for all switches, locally administered.
+/// Locally administered group address of all switches.
 pub const ALL_SWITCHES: MacAddr = MacAddr([0x03, b'p', b'l', 0, 0, 1]);
 
-/// A switch's size and limits.
+/// Size and limits of a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PortLandConfig {
-    /// Ports, 0 to `ports - 1`.
+    /// Number of ports, 0 to `ports - 1`.
     pub ports: u16,
-    /// Each output port has one buffer for each ingress port, of this many bytes.
+    /// Buffer of an output port for each ingress port, in bytes.
     pub queue_bytes_max: Bytes,
-    /// The longest frame, in bytes without FCS and tag.
+    /// Longest frame, in bytes without FCS and tag.
     pub frame_bytes_max: usize,
-    /// Its own address.
+    /// Own address.
     pub mac: MacAddr,
-    /// Makes this switch choose otherwise than its neighbours.
+    /// Seed of the flow hash, different from the neighbours' seeds.
     pub seed: u64,
 }
 
-/// Where an edge switch is: the first half of a PMAC.
+/// Location of an edge switch: the first half of a PMAC.
 ///
-/// The paper writes a PMAC as pod (16 bits), position (8), port (8), number (16). Here the
-/// first octet must also say "locally administered, one station" (IEEE 802 clause 8.2), so a
-/// pod has 13 bits: five in the first octet above 110, eight in the second.
+/// The paper writes a PMAC as pod (16 bits), position (8), port (8), number (16). Here the first
+/// octet must also mark a locally administered unicast address (IEEE 802 clause 8.2), so a pod has
+/// 13 bits: five in the first octet above 110, eight in the second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Location {
-    /// 0 to [`Location::PODS`] - 1.
+    /// Pod, 0 to [`Location::PODS`] - 1.
     pub pod: u16,
-    /// The position of the edge switch within the pod.
+    /// Position of the edge switch within the pod.
     pub position: u8,
 }
 
 impl Location {
-    /// The number of pods that a PMAC can distinguish.
+    /// Number of pods that a PMAC can distinguish.
     pub const PODS: u16 = 1 << 13;
 
-    /// The PMAC of a host here.
+    /// Returns the PMAC of a host at this location.
     pub const fn pmac(self, port: u8, number: u16) -> MacAddr {
         let first = ((self.pod >> 8) as u8) << 3 | 0b110;
         let [high, low] = number.to_be_bytes();
         MacAddr([first, self.pod as u8, self.position, port, high, low])
     }
 
-    /// Where the host with this PMAC is; `None` for an address that is no PMAC.
+    /// Returns the location of the host with this PMAC; `None` for an address that is no PMAC.
     pub const fn of(pmac: MacAddr) -> Option<Location> {
         let [first, second, position, ..] = pmac.0;
         if first & 0b111 != 0b110 {
@@ -79,49 +77,49 @@ impl Location {
     }
 }
 
-/// The ports towards each location: the longest match counts. A match without ports means that the
-/// location is unreachable; no match means that nothing is known.
+/// Ports towards each location, by longest match. A match without ports means that the location is
+/// unreachable; no match means that there is no route.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Routes {
-    /// For one location.
+    /// Ports for one location.
     pub exact: BTreeMap<Location, Vec<PortNo>>,
-    /// For all of a pod.
+    /// Ports for all of a pod.
     pub pods: BTreeMap<u16, Vec<PortNo>>,
-    /// For everything else, if there is a rule for it.
+    /// Ports for everything else, if there is a rule for it.
     pub default: Option<Vec<PortNo>>,
 }
 
 impl Routes {
-    /// The ports for `location`.
+    /// Returns the ports for `location`.
     pub fn ports_towards(&self, location: Location) -> Option<&Vec<PortNo>> {
         let exact = self.exact.get(&location);
         exact.or_else(|| self.pods.get(&location.pod)).or(self.default.as_ref())
     }
 }
 
-/// The data plane of a PortLand switch.
+/// Data plane of a PortLand switch.
 #[derive(Clone, Debug)]
 pub struct PortLand {
     config: PortLandConfig,
     ports: Ports,
-    /// Where it is, if it is an edge switch and has been sent.
+    /// Location of an edge switch, once assigned.
     location: Option<Location>,
-    /// Hosts here: by AMAC, and by PMAC.
+    /// Own hosts by AMAC, and by PMAC.
     by_amac: MacMap<(PortNo, MacAddr)>,
     by_pmac: MacMap<(PortNo, MacAddr)>,
-    /// The switch's own rules, and the routes that the fabric manager has sent.
+    /// Own rules of the switch, and the routes of the fabric manager.
     rules: Routes,
     sent: BTreeMap<Location, Vec<PortNo>>,
-    /// Towards the fabric manager, whose address it is.
+    /// Port towards the fabric manager, and the manager's address.
     up: Option<(PortNo, MacAddr)>,
     /// Ports to switches that reach the fabric manager through this one.
     children: Vec<PortNo>,
-    /// Where control frames of a switch last came from.
+    /// Last ingress port of control frames, by switch.
     relays: MacMap<PortNo>,
 }
 
 impl PortLand {
-    /// A switch that knows nothing; all ports are unknown and without carrier.
+    /// Creates a switch whose ports are all unknown and without carrier.
     pub fn new(config: PortLandConfig) -> PortLand {
         PortLand {
             ports: Ports::new(config.ports, config.queue_bytes_max),
@@ -137,7 +135,7 @@ impl PortLand {
         }
     }
 
-    /// Takes a frame from a port; see [`Input::Frame`](axon_node::Input).
+    /// Receives a frame from a port; see [`Input::Frame`](axon_node::Input).
     pub fn receive(&mut self, now: Time, meta: FrameMeta, out: &mut Vec<Action>) {
         if let Err(reason) = self.ports.receive(now, &meta) {
             return self.ports.discard(meta, reason, out);
@@ -170,8 +168,8 @@ impl PortLand {
         }
     }
 
-    /// A host's frame: its source becomes its PMAC. ARP, and a host that is not known on this
-    /// port, are for the control plane.
+    /// Handles a host's frame: its source becomes its PMAC. ARP, and frames of a host that is not
+    /// known on this port, are punted.
     fn host_ingress(
         &mut self,
         now: Time,
@@ -195,8 +193,8 @@ impl PortLand {
         }
     }
 
-    /// Sends a frame between PMACs on its way. One that nothing is known about is punted as
-    /// [`Punt::Miss`], one for a host that is not here any more as [`Punt::Error`].
+    /// Forwards a frame between PMACs. A frame without a route is punted as [`Punt::Miss`], one for
+    /// a host that has left as [`Punt::Error`].
     pub fn forward(&mut self, now: Time, mut meta: FrameMeta, out: &mut Vec<Action>) {
         let destination = MacAddr::destination_of(meta.frame.bytes()).unwrap_or_default();
         let Some(location) = Location::of(destination) else {
@@ -220,7 +218,7 @@ impl PortLand {
         }
     }
 
-    /// A control frame of another switch: to this one, up, down, or to all.
+    /// Forwards a control frame of another switch: to this one, up, down, or to all.
     fn relay(&mut self, now: Time, meta: FrameMeta, out: &mut Vec<Action>) {
         let frame = meta.frame.bytes();
         let destination = MacAddr::destination_of(frame).unwrap_or_default();
@@ -253,8 +251,7 @@ impl PortLand {
         }
     }
 
-    /// Sends a frame of the switch's own out of `port`, if that is of this `kind`; `None` for
-    /// any.
+    /// Sends a frame of the switch out of `port`, if that is of this `kind`; `None` for any.
     pub fn send(
         &mut self,
         now: Time,
@@ -267,30 +264,30 @@ impl PortLand {
         self.ports.deliver(now, meta, port, kind, out);
     }
 
-    /// Sends a frame of the switch's own, or one that had to wait here, to a PMAC.
+    /// Sends a frame of the switch, or one that was queued, to a PMAC.
     pub fn send_on(&mut self, now: Time, frame: FrameBuf, out: &mut Vec<Action>) {
         let meta = self.ports.originate(now, frame);
         self.forward(now, meta, out);
     }
 
-    /// Says where this edge switch is.
+    /// Sets the location of this edge switch.
     pub fn set_location(&mut self, location: Option<Location>) {
         self.location = location;
     }
 
-    /// Where this edge switch is.
+    /// Returns the location of this edge switch.
     pub fn location(&self) -> Option<Location> {
         self.location
     }
 
-    /// A host is on `port` under these two addresses; what was known of either is forgotten.
+    /// Records a host on `port` with these two addresses; earlier entries of either are removed.
     pub fn set_host(&mut self, port: PortNo, amac: MacAddr, pmac: MacAddr) {
         self.remove_host(amac);
         self.by_amac.insert(amac, (port, pmac));
         self.by_pmac.insert(pmac, (port, amac));
     }
 
-    /// A host is not here any more.
+    /// Removes a host.
     pub fn remove_host(&mut self, amac: MacAddr) {
         if let Some((_, pmac)) = self.by_amac.remove(&amac) {
             self.by_pmac.remove(&pmac);
@@ -302,35 +299,34 @@ impl PortLand {
         self.rules = rules;
     }
 
-    /// Sets the ports towards one location, as the fabric manager sent them. They override the
-    /// rules.
+    /// Sets the ports towards one location, as sent by the fabric manager. They override the rules.
     pub fn set_location_ports(&mut self, location: Location, ports: Vec<PortNo>) {
         self.sent.insert(location, ports);
     }
 
-    /// Forgets all that the fabric manager has said.
+    /// Removes all routes of the fabric manager.
     pub fn forget_location_ports(&mut self) {
         self.sent.clear();
     }
 
-    /// The ports that lead to `location` by rules and by what was sent.
+    /// Returns the ports towards `location` by rules and by routes.
     pub fn ports_towards(&self, location: Location) -> Option<&Vec<PortNo>> {
         self.sent.get(&location).or_else(|| self.rules.ports_towards(location))
     }
 
-    /// The tree of control frames: the port up to the fabric manager and its address, and the
+    /// Sets the tree of control frames: the port up to the fabric manager and its address, and the
     /// ports down.
     pub fn set_tree(&mut self, up: Option<(PortNo, MacAddr)>, children: Vec<PortNo>) {
         self.up = up;
         self.children = children;
     }
 
-    /// Its ports.
+    /// Returns its ports.
     pub fn ports(&self) -> &Ports {
         &self.ports
     }
 
-    /// Its ports: for carrier, kinds, `TxDone` and time.
+    /// Returns its ports for carrier, kinds, `TxDone` and time.
     pub fn ports_mut(&mut self) -> &mut Ports {
         &mut self.ports
     }
@@ -351,7 +347,7 @@ mod tests {
     const MANAGER: MacAddr = MacAddr([0x02, 0x63, 0, 0, 0, 1]);
     const OTHER: MacAddr = MacAddr([0x02, 0x73, 0, 0, 0, 9]);
 
-    /// An edge switch with a host on p0, switches on p1 (up), p2 and p3, and p4 unknown.
+    /// Returns an edge switch with a host on p0, switches on p1 (up), p2 and p3, and p4 unknown.
     fn edge() -> PortLand {
         let mut plane = PortLand::new(PortLandConfig {
             ports: 5,
@@ -375,7 +371,7 @@ mod tests {
         plane
     }
 
-    /// What becomes of a frame: ports it leaves by with its addresses, punts, drops.
+    /// Returns the egress ports of a frame with its addresses, punts, and drops.
     fn fate(
         plane: &mut PortLand,
         ingress: u16,

@@ -1,19 +1,19 @@
-//! What a switch of a fat tree knows by itself: forwarding by prefix (paper §3.5).
+//! Rules that a switch of a fat tree has by itself: forwarding by prefix (paper §3.5).
 //!
-//! In plain English: an edge switch sends everything that is not here to any aggregation
-//! switch. An aggregation switch knows the edge switches of its pod one by one, and sends
-//! everything else to any core switch. A core switch knows which aggregation switch leads into
-//! which pod. Nothing that has come down ever goes up again, so there is no loop.
+//! An edge switch sends everything that is not here to any aggregation switch. An aggregation
+//! switch has each edge switch of its pod, and sends everything else to any core switch. A core
+//! switch has the aggregation switch of each pod. Nothing that has come down ever goes up again, so
+//! there is no loop.
 //!
-//! The fabric manager computes the same for every switch, and sends a switch only what a
-//! failure has changed.
+//! The fabric manager computes the same rules for every switch, and sends only the differences
+//! after a failure.
 
 use super::message::Level;
 use crate::portland::plane::{Location, Routes};
 use alloc::vec::Vec;
 use axon_wire::PortNo;
 
-/// A neighbour, as far as rules care.
+/// Neighbour, with the fields that rules use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Neighbour {
     pub port: PortNo,
@@ -22,7 +22,7 @@ pub(super) struct Neighbour {
     pub position: Option<u8>,
 }
 
-/// The rules of a switch at `level`, in `pod`, with these neighbours.
+/// Returns the rules of a switch at `level`, in `pod`, with these neighbours.
 pub(super) fn rules(level: Level, pod: Option<u16>, neighbours: &[Neighbour]) -> Routes {
     let ports = |level: Level| -> Vec<PortNo> {
         neighbours.iter().filter(|other| other.level == level).map(|other| other.port).collect()
@@ -32,7 +32,7 @@ pub(super) fn rules(level: Level, pod: Option<u16>, neighbours: &[Neighbour]) ->
         Level::Edge => routes.default = Some(ports(Level::Aggregation)),
         Level::Aggregation => {
             if let Some(pod) = pod {
-                // What is of this pod and not below does not go up: it would come back.
+                // Frames for this pod that are not below must not go up, as they would come back.
                 routes.pods.insert(pod, Vec::new());
             }
             for other in neighbours.iter().filter(|other| other.level == Level::Edge) {

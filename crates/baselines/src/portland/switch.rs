@@ -1,4 +1,4 @@
-//! A PortLand switch: data plane, location discovery and edge agent in one node.
+//! PortLand switch: data plane, location discovery and edge agent in one node.
 
 use super::hosts::{Host, Hosts};
 use super::ldp::Ldp;
@@ -15,50 +15,50 @@ use axon_wire::{FrameBuf, MacAddr, PortNo, Span, Time};
 use core::net::Ipv4Addr;
 use smoltcp::wire::ArpOperation;
 
-/// After a change, so that several go into one report.
+/// Delay after a change, so that several go into one report.
 const REPORT_DELAY: Span = Span::from_millis(10);
-/// Between two reports that are not acknowledged, or that ask for a location, at most.
+/// Maximum interval of reports that are not acknowledged, or that request a location.
 const REPORT_PAUSE_MAX: Span = Span::from_secs(1);
-/// Hosts that have gone elsewhere and are remembered.
+/// Maximum number of remembered hosts that have moved away.
 const MOVED_MAX: usize = 1024;
 
-/// The configuration of a switch.
+/// Configuration of a switch.
 #[derive(Clone, Copy, Debug)]
 pub struct SwitchConfig {
-    /// The configuration of ports and buffers, and the switch's MAC address.
+    /// Configuration of ports and buffers, and the switch's MAC address.
     pub plane: PortLandConfig,
-    /// Which incarnation of the switch this is; later ones are greater.
+    /// Incarnation of the switch; later ones are greater.
     pub incarnation: u32,
-    /// Between two location discovery messages (the paper's are 10 ms apart).
+    /// Interval of location discovery messages (the paper: 10 ms).
     pub interval: Span,
-    /// Before an unacknowledged message is sent again, the first time.
+    /// Initial retransmission interval of unacknowledged messages.
     pub retry: Span,
-    /// Frames that may wait for a way, in bytes.
+    /// Maximum bytes of frames waiting for a route.
     pub waiting_bytes_max: usize,
 }
 
-/// A whole PortLand switch.
+/// Node of a PortLand switch.
 pub struct PortLandNode {
     config: SwitchConfig,
     plane: PortLand,
     ldp: Ldp,
     hosts: Hosts,
     waiting: Waiting,
-    /// PMACs that were given out here and are elsewhere now: address and new PMAC.
+    /// Own PMACs whose hosts have moved away: address and new PMAC.
     moved: BTreeMap<MacAddr, (Ipv4Addr, MacAddr)>,
-    /// The incarnation of the manager that knows what this switch has reported.
+    /// Incarnation of the manager that has this switch's report.
     manager: Option<u32>,
-    /// The discovery version that was last reported, or is about to be.
+    /// Discovery version of the last or pending report.
     reported: u64,
-    /// The next report, and the pause before the one after it.
+    /// Time of the next report, and the interval after it.
     report: Option<(Time, Span)>,
-    /// Punted frames that went on.
+    /// Number of punted frames that were forwarded.
     resumed: u64,
     actions: Vec<Action>,
 }
 
 impl PortLandNode {
-    /// A switch with an empty state.
+    /// Creates a switch with an empty state.
     ///
     /// # Panics
     /// If it has more than 256 ports, which a PMAC cannot distinguish.
@@ -80,44 +80,44 @@ impl PortLandNode {
         }
     }
 
-    /// Its ports.
+    /// Returns its ports.
     pub fn ports(&self) -> &Ports {
         self.plane.ports()
     }
 
-    /// Its data plane.
+    /// Returns its data plane.
     pub fn plane(&self) -> &PortLand {
         &self.plane
     }
 
-    /// The level that it has found for itself.
+    /// Returns the level that it has determined.
     pub fn level(&self) -> Level {
         self.ldp.level()
     }
 
-    /// Its hosts, by AMAC.
+    /// Returns its hosts by AMAC.
     pub fn hosts(&self) -> impl Iterator<Item = (MacAddr, &Host)> {
         self.hosts.iter()
     }
 
-    /// Frames that wait for a way.
+    /// Returns the number of frames waiting for a route.
     pub fn waiting_frames(&self) -> u64 {
         self.waiting.frames()
     }
 
-    /// Frames that have come to the control plane and gone on from there: the plane counts
-    /// them a second time then, as its own.
+    /// Returns the number of punted frames that were forwarded: the plane counts them a second
+    /// time, as its own.
     pub fn resumed_frames(&self) -> u64 {
         self.resumed
     }
 
-    /// Sends a punted frame on its way.
+    /// Forwards a punted frame.
     fn resume(&mut self, now: Time, frame: FrameBuf) {
         self.resumed += 1;
         self.plane.send_on(now, frame, &mut self.actions);
     }
 
-    /// Looks at what the plane has done until it does nothing more.
+    /// Processes the plane's actions until there are no more.
     fn settle(&mut self, now: Time, out: &mut Vec<Action>) {
         while !self.actions.is_empty() {
             for action in core::mem::take(&mut self.actions) {
@@ -152,7 +152,7 @@ impl PortLandNode {
                 self.host_frame(now, ingress, frame, out);
             }
             Punt::Miss => self.wait(now, ingress, frame, out),
-            // The destination's PMAC is of this switch, and nobody has it.
+            // The destination's PMAC is of this switch, but without a host.
             _ => self.misdirected(now, ingress, frame, out),
         }
     }
@@ -162,14 +162,14 @@ impl PortLandNode {
         out.push(Action::Dropped { ingress, reason, frame });
     }
 
-    /// Whether a host's frame is punted as it came, and not for want of a way.
+    /// Returns whether a host's frame was punted on ingress, and not for lack of a route.
     fn is_new_host(&self, ingress: PortNo, frame: &[u8]) -> bool {
         let source = MacAddr::source_of(frame).unwrap_or_default();
         let renamed = self.hosts.by_pmac(source).is_some();
         self.ldp.kind(ingress) == PortKind::Host && !renamed
     }
 
-    /// ARP, or the first frame of a host.
+    /// Handles ARP, or the first frame of a host.
     fn host_frame(&mut self, now: Time, port: PortNo, mut frame: FrameBuf, out: &mut Vec<Action>) {
         let bytes = frame.bytes();
         let source = MacAddr::source_of(bytes).unwrap_or_default();
@@ -204,7 +204,7 @@ impl PortLandNode {
         }
     }
 
-    /// Proxy ARP (paper §3.3): no request of a host goes further than here.
+    /// Answers ARP by proxy (paper §3.3): no request of a host is forwarded.
     fn arp(&mut self, now: Time, port: PortNo, arp: Arp) {
         if !arp.sender_mac.is_unicast() {
             return;
@@ -229,7 +229,7 @@ impl PortLandNode {
         }
     }
 
-    /// A frame for a host that has moved goes after it, and its sender is informed (paper §3.3).
+    /// Forwards a frame for a moved host to its new location, and informs its sender (paper §3.3).
     fn misdirected(
         &mut self,
         now: Time,
@@ -349,7 +349,7 @@ impl PortLandNode {
     }
 }
 
-/// What follows from discovery, and what is due.
+/// Consequences of discovery, and timers.
 impl PortLandNode {
     fn discover(&mut self, now: Time) {
         if self.ldp.deadline().is_some_and(|at| at <= now) {
@@ -381,7 +381,7 @@ impl PortLandNode {
         }
     }
 
-    /// An edge switch without location goes on reporting until it has one.
+    /// Continues the reports of an edge switch until it has a location.
     fn report_acknowledged(&mut self, now: Time, sequence: u32) {
         if sequence != self.reported as u32 {
             return;

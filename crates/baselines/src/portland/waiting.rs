@@ -1,4 +1,4 @@
-//! Frames that wait for a route from the fabric manager.
+//! Frames waiting for a route from the fabric manager.
 
 use crate::portland::plane::Location;
 use alloc::collections::BTreeMap;
@@ -6,14 +6,14 @@ use alloc::vec::Vec;
 use axon_node::agenda::Agenda;
 use axon_wire::{FrameBuf, PortNo, Span, Time};
 
-/// How long a frame waits.
+/// Maximum waiting time of a frame.
 const PATIENCE: Span = Span::from_secs(1);
 
-/// The queue of one switch for frames that wait for a route.
+/// Queue of one switch for frames waiting for a route.
 #[derive(Debug)]
 pub(super) struct Waiting {
     rooms: BTreeMap<Location, Room>,
-    /// When to ask for each location again.
+    /// Time of the next query, by location.
     asks: Agenda<Location>,
     bytes: usize,
     bytes_max: usize,
@@ -31,10 +31,10 @@ impl Waiting {
         Waiting { rooms: BTreeMap::new(), asks: Agenda::new(), bytes: 0, bytes_max, retry }
     }
 
-    /// Keeps a frame; the first one for a location makes the switch ask at once.
+    /// Queues a frame; the first one for a location triggers a query at once.
     ///
     /// # Errors
-    /// Gives it back if there is no room.
+    /// Returns the frame if there is no room.
     pub fn push(
         &mut self,
         now: Time,
@@ -55,7 +55,7 @@ impl Waiting {
         Ok(())
     }
 
-    /// The frames for a location, in order.
+    /// Removes the frames for a location, in order.
     pub fn take(&mut self, location: Location) -> Vec<(PortNo, FrameBuf)> {
         self.asks.cancel(location);
         let frames = self.rooms.remove(&location).map_or(Vec::new(), |room| room.frames);
@@ -63,7 +63,7 @@ impl Waiting {
         frames
     }
 
-    /// Locations to ask for now, and frames whose time is over.
+    /// Returns the locations to query now, and the frames that have timed out.
     pub fn due(&mut self, now: Time) -> (Vec<Location>, Vec<(PortNo, FrameBuf)>) {
         let (mut ask, mut vain) = (Vec::new(), Vec::new());
         while let Some(location) = self.asks.pop_due(now) {
@@ -82,7 +82,7 @@ impl Waiting {
         self.asks.next()
     }
 
-    /// Frames that wait.
+    /// Returns the number of waiting frames.
     pub fn frames(&self) -> u64 {
         self.rooms.values().map(|room| room.frames.len() as u64).sum()
     }

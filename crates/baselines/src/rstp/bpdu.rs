@@ -1,6 +1,6 @@
-//! RST BPDUs as bytes (IEEE 802.1D-2004 clause 9.3.3).
+//! Encoding of RST BPDUs (IEEE 802.1D-2004 clause 9.3.3).
 //!
-//! An IEEE 802.3 frame with a length, LLC 42-42-03 (clause 7.12.3), then 36 octets:
+//! A BPDU is an IEEE 802.3 frame with a length, LLC 42-42-03 (clause 7.12.3), then 36 octets:
 //!
 //! | octets | field                              |
 //! |--------|------------------------------------|
@@ -40,49 +40,49 @@ const FLAG_FORWARDING: u8 = 1 << 5;
 const FLAG_AGREEMENT: u8 = 1 << 6;
 const FLAG_ACKNOWLEDGMENT: u8 = 1 << 7;
 
-/// The role of the port that sent a BPDU, in two bits (clause 9.2.9).
+/// Role of the port that sent a BPDU, in two bits (clause 9.2.9).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SentRole {
-    /// 0: the sender does not state its role.
+    /// Value 0: the sender does not state its role.
     Unknown,
-    /// 1.
+    /// Value 1.
     AlternateOrBackup,
-    /// 2.
+    /// Value 2.
     Root,
-    /// 3.
+    /// Value 3.
     Designated,
 }
 
 /// An RST BPDU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bpdu {
-    /// What it says of the tree.
+    /// Priority vector.
     pub vector: Vector,
-    /// Its timer values.
+    /// Timer values.
     pub times: Times,
-    /// The role of the sender's port.
+    /// Role of the sender's port.
     pub role: SentRole,
-    /// The tree has changed: forget addresses.
+    /// Topology change flag: learned addresses must be flushed.
     pub topology_change: bool,
-    /// The sender wants to forward and asks whether it may.
+    /// Proposal flag: the sender requests agreement to forward.
     pub proposal: bool,
-    /// It may.
+    /// Agreement flag.
     pub agreement: bool,
-    /// The sender's port learns.
+    /// Learning flag of the sender's port.
     pub learning: bool,
-    /// The sender's port forwards.
+    /// Forwarding flag of the sender's port.
     pub forwarding: bool,
-    /// A topology change was heard (never set by RSTP towards RSTP).
+    /// Topology change acknowledgement flag (never set by RSTP towards RSTP).
     pub acknowledgment: bool,
 }
 
-/// Why a frame to the bridges' address is not an RST BPDU.
+/// Reason why a frame to the bridges' address is not an RST BPDU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BpduError {
-    /// No IEEE 802.3 frame with the spanning tree's LLC.
+    /// Not an IEEE 802.3 frame with the spanning tree's LLC.
     #[error("not an 802.3 frame with LLC 42-42-03")]
     NotBpdu,
-    /// Its length field says less than a BPDU has, or more than the frame has.
+    /// The length field is shorter than a BPDU, or longer than the frame.
     #[error("shorter than 36 octets of BPDU")]
     Short,
     /// A configuration or topology change notification BPDU of the old protocol, or an
@@ -92,7 +92,7 @@ pub enum BpduError {
 }
 
 impl Bpdu {
-    /// The frame that carries it, padded to the Ethernet minimum; no FCS.
+    /// Returns the frame of the BPDU, padded to the Ethernet minimum, without FCS.
     pub fn emit(&self, source: MacAddr) -> Vec<u8> {
         let mut frame = Vec::with_capacity(FRAME_BYTES_MIN);
         frame.extend_from_slice(&DESTINATION.0);
@@ -125,11 +125,11 @@ impl Bpdu {
             | flag(self.acknowledgment, FLAG_ACKNOWLEDGMENT)
     }
 
-    /// Reads the BPDU in an Ethernet frame (clause 9.3.4: later versions and what follows the
-    /// 36 octets are ignored).
+    /// Parses the BPDU in an Ethernet frame (clause 9.3.4: later versions and octets after the 36
+    /// are ignored).
     ///
     /// # Errors
-    /// What is wrong with it; the frame is then to be ignored.
+    /// The reason; the frame must then be ignored.
     pub fn parse(frame: &[u8]) -> Result<Bpdu, BpduError> {
         let addressed = MacAddr::destination_of(frame) == Some(DESTINATION);
         if !addressed || frame.get(14..BEFORE_BYTES) != Some(&LLC) {

@@ -1,10 +1,10 @@
 //! Topology changes and transmission (IEEE 802.1D-2004 clauses 17.31 and 17.26).
 //!
-//! In plain English: when a port that is not an edge begins to forward, addresses may be
-//! elsewhere now. The bridge says so on all its other ports of the tree for a hello time and a
-//! second, and forgets what it has learned there; whoever receives that does the same. A BPDU is
-//! sent when there is something new, and by designated ports once per hello time all the
-//! same; at most six at once, then one a second.
+//! When a port that is not an edge begins to forward, the locations of addresses may have changed.
+//! The bridge sends a topology change on all its other ports of the tree for a hello time and a
+//! second, and flushes the addresses learned there; receivers do the same. A BPDU is sent when
+//! there is a change, and by designated ports once per hello time anyway; at most six at once, then
+//! one a second.
 
 use super::bpdu::{Bpdu, SentRole};
 use super::port::{ChangeState, Port, Role};
@@ -13,7 +13,7 @@ use alloc::vec::Vec;
 use axon_wire::{PortNo, Span, Time};
 
 impl Rstp {
-    /// One step of the topology change machine of a port; says whether there was one.
+    /// Runs one step of the topology change machine of a port; returns whether there was one.
     pub(super) fn topology_step(
         &mut self,
         now: Time,
@@ -59,14 +59,14 @@ impl Rstp {
         true
     }
 
-    /// `setTcPropTree` (clause 17.21.18), and counts the change once.
+    /// Runs `setTcPropTree` (clause 17.21.18), and counts the change once.
     fn propagate(&mut self, from: usize) {
         for (index, port) in self.ports.iter_mut().enumerate() {
             port.tc_prop |= index != from;
         }
     }
 
-    /// Sends what is due on a port.
+    /// Sends due BPDUs on a port.
     pub(super) fn transmit(&mut self, now: Time, index: usize, requests: &mut Vec<Request>) {
         let hello = self.config.times.hello.span();
         let port = &mut self.ports[index];
@@ -94,7 +94,7 @@ impl Rstp {
 }
 
 impl Port {
-    /// `newTcWhile` (clause 17.21.7).
+    /// Runs `newTcWhile` (clause 17.21.7).
     fn new_tc_while(&mut self, now: Time) {
         if self.tc.is_over(now) {
             self.tc.start(now, self.designated_times.hello.span() + Span::from_secs(1));
@@ -106,7 +106,7 @@ impl Port {
         (self.rcvd_tc, self.rcvd_tc_ack, self.tc_prop) = (false, false, false);
     }
 
-    /// `txCount` goes down by one each second.
+    /// Decrements `txCount` once each second.
     fn pay_back(&mut self, now: Time) {
         while self.tx_count > 0 && self.tx_tick.is_over(now) {
             self.tx_count -= 1;
@@ -115,7 +115,7 @@ impl Port {
         }
     }
 
-    /// `txRstp` (clause 17.21.20).
+    /// Returns the BPDU of `txRstp` (clause 17.21.20).
     fn rst_bpdu(&self, now: Time) -> Bpdu {
         Bpdu {
             vector: self.designated,

@@ -1,19 +1,18 @@
-//! What a port knows: bridge detection and port information
-//! (IEEE 802.1D-2004 clauses 17.25 and 17.27).
+//! Port information: bridge detection and received information (IEEE 802.1D-2004 clauses 17.25 and
+//! 17.27).
 //!
-//! In plain English: a designated port that has asked for three seconds whether it may
-//! forward, and has heard no bridge, is an edge: hosts are behind it. A message of a
-//! designated port that is better than what this port has, or comes from the same port as
-//! that, is kept, and all roles are chosen anew; the same message again only makes it young;
-//! a worse one, from a port that learns already, shows that somebody does not receive ours
-//! (a dispute). A message of a root or alternate port may agree to what we have proposed.
-//! Information that has not been heard again for three hello times is forgotten.
+//! A designated port that has sent proposals for three seconds without receiving from a bridge is
+//! an edge, with hosts behind it. A message of a designated port that is better than the port's own
+//! information, or comes from its source, is stored, and all roles are recomputed. The same message
+//! again only refreshes its age. A worse one, from a port that already learns, shows that our
+//! messages are not received (a dispute). A message of a root or alternate port may agree to our
+//! proposal. Information that is not repeated for three hello times expires.
 
 use super::bpdu::{Bpdu, SentRole};
 use super::port::{InfoIs, Port};
 use axon_wire::Time;
 
-/// What a message means to a port (`rcvInfo`, clause 17.21.8).
+/// Meaning of a message for a port (`rcvInfo`, clause 17.21.8).
 enum Received {
     Superior,
     Repeated,
@@ -23,7 +22,7 @@ enum Received {
 }
 
 impl Port {
-    /// Bridge detection: says whether something has changed.
+    /// Runs bridge detection; returns whether something has changed.
     pub(super) fn detect_edge(&mut self, now: Time) -> bool {
         let alone = self.enabled && self.proposing && self.edge_delay.is_over(now);
         let becomes = alone && !self.oper_edge;
@@ -31,7 +30,7 @@ impl Port {
         becomes
     }
 
-    /// Port information: says whether something has changed.
+    /// Runs the port information machine; returns whether something has changed.
     pub(super) fn information(&mut self, now: Time) -> bool {
         if !self.enabled {
             let changed = self.info_is != InfoIs::Disabled;
@@ -77,7 +76,7 @@ impl Port {
         (self.reselect, self.selected) = (true, false);
     }
 
-    /// State UPDATE: the port takes what the bridge itself says.
+    /// State UPDATE: the port takes the bridge's own information.
     fn update(&mut self) {
         let better = self.better_or_same(self.designated, InfoIs::Mine);
         (self.proposing, self.proposed) = (false, false);
@@ -89,7 +88,7 @@ impl Port {
         self.new_info = true;
     }
 
-    /// `betterorsameInfo` (clause 17.21.1) for information `new` of kind `kind`.
+    /// Evaluates `betterorsameInfo` (clause 17.21.1) for information `new` of kind `kind`.
     fn better_or_same(&self, new: super::vector::Vector, kind: InfoIs) -> bool {
         self.info_is == kind && new <= self.vector
     }
@@ -113,7 +112,7 @@ impl Port {
         }
     }
 
-    /// State RECEIVE and those behind it.
+    /// State RECEIVE and the states after it.
     fn take(&mut self, now: Time, message: &Bpdu) {
         match self.meaning(message) {
             Received::Superior => {
@@ -148,7 +147,7 @@ impl Port {
         }
     }
 
-    /// `recordAgreement` (clause 17.21.9): every link is point-to-point.
+    /// Runs `recordAgreement` (clause 17.21.9): every link is point-to-point.
     fn record_agreement(&mut self, message: &Bpdu) {
         self.agreed = message.agreement;
         if message.agreement {
@@ -156,13 +155,14 @@ impl Port {
         }
     }
 
-    /// `setTcFlags` (clause 17.21.17).
+    /// Runs `setTcFlags` (clause 17.21.17).
     fn topology_flags(&mut self, message: &Bpdu) {
         self.rcvd_tc |= message.topology_change;
         self.rcvd_tc_ack |= message.acknowledgment;
     }
 
-    /// `updtRcvdInfoWhile` (clause 17.21.23): what has come too far is old at once.
+    /// Runs `updtRcvdInfoWhile` (clause 17.21.23): information beyond the maximum age expires at
+    /// once.
     fn refresh(&mut self, now: Time) {
         if self.times.message_age.plus_one_second() <= self.times.max_age {
             self.info.start(now, self.times.hello.span() * 3);

@@ -1,16 +1,14 @@
-//! The rapid spanning tree protocol (IEEE 802.1D-2004 clause 17), as state machines without
-//! a clock.
+//! Rapid spanning tree protocol (IEEE 802.1D-2004 clause 17), as state machines without a clock.
 //!
-//! In plain English: the bridge with the lowest identifier is the root. Every bridge keeps
-//! one port towards it, by the cheapest path; on every link one end is designated to serve it;
-//! all other ports discard. What remains is a tree. A link of the tree begins to forward as
-//! soon as both its ends agree, without waiting.
+//! The bridge with the lowest identifier is the root. Every bridge keeps one port towards it, by
+//! the cheapest path. On every link one end is designated; all other ports discard. The result is a
+//! tree. A link of the tree begins to forward as soon as both its ends agree, without waiting.
 //!
-//! The machines are the standard's, one file for each group: what a port knows (`info`), which role
-//! follows (`roles`), which state follows from the role (`transitions`), topology changes to
-//! propagate (`changes`). They run until no machine can make a transition, then BPDUs that are due
-//! are sent. Two things differ from the letter: timers are points in time and not counters of whole
-//! seconds (see `port`), and `txCount`'s second begins with its first BPDU.
+//! The machines are the standard's, one file for each group: port information (`info`), roles
+//! (`roles`), port states (`transitions`), topology changes (`changes`). They run until no machine
+//! can make a transition, then due BPDUs are sent. Two things differ from the letter: timers are
+//! points in time and not counters of whole seconds (see `port`), and `txCount`'s second begins
+//! with its first BPDU.
 //!
 //! Left out: migration to the old protocol (clause 17.24; its BPDUs are refused), shared
 //! media (every link is point-to-point) and management. `AutoEdge` is on and `AdminEdge` off
@@ -35,19 +33,19 @@ use alloc::vec::Vec;
 use axon_wire::{PortNo, Span, Time};
 use port::Port;
 
-/// Migrate Time (table 17-1): also how long a port asks before it takes itself for an edge.
+/// Migrate Time (table 17-1): also the time after which a port without answers becomes an edge.
 const MIGRATE_TIME: Span = Span::from_secs(3);
-/// Rounds of all machines after which they are held to be broken.
+/// Maximum rounds of all machines, beyond which they count as broken.
 const ROUNDS_MAX: u32 = 1000;
 
-/// The configuration of a bridge.
+/// Configuration of a bridge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RstpConfig {
-    /// The bridge's identifier.
+    /// Identifier of the bridge.
     pub id: BridgeId,
-    /// The path cost of each port; see [`path_cost`].
+    /// Path cost of each port; see [`path_cost`].
     pub path_costs: Vec<u32>,
-    /// Its timer values, used where it is the root; `message_age` is zero.
+    /// Timer values used if it is the root; `message_age` is zero.
     pub times: Times,
     /// BPDUs that a port may send at once (Transmit Hold Count, table 17-1): 6 by default.
     pub tx_hold_count: u32,
@@ -77,13 +75,13 @@ pub enum Request {
     },
 }
 
-/// The protocol in one bridge.
+/// Protocol state of one bridge.
 #[derive(Clone, Debug)]
 pub struct Rstp {
     config: RstpConfig,
     id: BridgeId,
     ports: Vec<Port>,
-    /// The bridge's way to the root, and its port.
+    /// Path of the bridge to the root, and its port.
     root: Vector,
     root_port: Option<usize>,
     sent: u64,
@@ -91,7 +89,7 @@ pub struct Rstp {
 }
 
 impl Rstp {
-    /// A bridge that takes itself for the root; all its ports are without carrier.
+    /// Creates a bridge that considers itself the root, with all ports without carrier.
     pub fn new(config: RstpConfig) -> Rstp {
         let id = config.id;
         let port = |(index, &cost): (usize, &u32)| {
@@ -102,7 +100,7 @@ impl Rstp {
         Rstp { config, id, ports, root, root_port: None, sent: 0, deadline: None }
     }
 
-    /// The carrier of a port came or went.
+    /// Processes a carrier change of a port.
     pub fn link(&mut self, now: Time, port: PortNo, up: bool, requests: &mut Vec<Request>) {
         let Some(state) = self.ports.get_mut(port.index()) else {
             return;
@@ -118,10 +116,10 @@ impl Rstp {
         self.run(now, requests);
     }
 
-    /// Takes a frame that came to the bridges' address.
+    /// Processes a frame to the bridges' address.
     ///
     /// # Errors
-    /// If it is no RST BPDU; nothing has changed then.
+    /// The frame is no RST BPDU; nothing has changed then.
     pub fn receive(
         &mut self,
         now: Time,
@@ -139,54 +137,54 @@ impl Rstp {
         Ok(())
     }
 
-    /// The deadline has come, or may have.
+    /// Processes timers at or after the deadline.
     pub fn timeout(&mut self, now: Time, requests: &mut Vec<Request>) {
         if self.deadline.is_some_and(|deadline| deadline <= now) {
             self.run(now, requests);
         }
     }
 
-    /// When to call [`Rstp::timeout`] next.
+    /// Returns the time of the next [`Rstp::timeout`].
     pub fn deadline(&self) -> Option<Time> {
         self.deadline
     }
 
-    /// The bridge's identifier.
+    /// Returns the bridge's identifier.
     pub fn id(&self) -> BridgeId {
         self.id
     }
 
-    /// The root that it believes in, and its own cost to it.
+    /// Returns the believed root, and the cost of the path to it.
     pub fn root(&self) -> (BridgeId, u32) {
         (self.root.root, self.root.cost)
     }
 
-    /// The port towards the root; `None` at the root itself.
+    /// Returns the port towards the root; `None` at the root itself.
     pub fn root_port(&self) -> Option<PortNo> {
         self.root_port.map(|index| PortNo(index as u16))
     }
 
-    /// The role of a port.
+    /// Returns the role of a port.
     pub fn role(&self, port: PortNo) -> Role {
         self.ports.get(port.index()).map_or(Role::Disabled, |port| port.role)
     }
 
-    /// The state of a port.
+    /// Returns the state of a port.
     pub fn state(&self, port: PortNo) -> PortState {
         self.ports.get(port.index()).map_or(PortState::Discarding, Port::state)
     }
 
-    /// Whether a port has found that only hosts are behind it (`operEdge`).
+    /// Returns whether a port has detected that only hosts are behind it (`operEdge`).
     pub fn is_edge(&self, port: PortNo) -> bool {
         self.ports.get(port.index()).is_some_and(|port| port.oper_edge)
     }
 
-    /// BPDUs sent so far.
+    /// Returns the number of BPDUs sent.
     pub fn sent(&self) -> u64 {
         self.sent
     }
 
-    /// Runs all machines until none has anything to do, then sends what is due.
+    /// Runs all machines until none has anything to do, then sends due BPDUs.
     fn run(&mut self, now: Time, requests: &mut Vec<Request>) {
         let mut rounds = 0;
         while self.round(now, requests) {

@@ -1,11 +1,11 @@
-//! One port's variables and timers (IEEE 802.1D-2004 clauses 17.17 and 17.19).
+//! Variables and timers of one port (IEEE 802.1D-2004 clauses 17.17 and 17.19).
 
 use super::bpdu::Bpdu;
 use super::vector::{PortId, Times, Vector};
 use crate::bridge::plane::PortState;
 use axon_wire::{Span, Time};
 
-/// What a port is for.
+/// Role of a port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Role {
     /// Without carrier.
@@ -21,21 +21,21 @@ pub enum Role {
     Backup,
 }
 
-/// Where a port's priority vector comes from (clause 17.19.10).
+/// Source of a port's priority vector (clause 17.19.10).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum InfoIs {
-    /// From nowhere: the port is disabled.
+    /// No source: the port is disabled.
     #[default]
     Disabled,
-    /// It has aged out.
+    /// Aged out.
     Aged,
-    /// From the bridge itself.
+    /// The bridge itself.
     Mine,
-    /// From the designated port of the LAN.
+    /// The designated port of the LAN.
     Received,
 }
 
-/// The state of the topology change machine (clause 17.31).
+/// State of the topology change machine (clause 17.31).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum ChangeState {
     #[default]
@@ -44,10 +44,10 @@ pub(super) enum ChangeState {
     Active,
 }
 
-/// A timer that counts down to zero, or is set again and again and so keeps its value.
+/// Timer that counts down to zero, or is held at its value.
 ///
-/// The standard's timers are counters that a tick each second decrements; these are moments,
-/// so that a timer of two seconds lasts two seconds, and a bridge with nothing to do sleeps.
+/// The standard's timers are counters decremented each second; these are points in time, so that a
+/// timer of two seconds lasts two seconds, and an idle bridge sleeps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Timer {
     until: Time,
@@ -63,12 +63,12 @@ impl Timer {
         *self = Timer::default();
     }
 
-    /// Stands at `span` until it is released.
+    /// Holds the timer at `span` until it is released.
     pub fn hold(&mut self, span: Span) {
         *self = Timer { until: Time::ZERO, held: Some(span) };
     }
 
-    /// Lets a timer that stands run.
+    /// Starts a held timer.
     pub fn release(&mut self, now: Time) {
         if let Some(span) = self.held {
             self.start(now, span);
@@ -79,23 +79,23 @@ impl Timer {
         self.held.is_some()
     }
 
-    /// Whether it is at zero.
+    /// Returns whether it has reached zero.
     pub fn is_over(&self, now: Time) -> bool {
         self.held.is_none() && self.until <= now
     }
 
-    /// When it was, or will be, at zero.
+    /// Returns the time at which it reaches or has reached zero.
     pub fn moment(&self) -> Time {
         self.until
     }
 
-    /// When it will be at zero, if it runs.
+    /// Returns the time at which it will reach zero, if it runs.
     pub fn deadline(&self, now: Time) -> Option<Time> {
         (self.held.is_none() && self.until > now).then_some(self.until)
     }
 }
 
-/// A port, in the standard's own words; `oper_edge` and the like keep their meaning there.
+/// Port, with the standard's names; `oper_edge` and the like have its meaning.
 #[derive(Clone, Debug)]
 pub(super) struct Port {
     pub id: PortId,
@@ -133,7 +133,7 @@ pub(super) struct Port {
     /// `designatedPriority` and `designatedTimes`.
     pub designated: Vector,
     pub designated_times: Times,
-    /// `rcvdMsg`: the message that is not looked at yet.
+    /// `rcvdMsg`: the message not processed yet.
     pub message: Option<Bpdu>,
     /// `edgeDelayWhile`.
     pub edge_delay: Timer,
@@ -141,15 +141,15 @@ pub(super) struct Port {
     pub fd: Timer,
     /// `helloWhen`.
     pub hello: Timer,
-    /// `rbWhile`: was a backup port a moment ago.
+    /// `rbWhile`: recently a backup port.
     pub rb: Timer,
     /// `rcvdInfoWhile`.
     pub info: Timer,
-    /// `rrWhile`: was the root port a moment ago.
+    /// `rrWhile`: recently the root port.
     pub rr: Timer,
     /// `tcWhile`.
     pub tc: Timer,
-    /// When `tx_count` goes down by one.
+    /// Time at which `tx_count` is decremented.
     pub tx_tick: Timer,
 }
 
@@ -202,7 +202,7 @@ impl Port {
         port
     }
 
-    /// What the data plane is to do with frames here.
+    /// Returns the state for the data plane.
     pub fn state(&self) -> PortState {
         match (self.learning, self.forwarding) {
             (_, true) => PortState::Forwarding,
@@ -211,12 +211,12 @@ impl Port {
         }
     }
 
-    /// `forwardDelay` (clause 17.20.5): the peer speaks RSTP.
+    /// Returns `forwardDelay` (clause 17.20.5): the peer speaks RSTP.
     pub fn forward_delay(&self) -> Span {
         self.designated_times.hello.span()
     }
 
-    /// The earliest moment at which one of its timers reaches zero.
+    /// Returns the earliest time at which one of its timers reaches zero.
     pub fn deadline(&self, now: Time) -> Option<Time> {
         let tx_tick = if self.new_info { self.tx_tick.deadline(now) } else { None };
         let timers = [&self.edge_delay, &self.fd, &self.hello, &self.rb];

@@ -1,17 +1,16 @@
-//! Which port has which role (IEEE 802.1D-2004 clause 17.28, `updtRolesTree` in 17.21.25).
+//! Port roles (IEEE 802.1D-2004 clause 17.28, `updtRolesTree` in 17.21.25).
 //!
-//! In plain English: of everything that the ports have received, each with the port's own
-//! cost added, and of "I am the root myself", the best is the bridge's way to the root; its
-//! port is the root port. What the bridge would say on each port follows from it. A port that
-//! has heard something better than that is an alternate port, or a backup port if it heard
-//! this very bridge; all other ports are designated.
+//! The best of all received vectors, each with the port's own cost added, and of the bridge's own
+//! vector as root, is the bridge's path to the root; its port is the root port. The vector to send
+//! on each port follows from it. A port that has received a better vector than that is an alternate
+//! port, or a backup port if it came from this bridge itself; all other ports are designated.
 
 use super::Rstp;
 use super::port::{InfoIs, Role};
 use super::vector::{PortId, Times, Vector};
 
 impl Rstp {
-    /// Chooses all roles if any port asks for it; says whether one did.
+    /// Selects all roles if any port requests it; returns whether one did.
     pub(super) fn select_roles(&mut self) -> bool {
         if !self.ports.iter().any(|port| port.reselect) {
             return false;

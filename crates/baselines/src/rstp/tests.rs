@@ -1,12 +1,12 @@
-//! Whole networks of bridges, wired together without a data plane: do they find the tree, how
-//! long does it take, and is there never a loop on the way?
+//! Networks of bridges without a data plane: convergence to the tree, convergence time, and absence
+//! of loops.
 
 use super::*;
 use alloc::collections::{BTreeMap, BTreeSet};
 use axon_node::random::Random;
 use axon_wire::{MacAddr, Rate};
 
-/// How long a BPDU takes from one bridge to the next.
+/// Latency of a BPDU between bridges.
 const LATENCY: Span = Span::from_micros(20);
 
 /// A link between two ports of two bridges.
@@ -16,7 +16,7 @@ struct Cable {
     up: bool,
 }
 
-/// Bridges and cables; every bridge has one port more, where a host would be.
+/// Bridges and cables; every bridge has one additional port for a host.
 struct Net {
     now: Time,
     bridges: Vec<Option<Rstp>>,
@@ -25,7 +25,7 @@ struct Net {
     flying: BTreeMap<(Time, u64), (usize, PortNo, Vec<u8>)>,
     sequence: u64,
     ports: Vec<usize>,
-    /// The last moment at which a port between bridges changed its state.
+    /// Last time at which a port between bridges changed its state.
     changed: Time,
 }
 
@@ -54,7 +54,7 @@ impl Net {
     }
 
     fn power_on(&mut self, bridge: usize) {
-        // Numbered backwards, so that the root is not where the tests begin.
+        // Numbered backwards, so that the root is not the first bridge.
         let mac = MacAddr([2, 0, 0, 0, 1, (200 - bridge) as u8]);
         self.bridges[bridge] = Some(Rstp::new(RstpConfig {
             id: BridgeId { priority: 0x8000, mac },
@@ -145,7 +145,7 @@ impl Net {
         }
     }
 
-    /// Cables that forward at both ends.
+    /// Returns the cables that forward at both ends.
     fn forwarding(&self) -> Vec<usize> {
         let forwards = |&(bridge, port): &(usize, PortNo)| {
             let rstp = self.bridges[bridge].as_ref();
@@ -155,7 +155,7 @@ impl Net {
         (0..self.cables.len()).filter(|&index| open(&self.cables[index])).collect()
     }
 
-    /// Asserts that the cables that forward close no loop.
+    /// Asserts that the forwarding cables form no loop.
     fn assert_no_loop(&self) {
         let mut group: Vec<usize> = (0..self.bridges.len()).collect();
         for index in self.forwarding() {
@@ -165,8 +165,8 @@ impl Net {
         }
     }
 
-    /// The bridges with power are one tree under the one with the lowest identifier, along
-    /// cheapest paths, and every host's port forwards.
+    /// Asserts that the powered bridges are one tree under the lowest identifier, along cheapest
+    /// paths, and that every host port forwards.
     fn assert_tree(&self, when: &str) {
         let alive: Vec<usize> =
             (0..self.bridges.len()).filter(|&bridge| self.bridges[bridge].is_some()).collect();
@@ -208,7 +208,7 @@ fn torus(side: usize) -> Vec<(usize, usize)> {
     cells.flat_map(|(x, y)| [(at(x, y), at(x + 1, y)), (at(x, y), at(x, y + 1))]).collect()
 }
 
-/// A connected graph: a random tree and as many links more, parallel ones included.
+/// Returns a connected graph: a random tree and as many additional links, parallel ones included.
 fn random(bridges: usize, seed: u64) -> Vec<(usize, usize)> {
     let mut random = Random::new(seed);
     let mut below = |limit: usize| (random.next_u64() % limit as u64) as usize;
@@ -247,8 +247,8 @@ fn a_cut_and_a_mended_link_change_the_tree_at_once() {
                 net.set_cable(cable, up);
                 net.run(Span::from_secs(1));
                 net.assert_tree("a second after");
-                // Two bridges that tell each other old news count to the end of their BPDUs,
-                // and may then wait a second for the next.
+                // Two bridges that exchange stale information count up to the maximum age, and may
+                // then wait a second for the next BPDU.
                 assert!(net.changed.since(at) < Span::from_secs(1), "cable {cable} up {up}");
                 net.run(Span::from_secs(20));
             }

@@ -1,11 +1,9 @@
-//! From a role to a state: the role transition and state transition machines
-//! (IEEE 802.1D-2004 clauses 17.29 and 17.30).
+//! Role and state transition machines (IEEE 802.1D-2004 clauses 17.29 and 17.30).
 //!
-//! In plain English: a port towards the root may forward as soon as no port that was root
-//! port a moment ago can still forward. A port away from the root may forward when the bridge
-//! behind it agrees, when it is an edge, or when it has waited long enough. A bridge that is
-//! asked to agree first stops all its own ports away from the root that have not been agreed
-//! to (*sync*), then agrees: so the cut wanders away from the root, link by link, and there is
+//! A port towards the root may forward as soon as no recent root port can still forward. A port
+//! away from the root may forward when the bridge behind it agrees, when it is an edge, or after a
+//! delay. A bridge that receives a proposal first blocks all its own designated ports that are not
+//! agreed (*sync*), then agrees. The cut thus moves away from the root, link by link, and there is
 //! never a loop behind it.
 
 use super::Rstp;
@@ -13,7 +11,7 @@ use super::port::{Port, Role};
 use axon_wire::Time;
 
 impl Rstp {
-    /// One step of the role transition machine of a port; says whether there was one.
+    /// Runs one step of the role transition machine of a port; returns whether there was one.
     pub(super) fn transition(&mut self, now: Time, index: usize) -> bool {
         let port = &mut self.ports[index];
         if !port.selected || port.updt_info {
@@ -78,7 +76,7 @@ impl Rstp {
         port.advance(now, may)
     }
 
-    /// Alternate and backup ports, once they are out of use.
+    /// Runs a step of alternate and backup ports.
     fn blocked_step(&mut self, index: usize) -> bool {
         let all_synced = self.all_synced();
         let port = &mut self.ports[index];
@@ -105,12 +103,12 @@ impl Rstp {
         false
     }
 
-    /// `setSyncTree` (clause 17.21.16).
+    /// Runs `setSyncTree` (clause 17.21.16).
     fn sync_tree(&mut self) {
         self.ports.iter_mut().for_each(|port| port.sync = true);
     }
 
-    /// `allSynced` (clause 17.20.3).
+    /// Evaluates `allSynced` (clause 17.20.3).
     fn all_synced(&self) -> bool {
         self.ports.iter().all(|port| {
             let settled = port.selected && !port.updt_info && port.role == port.selected_role;
@@ -120,7 +118,7 @@ impl Rstp {
 }
 
 impl Port {
-    /// States DISABLED_PORT and ALTERNATE_PORT: says whether there was something to settle.
+    /// States DISABLED_PORT and ALTERNATE_PORT: returns whether there was something to settle.
     fn rest(&mut self, blocked: bool) -> bool {
         let in_use = self.learning || self.forwarding;
         let settled = self.fd.is_held() && !self.sync && !self.re_root && self.synced;
@@ -185,7 +183,7 @@ impl Port {
         true
     }
 
-    /// The state transition machine: the data plane follows at once.
+    /// Runs the state transition machine; the data plane follows at once.
     pub(super) fn follow(&mut self) -> bool {
         let changed = (self.learning, self.forwarding) != (self.learn, self.learn && self.forward);
         (self.learning, self.forwarding) = (self.learn, self.learn && self.forward);

@@ -1,56 +1,56 @@
-//! What bridges compare: identifiers, priority vectors and timer values
-//! (IEEE 802.1D-2004 clauses 9.2.5 to 9.2.8 and 17.5 to 17.6).
+//! Values that bridges compare: identifiers, priority vectors and timer values (IEEE 802.1D-2004
+//! clauses 9.2.5 to 9.2.8 and 17.5 to 17.6).
 
 use axon_wire::{MacAddr, Rate, Span};
 use core::cmp::Ordering;
 
-/// A bridge identifier: priority, then address; the lower one is the better one
-/// (clause 9.2.5).
+/// Bridge identifier: priority, then address; the lower one is better (clause 9.2.5).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BridgeId {
-    /// 0 to 61,440 in steps of 4,096; 32,768 by default (table 17-2).
+    /// Priority, 0 to 61,440 in steps of 4,096; 32,768 by default (table 17-2).
     pub priority: u16,
-    /// The bridge's own address.
+    /// Address of the bridge.
     pub mac: MacAddr,
 }
 
-/// A port identifier: a priority in the upper four bits, the port's number from 1 in the
-/// lower twelve (clause 9.2.7).
+/// Port identifier: a priority in the upper four bits, the port's number from 1 in the lower twelve
+/// (clause 9.2.7).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PortId(pub u16);
 
 impl PortId {
-    /// Of the port with this index, at the default priority of 128 (table 17-2).
+    /// Returns the identifier of the port with this index, at the default priority of 128 (table
+    /// 17-2).
     pub const fn from_index(index: u16) -> PortId {
         PortId(0x8000 | (index + 1) & NUMBER)
     }
 
-    /// The port's number, from 1.
+    /// Returns the port's number, from 1.
     pub const fn number(self) -> u16 {
         self.0 & NUMBER
     }
 }
 
-/// The bits of a port identifier that are its number.
+/// Mask of the port number in a port identifier.
 const NUMBER: u16 = 0x0fff;
 
-/// A priority vector: who is the root, how far is it, and who says so. Compared in the order
-/// of its components; the lower one is the better one (clause 17.6).
+/// Priority vector: root, distance, and sender. Compared in the order of its components; the lower
+/// one is better (clause 17.6).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Vector {
-    /// The root bridge.
+    /// Root bridge.
     pub root: BridgeId,
-    /// The cost of the path to it.
+    /// Cost of the path to the root.
     pub cost: u32,
-    /// The bridge that says so.
+    /// Sending bridge.
     pub bridge: BridgeId,
-    /// The port that it says so on.
+    /// Sending port.
     pub port: PortId,
 }
 
 impl Vector {
-    /// Whether a message with this vector replaces what is held of `held`: it is better, or
-    /// it comes from the very port that `held` came from (clause 17.6).
+    /// Returns whether a message with this vector replaces `held`: it is better, or comes from the
+    /// port that `held` came from (clause 17.6).
     pub fn supersedes(&self, held: &Vector) -> bool {
         let same_port =
             self.bridge.mac == held.bridge.mac && self.port.number() == held.port.number();
@@ -62,37 +62,37 @@ impl Vector {
     }
 }
 
-/// A time in a BPDU: units of 1/256 s (clause 9.2.8).
+/// Time in a BPDU, in units of 1/256 s (clause 9.2.8).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ticks(pub u16);
 
 impl Ticks {
-    /// Whole seconds; 255 at most.
+    /// Returns whole seconds, at most 255.
     pub const fn secs(seconds: u8) -> Ticks {
         Ticks((seconds as u16) << 8)
     }
 
-    /// The same, as a span.
+    /// Returns the time as a span.
     pub const fn span(self) -> Span {
         Span::from_nanos(self.0 as u64 * (1_000_000_000 / 256))
     }
 
-    /// One second later; saturates.
+    /// Returns the time plus one second; saturates.
     pub const fn plus_one_second(self) -> Ticks {
         Ticks(self.0.saturating_add(256))
     }
 }
 
-/// The timer values that travel with a vector (clause 17.13).
+/// Timer values that travel with a vector (clause 17.13).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Times {
-    /// How old the information is, counted in hops of one second.
+    /// Age of the information, counted in hops of one second.
     pub message_age: Ticks,
-    /// How old it may become: 20 s by default.
+    /// Maximum age: 20 s by default.
     pub max_age: Ticks,
-    /// Between two BPDUs of a designated port: 2 s.
+    /// Interval of a designated port's BPDUs: 2 s.
     pub hello: Ticks,
-    /// How long a port stays in a state when nobody agrees: 15 s by default.
+    /// Time that a port stays in a state without agreement: 15 s by default.
     pub forward_delay: Ticks,
 }
 
@@ -107,7 +107,7 @@ impl Default for Times {
     }
 }
 
-/// The recommended path cost of a link (table 17-3): 20,000,000,000 divided by its rate in
+/// Returns the recommended path cost of a link (table 17-3): 20,000,000,000 divided by its rate in
 /// kb/s, 1 to 200,000,000.
 pub fn path_cost(rate: Rate) -> u32 {
     let kilobits = (rate.bits_per_second() / 1000).max(1);

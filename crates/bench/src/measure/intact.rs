@@ -1,4 +1,4 @@
-//! Whether data arrives as it was sent: TCP over IPv6, and UDP super-packets.
+//! Data integrity: TCP over IPv6, and UDP super-packets.
 
 use crate::quantity::{Figures, Quantity};
 use crate::subject::World;
@@ -11,10 +11,10 @@ use std::time::Duration;
 const BYTES_PER_SECOND: u64 = 64 << 20;
 /// UDP super-packets for each second of a measurement.
 const PACKETS_PER_SECOND: u64 = 100;
-/// How long either may take.
+/// Timeout of either test.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// Both kinds.
+/// Runs both tests.
 pub fn both(world: &World<'_>, seconds: u32) -> Result<Figures> {
     Ok(vec![
         (Quantity::IntactTcpIpv6, tcp_ipv6(world, BYTES_PER_SECOND * u64::from(seconds))?),

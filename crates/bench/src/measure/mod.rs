@@ -1,4 +1,4 @@
-//! The measurements on a subject that is up.
+//! Measurements on a subject that is up.
 
 mod intact;
 mod packets;
@@ -13,11 +13,11 @@ use crate::selection::Part;
 use crate::subject::World;
 use anyhow::Result;
 
-/// Takes a measurement through a line, from its first host to its second; `seconds` is about how
-/// long it takes. Shares have a topology of their own, see [`shares()`].
+/// Takes a measurement through a line, from its first host to its second; `seconds` is its
+/// approximate duration. Shares have their own topology, see [`shares()`].
 ///
 /// # Errors
-/// A program on a host fails, or the user wants it all to stop.
+/// A program on a host fails, or the user stops the run.
 pub fn through(world: &World<'_>, part: Part, seconds: u32) -> Result<Figures> {
     match part {
         Part::Tcp => tcp::both(world, seconds),

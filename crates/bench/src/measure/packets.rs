@@ -1,9 +1,8 @@
-//! Frames of 64 bytes: the most that arrive, and what arrives when more is offered.
+//! Frames of 64 bytes: peak rate, and delivered rate under overload.
 //!
-//! The peak is searched for: first a sender at full speed; if not all of that arrives, its rate is
-//! halved until so little is offered that no more can arrive than has arrived already, and then a
-//! little more and a little less than the best of these is tried. Ten times the peak is the
-//! overload, or as much as the sender can.
+//! The peak is searched for: first a sender at full speed; if frames are lost, its rate is halved
+//! until the offered rate is at most the best delivered one; then rates around the best are tried.
+//! The overload is ten times the peak, or the sender's maximum.
 
 use crate::cpu;
 use crate::quantity::{Figures, Quantity};
@@ -15,34 +14,34 @@ use std::time::Duration;
 
 /// The overload in multiples of the peak.
 const OVERLOAD: f64 = 10.0;
-/// A sender of whose frames this fraction arrives has not found the peak of what carries them.
+/// Delivered fraction above which a sender at full speed has not found the peak.
 const ALL: f64 = 0.98;
-/// What is tried around the best of the halved rates, in multiples of it.
+/// Rates tried around the best of the halved ones, in multiples of it.
 const AROUND: [f64; 2] = [0.75, 1.4];
 /// Milliseconds of a step for each second of a measurement.
 const STEP_MS: u32 = 300;
-/// How long a sender may take to start and to end.
+/// Grace period for the start and end of a sender.
 const SLACK: Duration = Duration::from_secs(15);
 
-/// What became of one offered rate.
+/// Result of one offered rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Step {
-    /// Frames a second that were sent.
+    /// Frames sent per second.
     offered: f64,
-    /// Frames a second that arrived.
+    /// Frames delivered per second.
     delivered: f64,
-    /// CPU time for each frame that arrived, in ns, if it is known.
+    /// CPU time per delivered frame in ns, if known.
     cpu_nanos: Option<f64>,
 }
 
-/// What the search has found.
+/// Result of the search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Found {
     peak: Step,
     overload: Step,
 }
 
-/// The peak, the overload and the CPU time of a frame.
+/// Measures the peak, the overload and the CPU time per frame.
 pub fn all(world: &World<'_>, seconds: u32) -> Result<Figures> {
     let receiver = world.start_own(1, "packets-receive", "packets-receive")?;
     world.wait_listening(1, 'u', PORT)?;
@@ -57,7 +56,7 @@ pub fn all(world: &World<'_>, seconds: u32) -> Result<Figures> {
     Ok(figures)
 }
 
-/// Looks for the peak and overloads it; `step` tries a rate, or full speed.
+/// Searches for the peak and overloads it; `step` tries a rate, or full speed.
 fn search(mut step: impl FnMut(Option<f64>) -> Result<Step>) -> Result<Found> {
     let full = step(None)?;
     let mut peak = full;
@@ -83,7 +82,7 @@ fn search(mut step: impl FnMut(Option<f64>) -> Result<Step>) -> Result<Found> {
     Ok(Found { peak, overload })
 }
 
-/// Offers a rate for so many milliseconds.
+/// Offers a rate for `millis` milliseconds.
 fn step(world: &World<'_>, receiver: &Process, rate: Option<f64>, millis: u32) -> Result<Step> {
     let (device, from, mac, to) =
         (world.device(0), world.address(0), world.mac(1), world.address(1));
@@ -108,7 +107,7 @@ fn step(world: &World<'_>, receiver: &Process, rate: Option<f64>, millis: u32) -
 mod tests {
     use super::*;
 
-    /// A sender of at most 1.000.000 frames a second, and what carries so many of its frames.
+    /// Simulates a sender of at most 1.000.000 frames per second through `carried`.
     fn found(carried: impl Fn(f64) -> f64) -> (Found, usize) {
         let mut steps = 0;
         let step = |rate: Option<f64>| {

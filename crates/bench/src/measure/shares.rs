@@ -5,23 +5,22 @@ use super::tcp::Streams;
 use crate::subject::World;
 use anyhow::{Result, ensure};
 
-/// What does not count at either end of the test, in seconds: streams need a while to find their
-/// share.
+/// Excluded time at either end of the test in seconds, while streams find their share.
 const EDGE: f64 = 1.0;
 
-/// What the two hosts got.
+/// Goodput of the two hosts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Shares {
-    /// The goodput of the host with eight streams in multiples of that of the host with one.
+    /// Goodput of the host with eight streams in multiples of that of the host with one.
     pub ratio: f64,
-    /// The goodput of both, in Mb/s.
+    /// Total goodput in Mb/s.
     pub total_mbps: f64,
 }
 
-/// Both hosts send to the third at once.
+/// Measures both hosts sending to the third at once.
 ///
 /// # Errors
-/// iperf3 fails, or the user wants it all to stop.
+/// iperf3 fails, or the user stops the run.
 pub fn shares(world: &World<'_>, seconds: u32) -> Result<Shares> {
     let seconds = seconds + 2 * EDGE as u32;
     let one = Streams::start(world, [0, 2], 0, 1, seconds)?;

@@ -1,4 +1,4 @@
-//! Goodput of TCP streams: iperf3 with the offloads that the hosts have.
+//! Goodput of TCP streams: iperf3 with the hosts' offloads.
 
 use crate::quantity::{Figures, Quantity};
 use crate::subject::World;
@@ -8,12 +8,12 @@ use axon_demo::machine::congestion_control;
 use axon_demo::process::Process;
 use std::time::Duration;
 
-/// How much of the beginning does not count, in seconds.
+/// Excluded time at the beginning in seconds.
 const WARM_UP: f64 = 0.2;
-/// How long iperf3 may take beside its test.
+/// Timeout of iperf3 beyond its test.
 const SLACK: Duration = Duration::from_secs(20);
 
-/// One stream, then four.
+/// Measures one stream, then four.
 pub fn both(world: &World<'_>, seconds: u32) -> Result<Figures> {
     let mut figures = Figures::new();
     for (quantity, streams) in [(Quantity::TcpOneStream, 1), (Quantity::TcpFourStreams, 4)] {
@@ -23,7 +23,7 @@ pub fn both(world: &World<'_>, seconds: u32) -> Result<Figures> {
     Ok(figures)
 }
 
-/// Streams of one client to one server of its own.
+/// Streams of one client to its own server.
 pub struct Streams {
     server: Process,
     client: Process,
@@ -31,8 +31,7 @@ pub struct Streams {
 }
 
 impl Streams {
-    /// Starts `count` streams from one host to another, for so many seconds. Servers at one host
-    /// have different numbers.
+    /// Starts `count` streams from one host to another. Servers at one host have different numbers.
     pub fn start(
         world: &World<'_>,
         [from, to]: [usize; 2],
@@ -54,8 +53,8 @@ impl Streams {
         Ok(Streams { server, client, seconds })
     }
 
-    /// Waits for the end; the goodput of all streams in Mb/s, without so many seconds at the
-    /// beginning and at the end.
+    /// Waits for the end; returns the goodput of all streams in Mb/s, excluding `warm_up` and
+    /// `cool_down` seconds.
     pub fn finish(self, world: &World<'_>, warm_up: f64, cool_down: f64) -> Result<f64> {
         let limit = Duration::from_secs(u64::from(self.seconds)) + SLACK;
         let (status, output) = self.client.finish(limit, world.stop())?;

@@ -1,4 +1,4 @@
-//! A line of namespaces without Axon: hosts, and what stands for switches between them.
+//! Line of namespaces without Axon: hosts, and other forwarders in place of switches.
 
 use super::namespace::{Namespace, write_setting};
 use super::ovs::OpenVswitch;
@@ -13,7 +13,7 @@ use std::fmt::Write as _;
 use std::net::Ipv4Addr;
 use std::path::Path;
 
-/// What stands for a switch.
+/// Forwarder in place of a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A Linux bridge.
@@ -24,7 +24,7 @@ pub enum Kind {
     OpenVswitch,
 }
 
-/// A line that is up. Dropping it removes all of it: devices go with their namespaces.
+/// Line that is up. Dropping it removes all of it: devices go with their namespaces.
 pub struct Chain {
     // In order: programs and daemons end before what they are attached to.
     _programs: Vec<Program>,
@@ -33,7 +33,7 @@ pub struct Chain {
     _switches: Vec<Namespace>,
 }
 
-/// The devices of a switch, by its number from 0.
+/// Devices of a switch.
 type Ports = Vec<String>;
 
 impl Chain {
@@ -62,7 +62,7 @@ impl Chain {
                 let address = format!("{}/24", host_address(host));
                 iproute::run("ip", &["address", "add", &address, "dev", &device], "")?;
                 if kind == Kind::OpenVswitch {
-                    // Its user-space datapath forwards checksums that nobody has filled in.
+                    // The user-space datapath forwards unfinished checksums.
                     sys::set_offload(&device, Offload::TxChecksum, false)?;
                 }
                 Ok(sys::set_device_up(&device, true)?)
@@ -81,7 +81,7 @@ impl Chain {
         Ok(chain)
     }
 
-    /// Sets a switch up, and its ports.
+    /// Configures a switch and its ports.
     fn forward(
         &mut self,
         kind: Kind,
@@ -104,38 +104,38 @@ impl Chain {
         })
     }
 
-    /// The namespace of a host, by its number from 0.
+    /// Returns the namespace of a host, by its number from 0.
     pub fn host(&self, host: usize) -> &Namespace {
         &self.hosts[host]
     }
 
-    /// The processes that carry frames, if any do.
+    /// Returns the processes that carry frames, if any.
     pub fn processes(&self) -> Vec<u32> {
         self.switches_of_ovs.iter().map(OpenVswitch::process).collect()
     }
 }
 
-/// The device of a host, by its number from 0.
+/// Returns the device of a host, by its number from 0.
 pub fn host_device(host: usize) -> String {
     format!("h{}-p0", host + 1)
 }
 
-/// The MAC of a host, by its number from 0.
+/// Returns the MAC address of a host, by its number from 0.
 pub fn host_mac(host: usize) -> MacAddr {
     MacAddr([2, 0, 0, 0, 1, host as u8 + 1])
 }
 
-/// The address of a host, by its number from 0.
+/// Returns the IPv4 address of a host, by its number from 0.
 pub fn host_address(host: usize) -> Ipv4Addr {
     Ipv4Addr::new(10, 0, 0, host as u8 + 1)
 }
 
-/// The device of switch `from` on the link to switch `to`, by their numbers from 0.
+/// Returns the device of switch `from` on the link to switch `to`, by their numbers from 0.
 fn towards(from: usize, to: usize) -> String {
     format!("s{}-s{}", from + 1, to + 1)
 }
 
-/// Makes all links; the devices of each switch.
+/// Creates all links; returns the devices of each switch.
 fn cables(shape: &Shape, hosts: &[Namespace], switches: &[Namespace]) -> Result<Vec<Ports>> {
     let mut ports = vec![Ports::new(); switches.len()];
     let mut batch = String::new();

@@ -10,7 +10,7 @@ use std::fs;
 use std::net::Ipv4Addr;
 use std::path::Path;
 
-/// How long switches may take to find the controller.
+/// Timeout of switches to find the controller.
 const UP_LIMIT_MS: u64 = 20_000;
 /// The fastest that a file may ask for.
 const RATE: &str = "100Gbps";
@@ -22,8 +22,8 @@ pub struct FabricLab {
     hosts: Vec<(MacAddr, Ipv4Addr)>,
 }
 
-/// What an error of [`FabricLab::up`] says of the data plane, if this machine or this version does
-/// not have it: the reason. The file is ours, so nothing else is refused in it.
+/// Returns the reason if an error of [`FabricLab::up`] means that this machine or this version
+/// lacks the data plane. The file is ours, so nothing else is refused in it.
 pub fn lacking(error: &anyhow::Error) -> Option<String> {
     error.downcast_ref::<LoadError>().map(|refusal| refusal.problem.what.clone())
 }
@@ -57,17 +57,17 @@ impl FabricLab {
         Ok(this)
     }
 
-    /// The lab.
+    /// Returns the lab.
     pub fn lab(&self) -> &Lab {
         &self.lab
     }
 
-    /// The MAC and the address of a host, by its number from 0.
+    /// Returns the MAC and IPv4 address of a host, by its number from 0.
     pub fn host(&self, host: usize) -> (MacAddr, Ipv4Addr) {
         self.hosts[host]
     }
 
-    /// The supervisor: daemons are below it.
+    /// Returns the supervisor, the parent of the daemons.
     pub fn supervisor(&self) -> Option<u32> {
         let supervisor = self.lab.state().supervisor()?;
         u32::try_from(supervisor.pid).ok()
@@ -85,8 +85,8 @@ impl Drop for FabricLab {
     }
 }
 
-/// The fabric file. XDP holds no rates: there none is asked for. `program` is no data plane, but a
-/// control program: it learns as the bridges and Open vSwitch do.
+/// Returns the fabric file. XDP cannot enforce rates, so it gets none. `program` is not a data
+/// plane but a control program, which learns like the bridges and Open vSwitch.
 fn text(name: &str, dataplane: &str, shape: &Shape) -> String {
     let list = |items: Vec<String>| items.join(", ");
     let switches = list((1..=shape.switches).map(|n| format!("s{n}")).collect());

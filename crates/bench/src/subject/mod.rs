@@ -1,4 +1,4 @@
-//! A subject that is up: hosts at the ends of a line of switches, and commands on the hosts.
+//! Subject that is up: hosts at the ends of a line of switches, and commands on the hosts.
 
 pub mod chain;
 pub mod fabric;
@@ -20,18 +20,18 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A short command on a host ends within this.
+/// Timeout of a short command on a host.
 const ANSWER: Duration = Duration::from_secs(15);
-/// How often a server is looked for.
+/// Polling interval for a server.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// What carries the frames.
+/// Line of the subject.
 enum Line {
     Chain(Chain),
     Lab(FabricLab),
 }
 
-/// A subject that is up. Dropping it removes it.
+/// Subject that is up. Dropping it removes it.
 pub struct World<'a> {
     line: Line,
     folder: PathBuf,
@@ -42,7 +42,7 @@ impl<'a> World<'a> {
     /// Builds a subject; its files go to `folder`.
     ///
     /// # Errors
-    /// This machine does not have what it needs, or it does not come up.
+    /// This machine lacks a required feature, or the subject does not come up.
     pub fn up(subject: Subject, shape: &Shape, folder: &Path, stop: &'a Stop) -> Result<World<'a>> {
         let chain = |kind| Chain::up(kind, shape, folder, stop).map(Line::Chain);
         let line = match subject {
@@ -62,12 +62,12 @@ impl<'a> World<'a> {
         Ok(world)
     }
 
-    /// The user's request to stop.
+    /// Returns the user's stop request.
     pub fn stop(&self) -> &'a Stop {
         self.stop
     }
 
-    /// The MAC of a host, by its number from 0.
+    /// Returns the MAC address of a host, by its number from 0.
     pub fn mac(&self, host: usize) -> MacAddr {
         match &self.line {
             Line::Chain(_) => chain::host_mac(host),
@@ -75,7 +75,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// The address of a host.
+    /// Returns the IPv4 address of a host.
     pub fn address(&self, host: usize) -> Ipv4Addr {
         match &self.line {
             Line::Chain(_) => chain::host_address(host),
@@ -83,12 +83,12 @@ impl<'a> World<'a> {
         }
     }
 
-    /// The IPv6 address of a host, after [`World::add_ipv6`].
+    /// Returns the IPv6 address of a host, after [`World::add_ipv6`].
     pub fn ipv6(&self, host: usize) -> Ipv6Addr {
         Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, host as u16 + 1)
     }
 
-    /// The device of a host.
+    /// Returns the device of a host.
     pub fn device(&self, host: usize) -> String {
         chain::host_device(host)
     }
@@ -96,7 +96,7 @@ impl<'a> World<'a> {
     /// Starts a command on a host; `name` names its output.
     ///
     /// # Errors
-    /// It cannot be started.
+    /// The command cannot be started.
     pub fn start(&self, host: usize, argv: &[String], name: &str) -> Result<Process> {
         match &self.line {
             Line::Chain(chain) => chain.host(host).within(|| {
@@ -112,24 +112,24 @@ impl<'a> World<'a> {
     /// Starts a command of this program on a host, such as `packets-receive 9`.
     ///
     /// # Errors
-    /// It cannot be started.
+    /// The command cannot be started.
     pub fn start_own(&self, host: usize, words: &str, name: &str) -> Result<Process> {
         self.start(host, &inside::own(words)?, name)
     }
 
-    /// Runs a short command of words on a host; what it prints.
+    /// Runs a short command on a host and returns its output.
     ///
     /// # Errors
-    /// It fails.
+    /// The command fails.
     pub fn run(&self, host: usize, command: &str, name: &str) -> Result<String> {
         let argv: Vec<String> = command.split(' ').map(str::to_owned).collect();
         self.start(host, &argv, name)?.succeed(ANSWER, self.stop)
     }
 
-    /// Waits until something on a host listens on this port: `t` for TCP, `u` for UDP.
+    /// Waits until a host listens on this port: `t` for TCP, `u` for UDP.
     ///
     /// # Errors
-    /// Nothing does so in time.
+    /// No process listens in time.
     pub fn wait_listening(&self, host: usize, kind: char, port: u16) -> Result<()> {
         let end = format!(":{port}");
         for _ in 0..ANSWER.as_millis() / LOOK.as_millis() / 10 {
@@ -142,7 +142,7 @@ impl<'a> World<'a> {
         bail!("nothing listens on port {port} of host {}", host + 1)
     }
 
-    /// Waits until one host reaches another, which makes both known.
+    /// Waits until one host reaches another, so that both addresses are learned.
     fn reach(&self, from: usize, to: usize) -> Result<()> {
         let address = self.address(to);
         for _ in 0..40 {
@@ -157,8 +157,7 @@ impl<'a> World<'a> {
         bail!("host {} does not reach host {}", from + 1, to + 1)
     }
 
-    /// Gives two hosts IPv6 addresses and each the other's MAC, so that nothing but TCP is on the
-    /// links.
+    /// Assigns IPv6 addresses and static neighbours to two hosts, so that only TCP is on the links.
     ///
     /// # Errors
     /// A host refuses.
@@ -180,7 +179,7 @@ impl<'a> World<'a> {
         Ok(())
     }
 
-    /// The processes that carry frames, with all that they have started.
+    /// Returns the processes that carry frames, with their descendants.
     pub fn switch_processes(&self) -> Vec<u32> {
         match &self.line {
             Line::Chain(chain) => chain.processes(),

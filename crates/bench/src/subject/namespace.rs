@@ -35,7 +35,8 @@ impl Namespace {
         Ok(Namespace(prepared?))
     }
 
-    /// A path to it, for as long as this process runs: `ip` takes it where it takes names.
+    /// Returns a path to it that is valid while this process runs; `ip` accepts it in place of a
+    /// name.
     pub fn path(&self) -> String {
         format!("/proc/{}/fd/{}", std::process::id(), self.0.as_raw_fd())
     }
@@ -44,7 +45,7 @@ impl Namespace {
     /// there.
     ///
     /// # Errors
-    /// What `inside` finds, or the namespace cannot be entered.
+    /// The error of `inside`, or the namespace cannot be entered.
     pub fn within<T>(&self, inside: impl FnOnce() -> Result<T>) -> Result<T> {
         let home = Home::remember()?;
         setns(&self.0, CloneFlags::CLONE_NEWNET).context("cannot enter a network namespace")?;
@@ -58,7 +59,7 @@ impl Namespace {
 /// the calling thread.
 ///
 /// # Errors
-/// It may not be written.
+/// The setting cannot be written.
 pub fn write_setting(name: &str, value: &str) -> Result<()> {
     let path = Path::new("/proc/sys/net").join(name);
     if !path.exists() {
@@ -67,7 +68,7 @@ pub fn write_setting(name: &str, value: &str) -> Result<()> {
     fs::write(&path, value).with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// Where the thread was.
+/// Former namespace of the thread.
 struct Home(File);
 
 impl Home {

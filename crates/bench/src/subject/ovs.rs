@@ -1,4 +1,4 @@
-//! Open vSwitch with its user-space datapath: private daemons with a database of their own, in the
+//! Open vSwitch with its user-space datapath: private daemons with their own database, in the
 //! namespace of the calling thread.
 
 use crate::traffic::inside;
@@ -9,12 +9,12 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// Where Debian's package has the schema of the database.
+/// Path of the database schema in Debian's package.
 const SCHEMA: &str = "/usr/share/openvswitch/vswitch.ovsschema";
-/// How long a daemon may take to answer.
+/// Timeout of a daemon.
 const ANSWER: Duration = Duration::from_secs(15);
 
-/// A switch: a database and a daemon, ended when this is dropped.
+/// Switch: a database and a daemon, ended on drop.
 pub struct OpenVswitch {
     // In order: the daemon ends before its database.
     daemon: Process,
@@ -67,13 +67,13 @@ impl OpenVswitch {
         Ok(OpenVswitch { daemon, _database: database })
     }
 
-    /// The process that carries frames.
+    /// Returns the process that carries frames.
     pub fn process(&self) -> u32 {
         self.daemon.id()
     }
 }
 
-/// Waits until a daemon has made its socket.
+/// Waits until a daemon has created its socket.
 fn wait_for(socket: &Path, of: &mut Process, stop: &Stop) -> Result<()> {
     let began = Instant::now();
     while !socket.exists() {

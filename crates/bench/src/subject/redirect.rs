@@ -1,4 +1,4 @@
-//! The bare redirect: the program `tc_redirect` of ebpf/bench.bpf.c at the ingress of each port.
+//! Bare redirect: the program `tc_redirect` of ebpf/bench.bpf.c at the ingress of each port.
 
 use anyhow::{Context, Result, bail};
 use aya::programs::{SchedClassifier, TcAttachType};
@@ -6,14 +6,13 @@ use aya::{Ebpf, EbpfLoader};
 
 static BARE: &[u8] = aya::include_bytes_aligned!("../../../../ebpf/built/bench.o");
 const PROGRAM: &str = "tc_redirect";
-/// The index of the device that the program redirects to.
+/// Variable with the index of the target device.
 const TARGET: &str = "IFINDEX";
 
-/// A program that is attached for as long as this is there.
+/// Program that is attached until it is dropped.
 pub struct Program(#[expect(dead_code, reason = "it is attached until it is dropped")] Ebpf);
 
-/// Lets each of two ports send out of the other what comes in. In the namespace of the calling
-/// thread.
+/// Redirects frames from each of two ports to the other, in the namespace of the calling thread.
 ///
 /// # Errors
 /// There are not two ports, or the kernel refuses the program.

@@ -1,4 +1,4 @@
-//! A TCP stream whose bytes are known: whether they arrive as they were sent.
+//! TCP stream of known bytes, to check its integrity.
 
 use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
@@ -11,27 +11,26 @@ use xxhash_rust::xxh3::Xxh3;
 pub const PORT: u16 = 5602;
 /// Bytes of a write, and of a read.
 const BLOCK_BYTES: usize = 1 << 16;
-/// Either end gives up after so long without a byte.
+/// Timeout of either end without a byte.
 const SILENCE: Duration = Duration::from_secs(5);
 
-/// What one end has sent or received.
+/// Bytes sent or received by one end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stream {
-    /// Bytes.
+    /// Number of bytes.
     pub bytes: u64,
-    /// XXH3 of all of them.
+    /// XXH3 of all bytes.
     pub hash: u64,
 }
 
 impl Stream {
-    /// The fraction of what was sent that has arrived as it was sent: all or, unless the whole is
-    /// right, none of it.
+    /// Returns the intact fraction of the stream: 1, or 0 unless all of it is right.
     pub fn intact(sent: Stream, received: Stream) -> f64 {
         if sent == received { 1.0 } else { 0.0 }
     }
 }
 
-/// The next of a series of numbers that never ends and hardly repeats (Marsaglia, "Xorshift RNGs").
+/// Returns the next number of a pseudo-random series (Marsaglia, "Xorshift RNGs").
 fn next(state: &mut u64) -> u64 {
     *state ^= *state << 13;
     *state ^= *state >> 7;
@@ -49,7 +48,7 @@ pub(super) fn fill(block: &mut [u8], state: &mut u64) {
 /// Sends `bytes` bytes to a receiver.
 ///
 /// # Errors
-/// There is none, or it does not take them.
+/// There is no receiver, or it refuses the data.
 pub fn send(to: Ipv6Addr, bytes: u64) -> Result<Stream> {
     let stream = TcpStream::connect((to, PORT)).context("cannot connect")?;
     stream.set_write_timeout(Some(SILENCE))?;
@@ -97,10 +96,10 @@ fn receive_from(listener: &TcpListener) -> Result<Stream> {
     }
 }
 
-/// Reads what either end has printed.
+/// Parses the output of either end.
 ///
 /// # Errors
-/// It is not an end's, or has no bytes.
+/// The output is malformed, or has no bytes.
 pub fn parse(output: &str) -> Result<Stream> {
     let stream: Stream = serde_json::from_str(output.trim()).context("not a stream's report")?;
     ensure!(stream.bytes > 0, "the stream was empty");

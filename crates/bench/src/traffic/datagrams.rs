@@ -1,5 +1,4 @@
-//! UDP super-packets (UDP_SEGMENT, udp(7)) whose datagrams are known: how many arrive as they were
-//! sent.
+//! UDP super-packets (UDP_SEGMENT, udp(7)) of known datagrams, to check their integrity.
 
 use super::data::fill;
 use anyhow::{Context, Result, ensure};
@@ -16,25 +15,25 @@ pub const PORT: u16 = 5603;
 const DATAGRAM_BYTES: usize = 1400;
 /// Datagrams of a super-packet; together they stay below 64 KiB.
 pub const DATAGRAMS_PER_PACKET: usize = 40;
-/// From one super-packet to the next: slow enough for every subject.
+/// Interval of super-packets: slow enough for every subject.
 const INTERVAL: Duration = Duration::from_millis(4);
-/// What the receiver may hold.
+/// Receive buffer in bytes.
 const BUFFER_BYTES: usize = 4 << 20;
-/// The receiver ends after so long without a datagram.
+/// Timeout of the receiver after the last datagram.
 const SILENCE: Duration = Duration::from_secs(1);
-/// And after so long without a first one.
+/// Timeout of the receiver before the first datagram.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What has been received.
+/// Received datagrams.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Received {
-    /// Datagrams that were as they were sent.
+    /// Intact datagrams.
     pub intact: u64,
-    /// Datagrams that were not.
+    /// Corrupted datagrams.
     pub broken: u64,
 }
 
-/// The datagram of a number.
+/// Returns the datagram of a number.
 fn datagram(number: u64) -> [u8; DATAGRAM_BYTES] {
     let mut bytes = [0; DATAGRAM_BYTES];
     let mut state = number + 1;
@@ -50,7 +49,7 @@ fn is_intact(bytes: &[u8]) -> bool {
     bytes.len() == DATAGRAM_BYTES && xxh3_64(body) == u64::from_be_bytes(*hash)
 }
 
-/// Sends so many super-packets.
+/// Sends super-packets.
 ///
 /// # Errors
 /// The kernel does not take super-packets here.
@@ -71,7 +70,7 @@ pub fn send(to: Ipv4Addr, packets: u64) -> Result<()> {
     Ok(())
 }
 
-/// Receives datagrams until all have come, or no more come.
+/// Receives datagrams until all have come, or the timeout.
 ///
 /// # Errors
 /// The port is taken.
@@ -101,11 +100,11 @@ fn receive_from(socket: &UdpSocket, count: u64, patience: Duration) -> Result<Re
     Ok(received)
 }
 
-/// Reads what the receiver has printed: the fraction of these super-packets' datagrams that
-/// arrived as they were sent.
+/// Parses the output of the receiver: the fraction of these super-packets' datagrams that arrived
+/// intact.
 ///
 /// # Errors
-/// It is not the receiver's.
+/// The output is malformed.
 pub fn intact(output: &str, packets: u64) -> Result<f64> {
     let received: Received =
         serde_json::from_str(output.trim()).context("not a receiver's report")?;

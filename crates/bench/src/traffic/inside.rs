@@ -1,4 +1,4 @@
-//! Processes that cannot outlive the run, also if it is killed.
+//! Processes that end with the run, even if it is killed.
 
 use anyhow::{Context, Result};
 use nix::sys::prctl::set_pdeathsig;
@@ -9,8 +9,8 @@ use std::process::Command;
 /// The subcommand of this program that becomes another program.
 const PART: &str = "inside";
 
-/// The command `argv`, ended with the thread that starts it: the main one, as long as nothing is
-/// started from another.
+/// Returns the command `argv`, ended with the thread that starts it: the main one, as long as
+/// nothing is started from another.
 ///
 /// # Errors
 /// This program's own file cannot be named.
@@ -20,7 +20,7 @@ pub fn command(argv: &[String]) -> Result<Command> {
     Ok(command)
 }
 
-/// The command line of a part of this program, such as `packets-receive 9`.
+/// Returns the command line of a part of this program, such as `packets-receive 9`.
 ///
 /// # Errors
 /// This program's own file cannot be named.
@@ -30,7 +30,7 @@ pub fn own(words: &str) -> Result<Vec<String>> {
     Ok([program].into_iter().chain(words).collect())
 }
 
-/// Becomes the command `argv`, which is killed when its parent ends. Returns only if that fails.
+/// Executes the command `argv`, which is killed when its parent ends. Returns only if that fails.
 ///
 /// # Errors
 /// There is no such program.

@@ -1,4 +1,4 @@
-//! What runs on the hosts: senders and receivers of this very program.
+//! Senders and receivers of this program, run on the hosts.
 
 pub mod data;
 pub mod datagrams;

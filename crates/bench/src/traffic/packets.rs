@@ -5,10 +5,10 @@
 //! shortest frames of Ethernet. A given rate goes out in bursts, ten thousand a second; what a late
 //! wake-up has delayed follows at once.
 //!
-//! The receiver is a UDP socket that nobody reads and that has room for hardly a datagram: the
-//! kernel counts each that arrives for it and drops it, at the least cost that there is, so that
-//! the receiver is not what is measured. It prints that count again and again, with the time; all
-//! hosts share the clock of one machine.
+//! The receiver is a UDP socket that is never read and has room for hardly a datagram: the kernel
+//! counts each arriving datagram and drops it, at the least possible cost, so that the receiver
+//! does not limit the measurement. It prints that count with the time at an interval; all hosts
+//! share the clock of one machine.
 
 use anyhow::{Context, Result, ensure};
 use axon_linux::sys::{self, SEND_MAX};
@@ -26,38 +26,38 @@ use std::time::{Duration, Instant};
 pub const PORT: u16 = 5601;
 /// Bytes of a frame without its FCS.
 const FRAME_BYTES: usize = 60;
-/// From one burst to the next.
+/// Interval of bursts.
 const BURST: Duration = Duration::from_micros(100);
-/// From one count of the receiver to the next.
+/// Interval of the receiver's counts.
 const COUNT: Duration = Duration::from_millis(10);
 
-/// Where frames come from and where they go.
+/// Ends of a stream of frames.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ends {
-    /// The device of the sender.
+    /// Device of the sender.
     pub device: String,
-    /// Its address.
+    /// IPv4 address of the sender.
     pub from: Ipv4Addr,
-    /// The MAC of the receiver.
+    /// MAC address of the receiver.
     pub mac: MacAddr,
-    /// Its address.
+    /// IPv4 address of the receiver.
     pub to: Ipv4Addr,
 }
 
-/// What a sender has done.
+/// Result of a sender.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sent {
-    /// Frames that it gave to the kernel, those that the kernel dropped at once among them.
+    /// Frames handed to the kernel, including those dropped at once.
     pub frames: u64,
-    /// When it began, in ns of CLOCK_MONOTONIC.
+    /// Start in ns of CLOCK_MONOTONIC.
     pub begin_nanos: u64,
-    /// When it was done, on the same clock.
+    /// End in ns of CLOCK_MONOTONIC.
     pub end_nanos: u64,
-    /// CPU time of the sender in that time, in ns: with all that the kernel did in its name.
+    /// CPU time of the sender in ns, including kernel work on its behalf.
     pub cpu_nanos: u64,
 }
 
-/// Sends for `duration`; with a rate, so many frames a second.
+/// Sends for `duration`, at `rate` frames per second if given.
 ///
 /// # Errors
 /// No right to packet sockets, or no such device.
@@ -94,7 +94,7 @@ pub fn send(ends: &Ends, rate: Option<u64>, duration: Duration) -> Result<Sent> 
     })
 }
 
-/// Sends `due` frames, or fewer if the time is over; how many.
+/// Sends `due` frames, or fewer at the end of the time; returns their number.
 fn burst(socket: &impl AsFd, frames: &[&[u8]], due: u64, end: Instant) -> Result<u64> {
     let mut sent = 0;
     while sent < due {
@@ -102,7 +102,7 @@ fn burst(socket: &impl AsFd, frames: &[&[u8]], due: u64, end: Instant) -> Result
         match sys::send_many(socket.as_fd(), &frames[..count]) {
             Ok(count) => sent += count as u64,
             Err(error) => match Errno::from_raw(error.raw_os_error().unwrap_or(0)) {
-                // The device, or who is behind it, has dropped this one.
+                // The device, or a later one, has dropped this frame.
                 Errno::ENOBUFS => sent += 1,
                 Errno::EAGAIN | Errno::EINTR => std::thread::yield_now(),
                 _ => return Err(error).context("cannot send frames"),
@@ -124,7 +124,8 @@ fn nanos(clock: ClockId) -> Result<u64> {
     Ok(now.tv_sec() as u64 * 1_000_000_000 + now.tv_nsec() as u64)
 }
 
-/// The frame: Ethernet, IPv4 (RFC 791) and UDP (RFC 768) without a checksum, which IPv4 allows.
+/// Returns the frame: Ethernet, IPv4 (RFC 791) and UDP (RFC 768) without a checksum, which IPv4
+/// allows.
 fn frame(ends: &Ends, own: MacAddr) -> [u8; FRAME_BYTES] {
     let mut frame = [0; FRAME_BYTES];
     frame[..6].copy_from_slice(&ends.mac.0);
@@ -148,14 +149,14 @@ fn frame(ends: &Ends, own: MacAddr) -> [u8; FRAME_BYTES] {
     frame
 }
 
-/// Lets datagrams come in until the process is ended, and writes a line every ten milliseconds: the
-/// time in ns of CLOCK_MONOTONIC, and how many have come to UDP sockets of this host.
+/// Receives datagrams until the process is ended, and writes a line every ten milliseconds: the
+/// time in ns of CLOCK_MONOTONIC, and the number of datagrams for UDP sockets of this host.
 ///
 /// # Errors
 /// The port is taken, or the lines cannot be written.
 pub fn receive(mut out: impl Write) -> Result<()> {
     let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, PORT)).context("cannot take frames")?;
-    // The kernel makes the least of it that it allows.
+    // The kernel raises it to its minimum.
     setsockopt(&socket, sockopt::RcvBuf, &0)?;
     loop {
         let count = arrived(&std::fs::read_to_string("/proc/net/snmp")?)?;
@@ -165,8 +166,8 @@ pub fn receive(mut out: impl Write) -> Result<()> {
     }
 }
 
-/// Datagrams that have arrived for a UDP socket of a host so far, whether read or dropped there:
-/// from its /proc/net/snmp (RFC 4113, and the kernel's own counter of full buffers).
+/// Returns the number of datagrams that have arrived for UDP sockets of a host, whether read or
+/// dropped, from its /proc/net/snmp (RFC 4113, and the kernel's own counter of full buffers).
 fn arrived(snmp: &str) -> Result<u64> {
     let mut lines = snmp.lines().filter_map(|line| line.strip_prefix("Udp: "));
     let (names, values) = (lines.next(), lines.next());
@@ -179,10 +180,10 @@ fn arrived(snmp: &str) -> Result<u64> {
     Ok(counter("InDatagrams")? + counter("RcvbufErrors")?)
 }
 
-/// Reads what a sender has printed.
+/// Parses the output of a sender.
 ///
 /// # Errors
-/// It is not a sender's.
+/// The output is malformed.
 pub fn parse(output: &str) -> Result<Sent> {
     let sent: Sent = serde_json::from_str(output.trim()).context("not a sender's report")?;
     ensure!(sent.end_nanos > sent.begin_nanos, "the sender has taken no time");
@@ -190,17 +191,18 @@ pub fn parse(output: &str) -> Result<Sent> {
 }
 
 impl Sent {
-    /// Frames a second.
+    /// Returns the offered rate in frames per second.
     pub fn offered(&self) -> f64 {
         self.frames as f64 / self.seconds()
     }
 
-    /// How long it took.
+    /// Returns the duration in seconds.
     pub fn seconds(&self) -> f64 {
         (self.end_nanos - self.begin_nanos) as f64 / 1e9
     }
 
-    /// Frames a second that arrived while it sent, from the lines of the receiver.
+    /// Returns the delivered rate in frames per second while it sent, from the lines of the
+    /// receiver.
     ///
     /// # Errors
     /// The receiver has not counted twice in that time.

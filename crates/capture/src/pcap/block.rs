@@ -1,9 +1,9 @@
 //! Blocks of pcapng files.
 //!
-//! A section header gives the byte order of what follows; interface descriptions give link type
-//! and unit of time; packet blocks of three kinds hold frames. Blocks of other types are passed
-//! over. Fields are read by the crate. Options are walked here: the crate refuses a list without
-//! an end mark, which is allowed, and any option that it cannot read, wanted or not.
+//! A section header gives the byte order of the following blocks; interface descriptions give link
+//! type and time unit; packet blocks of three kinds hold frames. Blocks of other types are skipped.
+//! The crate `pcap-file` parses fields. Options are parsed here, because the crate refuses a valid
+//! list without an end mark, and any option that it cannot parse, wanted or not.
 
 use super::error::wrong;
 use super::frame::{Direction, FRAME_BYTES_MAX, LinkType, NAME_BYTES_MAX};
@@ -20,10 +20,10 @@ use pcap_file::pcapng::blocks::{
 use pcap_file::pcapng::{PcapNgBlock, RawBlock};
 use std::ops::Range;
 
-/// The shortest block, and the bytes that tell how long a block is: type, length, and the byte
+/// Shortest block, and the bytes needed to determine a block's length: type, length, and the byte
 /// order of a section or the length again.
 pub(super) const BLOCK_BYTES_MIN: usize = 12;
-/// A section with more interfaces is refused: each takes memory for as long as it is read.
+/// Maximum number of interfaces of a section, since each takes memory until the end.
 const INTERFACES_MAX: usize = 1 << 16;
 const BIG_ENDIAN_MAGIC: [u8; 4] = [0x1a, 0x2b, 0x3c, 0x4d];
 /// Bytes before the options, in each kind of block that has any. For packets without data.
@@ -36,27 +36,27 @@ const OPTION_IF_TSRESOL: u16 = 9;
 const OPTION_IF_TSOFFSET: u16 = 14;
 const OPTION_EPB_FLAGS: u16 = 2;
 
-/// A frame in a record or block of its file.
+/// Frame in a record or block of its file.
 pub(super) struct Packet {
-    /// Its interface in the section; `None` in a pcap file.
+    /// Interface of the section; `None` in a pcap file.
     pub(super) interface: Option<usize>,
     pub(super) link_type: LinkType,
     /// Nanoseconds since 1970; `None` in a simple packet block.
     pub(super) unix_nanos: Option<u64>,
     pub(super) direction: Option<Direction>,
     pub(super) wire_bytes: usize,
-    /// Where in the record the bytes are that were kept.
+    /// Range of the captured bytes in the record.
     pub(super) bytes: Range<usize>,
 }
 
-/// A section of a pcapng file: what its later blocks mean.
+/// Section of a pcapng file: context of its later blocks.
 #[derive(Default)]
 pub(super) struct Section {
     big_endian: bool,
     interfaces: Vec<Interface>,
 }
 
-/// What an interface description says.
+/// Interface description.
 struct Interface {
     name: Option<String>,
     link_type: LinkType,
@@ -69,7 +69,7 @@ struct Interface {
 }
 
 impl Interface {
-    /// Nanoseconds since 1970 of a time in the interface's units.
+    /// Converts a time in the interface's units to nanoseconds since 1970.
     fn nanos(&self, units: u64) -> u64 {
         let power = u32::from(self.resolution & 0x7f);
         let base: u128 = if self.resolution & 0x80 == 0 { 10 } else { 2 };
@@ -82,19 +82,20 @@ impl Interface {
 }
 
 impl Section {
-    /// The bytes of a block, as its head of [`BLOCK_BYTES_MIN`] claims. None if `head` is shorter.
+    /// Returns the length of a block as its head of [`BLOCK_BYTES_MIN`] claims. `None` if `head` is
+    /// shorter.
     pub(super) fn claimed_bytes(&self, head: &[u8]) -> u32 {
         let Some([k0, k1, k2, k3, a, b, c, d, magic @ ..]) = head.first_chunk::<12>() else {
             return 0;
         };
-        // The type of a section header reads the same in both byte orders.
+        // The type of a section header is equal in both byte orders.
         let section = u32::from_be_bytes([*k0, *k1, *k2, *k3]) == SECTION_HEADER_BLOCK;
         let big_endian = if section { *magic == BIG_ENDIAN_MAGIC } else { self.big_endian };
         let length = [*a, *b, *c, *d];
         if big_endian { u32::from_be_bytes(length) } else { u32::from_le_bytes(length) }
     }
 
-    /// Takes the next block, whole. Returns its frame, if it is a packet block.
+    /// Processes the next complete block. Returns its frame, if it is a packet block.
     pub(super) fn block(&mut self, block: &[u8]) -> Result<Option<Packet>, String> {
         let packet = if self.big_endian {
             self.block_in::<BigEndian>(block)?
@@ -107,7 +108,7 @@ impl Section {
         }
     }
 
-    /// The name of an interface.
+    /// Returns the name of an interface.
     pub(super) fn name(&self, interface: usize) -> Option<&str> {
         self.interfaces.get(interface)?.name.as_deref()
     }
@@ -160,7 +161,7 @@ impl Section {
         let (fields, options) = packet_fields::<B>(body);
         let (_, fields) = EnhancedPacketBlock::from_slice::<B>(fields).map_err(wrong)?;
         let flags = option::<B>(options, OPTION_EPB_FLAGS).filter(|value| value.len() == 4);
-        // The crate takes any unit for nanoseconds: what it read as such is the number of units.
+        // The crate takes any unit for nanoseconds: its value is the number of units.
         let units = fields.timestamp.as_nanos() as u64;
         let lengths = (fields.data.len(), fields.original_len);
         let packet = self.packet(fields.interface_id, units, lengths)?;
@@ -168,7 +169,7 @@ impl Section {
         Ok(Packet { direction, ..packet })
     }
 
-    /// A packet block, which enhanced packet blocks have replaced.
+    /// Parses a packet block, which enhanced packet blocks have replaced.
     fn obsolete<B: ByteOrder>(&self, body: &[u8]) -> Result<Packet, String> {
         let (fields, _) = packet_fields::<B>(body);
         let (_, fields) = PacketBlock::from_slice::<B>(fields).map_err(wrong)?;
@@ -187,7 +188,7 @@ impl Section {
             0 => usize::MAX,
             bytes => bytes as usize,
         };
-        // What the block has beyond that is padding.
+        // The rest of the block is padding.
         let kept = fields.data.len().min(wire_bytes).min(snap_bytes);
         Ok(Packet {
             interface: Some(0),
@@ -199,7 +200,7 @@ impl Section {
         })
     }
 
-    /// A frame of some interface, of so many bytes kept and on the wire.
+    /// Returns a frame of an interface with its captured and wire lengths.
     fn packet(&self, id: u32, units: u64, (kept, wire): (usize, u32)) -> Result<Packet, String> {
         let interface = self.described(id)?;
         Ok(Packet {
@@ -219,19 +220,19 @@ impl Section {
     }
 }
 
-/// The fields and the frame of a packet block, and its options.
+/// Splits a packet block into its fields and frame, and its options.
 fn packet_fields<B: ByteOrder>(body: &[u8]) -> (&[u8], &[u8]) {
     let kept = body.get(12..16).map_or(0, B::read_u32);
     let kept = usize::try_from(kept).unwrap_or(usize::MAX).min(body.len());
     split(body, PACKET_BYTES + kept.next_multiple_of(4))
 }
 
-/// The first `bytes`, or as many as there are, and the rest.
+/// Splits off the first `bytes`, or as many as there are.
 fn split(all: &[u8], bytes: usize) -> (&[u8], &[u8]) {
     all.split_at(bytes.min(all.len()))
 }
 
-/// The value of the first option with this code in a list.
+/// Returns the value of the first option with this code in a list.
 fn option<B: ByteOrder>(mut list: &[u8], code: u16) -> Option<&[u8]> {
     while list.len() >= 4 {
         let (found, bytes) = (B::read_u16(list), usize::from(B::read_u16(&list[2..])));

@@ -1,47 +1,46 @@
-//! Why a capture cannot be read.
+//! Errors of reading a capture.
 
 use pcap_file::PcapError;
 use std::io;
 
-/// Why a capture cannot be read, or not further. The name of the file is for the caller to add,
-/// who opened it.
+/// Error of reading a capture. The caller, who opened the file, must add its name.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// The file does not begin as a pcap or pcapng file does.
+    /// The file is neither pcap nor pcapng.
     #[error("it is neither a pcap nor a pcapng file")]
     NotACapture,
-    /// The operating system cannot read on.
+    /// The operating system reports an error.
     #[error("at byte {offset}, where frame {frame} is expected: {error}")]
     Io {
-        /// The frame that would have come, counted from 1.
+        /// Number of the next frame, from 1.
         frame: u64,
-        /// Where the record begins, in bytes from the beginning of the file.
+        /// Offset of the record in the file, in bytes.
         offset: u64,
-        /// The operating system's reason.
+        /// Error of the operating system.
         error: io::Error,
     },
-    /// The file ends in the middle of a record, as that of a capture that was killed does. All
-    /// frames before it were read.
+    /// The file is truncated within a record, as that of a killed capture. All frames before it
+    /// were read.
     #[error("the file ends within the record at byte {offset}, where frame {frame} is expected")]
     CutOff {
-        /// As above.
+        /// Number of the next frame, from 1.
         frame: u64,
-        /// As above.
+        /// Offset of the record in the file, in bytes.
         offset: u64,
     },
-    /// A record or block contradicts itself or the format, or is larger than any that is read.
+    /// A record or block is inconsistent, violates the format, or exceeds the size limit.
     #[error("at byte {offset}, where frame {frame} is expected: {what}")]
     Broken {
-        /// As above.
+        /// Number of the next frame, from 1.
         frame: u64,
-        /// As above.
+        /// Offset of the record in the file, in bytes.
         offset: u64,
-        /// What is wrong with it.
+        /// Description of the fault.
         what: String,
     },
 }
 
-/// What is wrong with one record: the words without the place.
+/// Describes the fault of one record, without its place.
 pub(super) fn wrong(error: PcapError) -> String {
     match error {
         PcapError::InvalidField(what) => what.to_owned(),

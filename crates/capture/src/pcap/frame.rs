@@ -7,8 +7,7 @@ pub const FRAME_BYTES_MAX: usize = 256 << 10;
 /// The longest name of an interface, in bytes.
 pub(super) const NAME_BYTES_MAX: usize = 255;
 
-/// What the bytes of a frame begin with: a number of the registry of link types
-/// (draft-ietf-opsawg-pcaplinktype).
+/// Link type of a frame: a number of the registry of link types (draft-ietf-opsawg-pcaplinktype).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LinkType(pub u16);
 
@@ -24,14 +23,14 @@ impl LinkType {
     /// LINKTYPE_IPV6: an IPv6 packet without a layer 2.
     pub const IPV6: LinkType = LinkType(229);
 
-    /// The link type of a frame on a link between two Axon nodes, which carries Axon packets
-    /// and the Ethernet frames of link control.
+    /// Returns the link type of a frame on a link between two Axon nodes, which carries Axon
+    /// packets and the Ethernet frames of link control.
     pub fn between_switches(frame: &[u8]) -> LinkType {
         if header::is_axon(frame) { LinkType::AXON } else { LinkType::ETHERNET }
     }
 }
 
-/// Which way a frame crossed its port: the direction bits of `epb_flags`.
+/// Direction of a frame at its port: the direction bits of `epb_flags`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Direction {
@@ -42,7 +41,7 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// The direction in a word of `epb_flags`, if it has one.
+    /// Returns the direction in a word of `epb_flags`, if it has one.
     pub(super) fn of_flags(flags: u32) -> Option<Direction> {
         match flags & 3 {
             1 => Some(Direction::Inbound),
@@ -52,26 +51,26 @@ impl Direction {
     }
 }
 
-/// A frame that a [`Reader`](super::Reader) found in a capture.
+/// Frame that a [`Reader`](super::Reader) found in a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame<'a> {
-    /// Its number in the file, counted from 1 as Wireshark does.
+    /// Number of the frame in the file, from 1 as in Wireshark.
     pub number: u64,
-    /// Where its record or block begins, in bytes from the beginning of the file.
+    /// Offset of its record or block in the file, in bytes.
     pub offset: u64,
-    /// When it was captured, in nanoseconds since 1970-01-01 00:00:00 UTC; rounded down, and
-    /// at most `u64::MAX`. A simple packet block has no time: then that of the frame before.
+    /// Capture time in nanoseconds since 1970-01-01 00:00:00 UTC, rounded down, at most `u64::MAX`.
+    /// A simple packet block has no time and gets that of the previous frame.
     pub unix_nanos: u64,
-    /// What its bytes begin with.
+    /// Link type of its bytes.
     pub link_type: LinkType,
-    /// Name of the interface it was captured at (`if_name`), if the file has one. Of a longer
-    /// name the first 255 bytes.
+    /// Name of the interface that it was captured at (`if_name`), if the file has one. Truncated to
+    /// 255 bytes.
     pub name: Option<&'a str>,
-    /// Which way it went, if the file has it.
+    /// Direction, if the file has it.
     pub direction: Option<Direction>,
-    /// Its length on the wire in bytes, as the file claims it: never less than what was kept,
-    /// and up to 4 GiB.
+    /// Length on the wire in bytes, as the file claims: never less than the captured length, and up
+    /// to 4 GiB.
     pub wire_bytes: usize,
-    /// The bytes that were kept: at most [`FRAME_BYTES_MAX`](super::FRAME_BYTES_MAX).
+    /// Captured bytes: at most [`FRAME_BYTES_MAX`](super::FRAME_BYTES_MAX).
     pub bytes: &'a [u8],
 }

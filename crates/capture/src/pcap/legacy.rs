@@ -1,5 +1,5 @@
-//! Records of pcap files. Times are in micro- or nanoseconds and numbers in either byte order,
-//! as the first four bytes of the file tell.
+//! Records of pcap files. The first four bytes of the file define the byte order and whether times
+//! are in micro- or nanoseconds.
 
 use super::block::Packet;
 use super::error::wrong;
@@ -8,28 +8,28 @@ use byteorder_slice::{BigEndian, ByteOrder, LittleEndian};
 use pcap_file::pcap::PcapParser;
 use pcap_file::{Endianness, PcapError, TsResolution};
 
-/// Bytes of the header of the file.
+/// Length of the file header in bytes.
 pub(super) const HEADER_BYTES: usize = 24;
-/// Bytes of the header of a record.
+/// Length of a record header in bytes.
 pub(super) const RECORD_HEADER_BYTES: usize = 16;
 
-/// A pcap file behind its header.
+/// Context of a pcap file after its header.
 pub(super) struct Legacy {
     parser: PcapParser,
     link_type: LinkType,
 }
 
 impl Legacy {
-    /// Reads the header of a file, of [`HEADER_BYTES`].
+    /// Parses the header of a file, of [`HEADER_BYTES`].
     pub(super) fn new(header: &[u8]) -> Result<Legacy, PcapError> {
         let (_, parser) = PcapParser::new(header)?;
-        // Above 16 bits there are flags about the FCS.
+        // The bits above 16 are flags about the FCS.
         let link_type = LinkType(u32::from(parser.header().datalink) as u16);
         Ok(Legacy { parser, link_type })
     }
 
-    /// The bytes to come after the header of a record, as it claims. None if `head` is not even
-    /// that.
+    /// Returns the length of a record's data as its header claims. `None` if `head` is shorter than
+    /// a header.
     pub(super) fn claimed_bytes(&self, head: &[u8]) -> u32 {
         let length = head.get(8..12).unwrap_or(&[0; 4]);
         match self.parser.header().endianness {
@@ -38,8 +38,8 @@ impl Legacy {
         }
     }
 
-    /// Reads a whole record. The raw form of the crate, because the checked one refuses a frame
-    /// that was longer on the wire than the snap length.
+    /// Parses a complete record. Uses the raw form of the crate, because the checked one refuses a
+    /// frame that was longer on the wire than the snap length.
     pub(super) fn packet(&self, record: &[u8]) -> Result<Packet, String> {
         let (_, raw) = self.parser.next_raw_packet(record).map_err(wrong)?;
         let unit = match self.parser.header().ts_resolution {

@@ -1,8 +1,8 @@
 //! pcap (draft-ietf-opsawg-pcap) and pcapng (draft-ietf-opsawg-pcapng) files.
 //!
-//! The crate `pcap-file` reads and writes headers, records and blocks. Here are the streams
-//! around it: limits on what a file may claim, the place of an error, times in nanoseconds,
-//! and a bound on the size of a file that is written.
+//! The crate `pcap-file` reads and writes headers, records and blocks. This module adds the
+//! streams: limits on claimed sizes, the place of an error, times in nanoseconds, and a size limit
+//! for written files.
 
 mod block;
 mod error;

@@ -1,8 +1,8 @@
-//! Reads frames out of a pcap or pcapng file, one after the other.
+//! Reader of frames from a pcap or pcapng file, in order.
 //!
-//! Each record begins with a header that gives its length. The length is held against a limit;
-//! then the record is read whole, into memory that grows with the bytes that come and not with
-//! those that are claimed, and taken apart.
+//! Each record begins with a header that gives its length. The length is checked against a limit.
+//! Then the complete record is read, into memory that grows with the bytes received, not with those
+//! claimed, and parsed.
 
 use super::block::{BLOCK_BYTES_MIN, Packet, Section};
 use super::error::ReadError;
@@ -17,18 +17,18 @@ const PCAPNG_MAGIC: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
 /// Bytes read at once.
 const READ_BYTES: usize = 64 << 10;
 
-/// A capture that is being read: a stream, so that its size does not matter.
+/// Streaming reader of a capture of any size.
 pub struct Reader<R> {
     input: BufReader<R>,
     format: Format,
-    /// The record at `offset`, as far as it has been read.
+    /// Record at `offset`, as far as it has been read.
     record: Vec<u8>,
     offset: u64,
-    /// Frames so far.
+    /// Number of frames so far.
     frames: u64,
-    /// When the last one was captured.
+    /// Capture time of the last frame.
     unix_nanos: u64,
-    /// The end, or an error, has been returned.
+    /// Whether the end, or an error, has been returned.
     ended: bool,
 }
 
@@ -41,7 +41,7 @@ impl<R: Read> Reader<R> {
     /// Reads the header of a pcap file or the section header of a pcapng file.
     ///
     /// # Errors
-    /// The input begins as neither, ends within its header, or cannot be read.
+    /// The input has neither format, ends within its header, or cannot be read.
     pub fn new(input: R) -> Result<Reader<R>, ReadError> {
         let mut reader = Reader {
             input: BufReader::with_capacity(READ_BYTES, input),
@@ -64,10 +64,10 @@ impl<R: Read> Reader<R> {
         Ok(reader)
     }
 
-    /// The next frame; `None` at the end of the file, and after an error.
+    /// Returns the next frame; `None` at the end of the file, and after an error.
     ///
     /// # Errors
-    /// The next record is cut off or broken, or cannot be read.
+    /// The next record is truncated or malformed, or cannot be read.
     pub fn next_frame(&mut self) -> Result<Option<Frame<'_>>, ReadError> {
         let packet = match self.next_packet() {
             Ok(Some(packet)) => packet,
@@ -94,7 +94,7 @@ impl<R: Read> Reader<R> {
         }))
     }
 
-    /// Passes over blocks without frames.
+    /// Skips blocks without frames.
     fn next_packet(&mut self) -> Result<Option<Packet>, ReadError> {
         while !self.ended {
             self.offset += self.record.len() as u64;
@@ -110,7 +110,7 @@ impl<R: Read> Reader<R> {
         Ok(None)
     }
 
-    /// Takes the record apart.
+    /// Parses the record.
     fn decode(&mut self) -> Result<Option<Packet>, ReadError> {
         let packet = match &mut self.format {
             Format::Pcap(legacy) => legacy.packet(&self.record).map(Some),
@@ -119,7 +119,7 @@ impl<R: Read> Reader<R> {
         packet.map_err(|what| self.broken(what))
     }
 
-    /// Reads the record whole, or what it still lacks. False if there is none.
+    /// Reads the rest of the record. Returns `false` if there is none.
     fn read_record(&mut self) -> Result<bool, ReadError> {
         let head = match &self.format {
             Format::Pcap(_) => RECORD_HEADER_BYTES,
@@ -132,7 +132,7 @@ impl<R: Read> Reader<R> {
         if self.fill(bytes)? { Ok(true) } else { Err(self.cut_off()) }
     }
 
-    /// Bytes of the record, by what its head claims.
+    /// Returns the length of the record as its head claims.
     fn record_bytes(&self) -> Result<usize, String> {
         let head = &self.record[..];
         let (what, before, claimed, most) = match &self.format {
@@ -142,13 +142,13 @@ impl<R: Read> Reader<R> {
             Format::Pcapng(section) => ("block", 0, section.claimed_bytes(head), BLOCK_BYTES_MAX),
         };
         match usize::try_from(claimed) {
-            // A block that claims less than every block has is refused where it is decoded.
+            // A block that claims less than the minimum is refused when it is parsed.
             Ok(bytes) if bytes <= most => Ok((before + bytes).max(head.len())),
             _ => Err(format!("a {what} of {claimed} bytes; expected at most {most}")),
         }
     }
 
-    /// Reads on until the record has so many bytes. False if the file ends before.
+    /// Reads until the record has `bytes` bytes. Returns `false` if the file ends before.
     fn fill(&mut self, bytes: usize) -> Result<bool, ReadError> {
         let missing = bytes.saturating_sub(self.record.len()) as u64;
         match self.input.by_ref().take(missing).read_to_end(&mut self.record) {
@@ -170,7 +170,7 @@ impl<R: Read> Reader<R> {
 mod tests {
     use super::*;
 
-    /// A section header, and a block that claims so many bytes.
+    /// Returns a section header, and a block that claims `bytes` bytes.
     fn claiming(bytes: u32) -> Vec<u8> {
         let mut file = PCAPNG_MAGIC.to_vec();
         file.extend([28, 0, 0, 0, 0x4d, 0x3c, 0x2b, 0x1a, 1, 0, 0, 0]);

@@ -1,4 +1,4 @@
-//! Writes what ports carry to a pcapng file.
+//! Writer of port traffic to a pcapng file.
 //!
 //! Each port is one interface per link type: Ethernet, and Axon packets on the links between
 //! switches. Both have the port's name. Times are in nanoseconds.
@@ -22,28 +22,28 @@ use std::time::Duration;
 /// `if_tsresol` for nanoseconds: the power of ten, negated.
 const NANOSECONDS: u8 = 9;
 
-/// What and how much to write.
+/// Options of a capture.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CaptureOptions {
-    /// The file; one that exists is overwritten.
+    /// Output file; an existing one is overwritten.
     pub path: PathBuf,
-    /// Bytes kept of each frame, at most [`FRAME_BYTES_MAX`].
+    /// Captured bytes of each frame, at most [`FRAME_BYTES_MAX`].
     pub snap_bytes: u32,
-    /// Writing ends before the file is larger than this, in bytes.
+    /// Size limit of the file in bytes; writing ends before it is exceeded.
     pub file_bytes_max: u64,
 }
 
 impl CaptureOptions {
-    /// Whole frames, and at most 256 MiB of them.
+    /// Returns options for whole frames, and at most 256 MiB.
     pub fn to(path: impl Into<PathBuf>) -> CaptureOptions {
         CaptureOptions { path: path.into(), snap_bytes: 65_535, file_bytes_max: 256 << 20 }
     }
 }
 
-/// A capture that is being written.
+/// Writer of a capture.
 pub struct Writer<W: Write = BufWriter<File>> {
     out: W,
-    /// Writes one block at a time, so that its length is known before it goes out.
+    /// Buffers one block, so that its length is known before it is written.
     blocks: PcapNgWriter<Vec<u8>>,
     snap_bytes: u32,
     bytes_left: u64,
@@ -51,28 +51,28 @@ pub struct Writer<W: Write = BufWriter<File>> {
 }
 
 impl Writer {
-    /// Creates the file, which only its owner may read, and writes its header.
+    /// Creates the file, readable by its owner only, and writes its header.
     ///
     /// # Errors
-    /// What the file system says.
+    /// The error of the file system.
     pub fn create(options: &CaptureOptions) -> io::Result<Writer> {
         let file = BufWriter::new(create_or_empty_own(&options.path)?);
         Writer::new(file, options.snap_bytes, options.file_bytes_max)
     }
 }
 
-/// Opens a file that only its owner may read, and empties it. `-` is standard output.
+/// Opens and empties a file that only its owner may read. `-` is standard output.
 ///
-/// One that exists must be this user's own, and have no second name and no symbolic link as its
-/// name: whoever prepared such a file would choose what is overwritten, or could read the capture.
-/// Devices and pipes are left as they are.
+/// An existing file must be owned by this user, and have one name only that is no symbolic link.
+/// Otherwise another user could choose the file to be overwritten, or read the capture. Devices and
+/// pipes are left as they are.
 fn create_or_empty_own(path: &Path) -> io::Result<File> {
     use std::os::fd::AsFd;
     use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
     if path == Path::new("-") {
         return Ok(File::from(io::stdout().as_fd().try_clone_to_owned()?));
     }
-    // A new file is never made through a link.
+    // A new file is never created through a link.
     match File::options().write(true).create_new(true).mode(0o600).open(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
         made => return made,
@@ -104,11 +104,11 @@ fn create_or_empty_own(path: &Path) -> io::Result<File> {
 }
 
 impl<W: Write> Writer<W> {
-    /// Starts a capture on any writer, and writes its header. Of each frame at most `snap_bytes`
-    /// bytes are kept, and of all blocks as many as fit into `bytes_max` bytes.
+    /// Starts a capture on any writer, and writes its header. Frames are truncated to `snap_bytes`
+    /// bytes, and all blocks together are limited to `bytes_max` bytes.
     ///
     /// # Errors
-    /// What the writer says.
+    /// The error of the writer.
     pub fn new(out: W, snap_bytes: u32, bytes_max: u64) -> io::Result<Writer<W>> {
         let blocks = PcapNgWriter::with_endianness(Vec::new(), Endianness::Little);
         let mut writer = Writer {
@@ -122,11 +122,11 @@ impl<W: Write> Writer<W> {
         Ok(writer)
     }
 
-    /// Writes one frame that port number `port`, called `name`, carried `unix_nanos` nanoseconds
-    /// after the beginning of 1970. Once the file is full, nothing is written.
+    /// Writes one frame of port number `port`, called `name`, at `unix_nanos` nanoseconds since the
+    /// beginning of 1970. Once the file is full, nothing is written.
     ///
     /// # Errors
-    /// What the writer says, or a name of more than 255 bytes.
+    /// The error of the writer, or a name of more than 255 bytes.
     pub fn record(
         &mut self,
         (port, name): (usize, &str),
@@ -151,10 +151,10 @@ impl<W: Write> Writer<W> {
         self.send()
     }
 
-    /// Brings what was recorded so far to the file.
+    /// Flushes all recorded frames to the file.
     ///
     /// # Errors
-    /// What the writer says.
+    /// The error of the writer.
     pub fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
     }
@@ -177,7 +177,7 @@ impl<W: Write> Writer<W> {
         Ok(interface)
     }
 
-    /// Sends the block on. One that would exceed the file's limit ends the capture.
+    /// Writes the block. A block that would exceed the file's limit ends the capture.
     fn send(&mut self) -> io::Result<()> {
         let block = self.blocks.get_mut();
         let bytes = block.len() as u64;
@@ -189,7 +189,7 @@ impl<W: Write> Writer<W> {
     }
 }
 
-/// The crate's own writer to memory fails for what the operating system says alone.
+/// The crate's writer to memory fails only with errors of the operating system.
 fn failed(error: PcapError) -> io::Error {
     match error {
         PcapError::IoError(error) => error,
@@ -214,7 +214,7 @@ mod tests {
         assert!(create_or_empty_own(Path::new("/dev/null")).is_ok(), "a device is as it is");
     }
 
-    /// A folder of its own for one test.
+    /// Returns a separate folder for one test.
     fn folder(name: &str) -> PathBuf {
         let folder = std::env::temp_dir().join(format!("axon-{name}-{}", std::process::id()));
         std::fs::create_dir(&folder).unwrap();
@@ -262,7 +262,7 @@ mod tests {
         assert_eq!(refused, expected);
     }
 
-    /// The file by the standard (draft-ietf-opsawg-pcapng §4.1 to §4.3), written out by hand.
+    /// File by the standard (draft-ietf-opsawg-pcapng §4.1 to §4.3), written out by hand.
     #[test]
     fn the_bytes_are_those_of_the_standard() {
         let mut writer = Writer::new(Vec::new(), 8, 1 << 20).unwrap();
@@ -303,7 +303,7 @@ mod tests {
         for bytes_max in 0..all.len() {
             let file = whole(bytes_max as u64);
             assert!(file.len() <= bytes_max && all.starts_with(&file));
-            // Up to the end of a block: its length says where it began.
+            // Removes one block from the end by its trailing length.
             let length = file.last_chunk::<4>().map_or(0, |&word| u32::from_le_bytes(word));
             let begin = file.len() - length as usize;
             assert_eq!(file.get(begin + 4..begin + 8), file.last_chunk::<4>().map(|w| &w[..]));

@@ -1,6 +1,6 @@
-//! Records and actions as bytes.
+//! Encoding of records and actions.
 //!
-//! A record: one byte of kind and flags, the time since the record before, what belongs to the
+//! A record is one byte of kind and flags, the time since the previous record, the fields of the
 //! kind, and, if the node answered, the number of its actions and their hash in eight bytes.
 //! Numbers are varints: seven bits a byte, the lowest first.
 
@@ -14,15 +14,15 @@ const LINK_UP: u8 = 3;
 const TIMEOUT: u8 = 4;
 const COMMAND: u8 = 5;
 const KIND_MASK: u8 = 0x07;
-/// The FCS of the frame fits.
+/// Flag: the FCS of the frame is valid.
 const INTACT: u8 = 0x08;
-/// The frame is complete at another time than the record's, and that follows.
+/// Flag: the frame is complete at another time than the record's, which follows.
 const LATER: u8 = 0x10;
-/// The node answered.
+/// Flag: the node answered.
 const ANSWERED: u8 = 0x20;
 const FLAGS: u8 = KIND_MASK | INTACT | LATER | ANSWERED;
 
-/// Appends a number of at most ten bytes.
+/// Appends a number as at most ten bytes.
 pub(super) fn put(out: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         out.push(number as u8 | 0x80);
@@ -40,7 +40,7 @@ fn unzigzag(number: u64) -> i64 {
     (number >> 1) as i64 ^ -((number & 1) as i64)
 }
 
-/// Appends `input` without what the node answered.
+/// Appends `input` without the node's answer.
 pub(super) fn put_input(out: &mut Vec<u8>, before: Time, at: Time, input: &Input) {
     let delta = at.since(before).ticks();
     match input {
@@ -80,7 +80,7 @@ fn put_short(out: &mut Vec<u8>, kind: u8, delta: u64, port: PortNo) {
     put(out, port.0.into());
 }
 
-/// Appends what the node answered to the record that begins at `begin`.
+/// Appends the node's answer to the record that begins at `begin`.
 pub(super) fn put_answer(out: &mut Vec<u8>, begin: usize, actions: u64, hash: u64) {
     if actions > 0 {
         out[begin] |= ANSWERED;
@@ -89,8 +89,8 @@ pub(super) fn put_answer(out: &mut Vec<u8>, begin: usize, actions: u64, hash: u6
     }
 }
 
-/// Appends the canonical bytes of an action: of two nodes that answer alike, the same; of two
-/// that do not, others.
+/// Appends the canonical bytes of an action: equal for equal actions, and different for different
+/// ones.
 pub fn encode_action(action: &Action, out: &mut Vec<u8>) {
     match action {
         Action::Transmit { port, frame, complete_at, intact } => {
@@ -129,7 +129,7 @@ fn put_value<T: serde::Serialize>(out: &mut Vec<u8>, kind: u8, value: &T) {
     out.extend(postcard::to_allocvec(value).unwrap_or_default());
 }
 
-/// A record, taken apart.
+/// Decoded record.
 pub(super) struct Taken {
     pub at: Time,
     pub input: Input,
@@ -137,7 +137,7 @@ pub(super) struct Taken {
     pub hash: u64,
 }
 
-/// Reads the payload of a block from front to back.
+/// Parser of a block's payload.
 pub(super) struct Cursor<'a> {
     bytes: &'a [u8],
     pub at: usize,
@@ -180,14 +180,14 @@ impl<'a> Cursor<'a> {
         port.map_err(|_| format!("port {number}; expected at most {}", u16::MAX))
     }
 
-    /// The next record, which comes after one at `before`.
+    /// Returns the next record, which follows one at `before`.
     pub fn record(&mut self, before: Time) -> Result<Taken, String> {
         let head = self.take(1, "a record")?[0];
         if head & !FLAGS != 0 {
             return Err(format!("a record of unknown kind {head:#04x}"));
         }
         let ticks = before.ticks().checked_add(self.number("a time")?);
-        // At the end of all time, timers that are set again would be due at once, without end.
+        // At the maximum time, restarted timers would be due at once, without end.
         let ticks = ticks.filter(|ticks| *ticks < Time::MAX.ticks());
         let at = Time::from_ticks(ticks.ok_or("a time beyond all clocks")?);
         let input = match head & KIND_MASK {

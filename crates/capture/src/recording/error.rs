@@ -1,17 +1,17 @@
-//! Why a recording cannot be read.
+//! Errors of reading a recording.
 
 use axon_wire::Time;
 use std::fmt;
 use std::io;
 
-/// Where in a recording something is.
+/// Place in a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     /// Bytes from the beginning of the file.
     pub offset: u64,
-    /// The record, counted from 1; the next one where it is not within a record.
+    /// Number of the record, from 1; that of the next record outside of one.
     pub record: u64,
-    /// The time of that record, as far as it is known; else that of the last one before it.
+    /// Time of that record, as far as known; else that of the previous one.
     pub time: Time,
 }
 
@@ -22,77 +22,77 @@ impl fmt::Display for Place {
     }
 }
 
-/// Why a recording cannot be read, or not further. The name of the file is for the caller to add,
-/// who opened it.
+/// Error of reading a recording. The caller, who opened the file, must add its name.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordingError {
-    /// The file does not begin as a recording does.
+    /// The file is not a recording.
     #[error("byte 0: it does not begin as a recording does, which `axon up --record` writes")]
     NotARecording,
-    /// A later or earlier axon has written it, in another format.
+    /// The format version of the file differs from that of this axon.
     #[error(
         "byte 8: the recording has format version {found}, this axon reads version {expected}; \
          replay it with the axon that made it"
     )]
     Format {
-        /// The version in the file.
+        /// Version of the file.
         found: u16,
-        /// Ours.
+        /// Expected version.
         expected: u16,
     },
-    /// The node spoke another version of a wire format, so this binary's node answers otherwise.
+    /// The node used another version of a wire format, so this binary's node would answer
+    /// differently.
     #[error(
         "byte {offset}: the recording was made with version {found} of {format}, this axon has \
          version {expected}; replay it with the axon that made it"
     )]
     WireVersion {
-        /// The wire format.
+        /// Wire format.
         format: &'static str,
-        /// The version in the file.
+        /// Version of the file.
         found: u8,
-        /// Ours.
+        /// Expected version.
         expected: u8,
-        /// Of the version, in bytes from the beginning of the file.
+        /// Offset of the version in the file, in bytes.
         offset: u64,
     },
-    /// Nothing can be replayed: the file ends within its header.
+    /// The file ends within its header, so nothing can be replayed.
     #[error("byte {offset}: the file ends within the header of the recording")]
     NoHeader {
-        /// Where it ends.
+        /// Offset of the end.
         offset: u64,
     },
-    /// One byte is not the one that was written.
+    /// One byte differs from the one written.
     #[error("{place}: this byte was changed, from {written:#04x} to {found:#04x}")]
     AlteredByte {
-        /// Of the byte.
+        /// Place of the byte.
         place: Place,
-        /// What was written.
+        /// Byte as written.
         written: u8,
-        /// What the file holds.
+        /// Byte in the file.
         found: u8,
     },
-    /// Several bytes are not those that were written.
+    /// Several bytes differ from those written.
     #[error("{place}: bytes were changed between here and byte {to}")]
     Altered {
-        /// Of the first byte of the section.
+        /// Place of the first byte of the section.
         place: Place,
-        /// The first byte after the section.
+        /// Offset of the first byte after the section.
         to: u64,
     },
-    /// Its checksums fit, but its content makes no sense: no axon has written it.
+    /// The checksums are valid, but the content is not: no axon has written it.
     #[error("{place}: {what}")]
     Broken {
-        /// Of the record or the section.
+        /// Place of the record or the section.
         place: Place,
-        /// What was found, and what was expected.
+        /// Found and expected value.
         what: String,
     },
-    /// The operating system cannot read on.
+    /// The operating system reports an error.
     #[error("{place}: {error}")]
     Io {
-        /// What would have been read next.
+        /// Place of the next read.
         place: Place,
-        /// The operating system's reason.
+        /// Error of the operating system.
         error: io::Error,
     },
 }

@@ -1,4 +1,4 @@
-//! What stands before the records: versions, and which node it is.
+//! Header of a recording: versions, and the recorded node.
 
 use super::error::{Place, RecordingError};
 use super::section::{self, Changed};
@@ -13,9 +13,9 @@ pub const FORMAT_VERSION: u16 = 1;
 /// Bytes before the first section.
 pub(super) const PREAMBLE_BYTES: usize = 24;
 const MAGIC: [u8; 8] = *b"AXONREC\n";
-/// Where the versions of the wire formats begin.
+/// Offset of the wire format versions.
 const WIRE_AT: usize = 10;
-/// The wire formats that have a version, in their order in the preamble.
+/// Wire formats with a version, in their order in the preamble.
 const WIRE: [(&str, u8); 4] = [
     ("control messages", version::ENVELOPE),
     ("probes", version::PROBE),
@@ -23,29 +23,29 @@ const WIRE: [(&str, u8); 4] = [
     ("congestion notification messages", version::CNM),
 ];
 
-/// Which node a recording is of, and what it takes to build it again.
+/// Recorded node, and the data needed to rebuild it.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Header {
-    /// The program that made it, with its version: `axon 0.1.0`.
+    /// Program that made the recording, with its version: `axon 0.1.0`.
     pub made_by: String,
-    /// What the node is.
+    /// Kind of the node.
     pub kind: NodeKind,
-    /// Its name: `s1`.
+    /// Name of the node: `s1`.
     pub name: String,
-    /// Identity and incarnation number; zeros for a node that has none, as agents.
+    /// Identity and incarnation number; zeros for a node without one, such as an agent.
     pub incarnation: Incarnation,
-    /// The names of its ports, by number.
+    /// Names of its ports, by number.
     pub ports: Vec<String>,
     /// Nanoseconds from the beginning of 1970 to time zero of the node.
     pub unix_nanos: u64,
-    /// A digest of the configuration that was made of `setup`: a binary that makes another one of
-    /// it would only find differences.
+    /// Digest of the configuration derived from `setup`: a binary that derives another one would
+    /// only find differences.
     pub config_digest: u64,
-    /// What the runtime that made the recording needs to build the node again: opaque here.
+    /// Opaque data that the recording's runtime needs to rebuild the node.
     pub setup: Vec<u8>,
 }
 
-/// Without the setup, which holds secrets.
+/// Omits the setup, which holds secrets.
 impl std::fmt::Debug for Header {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Header")
@@ -57,12 +57,12 @@ impl std::fmt::Debug for Header {
 }
 
 impl Header {
-    /// All that is shown to whoever reads it: made by, name, ports.
+    /// Returns the strings shown to a reader: program, name, ports.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         [&self.made_by, &self.name].into_iter().chain(&self.ports).map(String::as_str)
     }
 
-    /// The header of no recording, until one is read.
+    /// Returns a placeholder header, used until one is read.
     pub(super) fn nobody() -> Header {
         Header {
             made_by: String::new(),
@@ -77,13 +77,13 @@ impl Header {
     }
 }
 
-/// Whether a file that begins so may be a recording.
+/// Returns whether a file with this start may be a recording.
 pub(super) fn begins(bytes: &[u8]) -> bool {
     let count = bytes.len().min(MAGIC.len());
     count > 0 && bytes[..count] == MAGIC[..count]
 }
 
-/// The bytes before the first section.
+/// Returns the bytes before the first section.
 pub(super) fn preamble() -> [u8; PREAMBLE_BYTES] {
     preamble_with(FORMAT_VERSION, WIRE.map(|(_, version)| version))
 }
@@ -98,12 +98,12 @@ fn preamble_with(format: u16, wire: [u8; WIRE.len()]) -> [u8; PREAMBLE_BYTES] {
     bytes
 }
 
-/// Whether the preamble is as some axon has written it.
+/// Returns whether the preamble is unaltered.
 fn is_whole(bytes: &[u8; PREAMBLE_BYTES]) -> bool {
     bytes[..8] == MAGIC && xxh3_64(&bytes[..16]).to_le_bytes() == bytes[16..]
 }
 
-/// Whether this binary can replay what follows.
+/// Checks whether this binary can replay the recording.
 pub(super) fn check_preamble(bytes: &[u8; PREAMBLE_BYTES]) -> Result<(), RecordingError> {
     if !is_whole(bytes) {
         let Some(Changed { at, written }) = section::mend(bytes, is_whole) else {

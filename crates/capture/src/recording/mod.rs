@@ -1,7 +1,7 @@
-//! Recordings of a node: every input with its time, and a hash of what the node answered.
+//! Recordings of a node: every input with its time, and a hash of the node's actions.
 //!
-//! A node is a function of its inputs ([`axon_node::Node`]), so a recording is all that it takes
-//! to run it again elsewhere, bit for bit. The format, all numbers little-endian:
+//! A node is a function of its inputs ([`axon_node::Node`]), so a recording is sufficient to run it
+//! again elsewhere, bit for bit. The format, all numbers little-endian:
 //!
 //! ```text
 //! preamble   8 bytes  "AXONREC\n"
@@ -18,16 +18,15 @@
 //!            8        XXH3 of the payload, seeded by recording and offset
 //! ```
 //!
-//! The two sums find the place of a single byte that has changed, the hashes find any change, a
-//! section that was moved, and one of another recording. They are no protection against someone
-//! who means to deceive.
+//! The two sums locate a single changed byte. The hashes detect any change, a moved section, and a
+//! section of another recording. They do not protect against deliberate forgery.
 //!
-//! The header is first ([`Header`]), then blocks, then one end. The payload of a block is the
-//! number of its first record, the time of that, and records; see `codec.rs`. Memory for reading
-//! is bounded by [`BLOCK_BYTES_MAX`].
+//! The file has one header ([`Header`]), then blocks, then one end. The payload of a block is the
+//! number of its first record, its time, and records; see `codec.rs`. Memory for reading is bounded
+//! by [`BLOCK_BYTES_MAX`].
 //!
-//! **A recording holds secrets**: frames of hosts, and, in its header, what a node needs to open
-//! sealed messages. Files are made for their owner alone.
+//! **A recording holds secrets**: frames of hosts, and, in its header, the keys that a node needs
+//! to open sealed messages. Files are readable by their owner only.
 
 mod codec;
 mod error;
@@ -45,20 +44,20 @@ pub use write::{FLUSH_INTERVAL, Writer, create_private};
 
 use xxhash_rust::xxh3::xxh3_64;
 
-/// The hash of recordings, XXH3. What a node answered to one input is hashed as the canonical bytes
-/// of its actions ([`encode_action`]), one after the other.
+/// Returns the hash used in recordings, XXH3. The answer to one input is hashed as the concatenated
+/// canonical bytes of its actions ([`encode_action`]).
 pub fn hash(bytes: &[u8]) -> u64 {
     xxh3_64(bytes)
 }
 
-/// Why a recording ends where it does.
+/// Reason of a recording's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EndReason {
     /// The node was stopped.
     Stopped,
-    /// The file would have become larger than it may; the node ran on.
+    /// The file would have exceeded its size limit; the node ran on.
     SizeBound,
-    /// The disk was too slow for what the node was fed; the node ran on.
+    /// The disk was slower than the node's input; the node ran on.
     Behind,
 }
 

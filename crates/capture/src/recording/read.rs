@@ -1,4 +1,4 @@
-//! Reads a recording, record by record.
+//! Reader of a recording, record by record.
 
 use super::EndReason;
 use super::codec::Cursor;
@@ -10,56 +10,56 @@ use axon_wire::Time;
 use std::io::{BufReader, Read};
 use xxhash_rust::xxh3::xxh3_64;
 
-/// One input, and what the node answered.
+/// Input with a digest of the node's answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// From 1.
+    /// Number, from 1.
     pub number: u64,
-    /// Of its first byte, from the beginning of the file.
+    /// Offset of its first byte in the file.
     pub offset: u64,
-    /// When the node handled the input, by its clock.
+    /// Time of the input on the node's clock.
     pub at: Time,
     /// The input.
     pub input: Input,
-    /// How many actions the node answered with.
+    /// Number of the node's actions.
     pub actions: u64,
-    /// The hash of those ([`hash`](super::hash)); 0 if there were none.
+    /// Hash of the actions ([`hash`](super::hash)); 0 if there were none.
     pub hash: u64,
 }
 
-/// How a recording ends.
+/// End of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// As it was ended.
+    /// A regular end.
     Whole(EndReason),
-    /// The file ends here, and not with an end: its node or its machine was killed, or its disk
-    /// was full. All whole blocks before were read.
+    /// The file ends here, without an end: its node or its machine was killed, or its disk was
+    /// full. All complete blocks before were read.
     Cut {
-        /// Bytes that are of use.
+        /// Number of usable bytes.
         offset: u64,
     },
 }
 
-/// A recording that is being read: a stream, one block in memory at a time.
+/// Streaming reader of a recording, with one block in memory at a time.
 pub struct Reader<R> {
     input: BufReader<R>,
     header: Header,
     id: u64,
-    /// Of the section in `payload`.
+    /// Offset of the section in `payload`.
     section: u64,
-    /// Of the next section.
+    /// Offset of the next section.
     offset: u64,
     payload: Vec<u8>,
-    /// Where in the payload the next record begins.
+    /// Offset of the next record in the payload.
     at: usize,
-    /// Records so far.
+    /// Number of records so far.
     records: u64,
-    /// Of the last record.
+    /// Time of the last record.
     last: Time,
     ending: Option<Ending>,
 }
 
-/// What one attempt to read a section found.
+/// Result of an attempt to read a section.
 enum Found {
     Section(Kind),
     /// The file ends within the section, or before it.
@@ -70,7 +70,7 @@ impl<R: Read> Reader<R> {
     /// Reads versions and header.
     ///
     /// # Errors
-    /// It is no recording, or one of other versions, it is altered, or it ends within its header.
+    /// The file is no recording, has other versions, is altered, or ends within its header.
     pub fn new(input: R) -> Result<Reader<R>, RecordingError> {
         let mut reader = Reader {
             input: BufReader::with_capacity(1 << 18, input),
@@ -108,21 +108,21 @@ impl<R: Read> Reader<R> {
         Ok(reader)
     }
 
-    /// Which node it is of.
+    /// Returns the header, which identifies the node.
     pub fn header(&self) -> &Header {
         &self.header
     }
 
-    /// How the recording ends, once [`Reader::next_record`] has returned `None`.
+    /// Returns the end of the recording, once [`Reader::next_record`] has returned `None`.
     pub fn ending(&self) -> Option<Ending> {
         self.ending
     }
 
-    /// The next record; `None` at the end.
+    /// Returns the next record; `None` at the end.
     ///
     /// # Errors
-    /// What follows was altered, makes no sense, or cannot be read. Records before were as they
-    /// were written; there are none after.
+    /// The next section was altered, is invalid, or cannot be read. Earlier records are as they
+    /// were written; none follow.
     pub fn next_record(&mut self) -> Result<Option<Record>, RecordingError> {
         while self.at >= self.payload.len() {
             if self.ending.is_some() || !self.next_block()? {
@@ -146,7 +146,7 @@ impl<R: Read> Reader<R> {
         }))
     }
 
-    /// Reads the next block. False at the end.
+    /// Reads the next block. Returns `false` at the end.
     fn next_block(&mut self) -> Result<bool, RecordingError> {
         match self.read_section()? {
             Found::Nothing => {
@@ -175,7 +175,7 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// Whether the end fits what came before, and nothing comes after.
+    /// Checks that the end matches the records, and that nothing follows.
     fn check_end(&mut self) -> Result<EndReason, String> {
         let mut cursor = Cursor::new(&self.payload, 0);
         let code = cursor.take(1, "a reason")?[0];
@@ -190,7 +190,7 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// Reads a section into `payload`, and checks it. What was there is gone.
+    /// Reads a section into `payload`, replacing its contents, and checks it.
     fn read_section(&mut self) -> Result<Found, RecordingError> {
         let mut prefix = [0; PREFIX_BYTES];
         if self.fill(&mut prefix)? < PREFIX_BYTES {
@@ -230,8 +230,8 @@ impl<R: Read> Reader<R> {
         Ok(Found::Section(kind))
     }
 
-    /// Says what was altered in the section that has been read, which has `whole` bytes. If it is
-    /// one byte, the records before it in its block are counted.
+    /// Describes the alteration of the section that has been read, which has `whole` bytes. If it
+    /// is one byte, the records before it in its block are counted.
     fn altered(
         &mut self,
         kind: Kind,
@@ -258,8 +258,8 @@ impl<R: Read> Reader<R> {
         RecordingError::AlteredByte { place, written, found }
     }
 
-    /// Number and time of the record that holds byte `at` of the block's payload; past the last
-    /// one, the next number and the last one's time.
+    /// Returns number and time of the record that holds byte `at` of the block's payload; past the
+    /// last one, the next number and the last one's time.
     fn record_at(&self, at: usize) -> (u64, Time) {
         let Ok((first, mut last, begin)) = begin(&self.payload) else {
             return (self.records + 1, self.last);
@@ -276,7 +276,7 @@ impl<R: Read> Reader<R> {
         (number, last)
     }
 
-    /// Fills `bytes`, or as much of it as the file has. Returns how much that is.
+    /// Fills `bytes` as far as the file has data. Returns the number of bytes read.
     fn fill(&mut self, bytes: &mut [u8]) -> Result<usize, RecordingError> {
         let mut count = 0;
         while count < bytes.len() {
@@ -292,12 +292,12 @@ impl<R: Read> Reader<R> {
         Ok(count)
     }
 
-    /// The record that comes next, at an offset of the file.
+    /// Returns the place of the next record, at an offset of the file.
     fn place(&self, offset: u64) -> Place {
         Place { offset, record: self.records + 1, time: self.last }
     }
 
-    /// That byte `at` of the payload makes no sense; nothing is read any more.
+    /// Returns an error about byte `at` of the payload and ends reading.
     fn broken(&mut self, at: usize, what: String) -> RecordingError {
         let place = self.place(self.section + (PREFIX_BYTES + at) as u64);
         self.payload.clear();
@@ -306,7 +306,7 @@ impl<R: Read> Reader<R> {
     }
 }
 
-/// The number of a block's first record, its time, and where the records begin.
+/// Parses the number of a block's first record, its time, and the offset of the records.
 fn begin(payload: &[u8]) -> Result<(u64, Time, usize), String> {
     let mut cursor = Cursor::new(payload, 0);
     let first = cursor.number("a record's number")?;

@@ -1,4 +1,4 @@
-//! Sections of a recording: a prefix, a payload, and a seal that finds a byte that has changed.
+//! Sections of a recording: a prefix, a payload, and a seal that locates a changed byte.
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -8,13 +8,12 @@ pub(super) const PREFIX_BYTES: usize = 16;
 pub(super) const SEAL_BYTES: usize = 24;
 /// The longest payload of a block, in bytes: some 2,600 full frames, or one of 1 MiB.
 pub const BLOCK_BYTES_MAX: usize = 4 << 20;
-/// The longest header, in bytes: it holds a fabric file, which has at most 16 MiB, and what that
-/// names.
+/// Longest header in bytes: it holds a fabric file, of at most 16 MiB, and the files that it names.
 pub const HEADER_BYTES_MAX: usize = 48 << 20;
-/// What every prefix begins with.
+/// First bytes of every prefix.
 const MARKER: [u8; 3] = *b"AXR";
 
-/// What a section is.
+/// Kind of a section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Header,
@@ -39,13 +38,13 @@ impl Kind {
     }
 }
 
-/// The seed of the hashes of the section at `offset` in the recording `id`: neither a section
-/// that was moved nor one of another recording fits.
+/// Returns the seed of the hashes of the section at `offset` in the recording `id`, so that moved
+/// sections and those of other recordings do not match.
 fn seed(id: u64, offset: u64) -> u64 {
     id ^ offset.wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
-/// The prefix of a section at `offset`.
+/// Returns the prefix of a section at `offset`.
 pub(super) fn prefix(kind: Kind, payload: usize, id: u64, offset: u64) -> [u8; PREFIX_BYTES] {
     let mut prefix = [0; PREFIX_BYTES];
     prefix[..3].copy_from_slice(&MARKER);
@@ -56,7 +55,7 @@ pub(super) fn prefix(kind: Kind, payload: usize, id: u64, offset: u64) -> [u8; P
     prefix
 }
 
-/// Kind and bytes of the payload, if the prefix is as it was written.
+/// Returns kind and length of the payload, if the prefix is unaltered.
 pub(super) fn parse_prefix(
     prefix: &[u8; PREFIX_BYTES],
     id: u64,
@@ -72,7 +71,7 @@ pub(super) fn parse_prefix(
     (bytes <= kind.bytes_max()).then_some((kind, bytes))
 }
 
-/// The seal of a payload at `offset` of its section.
+/// Returns the seal of a payload at `offset` of its section.
 pub(super) fn seal(payload: &[u8], id: u64, offset: u64) -> [u8; SEAL_BYTES] {
     let (sum, weighted) = sums(payload);
     let hash = xxh3_64_with_seed(payload, seed(id, offset));
@@ -83,8 +82,8 @@ pub(super) fn seal(payload: &[u8], id: u64, offset: u64) -> [u8; SEAL_BYTES] {
     seal
 }
 
-/// The sum of the bytes, and the sum of each times its place from 1 on. Neither overflows: a
-/// payload has less than 2^26 bytes.
+/// Returns the sum of the bytes, and the sum of each times its position from 1 on. Neither
+/// overflows: a payload has less than 2^26 bytes.
 fn sums(payload: &[u8]) -> (u64, u64) {
     let add = |(sum, weighted): (u64, u64), (index, byte): (usize, &u8)| {
         let byte = u64::from(*byte);
@@ -93,18 +92,18 @@ fn sums(payload: &[u8]) -> (u64, u64) {
     payload.iter().enumerate().fold((0, 0), add)
 }
 
-/// A byte that was changed: where it is, and what was written there.
+/// Changed byte: its offset and its written value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Changed {
     pub at: usize,
     pub written: u8,
 }
 
-/// Whether a payload is as it was sealed.
+/// Checks a payload against its seal.
 ///
 /// # Errors
-/// The one byte of payload and seal, counted from the beginning of the payload, that was changed;
-/// `None` if more than one was.
+/// The changed byte of payload and seal, counted from the beginning of the payload; `None` if more
+/// than one was changed.
 pub(super) fn check_seal(
     payload: &[u8],
     found: &[u8; SEAL_BYTES],
@@ -126,8 +125,8 @@ pub(super) fn check_seal(
     }))
 }
 
-/// The one byte of the payload whose change explains both sums. The first sum has changed by as
-/// much as the byte, the second by that times its place.
+/// Returns the one byte of the payload whose change explains both sums: the first sum differs by
+/// the change of the byte, the second by that times its position.
 fn changed_byte(
     payload: &[u8],
     computed: &[u8; SEAL_BYTES],
@@ -144,7 +143,7 @@ fn changed_byte(
     Some(Changed { at, written: u8::try_from(written).ok()? })
 }
 
-/// The one byte of `bytes` whose change makes `fits` true; for few bytes, for all are tried.
+/// Returns the one byte of `bytes` whose change makes `fits` true, found by trying all values.
 pub(super) fn mend<const N: usize>(
     bytes: &[u8; N],
     fits: impl Fn(&[u8; N]) -> bool,

@@ -1,7 +1,7 @@
-//! Writes a recording.
+//! Writer of a recording.
 //!
-//! Records gather in a block, which goes to the file when it is large, or old. A file that would
-//! grow beyond its bound ends before the record that would be too much, with an end that says so.
+//! Records are collected in a block, which is written when it is large or old. A file that would
+//! exceed its size limit ends before the record in question, with an end of that reason.
 
 use super::codec::{encode_action, put, put_answer, put_input};
 use super::header::{Header, preamble};
@@ -14,50 +14,50 @@ use std::io::{self, Write};
 use std::path::Path;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// A block that is not large goes to the file when its first record is this old.
+/// Age of its first record at which a block is written.
 pub const FLUSH_INTERVAL: Span = Span::from_millis(100);
-/// From this size on a block goes to the file, in bytes.
+/// Size in bytes from which a block is written.
 const BLOCK_BYTES: usize = 64 << 10;
-/// Two numbers at most, of the end or of the beginning of a block.
+/// Maximum length of the two numbers of the end or of the beginning of a block, in bytes.
 const NUMBERS_BYTES_MAX: usize = 20;
-/// Bytes of the end, at most.
+/// Maximum length of the end in bytes.
 const END_BYTES_MAX: u64 = (PREFIX_BYTES + 1 + NUMBERS_BYTES_MAX + SEAL_BYTES) as u64;
 
-/// Creates a file that only its owner may read. One that exists is left alone.
+/// Creates a file that only its owner may read. An existing file is left alone.
 ///
 /// # Errors
-/// It exists, or what else the file system says.
+/// The file exists, or another error of the file system.
 pub fn create_private(path: &Path) -> io::Result<File> {
     use std::os::unix::fs::OpenOptionsExt;
     File::options().write(true).create_new(true).mode(0o600).open(path)
 }
 
-/// A recording that is being written. Each input is recorded in two steps: [`Writer::input`]
-/// before the node handles it, [`Writer::answer`] after. To be ended with [`Writer::finish`];
-/// without, the recording ends as that of a node that was killed.
+/// Writer of a recording. Each input is recorded in two steps: [`Writer::input`] before the node
+/// handles it, [`Writer::answer`] after. It must be ended with [`Writer::finish`]; otherwise the
+/// recording ends like that of a killed node.
 pub struct Writer<W> {
     out: W,
-    /// Of this recording; every section's hashes depend on it.
+    /// ID of this recording, which every section's hashes depend on.
     id: u64,
     /// Bytes written.
     offset: u64,
     bytes_max: u64,
     block: Vec<u8>,
-    /// Where in the block its first record begins.
+    /// Offset of the first record in the block.
     records_begin: usize,
-    /// Where in the block the record begins whose answer is not known yet.
+    /// Offset in the block of the record whose answer is pending.
     begin: usize,
-    /// When the block's first record was.
+    /// Time of the block's first record.
     first: Time,
-    /// Of the last record.
+    /// Time of the last record.
     last: Time,
-    /// The time of the record before the one that begins at `begin`.
+    /// Time of the record before the one that begins at `begin`.
     before: Time,
-    /// Whole records so far.
+    /// Number of complete records so far.
     records: u64,
-    /// Of these, how many went to the writer, and the time of the last of them.
+    /// Number of records written, and the time of the last of them.
     sent: (u64, Time),
-    /// Kept for its memory.
+    /// Reused buffer.
     actions: Vec<u8>,
     end: Option<EndReason>,
 }
@@ -66,8 +66,7 @@ impl<W: Write> Writer<W> {
     /// Starts a recording of at most `bytes_max` bytes, and writes its header.
     ///
     /// # Errors
-    /// What the writer says; a header that is larger than the recording may be, or than
-    /// [`HEADER_BYTES_MAX`].
+    /// The error of the writer; or the header exceeds `bytes_max` or [`HEADER_BYTES_MAX`].
     pub fn new(out: W, header: &Header, bytes_max: u64) -> io::Result<Writer<W>> {
         let payload = postcard::to_allocvec(header).map_err(io::Error::other)?;
         let mut writer = Writer {
@@ -98,8 +97,8 @@ impl<W: Write> Writer<W> {
         Ok(writer)
     }
 
-    /// Records an input that the node is about to handle at `at`, which is never before that of
-    /// the last one. Nothing happens once the recording has ended.
+    /// Records an input that the node is about to handle at `at`, which is never before that of the
+    /// last one. Does nothing once the recording has ended.
     pub fn input(&mut self, at: Time, input: &Input) {
         if self.end.is_some() {
             return;
@@ -117,12 +116,12 @@ impl<W: Write> Writer<W> {
         self.last = at;
     }
 
-    /// Records what the node answered to the last input. Returns how the recording has ended, if
-    /// it has.
+    /// Records the node's answer to the last input. Returns the reason of the recording's end, if
+    /// it has ended.
     ///
     /// # Errors
-    /// What the writer says, a full disk for one; what was written stays a recording that is cut
-    /// short.
+    /// The error of the writer, such as a full disk; the written part remains a truncated
+    /// recording.
     pub fn answer(&mut self, actions: &[Action]) -> io::Result<Option<EndReason>> {
         if self.end.is_some() {
             return Ok(self.end);
@@ -146,22 +145,22 @@ impl<W: Write> Writer<W> {
         Ok(None)
     }
 
-    /// Takes the last record away; a block that it was alone in is none.
+    /// Removes the last record, and its block if it was the only one.
     fn drop_last(&mut self) {
         let is_first = self.begin == self.records_begin;
         self.block.truncate(if is_first { 0 } else { self.begin });
         self.last = self.before;
     }
 
-    /// When [`Writer::flush`] is to be called next.
+    /// Returns the time of the next [`Writer::flush`].
     pub fn flush_at(&self) -> Option<Time> {
         (!self.block.is_empty()).then_some(self.first + FLUSH_INTERVAL)
     }
 
-    /// Brings all whole records to the file.
+    /// Writes all complete records to the file.
     ///
     /// # Errors
-    /// What the writer says.
+    /// The error of the writer.
     pub fn flush(&mut self) -> io::Result<()> {
         if self.block.is_empty() {
             return Ok(());
@@ -174,10 +173,10 @@ impl<W: Write> Writer<W> {
         sent.and_then(|()| self.out.flush())
     }
 
-    /// Ends the recording after what went to the writer: what has gathered since is left out.
+    /// Ends the recording after the written part; later records are left out.
     ///
     /// # Errors
-    /// What the writer says.
+    /// The error of the writer.
     pub fn cut(&mut self, reason: EndReason) -> io::Result<()> {
         if self.end.is_none() {
             self.block.clear();
@@ -186,16 +185,16 @@ impl<W: Write> Writer<W> {
         self.finish(reason)
     }
 
-    /// Where it goes to.
+    /// Returns the underlying writer.
     pub fn out_mut(&mut self) -> &mut W {
         &mut self.out
     }
 
-    /// Ends the recording, so that its reader knows that nothing is missing. Harmless if it has
+    /// Ends the recording, so that its reader can tell that it is complete. Harmless if it has
     /// ended.
     ///
     /// # Errors
-    /// What the writer says.
+    /// The error of the writer.
     pub fn finish(&mut self, reason: EndReason) -> io::Result<()> {
         if self.end.is_some() {
             return Ok(());
@@ -209,12 +208,12 @@ impl<W: Write> Writer<W> {
         self.out.flush()
     }
 
-    /// Bytes written so far.
+    /// Returns the number of bytes written so far.
     pub fn bytes(&self) -> u64 {
         self.offset
     }
 
-    /// Whole records so far.
+    /// Returns the number of complete records so far.
     pub fn records(&self) -> u64 {
         self.records
     }
@@ -233,7 +232,7 @@ impl<W: Write> Writer<W> {
     }
 }
 
-/// Bytes of a section with a payload of so many.
+/// Returns the length of a section with this payload length, in bytes.
 const fn section_bytes(payload: usize) -> u64 {
     (PREFIX_BYTES + payload + SEAL_BYTES) as u64
 }

@@ -1,4 +1,4 @@
-//! The nodes of a line, the messages between them, and what may never be.
+//! Nodes of a line, the messages between them, and the invariants.
 
 use crate::flight::Flight;
 use axon_control::config::{NodeConfig, ServerIdentity, Timers};
@@ -10,30 +10,30 @@ use axon_wire::{HopWidth, Incarnation, MacAddr, NodeId, PortNo, Time};
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
-/// The port towards the node before, and that towards the node after.
+/// Ports towards the previous and the next node.
 const TOWARDS: [PortNo; 2] = [PortNo(0), PortNo(1)];
-/// Steps in which nodes without faults have to know each other.
+/// Maximum number of steps until nodes without faults have discovered each other.
 const STEPS_MAX: usize = 2_000;
-/// Heartbeats after which a port that was lost is looked at again, and some.
+/// Maximum number of heartbeats until a lost port is probed again, with a margin.
 const TICKS_MAX: usize = 200;
 
-/// What is on its way.
+/// Message in flight.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(clippy::large_enum_variant, reason = "nearly all are frames")]
 pub(super) enum Message {
-    /// A link message to a port of a node: from whom, and for whom if not for all.
+    /// Link message to a port of a node, with its sender, and its receiver if not for all.
     Frame {
         to: (usize, PortNo),
         from: Incarnation,
         seal: Option<Incarnation>,
         is: message::Message,
     },
-    /// The carrier of a port is back, and its node does not know yet.
+    /// Return of a port's carrier, not yet noticed by its node.
     Carrier { at: (usize, PortNo) },
 }
 
 impl Message {
-    /// What it is, for a reader.
+    /// Returns the kind of the message, for a reader.
     pub(super) fn kind(&self) -> &'static str {
         match self {
             Message::Carrier { .. } => "carrier",
@@ -46,7 +46,7 @@ impl Message {
     }
 }
 
-/// What may never be.
+/// Violated invariant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wrong {
     /// A neighbour that is not at the other end.
@@ -61,11 +61,11 @@ pub(super) enum Wrong {
 struct End {
     incarnation: Incarnation,
     discovery: Discovery,
-    /// By port: the latest incarnation that was a neighbour.
+    /// Latest incarnation that was a neighbour, by port.
     latest: BTreeMap<PortNo, u64>,
-    /// By port: the newest incarnation that a message came from.
+    /// Newest incarnation that a message came from, by port.
     newest: BTreeMap<PortNo, u64>,
-    /// By port: the incarnations that sealed a message for this one.
+    /// Incarnations that sealed a message for this one, by port.
     met: BTreeMap<PortNo, Vec<u64>>,
 }
 
@@ -107,7 +107,7 @@ impl End {
 }
 
 impl Line {
-    /// All nodes have just started, and all links have carrier.
+    /// Creates nodes that have just started, with carrier on all links.
     pub(super) fn new(nodes: usize, opens_earlier: bool) -> Line {
         let mut line = Line {
             now: Time::ZERO,
@@ -137,7 +137,7 @@ impl Line {
         }
     }
 
-    /// A node sees the carrier of its links.
+    /// Signals the carrier of a node's links.
     fn start(&mut self, node: usize) {
         for port in TOWARDS {
             if self.other_end((node, port)).is_some() {
@@ -161,7 +161,7 @@ impl Line {
         self.look(node);
     }
 
-    /// Compares what a node takes for its neighbours with what is there.
+    /// Compares a node's neighbours with the topology.
     fn look(&mut self, node: usize) {
         for port in TOWARDS {
             let there = self.other_end((node, port));
@@ -211,7 +211,8 @@ impl Line {
                 if seal.is_some_and(|to| to != end.incarnation) {
                     return;
                 }
-                // Nor does one of an incarnation before the newest that was received (replay.rs).
+                // A message of an incarnation before the newest received one does not open either
+                // (replay.rs).
                 let newest = end.newest.entry(port).or_default();
                 if from.number < *newest && !self.opens_earlier {
                     return;
@@ -240,7 +241,7 @@ impl Line {
         }
     }
 
-    /// The carrier of a link goes and comes, and each end sees it when it does.
+    /// Takes the carrier of a link away and back; each end sees it at its own time.
     pub(super) fn flap(&mut self, link: usize) {
         for at in [(link, TOWARDS[1]), (link + 1, TOWARDS[0])] {
             let (node, port) = at;
@@ -255,7 +256,7 @@ impl Line {
         self.start(node);
     }
 
-    /// Whether all know each other, by their present incarnations.
+    /// Returns whether all have discovered each other with their present incarnations.
     pub(super) fn is_met(&self) -> bool {
         let ends = (0..self.nodes.len()).flat_map(|node| TOWARDS.map(|port| (node, port)));
         ends.filter_map(|end| Some((end, self.other_end(end)?))).all(
@@ -268,7 +269,7 @@ impl Line {
         )
     }
 
-    /// Whether all know each other if nothing is lost any more.
+    /// Returns whether all discover each other if there are no more losses.
     pub(super) fn settles(&self) -> bool {
         let mut line = self.clone();
         let mut ticks = 0;

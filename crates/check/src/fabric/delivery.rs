@@ -1,5 +1,5 @@
-//! What arrives, and what nodes do with it: the part of the nodes' own code (`node/switch.rs`,
-//! `node/controller.rs`) that stands between messages and the edge or the controller.
+//! Delivery of messages: the part of the nodes' own code (`node/switch.rs`, `node/controller.rs`)
+//! between messages and the edge or the controller.
 
 use super::packet::Packet;
 use super::switch::Switch;
@@ -14,11 +14,11 @@ use axon_wire::message::{ArpReply, Item, LinkDown, LinkEnd, Message};
 use axon_wire::{Hops, Incarnation, MacAddr, NodeId, PortNo};
 use std::collections::VecDeque;
 
-/// How many switches pass on one piece of news.
+/// Maximum number of switches that forward a link notification.
 const NEWS_HOPS: u8 = 255;
 
 impl World {
-    /// A packet arrives.
+    /// Delivers a packet.
     pub(super) fn arrive(&mut self, packet: Packet) {
         match packet {
             Packet::Host { at, frame } => self.frame(at, &frame),
@@ -46,7 +46,7 @@ impl World {
         }
     }
 
-    /// A host's frame goes by its route, or is handed to the edge without one.
+    /// Forwards a host's frame by its route, or hands it to the edge without one.
     fn frame(&mut self, at: LinkEnd, frame: &[u8]) {
         let switch = wiring::place_of(at.node);
         let to = frame.first_chunk().map_or(MacAddr::BROADCAST, |mac| MacAddr(*mac));
@@ -55,7 +55,7 @@ impl World {
         if route.is_none() {
             self.at_switch(switch, |edge, now, device, out| {
                 let fate = edge.host_frame(now, at.port, frame, device, out);
-                // One that has to wait, or ends, is no part of this model.
+                // A frame that has to wait, or is dropped, is outside the model.
                 if let Ok(Fate::Forward(by)) = fate {
                     route = Some(by);
                 }
@@ -66,12 +66,12 @@ impl World {
         }
     }
 
-    /// Whether a node opens what was sealed for an incarnation.
+    /// Returns whether a node opens a message sealed for an incarnation.
     fn opens(&self, sealed_for: Incarnation, is: Incarnation) -> bool {
         sealed_for == is || (self.fault == Fault::OpensAll && sealed_for.node == is.node)
     }
 
-    /// Sends a message by a route that starts at a switch, unless it is over a failed link.
+    /// Sends a message by a route that starts at a switch, unless it crosses a failed link.
     fn send(&mut self, at: NodeId, hops: &[PortNo], by: (Incarnation, Incarnation, Message)) {
         let (mut at, mut over) = (at, Vec::new());
         let (from, to, message) = by;
@@ -88,7 +88,7 @@ impl World {
         }
     }
 
-    /// A switch sees that a link of it has no carrier.
+    /// Signals loss of carrier of a link to a switch.
     fn lose_link(&mut self, at: LinkEnd) {
         let switch = wiring::place_of(at.node);
         let Some((_, far)) = self.wiring.link(at) else { return };
@@ -106,7 +106,7 @@ impl World {
         }
     }
 
-    /// A link is down, says a neighbour or the switch itself.
+    /// Processes the report of a neighbour or of the switch itself that a link is down.
     fn link_down(&mut self, switch: usize, ingress: PortNo, news: LinkDown) {
         if !self.switches[switch].edge.link_down(self.now, news.ends) {
             return;
@@ -150,7 +150,7 @@ impl World {
         }
     }
 
-    /// The answer of a target switch, which is a decision of the controller.
+    /// Processes the reply of a target switch, which is a decision of the controller.
     fn reply(&mut self, switch: usize, mut reply: ArpReply) {
         let this = &self.switches[switch];
         let epoch = this.controller.map(|controller| controller.number);
@@ -172,7 +172,7 @@ impl World {
         }
     }
 
-    /// The controller has answered: a new one gets a stream of its own.
+    /// Processes the controller's answer; a new controller gets a new stream.
     fn acknowledged(&mut self, switch: usize, from: Incarnation) {
         let this = &mut self.switches[switch];
         if this.controller == Some(from) {
@@ -212,7 +212,8 @@ impl World {
         }
     }
 
-    /// The way from the controller to a switch over links that work, which a Hello has come by.
+    /// Returns the path from the controller to a switch over working links that a Hello has come
+    /// by.
     pub(super) fn way_to(&self, node: NodeId) -> Option<Hops> {
         let start = wiring::node_id(0);
         let mut ways = VecDeque::from([(start, vec![PortNo(0)])]);
@@ -234,7 +235,7 @@ impl World {
         None
     }
 
-    /// Does what an edge asks of its node.
+    /// Executes the effects of an edge.
     pub(super) fn carry_out(&mut self, switch: usize, out: Vec<Effect>) {
         let mut ahead = VecDeque::from(out);
         while let Some(effect) = ahead.pop_front() {
@@ -267,7 +268,7 @@ impl World {
         }
     }
 
-    /// Does what the controller asks of its node.
+    /// Executes the effects of the controller.
     pub(super) fn carry_out_of_controller(&mut self, out: Vec<Effect>) {
         for effect in out {
             match effect {
@@ -297,7 +298,8 @@ impl World {
         }
     }
 
-    /// A host gets a frame: it answers a question for its address, and looks at an answer.
+    /// Delivers a frame to a host, which answers an ARP request for its address, and checks
+    /// replies.
     fn host_receives(&mut self, at: LinkEnd, frame: &[u8]) {
         let Some(host) = self.wiring.host_of(at) else { return };
         let Kind::Arp(arp) = host_frame::classify(frame) else { return };
@@ -315,7 +317,7 @@ impl World {
         }
     }
 
-    /// Whether the next report of a switch can arrive.
+    /// Returns whether a switch has a report to deliver.
     pub(super) fn has_report(&self, switch: usize) -> bool {
         let this = &self.switches[switch];
         let known = self.commands.get(&this.incarnation.node).map(|commands| commands.to);
@@ -324,7 +326,7 @@ impl World {
             && known == Some(this.incarnation)
     }
 
-    /// The next report of a switch arrives.
+    /// Delivers the next report of a switch.
     pub(super) fn report(&mut self, switch: usize) {
         let this = &mut self.switches[switch];
         let from = this.incarnation;
@@ -333,7 +335,7 @@ impl World {
         }
     }
 
-    /// Whether the next command to a switch can arrive.
+    /// Returns whether a switch has a command to receive.
     pub(super) fn has_command(&self, switch: usize) -> bool {
         let this = &self.switches[switch];
         let commands = self.commands.get(&this.incarnation.node);
@@ -343,7 +345,7 @@ impl World {
             })
     }
 
-    /// The next command to a switch arrives.
+    /// Delivers the next command to a switch.
     pub(super) fn command(&mut self, switch: usize) {
         let node = wiring::node_id(switch);
         let commands = self.commands.get_mut(&node);

@@ -1,4 +1,4 @@
-//! The data plane of a switch: its route tables and what its ports are.
+//! Data plane of a switch: its route tables and port kinds.
 
 use super::wiring::{HOST, PORTS, Wiring};
 use axon_node::{
@@ -8,7 +8,7 @@ use axon_node::{
 use axon_wire::{HopWidth, MacAddr, PortNo, Rate, Route};
 use std::collections::BTreeMap;
 
-/// Tables that take every change at once.
+/// Tables that accept every change at once.
 #[derive(Clone, Debug)]
 pub(super) struct Device {
     kinds: Vec<PortKind>,
@@ -16,7 +16,7 @@ pub(super) struct Device {
 }
 
 impl Device {
-    /// The device of a switch, whose ports are known for what they are.
+    /// Creates the device of a switch whose port kinds are known.
     pub(super) fn new(wiring: &Wiring, switch: usize) -> Device {
         let kind = |port: u16| {
             let at = axon_wire::message::LinkEnd {

@@ -1,15 +1,13 @@
-//! Messages in flight that nobody will ever act on are forgotten at once, so that states that
-//! differ in nothing else are one.
+//! Removal of messages in flight without any future effect, so that otherwise equal states are one.
 //!
-//! In plain English: each of these could arrive at any later moment, and would change nothing then.
-//! So that it is gone now is one of the orders that there are anyway, and all others end in the
-//! same states.
+//! Each of these could arrive at any later time without an effect. Its removal corresponds to one
+//! of the possible orders, and all others end in the same states.
 //!
-//! - What was sealed for an incarnation that has ended: nothing opens it. Likewise what an
-//!   incarnation of a switch has sent of which the controller knows a later one.
+//! - Messages sealed for an incarnation that has ended: nothing opens them. Likewise messages of an
+//!   incarnation of a switch of which the controller knows a later one.
 //! - The answer to a Hello that is not the last one of its switch, or of a controller that the
 //!   switch has met already.
-//! - News of a link that a switch knows to be down, for as long as no time passes.
+//! - Notifications of a link that a switch knows to be down, while no time passes.
 
 use super::packet::Packet;
 use super::wiring;
@@ -17,8 +15,8 @@ use super::world::{Fault, World};
 use axon_wire::message::Message;
 
 impl World {
-    /// Forgets what would change nothing. `timeless` says that no time passes before everything in
-    /// flight has arrived.
+    /// Removes messages without an effect. `timeless` states that no time passes before everything
+    /// in flight has arrived.
     pub(super) fn forget_moot(&mut self, timeless: bool) {
         if self.fault == Fault::OpensAll {
             return;

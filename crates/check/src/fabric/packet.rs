@@ -1,66 +1,67 @@
-//! What is on its way between nodes and hosts.
+//! Packets in flight between nodes and hosts.
 
 use axon_wire::message::{LinkEnd, Message};
 use axon_wire::{Incarnation, NodeId};
 
-/// A message, a frame of a host, or news that a node does not have yet.
+/// Message, frame of a host, or event that a node has not noticed yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Packet {
-    /// From a switch to the controller.
+    /// Message from a switch to the controller.
     Up {
-        /// Who sealed it.
+        /// Sealing incarnation.
         from: Incarnation,
-        /// Who can open it.
+        /// Incarnation that can open it.
         to: Incarnation,
-        /// The message.
+        /// Message.
         message: Message,
     },
-    /// By a route to the control plane of a switch. It may have passed a link before that failed.
+    /// Message by a route to the control plane of a switch. It may have passed a link before that
+    /// failed.
     Routed {
-        /// The switch where the route ends.
+        /// Switch at the end of the route.
         at: NodeId,
-        /// The links on the way.
+        /// Links on the way.
         over: Vec<usize>,
-        /// Who sealed it.
+        /// Sealing incarnation.
         from: Incarnation,
-        /// Who can open it.
+        /// Incarnation that can open it.
         to: Incarnation,
-        /// The message.
+        /// Message.
         message: Message,
     },
-    /// Over one link.
+    /// Message over one link.
     Link {
-        /// The port where it arrives.
+        /// Destination port.
         to: LinkEnd,
-        /// The link.
+        /// Link.
         over: usize,
-        /// Who can open it.
+        /// Incarnation that can open it.
         seal: Incarnation,
-        /// The message.
+        /// Message.
         message: Message,
     },
-    /// A frame of a host.
+    /// Frame of a host.
     Host {
-        /// Its port.
+        /// Port of the host.
         at: LinkEnd,
-        /// The frame.
+        /// Frame.
         frame: Vec<u8>,
     },
-    /// The carrier at a port has gone.
+    /// Loss of carrier at a port.
     Carrier {
-        /// The port.
+        /// Port.
         at: LinkEnd,
     },
-    /// There is a new incarnation of the controller, or of this switch: the switch introduces
+    /// New incarnation of the controller, or of this switch, after which the switch introduces
     /// itself.
     News {
-        /// The switch.
+        /// Switch.
         at: NodeId,
     },
 }
 
 impl Packet {
-    /// What it is, for a reader.
+    /// Returns the kind of the packet, for a reader.
     pub fn kind(&self) -> &'static str {
         match self {
             Packet::Carrier { .. } => "no carrier",
@@ -72,7 +73,7 @@ impl Packet {
         }
     }
 
-    /// Whether it is over one of these links, so that it may be lost with it.
+    /// Returns whether the packet is on one of these links, so that it may be lost with it.
     pub fn is_over(&self, links: &std::collections::BTreeSet<usize>) -> bool {
         match self {
             Packet::Routed { over, .. } => over.iter().any(|link| links.contains(link)),
@@ -81,8 +82,8 @@ impl Packet {
         }
     }
 
-    /// Whether it can be lost or doubled. What a node sees by itself cannot; what introduces a
-    /// switch is repeated until it is answered (`uplink.rs`), so it is late at the most.
+    /// Returns whether the packet can be lost or duplicated. Local events cannot; introductions are
+    /// repeated until they are answered (`uplink.rs`), so they are at most late.
     pub fn is_fragile(&self) -> bool {
         match self {
             Packet::Carrier { .. } | Packet::News { .. } => false,

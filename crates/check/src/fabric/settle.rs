@@ -1,26 +1,26 @@
-//! What becomes of a fabric when faults stop.
+//! Convergence of a fabric after the last fault.
 
 use super::world::World;
 use axon_wire::{Span, Time};
 use std::collections::HashMap;
 use std::sync::Mutex;
 
-/// The time after the last fault in which the hosts have to reach each other: no less than what
-/// routes of an earlier incarnation may wait for a decision, and less than what the controller
-/// takes to forget a silent switch, which would heal anything.
+/// Maximum time from the last fault until the hosts reach each other: at least the time that routes
+/// of an earlier incarnation may wait for a decision, and less than the controller's timeout of a
+/// silent switch, which would repair anything.
 const WITHIN: Span = Span::from_secs(30);
-/// Messages in all, against a fabric that never quiesces.
+/// Maximum number of messages, as a guard against a fabric that never quiesces.
 const STEPS_MAX: usize = 20_000;
-/// Steps of the clock in which a fabric at the start is connected.
+/// Clock steps in which an initial fabric is connected.
 const START_TICKS: usize = 40;
 
-/// The states from which the hosts are known to reach each other, and when they do.
+/// States from which the hosts are known to reach each other, with the time.
 #[derive(Debug, Default)]
 pub(super) struct Settled(Mutex<HashMap<u128, Time>>);
 
 impl Settled {
-    /// Whether the hosts reach each other soon, if nothing is lost from here on. Each step follows
-    /// from the state before it, so a way that comes to a known state ends as that does.
+    /// Returns whether the hosts reach each other soon without further losses. Steps are
+    /// deterministic, so a path that reaches a known state ends like it.
     pub(super) fn reaches(&self, start: u128, world: &World) -> bool {
         let until = world.now + WITHIN;
         if !world.can_connect() {
@@ -45,7 +45,7 @@ impl Settled {
                     return false;
                 }
             }
-            // All that is in flight arrives before time passes.
+            // All messages in flight arrive before time passes.
             world.forget_moot(true);
             at = world.print();
         }
@@ -65,7 +65,7 @@ impl Settled {
 }
 
 impl World {
-    /// Whether each host reaches the other, and nothing went wrong.
+    /// Returns whether each host reaches the other, and no invariant is violated.
     pub(super) fn is_connected(&self) -> bool {
         (0..self.wiring.hosts()).all(|host| self.works(host)) && self.find_wrong().is_none()
     }
@@ -79,7 +79,7 @@ impl World {
         }
     }
 
-    /// Lets hosts ask and time pass until they reach each other and have their backups.
+    /// Lets hosts send requests and time pass until they reach each other and have their backups.
     pub(super) fn connect(&mut self) {
         for _ in 0..START_TICKS {
             self.quiesce();
@@ -92,7 +92,7 @@ impl World {
         }
     }
 
-    /// Backups that edges have used since they started.
+    /// Returns the number of backups that edges have used since they started.
     pub(super) fn backups_used(&self) -> u64 {
         self.switches.iter().map(|switch| switch.edge.counters().backups_used).sum()
     }

@@ -1,4 +1,4 @@
-//! A switch of the model: the edge as it is, and around it what its node does.
+//! Switch of the model: the production edge, and a model of its node.
 
 use super::device::Device;
 use super::wiring::{self, Wiring};
@@ -11,23 +11,23 @@ use axon_wire::{Incarnation, MacAddr, PortNo, Route};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::Ipv4Addr;
 
-/// A switch.
+/// Switch.
 #[derive(Clone, Debug)]
 pub(super) struct Switch {
     pub(super) incarnation: Incarnation,
     pub(super) edge: Edge,
     pub(super) device: Device,
-    /// The controller that has answered it.
+    /// Controller that has answered it.
     pub(super) controller: Option<Incarnation>,
-    /// The controller that it has introduced itself to.
+    /// Controller that it has introduced itself to.
     pub(super) trial: Option<Incarnation>,
-    /// Grows with each change of its ports.
+    /// Version of its ports, incremented with each change.
     pub(super) version: u64,
     /// Ports whose link is lost.
     pub(super) lost: BTreeSet<PortNo>,
-    /// Its reports, on the stream to its controller.
+    /// Reports on the stream to its controller.
     pub(super) reports: VecDeque<Item>,
-    /// The newest decision about each flow that it has taken.
+    /// Newest decision that it has accepted for each flow.
     pub(super) newest: BTreeMap<(PortNo, MacAddr), (Stamp, Option<Route>)>,
 }
 
@@ -47,7 +47,7 @@ pub(super) fn node_config(incarnation: Incarnation) -> NodeConfig {
 }
 
 impl Switch {
-    /// A switch that has just started on this data plane, whose tables may have outlived it.
+    /// Creates a switch that has just started on this data plane, whose tables may be older.
     pub(super) fn new(switch: usize, number: u64, device: Device) -> Switch {
         let incarnation = Incarnation { node: wiring::node_id(switch), number };
         let config = SwitchConfig {
@@ -76,7 +76,7 @@ impl Switch {
         }
     }
 
-    /// The first of a fabric.
+    /// Creates the first switch of a fabric.
     pub(super) fn first(wiring: &Wiring, switch: usize) -> Switch {
         Switch::new(switch, 1, Device::new(wiring, switch))
     }

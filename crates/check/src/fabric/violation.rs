@@ -1,6 +1,6 @@
-//! What may never be.
+//! Violations of invariants.
 
-/// A property that does not hold.
+/// Violated property.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Wrong {
     /// A route leads to a port where its destination is not.
@@ -15,6 +15,6 @@ pub enum Wrong {
     Answer,
     /// A backup leads elsewhere than its route, or does not start at its switch.
     Backup,
-    /// A switch that was quiet is so no more (`order.rs`).
+    /// A quiet switch has become active (`order.rs`).
     Reduction,
 }

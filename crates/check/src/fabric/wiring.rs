@@ -1,4 +1,4 @@
-//! What is connected to what: ports, links, hosts and the controller.
+//! Wiring: ports, links, hosts and the controller.
 
 use axon_wire::message::LinkEnd;
 use axon_wire::{MacAddr, NodeId, PortNo};
@@ -6,19 +6,19 @@ use std::net::Ipv4Addr;
 
 /// Ports of a switch: one for a host, two for links, one for the controller.
 pub const PORTS: u16 = 4;
-/// The port of a host.
+/// Port of a host.
 pub const HOST: PortNo = PortNo(0);
-/// The port of the controller, at the first switch.
+/// Port of the controller, at the first switch.
 pub const CONTROLLER: PortNo = PortNo(3);
-/// The node of the controller.
+/// Node of the controller.
 pub const CONTROLLER_NODE: NodeId = NodeId(99);
 
 /// Switches 1 and up, their links, and two hosts: the first at switch 1, the other at the last.
 #[derive(Clone, Debug)]
 pub struct Wiring {
-    /// How many switches.
+    /// Number of switches.
     pub switches: usize,
-    /// The two ends of each link.
+    /// Ends of each link.
     pub links: Vec<[LinkEnd; 2]>,
 }
 
@@ -26,28 +26,28 @@ fn end(node: usize, port: u16) -> LinkEnd {
     LinkEnd { node: node_id(node), port: PortNo(port) }
 }
 
-/// The node of a switch, by its place from 0.
+/// Returns the node of a switch, by its index from 0.
 pub fn node_id(switch: usize) -> NodeId {
     NodeId(switch as u64 + 1)
 }
 
-/// The place of a switch, by its node.
+/// Returns the index of a switch, by its node.
 pub fn place_of(node: NodeId) -> usize {
     node.0.saturating_sub(1) as usize
 }
 
-/// The MAC address of a host.
+/// Returns the MAC address of a host.
 pub fn mac(host: usize) -> MacAddr {
     MacAddr([2, 0, 0, 0, 0, host as u8 + 1])
 }
 
-/// The address of a host.
+/// Returns the IPv4 address of a host.
 pub fn ip(host: usize) -> Ipv4Addr {
     Ipv4Addr::new(10, 0, 0, host as u8 + 1)
 }
 
 impl Wiring {
-    /// Switches in a line, or in a ring if there are three.
+    /// Creates switches in a line, or in a ring if there are three.
     ///
     /// # Panics
     /// If there are not 1 to 3.
@@ -61,12 +61,12 @@ impl Wiring {
         Wiring { switches, links }
     }
 
-    /// How many hosts there are.
+    /// Returns the number of hosts.
     pub const fn hosts(&self) -> usize {
         2
     }
 
-    /// Where a host is. With one switch the second host is at its next port.
+    /// Returns the port of a host. With one switch the second host is at its next port.
     pub fn host_at(&self, host: usize) -> LinkEnd {
         match host {
             0 => end(0, HOST.0),
@@ -75,12 +75,12 @@ impl Wiring {
         }
     }
 
-    /// The host at a port.
+    /// Returns the host at a port.
     pub fn host_of(&self, at: LinkEnd) -> Option<usize> {
         (0..self.hosts()).find(|&host| self.host_at(host) == at)
     }
 
-    /// The link at a port, and its other end.
+    /// Returns the link at a port, and its other end.
     pub fn link(&self, at: LinkEnd) -> Option<(usize, LinkEnd)> {
         let find = |(index, [a, b]): (usize, &[LinkEnd; 2])| match at {
             _ if *a == at => Some((index, *b)),

@@ -1,4 +1,4 @@
-//! Switches, hosts and a controller, and everything that can happen to them.
+//! Switches, hosts and a controller, and all events of the model.
 
 use super::device::Device;
 use super::packet::Packet;
@@ -22,54 +22,54 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
-/// The longest route, in hops.
+/// Longest route, in hops.
 const HOPS_MAX: usize = 122;
 
-/// A planted fault of the protocol.
+/// Planted fault of the protocol.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Fault {
-    /// None.
+    /// No fault.
     #[default]
     None,
     /// An edge takes every answer for the newest decision, whatever its stamp.
     TakesOlder,
-    /// A node opens what was sealed for an earlier incarnation of it, and of others.
+    /// A node opens messages sealed for an earlier incarnation of itself, and of others.
     OpensAll,
-    /// The edge gets no news of links that are down, and the controller gets no port states.
+    /// The edge gets no notifications of failed links, and the controller gets no port states.
     SilentLinks,
-    /// A switch that waits for the answer of a new controller does not tell it of links that it
-    /// loses meanwhile.
+    /// A switch that waits for the answer of a new controller does not report links that it loses
+    /// meanwhile.
     KeepsNews,
 }
 
-/// The commands of the controller to one incarnation of a switch.
+/// Commands of the controller to one incarnation of a switch.
 #[derive(Clone, Debug)]
 pub(super) struct Commands {
     pub(super) to: Incarnation,
     pub(super) items: VecDeque<Item>,
 }
 
-/// A fabric.
+/// Fabric.
 #[derive(Clone)]
 pub(super) struct World {
     pub(super) now: Time,
     pub(super) wiring: Arc<Wiring>,
     pub(super) fault: Fault,
-    /// Links that have failed.
+    /// Failed links.
     pub(super) cut: BTreeSet<usize>,
     pub(super) switches: Vec<Part<Switch>>,
     pub(super) controller: Part<Controller>,
     pub(super) running: Incarnation,
     pub(super) stored: Part<Vec<Stored>>,
-    /// By switch: what the controller has introduced, and its commands.
+    /// Switches known to the controller, with its commands.
     pub(super) commands: Part<BTreeMap<NodeId, Commands>>,
     pub(super) flight: Flight<Packet>,
-    /// What went wrong in a step.
+    /// Violation by the last step.
     pub(super) wrong: Option<Wrong>,
 }
 
 impl World {
-    /// The fingerprint of what the future depends on.
+    /// Returns the fingerprint of all state that the future depends on.
     pub(super) fn print(&self) -> u128 {
         let World { now, cut, switches, controller, running, stored, commands, wrong, .. } = self;
         let rest = Print::new(&(now, cut, running, wrong));
@@ -111,8 +111,8 @@ pub(super) fn controller_config(number: u64) -> ControllerConfig {
 }
 
 impl World {
-    /// A fabric in which each switch knows its ports, the controller has just started, and each
-    /// host has announced its address.
+    /// Creates a fabric in which each switch knows its ports, the controller has just started, and
+    /// each host has announced its address.
     pub(super) fn new(switches: usize, fault: Fault) -> World {
         let wiring = Arc::new(Wiring::new(switches));
         let config = controller_config(1);
@@ -143,7 +143,7 @@ impl World {
         world
     }
 
-    /// A switch by its node.
+    /// Returns a switch by its node.
     pub(super) fn switch(&self, node: NodeId) -> &Switch {
         &self.switches[wiring::place_of(node)]
     }
@@ -153,7 +153,7 @@ impl World {
         while self.deliver_any() {}
     }
 
-    /// Delivers the first thing that can be; `false` if there is nothing.
+    /// Delivers the first deliverable packet; `false` if there is nothing.
     pub(super) fn deliver_any(&mut self) -> bool {
         if !self.flight.is_empty() {
             let packet = self.flight.take(0);
@@ -172,7 +172,7 @@ impl World {
         false
     }
 
-    /// The edge of a switch learns what its ports are.
+    /// Reports the port kinds to the edge of a switch.
     fn know_ports(&mut self, switch: usize) {
         let ports = self.switches[switch].device.host_ports();
         for port in ports {
@@ -182,12 +182,12 @@ impl World {
         }
     }
 
-    /// A host announces its address, as hosts do when they start.
+    /// Announces a host's address, as hosts do when they start.
     pub(super) fn announce(&mut self, host: usize) {
         self.host_sends(host, host);
     }
 
-    /// A host asks for the address of another.
+    /// Sends an ARP request of a host for another.
     pub(super) fn ask(&mut self, host: usize) {
         self.host_sends(host, 1 - host);
     }
@@ -198,7 +198,7 @@ impl World {
         self.flight.push(Packet::Host { at, frame });
     }
 
-    /// A switch introduces itself to the controller, or sends what its ports are now.
+    /// Sends the introduction of a switch to the controller, or its present ports.
     pub(super) fn hello(&mut self, switch: usize) {
         let node = wiring::node_id(switch);
         let to = self.running;
@@ -223,8 +223,8 @@ impl World {
         self.flight.push(Packet::Up { from, to, message });
     }
 
-    /// Calls the edge of a switch as its node does: what is due comes first, and what it asks for
-    /// is done.
+    /// Calls the edge of a switch as its node does: due timers first, then the call, then its
+    /// effects.
     pub(super) fn at_switch(
         &mut self,
         switch: usize,
@@ -241,7 +241,7 @@ impl World {
         self.look_at_order(switch, used);
     }
 
-    /// Calls the controller in the same way.
+    /// Calls the controller as its node does.
     pub(super) fn at_controller(
         &mut self,
         call: impl FnOnce(&mut Controller, Time, &mut Vec<Effect>),
@@ -255,13 +255,13 @@ impl World {
         self.carry_out_of_controller(out);
     }
 
-    /// When the next node has something to do.
+    /// Returns the next deadline of any node.
     pub(super) fn deadline(&self) -> Option<Time> {
         let edges = self.switches.iter().filter_map(|switch| switch.edge.deadline());
         edges.chain(self.controller.deadline()).min()
     }
 
-    /// Time passes to the next deadline, and whoever has one does what is due.
+    /// Advances time to the next deadline and processes due timers.
     pub(super) fn tick(&mut self) {
         let Some(next) = self.deadline() else { return };
         self.now = self.now.max(next);
@@ -276,7 +276,7 @@ impl World {
         }
     }
 
-    /// A link fails. Both ends will see it, each at a moment of its own.
+    /// Fails a link. Each end sees it at its own time.
     pub(super) fn fail(&mut self, link: usize) {
         if self.cut.insert(link) {
             for at in self.wiring.links[link] {
@@ -285,7 +285,7 @@ impl World {
         }
     }
 
-    /// A switch starts anew. Its data plane goes on, or has lost its tables.
+    /// Restarts a switch. Its data plane continues, or has lost its tables.
     pub(super) fn restart_switch(&mut self, switch: usize, cold: bool) {
         let before = &self.switches[switch];
         let mut device = before.device.clone();
@@ -299,7 +299,7 @@ impl World {
         self.flight.push(Packet::News { at: wiring::node_id(switch) });
     }
 
-    /// The controller starts anew with what it has stored.
+    /// Restarts the controller with its stored state.
     pub(super) fn restart_controller(&mut self) {
         let config = controller_config(self.running.number + 1);
         self.controller = Part::new(Controller::new(&config, HOPS_MAX));

@@ -1,4 +1,4 @@
-//! Looks for what may never be, whatever was lost, doubled, overtaken or restarted.
+//! Checks of the invariants, which must hold despite losses, duplicates, reordering and restarts.
 
 use super::violation::Wrong;
 use super::wiring::{self, mac};
@@ -7,16 +7,16 @@ use axon_wire::message::{LinkEnd, RoutePath};
 use axon_wire::{MacAddr, NodeId, PortNo, Route};
 use std::collections::BTreeSet;
 
-/// Where a route ends.
+/// End of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct End {
     at: LinkEnd,
-    /// Whether it is over no failed link.
+    /// Whether it crosses no failed link.
     works: bool,
 }
 
 impl World {
-    /// The first property that does not hold.
+    /// Returns the first violated property.
     pub(super) fn find_wrong(&self) -> Option<Wrong> {
         let of_switches = (0..self.switches.len())
             .find_map(|switch| self.wrong_route(switch).or_else(|| self.wrong_backup(switch)));
@@ -43,7 +43,7 @@ impl World {
         Err(Wrong::Delivery)
     }
 
-    /// Whether a route leads to this MAC.
+    /// Returns whether a route leads to this MAC address.
     fn leads_to(&self, from: NodeId, route: &Route, to: MacAddr) -> Result<bool, Wrong> {
         let end = self.end_of(from, route)?;
         match self.wiring.host_of(end.at).map(mac) == Some(to) {
@@ -96,7 +96,7 @@ impl World {
         named.any(wrong).then_some(Wrong::Holder)
     }
 
-    /// Compares the flows of a switch with the newest decisions that it has taken.
+    /// Compares the flows of a switch with the newest decisions that it has accepted.
     pub(super) fn look_at_order(&mut self, switch: usize, backups_used: u64) {
         let this = &mut *self.switches[switch];
         let took_backup = this.edge.counters().backups_used > backups_used;
@@ -110,12 +110,12 @@ impl World {
         }
     }
 
-    /// The port where a frame by this route arrives now, if it does.
+    /// Returns the port where a frame by this route arrives now, if it does.
     pub(super) fn arrives(&self, from: NodeId, route: &Route) -> Option<LinkEnd> {
         self.end_of(from, route).ok().filter(|end| end.works).map(|end| end.at)
     }
 
-    /// Whether a frame of one host to the other arrives by a route.
+    /// Returns whether a frame of one host to the other arrives by a route.
     pub(super) fn works(&self, from: usize) -> bool {
         let LinkEnd { node, port } = self.wiring.host_at(from);
         let to = mac(1 - from);
@@ -124,13 +124,13 @@ impl World {
         route.is_some_and(|route| self.leads_to(node, route, to) == Ok(true))
     }
 
-    /// Whether the links that are left lead from one host to the other. The controller is where the
-    /// first host is.
+    /// Returns whether the remaining links connect the hosts. The controller is where the first
+    /// host is.
     pub(super) fn can_connect(&self) -> bool {
         self.way_to(self.wiring.host_at(1).node).is_some()
     }
 
-    /// Whether the controller and the edges have the same routes.
+    /// Returns whether the controller and the edges have the same routes.
     pub(super) fn agrees(&self) -> bool {
         let mut decided = BTreeSet::new();
         for (_, route) in self.controller.flows().iter() {
@@ -146,7 +146,7 @@ impl World {
     }
 }
 
-/// A route as something that can be sorted.
+/// Returns a sort key of a route.
 fn key(route: &Route) -> (Vec<PortNo>, u8) {
     (route.hops.to_vec(), route.layer.into())
 }

@@ -1,22 +1,22 @@
-//! Whether the tester itself was there, so that what it saw means something.
+//! Presence of the tester: a measurement counts only while the tester's machine kept up.
 
 use super::Bench;
 use crate::rig::Halt;
 use axon_wire::{Span, Time};
 
 impl Bench<'_> {
-    /// The case cannot bear that the tester is away for longer than this.
+    /// Sets the longest absence of the tester that the case tolerates.
     pub fn away_at_most(&mut self, span: Span) {
         self.away_max = self.away_max.min(span);
     }
 
-    /// From now on it matters whether the tester is late.
+    /// Makes the tester's absences count from now on.
     pub fn timed(&mut self) {
         self.timed_from = self.timed_from.or(Some(self.now()));
     }
 
-    /// What a failure means: nothing, if the tester's own machine was late or lost frames while
-    /// it sent a stream.
+    /// Turns a failure into an inconclusive result if the tester's machine was late or lost frames
+    /// during a stream.
     pub fn excused(&mut self, halt: Halt) -> Halt {
         let Halt::Failed(why) = &halt else { return halt };
         let Some(from) = self.timed_from else { return halt };
@@ -33,11 +33,11 @@ impl Bench<'_> {
         }
     }
 
-    /// Fails, as inconclusive, if the tester was away between two times for longer than the case
-    /// can bear.
+    /// Fails as inconclusive if the tester was absent between two times for longer than the case
+    /// tolerates.
     ///
     /// # Errors
-    /// It was.
+    /// [`Halt::Inconclusive`] if it was absent.
     pub fn present(&self, from: Time, to: Time) -> Result<(), Halt> {
         let within = |&&(begun, ended): &&(Time, Time)| begun < to && ended > from;
         let longest = self.rig.absences().iter().filter(within);

@@ -1,4 +1,4 @@
-//! What cases act through: the rig, what was seen so far, and the notes for the report.
+//! Interface of the cases: the rig, the frames seen so far, and the notes for the report.
 
 mod late;
 mod seen;
@@ -11,31 +11,30 @@ use crate::station::{self, AROUND_FRAME_BYTES};
 use axon_wire::priority::{Priority, PrioritySet};
 use axon_wire::{Bytes, MacAddr, Rate, Span, Time};
 
-/// Bytes of a frame of a stream, if a case has no reason for others: its tag included, its FCS
-/// not.
+/// Default length of the frames of a stream in bytes, tag included, FCS excluded.
 pub const FRAME_BYTES: usize = 1_000;
-/// The longest, with a tag and without FCS.
+/// Longest frame in bytes, tag included, FCS excluded.
 pub const FRAME_BYTES_MAX: usize = 1_518;
-/// How long the tester tries to be known to the device.
+/// Longest time for the device to learn the tester's addresses.
 const ACQUAINT_MAX: Span = Span::from_secs(10);
-/// From try to try.
+/// Interval between attempts to make the tester known.
 const ACQUAINT_STEP: Span = Span::from_millis(50);
-/// Answers to ARP are at most so late.
+/// Longest delay of ARP replies.
 const ANSWER_STEP: Span = Span::from_millis(20);
-/// A pause that is measured lasts for so many of the rig's slack, and for so many frames.
+/// Minimum length of a measured pause, in multiples of the rig's slack and in frames.
 const PAUSE_SLACKS: u64 = 6;
 const PAUSE_FRAMES: u64 = 200;
 
-/// A rig with a memory.
+/// Rig with a log of the frames seen.
 pub struct Bench<'a> {
     rig: &'a mut dyn Rig,
-    /// From when on it matters whether the tester is late: since its first stream began.
+    /// Start of the first stream; from then on the tester's absences count.
     timed_from: Option<Time>,
-    /// For how long it may be away then.
+    /// Longest tolerated absence of the tester after `timed_from`.
     away_max: Span,
-    /// What its machine had lost before.
+    /// Frames lost by the tester's machine before the case.
     lost_before: u64,
-    /// How long it has taken; a rig's clock may begin anew with each device.
+    /// Elapsed time; the rig's clock may restart with each device.
     took: Span,
     log: Vec<Seen>,
     streams: Vec<(u16, Stream)>,
@@ -44,7 +43,7 @@ pub struct Bench<'a> {
 }
 
 impl<'a> Bench<'a> {
-    /// On a rig that is not set up yet.
+    /// Creates a bench on a rig that is not set up yet.
     pub fn new(rig: &'a mut dyn Rig) -> Bench<'a> {
         let (away_max, lost_before) = (rig.slack(), rig.lost());
         Bench {
@@ -60,77 +59,77 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// How the case reads what sources differ on.
+    /// Returns the interpretations of the standards for this case.
     pub fn interpretations(&self) -> &Interpretations {
         self.rig.interpretations()
     }
 
-    /// The notes for the report: what was done and seen.
+    /// Returns the notes for the report: actions and observations.
     pub fn notes(self) -> (Vec<String>, Vec<String>) {
         (self.did, self.saw)
     }
 
-    /// How long it has taken so far, on the rig's clock.
+    /// Returns the elapsed time on the rig's clock.
     pub fn took(&self) -> Span {
         self.took
     }
 
-    /// Notes what was done.
+    /// Records an action.
     pub fn did(&mut self, what: impl Into<String>) {
         self.did.push(what.into());
     }
 
-    /// Notes what was seen.
+    /// Records an observation.
     pub fn saw(&mut self, what: impl Into<String>) {
         self.saw.push(what.into());
     }
 
-    /// Ends the case as failed unless `good`.
+    /// Fails the case unless `good`.
     ///
     /// # Errors
-    /// If not.
+    /// [`Halt::Failed`] if not `good`.
     pub fn expect(&self, good: bool, otherwise: impl FnOnce() -> String) -> Result<(), Halt> {
         if good { Ok(()) } else { Err(Halt::Failed(otherwise())) }
     }
 
-    /// The rig's links.
+    /// Returns the rate of the rig's links.
     pub fn rate(&self) -> Rate {
         self.rig.rate()
     }
 
-    /// See [`Rig::slack`].
+    /// Returns the slack of the rig; see [`Rig::slack`].
     pub fn slack(&self) -> Span {
         self.rig.slack()
     }
 
-    /// Now.
+    /// Returns the current time.
     pub fn now(&self) -> Time {
         self.rig.now()
     }
 
-    /// How many ports the tester has.
+    /// Returns the number of ports of the tester.
     pub fn ports(&self) -> usize {
         self.rig.ports()
     }
 
-    /// See [`Rig::given`].
+    /// Returns the fixed configuration of the device; see [`Rig::given`].
     pub fn given(&self) -> Option<&Setup> {
         self.rig.given()
     }
 
-    /// The address of the device's port.
+    /// Returns the address of the device's port.
     ///
     /// # Errors
-    /// It is not known.
+    /// The address is unknown.
     pub fn device_mac(&self) -> Result<MacAddr, Halt> {
         let unknown = "the address of the device's port is not known (--device-mac)";
         self.rig.device_mac().ok_or_else(|| Halt::NotApplicable(unknown.into()))
     }
 
-    /// Not applicable with fewer ports.
+    /// Ends the case as not applicable if the tester has fewer ports.
     ///
     /// # Errors
-    /// There are fewer.
+    /// The tester has fewer ports.
     pub fn need_ports(&self, ports: usize, why: &str) -> Result<(), Halt> {
         if self.ports() >= ports {
             return Ok(());
@@ -139,11 +138,11 @@ impl<'a> Bench<'a> {
         Err(Halt::NotApplicable(format!("{why}: {ports} ports, and there are {there} (--through)")))
     }
 
-    /// Sets the device up, and makes the tester known to it.
+    /// Sets up the device and makes the tester known to it.
     ///
     /// # Errors
-    /// It refuses; or it is configured otherwise and the rig cannot change that; or no traffic
-    /// comes through it.
+    /// The device refuses; or it is configured otherwise and the rig cannot change that; or it
+    /// forwards no traffic.
     pub fn set_up(&mut self, setup: &Setup) -> Result<(), Halt> {
         let lacks = self.given().map(|given| given.lacks(setup)).filter(|text| !text.is_empty());
         if let Some(lacks) = lacks {
@@ -158,11 +157,10 @@ impl<'a> Bench<'a> {
         Ok(())
     }
 
-    /// Sets a device up that has PFC for some priorities, and says which: all, if nobody says
-    /// otherwise.
+    /// Sets up a device with PFC for some priorities, by default for all, and returns its setup.
     ///
     /// # Errors
-    /// As [`Bench::set_up`]; it has none.
+    /// See [`Bench::set_up`]; or the device has no PFC.
     pub fn set_up_pfc(&mut self) -> Result<Setup, Halt> {
         let all = Setup::with_pfc(PrioritySet::ALL);
         let setup = self.given().cloned().unwrap_or(all);
@@ -173,10 +171,10 @@ impl<'a> Bench<'a> {
         Ok(setup)
     }
 
-    /// Sets a device up that has PFC for no priority, so that PAUSE may be in use.
+    /// Sets up a device without PFC, so that PAUSE may be in use.
     ///
     /// # Errors
-    /// As [`Bench::set_up`]; it has.
+    /// See [`Bench::set_up`]; or the device has PFC.
     pub fn set_up_pause(&mut self) -> Result<Setup, Halt> {
         let setup = self.given().cloned().unwrap_or_default();
         if !setup.pfc.is_empty() {
@@ -187,8 +185,8 @@ impl<'a> Bench<'a> {
         Ok(setup)
     }
 
-    /// Each port says who it is, and asks for those that it will send to, as hosts do, until all
-    /// have been found.
+    /// Announces each port by ARP and requests the ports that it will send to, until all are
+    /// resolved.
     fn acquaint(&mut self) -> Result<(), Halt> {
         let pairs: Vec<(usize, usize)> =
             (1..self.ports()).flat_map(|port| [(port, 0), (0, port)]).collect();
@@ -217,7 +215,7 @@ impl<'a> Bench<'a> {
         self.pass(ANSWER_STEP)
     }
 
-    /// Lets time pass. Who asks for a port by ARP is answered.
+    /// Lets time pass and answers ARP requests for the tester's ports.
     ///
     /// # Errors
     /// The rig has failed.
@@ -244,12 +242,12 @@ impl<'a> Bench<'a> {
         self.rig.send(port, now, frame);
     }
 
-    /// Sends a frame at a time.
+    /// Sends a frame at a given time.
     pub fn send_at(&mut self, port: usize, at: Time, frame: Vec<u8>) {
         self.rig.send(port, at, frame);
     }
 
-    /// Sends a frame and answers when its last bit left.
+    /// Sends a frame and returns the time at which its last bit left.
     ///
     /// # Errors
     /// The rig has failed.
@@ -269,7 +267,7 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// Starts a stream.
+    /// Starts a stream and returns its number.
     pub fn stream(&mut self, stream: Stream) -> u16 {
         self.timed();
         let id = self.rig.stream(stream);
@@ -277,7 +275,7 @@ impl<'a> Bench<'a> {
         id
     }
 
-    /// A stream from now on for `span`, of frames of the usual size, as fast as the line takes.
+    /// Returns a stream from now on for `span`, with frames of the default size at line rate.
     pub fn full_rate(&self, from: usize, priority: Priority, span: Span) -> Stream {
         let begin = self.now();
         Stream {
@@ -293,8 +291,8 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// Loads port 0 to four fifths from port 1, with all these priorities alike, for `span`, and
-    /// lets that begin. Answers how long it takes until each has sent a frame.
+    /// Loads port 0 to 80 % from port 1 with all these priorities equally for `span`, and lets the
+    /// load begin. Returns the time in which each priority sends one frame.
     ///
     /// # Errors
     /// There is no second port, or the rig has failed.
@@ -310,15 +308,15 @@ impl<'a> Bench<'a> {
         Ok(interval)
     }
 
-    /// How long a frame of so many bytes, without FCS, takes the line, gap included.
+    /// Returns the time of a frame of `bytes`, FCS excluded, on the line, gap included.
     pub fn time_for(&self, bytes: usize) -> Span {
         self.rate().time_for(Bytes(bytes as u64 + AROUND_FRAME_BYTES))
     }
 
-    /// A pause that is long enough to be measured: in quanta, and as time.
+    /// Returns a pause long enough to be measured, in quanta and as time.
     ///
     /// # Errors
-    /// A pause that can be said twice over is too short for this rig's clock.
+    /// The longest measurable pause is too short for this rig's clock.
     pub fn pause(&self) -> Result<(u16, Span), Halt> {
         let least = self.slack() * PAUSE_SLACKS;
         let least = least.max(self.time_for(FRAME_BYTES) * PAUSE_FRAMES);

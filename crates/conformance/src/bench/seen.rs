@@ -1,4 +1,4 @@
-//! What was seen at a device, and what follows from it.
+//! Frames seen at a device, and checks on them.
 
 use super::Bench;
 use crate::frames;
@@ -8,39 +8,39 @@ use axon_wire::priority::{Priority, PrioritySet};
 use axon_wire::{Bytes, Span, Time};
 
 impl Bench<'_> {
-    /// All that was seen since the device was set up.
+    /// Returns all frames seen since the device was set up.
     pub fn log(&self) -> &[Seen] {
         &self.log
     }
 
-    /// What was heard at a port since `from`.
+    /// Returns the frames received at a port since `from`.
     pub fn heard(&self, port: usize, from: Time) -> impl Iterator<Item = &Seen> {
         let own =
             move |seen: &&Seen| seen.port == port && seen.way == Way::Heard && seen.at >= from;
         self.log.iter().filter(own)
     }
 
-    /// When frames of a priority began to come out at port 0.
+    /// Returns the start times of the frames of a priority at port 0.
     pub fn starts(&self, priority: Priority) -> Vec<Time> {
         let of_priority = |id: u16| {
             self.streams.iter().any(|(own, s)| *own == id && s.to == 0 && s.priority == priority)
         };
         let start = |seen: &Seen| {
             frames::traffic_of(&seen.frame).filter(|known| of_priority(known.id))?;
-            // Preamble, frame and FCS; the gap comes after it.
+            // Preamble, frame and FCS; the gap comes after them.
             Some(seen.at - self.rate().time_for(Bytes(seen.frame.len() as u64 + 12)))
         };
         self.heard(0, Time::ZERO).filter_map(start).collect()
     }
 
-    /// Fails if a frame of one of these priorities begins to come out within a pause that was sent
+    /// Fails if a frame of one of these priorities starts at port 0 within the pause that was sent
     /// at `sent` and lasts until `until`.
     ///
     /// # Errors
-    /// One does.
+    /// A frame starts within the pause.
     pub fn silent(&self, priorities: PrioritySet, sent: Time, until: Time) -> Result<(), Halt> {
         let (from, to) = (sent + REACTION + self.slack(), until - self.slack());
-        // Silence while the tester is away means nothing.
+        // An absence of the tester would look like a pause.
         self.present(sent, until)?;
         for priority in priorities.iter() {
             let late: Vec<Time> =
@@ -56,10 +56,10 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// Fails if one of these priorities does not come out between two times.
+    /// Fails if one of these priorities has no frame at port 0 between two times.
     ///
     /// # Errors
-    /// One does not.
+    /// A priority has no frame.
     pub fn flows(&self, priorities: PrioritySet, from: Time, to: Time) -> Result<(), Halt> {
         for priority in priorities.iter() {
             let flows = self.starts(priority).into_iter().any(|at| at >= from && at <= to);
@@ -71,25 +71,25 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// Fails if none of these priorities comes out between two times.
+    /// Fails if none of these priorities has a frame at port 0 between two times.
     ///
     /// # Errors
-    /// None does.
+    /// No priority has a frame.
     pub fn goes_again(&self, priorities: PrioritySet, from: Time, to: Time) -> Result<(), Halt> {
         let mut starts = priorities.iter().flat_map(|priority| self.starts(priority));
         let goes = starts.any(|at| at >= from && at <= to);
         self.expect(goes, || format!("nothing for {} after a stop was over", to.since(from)))
     }
 
-    /// How long a priority was paused after the frame that was sent at `sent`; `None` if it never
-    /// went on.
+    /// Returns the length of the pause of a priority after the frame sent at `sent`; `None` if it
+    /// never resumed.
     pub fn paused_for(&self, priority: Priority, sent: Time) -> Option<Span> {
         let from = sent + REACTION + self.slack();
         let next = self.starts(priority).into_iter().find(|&at| at > from);
         next.map(|at| at.since(sent))
     }
 
-    /// How long the line would take for what port 0 was sent between two times.
+    /// Returns the line time of the frames sent to port 0 between two times.
     pub fn offered(&self, from: Time, to: Time) -> Span {
         let sent = self.log.iter().filter(|seen| {
             let within = seen.way == Way::Sent && seen.port > 0 && seen.at >= from && seen.at < to;
@@ -98,12 +98,12 @@ impl Bench<'_> {
         sent.fold(Span::ZERO, |sum, seen| sum + self.time_for(seen.frame.len()))
     }
 
-    /// Of a stream: frames sent and frames that came out.
+    /// Returns the frames sent and received of a stream.
     pub fn carried(&self, id: u16) -> (u64, u64) {
         self.count(|own| own == id)
     }
 
-    /// The same of all streams of a priority.
+    /// Returns the frames sent and received of all streams of a priority.
     pub fn of_priority(&self, priority: Priority) -> (u64, u64) {
         self.count(|id| self.streams.iter().any(|(own, s)| *own == id && s.priority == priority))
     }

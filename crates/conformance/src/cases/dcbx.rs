@@ -1,6 +1,6 @@
-//! LLDP, IEEE 802.1AB, and DCBX, IEEE 802.1Q annex D: formats, and what neither may do.
+//! LLDP, IEEE 802.1AB, and DCBX, IEEE 802.1Q annex D: formats and general rules.
 //!
-//! What a device takes over from its peer is in `dcbx_takes.rs`.
+//! Cases for the configuration taken over from the peer are in `dcbx_takes.rs`.
 
 use super::dcbx_takes::OWN;
 use super::lldp::{IEEE, announce, last_said, latest, receive};
@@ -12,7 +12,7 @@ use crate::setup::{Dcbx, Form, Setup};
 use axon_wire::Span;
 use axon_wire::priority::{PRIORITIES, PrioritySet};
 
-/// All of them.
+/// Cases of this module.
 pub const CASES: &[Case] = &[
     Case {
         name: "dcbx/lldp-not-forwarded",
@@ -59,7 +59,7 @@ pub const CASES: &[Case] = &[
     },
 ];
 
-/// A device with DCBX that is not willing, with shares and PFC that differ from the peer's.
+/// Sets up a device with DCBX that is not willing, with shares and PFC other than the peer's.
 fn speaking(bench: &mut Bench<'_>) -> Result<Setup, Halt> {
     let own = Setup {
         pfc: PrioritySet::from_bits(OWN),
@@ -74,14 +74,14 @@ fn speaking(bench: &mut Bench<'_>) -> Result<Setup, Halt> {
     Ok(setup)
 }
 
-/// The same, by the standard's TLVs.
+/// Like [`speaking`], with IEEE TLVs.
 fn speaking_by_standard(bench: &mut Bench<'_>) -> Result<Setup, Halt> {
     let setup = speaking(bench)?;
     by_standard(&setup)?;
     Ok(setup)
 }
 
-/// What was before the standard has other formats.
+/// Not applicable unless the device uses the IEEE form; the older form has other formats.
 fn by_standard(setup: &Setup) -> Result<(), Halt> {
     match setup.dcbx {
         Some(Dcbx { form: Form::Ieee, .. }) => Ok(()),
@@ -210,7 +210,7 @@ fn cn_format(bench: &mut Bench<'_>) -> Result<(), Halt> {
 
 fn no_tlv_twice(bench: &mut Bench<'_>) -> Result<(), Halt> {
     speaking(bench)?;
-    // A neighbour and a change make it speak a few times.
+    // A new neighbour and a change trigger a few transmissions.
     announce(bench, 120, &[frames::tlv_of(IEEE, 11, &[0x08, 0x08])])?;
     bench.pass(Span::from_secs(3))?;
     for frame in latest(bench) {

@@ -1,5 +1,5 @@
-//! DCBX, IEEE 802.1Q annex D: whether a device does what it has taken over. What it says of it is
-//! in `dcbx_takes.rs`.
+//! DCBX, IEEE 802.1Q annex D: whether a device applies the configuration that it has taken over.
+//! `dcbx_takes.rs` checks its advertisements.
 
 use super::dcbx_takes::{
     OTHER, OTHER_SHARES, OWN, pfc_is, pfc_says, recommended, set_up, shares_are, willing,
@@ -14,7 +14,7 @@ use crate::rig::Halt;
 use axon_wire::Span;
 use axon_wire::priority::{Priority, PrioritySet};
 
-/// All of them.
+/// Cases of this module.
 pub const CASES: &[Case] = &[
     Case {
         name: "dcbx/taken-pfc-is-honoured",

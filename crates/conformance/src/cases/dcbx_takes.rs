@@ -1,9 +1,8 @@
-//! DCBX, IEEE 802.1Q annex D, and what was before it: what a device takes over from its peer, and
-//! what it does not.
+//! DCBX, IEEE 802.1Q annex D, and its predecessor CEE: configuration that a device takes over from
+//! its peer.
 //!
-//! In plain English: the device has PFC on priority 3 and shares of 20, 30 and 50 %. The
-//! tester is its peer, and says other things. What is in force then is what the device itself says
-//! next by LLDP.
+//! The device has PFC on priority 3 and shares of 20, 30 and 50 %. The tester is its peer and
+//! advertises other values. The device's next LLDP frame shows the operational values.
 
 use super::lldp::{BEFORE, IEEE, SETTLES, announce, announce_as, last_said, latest, receive};
 use crate::bench::Bench;
@@ -14,7 +13,7 @@ use crate::setup::{Dcbx, Form, Setup};
 use axon_wire::priority::PrioritySet;
 use axon_wire::{MacAddr, Span};
 
-/// All of them.
+/// Cases of this module.
 pub const CASES: &[Case] = &[
     Case {
         name: "dcbx/willing-takes-recommendation",
@@ -151,15 +150,15 @@ pub const CASES: &[Case] = &[
     },
 ];
 
-/// What the device has: PFC on priority 3, and shares of classes 0, 1 and 2.
+/// Configuration of the device: PFC on priority 3, and shares of classes 0, 1 and 2.
 pub(crate) const OWN: u8 = 0b0000_1000;
 const OWN_SHARES: [u8; 3] = [20, 30, 50];
-/// What the tester has: PFC on priority 5, and other shares.
+/// Configuration of the tester: PFC on priority 5, and other shares.
 pub(super) const OTHER: u8 = 0b0010_0000;
 pub(super) const OTHER_SHARES: [u8; 3] = [60, 30, 10];
 
-/// Sets a device up that is willing or not, or as it may be. The setup has its configuration, if
-/// it cannot be chosen.
+/// Sets up a device that is willing, not willing, or either. If its configuration is fixed, the
+/// setup reflects it.
 pub(super) fn set_up(bench: &mut Bench<'_>, dcbx: Dcbx) -> Result<(), Halt> {
     let setup = Setup {
         pfc: PrioritySet::from_bits(OWN),
@@ -173,12 +172,12 @@ pub(super) fn willing(willing: bool) -> Dcbx {
     Dcbx { ets_willing: willing, pfc_willing: willing, ..Dcbx::default() }
 }
 
-/// A PFC TLV: eight classes may have it.
+/// Returns a PFC TLV with a capability of eight classes.
 pub(super) fn pfc_says(willing: bool, bitmap: u8) -> Vec<u8> {
     frames::tlv_of(IEEE, 11, &[u8::from(willing) << 7 | 8, bitmap])
 }
 
-/// What the ETS TLVs say after their first octet: priority n in class n, and these shares.
+/// Returns the ETS TLV after its first octet: priority n in class n, with these shares.
 fn table(shares: [u8; 3]) -> Vec<u8> {
     let mut said = vec![0x01, 0x23, 0x45, 0x67];
     said.extend(shares);
@@ -196,7 +195,7 @@ fn configured(shares: [u8; 3]) -> Vec<u8> {
     frames::tlv_of(IEEE, 9, &[vec![0], table(shares)].concat())
 }
 
-/// Says this to a device that is willing or not, and gives it time.
+/// Advertises TLVs to a willing or unwilling device and waits until it settles.
 fn say(bench: &mut Bench<'_>, is_willing: Option<bool>, said: &[Vec<u8>]) -> Result<(), Halt> {
     set_up(bench, willing(is_willing == Some(true)))?;
     announce(bench, 120, said)?;
@@ -223,7 +222,7 @@ fn pfc(
     pfc_is(bench, wanted)
 }
 
-/// Fails unless the device says that these shares are in force.
+/// Fails unless the device advertises these shares as operational.
 pub(super) fn shares_are(bench: &mut Bench<'_>, wanted: [u8; 3]) -> Result<(), Halt> {
     let said = last_said(bench, 9)?;
     let shares = said.get(5..8).unwrap_or_default().to_vec();
@@ -231,7 +230,7 @@ pub(super) fn shares_are(bench: &mut Bench<'_>, wanted: [u8; 3]) -> Result<(), H
     bench.expect(shares == wanted, || format!("shares of {shares:?} %, not {wanted:?}"))
 }
 
-/// Fails unless the device says that PFC is on for these.
+/// Fails unless the device advertises PFC on for these priorities.
 pub(super) fn pfc_is(bench: &mut Bench<'_>, wanted: u8) -> Result<(), Halt> {
     let said = last_said(bench, 11)?;
     let bitmap = said.get(1).copied().unwrap_or(0);
@@ -239,7 +238,8 @@ pub(super) fn pfc_is(bench: &mut Bench<'_>, wanted: u8) -> Result<(), Halt> {
     bench.expect(bitmap == wanted, || format!("PFC for {bitmap:#010b}, not for {wanted:#010b}"))
 }
 
-/// Both are willing: once the tester has the lowest address there is, and once the highest.
+/// Checks the tie of two willing ends, with the tester at the lowest and then at the highest
+/// address.
 fn tie(bench: &mut Bench<'_>, higher_keeps: bool) -> Result<(), Halt> {
     let dcbx = Dcbx { higher_keeps, ..willing(true) };
     for (address, tester_is_higher) in [(0x00, false), (0xfe, true)] {
@@ -254,7 +254,7 @@ fn tie(bench: &mut Bench<'_>, higher_keeps: bool) -> Result<(), Halt> {
     Ok(())
 }
 
-/// The device follows the tester's PFC, and after `then` its own again.
+/// Checks that the device follows the tester's PFC, and its own again after `then`.
 fn taken_back(
     bench: &mut Bench<'_>,
     then: impl FnOnce(&mut Bench<'_>) -> Result<(), Halt>,
@@ -287,7 +287,7 @@ fn expires(bench: &mut Bench<'_>) -> Result<(), Halt> {
     pfc_is(bench, OWN)
 }
 
-/// What the device says in the older form, by type: its parts.
+/// Returns the sub-TLVs of a CEE frame of the device, by type.
 fn parts(frame: &[u8]) -> Result<Vec<(u8, Vec<u8>)>, Halt> {
     let said = frames::said_by(frame, BEFORE, 2);
     let Some(mut rest) = said.first().copied() else {

@@ -1,9 +1,8 @@
 //! Enhanced transmission selection, IEEE 802.1Q clauses 8.6.8.4 and 37.
 //!
-//! How far a share may be from what is configured: the standard says 10 %, and it is not settled
-//! whether of the link or of the share; the second is the stricter, and what is within it is within
-//! both ([`Ambiguity::EtsBound`]). Shares are reckoned as bytes of frames of one size over a span
-//! at full load.
+//! The standard allows a share to be 10 % off its configured value. Whether that is of the link or
+//! of the share is ambiguous; the share is stricter and satisfies both ([`Ambiguity::EtsBound`]).
+//! Shares are computed as bytes of frames of one size over a span at full load.
 
 use crate::bench::{Bench, FRAME_BYTES};
 use crate::case::Case;
@@ -13,8 +12,8 @@ use crate::setup::Setup;
 use axon_wire::Span;
 use axon_wire::priority::{Priority, PrioritySet};
 
-/// Classes that are all at full load: as the standard has it (with the number of UNH's case), or
-/// closely.
+/// Cases with all classes at full load, within the standard's bound (with UNH's case number) or a
+/// closer one.
 macro_rules! sharing {
     ($name:literal, $unh:literal, $count:literal, $percents:ident) => {
         Case {
@@ -34,7 +33,7 @@ macro_rules! sharing {
     };
 }
 
-/// All of them.
+/// Cases of this module.
 pub const CASES: &[Case] = &[
     sharing!("ets/two-classes", 1, "Two", TWO),
     sharing!("ets/three-classes", 2, "Three", THREE),
@@ -80,17 +79,17 @@ const THREE: [u8; 3] = [20, 30, 50];
 const FOUR: [u8; 4] = [10, 20, 30, 40];
 const EIGHT: [u8; 8] = [5, 5, 10, 10, 10, 15, 20, 25];
 
-/// How far a share may be off.
+/// Bound on the error of a share.
 #[derive(Clone, Copy)]
 pub(super) enum Bound {
-    /// Ten per cent, as the standard has it.
+    /// Ten per cent, by the standard.
     Standard,
     /// One per cent of the link.
     Close,
 }
 
 impl Bound {
-    /// In thousandths: of the share, and of the link.
+    /// Returns the bound in thousandths of the share and of the link.
     fn thousandths(self, bench: &Bench<'_>) -> (u64, u64) {
         match self {
             Bound::Standard if bench.interpretations().is_other(Ambiguity::EtsBound) => {
@@ -102,18 +101,18 @@ impl Bound {
     }
 }
 
-/// A tester that sends nothing for longer than this does not keep all queues full.
+/// Longest absence of the tester that still keeps all queues full.
 const AWAY_MAX: Span = Span::from_millis(2);
 
-/// Over which shares are reckoned: 10 ms, and at least so many bit times as the standard is
-/// recalled to say (10 million); see [`Ambiguity::EtsWindow`].
+/// Returns the measurement window: 10 ms, and at least 10 million bit times (the standard as
+/// recalled); see [`Ambiguity::EtsWindow`].
 fn window(bench: &Bench<'_>) -> Span {
     let bits = bench.rate().time_for(axon_wire::Bytes(10_000_000 / 8));
     let window = bits.max(Span::from_millis(10)).max(bench.slack() * 20);
     if bench.interpretations().is_other(Ambiguity::EtsWindow) { window * 10 } else { window }
 }
 
-/// The device, with these shares or with those that it has.
+/// Sets up the device with these shares or with its fixed ones.
 fn set_up(bench: &mut Bench<'_>, percents: &[u8]) -> Result<Setup, Halt> {
     bench.need_ports(3, "two ports that send more than a third takes")?;
     let setup = Setup::with_shares(percents);
@@ -126,7 +125,7 @@ fn set_up(bench: &mut Bench<'_>, percents: &[u8]) -> Result<Setup, Halt> {
     Ok(setup)
 }
 
-/// A priority in each class that has a share.
+/// Returns one priority of each class that has a share.
 fn priorities(setup: &Setup) -> Vec<(Priority, u8)> {
     let share = |(class, percent): (usize, &Option<u8>)| {
         let percent = (*percent)?;
@@ -136,8 +135,8 @@ fn priorities(setup: &Setup) -> Vec<(Priority, u8)> {
     setup.shares.iter().enumerate().filter_map(share).collect()
 }
 
-/// Sends these priorities from all ports at full rate, each from as few ports as will do; what
-/// came of each in a window once queues are full, in bytes.
+/// Sends these priorities from all ports at full rate, each from as few ports as suffice. Returns
+/// the bytes of each in a window once queues are full.
 pub(super) fn compete(
     bench: &mut Bench<'_>,
     wanted: &[(Priority, Span)],
@@ -166,7 +165,7 @@ pub(super) fn compete(
     Ok(bytes.collect())
 }
 
-/// Fails unless these bytes are in these proportions.
+/// Fails unless these bytes have these proportions.
 pub(super) fn proportion(
     bench: &mut Bench<'_>,
     bytes: &[u64],
@@ -202,7 +201,7 @@ fn shares(bench: &mut Bench<'_>, percents: &[u8], bound: Bound) -> Result<(), Ha
     proportion(bench, &bytes, &percents, bound)
 }
 
-/// Not applicable unless the tester's ports can offer a quarter more than each of these shares.
+/// Not applicable unless the tester's ports can offer 25 % more than each of these shares.
 pub(super) fn enough(bench: &Bench<'_>, percents: &[u8]) -> Result<(), Halt> {
     let inputs = bench.ports() as u64 - 1;
     let offered = inputs * 100 / percents.len().max(1) as u64;
@@ -226,7 +225,7 @@ fn unused(bench: &mut Bench<'_>) -> Result<(), Halt> {
     proportion(bench, &bytes, &percents, Bound::Standard)
 }
 
-/// Fails unless so many bytes are a window's worth, within 2 %.
+/// Fails unless these bytes fill a window within 2 %.
 fn full(bench: &mut Bench<'_>, bytes: u64) -> Result<(), Halt> {
     let frames = bytes / (FRAME_BYTES as u64 + 4);
     let took = bench.time_for(FRAME_BYTES) * frames;
@@ -257,7 +256,7 @@ fn strict_first(bench: &mut Bench<'_>) -> Result<(), Halt> {
     let Some(first) = Priority::ALL.into_iter().rfind(strict) else {
         return Err(Halt::NotApplicable("a strict class (--shares)".into()));
     };
-    // Each port sends it; all of them together take half of the link.
+    // Each port sends this priority; together they take half of the link.
     let ports = bench.ports() as u64 - 1;
     let mut wanted: Vec<_> = classes.iter().map(|&(p, _)| (p, Span::ZERO)).collect();
     let senders = (0..ports.max(3)).filter(|port| port % 3 == 2).count() as u64;

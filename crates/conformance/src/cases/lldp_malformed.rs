@@ -1,7 +1,6 @@
-//! LLDP, IEEE 802.1AB clause 9.2.7.7: LLDPDUs that are to be dropped.
+//! LLDP, IEEE 802.1AB clause 9.2.7.7: LLDPDUs that must be dropped.
 //!
-//! In plain English: each of them says PFC that a willing device would follow if it took the
-//! LLDPDU in.
+//! Each LLDPDU advertises PFC that a willing device would follow if it accepted the LLDPDU.
 
 use super::dcbx_takes::{OTHER, OWN, pfc_is, pfc_says, set_up, willing};
 use super::lldp::{IEEE, SETTLES, latest, receive};
@@ -10,7 +9,7 @@ use crate::case::Case;
 use crate::frames::{self, tlv};
 use crate::rig::Halt;
 
-/// All of them.
+/// Cases of this module.
 pub const CASES: &[Case] = &[
     Case {
         name: "dcbx/lldp-cut-tlv-dropped",
@@ -66,7 +65,7 @@ fn pfc() -> Vec<u8> {
     pfc_says(false, OTHER)
 }
 
-/// Says this to a device that is willing; it is to stay as it is.
+/// Advertises TLVs to a willing device, and fails if it changes.
 fn dropped(bench: &mut Bench<'_>, tlvs: &[Vec<u8>]) -> Result<(), Halt> {
     set_up(bench, willing(true))?;
     let mut said = tlvs.concat();
@@ -76,12 +75,12 @@ fn dropped(bench: &mut Bench<'_>, tlvs: &[Vec<u8>]) -> Result<(), Halt> {
     bench.send_now(0, frame)?;
     bench.did(format!("LLDPDU {}", frames::hex(&said)));
     bench.pass(SETTLES)?;
-    // One that takes it in follows it and says so, until it receives the next LLDPDU.
+    // A device that accepts the LLDPDU advertises the change before it receives the next one.
     for frame in latest(bench) {
         let followed = frames::said_by(&frame, IEEE, 11).iter().any(|pfc| pfc.get(1) != Some(&OWN));
         bench.expect(!followed, || format!("it was taken in: {}", frames::hex(&frame)))?;
     }
-    // A neighbour that is new, and says nothing of DCBX, makes it speak.
+    // A new neighbour without DCBX triggers a transmission.
     receive(bench)?;
     pfc_is(bench, OWN)
 }

@@ -1,4 +1,4 @@
-//! The cases, by family.
+//! Cases by family.
 
 mod dcbx;
 mod dcbx_does;
@@ -16,10 +16,10 @@ mod qcn_reacts;
 
 use crate::case::Case;
 
-/// The families, in the order in which they run.
+/// Families, in the order in which they run.
 pub const FAMILIES: [&str; 5] = ["pause", "pfc", "ets", "qcn", "dcbx"];
 
-/// All cases, by family and in a fixed order.
+/// Returns all cases, by family and in a fixed order.
 pub fn all() -> impl Iterator<Item = &'static Case> {
     let pauses = [pause::CASES, pause_sends::CASES, pfc::CASES, pfc_sends::CASES];
     let shares = [ets::CASES, qcn::CASES, qcn_defence::CASES, qcn_reacts::CASES];
@@ -27,8 +27,8 @@ pub fn all() -> impl Iterator<Item = &'static Case> {
     pauses.into_iter().chain(shares).chain(dcbx).flatten()
 }
 
-/// The cases of some families, or with a name that contains one of `words`; all words if there are
-/// none.
+/// Returns the cases of these families whose name contains one of `words`; an empty list selects
+/// all.
 pub fn select(families: &[String], words: &[String]) -> Vec<&'static Case> {
     let wanted = |case: &&Case| {
         let family = families.iter().any(|family| family == case.family());

@@ -8,7 +8,7 @@ use crate::station::REACTION;
 use axon_wire::priority::PrioritySet;
 use axon_wire::{MacAddr, Span, Time};
 
-/// All of them.
+/// Cases of this module.
 pub const CASES: &[Case] = &[
     Case {
         name: "pause/nonzero-stops",
@@ -98,15 +98,15 @@ pub const CASES: &[Case] = &[
     },
 ];
 
-/// Lengths of frames that are too short: without an opcode, with one, with half a time, and with
-/// all but a part of the padding.
+/// Lengths of frames that are too short: without an opcode, with an opcode, with half a time, and
+/// with incomplete padding.
 pub(super) const SHORT: [usize; 5] = [14, 16, 17, 40, 59];
 
-/// Both of the priorities that are watched: all stop alike.
+/// Watched priorities; PAUSE stops all of them.
 const WATCHED: PrioritySet = PrioritySet::from_bits(0b1000_0001);
 
-/// Pauses all; half way through sends another with a time of so many halves of the first; checks
-/// when frames come again.
+/// Pauses all, sends a second time of `again` halves of the first half way through, and checks when
+/// frames resume.
 fn stop_and_go(bench: &mut Bench<'_>, again: Option<u16>) -> Result<(), Halt> {
     bench.set_up_pause()?;
     let (quanta, pause) = bench.pause()?;
@@ -145,8 +145,8 @@ fn timer_length(bench: &mut Bench<'_>) -> Result<(), Halt> {
     length_fits(bench, next.min(), pause)
 }
 
-/// Fails unless a pause lasted for its time: not shorter by more than the rig's slack,
-/// nor longer by more than the time to react.
+/// Fails unless a pause lasted for its time: shorter by at most the rig's slack, longer by at most
+/// the reaction time.
 pub(super) fn length_fits(
     bench: &mut Bench<'_>,
     stood: Option<Span>,
@@ -176,14 +176,14 @@ fn individual_address(bench: &mut Bench<'_>) -> Result<(), Halt> {
     bench.silent(WATCHED, sent, sent + pause)
 }
 
-/// Frames that are not to be honoured, on a device without PFC.
+/// Sends frames that must be ignored, to a device without PFC.
 fn not_honoured(bench: &mut Bench<'_>, frames: &[Vec<u8>]) -> Result<(), Halt> {
     bench.set_up_pause()?;
     ignored(bench, WATCHED, frames)
 }
 
-/// Sends frames that are not to be honoured, and checks that these priorities keep sending and
-/// that none of the frames comes out.
+/// Sends frames that must be ignored, and checks that these priorities keep sending and that none
+/// of the frames is forwarded.
 pub(super) fn ignored(
     bench: &mut Bench<'_>,
     watched: PrioritySet,
@@ -202,7 +202,8 @@ pub(super) fn ignored(
     nothing_comes_out(bench, first)
 }
 
-/// Fails if any of these priorities does not come out in each part of a span, of some turns of all.
+/// Fails if one of these priorities has no frame in some part of a span, each part several rounds
+/// of all priorities long.
 pub(super) fn keeps_sending(
     bench: &Bench<'_>,
     priorities: PrioritySet,
@@ -218,7 +219,7 @@ pub(super) fn keeps_sending(
     Ok(())
 }
 
-/// Fails if the device has sent a MAC control frame of the tester's out of any port since `from`.
+/// Fails if the device has forwarded a MAC control frame of the tester since `from`.
 pub(super) fn nothing_comes_out(bench: &Bench<'_>, from: Time) -> Result<(), Halt> {
     for port in 0..bench.ports() {
         let own = |frame: &[u8]| frames::is_mac_control(frame) && frame[6..9] == *b"\x02cf";
@@ -243,7 +244,7 @@ fn not_forwarded(bench: &mut Bench<'_>) -> Result<(), Halt> {
     forwards_none(bench)
 }
 
-/// Sends MAC control frames of every kind and sees that none comes out of any port.
+/// Sends MAC control frames of every kind and checks that none is forwarded.
 pub(super) fn forwards_none(bench: &mut Bench<'_>) -> Result<(), Halt> {
     let from = bench.now();
     let opcodes = [frames::PAUSE, frames::PFC, 0x0002, 0x0008, 0xffff];
@@ -265,7 +266,7 @@ fn frame_completes(bench: &mut Bench<'_>) -> Result<(), Halt> {
     let (quanta, pause) = bench.pause()?;
     let few = quanta / 20 + 1;
     bench.load(WATCHED, pause * 2)?;
-    // Each comes a little later in a frame than the last.
+    // Each frame comes at a later offset within a data frame than the last.
     let (begun, step) = (bench.now(), bench.time_for(crate::bench::FRAME_BYTES) * 2);
     for n in 0..32_u64 {
         let at = begun + step * n + Span::from_ticks(step.ticks() / 32 * n);

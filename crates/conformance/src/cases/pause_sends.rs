@@ -1,6 +1,6 @@
 //! PAUSE, IEEE 802.3 annex 31B: a device that has to send it.
 //!
-//! In plain English: as in `pfc_sends.rs`, but the tester and the device stop all of a link.
+//! Like `pfc_sends.rs`, with PAUSE: the tester and the device pause all priorities of a link.
 
 use super::pfc_sends::{all_came, block_with, fault_of, long, send_into, well_formed};
 use crate::bench::Bench;
@@ -11,7 +11,7 @@ use crate::setup::Setup;
 use axon_wire::Time;
 use axon_wire::priority::Priority;
 
-/// All of them.
+/// Cases of this module.
 pub const CASES: &[Case] = &[
     Case {
         name: "pause/frame-format",
@@ -38,8 +38,8 @@ pub const CASES: &[Case] = &[
     },
 ];
 
-/// Holds port 0 of a device up that has PAUSE, and sends into it; answers the stream, and when
-/// there was room again.
+/// Pauses port 0 of a device with PAUSE and sends towards it. Returns the stream and the time at
+/// which the buffer drained.
 fn congest(bench: &mut Bench<'_>) -> Result<(u16, Time), Halt> {
     let own = Setup { pause: true, ..Setup::default() };
     let setup = bench.given().cloned().unwrap_or(own);
@@ -53,7 +53,7 @@ fn congest(bench: &mut Bench<'_>) -> Result<(u16, Time), Halt> {
     Ok((send_into(bench, Priority::ZERO, span)?, room))
 }
 
-/// The PAUSE frames that the device sent at port 1: when, and for how many quanta.
+/// Returns the PAUSE frames that the device sent at port 1: time and quanta.
 fn said(bench: &Bench<'_>) -> Vec<(Time, u16)> {
     let heard = bench.heard(1, Time::ZERO);
     heard.filter_map(|seen| Some((seen.at, frames::pause_of(&seen.frame)?))).collect()

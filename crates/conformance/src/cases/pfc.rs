@@ -11,7 +11,7 @@ use crate::station::REACTION;
 use axon_wire::Span;
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet};
 
-/// All of them.
+/// Cases of this module.
 pub const CASES: &[Case] = &[
     Case {
         name: "pfc/each-priority-alone",
@@ -117,12 +117,12 @@ fn bits(priorities: PrioritySet) -> u8 {
     priorities.bits()
 }
 
-/// Says PFC at port 0 for these priorities.
+/// Returns a PFC frame of port 0 for these priorities.
 fn pfc_frame(priorities: PrioritySet, quanta: u16) -> Vec<u8> {
     frames::pfc_for(frames::mac(0), bits(priorities), quanta)
 }
 
-/// The priorities that are paused with these: all of their classes.
+/// Returns the priorities that are paused with these: all of their classes.
 fn with_their_classes(setup: &Setup, priorities: PrioritySet) -> PrioritySet {
     let class = |priority: Priority| setup.prio_tc[priority.index()];
     let shares = |one: &Priority| priorities.iter().any(|other| class(other) == class(*one));
@@ -197,7 +197,7 @@ fn clear_bit(bench: &mut Bench<'_>) -> Result<(), Halt> {
     keeps_sending(bench, setup.pfc, (at, at + pause), turn)
 }
 
-/// Pauses a priority; half way through sends a time of so many halves of the first.
+/// Pauses a priority and sends a time of `halves` halves of the first half way through.
 fn sent_again(bench: &mut Bench<'_>, halves: u16) -> Result<(), Halt> {
     let setup = bench.set_up_pfc()?;
     let (quanta, pause) = bench.pause()?;
@@ -295,7 +295,7 @@ fn shared_class(bench: &mut Bench<'_>) -> Result<(), Halt> {
     keeps_sending(bench, PrioritySet::ALL.difference(all), (at + turn * 2, at + pause), turn)
 }
 
-/// Frames that are not to be honoured, on a device with PFC.
+/// Sends frames that must be ignored, to a device with PFC.
 fn not_honoured(bench: &mut Bench<'_>, frames: &[Vec<u8>]) -> Result<(), Halt> {
     let setup = bench.set_up_pfc()?;
     ignored(bench, setup.pfc, frames)

@@ -1,8 +1,7 @@
 //! PFC, IEEE 802.1Q clause 36: a device that has to send it.
 //!
-//! In plain English: the tester stops a priority at port 0, and goes on to send it from port 1.
-//! So the device has to buffer what comes, whatever its rate, and to send XOFF before its buffer is
-//! full.
+//! The tester pauses a priority at port 0 and keeps sending it from port 1. The device has to
+//! buffer the frames and send XOFF before its buffer is full.
 
 use crate::bench::{Bench, FRAME_BYTES_MAX};
 use crate::case::Case;
@@ -13,7 +12,7 @@ use crate::station::quanta;
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet};
 use axon_wire::{Span, Time};
 
-/// All of them.
+/// Cases of this module.
 pub const CASES: &[Case] = &[
     Case {
         name: "pfc/frame-format",
@@ -68,18 +67,18 @@ pub const CASES: &[Case] = &[
     },
 ];
 
-/// From one of the tester's own XOFF frames to its refresh: well before the pause is over.
+/// Returns the interval of the tester's XOFF frames: well below the pause.
 fn refresh(bench: &Bench<'_>) -> Span {
     Span::from_ticks(quanta(u16::MAX, bench.rate()).ticks() / 4)
 }
 
-/// Stops a priority at port 0 from now on for `span`, and then lets it go on.
+/// Pauses a priority at port 0 from now on for `span`, then sends XON.
 fn block(bench: &mut Bench<'_>, priority: Priority, span: Span) {
     let vector = 1 << priority.value();
     block_with(bench, span, |quanta| frames::pfc_for(frames::mac(0), vector, quanta));
 }
 
-/// Sends this frame at port 0 for `span` from now on, with the longest time, and then with time
+/// Sends this frame at port 0 for `span` from now on, with the longest time, and finally with time
 /// zero.
 pub(super) fn block_with(bench: &mut Bench<'_>, span: Span, frame: impl Fn(u16) -> Vec<u8>) {
     let (step, begun) = (refresh(bench), bench.now());
@@ -91,7 +90,7 @@ pub(super) fn block_with(bench: &mut Bench<'_>, span: Span, frame: impl Fn(u16) 
     bench.send_at(0, begun + span, frame(0));
 }
 
-/// The PFC that the device sent to a port of the tester, of one priority: when, and for how many
+/// Returns the PFC frames of one priority that the device sent to a port of the tester: time and
 /// quanta.
 fn said(bench: &Bench<'_>, port: usize, priority: Priority) -> Vec<(Time, u16)> {
     let own = |seen: &Seen| {
@@ -102,21 +101,20 @@ fn said(bench: &Bench<'_>, port: usize, priority: Priority) -> Vec<(Time, u16)> 
     bench.heard(port, Time::ZERO).filter_map(own).collect()
 }
 
-/// One of the priorities with PFC.
+/// Returns one of the priorities with PFC.
 fn one_of(setup: &Setup) -> Priority {
     setup.pfc.iter().next_back().unwrap_or_default()
 }
 
-/// Holds up one priority for `span`, while port 1 sends it as fast as it may, for so long and half
-/// as long again; then lets all come out. Answers the priority and its stream.
+/// Pauses one priority for `span` while port 1 sends it at line rate for 1.5 `span`, then drains.
+/// Returns the priority and its stream.
 fn congest(bench: &mut Bench<'_>, setup: &Setup, span: Span) -> Result<(Priority, u16), Halt> {
     let priority = one_of(setup);
     block(bench, priority, span);
     Ok((priority, send_into(bench, priority, span)?))
 }
 
-/// While port 0 is held up for `span`, sends a priority from port 1 for so long and half as long
-/// again; then lets all come out.
+/// Sends a priority from port 1 for 1.5 `span` while port 0 is paused for `span`, then drains.
 pub(super) fn send_into(
     bench: &mut Bench<'_>,
     priority: Priority,
@@ -133,13 +131,13 @@ pub(super) fn send_into(
     Ok(id)
 }
 
-/// Lets all that waits come out.
+/// Waits until all queued frames are out.
 pub(super) fn drain(bench: &mut Bench<'_>) -> Result<(), Halt> {
     let longest = quanta(u16::MAX, bench.rate());
     bench.pass(longest * 2 + bench.slack() * 10)
 }
 
-/// Long enough that a device must send XOFF, whatever its memory: some of the longest pauses.
+/// Returns a span in which any device must send XOFF: several of the longest pauses.
 pub(super) fn long(bench: &Bench<'_>) -> Span {
     quanta(u16::MAX, bench.rate()) * 3
 }
@@ -151,7 +149,7 @@ fn frame_format(bench: &mut Bench<'_>) -> Result<(), Halt> {
     well_formed(bench, format_fault)
 }
 
-/// Fails unless MAC control frames came at port 1, and none has a fault.
+/// Fails unless MAC control frames came at port 1, all well formed.
 pub(super) fn well_formed(
     bench: &mut Bench<'_>,
     fault: impl Fn(&[u8]) -> Option<&'static str>,
@@ -168,8 +166,7 @@ pub(super) fn well_formed(
     bench.expect(count > 0, || "no MAC control frame came".into())
 }
 
-/// What is wrong with a MAC control frame of this opcode whose fields end before `end`, if
-/// anything.
+/// Returns the fault of a MAC control frame of this opcode whose fields end before `end`, if any.
 pub(super) fn fault_of(frame: &[u8], opcode: u16, end: usize) -> Option<&'static str> {
     let checks = [
         (frame.len() == frames::SHORTEST, "it is not 60 octets long"),
@@ -181,7 +178,7 @@ pub(super) fn fault_of(frame: &[u8], opcode: u16, end: usize) -> Option<&'static
     checks.into_iter().find(|(good, _)| !good).map(|(_, what)| what)
 }
 
-/// What is wrong with a PFC frame, if anything.
+/// Returns the fault of a PFC frame, if any.
 fn format_fault(frame: &[u8]) -> Option<&'static str> {
     let word = |at: usize| frames::word(frame, at).unwrap_or(0);
     let unnamed = |n: usize| word(16) & 1 << n == 0;
@@ -231,7 +228,7 @@ fn refreshed(bench: &mut Bench<'_>) -> Result<(), Halt> {
     let Some(&(first, _)) = said.iter().find(|&&(_, time)| time > 0) else {
         return Err(Halt::Failed(format!("no XOFF for priority {priority}")));
     };
-    // While it is held up, and after the first stop, the peer is never to go on by itself.
+    // After the first XOFF and while port 0 is paused, no pause of the peer may expire.
     let held = said.iter().filter(|&&(at, _)| at >= first && at < begun + span);
     let mut over = first;
     for &(at, time) in held {
@@ -272,7 +269,7 @@ fn only_the_congested(bench: &mut Bench<'_>) -> Result<(), Halt> {
     bench.set_up(&setup)?;
     bench.need_ports(2, "traffic has to come through the device")?;
     let (span, held) = (long(bench), one_of(&setup));
-    // Frames of every other priority at a tenth of the rate or less, beside one that is held up.
+    // Every other priority sends at a tenth of the rate or less, beside a paused one.
     let interval = bench.time_for(crate::bench::FRAME_BYTES) * 10 * PRIORITIES as u64;
     for priority in Priority::ALL.into_iter().filter(|&priority| priority != held) {
         let stream = bench.full_rate(1, priority, span);
@@ -306,8 +303,7 @@ fn sent_while_paused(bench: &mut Bench<'_>) -> Result<(), Halt> {
     all_came(bench, &[id])
 }
 
-/// Rounds of holding up and letting go, each at another moment of the frames that go the
-/// other way.
+/// Rounds of pause and resume, each at another offset within the frames of the other direction.
 const ROUNDS: u64 = 16;
 
 fn no_loss(bench: &mut Bench<'_>) -> Result<(), Halt> {

@@ -1,8 +1,8 @@
-//! Congestion notification, IEEE 802.1Q clauses 30 to 33: what a congestion point says. What a
-//! reaction point does is in `qcn_reacts.rs`.
+//! Congestion notification, IEEE 802.1Q clauses 30 to 33: messages of a congestion point. Reaction
+//! points are in `qcn_reacts.rs`.
 //!
-//! In plain English: two ports of the tester send more of one priority than port 0 takes, so
-//! that its queue grows, and receive what the device sends to the sources.
+//! Two ports of the tester send more of one priority than port 0 takes. The queue of port 0 grows,
+//! and the tester receives the messages that the device sends to the sources.
 
 use super::qcn_reacts::{cnm, pdu};
 use crate::bench::{Bench, FRAME_BYTES};
@@ -14,7 +14,7 @@ use crate::setup::Setup;
 use axon_wire::priority::{Priority, PrioritySet};
 use axon_wire::{Span, Time};
 
-/// All of them.
+/// Cases of this module.
 pub const CASES: &[Case] = &[
     Case {
         name: "qcn/cp-sends-cnm",
@@ -77,22 +77,22 @@ pub const CASES: &[Case] = &[
     },
 ];
 
-/// The priority that is under congestion notification, if nobody says otherwise.
+/// Default priority with congestion notification.
 const DEFAULT: PrioritySet = PrioritySet::from_bits(0b0000_1000);
-/// Sampling at the greatest feedback, and without any, in bytes, with the jitter of 15 % (table
-/// 32-2, as recalled).
+/// Sampling intervals in bytes at the greatest feedback and without feedback, with 15 % jitter
+/// (table 32-2, as recalled).
 const SAMPLE_LEAST: u64 = 18_500 * 85 / 100;
 const SAMPLE_MOST: u64 = 150_000 * 115 / 100;
 
-/// A CNM, read from its frame.
+/// CNM parsed from its frame.
 struct Cnm<'a> {
     at: Time,
-    /// The port that heard it.
+    /// Port that received the CNM.
     port: usize,
     frame: &'a [u8],
-    /// Of the CN-TAG, if there is one.
+    /// Flow of the CN-TAG, if present.
     flow: Option<u16>,
-    /// Behind the EtherType.
+    /// Octets after the EtherType.
     pdu: &'a [u8],
 }
 
@@ -106,7 +106,7 @@ impl Cnm<'_> {
     }
 }
 
-/// The CNMs that came since the device was set up.
+/// Returns the CNMs received since the device was set up.
 fn cnms<'a>(bench: &'a Bench<'_>) -> Vec<Cnm<'a>> {
     let ports = 1..bench.ports();
     let heard = ports.flat_map(|port| bench.heard(port, Time::ZERO));
@@ -126,7 +126,7 @@ fn cnms<'a>(bench: &'a Bench<'_>) -> Vec<Cnm<'a>> {
     all
 }
 
-/// A device with a congestion point, and its priority.
+/// Sets up a device with a congestion point, and returns its priority.
 fn set_up(bench: &mut Bench<'_>) -> Result<Priority, Halt> {
     bench.need_ports(3, "two ports that send more than a third takes")?;
     let own = Setup { congestion: DEFAULT, ..Setup::default() };
@@ -139,7 +139,7 @@ fn set_up(bench: &mut Bench<'_>) -> Result<Priority, Halt> {
     Ok(priority)
 }
 
-/// Long enough for some samples, however slow the link: a megabyte of it, at least.
+/// Returns a span long enough for some samples: at least a megabyte of the link.
 fn span(bench: &Bench<'_>) -> Span {
     bench.time_for(FRAME_BYTES) * 4_000
 }
@@ -155,7 +155,7 @@ fn overload(bench: &mut Bench<'_>, priority: Priority, flow: Option<u16>) -> Res
     bench.pass(span + bench.slack())
 }
 
-/// The same on a device with a congestion point; fails if it says nothing.
+/// Overloads a device with a congestion point; fails if no CNM comes.
 fn congest(bench: &mut Bench<'_>, flow: Option<u16>) -> Result<Priority, Halt> {
     let priority = set_up(bench)?;
     overload(bench, priority, flow)?;
@@ -178,14 +178,14 @@ fn cnm_format(bench: &mut Bench<'_>) -> Result<(), Halt> {
     Ok(())
 }
 
-/// What is wrong with a CNM that is to be written so, if anything.
+/// Returns the fault of a CNM in this format, if any.
 fn fault(cnm: &Cnm<'_>, priority: Priority, format: &CnmInterpretation) -> Option<&'static str> {
     if cnm.pdu.len() < 24 {
         return Some("it is shorter than 24 octets");
     }
     let msdu = usize::from(cnm.word(22));
     let quoted = cnm.pdu.get(24..24 + msdu);
-    // The frames of the stream go on behind their tags with the type of the traffic.
+    // After their tags, the frames of the stream begin with the EtherType of the traffic.
     let whole = frames::beginning();
     let beginning = if format.msdu_has_ethertype { &whole[..] } else { &whole[2..] };
     let compared = msdu.min(beginning.len());
@@ -265,7 +265,7 @@ fn without(bench: &mut Bench<'_>) -> Result<(), Halt> {
 
 fn feedback_grows(bench: &mut Bench<'_>) -> Result<(), Halt> {
     congest(bench, None)?;
-    // By what the feedback follows from: how far the queue is above, and twice how it grew.
+    // Expected feedback: queue excess plus twice its growth.
     let signed = |word: u16| i32::from(word as i16);
     let sign = if bench.interpretations().cnm().offset_falls_with_queue { -1 } else { 1 };
     let above = |cnm: &Cnm<'_>| 2 * signed(cnm.word(12)) + sign * signed(cnm.word(10));
@@ -317,12 +317,12 @@ fn sampling(bench: &mut Bench<'_>) -> Result<(), Halt> {
     }
     let (first, last) = (all[0].at, all[all.len() - 1].at);
     let samples = all.len() as u64 - 1;
-    // Two ports bring this much into the queue, FCS not counted.
+    // Two ports add this much to the queue, FCS excluded.
     let frame = bench.time_for(FRAME_BYTES).ticks();
     let bytes = last.since(first).ticks() / frame * 2 * FRAME_BYTES as u64;
     let each = bytes / samples;
     bench.saw(format!("a CNM each {each} octets, in the mean of {samples}"));
-    // A frame more or less at each end of an interval.
+    // One frame more or less at each end of an interval.
     let (least, most) =
         (SAMPLE_LEAST - 2 * FRAME_BYTES as u64, SAMPLE_MOST + 2 * FRAME_BYTES as u64);
     bench.expect((least..=most).contains(&each), || {

@@ -1,9 +1,9 @@
-//! The edge of the congestion notification domain, IEEE 802.1Q clauses 31.1 and 33.4: whose frames
-//! stay in its priorities, and who gets CN-TAGs.
+//! Edge of the congestion notification domain, IEEE 802.1Q clauses 31.1 and 33.4: remapping of
+//! priorities, and removal of CN-TAGs.
 //!
-//! In plain English: port 0 of the tester is what the case says, port 1 is inside the domain and
-//! takes CN-TAGs. Frames with a CN-TAG go both ways in every priority of the domain; those from
-//! port 0 show what comes in, those to it what goes out.
+//! Port 0 of the tester has the defence mode of the case; port 1 is inside the domain and takes
+//! CN-TAGs. Frames with a CN-TAG go both ways in every priority of the domain. Frames from port 0
+//! show the ingress behaviour, frames to port 0 the egress behaviour.
 
 use crate::bench::Bench;
 use crate::case::Case;
@@ -13,7 +13,7 @@ use crate::setup::{DefenceMode, Setup, list};
 use axon_wire::Time;
 use axon_wire::priority::{Priority, PrioritySet};
 
-/// All of them.
+/// Cases of this module.
 pub const CASES: &[Case] = &[
     Case {
         name: "qcn/defence-disabled",
@@ -51,15 +51,15 @@ pub const CASES: &[Case] = &[
     },
 ];
 
-/// The domain's priorities, and where frames are to go that leave them, if nobody says otherwise.
+/// Default priorities of the domain, and the default alternate priority.
 const DOMAIN: PrioritySet = PrioritySet::from_bits(0b1101_1000);
 const ALTERNATE: Priority = Priority::from_low_bits(5);
-/// In the CN-TAGs.
+/// Flow of the CN-TAGs.
 const FLOW: u16 = 0x0c0f;
 /// Frames of each stream.
 const FRAMES: u64 = 8;
 
-/// The device, whose port 0 defends the domain so.
+/// Sets up a device whose port 0 has this defence mode.
 fn set_up(
     bench: &mut Bench<'_>,
     defence: DefenceMode,
@@ -83,7 +83,7 @@ fn set_up(
     Ok(setup)
 }
 
-/// What came of a stream: the priority of each frame, and the flow that its CN-TAG names.
+/// Received frames of a stream: priority and flow of the CN-TAG.
 type Came = Vec<(Option<u8>, Option<u16>)>;
 
 fn defended(
@@ -121,7 +121,7 @@ fn defended(
     Ok(())
 }
 
-/// Frames that came from port 0, and their priority now.
+/// Checks the priority of frames that came from port 0.
 fn came_in(
     bench: &mut Bench<'_>,
     setup: &Setup,
@@ -144,7 +144,7 @@ fn came_in(
     Ok(())
 }
 
-/// Frames that went to port 0, and their CN-TAG.
+/// Checks the CN-TAG of frames that went to port 0.
 fn went_out(bench: &mut Bench<'_>, defence: DefenceMode, came: &Came) -> Result<(), Halt> {
     let stripped = matches!(defence, DefenceMode::Edge | DefenceMode::Interior);
     let wanted = if stripped { None } else { Some(FLOW) };

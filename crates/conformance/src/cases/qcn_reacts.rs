@@ -1,7 +1,7 @@
 //! Congestion notification, IEEE 802.1Q clause 32: a reaction point that receives CNMs.
 //!
-//! In plain English: the device is an end station that sends as fast as it may. The tester
-//! takes the place of a congestion point: it answers one of the frames, and sees the rate change.
+//! The device is an end station that sends as fast as it may. The tester plays the congestion
+//! point: it sends a CNM for one of the frames and measures the rate.
 
 use crate::bench::Bench;
 use crate::case::Case;
@@ -12,7 +12,7 @@ use crate::setup::Setup;
 use axon_wire::Span;
 use axon_wire::priority::PrioritySet;
 
-/// All of them.
+/// Cases of this module.
 pub const CASES: &[Case] = &[
     Case {
         name: "qcn/rp-rate-falls",
@@ -88,15 +88,15 @@ pub const CASES: &[Case] = &[
     },
 ];
 
-/// The priority that the station sends, if nobody says otherwise.
+/// Default priority of the station's frames.
 const DEFAULT: PrioritySet = PrioritySet::from_bits(0b0000_1000);
-/// What is left of the rate, in thousandths: all of it, or a half.
+/// Remaining rate in thousandths: all of it, or half.
 const NOTHING: (u64, u64) = (950, 1_050);
 const HALF: (u64, u64) = (440, 580);
-/// How many frames the rate is measured by.
+/// Frames of one rate measurement.
 const FRAMES: u64 = 100;
 
-/// Sets an end station up and lets it send.
+/// Sets up an end station and lets it send.
 fn set_up(bench: &mut Bench<'_>) -> Result<(), Halt> {
     let own = Setup { congestion: DEFAULT, station: true, ..Setup::default() };
     let setup = bench.given().cloned().unwrap_or(own);
@@ -113,7 +113,7 @@ fn window(bench: &Bench<'_>) -> Span {
     (bench.time_for(1_000) * FRAMES).max(bench.slack() * 5)
 }
 
-/// Bytes that the station sent in a window from now on.
+/// Returns the bytes that the station sends in a window from now on.
 fn rate(bench: &mut Bench<'_>) -> Result<u64, Halt> {
     let (from, window) = (bench.now(), window(bench));
     bench.timed();
@@ -124,8 +124,7 @@ fn rate(bench: &mut Bench<'_>) -> Result<u64, Halt> {
     Ok(heard.map(|seen| seen.frame.len() as u64 + 24).sum())
 }
 
-/// The PDU of a CNM for a frame that was heard, with this feedback, written so: 64 octets of it are
-/// quoted.
+/// Returns the PDU of a CNM for a received frame, with this feedback and format, quoting 64 octets.
 pub(super) fn pdu(frame: &[u8], feedback: u8, format: &CnmInterpretation) -> Vec<u8> {
     let (mut kind, mut at) = frames::ethertype(frame).unwrap_or((0, 14));
     if kind == frames::CN_TAG_TYPE {
@@ -149,7 +148,7 @@ pub(super) fn pdu(frame: &[u8], feedback: u8, format: &CnmInterpretation) -> Vec
     pdu
 }
 
-/// The CNM for a frame: to its source, with its tags.
+/// Returns the CNM for a frame, addressed to its source, with its tags.
 pub(super) fn cnm(frame: &[u8], pdu: &[u8]) -> Vec<u8> {
     let mut payload = Vec::new();
     let (mut kind, mut at) = (frames::word(frame, 12).unwrap_or(0), 14);
@@ -168,7 +167,7 @@ pub(super) fn cnm(frame: &[u8], pdu: &[u8]) -> Vec<u8> {
     frames::ethernet(source, frames::mac(0), first, &payload)
 }
 
-/// The last frame of data that the station sent.
+/// Returns the last data frame of the station.
 fn sample(bench: &Bench<'_>) -> Result<Vec<u8>, Halt> {
     let last = bench.heard(0, axon_wire::Time::ZERO).last();
     let frame = last.map(|seen| seen.frame.clone());
@@ -179,7 +178,7 @@ fn cut(bench: &mut Bench<'_>, feedback: u8, wanted: (u64, u64)) -> Result<(), Ha
     after_cnm(bench, wanted, |cnm| cnm[1] = feedback)
 }
 
-/// Sends one CNM of the greatest feedback, changed so; the rate after it is to be between these
+/// Sends one modified CNM of the greatest feedback, and checks that the rate is within these
 /// thousandths of the rate before.
 fn after_cnm(
     bench: &mut Bench<'_>,
@@ -189,7 +188,7 @@ fn after_cnm(
     answer(bench, wanted, change, |_| {})
 }
 
-/// Sets bits of the first two octets, which are to be ignored, or the CNM for them.
+/// Sets bits of the first two octets that must be ignored, or the whole CNM be refused.
 fn reserved(bench: &mut Bench<'_>, bits: [u8; 2]) -> Result<(), Halt> {
     let wanted = if bench.interpretations().cnm().strict { NOTHING } else { HALF };
     after_cnm(bench, wanted, |cnm| {
@@ -213,7 +212,7 @@ fn cn_tag(bench: &mut Bench<'_>) -> Result<(), Halt> {
     Err(Halt::NotApplicable("the station sends no CN-TAG, which it need not".into()))
 }
 
-/// The same, where the PDU or its frame is changed.
+/// Sends a CNM with a modified PDU or frame.
 fn answer(
     bench: &mut Bench<'_>,
     (least, most): (u64, u64),
@@ -251,7 +250,7 @@ fn recovers(bench: &mut Bench<'_>) -> Result<(), Halt> {
     bench.send_now(0, cnm(&frame, &pdu(&frame, 63, &format)))?;
     bench.did("one CNM of the greatest feedback");
     let low = rate(bench)?;
-    // Five cycles of 150 KB at half the rate and more, or five of the timer.
+    // Five cycles of 150 KB at half the rate and more, or five timer periods.
     let cycles = bench.rate().time_for(axon_wire::Bytes(5 * 2 * 172_500));
     bench.pass(cycles.max(Span::from_millis(90)))?;
     let high = rate(bench)?;

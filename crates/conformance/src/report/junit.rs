@@ -1,5 +1,5 @@
-//! A run as JUnit XML: a suite for each family, with `failure`, `error` and `skipped` for what did
-//! not pass. What is inconclusive or broken is an error, and its type says which.
+//! JUnit XML report: a suite for each family, with `failure`, `error` and `skipped` for cases that
+//! did not pass. Inconclusive and broken cases are errors, distinguished by type.
 
 use super::Report;
 use crate::case::{Outcome, Verdict};
@@ -8,7 +8,7 @@ use quick_xml::events::{BytesDecl, BytesText, Event};
 use std::borrow::Cow;
 use std::io;
 
-/// The document.
+/// Returns the document.
 pub fn document(report: &Report) -> String {
     let mut bytes = Vec::new();
     write(&mut Writer::new_with_indent(&mut bytes, b' ', 2), report)
@@ -28,7 +28,7 @@ fn write(out: &mut Writer<&mut Vec<u8>>, report: &Report) -> io::Result<()> {
     Ok(())
 }
 
-/// The cases of one family.
+/// Writes the cases of one family.
 fn suite(out: &mut Writer<&mut Vec<u8>>, device: &str, cases: &[Outcome]) -> io::Result<()> {
     let name = printable(&format!("{device}/{}", family(&cases[0])));
     let element = out.create_element("testsuite").with_attribute(("name", name.as_str()));
@@ -37,7 +37,7 @@ fn suite(out: &mut Writer<&mut Vec<u8>>, device: &str, cases: &[Outcome]) -> io:
     Ok(())
 }
 
-/// How many of these cases ended how, and how long they took, as attributes.
+/// Returns counts by verdict and the total time, as attributes.
 fn totals(cases: &[Outcome]) -> [(&'static str, Cow<'static, str>); 5] {
     let count = |element: &str| {
         let ended =
@@ -53,7 +53,7 @@ fn totals(cases: &[Outcome]) -> [(&'static str, Cow<'static, str>); 5] {
     ]
 }
 
-/// The element that says how a case ended, and its type.
+/// Returns the element and the type of a verdict.
 fn element_of(verdict: Verdict) -> Option<(&'static str, &'static str)> {
     match verdict {
         Verdict::Passed => None,
@@ -93,8 +93,8 @@ fn seconds(nanos: u64) -> String {
     format!("{}.{:09}", nanos / 1_000_000_000, nanos % 1_000_000_000)
 }
 
-/// The text with U+FFFD for the characters that XML cannot hold, not even as references (XML 1.0
-/// clause 2.2).
+/// Replaces characters that XML cannot hold, not even as references (XML 1.0 clause 2.2), by
+/// U+FFFD.
 fn printable(text: &str) -> String {
     let letter = |letter| match letter {
         '\t' | '\n' | '\r' => letter,

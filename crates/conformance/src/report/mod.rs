@@ -1,4 +1,4 @@
-//! What came of a run: as text, as JSON, as JUnit XML.
+//! Report of a run: text, JSON, JUnit XML.
 
 pub mod junit;
 pub mod text;
@@ -6,23 +6,23 @@ pub mod text;
 use crate::case::{Outcome, Verdict};
 use serde::Serialize;
 
-/// A run.
+/// Report of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Report {
-    /// What was tested: `axon`, `eth1`.
+    /// Tested device: `axon`, `eth1`.
     pub device: String,
-    /// Each case, in the order in which they ran.
+    /// Outcomes in the order of the run.
     pub cases: Vec<Outcome>,
 }
 
 impl Report {
-    /// How many cases ended so.
+    /// Returns the number of cases with this verdict.
     pub fn count(&self, verdict: Verdict) -> usize {
         self.cases.iter().filter(|case| case.verdict == verdict).count()
     }
 
-    /// Whether nothing failed or remained open, and something passed. What is not applicable has
-    /// not passed, but is no fault either.
+    /// Returns whether at least one case passed, and none failed or remained open. Cases that are
+    /// not applicable count as neither.
     pub fn is_good(&self) -> bool {
         let bad = [Verdict::Failed, Verdict::Inconclusive, Verdict::Broken];
         bad.into_iter().all(|verdict| self.count(verdict) == 0) && self.count(Verdict::Passed) > 0

@@ -1,15 +1,15 @@
-//! A run as text: a line for each case, and under it what a reader needs if it did not pass.
+//! Text report: a line for each case, followed by details if it did not pass.
 
 use super::Report;
 use crate::case::{Outcome, Verdict};
 use std::fmt::Write as _;
 
-/// How wide a verdict is, and the blanks behind it.
+/// Width of the verdict column, blanks included.
 const VERDICT_WIDTH: usize = 14;
-/// How wide a case's name is, and the blanks behind it.
+/// Width of the name column, blanks included.
 pub const NAME_WIDTH: usize = 44;
 
-/// One case. With `all`, what was done and seen as well if it passed.
+/// Formats one case. With `all`, passed cases have their actions and observations, too.
 pub fn case(outcome: &Outcome, all: bool) -> String {
     let mut text = String::new();
     let _ = writeln!(
@@ -35,7 +35,7 @@ pub fn case(outcome: &Outcome, all: bool) -> String {
     text
 }
 
-/// The last line of a run.
+/// Returns the last line of a run.
 pub fn summary(report: &Report) -> String {
     let count = |verdict| report.count(verdict);
     format!(

@@ -1,4 +1,4 @@
-//! Our own switch, and around it what makes it faulty.
+//! Our own switch with its injected fault.
 
 use super::plant::{Plant, Planted};
 use axon_control::node::SwitchNode;
@@ -6,7 +6,7 @@ use axon_node::{Action, Awaited, Input, Node};
 use axon_plane::Plane;
 use axon_wire::{FrameBuf, Rate, Time};
 
-/// The switch.
+/// Switch under test.
 pub(super) struct Device {
     node: SwitchNode<Plane>,
     planted: Option<Planted>,

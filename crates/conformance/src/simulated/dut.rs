@@ -17,21 +17,22 @@ use axon_wire::mac_control::{Quanta, Reserved};
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet, TrafficClass};
 use axon_wire::{Bytes, MacAddr, PortNo, Rate, Span};
 
-/// What frames of one priority that came in by one port may use before their sender is to stop.
+/// Buffer of one priority of one ingress port before XOFF.
 const SHARE: Bytes = Bytes(64 << 10);
-/// The longest frame, FCS and tag included.
+/// Longest frame, FCS and tag included.
 const FRAME: Bytes = Bytes(1_522);
 /// Octets of a sampled frame that a CNM quotes.
 const QUOTE: u8 = 32;
 
-/// The application that the switch advertises: FCoE, by its EtherType.
+/// Application that the switch advertises: FCoE, by its EtherType.
 const FCOE: Application = Application {
     priority: Priority::from_low_bits(3),
     selector: Selector::ETHERTYPE,
     protocol: 0x8906,
 };
 
-/// Of a switch with ports of these rates, this address, and cables of this latency.
+/// Returns the DCB configuration of a switch with ports of these rates, this address, and cables of
+/// this latency.
 pub(super) fn dcb(setup: &Setup, rates: &[Rate], (mac, cable): (MacAddr, Span)) -> DcbConfig {
     let group = PriorityGroupLimits {
         reserved: Bytes(0),
@@ -61,7 +62,7 @@ pub(super) fn dcb(setup: &Setup, rates: &[Rate], (mac, cable): (MacAddr, Span)) 
     }
 }
 
-/// How the device reads and writes a CNM.
+/// Returns the CNM format of the device.
 pub(super) fn cnm_format(cnm: &CnmInterpretation) -> CnmFormat {
     CnmFormat {
         priority_in_high_bits: cnm.priority_in_high_bits,
@@ -75,14 +76,14 @@ pub(super) fn cnm_format(cnm: &CnmInterpretation) -> CnmFormat {
     }
 }
 
-/// What becomes of PFC with reserved bits.
+/// Returns the handling of PFC with reserved bits.
 pub(super) fn pfc_reserved(interpretations: &Interpretations) -> Reserved {
     let refused = interpretations.is_other(Ambiguity::PfcReserved);
     if refused { Reserved::Refused } else { Reserved::Ignored }
 }
 
-/// Congestion notification in a switch with so many ports that writes CNMs so, whose port
-/// `tested` defends the domain as the setup says.
+/// Returns the congestion notification of a switch with this number of ports and CNM format, whose
+/// port `tested` has the setup's defence mode.
 pub(super) fn congestion(
     setup: &Setup,
     tested: PortNo,
@@ -111,15 +112,14 @@ pub(super) fn congestion(
     Ok(Some(config))
 }
 
-/// IEEE 802.1Q's delay value, and the frame that finds no room in the share: it lies in the
-/// headroom, too.
+/// Returns the headroom: IEEE 802.1Q's delay value, and one frame that no longer fits the share.
 fn headroom(rate: Rate, cable: Span) -> Bytes {
     let delay = Headroom::new(rate, cable, FRAME).map_or(Bytes(0), |headroom| headroom.bytes());
     delay + FRAME
 }
 
-/// How a switch takes part in DCBX whose plane is configured so. It advertises one application:
-/// FCoE, by its EtherType.
+/// Returns the DCBX configuration of a switch with this plane configuration. It advertises one
+/// application: FCoE, by its EtherType.
 pub(super) fn dcbx(said: Dcbx, dcb: &DcbConfig) -> DcbxNodeConfig {
     let asked = DcbxSettings {
         mode: match said.form {

@@ -1,5 +1,5 @@
-//! An end station of our own, as a device: it sends one flow as fast as its reaction point lets
-//! it, and receives CNMs.
+//! Our own end station as a device: it sends one flow as fast as its reaction point allows, and
+//! receives CNMs.
 
 use crate::frames;
 use crate::rig::Stream;
@@ -9,14 +9,14 @@ use axon_wire::cn::{CnmFormat, CnmFrame};
 use axon_wire::priority::Priority;
 use axon_wire::{Bytes, FrameBuf, MacAddr, PortNo, Rate, Span, Time};
 
-/// The flow in its CN-TAGs.
+/// Flow of its CN-TAGs.
 const FLOW: u16 = 1;
-/// Bytes of its frames.
+/// Frame length in bytes.
 const FRAME_BYTES: usize = 1_000;
-/// What a frame costs on the wire beside its bytes.
+/// Overhead of a frame on the wire in bytes.
 const OVERHEAD: u64 = crate::station::AROUND_FRAME_BYTES;
 
-/// The station.
+/// End station.
 pub(super) struct EndStation {
     limiter: RateLimiter,
     mac: MacAddr,
@@ -29,8 +29,8 @@ pub(super) struct EndStation {
 }
 
 impl EndStation {
-    /// One of this address that sends this priority to port 0 of the tester, on a link of `rate`,
-    /// and reads CNMs so.
+    /// Creates a station of this address that sends this priority to port 0 of the tester on a link
+    /// of `rate`, and reads CNMs in this format.
     ///
     /// # Panics
     /// If the MIB's defaults are refused.

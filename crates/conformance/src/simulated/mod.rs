@@ -1,5 +1,5 @@
-//! The rig around our own switch, in simulated time: the very switch and controller that run
-//! everywhere else, with a simulated tester at each port.
+//! Rig around our own switch in simulated time: the production switch and controller, with a
+//! simulated tester at each port.
 
 mod device;
 mod dut;
@@ -24,13 +24,13 @@ use plant::Plant;
 use std::sync::{Arc, Mutex, PoisonError};
 use tester::Tester;
 
-/// Ports of the tester: one where the device is tested, and one for each priority.
+/// Ports of the tester: one at the tested port, and one for each priority.
 const PORTS: usize = 9;
-/// The links.
+/// Rate of the links.
 const RATE: Rate = Rate::gbps(10);
-/// One way, one hundred metres of fibre.
+/// One-way latency of a link: one hundred metres of fibre.
 const LATENCY: Span = Span::from_nanos(500);
-/// The device's station in the engine; then the controller; then the tester's ports.
+/// Stations of the engine: the device, the controller, then the tester's ports.
 const DEVICE: usize = 0;
 const CONTROLLER: usize = 1;
 const TESTERS: usize = 2;
@@ -41,10 +41,10 @@ const fn at(station: usize, port: PortNo) -> WireEnd {
     WireEnd { station, port }
 }
 
-/// See the module.
+/// Simulated rig; see the module.
 pub struct Simulated {
     plant: Option<Plant>,
-    /// What the device does, and what cases expect.
+    /// Interpretations of the device, and of the cases.
     interpretations: [Interpretations; 2],
     seed: u64,
     engine: Engine,
@@ -53,13 +53,12 @@ pub struct Simulated {
 }
 
 impl Simulated {
-    /// A rig around our own switch, with a fault in it, if so wanted.
+    /// Creates a rig around our own switch, optionally with a fault.
     pub fn new(plant: Option<Plant>, seed: u64) -> Simulated {
         Simulated::with_interpretations(plant, Default::default(), seed)
     }
 
-    /// The same, where the first of these is what the switch does, and the second what the cases
-    /// expect.
+    /// Creates a rig with interpretations for the switch (first) and for the cases (second).
     pub fn with_interpretations(
         plant: Option<Plant>,
         interpretations: [Interpretations; 2],
@@ -83,12 +82,12 @@ impl Simulated {
         (0..self.testers.len()).for_each(|port| self.engine.nudge(TESTERS + port));
     }
 
-    /// How the switch takes part in DCBX: with the fault, if that is where it lies.
+    /// Returns the DCBX configuration of the switch, with the fault if it affects DCBX.
     fn said(&self, dcbx: Dcbx) -> Dcbx {
         self.plant.map_or(dcbx, |plant| plant.take_part(dcbx))
     }
 
-    /// An end station at port 0 of the tester.
+    /// Starts an end station at port 0 of the tester.
     fn begin_station(&mut self, setup: &Setup) {
         self.engine.connect(at(DEVICE, PortNo(0)), at(TESTERS, PortNo(0)), WIRE);
         let priority = setup.congestion.iter().next().unwrap_or_default();
@@ -98,7 +97,7 @@ impl Simulated {
         self.engine.power_on(DEVICE, StationNode::Other(Box::new(station)));
     }
 
-    /// A switch, as it would be built from a fabric file, with the tester's ports for hosts.
+    /// Starts a switch like one built from a fabric file, with the tester's ports as hosts.
     fn begin_switch(&mut self, setup: &Setup) -> Result<(), Halt> {
         let fabric = topology::line(1, PORTS);
         let ports = usize::from(fabric.switches[0].ports);

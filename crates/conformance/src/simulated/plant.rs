@@ -1,8 +1,8 @@
-//! Faults that can be put into our own switch, to see whether the cases find them.
+//! Faults injected into our own switch, to check that the cases find them.
 //!
-//! The switch's code knows nothing of them. Some are a wrong configuration; the others change
-//! what comes into the switch, or what it sends, so that from outside it looks like a switch
-//! with that fault.
+//! The switch's code is unchanged. Some faults are a wrong configuration; the others modify the
+//! frames that enter or leave the switch, so that from outside it behaves like a switch with that
+//! fault.
 
 use crate::cases::dcbx_takes::OWN;
 use crate::frames;
@@ -14,31 +14,31 @@ use axon_wire::priority::PRIORITIES;
 use axon_wire::{Bytes, FrameBuf, PortNo, Rate, Time};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What a MAC control frame that is to be forwarded is called inside the switch: IEEE 802's
-/// local experimental EtherType 2.
+/// EtherType that disguises forwarded MAC control inside the switch: IEEE 802's local experimental
+/// EtherType 2.
 const DISGUISE: u16 = 0x88b6;
-/// Where the opcode is of any MAC control frame.
+/// Offset of the opcode in a MAC control frame.
 const OPCODE_AT: usize = 14;
-/// Where the enable vector of a PFC frame is, and its first time.
+/// Offset of the enable vector and of the first time in a PFC frame.
 const VECTOR_AT: usize = 16;
 const TIMES_AT: usize = 18;
 
 macro_rules! plants {
     ($($(#[$doc:meta])* $plant:ident = $name:literal, $found_by:literal;)*) => {
-        /// A fault.
+        /// Fault of the switch.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
         pub enum Plant { $($(#[$doc])* $plant,)* }
 
         impl Plant {
-            /// All of them.
+            /// All faults.
             pub const ALL: &'static [Plant] = &[$(Plant::$plant,)*];
 
-            /// What it is called on the command line.
+            /// Returns the command-line name of the fault.
             pub const fn name(self) -> &'static str {
                 match self { $(Plant::$plant => $name,)* }
             }
 
-            /// The case that is there to find it.
+            /// Returns the case that finds the fault.
             pub const fn found_by(self) -> &'static str {
                 match self { $(Plant::$plant => $found_by,)* }
             }
@@ -47,61 +47,61 @@ macro_rules! plants {
 }
 
 plants! {
-    /// It takes its links for four times as fast, and so its quanta for a quarter as long.
+    /// Assumes links four times as fast, so that quanta last a quarter of their time.
     WrongQuanta = "wrong-quanta", "pfc/timer-length";
-    /// Priorities 3 and 4 wait in one queue, though they are configured for two.
+    /// Queues priorities 3 and 4 together, though they are configured for two queues.
     SharedQueue = "shared-queue", "pfc/each-priority-alone";
-    /// It passes LLDP on.
+    /// Forwards LLDP.
     ForwardedLldp = "forwarded-lldp", "dcbx/lldp-not-forwarded";
-    /// It passes MAC control on.
+    /// Forwards MAC control.
     ForwardedMacControl = "forwarded-mac-control", "pfc/not-forwarded";
-    /// It keeps no room for what arrives after it has sent XOFF.
+    /// Has no headroom for frames that arrive after XOFF.
     NoHeadroom = "no-headroom", "pfc/no-loss-with-headroom";
-    /// It never sends XON.
+    /// Never sends XON.
     NoXon = "no-xon", "pfc/xon-is-sent";
-    /// It sends XOFF once, and not again before that pause runs out.
+    /// Sends XOFF once, without a refresh before the pause expires.
     NoRefresh = "no-refresh", "pfc/xoff-is-refreshed";
-    /// A new time is added to what is left.
+    /// Adds a new time to the remaining one.
     TimerAdds = "timer-adds", "pfc/new-time-replaces";
-    /// It honours a time whose bit is clear.
+    /// Honours a time whose bit is clear.
     ClearBitHonoured = "clear-bit-honoured", "pfc/clear-bit-with-time";
-    /// It reads the reserved octet of the enable vector as if it were the other.
+    /// Reads the reserved octet of the enable vector instead of the low one.
     HighOctetHonoured = "high-octet-honoured", "pfc/high-octet-ignored";
-    /// It honours a MAC control frame that is too short.
+    /// Honours a MAC control frame that is too short.
     ShortFrameHonoured = "short-frame-honoured", "pause/short-frame-ignored";
-    /// It honours a PAUSE that is addressed to another station.
+    /// Honours a PAUSE that is addressed to another station.
     OtherAddressHonoured = "other-address-honoured", "pause/other-address-ignored";
-    /// It sends PAUSE with an unassigned opcode.
+    /// Sends PAUSE with an unassigned opcode.
     PauseWrongOpcode = "pause-wrong-opcode", "pause/sent-before-loss";
-    /// Its classes share alike, whatever is configured.
+    /// Gives all classes equal shares, regardless of the configuration.
     EqualShares = "equal-shares", "ets/two-classes";
-    /// Its strict class has to share.
+    /// Includes the strict class in the shares.
     StrictShares = "strict-shares", "ets/strict-goes-first";
-    /// Its CNMs all say the least feedback.
+    /// Sends all CNMs with the least feedback.
     ConstantFeedback = "constant-feedback", "qcn/feedback-grows-with-queue";
-    /// Frames from outside the congestion notification domain stay in its priorities.
+    /// Leaves frames from outside the congestion notification domain in its priorities.
     EdgeOpen = "edge-open", "qcn/defence-edge";
-    /// Its CN-TAGs go to stations that do not take them.
+    /// Sends CN-TAGs to stations that do not take them.
     CnTagKept = "cn-tag-kept", "qcn/defence-interior";
-    /// It advertises that it follows its peer's PFC, and honours it for its own priorities only.
+    /// Advertises the peer's PFC as taken over, but honours only its own priorities.
     TakenInWords = "taken-in-words", "dcbx/taken-pfc-is-honoured";
-    /// It reads an LLDPDU up to where it is cut.
+    /// Parses a truncated LLDPDU up to the cut.
     CutLldpRead = "cut-lldp-read", "dcbx/lldp-cut-tlv-dropped";
-    /// Of two willing ports it takes the wrong one's PFC.
+    /// Takes the PFC of the wrong one of two willing ports.
     WrongTie = "wrong-tie", "dcbx/tie-lower-address-keeps";
-    /// It is willing, whatever it is configured for.
+    /// Is always willing, regardless of the configuration.
     AlwaysWilling = "always-willing", "dcbx/unwilling-keeps-pfc";
-    /// It keeps what a peer has taken back.
+    /// Keeps configuration that a peer has withdrawn.
     ShutdownIgnored = "shutdown-ignored", "dcbx/time-to-live-zero-deletes";
 }
 
 impl Plant {
-    /// The fault of this name.
+    /// Returns the fault of this name.
     pub fn named(name: &str) -> Option<Plant> {
         Plant::ALL.iter().copied().find(|plant| plant.name() == name)
     }
 
-    /// Puts the fault into a configuration, if that is where it lies.
+    /// Applies the fault to a configuration, if it is one of configuration.
     pub fn configure(self, dcb: &mut DcbConfig) {
         match self {
             Plant::WrongQuanta => dcb.rates.iter_mut().for_each(|rate| *rate = four_times(*rate)),
@@ -136,7 +136,7 @@ impl Plant {
 }
 
 impl Plant {
-    /// Puts the fault into how the switch takes part in DCBX, if that is where it lies.
+    /// Applies the fault to the DCBX configuration, if it is one of DCBX.
     pub fn take_part(self, dcbx: Dcbx) -> Dcbx {
         match self {
             Plant::WrongTie => Dcbx { higher_keeps: !dcbx.higher_keeps, ..dcbx },
@@ -150,14 +150,14 @@ fn four_times(rate: Rate) -> Rate {
     Rate::from_bits_per_second(rate.bits_per_second() * 4).unwrap_or(rate)
 }
 
-/// A fault at work.
+/// Active fault.
 #[derive(Debug)]
 pub(super) struct Planted {
     plant: Plant,
     rate: Rate,
-    /// When each stop that was heard ends, by port and priority.
+    /// Ends of received pauses, by port and priority.
     ends: BTreeMap<(PortNo, usize), Time>,
-    /// What is paused, by port and priority.
+    /// Paused priorities, by port.
     stopped: BTreeSet<(PortNo, usize)>,
 }
 
@@ -166,13 +166,13 @@ impl Planted {
         Planted { plant, rate, ends: BTreeMap::new(), stopped: BTreeSet::new() }
     }
 
-    /// Changes what comes in.
+    /// Modifies an incoming frame.
     pub(super) fn comes(&mut self, now: Time, port: PortNo, mut frame: FrameBuf) -> FrameBuf {
         let kind = frames::word(frame.bytes(), 12);
         let is_pfc = frames::pfc_of(frame.bytes()).is_some();
         match self.plant {
             Plant::ForwardedLldp if kind == Some(frames::LLDP_TYPE) => readdress(&mut frame),
-            // As if it had never come: nobody knows its type then.
+            // Disguises the frame with an unknown EtherType, so that the switch ignores it.
             Plant::ShutdownIgnored if is_shutdown(frame.bytes()) => put(&mut frame, 12, DISGUISE),
             Plant::ForwardedMacControl if kind == Some(frames::MAC_CONTROL_TYPE) => {
                 readdress(&mut frame);
@@ -210,7 +210,7 @@ impl Planted {
         frame
     }
 
-    /// Changes what goes out.
+    /// Modifies an outgoing frame.
     pub(super) fn goes(&mut self, port: PortNo, frame: &mut FrameBuf) {
         let kind = frames::word(frame.bytes(), 12);
         let to_tester = frame.bytes().first() == Some(&0x02);
@@ -235,7 +235,7 @@ impl Planted {
         }
     }
 
-    /// Makes each new time as much longer as is left of the last one.
+    /// Extends each new time by the rest of the last one.
     fn add(&mut self, now: Time, port: PortNo, frame: &mut FrameBuf) {
         let Some((vector, times)) = frames::pfc_of(frame.bytes()) else { return };
         for (priority, quanta) in times.into_iter().enumerate() {
@@ -251,7 +251,7 @@ impl Planted {
         }
     }
 
-    /// Takes out of a PFC frame what the fault leaves unsaid.
+    /// Removes the priorities that the fault suppresses from a PFC frame.
     fn hush(&mut self, port: PortNo, frame: &mut FrameBuf) {
         let Some((mut vector, times)) = frames::pfc_of(frame.bytes()) else { return };
         for (priority, quanta) in times.into_iter().enumerate() {
@@ -272,7 +272,7 @@ impl Planted {
     }
 }
 
-/// An LLDP frame that is cut within a TLV, without that TLV.
+/// Returns an LLDP frame that is cut within a TLV, without that TLV.
 fn mended(frame: &FrameBuf) -> FrameBuf {
     let bytes = frame.bytes();
     let mut end = 14;
@@ -288,12 +288,12 @@ fn mended(frame: &FrameBuf) -> FrameBuf {
     FrameBuf::new(&whole)
 }
 
-/// Whether it is LLDP that takes back what its sender has said.
+/// Returns whether the frame is an LLDP shutdown.
 fn is_shutdown(frame: &[u8]) -> bool {
     frames::tlvs_of(frame).is_some_and(|tlvs| tlvs.contains(&(3, &[0, 0])))
 }
 
-/// Whether it is a CNM behind a tag and a CN-TAG.
+/// Returns whether the frame is a CNM behind a tag and a CN-TAG.
 fn is_cnm(frame: &[u8]) -> bool {
     frames::word(frame, 20) == Some(frames::CNM_TYPE)
 }
@@ -306,7 +306,7 @@ fn put(frame: &mut FrameBuf, at: usize, value: u16) {
     frame.bytes_mut()[at..at + 2].copy_from_slice(&value.to_be_bytes());
 }
 
-/// Sends a frame of one port of the tester to another: of port 0 to port 1, of any other to 0.
+/// Readdresses a frame between the tester's ports: from port 0 to port 1, from any other to port 0.
 fn readdress(frame: &mut FrameBuf) {
     let bytes = frame.bytes_mut();
     let to = usize::from(bytes[6..12] == frames::mac(0).0);

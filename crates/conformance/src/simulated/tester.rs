@@ -1,4 +1,4 @@
-//! One port of the simulated tester, as a node.
+//! Port of the simulated tester, as a node.
 
 use crate::rig::{Seen, Way};
 use crate::station::{AROUND_FRAME_BYTES, Station};
@@ -6,7 +6,7 @@ use axon_node::{Action, Awaited, Input, Node};
 use axon_wire::{Bytes, FrameBuf, PortNo, Rate, Time};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What the node and the rig share.
+/// State shared by the node and the rig.
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) station: Station,
@@ -31,13 +31,13 @@ impl State {
         }))
     }
 
-    /// A frame has gone or come.
+    /// Records a frame that was sent or received.
     fn see(&mut self, at: Time, way: Way, frame: &[u8]) {
         self.seen.push(Seen { at, port: self.port, way, frame: frame.to_vec() });
     }
 }
 
-/// The node.
+/// Node of a tester port.
 pub(super) struct Tester(Arc<Mutex<State>>);
 
 impl Tester {
@@ -64,7 +64,7 @@ impl Node for Tester {
         }
         let Some(frame) = state.station.take(now) else { return };
         state.busy = true;
-        // The gap belongs to the wire's time, not to the frame's.
+        // The gap counts as wire time, not as a part of the frame.
         let bytes = frame.len().max(crate::frames::SHORTEST) as u64 + AROUND_FRAME_BYTES - 12;
         let gone = now + state.rate.time_for(Bytes(bytes));
         state.see(gone, Way::Sent, &frame);

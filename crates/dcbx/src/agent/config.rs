@@ -13,9 +13,9 @@ use axon_wire::mac_control::Quanta;
 use axon_wire::priority::{PRIORITIES, PrioritySet};
 use axon_wire::{Bytes, MacAddr, PortNo, Rate};
 
-/// The port where the host is.
+/// Port of the host.
 pub const HOST: PortNo = PortNo(0);
-/// The port where the fabric is.
+/// Port of the fabric.
 pub const FABRIC: PortNo = PortNo(1);
 
 /// The configuration of an agent.
@@ -71,7 +71,7 @@ pub struct LldpSettings {
     pub tie: TieRule,
 }
 
-/// The limits of one priority group.
+/// Returns the limits of one priority group.
 pub(super) fn group(config: &AgentConfig, headroom: Bytes) -> PriorityGroupLimits {
     let xon_offset = Bytes(config.share.0 / 2);
     PriorityGroupLimits {
@@ -82,8 +82,8 @@ pub(super) fn group(config: &AgentConfig, headroom: Bytes) -> PriorityGroupLimit
     }
 }
 
-/// The DCB configuration of two ports with a traffic class for each priority and equal shares.
-/// Every priority of the host can be paused.
+/// Returns the DCB configuration of two ports with a traffic class for each priority and equal
+/// shares. Every priority of the host can be paused.
 pub(super) fn dcb(config: &AgentConfig) -> DcbConfig {
     let share = Share::Static(config.share);
     let quantum_bytes = config.frame_bytes_max as u32 + u32::from(FrameCost::WIRE.overhead_bytes);

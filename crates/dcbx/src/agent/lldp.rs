@@ -9,12 +9,12 @@ use axon_plane::FrameMeta;
 use axon_wire::{FrameBuf, Time, lldp};
 
 impl AgentNode {
-    /// Whether the frame is an LLDP frame and the agent runs LLDP.
+    /// Returns whether the frame is an LLDP frame and the agent runs LLDP.
     pub(super) fn is_for_neighbour(&self, frame: &[u8]) -> bool {
         self.neighbour.is_some() && lldp::is_lldp(frame)
     }
 
-    /// Handles an LLDP frame of the fabric, up to a rate limit. One from the host is discarded.
+    /// Handles an LLDP frame of the fabric, up to a rate limit. A frame of the host is discarded.
     pub(super) fn receive_lldp(&mut self, now: Time, meta: FrameMeta) {
         let mut reason = Drop::Refused;
         if meta.ingress != HOST && !self.lldp_meter.admit(now) {
@@ -31,7 +31,7 @@ impl AgentNode {
         self.ports.discard(meta, reason, &mut self.actions);
     }
 
-    /// The carrier of the port to the fabric has come or gone.
+    /// Processes a carrier change of the port to the fabric.
     pub(super) fn neighbour_link(&mut self, now: Time, up: bool) {
         self.with_neighbour(now, |port, out| port.link(now, up, out));
     }

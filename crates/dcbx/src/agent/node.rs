@@ -1,4 +1,4 @@
-//! The agent as a node: frames and time in, actions out.
+//! Node of the agent: frames and time in, actions out.
 
 use super::config::{AgentConfig, FABRIC, HOST, dcb, group};
 use super::{Rules, neighbour};
@@ -14,7 +14,7 @@ use axon_wire::priority::{PRIORITIES, Priority, PrioritySet, TrafficClass};
 use axon_wire::vlan::{self, VlanTag};
 use axon_wire::{Bytes, Time};
 
-/// The node of an agent: a bridge between a host and the fabric.
+/// Node of an agent: a bridge between a host and the fabric.
 #[derive(Clone, Debug)]
 pub struct AgentNode {
     pub(super) ports: Ports,
@@ -33,7 +33,7 @@ pub struct AgentNode {
 }
 
 impl AgentNode {
-    /// An agent whose ports have no carrier yet.
+    /// Creates an agent whose ports have no carrier yet.
     ///
     /// # Errors
     /// Invalid variables of the reaction points.
@@ -53,7 +53,7 @@ impl AgentNode {
         set.expect("deficit round robin with a quantum is a valid schedule");
         let (rules, pfc) = (config.rules.clone(), config.pfc);
         let (cnms, actions) = ([0; PRIORITIES], Vec::new());
-        // The same limit as for frames that one port of a switch punts to its control plane.
+        // Same limit as for frames that one port of a switch punts to its control plane.
         let lldp_meter = Meter::new(PlaneConfig::with_ports(2, config.mac).punt);
         let mut agent =
             AgentNode { ports, config, limiters, cnms, neighbour, lldp_meter, rules, actions };
@@ -62,38 +62,38 @@ impl AgentNode {
         Ok(agent)
     }
 
-    /// The configuration.
+    /// Returns the configuration.
     pub fn config(&self) -> &AgentConfig {
         &self.config
     }
 
-    /// Its ports: queues, memory, counters.
+    /// Returns its ports: queues, memory, counters.
     pub fn ports(&self) -> &Ports {
         &self.ports
     }
 
-    /// The reaction point of a priority, if it has one.
+    /// Returns the reaction point of a priority, if it has one.
     pub fn limiter(&self, priority: Priority) -> Option<&RateLimiter> {
         self.limiters[priority.index()].as_ref()
     }
 
-    /// The number of congestion notifications for a priority that were acted on.
+    /// Returns the number of congestion notifications for a priority that were acted on.
     pub fn cnms(&self, priority: Priority) -> u64 {
         self.cnms[priority.index()]
     }
 
-    /// The state of LLDP and DCBX at the port to the fabric; `None` if LLDP is off.
+    /// Returns the state of LLDP and DCBX at the port to the fabric; `None` if LLDP is off.
     pub fn neighbour(&self) -> Option<&DcbPort> {
         self.neighbour.as_ref()
     }
 
-    /// The rules in force.
+    /// Returns the rules in force.
     pub fn rules(&self) -> &Rules {
         &self.rules
     }
 
-    /// Enables PFC for these priorities at the fabric; without any, PAUSE. A priority group without
-    /// headroom never sends XOFF.
+    /// Enables PFC for these priorities at the fabric; PAUSE if there are none. A priority group
+    /// without headroom never sends XOFF.
     pub(super) fn set_pfc(&mut self, now: Time, pfc: PrioritySet) {
         for priority in Priority::ALL {
             let lossless = pfc.is_empty() || pfc.contains(priority);
@@ -136,15 +136,15 @@ impl AgentNode {
         self.ports.deliver(now, meta, FABRIC, None, out);
     }
 
-    /// A frame that may be a congestion notification. One for a priority without a reaction
-    /// point is refused, for the host would not know it either.
+    /// Handles a frame that may be a congestion notification. One for a priority without a reaction
+    /// point is refused, because the host does not know it either.
     fn notified(&mut self, now: Time, mut meta: FrameMeta) {
         let format = self.config.reaction.as_ref().map(|reaction| reaction.format);
         let read = CnmFrame::parse(meta.frame.bytes(), &format.unwrap_or_default());
         let cnm = match read {
             Ok(CnmFrame { cnm, .. }) => cnm,
             Err(CnmError::EtherType) => {
-                // Another frame of a flow with a CN-TAG, which the host would not know.
+                // Another frame of a flow with a CN-TAG, which the host does not know.
                 cn::untag(&mut meta.frame);
                 return self.ports.deliver(now, meta, HOST, None, &mut self.actions);
             }
@@ -162,7 +162,7 @@ impl AgentNode {
         self.ports.discard(meta, reason, &mut self.actions);
     }
 
-    /// The next frame of a priority leaves when its reaction point lets it.
+    /// Schedules the next frame of a priority by its reaction point.
     fn keep_to_rate(&mut self, now: Time, priority: Priority) {
         if let Some(limiter) = &mut self.limiters[priority.index()] {
             let ready_at = limiter.ready_at(now);
@@ -170,8 +170,8 @@ impl AgentNode {
         }
     }
 
-    /// Timers of reaction points that are over: rates have risen, or a flow that has recovered
-    /// and rests is free again.
+    /// Processes timers of reaction points: rates rise, or the reaction point of a recovered idle
+    /// flow is freed.
     fn recover(&mut self, now: Time) {
         for priority in Priority::ALL {
             let Some(limiter) = &mut self.limiters[priority.index()] else { continue };
@@ -189,7 +189,7 @@ impl AgentNode {
         }
     }
 
-    /// What leaves: rates are kept account of, and priority tags come off towards the host.
+    /// Accounts for the rates of leaving frames, and removes priority tags towards the host.
     fn settle(&mut self, now: Time, out: &mut Vec<Action>) {
         while !self.actions.is_empty() {
             for mut action in core::mem::take(&mut self.actions) {

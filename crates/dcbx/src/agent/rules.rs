@@ -1,11 +1,11 @@
 //! Rules that give a host's frames their priorities: application priorities (IEEE 802.1Q clause
 //! D.2.11).
 //!
-//! In plain English: a frame that the host has tagged has the priority of its tag. Otherwise rules
-//! by TCP, UDP, SCTP or DCCP port are tried first, then rules by DSCP, then rules by EtherType. The
-//! first rule of a kind that matches counts. A frame that matches no rule has the default priority.
-//! A port matches at either end of a connection, so that replies have the priority of requests.
-//! Rules of a neighbour are tried after all own rules, in the same order.
+//! A tagged frame has the priority of its tag. Otherwise rules by TCP, UDP, SCTP or DCCP port are
+//! tried first, then rules by DSCP, then rules by EtherType. The first matching rule of a kind
+//! counts. A frame that matches no rule has the default priority. A port matches at either end of a
+//! connection, so that replies have the priority of requests. Rules of a neighbour are tried after
+//! all own rules, in the same order.
 //!
 //! Only the first fragment of an IP packet holds its ports, so fragments match no rule by port; nor
 //! do packets with IP options or IPv6 extension headers. All of them have a DSCP.
@@ -21,7 +21,7 @@ use core::fmt;
 /// Transports with ports, by IP protocol number: TCP and SCTP, then UDP and DCCP.
 pub const TRANSPORTS: [u8; 4] = [6, 132, 17, 33];
 
-/// The kinds of rules as they are written, with their selectors.
+/// Kinds of rules in text form, with their selectors.
 const KINDS: [(&str, Selector); 5] = [
     ("tcp", Selector::STREAM_PORT),
     ("udp", Selector::DATAGRAM_PORT),
@@ -30,7 +30,7 @@ const KINDS: [(&str, Selector); 5] = [
     ("ethertype", Selector::ETHERTYPE),
 ];
 
-/// The error of a text that is no rule.
+/// Error: a text is not a rule.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{0:?} is no rule: expected KIND:NUMBER=PRIORITY with tcp, udp, port, dscp (0 to 63) or \
@@ -38,11 +38,11 @@ const KINDS: [(&str, Selector); 5] = [
 )]
 pub struct NoRule(pub String);
 
-/// Reads a rule: `udp:4791=3`, `tcp:3260=4`, `port:2049=4`, `dscp:46=5`, `ethertype:0x8915=3`,
+/// Parses a rule: `udp:4791=3`, `tcp:3260=4`, `port:2049=4`, `dscp:46=5`, `ethertype:0x8915=3`,
 /// `default=1`.
 ///
 /// # Errors
-/// The text is no rule.
+/// The text is not a rule.
 pub fn parse(text: &str) -> Result<Application, NoRule> {
     read(text).ok_or_else(|| NoRule(text.to_string()))
 }
@@ -63,7 +63,7 @@ fn read(text: &str) -> Option<Application> {
     is_possible(&rule).then_some(rule)
 }
 
-/// Whether a rule is of a known kind, with a number that frames can have.
+/// Returns whether a rule is of a known kind, with a number that frames can have.
 fn is_possible(rule: &Application) -> bool {
     match rule.selector {
         Selector::DSCP => rule.protocol < 64,
@@ -72,7 +72,7 @@ fn is_possible(rule: &Application) -> bool {
     }
 }
 
-/// The IP protocols whose ports a selector matches; none if it matches no ports.
+/// Returns the IP protocols whose ports a selector matches; none if it matches no ports.
 pub fn transports(selector: Selector) -> &'static [u8] {
     match selector {
         Selector::STREAM_PORT => &TRANSPORTS[..2],
@@ -90,8 +90,8 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// The rules of an application priority table, which may be a neighbour's; entries that no
-    /// frame can fit are left out. Without an entry for it, the default is priority 0.
+    /// Creates the rules of an application priority table, which may be a neighbour's; entries that
+    /// no frame can match are left out. Without an entry for it, the default is priority 0.
     pub fn new(table: &[Application]) -> Rules {
         let is_default =
             |rule: &&Application| rule.selector == Selector::ETHERTYPE && rule.protocol == 0;
@@ -106,32 +106,32 @@ impl Rules {
         Rules { ordered, default }
     }
 
-    /// The application priority table of these rules.
+    /// Returns the application priority table of these rules.
     pub fn table(&self) -> Vec<Application> {
         let selector = Selector::ETHERTYPE;
         let default = self.default.map(|priority| Application { priority, selector, protocol: 0 });
         self.ordered.iter().copied().chain(default).collect()
     }
 
-    /// These rules followed by those of another table. The other default applies only if these
-    /// rules have none.
+    /// Returns these rules followed by those of another table. The other default applies only if
+    /// these rules have none.
     pub fn and(&self, table: &[Application]) -> Rules {
         let further = Rules::new(table);
         let ordered = [&self.ordered[..], &further.ordered].concat();
         Rules { ordered, default: self.default.or(further.default) }
     }
 
-    /// All rules but the default, in the order in which they are tried.
+    /// Returns all rules but the default, in the order in which they are tried.
     pub fn ordered(&self) -> &[Application] {
         &self.ordered
     }
 
-    /// The priority of frames that match no rule.
+    /// Returns the priority of frames that match no rule.
     pub fn default_priority(&self) -> Priority {
         self.default.unwrap_or(Priority::ZERO)
     }
 
-    /// The priority of a host's frame.
+    /// Returns the priority of a host's frame.
     pub fn priority_of(&self, frame: &[u8]) -> Priority {
         if let Some(tag) = VlanTag::of_frame(frame) {
             return tag.pcp;
@@ -143,7 +143,7 @@ impl Rules {
 }
 
 impl fmt::Display for Rules {
-    /// As rules are written, separated by spaces.
+    /// Writes the rules in text form, separated by spaces.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for rule in &self.ordered {
             let kind = KINDS.iter().find(|(_, kind)| *kind == rule.selector);
@@ -159,7 +159,7 @@ impl fmt::Display for Rules {
 struct Facts {
     ethertype: u16,
     dscp: Option<u8>,
-    /// The protocol number, and the ports of both ends.
+    /// Protocol number, and the ports of both ends.
     transport: Option<(u8, [u16; 2])>,
 }
 
@@ -191,14 +191,15 @@ fn ports(bytes: &[u8]) -> Option<[u16; 2]> {
     Some([u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d])])
 }
 
-/// Version 4 and a header of five words, no fragment: RFC 791 section 3.1.
+/// Returns protocol and ports of an unfragmented IPv4 packet with a header of five words (RFC 791
+/// section 3.1).
 fn ipv4_transport(ip: &[u8]) -> Option<(u8, [u16; 2])> {
     let header: &[u8; 20] = ip.first_chunk()?;
     let fragment = u16::from_be_bytes([header[6], header[7]]) & 0x3fff != 0;
     (header[0] == 0x45 && !fragment).then(|| Some((header[9], ports(&ip[20..])?)))?
 }
 
-/// The next header is the transport's: RFC 8200 section 3.
+/// Returns protocol and ports of an IPv6 packet without extension headers (RFC 8200 section 3).
 fn ipv6_transport(ip: &[u8]) -> Option<(u8, [u16; 2])> {
     let header: &[u8; 40] = ip.first_chunk()?;
     Some((header[6], ports(&ip[40..])?))
@@ -214,7 +215,7 @@ mod tests {
         Rules::new(&table)
     }
 
-    /// An IPv4 packet of `protocol` with a DSCP, a fragment word and two ports.
+    /// Returns an IPv4 packet of `protocol` with a DSCP, a fragment word and two ports.
     fn ipv4(protocol: u8, dscp: u8, fragment: u16, ports: [u16; 2]) -> Vec<u8> {
         let mut frame = vec![0; 60];
         frame[12..14].copy_from_slice(&IPV4.to_be_bytes());

@@ -8,7 +8,7 @@ use axon_wire::Time;
 use axon_wire::priority::Priority;
 
 impl AgentNode {
-    /// All that it reports of itself at `now`.
+    /// Returns the telemetry of the agent at `now`.
     pub fn telemetry(&self, now: Time) -> AgentTelemetry {
         let ports = self.ports();
         let pfc = ports.pfc(FABRIC);

@@ -1,4 +1,4 @@
-//! The agent in virtual time: a host on one side, what the fabric says on the other.
+//! Agent in virtual time, between a host and a scripted fabric.
 
 use super::*;
 use crate::lldp::{LldpAgent, LldpConfig, LldpIdentity};
@@ -48,7 +48,7 @@ fn config() -> AgentConfig {
     }
 }
 
-/// A frame of 1,000 bytes that the rules give this priority, with a number in it.
+/// Returns a frame of 1,000 bytes to which the rules give this priority, with a number in it.
 fn frame(priority: u8, number: u32) -> FrameBuf {
     let mut bytes = [0; 1_000];
     bytes[..12].copy_from_slice(&[4; 12]);
@@ -57,12 +57,12 @@ fn frame(priority: u8, number: u32) -> FrameBuf {
     FrameBuf::new(&bytes)
 }
 
-/// The agent, wires that carry one frame at a time, and all that has come of it.
+/// Agent, wires that carry one frame at a time, and recorded output.
 struct Bench {
     agent: AgentNode,
     now: Time,
     busy: [Option<Time>; 2],
-    /// What left by each port.
+    /// Frames that left, by port.
     left: [Vec<FrameBuf>; 2],
     dropped: Vec<Drop>,
 }
@@ -108,7 +108,7 @@ impl Bench {
         assert_eq!(self.dropped.pop(), Some(Drop::MacControl));
     }
 
-    /// Lets wires and timers run until `until`.
+    /// Runs wires and timers until `until`.
     fn run(&mut self, until: Time) {
         loop {
             let wires = self.busy.iter().flatten().copied();
@@ -130,12 +130,12 @@ impl Bench {
         self.run(self.now + axon_wire::Span::from_millis(millis));
     }
 
-    /// The PFC frames sent to the host, in order: the paused priorities.
+    /// Returns the paused priorities of the PFC frames sent to the host, in order.
     fn pauses_at_host(&self) -> Vec<PrioritySet> {
         paused(&self.left[HOST.index()])
     }
 
-    /// Numbers of frames that have left for the fabric with this priority.
+    /// Returns the numbers of frames that have left for the fabric with this priority.
     fn sent(&self, priority: u8) -> Vec<u32> {
         let of = |frame: &&FrameBuf| vlan::priority_of(frame.bytes()).value() == priority;
         let at = if priority == 0 { 20 } else { 24 };
@@ -146,7 +146,7 @@ impl Bench {
     }
 }
 
-/// What flow control frames say, in order: the priorities that are to stop.
+/// Returns the paused priorities of flow control frames, in order.
 fn paused(frames: &[FrameBuf]) -> Vec<PrioritySet> {
     let stops = |frame: &FrameBuf| match MacControl::parse(frame.bytes(), MAC) {
         Ok(MacControl::Pfc(pfc)) => {
@@ -199,7 +199,7 @@ fn a_host_is_paused_before_anything_is_lost_and_resumed_when_half_has_left() {
     assert_eq!(bench.sent(3), [0, 1, 2, 3]);
     let sent = bench.pauses_at_host();
     assert_eq!((sent.len(), sent[1]), (2, PrioritySet::EMPTY));
-    // What is not lossless in the fabric is held back at its source all the same.
+    // Priorities without flow control in the fabric are held back at the source, too.
     (0..5).for_each(|number| bench.come(HOST, frame(5, number)));
     assert_eq!(bench.pauses_at_host().last(), Some(&set(&[5])));
     assert!(bench.dropped.is_empty());
@@ -286,16 +286,16 @@ fn what_is_no_notification_is_counted_or_goes_to_the_host_without_its_tag() {
     assert_eq!(bench.left[HOST.index()][0].bytes(), plain.bytes());
 }
 
-/// A switch's port, as the agent's neighbour: PFC for priority 3.
+/// Port of a switch, the agent's neighbour: PFC for priority 3.
 struct Switch(DcbPort);
 
 impl Switch {
-    /// By the standard's form; EtherType 0x8903 has priority 3.
+    /// Creates a switch with the standard's form; EtherType 0x8903 has priority 3.
     fn new() -> Switch {
         Switch::advertising(Mode::Ieee, &["ethertype:0x8903=3"])
     }
 
-    /// In this form, of these applications.
+    /// Creates a switch with this form and these applications.
     fn advertising(mode: Mode, applications: &[&str]) -> Switch {
         let applications = applications.iter().map(|rule| rules::parse(rule).unwrap()).collect();
         Switch::with(DcbxSettings { mode, applications, ..DcbxSettings::default() })
@@ -313,7 +313,7 @@ impl Switch {
         Switch(DcbPort::new(agent, dcbx, Vec::new()))
     }
 
-    /// Each of the two receives what the other sends, until both are silent.
+    /// Exchanges LLDP frames between both until neither sends any.
     fn talk(&mut self, bench: &mut Bench, up: bool) {
         let mut events = Vec::new();
         self.0.link(bench.now, up, &mut events);
@@ -334,7 +334,7 @@ impl Switch {
     }
 }
 
-/// An agent that speaks to its switch and has no priorities of its own.
+/// Returns the configuration of an agent that runs LLDP and has no priorities of its own.
 fn willing() -> AgentConfig {
     let names = ["h1", "h1-e0"].map(Into::into);
     let [system_name, port_name] = names;
@@ -359,7 +359,7 @@ fn an_agent_takes_priorities_and_rules_from_its_switch() {
     bench.receive(set(&[3]), Quanta(0));
     bench.millis(1);
     assert_eq!(bench.sent(3), [0, 1, 2, 3], "tagged as the switch has said");
-    // Both ends belong to the domain, and know it of each other.
+    // Both ends belong to the domain and advertise it.
     let three = Priority::ALL[3];
     let mode = |port: &DcbPort| port.defences().unwrap().mode(three);
     let ends = [&switch.0, bench.agent.neighbour().unwrap()];
@@ -376,7 +376,7 @@ fn an_agent_takes_rules_from_a_switch_that_sends_cee() {
         switch.talk(&mut bench, true);
         let neighbour = bench.agent.neighbour().unwrap();
         assert_eq!((bench.agent.ports().pfc(FABRIC), neighbour.notes()), (set(&[3]), &[][..]));
-        // It shares by other means than groups. To have no rules is no error of applications.
+        // The agent has no priority groups. An empty rule list is no error of applications.
         let groups = DcbxNote::FeatureError(axon_wire::dcbx::cee::PART_GROUPS);
         assert_eq!(switch.0.notes(), [groups]);
         let theirs = "port:4791=4 port:3260=5 ethertype:35075=3 default=0";
@@ -402,7 +402,7 @@ fn an_agent_whose_switch_falls_silent_goes_back_to_its_configuration() {
     bench.millis(1_000);
     let own = (bench.agent.ports().pfc(FABRIC), bench.agent.rules().ordered().len());
     assert_eq!(own, (set(&[5]), 0));
-    // The carrier goes with what was agreed on, too.
+    // Loss of carrier removes the negotiated state, too.
     switch.talk(&mut bench, false);
     switch.talk(&mut bench, true);
     assert_eq!(bench.agent.ports().pfc(FABRIC), set(&[3]));
@@ -454,14 +454,14 @@ fn lldpdus_beyond_the_rate_limit_are_discarded() {
     bench.millis(2);
     (0..10).for_each(|_| bench.come(FABRIC, lldp.clone()));
     assert_eq!(limited(&bench), 300 - 256 + 10 - 2);
-    // What the host sends costs nobody anything.
+    // LLDP of the host does not use up the limit.
     (0..300).for_each(|_| bench.come(HOST, lldp.clone()));
     assert_eq!(limited(&bench), 300 - 256 + 10 - 2);
 }
 
 proptest! {
-    /// Whatever the fabric stops and when, a host that acts on it two frames late loses nothing and
-    /// its frames keep their order.
+    /// Whatever the fabric pauses and when, a host that acts on it two frames late loses nothing
+    /// and its frames keep their order.
     #[test]
     fn a_host_that_pauses_in_time_loses_nothing(
         steps in prop::collection::vec((0..4_u8, any::<u8>(), 0..2_000_u16), 1..200),

@@ -1,4 +1,4 @@
-//! The LLDP agent of one port: its timers, its counters and its neighbours.
+//! LLDP agent of one port: its timers, its counters and its neighbours.
 
 use super::neighbours::{Neighbours, Reception};
 use super::{LldpConfig, Neighbour};
@@ -29,16 +29,16 @@ pub enum LldpRequest {
     Neighbours,
 }
 
-/// What an agent has counted (clause 9.2.6).
+/// Counters of an agent (clause 9.2.6).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LldpCounters {
     /// LLDPDUs sent.
     pub sent: u64,
     /// LLDPDUs of ours that were too long to send.
     pub too_long: u64,
-    /// LLDPDUs read.
+    /// LLDPDUs received and parsed.
     pub received: u64,
-    /// Frames that are no LLDPDU, and dropped.
+    /// Malformed LLDPDUs, dropped.
     pub malformed: u64,
     /// Frames to another of LLDP's addresses, or from this port itself, and dropped.
     pub foreign: u64,
@@ -60,20 +60,20 @@ pub struct LldpAgent {
     up: bool,
     neighbours: Neighbours,
     counters: LldpCounters,
-    /// LLDPDUs that may be sent at once.
+    /// Credit: LLDPDUs that may be sent at once.
     credit: u32,
-    /// When the credit grows next, if it is not full.
+    /// Time of the next credit, if it is not full.
     credit_at: Time,
     /// Whether an LLDPDU waits for credit.
     due: bool,
-    /// When to send again if nothing changes (txTTR).
+    /// Time of the next periodic LLDPDU (txTTR).
     next_at: Time,
     /// LLDPDUs still to be sent in quick order (txFast).
     fast: u32,
 }
 
 impl LldpAgent {
-    /// An agent whose link is down. A credit of 0 could never send and counts as 1.
+    /// Creates an agent whose link is down. A credit of 0 could never send and counts as 1.
     pub fn new(mut config: LldpConfig, identity: LldpIdentity) -> LldpAgent {
         config.credit_max = config.credit_max.max(1);
         LldpAgent {
@@ -91,22 +91,22 @@ impl LldpAgent {
         }
     }
 
-    /// The identity of the port.
+    /// Returns the identity of the port.
     pub const fn identity(&self) -> &LldpIdentity {
         &self.identity
     }
 
-    /// The neighbours at the other end of the link, oldest first.
+    /// Returns the neighbours at the other end of the link, oldest first.
     pub fn neighbours(&self) -> &[Neighbour] {
         self.neighbours.all()
     }
 
-    /// The counters since the start.
+    /// Returns the counters since the start.
     pub const fn counters(&self) -> LldpCounters {
         self.counters
     }
 
-    /// The carrier has come or gone. Without it there is no neighbour.
+    /// Processes a carrier change. Without carrier there is no neighbour.
     pub fn link(&mut self, now: Time, up: bool, out: &mut Vec<LldpRequest>) {
         if self.up != up {
             self.up = up;
@@ -124,7 +124,7 @@ impl LldpAgent {
         self.next_at = now;
     }
 
-    /// Sends these optional TLVs from now on; at once if they are others than before.
+    /// Sets the optional TLVs; sends at once if they differ from before.
     pub fn set_local(&mut self, now: Time, local: Vec<Tlv>, out: &mut Vec<LldpRequest>) {
         if self.local != local {
             self.local = local;
@@ -133,7 +133,7 @@ impl LldpAgent {
         self.timeout(now, out);
     }
 
-    /// An LLDPDU is due now, and the next one an interval later (SIGNAL_TX, figure 9-2).
+    /// Schedules an LLDPDU now, and the next one an interval later (SIGNAL_TX, figure 9-2).
     fn signal(&mut self, now: Time) {
         if !self.up {
             return;
@@ -187,7 +187,7 @@ impl LldpAgent {
         }
     }
 
-    /// Does what is due at `now`. Early and repeated calls are harmless.
+    /// Processes timers due at `now`. Early and repeated calls are harmless.
     pub fn timeout(&mut self, now: Time, out: &mut Vec<LldpRequest>) {
         self.age(now, out);
         if !self.up {
@@ -224,10 +224,10 @@ impl LldpAgent {
         }
     }
 
-    /// When to call [`LldpAgent::timeout`] next.
+    /// Returns the time of the next [`LldpAgent::timeout`].
     pub fn deadline(&self) -> Option<Time> {
         let send = self.up.then(|| match self.due {
-            // An LLDPDU that is due waits for credit only.
+            // A due LLDPDU waits for credit only.
             true => self.credit_at.min(self.next_at),
             false => self.next_at,
         });
@@ -264,7 +264,7 @@ mod tests {
         Tlv { kind: 99, value: vec![value] }
     }
 
-    /// Wakes the agent at its deadlines up to `end`; the milliseconds of each LLDPDU.
+    /// Wakes the agent at its deadlines up to `end`; returns the milliseconds of each LLDPDU.
     fn sent_until(agent: &mut LldpAgent, end: Time) -> Vec<u64> {
         let mut sent = Vec::new();
         while let Some(now) = agent.deadline().filter(|&now| now <= end) {
@@ -312,7 +312,7 @@ mod tests {
             agent.set_local(at(5_000 + change), vec![tlv(change as u8)], &mut out);
         }
         assert_eq!(out.len(), 1 + 5);
-        // All that was left out of credit goes with the next one; then nothing is due.
+        // All changes made without credit go with the next LLDPDU; then nothing is due.
         assert_eq!(sent_until(&mut agent, at(20_000)), [6_000]);
         agent.set_local(at(20_000), vec![tlv(9)], &mut out);
         assert_eq!(out.len(), 1 + 5, "the same again is no change");

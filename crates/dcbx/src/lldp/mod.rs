@@ -1,10 +1,10 @@
-//! An LLDP agent for one port (IEEE 802.1AB clause 9), without a clock.
+//! LLDP agent for one port (IEEE 802.1AB clause 9), without a clock.
 //!
-//! In plain English: a port advertises its identity and its TLVs to the other end of its link, with
-//! a time to live. It sends at once when something changes, a few times in a row when a new
-//! neighbour appears, and otherwise every half minute. A credit, which grows by one each second,
-//! limits the rate. A received LLDPDU is kept until its time to live is over, a newer one replaces
-//! it, the neighbour withdraws it, or the link goes down.
+//! A port advertises its identity and its TLVs to the other end of its link, with a time to live.
+//! It sends at once when something changes, a few times in a row when a new neighbour appears, and
+//! otherwise every half minute. A credit, which grows by one each second, limits the rate. A
+//! received LLDPDU is kept until its time to live is over, a newer one replaces it, the neighbour
+//! withdraws it, or the link goes down.
 //!
 //! Three things differ from the letter of the standard. An agent always sends and receives
 //! (adminStatus is enabledRxTx), so only loss of carrier or silence withdraws what it sent. Timers
@@ -51,14 +51,14 @@ impl Default for LldpConfig {
 }
 
 impl LldpConfig {
-    /// The time to live of an LLDPDU in seconds (clause 9.2.5.22): the intervals and one more,
-    /// 65,535 at most.
+    /// Returns the time to live of an LLDPDU in seconds (clause 9.2.5.22): the intervals and one
+    /// more, at most 65,535.
     pub fn ttl_secs(&self) -> u16 {
         let secs = u32::from(self.tx_interval_secs) * u32::from(self.tx_hold) + 1;
         u16::try_from(secs).unwrap_or(u16::MAX)
     }
 
-    /// The time between two LLDPDUs when nothing changes.
+    /// Returns the time between two LLDPDUs when nothing changes.
     fn tx_interval(&self) -> Span {
         Span::from_secs(self.tx_interval_secs.max(1).into())
     }

@@ -1,10 +1,10 @@
-//! The table of LLDP neighbours of a port: usually one, behind a hub several.
+//! Table of LLDP neighbours of a port: usually one, behind a hub several.
 
 use alloc::vec::Vec;
 use axon_wire::lldp::{Id, LldpFrame, Tlv};
 use axon_wire::{MacAddr, Span, Time};
 
-/// What one neighbour advertises. Chassis and port identify it (its MSAP identifier).
+/// Neighbour and its TLVs. Chassis and port identify it (its MSAP identifier).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Neighbour {
     /// The chassis ID of the neighbour.
@@ -15,7 +15,7 @@ pub struct Neighbour {
     pub mac: MacAddr,
     /// The end of its time to live.
     pub until: Time,
-    /// The optional TLVs of its last LLDPDU: each replaces all of the one before.
+    /// Optional TLVs of its last LLDPDU; each LLDPDU replaces them all.
     pub optional: Vec<Tlv>,
 }
 
@@ -24,7 +24,7 @@ pub struct Neighbour {
 pub enum Reception {
     /// A new neighbour was added.
     New,
-    /// A known neighbour advertises something else, or has withdrawn.
+    /// A known neighbour advertises other TLVs, or has withdrawn.
     Changed,
     /// Nothing has changed.
     Refreshed,
@@ -37,12 +37,12 @@ pub enum Reception {
 pub struct Neighbours(Vec<Neighbour>);
 
 impl Neighbours {
-    /// All of them.
+    /// Returns all neighbours.
     pub fn all(&self) -> &[Neighbour] {
         &self.0
     }
 
-    /// Enters a frame that was received at `now`.
+    /// Processes a frame received at `now`.
     pub fn receive(&mut self, now: Time, frame: LldpFrame, neighbours_max: usize) -> Reception {
         let LldpFrame { source: mac, lldpdu, .. } = frame;
         let until = now + Span::from_secs(lldpdu.ttl_secs.into());
@@ -72,7 +72,7 @@ impl Neighbours {
         }
     }
 
-    /// Removes neighbours whose time to live is over; returns how many.
+    /// Removes neighbours whose time to live is over; returns their number.
     pub fn age(&mut self, now: Time) -> usize {
         let before = self.0.len();
         self.0.retain(|neighbour| neighbour.until > now);
@@ -84,7 +84,7 @@ impl Neighbours {
         !core::mem::take(&mut self.0).is_empty()
     }
 
-    /// The next end of a time to live.
+    /// Returns the next end of a time to live.
     pub fn deadline(&self) -> Option<Time> {
         self.0.iter().map(|neighbour| neighbour.until).min()
     }

@@ -1,4 +1,4 @@
-//! The form before the standard, at one port and between two.
+//! Tests of CEE at one port and between two.
 
 use super::*;
 use axon_wire::dcbx::cee::{CeeApplication, CeePfc, Groups};
@@ -51,7 +51,7 @@ fn in_the_older_form_the_willing_port_follows_whatever_is_lost_on_the_way() {
             assert_eq!(port.operational().ets.percent[..2], [8, 92], "seed {seed}");
             assert_eq!(port.operational().ets.class_of[7], TrafficClass::ALL[2]);
         }
-        // A change of mind reaches the other end.
+        // A changed configuration reaches the other end.
         let mut out = vec![];
         pair.ports[1].configure(pair.now, cee(false, 0x20), &mut out);
         pair.carry(1, out, 3);
@@ -65,7 +65,7 @@ fn in_the_older_form_the_willing_port_follows_whatever_is_lost_on_the_way() {
 fn in_the_older_form_one_feature_may_change_after_another() {
     let mut pair = Pair::new(6, [cee(true, 0x10), cee(false, 0x08)]);
     pair.settle(6);
-    // The willing port's PFC has a later number than its groups from here on.
+    // From here on the willing port's PFC has a later number than its groups.
     let mut own = cee(true, 0x10);
     own.cee.pfc.desired.enabled = set(0x40);
     let mut out = vec![];
@@ -149,7 +149,7 @@ fn in_the_older_form_a_port_without_its_only_peer_does_what_it_is_set_to() {
         assert_eq!((port.speaking(), port.operational().pfc), (Dialect::Cee, set(0x10)));
         assert_eq!(port.operational().pfc_from, Source::Local);
     }
-    // Where it has spoken first, a peer that has not heard of it yet switches nothing off.
+    // A peer that has not yet acknowledged the port's first LLDPDU switches nothing off.
     let mut port = up(DcbxConfig { mode: Mode::Cee, ..config });
     assert_eq!(port.operational().pfc, set(0x10));
     receive(&mut port, 9, said);
@@ -160,7 +160,7 @@ fn in_the_older_form_a_port_without_its_only_peer_does_what_it_is_set_to() {
 fn in_the_older_form_a_lost_peer_is_an_error_and_a_new_one_is_welcome() {
     let mut pair = Pair::new(5, [cee(true, 0x10), cee(false, 0x08)]);
     pair.settle(5);
-    // It takes back all that it has said, and its carrier goes.
+    // The peer withdraws all TLVs, and its carrier goes.
     pair.ports[0].receive(pair.now, &frame(4, 0, vec![]), &mut vec![]);
     pair.ports[1].link(pair.now, false, &mut vec![]);
     let port = &pair.ports[0];

@@ -1,4 +1,4 @@
-//! The payload buffers of the NIC and its rings.
+//! Payload buffers of the NIC and its rings.
 //!
 //! The buffers are those of `axon_cache`, one for each page of a packet, with the states and the
 //! circular allocation of the paper (003 §3). The rings are counts. Without payload caching the
@@ -12,7 +12,7 @@ use axon_wire::Time;
 /// Pages of the largest packet.
 const PAGES_MAX: usize = PACKET_BYTES.end().div_ceil(PAGE_BYTES) as usize;
 
-/// The content of a page, which nobody reads here.
+/// Content of a page, which is never read.
 static CONTENT: [u8; PAGE_BYTES as usize] = [0; PAGE_BYTES as usize];
 
 /// A page of a packet: as many bytes as it has.
@@ -59,7 +59,7 @@ pub(super) struct Buffers {
 const KEPT: &str = "back-pressure keeps every payload until it is sent";
 
 impl Buffers {
-    /// `all` buffers, and `entries` in each ring.
+    /// Creates `all` buffers, and `entries` in each ring.
     pub(super) fn new(all: u32, entries: u32) -> Buffers {
         let buffers = all as usize;
         // The host gets all of a packet, and brings no payloads of its own.
@@ -82,7 +82,7 @@ impl Buffers {
         self.hold(now, bytes)
     }
 
-    /// A packet of `bytes` is in its buffers.
+    /// Marks the buffers of a packet of `bytes` as filled.
     pub(super) fn filled(&mut self, held: &Held, bytes: u64) {
         let mut left = bytes as usize;
         for &handle in held.handles() {
@@ -92,8 +92,8 @@ impl Buffers {
         }
     }
 
-    /// A packet is where its buffers were read for: at the host, or in the NIC if it came from
-    /// there. The buffers keep it.
+    /// Records that a packet was delivered from its buffers: to the host, or in the NIC if it came
+    /// from there. The buffers keep it.
     pub(super) fn delivered(&mut self, held: &Held) {
         for &handle in held.handles() {
             self.cache.delivered(handle).expect(KEPT);
@@ -107,19 +107,19 @@ impl Buffers {
         has
     }
 
-    /// The host has read a packet: its receive ring entry is free.
+    /// Frees the receive ring entry of a packet that the host has read.
     pub(super) fn read(&mut self) {
         self.receive += 1;
     }
 
-    /// The link begins to take a packet from its buffers.
+    /// Begins the transmission of a packet from its buffers.
     pub(super) fn begin_send(&mut self, held: &Held) {
         for &handle in held.handles() {
             self.cache.begin_send(handle, 0, OnSent::Free).expect(KEPT);
         }
     }
 
-    /// A packet is on the link: its buffers and its send ring entry are free.
+    /// Frees the buffers and the send ring entry of a transmitted packet.
     pub(super) fn sent(&mut self, now: Picos, held: &Held) {
         self.account(now);
         for &handle in held.handles() {
@@ -128,7 +128,7 @@ impl Buffers {
         self.send += 1;
     }
 
-    /// The buffers of a packet are free though it was not sent.
+    /// Frees the buffers of a packet that was not sent.
     pub(super) fn release(&mut self, now: Picos, held: &Held) {
         self.account(now);
         for &handle in held.handles() {
@@ -136,7 +136,7 @@ impl Buffers {
         }
     }
 
-    /// The most buffers that were held at once since the last call.
+    /// Returns the maximum number of buffers held at once since the last call.
     pub(super) fn take_most(&mut self) -> u32 {
         let in_use = self.in_use();
         std::mem::replace(&mut self.most, in_use)

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 /// A packet in the forwarder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Packet {
-    /// When it arrived, in picoseconds.
+    /// Arrival time in picoseconds.
     pub(super) arrived: u64,
     /// The buffers that it has now.
     pub(super) held: Held,
@@ -41,7 +41,7 @@ pub(super) struct Bus {
 }
 
 impl Bus {
-    /// A packet of `bytes` waits to cross.
+    /// Queues a packet of `bytes` for the bus.
     pub(super) fn push(&mut self, packet: Packet, way: Way, bytes: u64) {
         self.queue.push_back(Crossing { packet, way, left: bytes });
     }
@@ -60,7 +60,7 @@ impl Bus {
         self.queue.front().map_or(0, |crossing| crossing.left.min(PAGE_BYTES))
     }
 
-    /// The transfer is done, and the bus is free. Answers with the packet if that was its last.
+    /// Completes the transfer and frees the bus. Returns the packet if that was its last.
     pub(super) fn done(&mut self) -> Option<(Packet, Way)> {
         self.is_held = false;
         let bytes = self.transfer_bytes();

@@ -1,32 +1,32 @@
-//! The events to come, in one total order.
+//! Pending events in one total order.
 
 use std::collections::BTreeMap;
 
 /// Simulated time in picoseconds.
 pub(super) type Picos = u64;
 
-/// Picoseconds of some microseconds, rounded up: nothing ends before it has ended.
+/// Converts microseconds to picoseconds, rounded up, so that nothing ends early.
 pub(super) fn picos(us: f64) -> Picos {
     (us * 1e6).ceil() as Picos
 }
 
-/// Microseconds of some picoseconds.
+/// Converts picoseconds to microseconds.
 pub(super) fn micros(time: Picos) -> f64 {
     time as f64 / 1e6
 }
 
-/// An event, which names its source; sources are ordered as here.
+/// Event, which names its source; sources are ordered as here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Event {
-    /// The next packet arrives at the sender.
+    /// Arrival of the next packet at the sender.
     Arrival,
-    /// The set-up of a DMA over the bus is done.
+    /// End of the set-up of a DMA over the bus.
     SetUp,
-    /// An engine or the processor is done, if the memory has still this epoch.
+    /// Completion of an engine or the processor, if the memory still has this epoch.
     Memory(u64),
-    /// The firmware has waited for its host and its stall.
+    /// End of the firmware's wait for its host and its stall.
     Firmware,
-    /// The host has served a packet.
+    /// Completion of a packet by the host.
     Host,
 }
 
@@ -42,10 +42,10 @@ impl Event {
     }
 }
 
-/// The events to come.
+/// Pending events.
 #[derive(Debug, Default)]
 pub(super) struct Events {
-    /// By time, source, and a sequence that counts all events.
+    /// Events by time, source, and a sequence that counts all events.
     ahead: BTreeMap<(Picos, u8, u64), Event>,
     sequence: u64,
 }
@@ -57,7 +57,7 @@ impl Events {
         self.ahead.insert((time, event.source(), self.sequence), event);
     }
 
-    /// Takes the first event.
+    /// Removes the first event.
     pub(super) fn pop(&mut self) -> Option<(Picos, Event)> {
         self.ahead.pop_first().map(|((time, ..), event)| (time, event))
     }

@@ -6,7 +6,7 @@
 
 use super::events::{Picos, micros, picos};
 
-/// What accesses the memory, highest priority first (003 §2.2).
+/// Engine that accesses the memory, highest priority first (003 §2.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Engine {
     /// DMA over the I/O bus.
@@ -44,7 +44,7 @@ pub(super) struct Memory {
     /// Accesses per microsecond of the processor with no DMA beside it.
     alone: f64,
     work: [Option<Work>; 4],
-    /// When `left` was right.
+    /// Time at which `left` was valid.
     at: Picos,
     epoch: u64,
     /// Accesses done since the start.
@@ -52,8 +52,8 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    /// A memory of `mhz` accesses per microsecond, of which the processor gets `share` with no DMA
-    /// beside it.
+    /// Creates a memory of `mhz` accesses per microsecond, of which the processor gets `share` with
+    /// no DMA beside it.
     pub(super) fn new(mhz: f64, share: f64) -> Memory {
         Memory { cycles: mhz, alone: mhz * share, work: [None; 4], at: 0, epoch: 0, done: 0.0 }
     }
@@ -66,12 +66,12 @@ impl Memory {
         self.share();
     }
 
-    /// Whether the engine has something to do.
+    /// Returns whether the engine is busy.
     pub(super) fn is_busy(&self, engine: Engine) -> bool {
         self.work[engine as usize].is_some()
     }
 
-    /// Ends what is done by now, and answers with it in the order of the priorities.
+    /// Ends completed transfers, and returns them in the order of priority.
     pub(super) fn take_done(&mut self, now: Picos) -> Vec<Engine> {
         self.advance(now);
         let is_done =
@@ -82,20 +82,20 @@ impl Memory {
         done
     }
 
-    /// When something is done next, if nothing starts before. The epoch changes with every start
-    /// and end.
+    /// Returns the time of the next completion if nothing starts before. The epoch changes with
+    /// every start and end.
     pub(super) fn next(&self) -> Option<(Picos, u64)> {
         let running = self.work.iter().flatten().filter(|work| work.rate > 0.0);
         let first = running.map(|work| work.left / work.rate).reduce(f64::min)?;
         Some((self.at + picos(first), self.epoch))
     }
 
-    /// The number of starts and ends so far.
+    /// Returns the number of starts and ends so far.
     pub(super) fn epoch(&self) -> u64 {
         self.epoch
     }
 
-    /// Accesses done until `now`.
+    /// Returns the accesses done until `now`.
     pub(super) fn accesses(&mut self, now: Picos) -> f64 {
         self.advance(now);
         self.done

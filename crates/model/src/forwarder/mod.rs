@@ -1,13 +1,13 @@
-//! The forwarder simulated: an event simulation, not the formula.
+//! Event simulation of the forwarder, independent of the formula.
 //!
-//! A sender on the link, a NIC with its memory, firmware, rings and payload buffers, an I/O bus and
-//! a host. It is a small world of its own and not one of the simulator's (`crates/sim`): nothing
-//! here is a frame, a port or a switch, and the memory shares its cycles continuously, where the
-//! simulator has links that serve one frame after the other. As there, events have one total order,
+//! It has a sender on the link, a NIC with its memory, firmware, rings and payload buffers, an I/O
+//! bus and a host. It is separate from the simulator (`crates/sim`): it has no frames, ports or
+//! switches, and the memory shares its cycles continuously, where the simulator has links that
+//! serve one frame after the other. As there, events have one total order,
 //! `(time, source, sequence)`, time is an integer (picoseconds), and a run depends on nothing but
 //! its plan.
 //!
-//! # How the NIC works
+//! # Operation of the NIC
 //!
 //! **Memory**: two cycles for each cycle of the processor. Engines are served by priority: external
 //! DMA (the bus), network receive, network send, processor. An engine takes at most every other

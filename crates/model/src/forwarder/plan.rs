@@ -1,34 +1,34 @@
-//! What is simulated, and what came of it.
+//! Plan and report of a simulation.
 
 use crate::hardware::{PACKET_BYTES, RING_ENTRIES, pages};
 use crate::lanai::Forwarder;
 use thiserror::Error;
 
-/// How packets arrive at the sender of the link.
+/// Arrivals of packets at the sender of the link.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Arrivals {
-    /// There is always one more: the link is as busy as the NIC lets it.
+    /// Saturated: there is always another packet.
     Saturated,
-    /// One after so many microseconds.
+    /// Constant interval in microseconds.
     Every(f64),
 }
 
-/// A run.
+/// Plan of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Plan {
-    /// The machine.
+    /// Modelled machine.
     pub forwarder: Forwarder,
     /// Bytes of each packet.
     pub packet_bytes: u64,
-    /// How they arrive.
+    /// Arrivals.
     pub arrivals: Arrivals,
-    /// Packets sent before anything is measured: they fill rings and queues.
+    /// Unmeasured packets at the start, which fill rings and queues.
     pub warm_up: u64,
-    /// Packets that are measured.
+    /// Number of measured packets.
     pub packets: u64,
 }
 
-/// Why a plan cannot be run.
+/// Reason why a plan cannot be run.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum PlanError {
     /// A packet of this size is not simulated.
@@ -41,31 +41,31 @@ pub enum PlanError {
         /// The largest, in bytes.
         most: u64,
     },
-    /// A time or a count that is none.
+    /// An invalid time or count.
     #[error("{what} of {found}; expected {expected}")]
     Value {
         /// The name of the value.
         what: &'static str,
-        /// What was found.
+        /// Found value.
         found: f64,
-        /// What is possible.
+        /// Expected values.
         expected: &'static str,
     },
 }
 
 impl Plan {
-    /// A saturated run that is long enough for figures of four digits.
+    /// Returns a saturated run that is long enough for figures of four digits.
     pub fn saturated(forwarder: Forwarder, packet_bytes: u64) -> Plan {
         let (arrivals, warm_up, packets) = (Arrivals::Saturated, 1_000, 4_000);
         Plan { forwarder, packet_bytes, arrivals, warm_up, packets }
     }
 
-    /// The same machine with constant arrivals of `mb_s` MB/s.
+    /// Returns the same machine with constant arrivals of `mb_s` MB/s.
     pub fn at(self, mb_s: f64) -> Plan {
         Plan { arrivals: Arrivals::Every(self.packet_bytes as f64 / mb_s), ..self }
     }
 
-    /// Refuses what cannot be run.
+    /// Checks the plan.
     pub(super) fn check(&self) -> Result<(), PlanError> {
         if !PACKET_BYTES.contains(&self.packet_bytes) {
             let (least, most) = (*PACKET_BYTES.start(), *PACKET_BYTES.end());
@@ -96,37 +96,37 @@ impl Plan {
         Ok(())
     }
 
-    /// Pages, and so buffers, of a packet.
+    /// Returns the number of pages, and so of buffers, of a packet.
     pub(super) fn pages(&self) -> u32 {
         pages(self.packet_bytes) as u32
     }
 
-    /// Entries of each ring.
+    /// Returns the number of entries of each ring.
     pub(super) fn ring_entries(&self) -> u32 {
         RING_ENTRIES
     }
 }
 
-/// What a run came to; everything is of the packets that were measured.
+/// Report of a run, for the measured packets.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
     /// Bandwidth forwarded, in MB/s (1 MB is 1,000,000 bytes).
     pub mb_s: f64,
-    /// Time from arrival at the sender to the last byte sent, on average, in microseconds. Of a
-    /// saturated run: from the start of the receipt.
+    /// Mean time from arrival at the sender to the last byte sent, in microseconds. In a saturated
+    /// run, from the start of the receipt.
     pub response_us: f64,
-    /// Packets inside, on average, counted in the same way.
+    /// Mean number of packets inside, by the same boundaries.
     pub population: f64,
-    /// Share of the time in which the bus was held, 0 to 1.
+    /// Fraction of time in which the bus was held, 0 to 1.
     pub bus_utilisation: f64,
-    /// Share of the memory's cycles that were used, 0 to 1.
+    /// Fraction of the memory's cycles used, 0 to 1.
     pub memory_utilisation: f64,
-    /// Share of the time in which the host served, 0 to 1.
+    /// Fraction of time in which the host served, 0 to 1.
     pub host_utilisation: f64,
-    /// DMA transfers over the bus for each packet.
+    /// DMA transfers over the bus per packet.
     pub transfers: f64,
-    /// Payload buffers held at once: the most.
+    /// Maximum number of payload buffers held at once.
     pub buffers_most: u32,
-    /// Payload buffers held, on average.
+    /// Mean number of payload buffers held.
     pub buffers_mean: f64,
 }

@@ -3,30 +3,30 @@
 use super::bus::Packet;
 use super::memory::Engine;
 
-/// What a round still waits for.
+/// State of a round.
 #[derive(Debug, Default)]
 pub(super) struct Round {
     receiving: Option<Packet>,
     sending: Option<Packet>,
-    /// The processor, and after it the host and the stall.
+    /// Whether the processor, and after it the host and the stall, are pending.
     is_processing: bool,
 }
 
 impl Round {
-    /// Starts a round. Answers with the halves of a packet's work that it does: one for each of the
-    /// two, so zero if there is nothing to do.
+    /// Starts a round. Returns the halves of a packet's work in it: one for each of the two, zero
+    /// if there is nothing to do.
     pub(super) fn start(&mut self, receiving: Option<Packet>, sending: Option<Packet>) -> u32 {
         let halves = u32::from(receiving.is_some()) + u32::from(sending.is_some());
         *self = Round { receiving, sending, is_processing: halves > 0 };
         halves
     }
 
-    /// Whether the next round may start.
+    /// Returns whether the next round may start.
     pub(super) fn is_over(&self) -> bool {
         self.receiving.is_none() && self.sending.is_none() && !self.is_processing
     }
 
-    /// A network engine is done with this packet.
+    /// Completes the work of a network engine; returns its packet.
     pub(super) fn done(&mut self, engine: Engine) -> Option<Packet> {
         match engine {
             Engine::Receive => self.receiving.take(),
@@ -35,7 +35,7 @@ impl Round {
         }
     }
 
-    /// The firmware is done.
+    /// Completes the work of the firmware.
     pub(super) fn processed(&mut self) {
         self.is_processing = false;
     }

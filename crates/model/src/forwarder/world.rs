@@ -1,4 +1,4 @@
-//! The world: what happens at each event, and what follows from it.
+//! Simulated world: the events and their consequences.
 
 use super::buffers::{Buffers, Held};
 use super::bus::{Bus, Packet, Way};
@@ -39,7 +39,7 @@ pub fn run(plan: &Plan) -> Result<Report, PlanError> {
 struct Sums {
     now: Picos,
     sent: u64,
-    /// Of the packets sent, from arrival to departure.
+    /// Total response time of the packets sent, from arrival to departure.
     response_us: f64,
     /// Packets inside by time.
     inside_us: f64,
@@ -207,18 +207,18 @@ impl<'a> World<'a> {
         }
     }
 
-    /// What the firmware waits for in this round beyond its instructions.
+    /// Returns the waiting time of the firmware in this round beyond its instructions.
     fn waits(&self) -> Picos {
         let a_page = self.profile.stall_us + self.plan.forwarder.overheads.handover_us;
         picos(self.firmware_pages() * a_page)
     }
 
-    /// Pages that the firmware works for in this round: half of it to receive, half to send.
+    /// Returns the pages of firmware work in this round: half of it to receive, half to send.
     fn firmware_pages(&self) -> f64 {
         0.5 * f64::from(self.halves * self.plan.pages())
     }
 
-    /// Starts whatever can start now.
+    /// Starts all transfers that can start now.
     fn follow(&mut self) {
         self.follow_host();
         let bytes = self.plan.packet_bytes;

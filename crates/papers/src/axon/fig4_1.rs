@@ -1,8 +1,8 @@
-//! Figure 4.1 of the thesis (000 §4.3.1): what a source route costs in bandwidth.
+//! Figure 4.1 of the thesis (000 §4.3.1): bandwidth overhead of a source route.
 //!
-//! On a link that is always busy each frame takes its bytes, 8 of preamble, 4 of FCS and 12
-//! of gap (IEEE 802.3 clauses 3.1.1 and 4.4.2), and on links between Axons its route header.
-//! Of these, TCP delivers what is left after 14 bytes of Ethernet, 20 of IPv4 and 20 of TCP.
+//! On a saturated link each frame takes its bytes, 8 of preamble, 4 of FCS and 12 of gap (IEEE
+//! 802.3 clauses 3.1.1 and 4.4.2), and on links between Axons its route header. TCP delivers the
+//! rest after 14 bytes of Ethernet, 20 of IPv4 and 20 of TCP.
 
 use super::line::{self, Line};
 use crate::reproduce::{Context, Experiment, Figure, Outcome, Row, Table};
@@ -48,7 +48,7 @@ const START: Span = Span::from_millis(100);
 const MEASURED: Span = Span::from_millis(200);
 const PORT: u16 = 5001;
 
-/// TCP payload in bits per second over one always busy link, for Ethernet frames of
+/// Returns the TCP payload in bits per second over one saturated link, for Ethernet frames of
 /// `frame_bytes` (without FCS) behind a header of `header_bytes` (none on Ethernet).
 fn goodput(frame_bytes: usize, header_bytes: usize) -> f64 {
     let payload = frame_bytes.saturating_sub(HEADERS_BYTES) as f64;
@@ -88,7 +88,7 @@ fn run(context: &mut Context) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// Goodput of a TCP stream over a line of so many Axons, bits per second.
+/// Measures the goodput of a TCP stream over a line of Axons in bits per second.
 fn measure(hops: usize, mtu: u16, seed: u64) -> Result<f64> {
     let mut fabric = Line::of_axons(hops).ends()?;
     fabric.hop_width = WIDTH;

@@ -26,14 +26,14 @@ pub const EXPERIMENT: Experiment = Experiment {
 const DEVICES_MAX: usize = 5;
 /// Host processing, as in figure 4.5.
 const HOST: Span = super::fig4_5::HOST;
-/// Of the server for each call, and of the client between calls.
+/// Processing time of the server for each call, and of the client between calls.
 const CALL: Span = Span::from_micros(25);
 const TRANSACTIONS: u64 = 2_000;
-/// How long they may take.
+/// Timeout of a run.
 const LIMIT: Span = Span::from_secs(60);
-/// How much better Axons are, per cent: least and most in the figure.
+/// Gain of Axons in the figure in per cent: least and most.
 const PAPER_GAIN: (f64, f64) = (20.0, 77.0);
-/// How far the gain may be from the paper's, either way, in per cent of it.
+/// Accepted difference of the gain from the paper's, either way, in per cent of it.
 const GAIN_PERCENT: f64 = 25.0;
 
 fn run(context: &mut Context) -> Result<Outcome> {

@@ -34,11 +34,11 @@ const SMALL: usize = 60;
 const LARGE: usize = 1514;
 /// A wire and the transceivers at both ends: (4.5 us - 5 * 520 ns) / 6.
 const WIRE: Span = Span::from_nanos(317);
-/// What the text gives, us: one Axon, five; a switch by size; five.
+/// Latencies of the text in us: one Axon, five; a switch by size; five.
 const PAPER_AXON_US: (f64, f64) = (1.0, 4.5);
 const PAPER_SWITCH_US: (f64, f64) = (7.0, 28.0);
 const PAPER_FIVE_SWITCHES_US: f64 = 137.0;
-/// How long the Axons may take to find each other, or a probe to come back.
+/// Timeout of discovery, or of a probe.
 const LIMIT: Span = Span::from_secs(10);
 
 fn run(context: &mut Context) -> Result<Outcome> {
@@ -100,7 +100,7 @@ fn set_wires(fabric: &mut Fabric) {
     fabric.hosts.iter_mut().for_each(|host| host.wire.latency = WIRE);
 }
 
-/// What the sender of a probe measures around a ring of itself and `devices` more Axons.
+/// Measures a probe around a ring of its sender and `devices` more Axons.
 fn probe(devices: usize, bytes: usize, seed: u64) -> Result<Span> {
     let mut fabric = axon_fabric::parse(Path::new("ring.yaml"), &ring(devices + 1))?;
     set_wires(&mut fabric);

@@ -25,19 +25,19 @@ pub const EXPERIMENT: Experiment = Experiment {
     run,
 };
 
-/// From a frame's last bit to the stack that answers it, or to the ping that waits.
+/// Host processing time from a frame's last bit to its stack or to ping.
 pub const HOST: Span = Span::from_micros(25);
 /// Data of an echo request in a frame of 60 bytes, and in the largest, without FCS.
 const DATA: [u16; 2] = [18, 1472];
 const SIZES: [&str; 2] = ["64 B", "1514 B"];
 const COUNT: u16 = 10;
-/// How far "doubles" may be from 2, either way, in per cent.
+/// Accepted difference of "doubles" from 2, either way, in per cent.
 const DOUBLES_PERCENT: f64 = 10.0;
-/// Other times of a host, for what the figure owes to the one that was chosen.
+/// Other host processing times, to show the figure's sensitivity to the chosen one.
 const OTHER_HOSTS: [Span; 4] =
     [Span::from_micros(10), Span::from_micros(20), Span::from_micros(50), Span::from_micros(70)];
-/// How much dearer five switches are than five Axons: less would be no gain, more would be no
-/// longer five devices of the paper's 28 us in a round trip of its hosts.
+/// Accepted ratio of five switches to five Axons: less would be no gain, more would contradict the
+/// paper's 28 us in a round trip of its hosts.
 const RATIO: std::ops::RangeInclusive<f64> = 1.5..=5.0;
 
 fn run(context: &mut Context) -> Result<Outcome> {
@@ -102,7 +102,7 @@ fn run(context: &mut Context) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// What five switches are over one with hosts that take other times than [`HOST`].
+/// Returns the ratio of five switches to one with host times other than [`HOST`].
 fn sensitivity(context: &mut Context, outcome: &mut Outcome) -> Result<()> {
     for host in OTHER_HOSTS {
         for (size, data) in DATA.into_iter().enumerate() {
@@ -117,8 +117,8 @@ fn sensitivity(context: &mut Context, outcome: &mut Outcome) -> Result<()> {
     Ok(())
 }
 
-/// Round trips through software switches, us, or why there are none: a lab needs root, or
-/// user namespaces, and its tools.
+/// Measures round trips through software switches in us, or returns the reason why it cannot: a lab
+/// needs root, or user namespaces, and its tools.
 fn live(context: &mut Context) -> Result<Result<Latencies, String>> {
     let mut trips = Latencies::default();
     for devices in 1..=DEVICES_MAX {
@@ -135,8 +135,8 @@ fn live(context: &mut Context) -> Result<Result<Latencies, String>> {
     Ok(Ok(trips))
 }
 
-/// The shortest round trip of a ping between the ends of a line, us, where a host takes
-/// `processing` for a frame that has come.
+/// Measures the shortest round trip of a ping between the ends of a line in us, where a host takes
+/// `processing` for a received frame.
 fn round_trip(line: &Line, data_bytes: u16, processing: Span, seed: u64) -> Result<f64> {
     let fabric = line.ends()?;
     let last = fabric.hosts.len() - 1;

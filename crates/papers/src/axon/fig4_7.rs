@@ -48,8 +48,8 @@ const CROSS_WIRE_BYTES: Bytes = Bytes(1538);
 const LINK: Rate = Rate::gbps(1);
 const START: Span = Span::from_millis(20);
 const MEASURED: Span = Span::from_millis(500);
-/// The most that is inconsequential, and the least that is significant, in the mean over all
-/// loads, per cent.
+/// Largest gain that is inconsequential, and smallest that is significant, as means over all loads
+/// in per cent.
 const SMALL_PERCENT: f64 = 10.0;
 const LARGE_PERCENT: f64 = 20.0;
 /// The least gain with large frames at a single load, per cent: more than is inconsequential.
@@ -60,7 +60,7 @@ const CROSS_PORT: u16 = 5002;
 /// Mean round trips in us of one mode, by size and load.
 type Trips = [[f64; LOADS.len()]; PAYLOADS.len()];
 
-/// Both modes over one line.
+/// Round trips of both modes over one line.
 struct Modes {
     cut: Trips,
     stored: Trips,
@@ -88,7 +88,7 @@ impl Modes {
         Ok(Modes { cut, stored })
     }
 
-    /// How much shorter the round trip is with cut-through, per cent, at each load.
+    /// Returns the gain of cut-through in round trip time at each load, in per cent.
     fn gains(&self, size: usize) -> [f64; LOADS.len()] {
         std::array::from_fn(|at| 100.0 * (1.0 - self.cut[size][at] / self.stored[size][at]))
     }
@@ -155,19 +155,19 @@ fn run(context: &mut Context) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// What the thesis says of small frames.
+/// Returns the row of the thesis's claim on small frames.
 fn inconsequential(line: &str, gain: f64) -> Row {
     let name = format!("{line}64 B: gain of cut-through, mean over loads");
     Row::at_most(name, "inconsequential", gain, "%", SMALL_PERCENT).effect()
 }
 
-/// What the thesis says of large frames.
+/// Returns the row of the thesis's claim on large frames.
 fn significant(line: &str, gain: f64) -> Row {
     let name = format!("{line}1514 B: gain of cut-through, mean over loads");
     Row::at_least(name, "significant", gain, "%", LARGE_PERCENT).effect()
 }
 
-/// The mean round trip, us.
+/// Measures the mean round trip in us.
 fn round_trip(line: &Line, (request, response): (u32, u32), load: u64, seed: u64) -> Result<f64> {
     let fabric = line.fabric()?;
     let last = fabric.hosts.len() - 2;
@@ -211,8 +211,9 @@ fn round_trip(line: &Line, (request, response): (u32, u32), load: u64, seed: u64
     Ok(ticks as f64 / count as f64 / 1e5)
 }
 
-/// Full frames that take `load` per cent of the link in the mean, at random: what periodic
-/// frames would do to a sender that waits for its answers depends on their phase alone.
+/// Returns a random stream of full frames with a mean load of `load` per cent of the link. With
+/// periodic frames the result would depend only on their phase relative to a sender that waits for
+/// its answers.
 fn cross_traffic(target: std::net::Ipv4Addr, load: u64, seed: u64) -> OnOffPlan {
     let frame = LINK.time_for(CROSS_WIRE_BYTES);
     let mean = frame.ticks() * (100 - load) / load;

@@ -1,4 +1,4 @@
-//! Figure 4.9 of the thesis (000 §4.5; 001 §5.3, figure 5): how many CAM entries a port needs.
+//! Figure 4.9 of the thesis (000 §4.5; 001 §5.3, figure 5): CAM entries needed by a port.
 
 use super::cam::distance::{Curve, Distances, Reading};
 use super::cam::traces::{DATA_CENTER, EDGE, EDGE_LONG, Statistics, Trace};
@@ -25,14 +25,13 @@ pub const EXPERIMENT: Experiment = Experiment {
     run,
 };
 
-/// Hits among the lookups that could hit, in per cent, that count as sufficient, by trace: the
-/// one from 1 packet on has many destinations that come back once after very long, which no
-/// CAM of any use would keep.
+/// Required hit rates of repeated lookups in per cent, by trace. The trace with one-packet flows
+/// has many destinations that recur once after a very long time, which no useful CAM would keep.
 const TRACES: [(Statistics, f64); 3] = [(EDGE, 95.0), (EDGE_LONG, 99.0), (DATA_CENTER, 99.0)];
 /// Both metrics, as they are called in the rows.
 const METRICS: [(Reading, &str); 2] =
     [(Reading::Packets, "packets in between, as the thesis"), (Reading::Entries, "LRU")];
-/// How many of the most frequent destinations the statistics add up.
+/// Numbers of most frequent destinations whose packets are summed up.
 const MOST_FREQUENT: [usize; 3] = [1, 10, 100];
 
 /// A generated trace.
@@ -96,7 +95,7 @@ fn generated(statistics: Statistics, least: f64, seed: u64) -> Generated {
     Generated { statistics, least, curve: distances.curve(), packets, flows: trace.flows() }
 }
 
-/// Whether the paper's entries suffice, by either metric.
+/// Checks whether the paper's entries suffice, by either metric.
 fn judge(outcome: &mut Outcome, trace: &Generated) {
     let Generated { statistics, least, curve, .. } = trace;
     for (reading, metric) in METRICS {
@@ -121,7 +120,7 @@ fn remark(outcome: &mut Outcome, trace: &Generated) {
     outcome.remark(format!("{name}: first packets, which hit nowhere"), "", first, "%");
 }
 
-/// What was asked of the generator, and what came of its draws.
+/// Returns the requested and the drawn statistics of the generator.
 fn statistics(traces: &[Generated]) -> Table {
     let columns = [
         "trace",
@@ -160,7 +159,8 @@ fn statistics(traces: &[Generated]) -> Table {
     table
 }
 
-/// The statistics as remarks, which the page of all results has: the table is only a CSV file.
+/// Adds the statistics as remarks, which appear on the page of all results; the table is only a CSV
+/// file.
 fn tell(outcome: &mut Outcome, statistics: &Table) {
     for row in &statistics.rows {
         let [trace, figures @ ..] = &row[..] else { continue };
@@ -170,7 +170,7 @@ fn tell(outcome: &mut Outcome, statistics: &Table) {
     }
 }
 
-/// Which run of the demo left the captures: its summary says so, one of before maybe not all.
+/// Returns the run of the demo that left the captures, from its summary.
 fn origin(summary: &Path) -> String {
     let text = std::fs::read_to_string(summary).unwrap_or_default();
     let json: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
@@ -178,7 +178,8 @@ fn origin(summary: &Path) -> String {
     format!("commit {}, date {}", said("commit"), said("date"))
 }
 
-/// The captures at hosts' ports that `axon demo` has left beside the folder of results, if it ran.
+/// Analyses the captures at hosts' ports that `axon demo` has left beside the folder of results, if
+/// any.
 fn demo(outcome: &mut Outcome, context: &mut Context) -> Result<()> {
     let results = context.folder().ancestors().nth(3).map(Path::to_owned).unwrap_or_default();
     let captures = captures(&results.join("demo/logs"));
@@ -210,7 +211,7 @@ fn demo(outcome: &mut Outcome, context: &mut Context) -> Result<()> {
     Ok(())
 }
 
-/// The pcap files in the folders of a folder, by name; none without the folder.
+/// Returns the pcap files in the subfolders of a folder by name; none if it does not exist.
 fn captures(logs: &Path) -> Vec<PathBuf> {
     let entries = |folder: &Path| std::fs::read_dir(folder).into_iter().flatten().flatten();
     let labs = entries(logs).map(|lab| lab.path());

@@ -34,14 +34,14 @@ const ASKS: usize = 5;
 /// cent.
 const MEAN_MBPS: f64 = 2.5;
 const MEAN_PERCENT: f64 = 10.0;
-/// Bytes of a message in the paper's bound for Ethernet.
+/// Message length in the paper's bound for Ethernet in bytes.
 const ETHERNET_BYTES: f64 = 64.0;
-/// Messages of a question.
+/// Messages per question.
 const MESSAGES: f64 = 3.0;
-/// The mean is at most this share of what Ethernet's links carry.
+/// Upper bound of the mean, as a share of the load of Ethernet's links.
 const FAR_BELOW: f64 = 0.1;
-/// What the worst link is over Ethernet's: the paper says "more than twice", which it would not
-/// say of three times.
+/// Accepted ratio of the worst link to Ethernet's: the paper says "more than twice", which excludes
+/// three times.
 const WORST: (f64, f64) = (2.0, 3.0);
 
 struct Point {
@@ -52,7 +52,7 @@ struct Point {
     asked: Asked,
     /// Links between switches.
     links: usize,
-    /// What is to be said of the controller's link.
+    /// Remark about the controller's link.
     beyond: Option<String>,
 }
 
@@ -111,12 +111,12 @@ fn run(context: &mut Context) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// Holds the largest torus' average link to the paper's figure.
+/// Compares the largest torus' average link with the paper's figure.
 fn mean_row(name: String, ours: f64) -> Row {
     Row::within(name, MEAN_MBPS, ours, "Mb/s", (MEAN_MBPS, MEAN_PERCENT))
 }
 
-/// Of what the average link's load consists, from the counters of the links.
+/// Reports the average link's load by class, from the counters of the links.
 fn by_class(outcome: &mut Outcome, point: &Point) {
     let Point { hosts, idle_by_class, asked, .. } = point;
     for (what, classes) in [("heartbeats", idle_by_class), ("ARP", &asked.load_by_class)] {
@@ -129,19 +129,20 @@ fn by_class(outcome: &mut Outcome, point: &Point) {
     outcome.remark(name, "", question_bytes(point), "bytes");
 }
 
-/// Bytes that a question adds on all links between switches together.
+/// Returns the bytes that a question adds on all links between switches together.
 fn question_bytes(point: &Point) -> f64 {
     let Point { hosts, asked, links, .. } = point;
     asked.load.mean * 1e6 / 8.0 * *links as f64 / (*hosts as f64 * ASKS_PER_SECOND)
 }
 
-/// Bytes that a question adds on the worst link, the controller's.
+/// Returns the bytes that a question adds on the worst link, the controller's.
 fn worst_bytes(point: &Point) -> f64 {
     let Point { hosts, asked, .. } = point;
     asked.load.max * 1e6 / 8.0 / (*hosts as f64 * ASKS_PER_SECOND)
 }
 
-/// Why ARP is dearer than heartbeats, and both links than the paper's, from the counters.
+/// Explains from the counters why ARP costs more than heartbeats, and both links more than the
+/// paper's.
 fn why(point: &Point) -> [String; 2] {
     let Point { hosts, idle, idle_by_class, asked, .. } = point;
     let [(_, link), (_, routed), ..] = *idle_by_class;
@@ -168,7 +169,7 @@ fn why(point: &Point) -> [String; 2] {
     [classes, links]
 }
 
-/// Why the average link over Ethernet's does not fall as the tori grow.
+/// Explains why the average link's ratio to Ethernet's does not fall as the tori grow.
 fn shapes(points: &[Point]) -> String {
     let each = points.iter().map(|Point { hosts, asked, .. }| {
         let (rows, cols) = rings(*hosts);
@@ -195,7 +196,7 @@ fn point(context: &mut Context, hosts: usize) -> Result<Point> {
     Ok(Point { hosts, idle, idle_by_class, asked, links, beyond })
 }
 
-/// The same questions on learning bridges with a spanning tree.
+/// Measures the same questions on learning bridges with a spanning tree.
 fn ethernet(context: &mut Context, hosts: usize) -> Result<Spread> {
     context.step(format!("{hosts} hosts on learning bridges"))?;
     let mut fabric = Shape::Torus.fabric(hosts, context.seed)?;

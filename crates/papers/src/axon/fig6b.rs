@@ -29,7 +29,7 @@ const PLACEMENTS: u64 = 5;
 /// Questions of each host in the random pattern.
 const ASKS: usize = 5;
 
-/// What one topology costs at one size, in Mb/s per link.
+/// Cost of one topology at one size, in Mb/s per link.
 #[derive(Clone, Copy)]
 struct Point {
     shape: Shape,
@@ -72,8 +72,8 @@ fn run(context: &mut Context) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// All placements on one topology. The network says the same whoever asks, so the first
-/// placement's quiet time serves for all.
+/// Measures all placements on one topology. The idle load does not depend on the questions, so the
+/// first placement's serves for all.
 fn point(context: &mut Context, shape: Shape, hosts: usize) -> Result<Point> {
     let fabric = shape.fabric(hosts, context.seed)?;
     let mut heartbeat = 0.0;

@@ -30,12 +30,12 @@ const SIZES: [usize; 3] = [1_000, 2_000, 4_000];
 const SHAPES: [Shape; 2] = [Shape::Torus, Shape::RandomLow];
 /// Questions of each host.
 const ASKS: usize = 5;
-/// From one question of a host to its next: the paper's simulator has no time and lets a host
-/// ask all it asks at once.
+/// Intervals between questions of a host: the paper's simulator has no time and lets a host send
+/// all its questions at once.
 const INTERVALS: [(&str, Span); 2] = [("10 ms", AT_ONCE), ("1 s", Span::from_secs(1))];
-/// What "slightly below" Axon is.
+/// Accepted ratio to Axon for "slightly below".
 const WARM: (f64, f64) = (0.8, 1.0);
-/// What the paper's "over an order of magnitude" is.
+/// Least ratio for the paper's "over an order of magnitude".
 const COLD_LEAST: f64 = 10.0;
 
 /// The three networks compared.
@@ -45,7 +45,7 @@ const KINDS: [(&str, Network, bool); 3] = [
     ("PortLand (cold)", Network::PortLand, true),
 ];
 
-/// What one network costs at one size: quiet, and asked; what is to be said of it.
+/// Cost of one network at one size: idle load, load of questions, and a remark.
 type Cost = (Spread, Asked, Option<String>);
 
 fn run(context: &mut Context) -> Result<Outcome> {

@@ -30,20 +30,20 @@ const HOSTS: usize = 50_000;
 const HOSTS_COMPARED: usize = 10_000;
 /// Questions of each host.
 const ASKS: usize = 5;
-/// What the paper says of the average link, in kbit.
+/// Paper's start-up bytes of the average link, in kbit.
 const PAPER_MEAN_KBIT: f64 = 40.0;
-/// What the paper says of the worst link, in Mbit.
+/// Paper's start-up bytes of the worst link, in Mbit.
 const PAPER_MAX_MBIT: f64 = 108.0;
-/// How far the average link may be from the paper's, either way: what a message weighs (seals,
-/// ports that a hello names) is not given and is ours.
+/// Accepted factor of the average link to the paper's, either way: the size of a message (seals,
+/// ports in a hello) is not given in the paper.
 const MEAN_FACTOR: f64 = 2.0;
-/// How far the worst link may be, in per cent.
+/// Accepted difference of the worst link in per cent.
 const MAX_PERCENT: f64 = 10.0;
-/// By how much PortLand starts with more bytes than Axon in the paper.
+/// Paper's ratio of PortLand's start-up bytes to Axon's.
 const PAPER_PORTLAND: (f64, f64) = (1.5, 2.0);
-/// The longest that the largest run may take.
+/// Upper bound of the wall time of the largest run.
 const WALL_MAX: Duration = Duration::from_secs(600);
-/// The most memory that it may take, in GB.
+/// Upper bound of its memory in GB.
 const MEMORY_MAX_GB: f64 = 8.0;
 
 fn run(context: &mut Context) -> Result<Outcome> {
@@ -137,7 +137,7 @@ fn costs(outcome: &mut Outcome, run: &Run, asked: &Asked, wall: Duration) {
     outcome.remark("packet-hops per wall second, the start of it all included", "", rate, "M");
 }
 
-/// Axon and PortLand start on the same smaller torus.
+/// Starts Axon and PortLand on the same smaller torus.
 fn compared(context: &mut Context, outcome: &mut Outcome) -> Result<Table> {
     let mut table = Table::new(
         "start",
@@ -170,7 +170,7 @@ fn compared(context: &mut Context, outcome: &mut Outcome) -> Result<Table> {
     Ok(table)
 }
 
-/// Whether PortLand is dearer at all, which is what the paper reports, and by how much.
+/// Compares PortLand with Axon: whether it costs more, as the paper reports, and by how much.
 fn portland_over_axon(ours: f64) -> [Row; 2] {
     let name = "PortLand dearer than Axon, average link until hosts are known, 1,000 switches";
     let dearer = Row::holds(name, "1.5 to 2", ours, "x", "> 1", ours > 1.0).effect();

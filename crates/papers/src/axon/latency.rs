@@ -21,8 +21,8 @@ const PORT: u16 = 7000;
 const COUNT: u64 = 10;
 const INTERVAL: Span = Span::from_micros(500);
 
-/// From the first bit of a frame out of the first host to its last bit in at the last, all
-/// wires being idle. `frame_bytes` counts no FCS, 60 at least.
+/// Measures the time from the first bit of a frame out of the first host to its last bit in at the
+/// last, with all wires idle. `frame_bytes` excludes the FCS, at least 60.
 ///
 /// # Errors
 /// The world does not boot, or a datagram is lost or late.
@@ -51,22 +51,22 @@ pub fn first_bit_to_last_bit(fabric: &Fabric, frame_bytes: usize, seed: u64) -> 
     received.latency.min().context("datagrams carry the time they were sent")
 }
 
-/// How long a frame's bits take on a wire: preamble to FCS.
+/// Returns the time of a frame's bits on a wire: preamble to FCS.
 pub fn wire_time(rate: Rate, frame_bytes: usize) -> Span {
     rate.time_for(Bytes(AROUND_BYTES + frame_bytes.max(60) as u64))
 }
 
-/// As nanoseconds, with the fraction that a tick is.
+/// Returns a span as nanoseconds, with the fraction of a tick.
 pub fn nanos(span: Span) -> f64 {
     span.ticks() as f64 / 100.0
 }
 
-/// As microseconds.
+/// Returns a span as microseconds.
 pub fn micros(span: Span) -> f64 {
     nanos(span) / 1e3
 }
 
-/// Both kinds of line in one table, a row for each number of devices.
+/// Returns both kinds of line in one table, a row for each number of devices.
 pub fn table(name: &str, axons: &Latencies, switches: &Latencies) -> Table {
     let columns = [
         "devices",
@@ -84,7 +84,7 @@ pub fn table(name: &str, axons: &Latencies, switches: &Latencies) -> Table {
     table
 }
 
-/// One size of frame as points of a plot over the number of devices.
+/// Returns one frame size as points of a plot over the number of devices.
 pub fn points(of: &[f64; DEVICES_MAX]) -> Vec<(f64, f64)> {
     of.iter().enumerate().map(|(index, &us)| ((index + 1) as f64, us)).collect()
 }

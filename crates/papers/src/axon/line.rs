@@ -1,5 +1,5 @@
-//! A line of devices with hosts: the ground on which the thesis measures latency (000 §4.4,
-//! §4.6) and header overhead (§4.3.1).
+//! Line of devices with hosts: testbed of the thesis for latency (000 §4.4, §4.6) and header
+//! overhead (§4.3.1).
 
 use anyhow::{Result, ensure};
 use axon_fabric::model::{Device, Fabric, Network};
@@ -7,30 +7,30 @@ use axon_sim::World;
 use axon_wire::{Span, Time};
 use std::path::Path;
 
-/// As it runs by itself: `axon sim crates/papers/src/axon/line.yaml`.
+/// Fabric file, which also runs by itself: `axon sim crates/papers/src/axon/line.yaml`.
 const FILE: &str = include_str!("line.yaml");
-/// What of the file the experiments change.
+/// Part of the file that the experiments replace.
 const TOPOLOGY: &str = "switches: 5, hosts_per_switch: 1";
-/// How long hosts may take to get their addresses.
+/// Timeout of hosts to get their addresses.
 const BOOT_MAX: Span = Span::from_secs(60);
-/// How long a spanning tree may take at most: listening and learning, 15 s each, and a hello.
+/// Maximum convergence time of a spanning tree: listening and learning, 15 s each, and a hello.
 const SPANNING_TREE: Span = Span::from_secs(32);
 
-/// Which line.
+/// Parameters of a line.
 #[derive(Clone, Debug)]
 pub struct Line {
-    /// Devices in it.
+    /// Number of devices.
     pub switches: usize,
-    /// Hosts at each.
+    /// Hosts at each device.
     pub hosts_per_switch: usize,
-    /// What a frame goes through in each.
+    /// Device profile: the stages that a frame passes.
     pub device: Device,
-    /// What the devices are.
+    /// Type of network.
     pub network: Network,
 }
 
 impl Default for Line {
-    /// As the file says: five Axon prototypes.
+    /// Returns the line of the file: five Axon prototypes.
     fn default() -> Line {
         Line {
             switches: 5,
@@ -42,18 +42,18 @@ impl Default for Line {
 }
 
 impl Line {
-    /// Axon prototypes, cut-through.
+    /// Returns a line of Axon prototypes, cut-through.
     pub fn of_axons(switches: usize) -> Line {
         Line { switches, ..Line::default() }
     }
 
-    /// Commodity store-and-forward Ethernet switches (000 figure 4.4).
+    /// Returns a line of commodity store-and-forward Ethernet switches (000 figure 4.4).
     pub fn of_switches(switches: usize) -> Line {
         let (device, network) = (Device::store_and_forward(), Network::Ethernet);
         Line { switches, device, network, ..Line::default() }
     }
 
-    /// The fabric of this line.
+    /// Builds the fabric of this line.
     ///
     /// # Errors
     /// It cannot be built: no switch, or more than hops can name.
@@ -67,10 +67,10 @@ impl Line {
         Ok(fabric)
     }
 
-    /// The same with two hosts alone: one at the first device and one at the last.
+    /// Builds the fabric with two hosts only: one at the first device and one at the last.
     ///
     /// # Errors
-    /// As [`Line::fabric`].
+    /// See [`Line::fabric`].
     pub fn ends(&self) -> Result<Fabric> {
         let mut fabric = Line { hosts_per_switch: 2, ..self.clone() }.fabric()?;
         let last = fabric.hosts.len() - 1;
@@ -79,11 +79,11 @@ impl Line {
     }
 }
 
-/// A world in which every host has its address and frames pass: where a spanning tree has to
-/// be found first, after all of its timers (IEEE 802.1D-2004: twice the forward delay).
+/// Boots a world until every host has its address and frames pass; with a spanning tree, until all
+/// of its timers have expired (IEEE 802.1D-2004: twice the forward delay).
 ///
 /// # Errors
-/// One has none after a minute.
+/// A host has no address after a minute.
 pub fn booted(fabric: &Fabric, seed: u64) -> Result<World> {
     let mut world = World::new(fabric, seed);
     let all = world.run_until_true(Time::ZERO + BOOT_MAX, World::all_have_addresses);
@@ -94,10 +94,10 @@ pub fn booted(fabric: &Fabric, seed: u64) -> Result<World> {
     Ok(world)
 }
 
-/// Every byte that was sent is delivered, dropped for a counted reason, or in a queue.
+/// Checks that every byte sent is delivered, dropped for a counted reason, or in a queue.
 ///
 /// # Errors
-/// Where the accounts do not balance.
+/// The accounts do not balance.
 pub fn check_conservation(world: &World) -> Result<()> {
     world.engine().check_conservation().map_err(|fault| anyhow::anyhow!("accounts: {fault}"))
 }

@@ -1,5 +1,5 @@
-//! Flows that a controller places in a fabric, planned without a simulator: how they spread over
-//! links, and how many routes and bytes the failure of a link costs.
+//! Flows placed by a controller in a fabric, without a simulator: their spread over links, and the
+//! routes and bytes that a link failure costs.
 
 use anyhow::{Context as _, Result, ensure};
 use axon_control::controller::router::Router;
@@ -15,27 +15,27 @@ use std::collections::BTreeMap;
 /// The bytes of the frame check sequence.
 const FCS_BYTES: usize = 4;
 
-/// A controller that has learned a fabric, and the flows that it has placed.
+/// Controller that has learned a fabric, and the flows that it has placed.
 #[derive(Debug)]
 pub struct Planned<'a> {
     fabric: &'a Fabric,
     plan: axon_fabric::planned::Planned<'a>,
 }
 
-/// How flows lie on the links between switches, both directions of a link together.
+/// Distribution of flows over the links between switches, both directions of a link together.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Spread {
     /// Mean hops of a route, the one to the host included.
     pub route_hops: f64,
     /// Mean flows of a link.
     pub mean: f64,
-    /// Their standard deviation over the links.
+    /// Standard deviation of the flows over the links.
     pub sd: f64,
     /// Flows of the fullest link.
     pub max: f64,
 }
 
-/// What the failure of one link costs: the commands that the controller sends.
+/// Cost of one link failure: commands of the controller.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Failure {
     /// Routes given another path or removed.
@@ -53,7 +53,7 @@ impl<'a> Planned<'a> {
         Planned { fabric, plan }
     }
 
-    /// Each pair of hosts, by index, asks for routes in both directions; nothing else happens.
+    /// Requests routes in both directions for each pair of hosts, by index.
     ///
     /// # Errors
     /// A request is not answered.
@@ -66,7 +66,7 @@ impl<'a> Planned<'a> {
         Ok(())
     }
 
-    /// The same; then the router has its rounds.
+    /// Requests routes for each pair of hosts, then runs the router's rounds.
     ///
     /// # Errors
     /// A request is not answered.
@@ -76,12 +76,12 @@ impl<'a> Planned<'a> {
         Ok(())
     }
 
-    /// Routes that were moved since the start.
+    /// Returns the number of routes moved since the start.
     pub fn moved(&self) -> u64 {
         self.plan.controller().counters().routes_moved
     }
 
-    /// Flows of a link, both directions together.
+    /// Returns the number of flows of a link, both directions together.
     fn flows(&self, link: &Link) -> usize {
         let one = |end: End| {
             let switch = self.plan.controller().graph().index_of(assemble::switch_id(end.switch));
@@ -90,7 +90,7 @@ impl<'a> Planned<'a> {
         one(link.a) + one(link.b)
     }
 
-    /// How the flows lie.
+    /// Returns the distribution of the flows.
     pub fn spread(&self) -> Spread {
         let flows: Vec<f64> = self.fabric.links.iter().map(|at| self.flows(at) as f64).collect();
         let links = flows.len() as f64;
@@ -102,10 +102,10 @@ impl<'a> Planned<'a> {
         Spread { route_hops, mean, sd: variance.sqrt(), max: flows.into_iter().fold(0.0, f64::max) }
     }
 
-    /// Takes the fullest link down at both ends, and counts the commands that the controller sends.
+    /// Fails the fullest link at both ends, and counts the commands that the controller sends.
     ///
     /// # Errors
-    /// The fabric has no links, or the controller says anything else than expected.
+    /// The fabric has no links, or the controller sends an unexpected message.
     pub fn fail_fullest(&mut self) -> Result<Failure> {
         let fullest = self.fabric.links.iter().max_by_key(|&link| self.flows(link));
         let fullest = fullest.context("no links")?.clone();

@@ -1,5 +1,5 @@
-//! Table 2 of the paper (001 §5.5): how flows lie on the links of a torus and of a random
-//! graph, by router, and what a link failure costs.
+//! Table 2 of the paper (001 §5.5): distribution of flows over the links of a torus and of a random
+//! graph, by router, and cost of a link failure.
 
 use super::planned::{Failure, Planned, Spread};
 use crate::reproduce::{Context, Experiment, Figure, Outcome, Row, Table};
@@ -35,8 +35,8 @@ const FABRICS: [(&str, &str); 2] = [
 /// Flows that each host asks for.
 const FLOWS_PER_HOST: usize = 5;
 
-/// A column of the paper's table: route length, flows per link (mean, sd, max), and what a
-/// link failure costs (mean, max).
+/// Column of the paper's table: route length, flows per link (mean, sd, max), and cost of a link
+/// failure (mean, max).
 type Column = [f64; 6];
 const PAPER_SHORTEST: [Column; 2] =
     [[28.469, 1511.0, 1310.0, 4300.0, 938.0, 2670.0], [6.366, 324.0, 112.0, 1026.0, 145.0, 460.0]];
@@ -52,13 +52,13 @@ const LINES: [(&str, &str); 6] = [
 ];
 /// The line of the fullest link's failure.
 const FAILURE_MAX: usize = 5;
-/// How far a figure may be from the paper's, either way, in per cent: the same on both fabrics,
-/// and for what is really sent when a link fails.
+/// Accepted difference from the paper in per cent, either way: on both fabrics, and for the
+/// commands really sent after a link failure.
 const PERCENT: f64 = 10.0;
 /// The lines that a choice among equal paths decides: sd and max of the flows per link.
 const TIES: std::ops::RangeInclusive<usize> = 2..=3;
-/// What the paper's failure lines turn out to count: bytes of one packet per flow, before
-/// its route of one byte a hop.
+/// Bytes of one packet per flow that the paper's failure lines count, before its route of one byte
+/// a hop.
 const PAPER_PACKET_BYTES: f64 = 51.0;
 
 /// The routers of a run, and the names in the result.
@@ -90,7 +90,7 @@ fn router(index: usize, seed: u64) -> Box<dyn Router> {
     }
 }
 
-/// What one router did on one fabric.
+/// Result of one router on one fabric.
 #[derive(Clone, Copy, Debug)]
 struct Measured {
     spread: Spread,
@@ -100,7 +100,7 @@ struct Measured {
 }
 
 impl Measured {
-    /// In the order of [`LINES`].
+    /// Returns the results in the order of [`LINES`].
     fn column(&self) -> Column {
         let Spread { route_hops, mean, sd, max } = self.spread;
         // Kilobits of 1,024, one packet per flow.
@@ -163,7 +163,7 @@ fn measure_one(
     Ok(Measured { spread, moved, seconds, failure: planned.fail_fullest()? })
 }
 
-/// Each host with `each` others, no pair twice, in either order.
+/// Returns pairs of each host with `each` others, no pair twice in either order.
 fn pairs(fabric: &Fabric, seed: u64, each: usize) -> Vec<(usize, usize)> {
     let hosts = fabric.hosts.len() as u64;
     let mut dice = Rand64::new(u128::from(seed));
@@ -177,7 +177,7 @@ fn pairs(fabric: &Fabric, seed: u64, each: usize) -> Vec<(usize, usize)> {
     pairs
 }
 
-/// Each line of the paper's table, for a router on the fabric of this index.
+/// Adds each line of the paper's table, for a router on the fabric of this index.
 fn rows_within(outcome: &mut Outcome, fabric: usize, router: usize, ours: &Column) {
     let paper = match router {
         SHORTEST => &PAPER_SHORTEST[fabric],
@@ -197,7 +197,7 @@ fn rows_within(outcome: &mut Outcome, fabric: usize, router: usize, ours: &Colum
     }
 }
 
-/// The same row, by construction where the ties were chosen for the paper's figure: those of
+/// Marks the row as by construction where the ties were chosen for the paper's figure: those of
 /// shortest paths on the torus.
 fn with_ties(row: Row, fabric: usize, (router, line): (usize, usize)) -> Row {
     match fabric == 0 && router == SHORTEST && TIES.contains(&line) {
@@ -206,7 +206,7 @@ fn with_ties(row: Row, fabric: usize, (router, line): (usize, usize)) -> Row {
     }
 }
 
-/// What SPAIN's weights are worth: the effect that the paper reports, and its factor beside it.
+/// Adds the effect of SPAIN's weights that the paper reports, with its factor.
 fn factors(outcome: &mut Outcome, at: usize, shortest: &Column, spain: &Column) {
     let fabric = FABRICS[at].0;
     for line in TIES {
@@ -225,7 +225,7 @@ fn factors(outcome: &mut Outcome, at: usize, shortest: &Column, spain: &Column) 
     outcome.rows.push(Row::within(name, paper, ours, "%", (paper, PERCENT)));
 }
 
-/// How much longer SPAIN's routes are than shortest ones, in per cent.
+/// Returns the excess length of SPAIN's routes over shortest ones, in per cent.
 fn longer(shortest: &Column, spain: &Column) -> f64 {
     100.0 * (spain[0] / shortest[0] - 1.0)
 }
@@ -243,7 +243,7 @@ fn better_than_spain(outcome: &mut Outcome, fabric: &str, spain: &Column, ours: 
     }
 }
 
-/// What the controller sends when the fullest link has really failed, counted.
+/// Reports the commands counted when the fullest link has really failed.
 fn really(outcome: &mut Outcome, fabric: &str, at: usize, measured: &[Measured]) {
     let kb = |index: usize| measured[index].failure.bytes as f64 * 8.0 / 1024.0;
     for (index, paper) in [(SHORTEST, &PAPER_SHORTEST[at]), (SPAIN, &PAPER_SPAIN[at])] {
@@ -263,7 +263,7 @@ fn really(outcome: &mut Outcome, fabric: &str, at: usize, measured: &[Measured])
     }
 }
 
-/// The table and the plot of all routers.
+/// Reports the table and the plot of all routers.
 fn tell(outcome: &mut Outcome, fabric: &str, at: usize, measured: &[Measured]) {
     let columns = [
         "router",

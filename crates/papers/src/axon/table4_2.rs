@@ -1,4 +1,4 @@
-//! Table 4.2 of the thesis (000 §4.4.1): what a frame goes through in one Axon, stage by stage.
+//! Table 4.2 of the thesis (000 §4.4.1): latency of one Axon, stage by stage.
 
 use super::latency::{first_bit_to_last_bit, nanos, wire_time};
 use super::line::Line;
@@ -94,7 +94,7 @@ fn run(context: &mut Context) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// What a frame's way takes beside the switches: the wires, and its bits once. The last wire
+/// Returns the time of a frame outside the switches: the wires, and its bits once. The last wire
 /// ends with the frame's last bit, which came to the last switch behind the route header.
 fn outside(fabric: &Fabric, frame_bytes: usize) -> Span {
     let switches = fabric.switches.len();
@@ -103,7 +103,7 @@ fn outside(fabric: &Fabric, frame_bytes: usize) -> Span {
     wire_time(wire.rate, frame_bytes.max(60) + header_bytes) + wire.latency * (switches as u64 + 1)
 }
 
-/// The time of a stage, which must have the table's name; no number otherwise.
+/// Returns the time of a stage in ns, which must have the table's name; NaN otherwise.
 fn stage_ns(stages: &[Stage], index: usize, name: &str) -> f64 {
     let stage = stages.get(index).filter(|stage| stage.name == name);
     stage.filter(|stage| stage.time_per_byte.ticks() == 0).map_or(f64::NAN, |s| nanos(s.time))

@@ -1,6 +1,6 @@
-//! Table 4.3 of the thesis (000 §4.4.2): the time that control planes spend on a set-up.
+//! Table 4.3 of the thesis (000 §4.4.2): CPU time of control planes for a set-up.
 //!
-//! Here the clock of the machine is the measure: the very nodes, seals included, on one core.
+//! The machine's clock is the measure: the production nodes, seals included, run on one core.
 
 mod setup;
 mod torus;

@@ -1,5 +1,4 @@
-//! `axon-cam FILE`: how large a port's CAM must be for the traffic in a capture. `axon cam` runs
-//! it.
+//! `axon-cam FILE`: required size of a port's CAM for the traffic in a capture. `axon cam` runs it.
 
 #![forbid(unsafe_code)]
 // Both panic where the reader has left or the disk is full; see `say`.
@@ -41,7 +40,7 @@ fn main() -> ExitCode {
     program::run(run, |_| false)
 }
 
-/// Reads the capture once and prints what it found.
+/// Reads the capture once and prints the analysis.
 ///
 /// # Errors
 /// The file is no capture, or a result cannot be written.

@@ -1,4 +1,4 @@
-//! `axon-reproduce ID...`: tables and figures of the papers, theirs beside ours. `axon reproduce`
+//! `axon-reproduce ID...`: tables and figures of the papers beside our results. `axon reproduce`
 //! runs it.
 
 #![forbid(unsafe_code)]
@@ -30,13 +30,13 @@ struct Arguments {
     /// Experiments to run, such as axon/table1, or patterns, such as 'axon/*'
     #[arg(value_name = "ID", required_unless_present_any = ["list", "write_docs"])]
     ids: Vec<String>,
-    /// List all experiments, and how their last run ended
+    /// List all experiments with the results of their last runs
     #[arg(long, conflicts_with = "ids")]
     list: bool,
     /// Folder for the results
     #[arg(long, value_name = "DIR", default_value = "results/reproduce")]
     out: PathBuf,
-    /// Write rows and verdicts as JSON; `-` writes it to standard output, and nothing else
+    /// Write rows and verdicts as JSON; `-` writes only JSON to standard output
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
     /// Seed of all random choices
@@ -51,7 +51,7 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
-    // Before any thread: this may be a process of a lab, of the demo, or of a measurement.
+    // Must precede any thread: this may be a process of a lab, of the demo, or of a measurement.
     if let Some(code) = axon_linux::lab::part()
         .or_else(axon_demo::part)
         .or_else(axon_linux::agent_port::measure::process::part)
@@ -61,8 +61,8 @@ fn main() -> ExitCode {
     axon_cli::program::run(run, |error| error.is::<axon_linux::lab::Interrupted>())
 }
 
-/// Runs what is asked for. Answers whether every bound is held. If an experiment cannot be run, all
-/// others are run all the same.
+/// Runs the selected experiments. Returns whether every bound is met. If an experiment cannot be
+/// run, the others are run anyway.
 ///
 /// # Errors
 /// No such experiment, or a file cannot be written.
@@ -96,7 +96,7 @@ fn run(arguments: &Arguments) -> Result<ExitCode> {
             }
         }
         if stop.check().is_err() {
-            // What has been done is written; what has not is said.
+            // Results so far are written; a missing one is reported.
             break;
         }
     }
@@ -118,8 +118,8 @@ fn run(arguments: &Arguments) -> Result<ExitCode> {
     Ok(unwritten.answer(is_good))
 }
 
-/// Sees that every file can be written before anything runs, so that nobody learns after
-/// hours that the results have nowhere to go. What earlier runs have left stays as it is.
+/// Checks that every file can be written before anything runs, so that a failure shows at once and
+/// not after hours. Results of earlier runs stay as they are.
 fn reserve(arguments: &Arguments, chosen: &[&Experiment]) -> Result<()> {
     let named = [("--json", &arguments.json), ("--write-docs", &arguments.write_docs)];
     let files = named.into_iter().filter_map(|(what, path)| Some((what, path.as_ref()?)));
@@ -141,17 +141,17 @@ fn reserve(arguments: &Arguments, chosen: &[&Experiment]) -> Result<()> {
     Ok(())
 }
 
-/// What `axon reproduce --json` writes.
+/// Output of `axon reproduce --json`.
 #[derive(Serialize)]
 struct Output {
     /// The experiments, in the order in which they ran.
     results: Vec<Judged>,
-    /// What belongs to this machine: all else is the same whenever the same seed runs, but for what
-    /// is measured on Linux.
+    /// Machine of the run. All else is the same whenever the same seed runs, except for
+    /// measurements on Linux.
     machine: Machine,
 }
 
-/// What belongs to the machine of a run.
+/// Machine of a run.
 #[derive(Serialize)]
 struct Machine {
     /// The day of the run in UTC, `2026-11-22`.
@@ -160,26 +160,26 @@ struct Machine {
     threads: usize,
 }
 
-/// One experiment.
+/// Result of one experiment.
 #[derive(Serialize)]
 struct Judged {
     /// The name of the experiment: `axon/table1`.
     id: &'static str,
     /// Whether its verdict is `held` or `by_construction`.
     pass: bool,
-    /// What its rows come to; null if it could not be run.
+    /// Verdict over its rows; null if it could not be run.
     verdict: Option<Verdict>,
-    /// What is held to a bound.
+    /// Figures with a bound.
     rows: Vec<Row>,
-    /// The figures that no bound is held to.
+    /// Figures without a bound.
     remarks: Vec<Remark>,
-    /// Why ours differs, and what had to be read into the paper.
+    /// Reasons for differences, and interpretations of the paper.
     notes: Vec<String>,
-    /// The seed of the run; null if it could not be run.
+    /// Seed of the run; null if it could not be run.
     seed: Option<u64>,
-    /// The commit that the program was built from; null if it could not be run.
+    /// Commit of the program; null if it could not be run.
     commit: Option<String>,
-    /// Why it could not be run; null if it was.
+    /// Error; null if it was run.
     error: Option<String>,
 }
 

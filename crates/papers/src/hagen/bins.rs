@@ -1,28 +1,28 @@
-//! Throughput over time: what passed in equal bins, and how much it varied.
+//! Throughput in equal bins, and its variation.
 
 use axon_sim::bare::Passed;
 use axon_wire::{Bytes, Rate, Span, Time};
 
-/// Bins of equal width, one after the other.
+/// Consecutive bins of equal width.
 #[derive(Clone, Copy, Debug)]
 pub struct Bins {
-    /// Where the first begins.
+    /// Start of the first bin.
     pub from: Time,
-    /// Of each.
+    /// Width of each bin.
     pub width: Span,
-    /// The number of samples.
+    /// Number of bins.
     pub count: usize,
 }
 
 impl Bins {
-    /// The bins of this width that fit between two moments.
+    /// Returns the bins of this width that fit between two times.
     pub fn between(from: Time, until: Time, width: Span) -> Bins {
         let count = (until.since(from).ticks() / width.ticks()) as usize;
         Bins { from, width, count }
     }
 
-    /// What passed on a wire of this rate in each bin, Gb/s, overhead included. A frame that
-    /// passes from one bin to the next is shared between both.
+    /// Returns the throughput on a wire of this rate in each bin in Gb/s, overhead included. A
+    /// frame across a boundary is shared between both bins.
     pub fn throughput(&self, passed: &[Passed], rate: Rate) -> Vec<f64> {
         let mut ticks = vec![0u64; self.count];
         let width = self.width.ticks();
@@ -45,7 +45,7 @@ impl Bins {
         ticks.into_iter().map(|taken| gbps * taken as f64 / width as f64).collect()
     }
 
-    /// The points of a plot: the middle of each bin in ms, and its figure.
+    /// Returns the points of a plot: the middle of each bin in ms, and its figure.
     pub fn points(&self, figures: &[f64]) -> Vec<(f64, f64)> {
         let middle = |index: usize| {
             let at =
@@ -56,7 +56,7 @@ impl Bins {
     }
 }
 
-/// Mean and standard deviation (of the whole, not of a sample).
+/// Returns mean and standard deviation (of the whole, not of a sample).
 pub fn mean_and_sd(figures: &[f64]) -> (f64, f64) {
     let count = figures.len().max(1) as f64;
     let mean = figures.iter().sum::<f64>() / count;

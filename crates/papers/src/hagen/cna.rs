@@ -1,9 +1,9 @@
-//! Four hosts with converged network adapters on two switches: the ground of paper 002,
-//! chapter 5 (figure 5-1), and its generator of frames, blaster.
+//! Four hosts with converged network adapters on two switches: testbed of paper 002, chapter 5
+//! (figure 5-1), with its frame generator, blaster.
 //!
-//! What the hosts' software can do is no result of ours but taken from the paper, since no
-//! processor is simulated: blaster's threads offer so many frames, and a host takes 538 MB/s
-//! out of its ring. All that happens between is simulated.
+//! The performance of the hosts' software is taken from the paper, since no processor is simulated:
+//! the offered rate of blaster's threads, and the 538 MB/s that a host reads from its ring.
+//! Everything in between is simulated.
 
 use anyhow::{Context as _, Result, ensure};
 use axon_fabric::model::Fabric;
@@ -14,32 +14,32 @@ use axon_wire::priority::Priority;
 use axon_wire::{Rate, Span, Time};
 use std::path::Path;
 
-/// As it runs by itself: `axon sim crates/papers/src/hagen/cna.yaml`.
+/// Fabric file, which also runs by itself: `axon sim crates/papers/src/hagen/cna.yaml`.
 const FILE: &str = include_str!("cna.yaml");
-/// How long hosts may take to get their addresses.
+/// Timeout of hosts to get their addresses.
 const BOOT_MAX: Span = Span::from_secs(60);
-/// How long what waits anywhere needs to arrive after the last is sent.
+/// Time for queued frames to arrive after the last one is sent.
 const DRAIN: Span = Span::from_millis(20);
-/// From one look at a host to the next.
+/// Polling interval of a host.
 const LOOK: Span = Span::from_micros(2);
 /// Bytes of blaster's frames, FCS included (§5.1).
 pub const FRAME_BYTES: u64 = 1_000;
 /// Bytes of UDP payload in them: without FCS, Ethernet, IPv4 and UDP headers.
 const PAYLOAD: usize = FRAME_BYTES as usize - 4 - 42;
-/// What a host takes in at most, MB/s (§5.3).
+/// Maximum receive rate of a host in MB/s (§5.3).
 pub const RECEIVER: f64 = 538.0;
-/// The port of the first stream; each has one more.
+/// Port of the first stream; each further one has the next.
 const PORT: u16 = 5001;
 
 /// CNA 1 to CNA 4, by their index.
 pub const CNA: [usize; 4] = [0, 1, 2, 3];
 
-/// What blaster's threads offer.
+/// Load of blaster's threads.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Blaster {
-    /// How many threads.
+    /// Number of threads.
     pub threads: u64,
-    /// What they offer together, MB/s.
+    /// Total offered rate in MB/s.
     pub offers: f64,
 }
 
@@ -49,7 +49,7 @@ impl Blaster {
     /// Sixteen threads with a delay of 1 ms, which give about 250 MB/s (§5.5).
     pub const LOW: Blaster = Blaster { threads: 16, offers: 250.0 };
 
-    /// From one frame of a thread to its next.
+    /// Returns the interval of a thread's frames.
     fn interval(self) -> Span {
         let bytes = (self.threads * FRAME_BYTES) as f64;
         // Bytes per MB/s are microseconds, of 100,000 ticks.
@@ -57,7 +57,7 @@ impl Blaster {
     }
 }
 
-/// A stream of frames between two hosts.
+/// Stream of frames between two hosts.
 #[derive(Clone, Debug)]
 pub struct Stream {
     from: usize,
@@ -66,32 +66,32 @@ pub struct Stream {
     sink: AppId,
 }
 
-/// Frames of a stream so far.
+/// Frame counts of a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Frames {
-    /// Handed to the sender's NIC.
+    /// Frames handed to the sender's NIC.
     pub sent: u64,
-    /// Read by the receiver.
+    /// Frames read by the receiver.
     pub received: u64,
 }
 
-/// What a stream gets, MB/s.
+/// Throughput of a stream in MB/s.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Throughput {
-    /// At the sender.
+    /// Rate at the sender.
     pub sent: f64,
-    /// At the receiver.
+    /// Rate at the receiver.
     pub received: f64,
 }
 
-/// The four hosts at work.
+/// Testbed of the four hosts.
 pub struct Ground {
-    /// The world that they are in.
+    /// Simulated world.
     pub world: World,
     streams: u16,
 }
 
-/// The fabric, with PFC for priorities 3 and 4, or without.
+/// Builds the fabric, with PFC for priorities 3 and 4, or without.
 ///
 /// # Errors
 /// None, unless the file in this folder is wrong.
@@ -100,7 +100,7 @@ pub fn fabric(pfc: bool) -> Result<Fabric> {
     Ok(axon_fabric::parse(Path::new("cna.yaml"), &text)?)
 }
 
-/// The fabric with PFC and further lines in its section `dcb`, such as `watermarks: {...}`.
+/// Builds the fabric with PFC and further lines in its section `dcb`, such as `watermarks: {...}`.
 ///
 /// # Errors
 /// A line is no setting of `dcb`.
@@ -110,25 +110,25 @@ pub fn fabric_with(lines: &[&str]) -> Result<Fabric> {
     Ok(axon_fabric::parse(Path::new("cna.yaml"), &text)?)
 }
 
-/// Frames per second at `mbps` MB/s, as a rate of bytes without FCS: what a ring counts.
+/// Returns frames per second at `mbps` MB/s as a rate of bytes without FCS, the unit of a ring.
 fn reads(megabytes: f64) -> Option<Rate> {
     let bytes = FRAME_BYTES as f64 - 4.0;
     Rate::from_bits_per_second((megabytes * 1e6 / FRAME_BYTES as f64 * bytes * 8.0) as u64)
 }
 
 impl Ground {
-    /// The hosts have their addresses and read no faster than [`RECEIVER`].
+    /// Boots the hosts, which read no faster than [`RECEIVER`].
     ///
     /// # Errors
-    /// One gets no address.
+    /// A host gets no address.
     pub fn new(pfc: bool, seed: u64) -> Result<Ground> {
         Ground::of(&fabric(pfc)?, seed)
     }
 
-    /// The same with another fabric of these hosts.
+    /// Boots another fabric of these hosts.
     ///
     /// # Errors
-    /// One gets no address.
+    /// A host gets no address.
     pub fn of(fabric: &Fabric, seed: u64) -> Result<Ground> {
         let mut world = World::new(fabric, seed);
         let all = world.run_until_true(Time::ZERO + BOOT_MAX, World::all_have_addresses);
@@ -138,26 +138,26 @@ impl Ground {
         Ok(ground)
     }
 
-    /// A host reads no faster than so many MB/s from now on.
+    /// Limits the read rate of a host in MB/s from now on.
     ///
     /// # Errors
-    /// It has no power.
+    /// The host has no power.
     pub fn read_at(&mut self, host: usize, megabytes: f64) -> Result<()> {
         let rate = reads(megabytes);
         self.world.with_host(host, |host, _| host.set_receive_rate(rate)).context("power")
     }
 
-    /// Each datagram socket of a host may have so many frames in the NIC from now on; with more,
-    /// its thread is blocked.
+    /// Limits the frames of each datagram socket of a host in the NIC from now on; beyond that, its
+    /// thread is blocked.
     ///
     /// # Errors
-    /// It has no power.
+    /// The host has no power.
     pub fn socket_frames(&mut self, host: usize, frames: u32) -> Result<()> {
         self.world.with_host(host, |host, _| host.set_socket_frames(frames)).context("power")
     }
 
-    /// Runs for a while; for how much of it a priority of a host is paused, in percent, looked at
-    /// every 2 us.
+    /// Runs for `span`; returns the percentage of it in which a priority of a host is paused,
+    /// polled every 2 us.
     pub fn paused_percent(&mut self, host: usize, priority: Priority, span: Span) -> f64 {
         let looks = span.ticks() / LOOK.ticks();
         let mut paused = 0u64;
@@ -170,7 +170,7 @@ impl Ground {
         100.0 * paused as f64 / looks as f64
     }
 
-    /// A port that no other stream has, whose frames have this priority.
+    /// Returns an unused port whose frames have this priority.
     pub fn port(&mut self, priority: Priority) -> u16 {
         let port = PORT + self.streams;
         self.streams += 1;
@@ -180,10 +180,10 @@ impl Ground {
         port
     }
 
-    /// Lets blaster send from one host to another.
+    /// Starts blaster from one host to another.
     ///
     /// # Errors
-    /// One has no power or no address.
+    /// A host has no power or no address.
     pub fn blast(
         &mut self,
         (from, to): (usize, usize),
@@ -196,7 +196,7 @@ impl Ground {
         let interval = blaster.interval();
         let plan = UdpPlan { target, port, payload: PAYLOAD, interval, count: u64::MAX };
         let start = |thread: u64| {
-            // Threads do not march in step.
+            // Threads are offset in time.
             let offset = Span::from_ticks(interval.ticks() / blaster.threads * thread);
             let source = self.world.with_host(from, |host, now| host.udp_send(plan, now + offset));
             source.context("power")
@@ -205,7 +205,7 @@ impl Ground {
         Ok(Stream { from, to, sources, sink })
     }
 
-    /// Frames of a stream so far.
+    /// Returns the frame counts of a stream so far.
     pub fn frames(&self, stream: &Stream) -> Frames {
         let count = |host: usize, app: &AppId| self.world.flow_stats(host, *app);
         let sent = stream.sources.iter().filter_map(|source| count(stream.from, source));
@@ -213,7 +213,7 @@ impl Ground {
         Frames { sent: sent.map(|stats| stats.sent_packets).sum(), received }
     }
 
-    /// Runs for a while; what each stream got in it.
+    /// Runs for a while; returns the throughput of each stream.
     pub fn measure<const N: usize>(
         &mut self,
         streams: [&Stream; N],
@@ -230,7 +230,7 @@ impl Ground {
         })
     }
 
-    /// Ends a stream and waits for what is in flight: how many of its frames never came.
+    /// Ends a stream and waits for frames in flight; returns the number of its lost frames.
     pub fn lost(&mut self, stream: &Stream) -> u64 {
         for &source in &stream.sources {
             self.world.with_host(stream.from, |host, now| host.stop(source, now));
@@ -240,29 +240,30 @@ impl Ground {
         sent - received
     }
 
-    /// Frames that were dropped for want of room, anywhere.
+    /// Returns the number of frames dropped anywhere for lack of room.
     pub fn dropped(&self) -> u64 {
         let dropped = self.world.engine().accounts().dropped;
         [Drop::QueueFull, Drop::HeadroomFull].iter().map(|&reason| dropped[reason as usize]).sum()
     }
 
-    /// Flow control frames for a priority that a host has sent, and that it has received.
+    /// Returns the numbers of flow control frames for a priority that a host has sent, and
+    /// received.
     pub fn flow_control(&self, host: usize, priority: Priority) -> (u64, u64) {
         self.world.host(host).map_or((0, 0), |host| host.flow_control_counts(priority))
     }
 
-    /// Every frame has one fate.
+    /// Checks that every frame has one fate.
     ///
     /// # Errors
-    /// Where the accounts do not balance.
+    /// The accounts do not balance.
     pub fn check(&self) -> Result<()> {
         crate::axon::line::check_conservation(&self.world)
     }
 }
 
-/// The priority of all streams that share a fate (§5.1): its number is not given.
+/// Priority of all streams that share a fate (§5.1), which does not give its number.
 pub const SHARED: Priority = Priority::from_low_bits(3);
-/// Another one with PFC.
+/// Another priority with PFC.
 pub const OTHER: Priority = Priority::from_low_bits(4);
 
 #[cfg(test)]

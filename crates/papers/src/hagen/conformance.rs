@@ -23,7 +23,7 @@ pub const EXPERIMENT: Experiment = Experiment {
     run,
 };
 
-/// What the paper describes, and the faults that stand for it.
+/// Failures described in the paper, with the corresponding faults.
 const SEEN: [(&str, &[Plant]); 4] = [
     ("priorities cannot be paused independently (§3.2.1)", &[Plant::SharedQueue]),
     ("too little buffer for what is in flight after a PFC frame (§3.2.1)", &[Plant::NoHeadroom]),

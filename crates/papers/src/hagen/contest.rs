@@ -1,8 +1,8 @@
-//! Queues that compete for one port of a switch: the set-up of paper 002's chapter 6 (figure 6-2).
+//! Queues competing for one port of a switch: set-up of paper 002's chapter 6 (figure 6-2).
 //!
-//! A source at each of some ports sends as much as it can in a class of its own, all to one port
-//! of 10 Gb/s, where deficit round robin decides. Each class drops what does not fit and is never
-//! empty. Sizes of frames include VLAN tag and FCS, as in the paper.
+//! A source at each of some ports sends as fast as possible in its own class, all to one port of 10
+//! Gb/s with deficit round robin. Each class drops excess frames and is never empty. Frame sizes
+//! include VLAN tag and FCS, as in the paper.
 
 use axon_fabric::model::Wire;
 use axon_node::{Action, Awaited, Input, Node, PortKind};
@@ -20,10 +20,10 @@ use oorandom::Rand64;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The paper's maximum frame.
+/// Paper's maximum frame in bytes.
 pub const LONGEST: u32 = 1_522;
-/// Where scheduler charges frame bytes alone, gap and preamble as well, both in cells of
-/// 40 bytes. The FCS is no part of a frame in a switch, so it is added to each.
+/// Costs of a frame in the scheduler: frame bytes alone, with gap and preamble, and the latter in
+/// cells of 40 bytes. The FCS is not part of a frame in a switch, so it is added to each.
 pub const FRAME: FrameCost = FrameCost { overhead_bytes: FCS as u16, cell_bytes: 1 };
 /// See [`FRAME`].
 pub const GAP: FrameCost = FrameCost { overhead_bytes: FCS as u16 + 20, cell_bytes: 1 };
@@ -35,44 +35,44 @@ const RATE: Rate = Rate::gbps(10);
 const LATENCY: Span = Span::from_nanos(50);
 const SINK: MacAddr = MacAddr([2, 0, 0, 0, 1, 0xff]);
 const SWITCH: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
-/// A source offers so many times its even share of the port, or its line rate: enough for any
-/// weight of chapter 6.
+/// Offered load of a source in multiples of its even share of the port, at most line rate: enough
+/// for any weight of chapter 6.
 const OFFERED: u64 = 3;
 /// The longest frame of the chapter, jumbo frames included, without FCS.
 const FRAME_BYTES_MAX: usize = 5_000;
 
-/// What one class has to send.
+/// Traffic of one class.
 #[derive(Clone, Debug)]
 pub struct Queue {
-    /// What it may send in a turn, in bytes of cost.
+    /// Quantum of a round, in bytes of cost.
     pub quantum: u32,
-    /// The sizes of its frames: in random order, each as often as the others.
+    /// Frame sizes: in random order, equally frequent.
     pub sizes: Vec<u32>,
-    /// From so long after the start on it has frames of these sizes instead.
+    /// Later change of the frame sizes, with its time after the start.
     pub later: Option<(Span, Vec<u32>)>,
 }
 
 impl Queue {
-    /// With the quantum of a maximum frame.
+    /// Creates a queue with the quantum of a maximum frame.
     pub fn of(sizes: &[u32]) -> Queue {
         Queue { quantum: LONGEST, sizes: sizes.to_vec(), later: None }
     }
 }
 
-/// A contest.
+/// Contest of queues.
 #[derive(Clone, Debug)]
 pub struct Contest {
-    /// The classes, at most eight.
+    /// Classes, at most eight.
     pub queues: Vec<Queue>,
-    /// What a frame is charged.
+    /// Cost of a frame.
     pub cost: FrameCost,
-    /// Whether quanta follow the traffic.
+    /// Whether quanta adapt to the traffic.
     pub weights: Weights,
 }
 
 impl Contest {
-    /// Bytes of frames, FCS included, that came out of the port by class: first in `warm`, then in
-    /// each of so many windows.
+    /// Returns the bytes of frames, FCS included, that left the port by class: first in `warm`,
+    /// then in each of the windows.
     pub fn run(&self, warm: Span, (windows, window): (usize, Span), seed: u64) -> Vec<Vec<u64>> {
         let count = self.queues.len();
         let mut engine = Engine::new(seed, None);
@@ -126,16 +126,16 @@ impl Contest {
     }
 }
 
-/// Sends without end.
+/// Saturating source.
 struct Source {
     /// One frame of each size.
     frames: Vec<Vec<u8>>,
-    /// What they become, and when.
+    /// Later frames, with the time of the change.
     later: Option<(Time, Vec<Vec<u8>>)>,
-    /// Which are still to be drawn before all are again.
+    /// Frames still to be drawn before all are again.
     deck: Vec<usize>,
     random: Rand64,
-    /// The port is shared by so many, so that its part need not be more than this.
+    /// Number of sources that share the port, which bounds the rate needed.
     sources: u64,
     up: bool,
     busy: bool,
@@ -168,7 +168,7 @@ impl Source {
 }
 
 impl Source {
-    /// The next frame: from a deck, so that chance decides on the order and not on the share.
+    /// Draws the next frame from a deck, so that only the order is random and not the share.
     fn draw(&mut self) -> usize {
         if self.deck.is_empty() {
             self.deck.extend(0..self.frames.len());
@@ -210,7 +210,7 @@ impl Node for Source {
     }
 }
 
-/// Counts what comes, by class.
+/// Counts received bytes by class.
 struct Sink(Arc<[AtomicU64]>);
 
 impl Node for Sink {
@@ -227,24 +227,24 @@ impl Node for Sink {
     }
 }
 
-/// Jain's index (002 formula 6.3).
+/// Returns Jain's index (002 formula 6.3).
 pub fn jain(shares: &[u64]) -> f64 {
     let sum: f64 = shares.iter().map(|&share| share as f64).sum();
     let squares: f64 = shares.iter().map(|&share| (share as f64).powi(2)).sum();
     sum * sum / (shares.len() as f64 * squares)
 }
 
-/// How long throughput is measured, after a warm-up: two thousand turns of two queues.
+/// Length of the throughput measurement, after a warm-up: two thousand rounds of two queues.
 const WARM: Span = Span::from_micros(500);
 const MEASURED: Span = Span::from_millis(10);
-/// A search ends when throughputs differ by less, relatively.
+/// Relative difference of throughputs at which a search ends.
 const CLOSE: f64 = 0.002;
 const SEARCHES_MAX: usize = 8;
 /// The rival's quantum in searches, fine enough for weights of a thousandth.
 const UNIT: u32 = 3_000;
 
-/// The weights, relative to that of frames of `rival` bytes, at which each of `queues` has the
-/// rival's throughput. Found as in the paper: measured, corrected, measured again.
+/// Returns the weights, relative to that of frames of `rival` bytes, at which each of `queues` has
+/// the rival's throughput. Found as in the paper by repeated measurement and correction.
 pub fn fair_weights(cost: FrameCost, queues: &[&[u32]], rival: u32, seed: u64) -> Vec<f64> {
     let mut weights = vec![1.0; queues.len()];
     for _ in 0..SEARCHES_MAX {
@@ -265,8 +265,8 @@ pub fn fair_weights(cost: FrameCost, queues: &[&[u32]], rival: u32, seed: u64) -
     weights
 }
 
-/// Throughput of frames of `size` bytes beside those of maximum size with the same quantum,
-/// relative to theirs.
+/// Returns the throughput of frames of `size` bytes relative to that of maximum-size frames with
+/// the same quantum.
 pub fn relative_throughput(cost: FrameCost, size: u32, seed: u64) -> f64 {
     let queues = vec![Queue::of(&[size]), Queue::of(&[LONGEST])];
     let contest = Contest { queues, cost, weights: Weights::Fixed };

@@ -1,5 +1,5 @@
-//! Figures 4-2 to 4-7 of paper 002: LAN and SAN streams that share one link of 10 Gb/s, and
-//! what enhanced transmission selection would promise them (§4.5).
+//! Figures 4-2 to 4-7 of paper 002: LAN and SAN streams that share one link of 10 Gb/s, and the
+//! effect of enhanced transmission selection proposed in §4.5.
 
 use super::iscsi::{self, Load};
 use crate::axon::line::check_conservation;
@@ -27,9 +27,9 @@ pub const EXPERIMENT: Experiment = Experiment {
     run,
 };
 
-/// As it runs by itself: `axon sim crates/papers/src/hagen/converged.yaml`.
+/// Fabric file, which also runs by itself: `axon sim crates/papers/src/hagen/converged.yaml`.
 const FILE: &str = include_str!("converged.yaml");
-/// What of the file ETS changes.
+/// Part of the file that ETS replaces.
 const ONE_CLASS: &str = "  - { priorities: [0, 1, 2, 3, 4, 5, 6] }\n  - { priorities: [7] }\n";
 /// The priorities that §4.5 proposes: TCP 1, UDP 3, SAN 6.
 const THREE_CLASSES: &str = "  - { priorities: [1], ets: 25 }\n  - { priorities: [3], ets: 25 }\n  \
@@ -38,7 +38,7 @@ const BOOT_MAX: Span = Span::from_secs(60);
 const SETTLE: Span = Span::from_millis(50);
 const MEASURED: Span = Span::from_millis(100);
 const LINK: Rate = Rate::gbps(10);
-/// Of the source; the others are sinks.
+/// Source host; the others are sinks.
 const SOURCE: usize = 0;
 /// UDP payload of a full frame, and its bytes on the wire.
 const UDP_PAYLOAD: usize = 1472;
@@ -46,17 +46,17 @@ const UDP_WIRE_BYTES: Bytes = Bytes(1538);
 const BUFFER_BYTES: usize = 1 << 20;
 /// Commands outstanding.
 const DEPTH: u32 = 4;
-/// What iSCSI writes got of the link with three classes, at most (§4.5).
+/// Upper bound of the share of iSCSI writes with three classes (§4.5).
 const WRITE_PERCENT: f64 = 25.0;
 /// The SAN class's share with ETS.
 const SAN_PERCENT: f64 = 50.0;
-/// Those of TCP and of UDP.
+/// Shares of TCP and of UDP.
 const LAN_PERCENT: f64 = 25.0;
-/// What counts as unchanged.
+/// Per cent that count as unchanged.
 const UNCHANGED_PERCENT: f64 = 90.0;
-/// How far what two kinds keep may be apart where the paper says "about the same".
+/// Accepted difference in per cent where the paper says "about the same".
 const SAME_PERCENT: f64 = 20.0;
-/// How far from its share a class may be (IEEE 802.1Q).
+/// Accepted difference of a class from its share in per cent (IEEE 802.1Q).
 const ETS_PERCENT: f64 = 10.0;
 
 /// A kind of traffic.
@@ -101,7 +101,7 @@ impl Kind {
     }
 }
 
-/// What is set up: each mix of figures 4-2 to 4-7, without ETS.
+/// Traffic mixes of figures 4-2 to 4-7, without ETS.
 const MIXES: [&[Kind]; 10] = [
     &[Tcp],
     &[Udp],
@@ -115,7 +115,7 @@ const MIXES: [&[Kind]; 10] = [
     &[Tcp, Udp, Read],
 ];
 
-/// A booted world, with its classes.
+/// Boots a world with its classes.
 fn world(ets: bool, seed: u64) -> Result<World> {
     let text = if ets { FILE.replace(ONE_CLASS, THREE_CLASSES) } else { FILE.to_owned() };
     let fabric = axon_fabric::parse(Path::new("converged.yaml"), &text)?;
@@ -125,7 +125,7 @@ fn world(ets: bool, seed: u64) -> Result<World> {
     Ok(world)
 }
 
-/// Starts a kind of traffic; who counts the bytes that come of it.
+/// Starts a kind of traffic; returns the application that counts its bytes.
 fn start(world: &mut World, kind: Kind) -> Result<(usize, AppId)> {
     let (sink, port) = (kind.sink(), kind.port());
     if matches!(kind, Read | Write) {
@@ -152,7 +152,7 @@ fn start(world: &mut World, kind: Kind) -> Result<(usize, AppId)> {
     Ok((sink, counts.context("power")?))
 }
 
-/// What each of some kinds gets while all of them run, Gb/s.
+/// Returns the goodput of some kinds while all of them run, in Gb/s.
 fn goodput(kinds: &[Kind], ets: bool, seed: u64) -> Result<Vec<f64>> {
     let mut world = world(ets, seed)?;
     for &kind in kinds.iter().filter(|_| ets) {
@@ -206,7 +206,7 @@ fn run(context: &mut Context) -> Result<Outcome> {
 /// Goodput of a kind in a mix, without or with ETS.
 type Of<'a> = &'a dyn Fn(&[Kind], bool, Kind) -> f64;
 
-/// How much of what a kind gets alone it keeps in a mix without ETS, per cent.
+/// Returns the percentage of its sole goodput that a kind keeps in a mix without ETS.
 fn kept(of: Of<'_>, mix: &[Kind], kind: Kind) -> f64 {
     100.0 * of(mix, false, kind) / of(&[kind], false, kind)
 }
@@ -278,7 +278,7 @@ fn names(mix: &[Kind]) -> String {
     mix.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(" + ")
 }
 
-/// Why ours differs.
+/// Reasons for differences.
 const NOTES: [&str; 4] = [
     "No processor is simulated for TCP and UDP, so each alone fills the link; an iSCSI end works \
      on 819 MB/s at most. Two that go the same way must share the link: what a kind keeps follows \

@@ -19,12 +19,12 @@ pub const EXPERIMENT: Experiment = Experiment {
     run,
 };
 
-/// What a thread by itself sends, MB/s, and what a host sends at most (figure 5-2).
+/// Rate of a single thread, and maximum rate of a host, in MB/s (figure 5-2).
 const ONE_THREAD: f64 = 700.0;
 const THREADS_MAX: u64 = 6;
 /// The threads with which the paper's curve is level.
 const LEVEL_FROM: u64 = 4;
-/// Of what was sent with PFC off, the part lost: 168.1 of 429 GB (§5.3).
+/// Loss with PFC off in per cent of the sent bytes: 168.1 of 429 GB (§5.3).
 const PAPER_LOST_PERCENT: f64 = 100.0 * 168.1 / 429.0;
 const SETTLE: Span = Span::from_millis(10);
 const MEASURED: Span = Span::from_millis(200);
@@ -37,7 +37,8 @@ struct Run {
     dropped: u64,
 }
 
-/// What so many threads offer: the figure's straight line from one thread to where it is level.
+/// Returns the offered rate of a number of threads: the figure's straight line from one thread to
+/// where it is level.
 fn offers(threads: u64) -> f64 {
     let full = Blaster::FULL.offers;
     let step = (full - ONE_THREAD) / (LEVEL_FROM - 1) as f64;
@@ -54,7 +55,7 @@ fn measure(blaster: Blaster, pfc: bool, seed: u64) -> Result<Run> {
     Ok(Run { throughput, frames: ground.frames(&stream), lost, dropped: ground.dropped() })
 }
 
-/// Figure 5-2: what is sent and received by number of threads, with PFC off.
+/// Measures figure 5-2: sent and received rates by number of threads, with PFC off.
 fn by_threads(context: &mut Context, outcome: &mut Outcome) -> Result<()> {
     let mut table = Table::new("threads", &["threads", "sent, MB/s", "received, MB/s"]);
     let (mut sent, mut received) = (Vec::new(), Vec::new());

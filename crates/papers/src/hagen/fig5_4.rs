@@ -24,8 +24,8 @@ pub const EXPERIMENT: Experiment = Experiment {
     run,
 };
 
-/// What the slowed receiver takes, MB/s. The paper says that the network converged to its least
-/// capable device, and that the victim had 350 MB/s; so that is what the device could do.
+/// Receive rate of the slowed receiver in MB/s. The paper says that the network converged to its
+/// least capable device, and that the victim had 350 MB/s, so that was the device's rate.
 const SLOWED: f64 = 350.0;
 /// Other rates, to see that the victim follows them.
 const SLOWED_ALSO: [f64; 3] = [150.0, 250.0, 450.0];
@@ -34,11 +34,12 @@ const SETTLE: Span = Span::from_millis(20);
 const SETTLE_QCN: Span = Span::from_millis(200);
 const MEASURED: Span = Span::from_millis(100);
 const STEPS: [&str; 3] = ["TS 1 alone", "TS 1 with TS 2", "TS 1 as victim"];
-/// As the text gives them, MB/s.
+/// Paper's figures in MB/s.
 const PAPER: [f64; 3] = [550.0, 530.0, 350.0];
-/// How far ours may be from them: the text says "about".
+/// Accepted difference in per cent: the text says "about".
 const PERCENT: f64 = 5.0;
-/// How far the innocent stream may be from its fair share with targeted PFC and with QCN.
+/// Accepted difference of the innocent stream from its fair share with targeted PFC and with QCN,
+/// in per cent.
 const FAIR_PERCENT: f64 = 2.0;
 
 const MAX_MIN: &str = "watermarks: {low: 16654B, target: 49962B, high: 101438B, choose: max_min}";
@@ -47,7 +48,7 @@ const FAIR: &str =
 const SAMPLED: &str = "watermarks: {low: 16654B, target: 49962B, high: 101438B, choose: sampled}";
 const QCN: &str = "congestion_notification: {priorities: [3]}";
 
-/// A way to control the two streams.
+/// Control of the two streams.
 struct Way {
     name: &'static str,
     /// Lines of `dcb`.
@@ -71,12 +72,12 @@ const WAYS: [Way; 7] = [
     },
     Way { name: "PFC, TS 2 in another priority", lines: &[], second: OTHER, settle: SETTLE },
 ];
-/// Those of which bounds are held for TS 1.
+/// Ways with bounds on TS 1.
 const HELD: [usize; 5] = [1, 2, 3, 4, 5];
 
-/// What came of the three steps.
+/// Results of the three steps.
 struct Steps {
-    /// Of TS 1 before each is measured, MB/s.
+    /// Throughput of TS 1 before each is measured, MB/s.
     settling: [f64; 3],
     first: [Throughput; 3],
     second: [Throughput; 3],
@@ -85,7 +86,7 @@ struct Steps {
     lost: u64,
 }
 
-/// The three steps; in the last the second receiver takes `slowed` MB/s.
+/// Measures the three steps; in the last the second receiver takes `slowed` MB/s.
 fn measure(way: &Way, slowed: f64, seed: u64) -> Result<Steps> {
     let mut ground = Ground::of(&fabric_with(way.lines)?, seed)?;
     let one = ground.blast((CNA[0], CNA[2]), Blaster::FULL, SHARED)?;
@@ -219,7 +220,7 @@ fn judge(outcome: &mut Outcome, all: &[Steps], rates: &[(f64, [f64; 2])]) {
     }
 }
 
-/// Why ours differs, and what was read into the paper.
+/// Reasons for differences, and interpretations of the paper.
 const NOTES: [&str; 3] = [
     "A pause of the link between the switches holds both streams, and what then leaves it \
      alternates between them, so the innocent one gets what the slow receiver takes: the fate that \

@@ -22,13 +22,13 @@ pub const EXPERIMENT: Experiment = Experiment {
     run,
 };
 
-/// What the slowed receiver takes, MB/s.
+/// Receive rates of the slowed receiver in MB/s.
 const SLOWED: [f64; 7] = [500.0, 450.0, 400.0, 350.0, 300.0, 200.0, 100.0];
 /// The one that stands for the paper's, which is not given: that of figure 5-4.
 const AS_VICTIM: f64 = 350.0;
 /// As the text gives them, MB/s: alone, with TS 2, as victim.
 const PAPER: [f64; 3] = [250.0, 200.0, 240.0];
-/// How far ours may be from them: the text says "about".
+/// Accepted difference from the paper's figures in per cent: the text says "about".
 const PERCENT: f64 = 10.0;
 const SETTLE: Span = Span::from_millis(10);
 const MEASURED: Span = Span::from_millis(20);
@@ -45,10 +45,10 @@ const PAUSING: [(&str, &str); 4] = [
 /// Frames that a thread may have in its NIC before it is blocked.
 const AHEAD: [u32; 3] = [1, 4, 128];
 
-/// What one setting of CNA 4 came to.
+/// Result of one setting of CNA 4.
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
-    /// Of TS 1 and of TS 2, MB/s.
+    /// Throughput of TS 1 and of TS 2 in MB/s.
     streams: [f64; 2],
     /// Flow control frames that CNA 1 has received in 20 ms.
     frames: u64,
@@ -79,7 +79,7 @@ impl Case {
         Ok(Case { ground, alone, streams: [low, full] })
     }
 
-    /// CNA 4 reads so many MB/s.
+    /// Limits the read rate of CNA 4 in MB/s.
     fn reads(&mut self, megabytes: f64) -> Result<Seen> {
         let Case { ground, streams: [low, full], .. } = self;
         ground.read_at(CNA[3], megabytes)?;
@@ -91,7 +91,7 @@ impl Case {
         Ok(Seen { streams, frames, paused })
     }
 
-    /// How many frames never came.
+    /// Returns the number of lost frames.
     fn end(mut self) -> Result<u64> {
         // What waits for the slow reader has to arrive as well.
         self.ground.read_at(CNA[3], RECEIVER)?;
@@ -160,7 +160,7 @@ fn judge(outcome: &mut Outcome, [alone, with, victim]: [Seen; 3], lost: u64) {
     outcome.remark("CNA 1 paused, as victim", "", victim.paused, "% of the time");
 }
 
-/// The same with other ways to pause, and with threads that run ahead.
+/// Measures other ways to pause, and threads that run ahead.
 fn others(context: &mut Context, outcome: &mut Outcome) -> Result<()> {
     let columns = [
         "senders are paused",

@@ -46,11 +46,11 @@ const SIZES: [u64; 17] = [
     1 << 21,
     1 << 22,
 ];
-/// What MPI adds to each.
+/// Bytes that MPI adds to each message.
 const HEADER: u64 = 64;
 /// Processes in the ring.
 const RANKS: usize = 8;
-/// What a kernel takes for a frame.
+/// Processing time of a kernel for a frame.
 const PROCESSING: Span = Span::from_micros(10);
 /// Windows and rings that are tried; the figures are for [`AS_SET`].
 const WINDOWS: [usize; 3] = [1 << 16, 1 << 18, 1 << 20];
@@ -58,11 +58,11 @@ const RINGS: [usize; 5] = [128, 256, 512, 1024, 2048];
 const AS_SET: Hosts = Hosts { window: 1 << 20, ring: 512, limit: LIMIT };
 /// Messages for which that is tried.
 const TRIED: [u64; 7] = [1 << 14, 1 << 15, 1 << 16, 1 << 17, 1 << 18, 1 << 19, 1 << 20];
-/// How long that may take: with PFC on 1 MiB takes a second at most.
+/// Timeout of these runs: with PFC on 1 MiB takes a second at most.
 const TRIED_LIMIT: Span = Span::from_secs(10);
 /// Bytes that a process sends to a neighbour in all rounds, as far as their number allows it.
 const VOLUME: u64 = 8 << 20;
-/// How long all rounds of a size may take: with PFC on 4 MiB take a third of a second.
+/// Timeout of all rounds of a size: with PFC on 4 MiB take a third of a second.
 const LIMIT: Span = Span::from_secs(120);
 /// The largest message without a jump in the paper.
 const PAPER_SMOOTH: u64 = 1 << 17;
@@ -70,7 +70,7 @@ const PAPER_SMOOTH: u64 = 1 << 17;
 /// and what counts as that, per cent.
 const SHORT: u64 = 1 << 12;
 const FLUCTUATES: f64 = 5.0;
-/// What counts as a jump: so many times the latency with PFC on.
+/// Least ratio to the latency with PFC on that counts as a jump.
 const JUMP: f64 = 2.0;
 
 /// One size with PFC off or on.
@@ -88,8 +88,8 @@ fn rounds(bytes: u64) -> u64 {
     (VOLUME / bytes.max(1)).clamp(10, 100)
 }
 
-/// What hosts are like: the window of TCP in bytes, and the ring of received frames in frames;
-/// and how long all rounds of a size may take.
+/// Host parameters: the TCP window in bytes, the receive ring in frames, and the timeout of all
+/// rounds of a size.
 #[derive(Clone, Copy, Debug)]
 struct Hosts {
     window: usize,
@@ -97,7 +97,7 @@ struct Hosts {
     limit: Span,
 }
 
-/// One ring of eight processes: both neighbours of each are on other hosts.
+/// Starts one ring of eight processes: both neighbours of each are on other hosts.
 fn start(ground: &mut Ground, bytes: u64, window: usize) -> Result<Vec<(usize, AppId)>> {
     let ports = [ground.port(SHARED), ground.port(SHARED)];
     let world = &mut ground.world;
@@ -240,7 +240,7 @@ fn notes(outcome: &mut Outcome) {
     );
 }
 
-/// Where the jump is with other rings and windows; says whether it moves with the ring while the
+/// Locates the jump with other rings and windows; returns whether it moves with the ring while the
 /// window is that of the figure.
 fn sensitivity(context: &mut Context, outcome: &mut Outcome) -> Result<bool> {
     let columns = ["window, KiB", "ring, frames", "first size with a jump, B", "off over on"];

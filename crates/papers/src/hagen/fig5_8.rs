@@ -41,12 +41,12 @@ const KINDS: [(&str, bool, &str, (f64, f64)); 2] =
     [("read", true, "almost 2", (1.7, 2.1)), ("write", false, "over 1.25", (1.25, 1.4))];
 /// A gain that is one, and that is still what the paper speaks of.
 const GAIN: (f64, f64) = (1.05, 3.0);
-/// How often an initiator is looked at, and how long no command ends when its connection waits for
-/// TCP's retransmission timeout: that is 1 s, and the time before it is looked at again.
+/// Polling interval of an initiator, and the idle time that marks a wait for TCP's retransmission
+/// timeout: that is 1 s, and the time before the next poll.
 const LOOK: Span = Span::from_millis(50);
 const STILL: Span = Span::from_millis(900);
 
-/// How commands are sent.
+/// Parameters of the commands.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Case {
     commands: u64,
@@ -64,7 +64,7 @@ impl Case {
         format!("{commands} of them, {depth} outstanding, {} KiB{copy}{sack}", window >> 10)
     }
 
-    /// The figure's, and what is tried beside.
+    /// Returns the figure's case and its variations.
     fn all() -> Vec<Case> {
         let as_set = Case { commands: VARIED, ..AS_SET };
         let depths = DEPTHS.into_iter().map(|depth| Case { depth, ..as_set });
@@ -83,12 +83,12 @@ struct Run {
     dropped: u64,
     /// The longest time of a command, ms.
     longest: f64,
-    /// How often no command ended for as long as a retransmission timeout takes.
+    /// Number of idle times as long as a retransmission timeout.
     timeouts: u64,
 }
 
 impl Run {
-    /// MB/s of [`COMMANDS`] if a wait for a timeout took no time, at 1 s each.
+    /// Returns MB/s of [`COMMANDS`] without the time of timeouts, at 1 s each.
     fn beside_timeouts(&self) -> f64 {
         let megabytes = COMMANDS as f64 * f64::from(iscsi::LENGTH) / 1e6;
         megabytes / (megabytes / self.megabytes_per_second - self.timeouts as f64)
@@ -104,7 +104,7 @@ struct Stills {
 }
 
 impl Stills {
-    /// After one more [`LOOK`], in which so many commands have ended in all.
+    /// Processes one more [`LOOK`] after which `completed` commands have ended in total.
     fn look(&mut self, completed: u64) {
         if completed != self.completed {
             (self.completed, self.still) = (completed, Span::ZERO);
@@ -242,8 +242,8 @@ fn judge(
     outcome.remark(format!("{name}, PFC off: sent again for each drop"), "", per_drop, "segments");
 }
 
-/// Why ours differs; from what reads and writes came to with PFC off, and from the MB/s of both
-/// with a copy beside.
+/// Explains the differences, from reads and writes with PFC off, and from the MB/s of both with a
+/// copy beside.
 fn notes(off: &[(&str, Run)], copied: &[f64]) -> Vec<String> {
     let listed = |of: &dyn Fn(&Run) -> String| {
         let each = off.iter().map(|(name, run)| format!("{name}s {}", of(run)));

@@ -21,7 +21,7 @@ pub const EXPERIMENT: Experiment = Experiment {
 
 /// From the smallest tagged frame on.
 const SIZES: [u32; 9] = [68, 96, 128, 192, 256, 384, 512, 768, 1_024];
-/// Less throughput at 68 bytes, per cent: "almost 25".
+/// Loss of throughput at 68 bytes in per cent: "almost 25".
 const LESS: std::ops::Range<f64> = 20.0..25.0;
 
 fn run(context: &mut Context) -> Result<Outcome> {

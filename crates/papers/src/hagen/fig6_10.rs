@@ -56,20 +56,20 @@ const MIXED: [Case; 3] = [
     ("eight", &[&[68], &[128], &[256], &[512], &[1_024], &[68, 1_024], &[128, 512]]),
 ];
 
-/// What adapts: its name, its rule, its window, and the index that it must reach.
+/// Adaptive schemes: name, rule, window, and required index.
 const ADAPTING: [(&str, Weights, Span, f64); 2] = [
     ("DRR-AWC, windows of 5 ms", RULES[1], AWC_WINDOW, 0.999),
     ("byte-fair, windows of 2 ms", RULES[2], EXACT_WINDOW, 0.9999),
 ];
-/// How long windows are watched after the change, and the longest that it may take. What has not
-/// adapted by then counts as never.
+/// Observation time after the change. A scheme that has not adapted by then counts as never
+/// adapting.
 const WATCHED: Span = Span::from_millis(100);
 /// Windows before the change.
 const BEFORE: usize = 10;
 
-/// How long the slowest of some cases takes until the index of a window is over `least` and that
-/// of no later one falls below it, ms, after its queues have exchanged their sizes in reverse
-/// order; infinite if it is not while it is watched.
+/// Returns the adaptation time of the slowest of some cases in ms, after its queues have exchanged
+/// their sizes in reverse order: the time until the index of a window is over `least` and that of
+/// no later one falls below it. Infinite if that does not happen within the observation time.
 fn adapts_in(cases: &[Case], (weights, window): (Weights, Span), least: f64, seed: u64) -> f64 {
     let ms = window.as_nanos() as f64 * 1e-6;
     let took = cases.iter().map(|(_, sizes)| {
@@ -88,7 +88,7 @@ fn adapts_in(cases: &[Case], (weights, window): (Weights, Span), least: f64, see
     took.fold(0.0, f64::max)
 }
 
-/// The first window from which on all indices are over `least`; none if the last is not.
+/// Returns the first window from which on all indices are over `least`; none if the last is not.
 fn settled(indices: &[f64], least: f64) -> Option<usize> {
     let good = indices.iter().rev().take_while(|index| **index > least).count();
     (good > 0).then(|| indices.len() - good)

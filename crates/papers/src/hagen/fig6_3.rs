@@ -39,16 +39,17 @@ pub const FIG6_5: Experiment = Experiment {
 };
 
 const SIZES: [u32; 9] = [68, 96, 128, 192, 256, 384, 512, 768, 1_024];
-/// What the text says of figure 6-3 (§6.2.3): size, weight, and how far ours may be, per cent.
+/// Claims of the text on figure 6-3 (§6.2.3): size, weight, and our accepted difference in per
+/// cent.
 const SAID: [(u32, f64, f64); 2] = [(68, 1.72, 1.0), (256, 1.08, 2.0)];
-/// How far the weights that are found may be from those that follow from the charges, per cent.
+/// Accepted difference of the found weights from those that follow from the charges, per cent.
 const EXACT_PERCENT: f64 = 0.5;
 /// The formulas are a fit to figure 6-3; the worst of it, per cent.
 const FIT_PERCENT: f64 = 3.0;
 /// Sizes that the fit was made for.
 const FITTED: [u32; 5] = [68, 128, 256, 512, 1_024];
 
-/// The weight at which frames of `size` bytes are charged as much for a byte as the rival's.
+/// Returns the weight at which frames of `size` bytes have the rival's charge per byte.
 fn reckoned(cost: FrameCost, size: u32, rival: u32) -> f64 {
     // Contests add the FCS to frames that have none; here sizes have it.
     let charged = |bytes: u32| f64::from(cost.of(bytes - 4)) / f64::from(bytes);

@@ -29,7 +29,7 @@ pub const FIG6_7: Experiment = Experiment {
     run: |context| pairs(context, &[(128, 256), (128, 512), (128, 1_024)]),
 };
 
-/// How far a weight may be from that of figure 6-3, per cent.
+/// Accepted difference of a weight from that of figure 6-3, per cent.
 const SAME_PERCENT: f64 = 1.0;
 
 fn pairs(context: &mut Context, pairs: &[(u32, u32)]) -> Result<Outcome> {

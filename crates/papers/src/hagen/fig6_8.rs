@@ -19,11 +19,11 @@ pub const EXPERIMENT: Experiment = Experiment {
 
 /// The series of the paper: the smaller size, and the others.
 const SERIES: [(u32, &[u32]); 2] = [(68, &[256, 512, 1_024]), (128, &[512, 1_024])];
-/// Of 68 and 256 bytes.
+/// Weight of 68 and 256 bytes in the paper.
 const PAPER: f64 = 1.39;
 const PAPER_PERCENT: f64 = 1.0;
-/// How far the weight of a mixture by bytes may be from the average of both weights, per cent: of
-/// 68 and 1024 bytes it is 1.2 % above, of the others less.
+/// Accepted difference of the weight of a mixture by bytes from the average of both weights, per
+/// cent: of 68 and 1024 bytes it is 1.2 % above, of the others less.
 const AVERAGE_PERCENT: f64 = 2.0;
 
 /// Sizes of which a draw of all puts half of the bytes into frames of either.

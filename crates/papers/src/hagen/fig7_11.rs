@@ -27,13 +27,13 @@ pub const EXPERIMENT: Experiment = Experiment {
 
 const FROM_MS: u64 = 2;
 const UNTIL_MS: u64 = 22;
-/// The switches.
+/// Switches of the world.
 const A: usize = 0;
 const B: usize = 1;
-/// The port of both towards the sink, and that of A towards B.
+/// Port of both switches towards the sink, and that of A towards B.
 const OUT: PortNo = PortNo(3);
 const TO_B: PortNo = PortNo(0);
-/// Each source: its name, its switch and port, from one frame to the next.
+/// Sources: name, switch, port, and frame interval.
 const SOURCES: [(&str, usize, PortNo, Span); 4] = [
     ("device A, the aggressor", B, PortNo(0), Span::ZERO),
     ("device B, a victim behind B", B, PortNo(1), Span::from_ticks(2 * QUARTER.ticks())),

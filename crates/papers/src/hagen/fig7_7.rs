@@ -22,7 +22,7 @@ pub const EXPERIMENT: Experiment = Experiment {
     run,
 };
 
-/// From the first frames to the end, ms: three whole pauses.
+/// Time from the first frames to the end in ms: three whole pauses.
 const FROM_MS: u64 = 1;
 const UNTIL_MS: u64 = 12;
 
@@ -41,7 +41,7 @@ fn run(context: &mut Context) -> Result<Outcome> {
         context.step(name)?;
         let sources = (0..3).map(|port| source(port, FRAME_BYTES, vec![always])).collect();
         let seen = three_into_one(marks, sources).run(until, context.seed);
-        // The first frame is there after two wires.
+        // The first frame arrives after two wires.
         let bins = Bins::between(at_ms(FROM_MS) + BIN, until, BIN);
         let figures = bins.throughput(&seen.sinks[0], RATE);
         let (lost_here, queued) = (seen.all_lost(), seen.queued_bytes_max[0]);

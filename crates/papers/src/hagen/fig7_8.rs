@@ -28,7 +28,7 @@ pub const EXPERIMENT: Experiment = Experiment {
 };
 
 const UNTIL_MS: u64 = 8;
-/// What a victim offers, Gb/s.
+/// Offered rate of a victim in Gb/s.
 const OFFERED: f64 = 2.5;
 /// XOFFs to a victim over those to the aggressor that are the same fate, and that are infrequent:
 /// the paper gives no figure for either.
@@ -105,14 +105,15 @@ fn run(context: &mut Context) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// The world of the figures until so many ms.
+/// Runs the world of the figures until `until_ms`.
 fn world(choice: Option<Choice>, until_ms: u64, seed: u64) -> Seen {
     let until = at_ms(until_ms);
     let sources = victims_and_aggressor(until, FRAME_BYTES);
     three_into_one(Some(marks(true, choice)), sources).run(until, seed)
 }
 
-/// XOFFs to the worse victim over those to the aggressor, while that sends at line rate.
+/// Returns the XOFFs to the worse victim over those to the aggressor, while that sends at line
+/// rate.
 fn part(seen: &Seen) -> f64 {
     let from = at_ms(BUSY_MS.0);
     let stops =

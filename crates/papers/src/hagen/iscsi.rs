@@ -1,9 +1,9 @@
-//! The iSCSI of paper 002, chapters 4 and 5: the open initiator and target of its laboratory, with
-//! the disk in memory.
+//! iSCSI of paper 002, chapters 4 and 5: the open initiator and target of its laboratory, with the
+//! disk in memory.
 //!
-//! The paper gives neither the parameters that they agree on nor what they cost a processor. The
-//! first are RFC 7143's defaults. The second is taken from what its hosts did: one sends 835 MB/s
-//! at most (figure 5-2), which are 9.8 us for a PDU of 8 KiB.
+//! The paper gives neither the negotiated parameters nor the CPU cost. The parameters are RFC
+//! 7143's defaults. The cost is derived from its hosts: one sends 835 MB/s at most (figure 5-2),
+//! which are 9.8 us for a PDU of 8 KiB.
 
 use anyhow::{Context as _, Result};
 use axon_sim::World;
@@ -12,30 +12,30 @@ use axon_wire::{Rate, Span};
 
 /// Bytes of a command: `dd` with `bs=1048576` (§4.2).
 pub const LENGTH: u32 = 1 << 20;
-/// What a PDU costs either end: with 8 KiB of data, 819 MB/s.
+/// Cost of a PDU at either end: with 8 KiB of data, 819 MB/s.
 const PER_PDU: Span = Span::from_micros(10);
 
 /// Commands from one host to another.
 #[derive(Clone, Copy, Debug)]
 pub struct Load {
-    /// The port of the target.
+    /// Port of the target.
     pub port: u16,
-    /// Reads, or writes.
+    /// Whether the commands are reads.
     pub is_read: bool,
-    /// The window of TCP, in bytes.
+    /// TCP window in bytes.
     pub window: usize,
-    /// Commands outstanding.
+    /// Number of outstanding commands.
     pub depth: u32,
-    /// How many; until the end without.
+    /// Number of commands; unlimited if `None`.
     pub count: Option<u64>,
-    /// The rate at which both ends copy the data beside that; without, it takes no time.
+    /// Rate at which both ends copy the data; no time if `None`.
     pub copy: Option<Rate>,
 }
 
 /// Starts an initiator at the first host and a target at the second.
 ///
 /// # Errors
-/// One has no power or no address.
+/// A host has no power or no address.
 pub fn start(world: &mut World, (from, to): (usize, usize), load: Load) -> Result<(AppId, AppId)> {
     let Load { port, is_read, window, depth, count, copy } = load;
     let options = TcpOptions { buffer_bytes: window, ack_delay: None, ..TcpOptions::default() };

@@ -22,7 +22,7 @@ pub const EXPERIMENT: Experiment = Experiment {
     run,
 };
 
-/// What the table says of victim 1, Gb/s, in the order of `choices`.
+/// Deviations of victim 1 in the table in Gb/s, in the order of `choices`.
 const PAPER: [Option<f64>; 5] = [Some(3.4), Some(0.9), Some(0.9), Some(0.5), None];
 /// In that order: what the paper compares, its random sampling as appendix A prints it.
 const COMPARED: [usize; 3] = [0, 1, 3];
@@ -31,16 +31,16 @@ const FACTOR: f64 = 2.0;
 /// Without FCS: 276 on the wire.
 const SHORT_BYTES: u64 = 252;
 
-/// What came of one way to choose.
+/// Result of one way to choose.
 struct Came {
     /// The worse victim's deviation in bins of 49.2 and 12.3 us, Gb/s.
     deviation: [f64; 2],
     /// The worse victim's mean, Gb/s: 2.5 unless it is starved.
     mean: f64,
-    /// Of the outbound link, %.
+    /// Utilisation of the outbound link in per cent.
     used: f64,
     lost: u64,
-    /// How often victims received XOFF.
+    /// Number of XOFFs received by victims.
     stops: usize,
 }
 
@@ -60,7 +60,7 @@ fn measure(choice: Option<Choice>, victim_bytes: u64, seed: u64) -> Came {
     Came { deviation, mean, used: percent, lost: seen.all_lost(), stops }
 }
 
-/// The mean of several seeds where something is drawn, and of one where nothing is.
+/// Returns the mean of several seeds for a random choice, else the result of one.
 fn mean(choice: impl Fn(u64) -> Option<Choice>, victim_bytes: u64, seed: u64) -> Came {
     let seeds = seeds(choice(seed), seed);
     let runs: Vec<Came> = seeds.map(|seed| measure(choice(seed), victim_bytes, seed)).collect();
@@ -170,12 +170,12 @@ fn judge(outcome: &mut Outcome, full: &[Came], short: &[Came]) {
     }
 }
 
-/// What is within a factor of the paper's figure.
+/// Returns the range within a factor of the paper's figure.
 fn around(paper: f64) -> (f64, f64) {
     (paper / FACTOR, paper * FACTOR)
 }
 
-/// Whether a width of the bins has all three of the paper's figures.
+/// Describes whether a bin width has all three of the paper's figures.
 fn widths(full: &[Came]) -> String {
     let held = [0, 1].map(|bins| {
         let is_near = |&&index: &&usize| {

@@ -1,5 +1,5 @@
-//! What the experiments of chapter 7 share: three sources at 10 Gb/s before one port, and the
-//! queue of 100 frames with its marks (002 §7.3).
+//! Common parts of the experiments of chapter 7: three sources at 10 Gb/s before one port, and the
+//! queue of 100 frames with its watermarks (002 §7.3).
 
 use super::bins::{Bins, mean_and_sd};
 use axon_plane::dcb::{DcbConfig, QueueOrder};
@@ -10,25 +10,25 @@ use axon_wire::mac_control::Quanta;
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet};
 use axon_wire::{Bytes, MacAddr, PortNo, Rate, Span, Time};
 
-/// Of all links.
+/// Rate of all links.
 pub const RATE: Rate = Rate::gbps(10);
-/// A full frame without FCS, as it lies in a queue.
+/// Full frame without FCS in bytes, as queued.
 pub const FRAME_BYTES: u64 = 1_514;
-/// What it takes on the wire, overhead included.
+/// Time of a full frame on the wire, overhead included.
 pub const FRAME_TIME: Span = Span::from_ticks(123_040);
-/// Equation 7.3: what is in flight from one source when XOFF is sent, in full frames.
+/// Equation 7.3: frames in flight from one source when XOFF is sent, in full frames.
 pub const FRAMES_IN_FLIGHT: u64 = 11;
-/// One way: those 11 frames less the two that had begun and the flow control frame itself.
+/// One-way latency: those 11 frames less the two that had begun and the flow control frame itself.
 pub const LATENCY: Span = Span::from_nanos(5_503);
-/// The queue's size, in full frames.
+/// Queue size in full frames.
 pub const QUEUE_FRAMES: u64 = 100;
-/// HW: above it there is room for what three sources have in flight.
+/// HW: above it there is room for the frames in flight of three sources.
 pub const HIGH_FRAMES: u64 = QUEUE_FRAMES - 3 * FRAMES_IN_FLIGHT;
 /// TW = N * F (equation 7.1) with N = 3; the distance up to HW is 3 F as well, within a frame.
 pub const TARGET_FRAMES: u64 = 3 * FRAMES_IN_FLIGHT;
-/// LW: what the port sends between the word to go on and the first frame after it.
+/// LW: frames that the port sends between XON and the first frame after it.
 pub const LOW_FRAMES: u64 = FRAMES_IN_FLIGHT;
-/// A quarter of line rate: a frame in each four frame times.
+/// Interval of a quarter of line rate: a frame in each four frame times.
 pub const QUARTER: Span = Span::from_ticks(4 * FRAME_TIME.ticks());
 /// Width of the bins of throughput: ten frames of a quarter of line rate, 49.2 us, so that a
 /// steady stream has the same in each and what varies is the stream.
@@ -36,18 +36,18 @@ pub const BIN: Span = Span::from_ticks(10 * QUARTER.ticks());
 /// Two and a half such frames, 12.3 us: bins of a steady stream differ, though it does not.
 pub const NARROW_BIN: Span = Span::from_ticks(10 * FRAME_TIME.ticks());
 
-/// From when to when the aggressor sends at line rate in what is judged, ms.
+/// Time in which the judged aggressor sends at line rate, in ms.
 pub const BUSY_MS: (u64, u64) = (4, 24);
 const SEEDS: u64 = 10;
 
-/// Which frames are lossless in these worlds.
+/// Returns the lossless priority of these worlds.
 pub fn priority() -> Priority {
     Priority::from_low_bits(3)
 }
 
-/// A switch of so many ports with one FIFO for each port, and marks or none.
+/// Returns a switch with one FIFO for each port, with or without watermarks.
 pub fn switch(ports: u16, number: u8, marks: Option<Watermarks>) -> DcbConfig {
-    // Room for all queues at their longest, so that the marks have the say.
+    // Room for all queues at their longest, so that only the watermarks act.
     let room = Bytes(QUEUE_FRAMES * FRAME_BYTES * u64::from(ports));
     let group = PriorityGroupLimits {
         reserved: Bytes(0),
@@ -74,7 +74,7 @@ pub fn switch(ports: u16, number: u8, marks: Option<Watermarks>) -> DcbConfig {
     }
 }
 
-/// The marks, with a low one or not, with targeting or not.
+/// Returns the watermarks, with or without a low one, with or without targeting.
 pub fn marks(has_low: bool, choice: Option<Choice>) -> Watermarks {
     let frames = |count: u64| Bytes(count * FRAME_BYTES);
     Watermarks {
@@ -85,7 +85,7 @@ pub fn marks(has_low: bool, choice: Option<Choice>) -> Watermarks {
     }
 }
 
-/// All ways to choose who is to stop, with their names.
+/// Returns all ways to choose the sources to pause, with their names.
 pub fn choices(seed: u64) -> [(&'static str, Option<Choice>); 5] {
     let sampled = |frames| Some(Choice::Sampled { seed, interval: Bytes(frames * FRAME_BYTES) });
     [
@@ -97,24 +97,25 @@ pub fn choices(seed: u64) -> [(&'static str, Option<Choice>); 5] {
     ]
 }
 
-/// Whether that is a reading of the text that was chosen for what it shows: random sampling that
+/// Returns whether the choice is an interpretation selected for its result: random sampling that
 /// does not draw with every frame, as the algorithm of appendix A does.
 pub fn is_chosen(choice: Option<Choice>) -> bool {
     matches!(choice, Some(Choice::Sampled { interval, .. }) if interval > Bytes(0))
 }
 
-/// The seeds of the runs: ten where something is drawn, and one where nothing is.
+/// Returns the seeds of the runs: ten for a random choice, else one.
 pub fn seeds(choice: Option<Choice>, seed: u64) -> std::ops::Range<u64> {
     let is_drawn = matches!(choice, Some(Choice::Sampled { .. }));
     seed..seed + if is_drawn { SEEDS } else { 1 }
 }
 
-/// A moment of a world, in ms.
+/// Returns a time of a world in ms.
 pub fn at_ms(millis: u64) -> Time {
     Time::ZERO + Span::from_millis(millis)
 }
 
-/// A source at port `port` of switch 0 that sends frames of so many bytes out of port 3.
+/// Returns a source at port `port` of switch 0 that sends frames of `frame_bytes` bytes out of port
+/// 3.
 pub fn source(port: u16, frame_bytes: u64, phases: Vec<Phase>) -> Source {
     Source {
         at: (0, PortNo(port)),
@@ -138,7 +139,8 @@ pub fn three_into_one(marks: Option<Watermarks>, sources: Vec<Source>) -> Plan {
     }
 }
 
-/// The victims, with frames of so many bytes, and the aggressor with full ones (002 §7.4).
+/// Returns the victims, with frames of `victim_bytes` bytes, and the aggressor with full ones (002
+/// §7.4).
 pub fn victims_and_aggressor(until: Time, victim_bytes: u64) -> Vec<Source> {
     let frame_time = RATE.time_for(Bytes(victim_bytes + OVERHEAD_BYTES));
     let victim = Phase { from: at_ms(1), until, interval: frame_time * 4 };
@@ -151,15 +153,15 @@ pub fn victims_and_aggressor(until: Time, victim_bytes: u64) -> Vec<Source> {
     ]
 }
 
-/// How a wire was used between two moments.
+/// Use of a wire between two times.
 pub struct Use {
-    /// Gb/s.
+    /// Mean in Gb/s.
     pub mean: f64,
-    /// Gb/s, from bin to bin.
+    /// Standard deviation over bins in Gb/s.
     pub sd: f64,
 }
 
-/// How each source and the first sink used their wires, in bins of this width.
+/// Returns the wire use of each source and of the first sink, in bins of this width.
 pub fn used(seen: &Seen, (from, until): (Time, Time), bin: Span) -> (Vec<Use>, Use) {
     let bins = Bins::between(from, until, bin);
     let of = |passed: &Vec<_>| {

@@ -12,31 +12,30 @@ use axon_sim::bare::{Plan, Seen};
 use axon_wire::PortNo;
 use axon_wire::priority::PrioritySet;
 
-/// The aggressor begins to send at line rate.
+/// Time in ms at which the aggressor begins to send at line rate.
 const BEGINS_MS: u64 = 4;
-/// From here on the reaction points have settled.
+/// Time in ms from which the reaction points have settled.
 const SETTLED_MS: u64 = 104;
 const UNTIL_MS: u64 = 204;
-/// The port of the aggressor.
+/// Port of the aggressor.
 const AGGRESSOR: PortNo = PortNo(2);
 
-/// What came of one world once it has settled.
+/// Result of one world once it has settled.
 struct Came {
-    /// How often the aggressor received XOFF, per ms; at the beginning and later.
+    /// XOFFs received by the aggressor per ms, at the beginning and later.
     stops: [f64; 2],
-    /// How often victims received XOFF, all in all.
+    /// XOFFs received by victims in total.
     victims_stops: usize,
     /// The worse victim: the least mean and the largest deviation, Gb/s.
     victim: (f64, f64),
     aggressor: f64,
-    /// Of the outbound link, %.
+    /// Utilisation of the outbound link in per cent.
     used: f64,
     queue_bytes_max: u64,
     lost: u64,
 }
 
-/// Measures congestion notification without and with targeted flow control, and adds what came
-/// of it.
+/// Measures congestion notification without and with targeted flow control, and adds the results.
 pub fn measure(context: &mut Context, outcome: &mut Outcome) -> Result<()> {
     let columns = [
         "flow control",

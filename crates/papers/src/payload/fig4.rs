@@ -20,15 +20,15 @@ pub const EXPERIMENT: Experiment = Experiment {
     run,
 };
 
-/// What the cache must stay below, in bytes.
+/// Upper bound of the cache size in bytes.
 const CACHE: f64 = 65_536.0;
-/// Until saturation: up to this share of it, per cent.
+/// Largest share of saturation at which the bound applies, per cent.
 const UNTIL: f64 = 99.0;
-/// Shares of saturation.
+/// Number of shares of saturation.
 const STEPS: usize = 100;
 /// Shares of saturation at which the simulation runs.
 const SIMULATED: [f64; 4] = [0.5, 0.9, 0.95, 0.99];
-/// What the paper measured with a cache, MB/s: table 2.
+/// Paper's measurements with a cache, MB/s: table 2.
 const SEEN: [(Nic, f64); 3] = [(Nic::Lanai4, 62.94), (Nic::Lanai7, 89.10), (Nic::Lanai9, 106.43)];
 
 fn run(context: &mut Context) -> Result<Outcome> {
@@ -78,7 +78,7 @@ fn run(context: &mut Context) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// Adds what the queueing network says of a NIC that forwarded `seen` MB/s in the paper.
+/// Adds the queueing network's rows for a NIC that forwarded `seen` MB/s in the paper.
 fn rows(
     outcome: &mut Outcome,
     nic: Nic,

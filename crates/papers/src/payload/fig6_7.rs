@@ -21,23 +21,23 @@ pub const EXPERIMENT: Experiment = Experiment {
 };
 
 const KIB: u64 = 1_024;
-/// Sizes of packets, KiB.
+/// Packet sizes in KiB.
 const SIZES: std::ops::RangeInclusive<u64> = 2..=32;
-/// Of the LANai 9 at 4 KB over the slow bus, MB/s: abstract.
+/// Bandwidth of the LANai 9 at 4 KB over the slow bus, MB/s: abstract.
 const PAPER_OFF: f64 = 56.67;
 const PAPER_ON: f64 = 106.43;
-/// How much better, per cent: abstract.
+/// Gain in per cent: abstract.
 const PAPER_GAIN: f64 = 89.0;
-/// How far ours may be from it.
+/// Accepted difference of the gain in points.
 const GAIN_POINTS: f64 = 3.0;
-/// How far a bandwidth may be from the paper's, per cent.
+/// Accepted difference of a bandwidth from the paper's, per cent.
 const PERCENT: f64 = 5.0;
-/// What no packet size takes the LANai 4 beyond without a cache, MB/s: §4.1.
+/// Maximum bandwidth of the LANai 4 without a cache at any packet size, MB/s: §4.1.
 const LANAI4_MOST: f64 = 52.0;
-/// What counts as a slight tooth, per cent of the bandwidth before it: our reading, as the paper
+/// Depth of a slight tooth, per cent of the bandwidth before it: our interpretation, as the paper
 /// has no figure.
 const SLIGHT: f64 = 5.0;
-/// What counts as no effect, per cent.
+/// Largest change that counts as no effect, per cent.
 const NOTHING: f64 = 0.5;
 
 /// Bandwidths in MB/s, by bus, NIC, caching and KiB.
@@ -82,7 +82,7 @@ fn lines() -> impl Iterator<Item = (Nic, bool)> {
     Nic::ALL.into_iter().flat_map(|nic| [false, true].map(|is_caching| (nic, is_caching)))
 }
 
-/// What caching gains, per cent.
+/// Returns the gain of caching in per cent.
 fn gain(found: &Measured, bus: Bus, nic: Nic, kib: u64) -> f64 {
     let [off, on] = [false, true].map(|is_caching| found[&key(bus, nic, is_caching, kib)]);
     100.0 * (on / off - 1.0)

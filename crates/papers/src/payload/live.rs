@@ -1,4 +1,4 @@
-//! Payload caching on this machine: a forwarding agent that sees headers only (003 §3 and §4; the
+//! Payload caching on this machine: a forwarding agent that gets headers only (003 §3 and §4; the
 //! set-up is ours).
 
 use crate::reproduce::{Context, Experiment, Outcome, Row, Table};
@@ -26,15 +26,15 @@ pub const EXPERIMENT: Experiment = Experiment {
     run,
 };
 
-/// Frames, bytes without FCS.
+/// Frame lengths in bytes without FCS.
 const SIZES: [usize; 4] = [256, 1_500, 4_096, 9_000];
-/// Those that a bound is held to.
+/// Frame lengths with a bound.
 const JUDGED: [usize; 2] = [1_500, 9_000];
 const TURNS: usize = 9;
 const TURN: Span = Span::from_millis(200);
-/// What payload caching is to carry at least, in times of what copying does.
+/// Least ratio of payload caching to copying.
 const TIMES: f64 = 1.5;
-/// Bytes of a head that the agent gets, and gives back.
+/// Bytes of a head that the agent gets and returns.
 const HEAD_BYTES: f64 = 128.0;
 
 fn run(context: &mut Context) -> Result<Outcome> {
@@ -59,7 +59,7 @@ fn run(context: &mut Context) -> Result<Outcome> {
         let (mut cached, mut copied) = (Vec::new(), Vec::new());
         for bytes in SIZES {
             context.step(format!("{from}, frames of {bytes} bytes"))?;
-            // A thread of its own, as it is bound to a CPU.
+            // A separate thread, as it is bound to a CPU.
             let measure = move || {
                 process::take_cpu(0);
                 cached_and_copied((arrival, bytes), TURNS, TURN)

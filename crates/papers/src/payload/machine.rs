@@ -1,11 +1,11 @@
-//! The paper's machines, as the model and the simulation have them.
+//! Machines of the paper, for the model and the simulation.
 
 use anyhow::Result;
 use axon_model::forwarder::{Plan, run};
 use axon_model::hardware::{Bus, HOST_AGENT_US, HOST_MODEL_US, Nic, Overheads};
 use axon_model::lanai::Forwarder;
 
-/// The name of a NIC in the paper.
+/// Returns the name of a NIC in the paper.
 pub fn name(nic: Nic) -> &'static str {
     match nic {
         Nic::Lanai4 => "LANai 4",
@@ -14,25 +14,26 @@ pub fn name(nic: Nic) -> &'static str {
     }
 }
 
-/// `on` or `off`.
+/// Returns `on` or `off`.
 pub fn on_off(is_caching: bool) -> &'static str {
     if is_caching { "on" } else { "off" }
 }
 
-/// The machine of the paper's model: a host of 20 us, and no cost of setting up a DMA.
+/// Returns the machine of the paper's model: a host of 20 us, and no cost of setting up a DMA.
 pub fn modelled(nic: Nic, bus: Bus, is_caching: bool) -> Forwarder {
     Forwarder { nic, bus, is_caching, host_us: HOST_MODEL_US, overheads: Overheads::NONE }
 }
 
-/// The machine that the paper measured: an agent of 4 us, and what setting up a DMA costs, fitted.
+/// Returns the machine that the paper measured: an agent of 4 us, and the fitted cost of setting up
+/// a DMA.
 pub fn measured(nic: Nic, bus: Bus, is_caching: bool) -> Forwarder {
     Forwarder { nic, bus, is_caching, host_us: HOST_AGENT_US, overheads: Overheads::FITTED }
 }
 
-/// What the simulated machine forwards at most, in MB/s.
+/// Returns the bandwidth of the simulated machine at saturation, in MB/s.
 ///
 /// # Errors
-/// Packets of a size that is not simulated.
+/// The packet size is not simulated.
 pub fn saturated(forwarder: Forwarder, bytes: u64) -> Result<f64> {
     Ok(run(&Plan::saturated(forwarder, bytes))?.mb_s)
 }

@@ -22,14 +22,14 @@ pub const EXPERIMENT: Experiment = Experiment {
     run,
 };
 
-/// A line of the table.
+/// Line of the table.
 struct Line {
     nic: Nic,
     is_caching: bool,
-    /// Demand of the NIC and of the bus, in us.
+    /// Demands of the NIC and of the bus in us.
     nic_us: f64,
     bus_us: f64,
-    /// At saturation, and as measured, in MB/s.
+    /// Bandwidth at saturation, and as measured, in MB/s.
     saturation: f64,
     seen: f64,
 }
@@ -48,13 +48,13 @@ const PAPER: [Line; 6] = [
 ];
 /// One in the last digit that the paper prints.
 const DIGIT: f64 = 0.01;
-/// How far the simulation may be from saturation, per cent.
+/// Accepted difference of the simulation from saturation, per cent.
 const SATURATION_PERCENT: f64 = 2.0;
-/// How far it may be from what was measured, per cent.
+/// Accepted difference of the simulation from the measurement, per cent.
 const SEEN_PERCENT: f64 = 5.0;
-/// The lines that constants are fitted to, or rest on what was: the constants of DMA on the LANai 7
-/// with a cache and the 9 without one, which the bus bounds as it does the 7; the processor's share
-/// of the memory on the LANai 9 with one.
+/// Lines that constants are fitted to, or whose result follows from the fit: the DMA constants on
+/// the LANai 7 with a cache and the 9 without one, which the bus bounds as it does the 7; the
+/// processor's share of the memory on the LANai 9 with one.
 const FITTED: [(Nic, bool); 4] =
     [(Nic::Lanai7, false), (Nic::Lanai9, false), (Nic::Lanai7, true), (Nic::Lanai9, true)];
 
@@ -109,7 +109,7 @@ fn run(context: &mut Context) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// Adds the rows of the queueing network. Answers with demands of NIC and bus in us, and saturation
+/// Adds the rows of the queueing network. Returns the demands of NIC and bus in us, and saturation
 /// in MB/s.
 fn model(outcome: &mut Outcome, title: &str, line: &Line) -> Result<(f64, f64, f64)> {
     let network = modelled(line.nic, Bus::Pci33, line.is_caching).network(PAGE_BYTES)?;
@@ -131,7 +131,7 @@ fn model(outcome: &mut Outcome, title: &str, line: &Line) -> Result<(f64, f64, f
     Ok((nic_us, bus_us, network.saturation_mb_s()))
 }
 
-/// Two digits after the point, the rest cut off, as the paper prints.
+/// Truncates to two digits after the point, as the paper prints.
 fn cut(number: f64) -> f64 {
     (number * 100.0 + 1e-6).floor() / 100.0
 }

@@ -1,4 +1,4 @@
-//! What an experiment is given: a seed, threads, a folder, a way to say how far it is.
+//! Context of an experiment: seed, threads, folder, progress.
 
 use crate::axon::live::process::Stop;
 use anyhow::Result;
@@ -7,9 +7,9 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// What an experiment is given.
+/// Context of an experiment.
 pub struct Context {
-    /// Seed of everything random.
+    /// Seed of all random choices.
     pub seed: u64,
     /// Threads that a simulation may use; the result is the same with any number.
     pub threads: usize,
@@ -21,7 +21,8 @@ pub struct Context {
 }
 
 impl Context {
-    /// For experiment `id`; `folder` exists and takes what it writes itself.
+    /// Creates the context of experiment `id`; `folder` exists and takes the experiment's own
+    /// files.
     pub fn new(id: &str, folder: PathBuf, seed: u64, threads: usize, stop: Stop) -> Context {
         let bar = std::io::stderr().is_terminal().then(|| {
             let bar = ProgressBar::new_spinner();
@@ -35,21 +36,21 @@ impl Context {
         Context { seed, threads, folder, id: id.to_owned(), stop, bar, started }
     }
 
-    /// Where an experiment may leave captures and the like; tables and plots of its outcome
-    /// come here by themselves.
+    /// Returns the folder for captures and other files of the experiment; tables and plots of its
+    /// outcome are written here automatically.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// The user's request to stop.
+    /// Returns the user's stop request.
     pub fn stop(&self) -> &Stop {
         &self.stop
     }
 
-    /// Says what is done next: on a terminal in one line that changes, else a line each.
+    /// Reports the next step: on a terminal in one changing line, else on a line each.
     ///
     /// # Errors
-    /// The user wants it to stop.
+    /// The user requests a stop.
     pub fn step(&mut self, what: impl AsRef<str>) -> Result<()> {
         self.stop.check()?;
         let (id, what) = (&self.id, what.as_ref());

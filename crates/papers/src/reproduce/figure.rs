@@ -1,18 +1,18 @@
-//! A figure of a result: a number, or words.
+//! Figure of a result: a number, or words.
 
 use axon_plot::number_text;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// A figure: a number, or words where no number says it.
+/// Figure: a number, or words where there is no number.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Figure {
-    /// In the row's unit.
+    /// Number in the row's unit.
     Number(f64),
-    /// In words.
+    /// Text.
     Text(String),
-    /// There is none.
+    /// No figure.
     #[default]
     None,
 }
@@ -54,7 +54,8 @@ impl<T: Into<Figure>> From<Option<T>> for Figure {
 }
 
 impl fmt::Display for Figure {
-    /// Numbers with as many digits as make them distinct: `5690`, `97.3`, `0.0412`, `1.2e-6`.
+    /// Formats numbers with as many digits as make them distinct: `5690`, `97.3`, `0.0412`,
+    /// `1.2e-6`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Figure::Number(number) => f.write_str(&number_text(*number)),

@@ -1,5 +1,5 @@
-//! `axon reproduce`: every table and figure of the papers as an experiment that runs, is
-//! judged by stated bounds and leaves figures, plots and reasons.
+//! `axon reproduce`: every table and figure of the papers as an experiment, judged by stated
+//! bounds, with figures, plots and notes.
 //!
 //! An experiment is a function in the module of its paper and a line in [`ALL`].
 
@@ -74,24 +74,24 @@ pub const ALL: &[&Experiment] = &[
     &serverswitch::api::EXPERIMENT,
 ];
 
-/// How experiments are run.
+/// Options of a run.
 #[derive(Clone, Debug)]
 pub struct Options<'a> {
-    /// The results folder.
+    /// Results folder.
     pub out: &'a Path,
-    /// Seed of everything random.
+    /// Seed of all random choices.
     pub seed: u64,
-    /// Threads that a simulation may use.
+    /// Number of threads of a simulation.
     pub threads: usize,
-    /// The commit that the program was built from.
+    /// Commit of the program.
     pub commit: &'a str,
 }
 
-/// The experiments that the patterns name, in the order of [`ALL`]: an id, or one with `*`
+/// Returns the experiments that match the patterns, in the order of [`ALL`]: an ID, or one with `*`
 /// for any characters and `?` for one.
 ///
 /// # Errors
-/// A pattern names none; the message lists what there is.
+/// A pattern matches none; the message lists all.
 pub fn select(patterns: &[String]) -> Result<Vec<&'static Experiment>> {
     select_of(ALL, patterns)
 }
@@ -108,10 +108,10 @@ fn select_of<'a>(all: &[&'a Experiment], patterns: &[String]) -> Result<Vec<&'a 
     Ok(all.iter().copied().filter(|experiment| named(experiment.id)).collect())
 }
 
-/// Runs one experiment and keeps its outcome in the results folder.
+/// Runs one experiment and stores its outcome in the results folder.
 ///
 /// # Errors
-/// The experiment cannot be run to its end, or the folder cannot be written.
+/// The experiment fails, or the folder cannot be written.
 pub fn run(experiment: &Experiment, options: &Options<'_>, stop: &Stop) -> Result<Kept> {
     store::reserve(options.out, experiment.id)?;
     let folder = store::folder(options.out, experiment.id);
@@ -162,7 +162,7 @@ mod tests {
     };
     const BAD: Experiment = Experiment { id: "axon/bad", run: failed, ..GOOD };
 
-    /// What a real experiment measures, judged by bounds that are a little too narrow for it.
+    /// Uses the measurement of a real experiment, with bounds that are a little too narrow for it.
     #[test]
     fn a_bound_that_is_moved_past_the_figure_is_a_miss_in_every_form() {
         let out = std::env::temp_dir().join(format!("axon-moved-{}", std::process::id()));

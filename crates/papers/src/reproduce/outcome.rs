@@ -1,32 +1,32 @@
-//! What came of an experiment: judged rows, figures without a bound, tables, plots, reasons.
+//! Outcome of an experiment: judged rows, figures without a bound, tables, plots, notes.
 
 use super::figure::Figure;
 use super::verdict::{Kind, Verdict};
 use axon_plot::{Plot, number_text};
 use serde::{Deserialize, Serialize};
 
-/// One thing that the paper says and we measure, with the bound we hold ourselves to.
+/// Quantity of the paper with our measurement and its bound.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Row {
-    /// The name of the quantity that is measured.
+    /// Name of the measured quantity.
     pub name: String,
-    /// What the paper says.
+    /// Value in the paper.
     pub paper: Figure,
-    /// The value that this run measured, in `unit`.
+    /// Value measured by this run, in `unit`.
     pub ours: Figure,
-    /// The unit of `paper` and `ours`; empty for a pure number.
+    /// Unit of `paper` and `ours`; empty for a pure number.
     pub unit: String,
-    /// What ours must be, in words.
+    /// Bound in words.
     pub bound: String,
     /// Whether `ours` is within the bound.
     pub pass: bool,
-    /// What the bound stands for.
+    /// Meaning of the bound.
     #[serde(default)]
     pub kind: Kind,
 }
 
 impl Row {
-    /// Ours must be at least `least`.
+    /// Creates a row with the bound that ours is at least `least`.
     pub fn at_least(
         name: impl Into<String>,
         paper: impl Into<Figure>,
@@ -38,7 +38,7 @@ impl Row {
         Row::holds(name, paper, ours, unit, bound, ours >= least)
     }
 
-    /// Ours must be at most `most`.
+    /// Creates a row with the bound that ours is at most `most`.
     pub fn at_most(
         name: impl Into<String>,
         paper: impl Into<Figure>,
@@ -50,7 +50,8 @@ impl Row {
         Row::holds(name, paper, ours, unit, bound, ours <= most)
     }
 
-    /// Ours must lie within `percent` per cent of `target`; zero per cent is exactly.
+    /// Creates a row with the bound that ours is within `percent` per cent of `target`; zero per
+    /// cent is exact.
     pub fn within(
         name: impl Into<String>,
         paper: impl Into<Figure>,
@@ -67,7 +68,7 @@ impl Row {
         Row::holds(name, paper, ours, unit, bound, pass)
     }
 
-    /// Anything else: `bound` says in words what `pass` has checked.
+    /// Creates a row with any other bound: `bound` describes in words what `pass` has checked.
     pub fn holds(
         name: impl Into<String>,
         paper: impl Into<Figure>,
@@ -87,7 +88,7 @@ impl Row {
         }
     }
 
-    /// Ours must be at least `least` and at most `most`.
+    /// Creates a row with the bound that ours is at least `least` and at most `most`.
     pub fn between(
         name: impl Into<String>,
         paper: impl Into<Figure>,
@@ -99,49 +100,49 @@ impl Row {
         Row::holds(name, paper, ours, unit, bound, (least..=most).contains(&ours))
     }
 
-    /// The same row as the effect that the paper reports: if it fails, the experiment has not
+    /// Marks the row as the effect that the paper reports: if it fails, the experiment has not
     /// reproduced it.
     pub fn effect(self) -> Row {
         Row { kind: Kind::Effect, ..self }
     }
 
-    /// The same row as one that follows from what was set; it is not counted as held.
+    /// Marks the row as a consequence of set parameters; it is not counted as held.
     pub fn by_construction(self) -> Row {
         Row { kind: Kind::Construction, ..self }
     }
 
-    /// What the row comes to.
+    /// Returns the verdict of the row.
     pub fn verdict(&self) -> Verdict {
         Verdict::of_row(self.kind, self.pass)
     }
 }
 
-/// A figure that no bound is held to: it never makes an experiment pass or fail.
+/// Figure without a bound, which never makes an experiment pass or fail.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Remark {
-    /// The name of the quantity that is measured.
+    /// Name of the measured quantity.
     pub name: String,
-    /// What the paper says.
+    /// Value in the paper.
     pub paper: Figure,
-    /// What we measured, or why we have not.
+    /// Measured value, or the reason why there is none.
     pub ours: Figure,
-    /// The unit of `paper` and `ours`; empty for a pure number.
+    /// Unit of `paper` and `ours`; empty for a pure number.
     pub unit: String,
 }
 
-/// Figures for a spreadsheet, as one CSV file.
+/// Table of figures for a spreadsheet, as one CSV file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
-    /// The file's name, without `.csv`.
+    /// File name without `.csv`.
     pub name: String,
-    /// Heads of the columns, units included.
+    /// Column headings, units included.
     pub columns: Vec<String>,
-    /// As many figures in each as there are columns.
+    /// Rows, each with as many figures as there are columns.
     pub rows: Vec<Vec<Figure>>,
 }
 
 impl Table {
-    /// A table without rows yet.
+    /// Creates a table without rows.
     pub fn new(name: &str, columns: &[&str]) -> Table {
         let columns = columns.iter().map(|&column| column.to_owned()).collect();
         Table { name: name.to_owned(), columns, rows: Vec::new() }
@@ -150,13 +151,13 @@ impl Table {
     /// Adds a row.
     ///
     /// # Panics
-    /// If it has not as many figures as the table has columns.
+    /// If the number of figures differs from the number of columns.
     pub fn push(&mut self, row: Vec<Figure>) {
         assert_eq!(row.len(), self.columns.len(), "{}: a row of another width", self.name);
         self.rows.push(row);
     }
 
-    /// As CSV (RFC 4180, with line feeds). Numbers in full.
+    /// Returns the table as CSV (RFC 4180, with line feeds), with numbers in full.
     pub fn to_csv(&self) -> String {
         let cell = |figure: &Figure| match figure {
             Figure::Number(number) => number.to_string(),
@@ -174,35 +175,35 @@ impl Table {
     }
 }
 
-/// What came of an experiment.
+/// Outcome of an experiment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outcome {
-    /// What is held to a bound.
+    /// Figures with a bound.
     pub rows: Vec<Row>,
-    /// What is not.
+    /// Figures without a bound.
     pub remarks: Vec<Remark>,
-    /// The figures behind them.
+    /// Tables of the underlying figures.
     pub tables: Vec<Table>,
-    /// The same, drawn.
+    /// Plots of the underlying figures.
     pub plots: Vec<Plot>,
-    /// Why ours differs, and what had to be read into the paper; a sentence or two each.
+    /// Reasons for differences, and interpretations of the paper; a sentence or two each.
     pub notes: Vec<String>,
 }
 
 impl Outcome {
-    /// What the rows come to together. Nothing measured is nothing held.
+    /// Returns the verdict over all rows. Without rows nothing is held.
     pub fn verdict(&self) -> Verdict {
         Verdict::of_all(self.rows.iter().map(Row::verdict))
     }
 
-    /// Says that all rows so far follow from what was set, and why.
+    /// Marks all rows so far as consequences of set parameters, with the reason.
     pub fn by_construction(&mut self, why: &str) {
         let rows = std::mem::take(&mut self.rows);
         self.rows = rows.into_iter().map(Row::by_construction).collect();
         self.note(format!("By construction: {why}"));
     }
 
-    /// Adds a figure that no bound is held to.
+    /// Adds a figure without a bound.
     pub fn remark(
         &mut self,
         name: impl Into<String>,
@@ -214,7 +215,7 @@ impl Outcome {
         self.remarks.push(Remark { name, paper: paper.into(), ours: ours.into(), unit });
     }
 
-    /// Adds a reason.
+    /// Adds a note.
     pub fn note(&mut self, text: impl Into<String>) {
         self.notes.push(text.into());
     }

@@ -1,4 +1,5 @@
-//! `docs/papers.md`, made from the results folder alone: the same results give the same page.
+//! Page `docs/papers.md`, generated from the results folder alone: equal results give an equal
+//! page.
 
 use super::provenance::{Age, Provenance};
 use super::show::{in_short, total_of, wrapped};
@@ -9,7 +10,7 @@ use anyhow::{Context, Result};
 use std::fs;
 use std::path::Path;
 
-/// Columns of prose in the page.
+/// Width of prose in the page, in columns.
 const WIDTH: usize = 110;
 const HEAD: &str = "# The papers, theirs and ours\n\n\
     Made by `axon reproduce --write-docs docs/papers.md` from the last results; do not edit.\n\n\
@@ -23,7 +24,7 @@ const HEAD: &str = "# The papers, theirs and ours\n\n\
     hold. **not reproduced**: the paper's effect does not show. **by construction**: the figure\n\
     follows from what was set from the paper, and is not counted as held.\n";
 
-/// Writes the page, and the plots that it shows into a folder of its name beside it.
+/// Writes the page, and its plots into a folder of its name beside it.
 ///
 /// # Errors
 /// A result cannot be read, or a file cannot be written.
@@ -51,10 +52,10 @@ fn plot_file(id: &str, name: &str) -> String {
     format!("{}-{name}.svg", id.replace('/', "-"))
 }
 
-/// How old a result is beside the code that it measures.
+/// Function that returns the age of a result relative to the code that it measures.
 type AgeOf<'a> = &'a dyn Fn(&Experiment, &Provenance) -> Age;
 
-/// The page, whose plots lie in `plots`.
+/// Returns the page, whose plots are in `plots`.
 pub(super) fn text(all: &[&Experiment], out: &Path, plots: &str, age: AgeOf<'_>) -> Result<String> {
     let total = total_of(all, out)?;
     let head = "| id | what | where | verdict | commit, day |\n|---|---|---|---|---|";
@@ -77,7 +78,7 @@ pub(super) fn text(all: &[&Experiment], out: &Path, plots: &str, age: AgeOf<'_>)
     Ok(text + &parts)
 }
 
-/// The commit and the day of a result, and whether its code has changed since.
+/// Returns the commit and the day of a result, and whether its code has changed since.
 fn measured(experiment: &Experiment, kept: &Kept, age: AgeOf<'_>) -> String {
     let Provenance { commit, date } = &kept.provenance;
     let age = match age(experiment, &kept.provenance) {
@@ -88,7 +89,7 @@ fn measured(experiment: &Experiment, kept: &Kept, age: AgeOf<'_>) -> String {
     format!("{commit}, {date}{age}")
 }
 
-/// The anchor that renderers give to a heading: no slashes and dots.
+/// Returns the anchor that renderers give to a heading: no slashes and dots.
 fn anchor(id: &str) -> String {
     id.chars().filter(|c| c.is_alphanumeric() || *c == '-').collect()
 }

@@ -1,40 +1,40 @@
-//! Where a result comes from: the commit and the day of its run, and whether the code that it
-//! measures has changed since.
+//! Provenance of a result: the commit and the day of its run, and whether the code that it measures
+//! has changed since.
 
 use super::sources::Sources;
 use serde::{Deserialize, Serialize};
 use std::process::Command;
 
-/// The commit and the day of a run.
+/// Commit and day of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Read", into = "ProvenanceJson")]
 pub struct Provenance {
-    /// The commit that the program was built from, with `-dirty` behind it if files differed
-    /// from it; `unknown` outside of a repository.
+    /// Commit of the program, with `-dirty` appended if files differed from it; `unknown` outside
+    /// of a repository.
     pub commit: String,
-    /// The day of the run in UTC, `2026-11-22`.
+    /// Day of the run in UTC, `2026-11-22`.
     pub date: String,
 }
 
-/// Where a result comes from.
+/// Provenance in the JSON.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct ProvenanceJson {
-    /// The commit that the program was built from, with `-dirty` behind it if files differed from
-    /// it; `unknown` outside of a repository.
+    /// Commit of the program, with `-dirty` appended if files differed from it; `unknown` outside
+    /// of a repository.
     commit: String,
-    /// What belongs to the machine: all else is the same whenever the same commit runs with the
-    /// same seed, but for what is measured on Linux.
+    /// Machine of the run: all else is the same whenever the same commit runs with the same seed,
+    /// except for measurements on Linux.
     machine: MachineJson,
 }
 
-/// When the run was.
+/// Time of the run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct MachineJson {
-    /// The day of the run in UTC, `2026-11-22`.
+    /// Day of the run in UTC, `2026-11-22`.
     date: String,
 }
 
-/// What is read: results from before there was a version of their format have the date at the top.
+/// Parsed provenance: results from before the format had a version have the date at the top.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Read {
@@ -57,25 +57,25 @@ impl From<Provenance> for ProvenanceJson {
     }
 }
 
-/// Whether a result is as new as the code that it measures.
+/// Age of a result relative to the code that it measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Age {
-    /// Nothing that it measures has changed since.
+    /// The measured code has not changed since.
     Current,
-    /// So many commits since have changed what it measures.
+    /// Number of commits since that have changed the measured code.
     Older(usize),
-    /// The commit or the sources are not known here, or the program was not built from a commit.
+    /// The commit or the sources are unknown, or the program was not built from a commit.
     Unknown,
 }
 
 impl Provenance {
-    /// Of a run that ends now, by a program of this commit.
+    /// Returns the provenance of a run that ends now, by a program of this commit.
     pub fn now(commit: &str) -> Provenance {
         let today = jiff::Timestamp::now().strftime("%Y-%m-%d").to_string();
         Provenance { commit: commit.to_owned(), date: today }
     }
 
-    /// The age of a result of the row in this file, by the history of the repository of the
+    /// Returns the age of a result of the row in this file, by the history of the repository of the
     /// sources.
     pub fn age(&self, sources: &Sources, file: &str) -> Age {
         let Some(measured) = sources.of(file) else { return Age::Unknown };

@@ -1,11 +1,11 @@
-//! Outcomes as text for a terminal: theirs and ours side by side, the list of all, the count.
+//! Text of outcomes for a terminal: comparison, list of all, summary.
 
 use super::store::{self, Kept};
 use super::{ALL, Experiment, Verdict};
 use anyhow::Result;
 use std::path::Path;
 
-/// Theirs beside ours, the bound, the verdict, and why ours differs.
+/// Returns the comparison with the paper, the bounds, the verdict, and the notes.
 pub fn side_by_side(experiment: &Experiment, kept: &Kept) -> String {
     let Experiment { id, title, source, .. } = experiment;
     let mut lines = vec![["", "", "paper", "ours", "", "bound"].map(str::to_owned)];
@@ -37,13 +37,13 @@ pub fn side_by_side(experiment: &Experiment, kept: &Kept) -> String {
     text
 }
 
-/// A verdict for a terminal: in capitals if something is wrong.
+/// Returns a verdict for a terminal: in capitals if it is not good.
 fn shown(verdict: Verdict) -> String {
     let text = verdict.to_string();
     if verdict.is_good() { text } else { text.to_uppercase() }
 }
 
-/// Columns as wide as they must be; the two figures stand at the right.
+/// Aligns columns to their width, with the two figures at the right.
 fn aligned(lines: &[[String; 6]]) -> String {
     let mut widths = [0; 6];
     for line in lines {
@@ -63,7 +63,7 @@ fn aligned(lines: &[[String; 6]]) -> String {
     text
 }
 
-/// Lines of at most `width` characters, if no word is longer.
+/// Wraps a text at `width` characters, if no word is longer.
 pub(super) fn wrapped(text: &str, width: usize) -> String {
     let mut lines = String::new();
     let mut used = 0;
@@ -82,7 +82,7 @@ pub(super) fn wrapped(text: &str, width: usize) -> String {
     lines + "\n"
 }
 
-/// All experiments with the state of their last run in `out`.
+/// Lists all experiments with the state of their last run in `out`.
 ///
 /// # Errors
 /// An outcome in the folder cannot be read.
@@ -104,7 +104,7 @@ pub(super) fn list_of(all: &[&Experiment], out: &Path) -> Result<String> {
     Ok(text + &total_of(all, out)? + "\n")
 }
 
-/// The verdict of an experiment, with the number of its rows that are not good.
+/// Returns the verdict of an experiment, with the number of its rows that are not good.
 pub(super) fn in_short(kept: &Kept) -> String {
     let bad = kept.rows.iter().filter(|row| !row.verdict().is_good()).count();
     match kept.verdict.is_good() {
@@ -113,8 +113,8 @@ pub(super) fn in_short(kept: &Kept) -> String {
     }
 }
 
-/// How many tables and figures there are of each verdict, by the last outcomes in `out`, in one
-/// line.
+/// Summarises in one line the number of tables and figures by verdict, from the last outcomes in
+/// `out`.
 ///
 /// # Errors
 /// An outcome in the folder cannot be read.

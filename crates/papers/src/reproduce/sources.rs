@@ -1,11 +1,10 @@
-//! The sources that a row measures, read in the repository when they are asked for.
+//! Sources that a row measures, read in the repository on demand.
 //!
-//! In plain English: start with the file of the row. A file of this crate leads to the modules that
-//! it names by `crate::` and `super::`, to its child modules, and to the files that it includes.
-//! The crates of the workspace that these files name are part of the row, and so are those that the
-//! library of such a crate names, and so on. A crate's programs (`src/main.rs`, `src/bin`) lead
-//! nowhere: no row runs them. Neither does [`super`], which runs and shows rows, nor do tests and
-//! comments.
+//! The search starts with the file of the row. A file of this crate leads to the modules that it
+//! names by `crate::` and `super::`, to its child modules, and to the files that it includes. The
+//! workspace crates that these files name are part of the row, and so are those that the library of
+//! such a crate names, and so on. A crate's programs (`src/main.rs`, `src/bin`) lead nowhere: no
+//! row runs them. Neither does [`super`], which runs and shows rows, nor do tests and comments.
 //!
 //! A path that begins with an imported module, such as `line::check` after `use super::line`, leads
 //! to nothing more than the import does.
@@ -15,36 +14,36 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The folder of this crate's sources, from the root of the repository.
+/// Folder of this crate's sources, from the root of the repository.
 const PAPERS: &str = "crates/papers/src";
-/// The module of this crate that is part of no row.
+/// Module of this crate that is part of no row.
 const FRAME: &str = "reproduce";
 /// Prefix of the names of our crates in code.
 const OURS: &str = "axon_";
 
-/// The sources of a repository.
+/// Sources of a repository.
 pub struct Sources {
     root: PathBuf,
-    /// By folder of a crate in `crates`, the paths that its library leads to: folders of other
-    /// crates, and files outside of its own folder.
+    /// Paths that the library of each crate in `crates` leads to: folders of other crates, and
+    /// files outside of its own folder.
     crates: BTreeMap<String, BTreeSet<String>>,
 }
 
 impl Sources {
-    /// The sources of the repository that the working directory is in, if there is one.
+    /// Returns the sources of the repository of the working directory, if there is one.
     pub fn here() -> Option<Sources> {
         let output = Command::new("git").args(["rev-parse", "--show-toplevel"]).output().ok()?;
         let root = String::from_utf8(output.stdout).ok()?;
         output.status.success().then(|| Sources::read(Path::new(root.trim_end())))?
     }
 
-    /// The sources below `root`, if it has crates.
+    /// Reads the sources below `root`, if it has crates.
     pub fn read(root: &Path) -> Option<Sources> {
         let mut sources = Sources { root: root.to_owned(), crates: BTreeMap::new() };
         let folders = fs::read_dir(root.join("crates")).ok()?.flatten();
         let names: Vec<String> =
             folders.filter_map(|folder| folder.file_name().into_string().ok()).collect();
-        // All names before any is looked up.
+        // All names must be known before any is looked up.
         sources.crates = names.iter().map(|name| (name.clone(), BTreeSet::new())).collect();
         for name in names {
             let mut leads = BTreeSet::new();
@@ -58,13 +57,13 @@ impl Sources {
         Some(sources)
     }
 
-    /// The root of the repository.
+    /// Returns the root of the repository.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// The paths that the row in `file` measures, from the root: files of this crate, folders of
-    /// others. `None` if one of the files is not there.
+    /// Returns the paths that the row in `file` measures, from the root: files of this crate,
+    /// folders of others. `None` if one of the files is missing.
     pub fn of(&self, file: &str) -> Option<BTreeSet<String>> {
         let (mut found, mut crates) = (BTreeSet::new(), Vec::new());
         let mut ahead = vec![file.to_owned()];
@@ -87,7 +86,7 @@ impl Sources {
         Some(found)
     }
 
-    /// The folders of the crates that a text names.
+    /// Returns the folders of the crates that a text names.
     fn crates_named(&self, text: &str) -> BTreeSet<String> {
         let names = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
         let names = names.filter_map(|word| word.strip_prefix(OURS)).map(|of| of.replace('_', "-"));
@@ -95,7 +94,7 @@ impl Sources {
         known.map(|name| format!("crates/{name}")).collect()
     }
 
-    /// The files of the modules that a file of this crate leads to.
+    /// Returns the files of the modules that a file of this crate leads to.
     fn modules(&self, file: &str, text: &str) -> Vec<String> {
         let inside = file.trim_start_matches(PAPERS).trim_end_matches(".rs").trim_matches('/');
         let own: Vec<&str> = inside.trim_end_matches("/mod").split('/').collect();
@@ -119,7 +118,7 @@ impl Sources {
         paths.iter().filter_map(|path| self.file_of(path)).collect()
     }
 
-    /// The file of the longest part of a path that is a module.
+    /// Returns the file of the longest part of a path that is a module.
     fn file_of(&self, path: &[String]) -> Option<String> {
         let files = (1..=path.len()).rev().flat_map(|length| {
             let module = format!("{PAPERS}/{}", path[..length].join("/"));
@@ -129,7 +128,7 @@ impl Sources {
     }
 }
 
-/// Reads what is behind `crate::`: a path, or a `use` tree with braces.
+/// Parses the text after `crate::`: a path, or a `use` tree with braces.
 fn tree(text: &mut &str, mut path: Vec<String>, found: &mut Vec<Vec<String>>) {
     *text = text.trim_start();
     if let Some(rest) = text.strip_prefix('{') {
@@ -157,7 +156,7 @@ fn tree(text: &mut &str, mut path: Vec<String>, found: &mut Vec<Vec<String>>) {
     }
 }
 
-/// A file without the tests at its bottom, comments, and pages that are its documentation.
+/// Returns a file without the tests at its bottom, comments, and included documentation pages.
 fn code(text: &str) -> String {
     let end = text.find("#[cfg(test)]\nmod ").unwrap_or(text.len());
     let lines = text[..end].lines().filter(|line| {
@@ -167,7 +166,7 @@ fn code(text: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// The files that a file has in it: `include_str!("line.yaml")`.
+/// Returns the files included by a file: `include_str!("line.yaml")`.
 fn included(file: &str, text: &str) -> Vec<String> {
     let folder = Path::new(file).parent().unwrap_or(Path::new(""));
     let names = text.split("include_").skip(1).filter_map(|rest| {
@@ -185,13 +184,13 @@ fn included(file: &str, text: &str) -> Vec<String> {
         }
         parts.join("/")
     };
-    // What lies in the folder of its crate is known by that.
+    // Files in the folder of their own crate are covered by that folder.
     let own = file.split('/').take(2).collect::<Vec<_>>().join("/") + "/";
     let is_papers = file.starts_with(PAPERS);
     names.map(path).filter(|path| is_papers || !path.starts_with(&own)).collect()
 }
 
-/// The files of a library, from the root.
+/// Returns the files of a library, from the root.
 fn library(root: &Path, folder: &str) -> Vec<String> {
     let mut files = Vec::new();
     for entry in fs::read_dir(root.join(folder)).into_iter().flatten().flatten() {
@@ -222,7 +221,7 @@ mod tests {
         sources().of(row.file).unwrap_or_else(|| panic!("{}", row.file))
     }
 
-    /// Holds that a row leads to the folders of these crates, and not to those.
+    /// Asserts that a row leads to the folders of `crates`, and not to those of `others`.
     fn check(id: &str, crates: &[&str], others: &[&str]) {
         let paths = of(id);
         let has = |name: &&&str| paths.contains(&format!("crates/{name}"));

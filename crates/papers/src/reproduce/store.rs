@@ -1,7 +1,7 @@
-//! The results folder: one folder for each experiment, its last outcome in it.
+//! Results folder: one folder for each experiment, with its last outcome.
 //!
-//! `outcome.json` holds rows, remarks and notes; tables are CSV and plots SVG beside it. The
-//! file is written last, so that a folder with it is whole.
+//! `outcome.json` holds rows, remarks and notes; tables are CSV and plots SVG beside it. It is
+//! written last, so a folder that has it is complete.
 
 use super::Experiment;
 use super::outcome::{Outcome, Remark, Row};
@@ -14,47 +14,47 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 const FILE: &str = "outcome.json";
-/// The version of the format of that file. It grows when a key goes, or changes its meaning or its
+/// Version of the format of that file. It grows when a key goes, or changes its meaning or its
 /// unit.
 pub const FORMAT: u32 = 1;
 
-/// An outcome as it lies in the folder.
+/// Outcome as stored in the folder.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Kept {
-    /// The version of this format: 1; 0 before there was one.
+    /// Version of this format: 1; 0 before there was one.
     #[serde(default)]
     pub format: u32,
-    /// The name of the experiment: `axon/table1`.
+    /// ID of the experiment: `axon/table1`.
     pub id: String,
-    /// What its rows come to.
+    /// Verdict over its rows.
     pub verdict: Verdict,
-    /// What is held to a bound.
+    /// Figures with a bound.
     pub rows: Vec<Row>,
-    /// The figures that no bound is held to.
+    /// Figures without a bound.
     pub remarks: Vec<Remark>,
-    /// The reasons for which our figures differ from the paper's.
+    /// Reasons for differences from the paper's figures.
     pub notes: Vec<String>,
     /// Names of the plots, without `.svg`, and their titles.
     pub plots: Vec<(String, String)>,
     /// Names of the tables, without `.csv`.
     pub tables: Vec<String>,
-    /// The seed of the run.
+    /// Seed of the run.
     pub seed: u64,
-    /// The commit and the day of the run.
+    /// Commit and day of the run.
     #[serde(flatten)]
     pub provenance: Provenance,
 }
 
-/// The folder of an experiment: `results/reproduce/axon/table1`.
+/// Returns the folder of an experiment: `results/reproduce/axon/table1`.
 pub fn folder(out: &Path, id: &str) -> PathBuf {
     out.join(id)
 }
 
-/// Makes the folder of an experiment and sees that files can be made in it. Outcomes of
-/// earlier runs stay.
+/// Creates the folder of an experiment and checks that it is writable. Outcomes of earlier runs
+/// stay.
 ///
 /// # Errors
-/// Nothing can be written there.
+/// The folder is not writable.
 pub fn reserve(out: &Path, id: &str) -> Result<()> {
     let folder = folder(out, id);
     fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
@@ -63,7 +63,7 @@ pub fn reserve(out: &Path, id: &str) -> Result<()> {
     fs::remove_file(&trial).with_context(|| trial.display().to_string())
 }
 
-/// Writes an outcome in place of the one before.
+/// Writes an outcome in place of the previous one.
 ///
 /// # Errors
 /// A file cannot be written.
@@ -107,10 +107,10 @@ fn write(path: &Path, text: &str) -> Result<()> {
     fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// The last outcome of an experiment, if it was run.
+/// Returns the last outcome of an experiment, if it was run.
 ///
 /// # Errors
-/// The file is there but cannot be read or is no outcome of this experiment.
+/// The file exists but cannot be read or is no outcome of this experiment.
 pub fn last(out: &Path, id: &str) -> Result<Option<Kept>> {
     let path = folder(out, id).join(FILE);
     let text = match fs::read_to_string(&path) {

@@ -1,42 +1,42 @@
-//! What a row and an experiment come to.
+//! Verdicts of rows and experiments.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// What a bound stands for, which says what it means to hold it or to miss it.
+/// Meaning of a bound.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// A figure that could have come out otherwise.
+    /// The figure could have come out otherwise.
     #[default]
     Bound,
-    /// The effect that the paper reports: without it nothing is reproduced.
+    /// The figure is the effect that the paper reports: without it nothing is reproduced.
     Effect,
-    /// The figure follows from parameters or formulas that were set from the paper. Useful as
-    /// a check of the code, no evidence for the paper.
+    /// The figure follows from parameters or formulas that were set from the paper. It is a check
+    /// of the code, not evidence for the paper.
     Construction,
 }
 
-/// What a row or an experiment comes to.
+/// Verdict of a row or an experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// The effect shows, and every bound holds.
+    /// The effect shows, and every bound is met.
     Held,
-    /// Every bound holds, and all that is bound follows from what was set.
+    /// Every bound is met, and all bounded figures follow from set parameters.
     ByConstruction,
-    /// Measured, and a bound does not hold.
+    /// Measured, and a bound is missed.
     Missed,
     /// The effect of the paper does not show.
     NotReproduced,
 }
 
 impl Verdict {
-    /// All of them, in the order of a summary.
+    /// All verdicts, in the order of a summary.
     pub const ALL: [Verdict; 4] =
         [Verdict::Held, Verdict::ByConstruction, Verdict::Missed, Verdict::NotReproduced];
 
-    /// Of a row of this kind whose bound holds or does not.
+    /// Returns the verdict of a row of this kind whose bound is met or not.
     pub fn of_row(kind: Kind, pass: bool) -> Verdict {
         match (kind, pass) {
             (Kind::Construction, true) => Verdict::ByConstruction,
@@ -46,8 +46,8 @@ impl Verdict {
         }
     }
 
-    /// Of an experiment with rows of these verdicts: the worst of them, but held if any row
-    /// that is not by construction is held. Without rows nothing is held.
+    /// Returns the verdict of an experiment with rows of these verdicts: the worst of them, but
+    /// held if any row that is not by construction is held. Without rows nothing is held.
     pub fn of_all(rows: impl IntoIterator<Item = Verdict>) -> Verdict {
         let rows: Vec<Verdict> = rows.into_iter().collect();
         match rows.iter().max() {
@@ -57,7 +57,7 @@ impl Verdict {
         }
     }
 
-    /// Whether nothing is wrong: held, or by construction.
+    /// Returns whether nothing is wrong: held, or by construction.
     pub fn is_good(self) -> bool {
         matches!(self, Verdict::Held | Verdict::ByConstruction)
     }

@@ -37,10 +37,10 @@ const PAPER_SIZES: [(TableName, f64); 6] = [
     (TableName::Tcam, 2048.0),
     (TableName::Interface, 4096.0),
 ];
-/// Between the requests of a ping, and how many it has at most.
+/// Interval of the requests of a ping, and their maximum number.
 const RETRY: Span = Span::from_secs(1);
 const TRIES: u16 = 5;
-/// How long a program may take to get ready, and a ping to come back.
+/// Timeout of a program's start, and of a ping.
 const LIMIT: Span = Span::from_secs(60);
 
 fn run(context: &mut Context) -> Result<Outcome> {
@@ -79,12 +79,12 @@ fn run(context: &mut Context) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// What came of the pings of all pairs.
+/// Results of the pings of all pairs.
 struct Pairs {
     topology: &'static str,
     pairs: usize,
     answered: usize,
-    /// Of the switch that has most.
+    /// Entries of the switch that has most.
     entries: u32,
 }
 
@@ -100,7 +100,7 @@ const TOPOLOGIES: [(&str, &str); 4] = [
     ("DCell, n = 4, k = 1", "dcell: {n: 4, k: 1}"),
 ];
 
-/// The first of the topologies that the program runs on.
+/// Returns the first of the topologies that the program supports.
 fn suitable(kind: ProgramKind) -> Result<(&'static str, Fabric)> {
     let parsed = TOPOLOGIES.iter().map(|&(name, topology)| {
         let text = format!("name: api\ntopology: {{{topology}}}\nprogram: {kind}\n");

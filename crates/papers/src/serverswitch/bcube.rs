@@ -41,13 +41,13 @@ overrides:
 const SOURCE: usize = 1;
 const TARGET: usize = 4;
 const MIDDLE: [usize; 2] = [0, 5];
-/// What both connections carry in the paper, in Mb/s.
+/// Total goodput of both connections in the paper, in Mb/s.
 const PAPER_TOTAL: f64 = 1700.0;
-/// How far ours may be from it, in per cent: the paper gives two digits and not its losses.
+/// Accepted difference from the paper in per cent: it gives two digits and not its losses.
 const PERCENT: f64 = 10.0;
-/// The least that two paths carry, in times of one.
+/// Least ratio of two paths to one.
 const TIMES: f64 = 1.7;
-/// How far the share of a connection may be from a half of both, in per cent.
+/// Accepted difference of a connection's share from a half, in per cent.
 const SHARE_PERCENT: f64 = 5.0;
 /// Next hops times index values: (k + 1)(n - 1) times 8.
 const ROUTING_ENTRIES: f64 = 48.0;
@@ -115,16 +115,16 @@ fn run(context: &mut Context) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// What came of some connections.
+/// Measurement of some connections.
 struct Measured {
-    /// Payload of each.
+    /// Goodput of each connection.
     mbps: Vec<f64>,
     middle: [Middle; 2],
-    /// Of the source.
+    /// Routing entries of the source.
     routing_entries: usize,
 }
 
-/// What a server in the middle did while it was measured.
+/// Counters of a server in the middle during the measurement.
 #[derive(Clone, Copy, Default)]
 struct Middle {
     in_hardware: u64,
@@ -171,8 +171,8 @@ fn node(world: &World, server: usize) -> Result<&ProgramNode> {
     world.program_node(server).context("a programmable switch with power")
 }
 
-/// The entries of index source routing: where they lead, and what they have counted. The key is
-/// also that of flows, whose entries have an ingress port in it.
+/// Returns the targets and counts of the entries of index source routing. The key is also that of
+/// flows, whose entries match an ingress port.
 fn routing(node: &ProgramNode) -> impl Iterator<Item = (Target, u64)> {
     let entries = node.pipeline().tables().entries(TableName::Tcam);
     entries.into_iter().filter_map(|shown| match shown.change {
@@ -184,8 +184,8 @@ fn routing(node: &ProgramNode) -> impl Iterator<Item = (Target, u64)> {
     })
 }
 
-/// Counters of the servers in the middle, so far. The processor gets announcements and queries by
-/// the entries of the filter; what it gets besides is data.
+/// Returns the counters of the servers in the middle so far. The processor gets announcements and
+/// queries by the entries of the filter; other frames are data.
 fn middle(world: &World) -> Result<[Middle; 2]> {
     let mut all = [Middle::default(); 2];
     for (middle, server) in all.iter_mut().zip(MIDDLE) {

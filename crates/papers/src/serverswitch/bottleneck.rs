@@ -1,4 +1,4 @@
-//! One host that honours congestion notification, a switch, and a link whose rate changes.
+//! Host that honours congestion notification, a switch, and a link whose rate changes.
 
 use super::marks::{MARK_AT, Marks};
 use super::seen::Seen;
@@ -26,12 +26,12 @@ const LATENCY: Span = Span::from_micros(1);
 pub(super) const SOURCE: MacAddr = MacAddr([2, 0, 0, 0, 1, 1]);
 pub(super) const SINK: MacAddr = MacAddr([2, 0, 0, 0, 1, 2]);
 pub(super) const SWITCH: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
-/// The port of the switch to the source, and that to the sink.
+/// Ports of the switch to the source, and to the sink.
 pub(super) const PORTS: [PortNo; 2] = [PortNo(0), PortNo(1)];
-/// The priority under congestion notification.
+/// Priority with congestion notification.
 const CNPV: Priority = Priority::from_low_bits(3);
 
-/// The world.
+/// World of the bottleneck.
 pub struct Bottleneck {
     engine: Engine,
     link: LinkId,
@@ -39,11 +39,11 @@ pub struct Bottleneck {
 }
 
 impl Bottleneck {
-    /// A host that sends 1500-byte frames as fast as `rp` lets it, a queue that is held at
-    /// `set_point` and has `pool` for itself, and links of the host's rate.
+    /// Creates a host that sends 1500-byte frames as fast as `rp` allows, a queue that is held at
+    /// `set_point` and may use `pool`, and links of the host's rate.
     ///
     /// # Errors
-    /// A value of `rp` outside its range.
+    /// A value of `rp` is out of range.
     pub fn new(
         rp: RpConfig,
         (set_point, pool): (Bytes, Bytes),
@@ -57,7 +57,7 @@ impl Bottleneck {
         Ok(world)
     }
 
-    /// The links, and the sink.
+    /// Returns the links and the sink.
     pub(super) fn wired(rate: Rate, seed: u64) -> (Bottleneck, Arc<Mutex<Seen>>) {
         let mut engine = Engine::new(seed, None);
         ["switch", "source", "sink"].iter().for_each(|name| _ = engine.add_station(name));
@@ -81,12 +81,12 @@ impl Bottleneck {
         self.engine.power_on(1, StationNode::Other(source));
     }
 
-    /// Changes the rate of the link behind the queue.
+    /// Sets the rate of the link behind the queue.
     pub fn set_rate(&mut self, rate: Rate) {
         self.engine.set_rate(self.link, rate);
     }
 
-    /// Runs for `span`; what has happened in it.
+    /// Runs for `span`; returns the events in it.
     pub fn look(&mut self, span: Span) -> Seen {
         let end = self.engine.now() + span;
         self.engine.run(end);
@@ -94,10 +94,10 @@ impl Bottleneck {
     }
 }
 
-/// The buffers of the switch: a queue may have `pool` for itself.
+/// Returns the buffers of the switch: a queue may use `pool`.
 pub(super) fn buffers(rate: Rate, pool: Bytes) -> DcbConfig {
     let mut dcb = DcbConfig::lossy(vec![rate; PORTS.len()], SWITCH);
-    // A queue may take half of what is there, and that shall be the pool.
+    // A queue may take half of the memory, which must equal the pool.
     dcb.memory.lossy_pool = Bytes(2 * pool.0);
     dcb
 }
@@ -115,9 +115,9 @@ fn plane(rate: Rate, set_point: Bytes, pool: Bytes) -> Plane {
     plane
 }
 
-/// Always has something to send, and honours CNMs.
+/// Saturating source that honours CNMs.
 pub(super) struct Source {
-    /// Which frames it marks, where it does.
+    /// Marking of frames, if enabled.
     pub(super) marks: Option<Marks>,
     limiter: RateLimiter,
     frame: Vec<u8>,
@@ -172,7 +172,7 @@ impl Node for Source {
     }
 }
 
-/// A data plane whose queue to the sink is measured.
+/// Data plane whose queue to the sink is measured.
 struct Switch {
     plane: Plane,
     last: Time,

@@ -1,4 +1,4 @@
-//! Figure 10 (004 §6.1): a cache in the network, and what it saves on the way to the servers.
+//! Figure 10 (004 §6.1): in-network cache, and the traffic that it saves on the way to the servers.
 
 use super::requests::{Load, Requests};
 use crate::reproduce::{Context, Experiment, Outcome, Row, Table};
@@ -20,9 +20,9 @@ pub const EXPERIMENT: Experiment = Experiment {
     run,
 };
 
-/// Shares of requests that ask for what was asked for before, per cent.
+/// Shares of repeated requests, per cent.
 const SHARES: [u64; 11] = [0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100];
-/// How far a saving may be from the hit ratio, in points of a per cent.
+/// Accepted difference of a saving from the hit ratio, in points of a per cent.
 const POINTS: f64 = 1.0;
 /// The paper's CPU load without any hit, per cent of its four cores.
 const PAPER_CPU: f64 = 14.0;
@@ -53,7 +53,7 @@ fn run(context: &mut Context) -> Result<Outcome> {
         outcome.rows.push(row.by_construction());
         let name = format!("{share} %: saving less hit ratio");
         let bound = (-POINTS, POINTS);
-        // Both are ratios of counts; what is below a billionth is of their representation.
+        // Both are ratios of counts; differences below a billionth are rounding errors.
         let difference = ((saving - hit_ratio) * 1e9).round() / 1e9;
         let row = Row::between(name, 0.0, difference, "points", bound);
         outcome.rows.push(row.by_construction());

@@ -1,4 +1,4 @@
-//! Figure 11 (004 §6.3): a source follows a link whose rate changes, and the queue stays.
+//! Figure 11 (004 §6.3): adaptation of a source to a link whose rate changes, with a stable queue.
 
 use super::bottleneck::Bottleneck;
 use super::seen::Seen;
@@ -29,47 +29,47 @@ pub const EXPERIMENT: Experiment = Experiment {
 const LINK: Rate = Rate::gbps(1);
 const STEP: Span = Span::from_secs(20);
 const STEPS_MBPS: [u64; 5] = [200, 400, 600, 800, 1_000];
-/// Of the queue and the link in the figure.
+/// Bin width of the queue and the link in the figure.
 const BIN: Span = Span::from_millis(500);
 const BINS: usize = 40;
-/// What of each step counts as steady: its second half.
+/// Steady part of each step: its second half.
 const STEADY: std::ops::Range<usize> = 20..40;
 const KILOBYTES: [u64; 4] = [PAPER_KILOBYTES, 25, 100, 200];
 /// Q_EQ of the paper's figure.
 const PAPER_KILOBYTES: u64 = 50;
 const POOL: Bytes = Bytes(1 << 20);
-/// How far the queue's mean may be from Q_EQ, per cent.
+/// Accepted difference of the queue's mean from Q_EQ, per cent.
 const QUEUE_PERCENT: f64 = 10.0;
-/// Between which the queue must fluctuate in a steady half, in per cent of Q_EQ: never empty, never
+/// Accepted fluctuation of the queue in a steady half, in per cent of Q_EQ: never empty, never
 /// twice as long. The paper draws a queue that "fluctuates around Q_EQ" and gives no figure.
 const FLUCTUATION: (f64, f64) = (1.0, 200.0);
-/// Queries a second in the paper, at most and in the mean, and how far ours may be, in per cent.
+/// Queries per second in the paper, maximum and mean, and our accepted difference in per cent.
 const PAPER_QUERIES: [f64; 2] = [801.0, 173.0];
 const QUERIES_PERCENT: f64 = 10.0;
 
-/// What a run is called whose congestion point is the agent's.
+/// Name of a run whose congestion point is the agent's.
 const SOFTWARE: &str = "responder in software";
 
-/// One run.
+/// Run.
 struct Run {
-    /// By step with a queue: its mean in the steady half, in per cent of Q_EQ, and how much of the
-    /// link is used there, per cent.
+    /// By step with a queue: its mean in the steady half, in per cent of Q_EQ, and the link
+    /// utilisation there, per cent.
     steady: Vec<(f64, f64)>,
-    /// The shortest and the longest queue of the steady halves, in per cent of Q_EQ.
+    /// Shortest and longest queue of the steady halves, in per cent of Q_EQ.
     fluctuation: (f64, f64),
     lost: u64,
     longest: u64,
-    /// Sampled frames in a second at most, and on average from the first step on.
+    /// Sampled frames per second: maximum, and mean from the first step on.
     samples: (u64, f64),
-    /// The same of CNMs.
+    /// CNMs per second: maximum, and mean from the first step on.
     cnms: (u64, f64),
-    /// Seconds, and Mb/s or KB.
+    /// Points of time in seconds, and Mb/s or KB.
     throughput: Vec<(f64, f64)>,
     queue: Vec<(f64, f64)>,
 }
 
 impl Run {
-    /// Takes in a bin of a steady half. One in which nothing passed the queue had an empty one.
+    /// Adds a bin of a steady half. If nothing passed the queue in the bin, it was empty.
     fn fluctuate(&mut self, seen: &Seen, set_point: Bytes) {
         let percent = |bytes: u64| 100.0 * bytes as f64 / set_point.0 as f64;
         let (least, most) = self.fluctuation;
@@ -123,7 +123,7 @@ fn follow(mut world: Bottleneck, set_point: Bytes) -> Run {
             run.steady.push((100.0 * mean / set_point.0 as f64, used));
         }
     }
-    // A frame counts when it has come out whole, though part of it came in the bin before.
+    // A frame counts when it has come out completely, though part of it came in the bin before.
     spread(&mut drained, &most, Counted::AtEnd);
     let throughput = drained.into_iter().flatten().zip(&run.queue);
     run.throughput =
@@ -133,15 +133,15 @@ fn follow(mut world: Bottleneck, set_point: Bytes) -> Run {
     run
 }
 
-/// The most in a second, which is two bins, and the mean per second from the first step on, of
-/// what was counted in all bins.
+/// Returns the maximum in a second, which is two bins, and the mean per second from the first step
+/// on.
 fn most_and_mean(bins: &[u64]) -> (u64, f64) {
     let most = bins.windows(2).map(|second| second[0] + second[1]).max();
     let steps: u64 = bins.iter().skip(BINS).sum();
     (most.unwrap_or(0), steps as f64 / (STEPS_MBPS.len() as f64 * STEP.ticks() as f64 / 1e11))
 }
 
-/// Throughput and queue over time.
+/// Returns the plots of throughput and queue over time.
 fn plots(run: Run) -> [Plot; 2] {
     let x = || Axis::linear("time", "s");
     let y = Axis::linear("throughput on the wire", "Mb/s");
@@ -152,7 +152,7 @@ fn plots(run: Run) -> [Plot; 2] {
     [throughput, Plot::lines("queue", "Queue, Q_EQ 50 KB", x(), y, series)]
 }
 
-/// Holds a run to what the paper says of its figure; `name` says which variables and Q_EQ it had.
+/// Compares a run with the paper's claims; `name` describes its variables and Q_EQ.
 fn judge(outcome: &mut Outcome, name: &str, paper: &str, run: &Run) {
     let furthest = run.steady.iter().map(|step| step.0);
     let furthest = furthest.max_by(|a, b| (a - 100.0).abs().total_cmp(&(b - 100.0).abs()));
@@ -174,8 +174,8 @@ fn judge(outcome: &mut Outcome, name: &str, paper: &str, run: &Run) {
     outcome.remark(format!("{name}: longest queue of all"), "", longest, "KB");
 }
 
-/// Holds a run with the paper's Q_EQ to its queries, one for each frame that the source marks:
-/// the frames that our congestion point samples.
+/// Compares the queries of a run with the paper's Q_EQ: one for each frame that the source marks,
+/// or that our congestion point samples.
 fn judge_queries(outcome: &mut Outcome, name: &str, is_software: bool, run: &Run) {
     let of = |(most, mean): (u64, f64)| [most as f64, mean];
     let [samples, cnms] = [run.samples, run.cnms].map(of);

@@ -1,4 +1,4 @@
-//! Figure 9 (004 §6.1): forwarding of BCube's source routes, latency and packets a second.
+//! Figure 9 (004 §6.1): forwarding of BCube's source routes, latency and packets per second.
 
 use super::routing::{Routing, SIZES};
 use crate::axon::latency::{first_bit_to_last_bit, micros, wire_time};
@@ -27,11 +27,11 @@ pub const EXPERIMENT: Experiment = Experiment {
 
 /// Latency in the text, us, by size.
 const PAPER_US: [(usize, f64); 2] = [(64, 4.3), (1514, 15.6)];
-/// ns a byte.
+/// Slope in ns per byte.
 const PAPER_SLOPE: f64 = 7.7;
-/// Packets a second of the paper's software on four cores; its chip drops nothing at line rate.
+/// Packets per second of the paper's software on four cores; its chip drops nothing at line rate.
 const PAPER_SOFTWARE_MPPS: f64 = 1.73;
-/// How far a latency may be from the paper's, per cent.
+/// Accepted difference of a latency from the paper's, per cent.
 const PERCENT: f64 = 5.0;
 
 fn run(context: &mut Context) -> Result<Outcome> {

@@ -1,4 +1,4 @@
-//! A source that marks frames adaptively for a congestion point that cannot sample (004 §5.2).
+//! Source that marks frames adaptively for a congestion point that cannot sample (004 §5.2).
 //!
 //! The paper does not give its rule. This one is the standard's for the congestion point (IEEE
 //! 802.1Q clause 30.2.1), at the source: after so many bytes a frame is marked, and there are fewer
@@ -9,10 +9,10 @@ use axon_node::random::Random;
 use axon_plane::qcn::CpConfig;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The byte of a frame that is 1 in a marked one: the first behind its EtherType.
+/// Offset of the mark byte, which is 1 in a marked frame: the first after its EtherType.
 pub const MARK_AT: usize = 22;
 
-/// Which frames are marked.
+/// Marking state.
 pub struct Marks {
     point: CpConfig,
     random: Random,
@@ -22,20 +22,20 @@ pub struct Marks {
 }
 
 impl Marks {
-    /// Marks by the intervals of `point`.
+    /// Creates the marking by the intervals of `point`.
     pub fn new(point: CpConfig, seed: u64, seen: Arc<Mutex<Seen>>) -> Marks {
         let mut marks = Marks { point, random: Random::new(seed), feedback: 0, to_mark: 0, seen };
         marks.to_mark = marks.interval();
         marks
     }
 
-    /// The bytes to the next mark, with the standard's jitter of 15 per cent both ways.
+    /// Returns the bytes to the next mark, with the standard's jitter of 15 per cent both ways.
     fn interval(&mut self) -> u64 {
         let bytes = self.point.interval(std::mem::take(&mut self.feedback)).0;
         bytes * (85 + u64::from(self.random.next_u32() % 31)) / 100
     }
 
-    /// Whether the next frame, of so many bytes, is marked.
+    /// Returns whether the next frame, of `bytes` bytes, is marked.
     pub fn next(&mut self, bytes: usize) -> bool {
         match self.to_mark.checked_sub(bytes as u64) {
             Some(left) => {
@@ -50,7 +50,7 @@ impl Marks {
         }
     }
 
-    /// A CNM with this feedback has come.
+    /// Processes a CNM with this feedback.
     pub fn notified(&mut self, feedback: u8) {
         self.feedback = self.feedback.max(feedback);
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).cnms += 1;

@@ -1,4 +1,4 @@
-//! The delay of a congestion message that is made in software (004 §6.3, in the text).
+//! Delay of a congestion message made in software (004 §6.3, in the text).
 
 use crate::reproduce::{Context, Experiment, Outcome, Row, Table};
 use anyhow::{Result, anyhow};
@@ -27,18 +27,19 @@ pub const EXPERIMENT: Experiment = Experiment {
     run,
 };
 
-/// The paper's averages, us.
+/// Paper's averages in us.
 const PAPER_RTT: [f64; 2] = [41.0, 18.0];
-/// Their difference.
+/// Difference of the averages.
 const PAPER_DELAY: f64 = 23.0;
 const COUNT: usize = 10_000;
 const PAUSE: Duration = Duration::from_micros(300);
-/// How long one that never sleeps does; it sees the end of its attachment after that.
+/// Busy polling time of an agent that never sleeps; it detects the end of its attachment after
+/// that.
 const AWAKE: Span = Span::from_secs(1);
-/// The first answers, which are not counted.
+/// Number of first answers that are not counted.
 const WARM_UP: usize = 200;
 
-/// Times of one kind of query, us, in order of length.
+/// Sorted times of one kind of query in us.
 struct Times(Vec<f64>);
 
 impl Times {
@@ -56,13 +57,13 @@ impl Times {
         self.0.iter().sum::<f64>() / self.0.len() as f64
     }
 
-    /// What share of the answers had come by then, per cent.
+    /// Returns the cumulative distribution in per cent.
     fn distribution(&self) -> Vec<(f64, f64)> {
         (0..=99).map(|percent| (self.at(f64::from(percent) / 100.0), percent.into())).collect()
     }
 }
 
-/// Asks both kinds of queries in turn.
+/// Sends both kinds of queries alternately.
 fn measure(socket: &Path, spin: Span) -> Result<[Times; 2]> {
     process::take_cpu(0);
     let mut bench = Bench::new(socket)?;
@@ -92,7 +93,7 @@ fn run(context: &mut Context) -> Result<Outcome> {
         context.step(format!("agent {name}"))?;
         let socket =
             std::env::temp_dir().join(format!("axon-qcn-delay-{}.sock", std::process::id()));
-        // A thread of its own, as it is bound to a CPU.
+        // A separate thread, as it is bound to a CPU.
         let measured = std::thread::spawn(move || measure(&socket, spin)).join();
         let times = measured.map_err(|_| anyhow!("the measurement has failed"))??;
         for (what, times) in ["RTT_1, us", "RTT_2, us"].iter().zip(&times) {

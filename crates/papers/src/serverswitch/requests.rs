@@ -1,4 +1,4 @@
-//! The clients and servers of figure 10: requests with IDs, and replies to them.
+//! Clients and servers of figure 10: requests with IDs, and replies.
 
 use anyhow::{Result, ensure};
 use axon_agents::node::{AgentPortConfig, PORT};
@@ -13,22 +13,22 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-/// Bytes of a request and of a reply without FCS. The paper's requests have 128 bytes.
+/// Length of a request and of a reply in bytes without FCS. The paper's requests have 128 bytes.
 const REQUEST_BYTES: usize = 124;
 const REPLY_BYTES: usize = 1514;
-/// Bytes of the headers before an ID.
+/// Length of the headers before an ID in bytes.
 const HEADERS: usize = 42;
-/// Requests a second on each link.
+/// Requests per second on each link.
 const RATE: u64 = 79_000;
-/// How long they are sent for.
+/// Duration of the requests.
 const RUN: Span = Span::from_millis(200);
 const REQUESTS: u64 = RATE / 5;
-/// IDs that are asked for again and again; the first round is before all is counted.
+/// Number of hot IDs, which are requested repeatedly; the first round precedes the measurement.
 const HOT: u64 = 64;
-/// The servers' port, and the clients'.
+/// UDP ports of the servers and of the clients.
 const SERVER_PORT: u16 = 5000;
 const CLIENT_PORT: u16 = 4000;
-/// Links to each side.
+/// Number of links to each side.
 const LINKS: usize = 2;
 
 const FABRIC: &str = "name: cache\nprogram: bridge\nlinks: {rate: 1Gbps}\n\
@@ -36,7 +36,7 @@ const FABRIC: &str = "name: cache\nprogram: bridge\nlinks: {rate: 1Gbps}\n\
     agents: [{at: s1, cache: {bytes: 256MiB}, \
     select: [{protocol: udp, destination_port: 5000}, {protocol: udp, source_port: 5000}]}]\n";
 
-/// The `number`th ID of a client's requests, of which so many per cent are for hot ones.
+/// Returns the `number`th ID of a client's requests, of which `share` per cent are hot.
 fn id(client: u64, number: u64, share: u64) -> u64 {
     let hot = |count: u64| count * share / 100;
     if hot(number + 1) > hot(number) { number % HOT } else { (client + 1) << 32 | number }
@@ -46,12 +46,12 @@ fn request(ends: &Ends, id: u64) -> Vec<u8> {
     udp(ends, &[&id.to_be_bytes(), &[0; REQUEST_BYTES - HEADERS - 8]])
 }
 
-/// What a server says to an ID.
+/// Returns a server's reply to an ID.
 fn reply(ends: &Ends, id: u64) -> Vec<u8> {
     udp(ends, &[&id.to_be_bytes(), &[id as u8 ^ 0x5a; REPLY_BYTES - HEADERS - 8]])
 }
 
-/// The ends and the ID of a datagram to this port.
+/// Parses the ends and the ID of a datagram to this port.
 fn parse(frame: &[u8], to: u16) -> Option<(Ends, u64)> {
     let ip = Ipv4::parse(frame)?;
     let ends = Ends::of(frame, &ip).filter(|ends| ends.ports.1 == to)?;
@@ -59,7 +59,7 @@ fn parse(frame: &[u8], to: u16) -> Option<(Ends, u64)> {
     Some((ends, u64::from_be_bytes(*id)))
 }
 
-/// What a client has seen.
+/// Replies received by a client.
 #[derive(Debug, Default)]
 struct Answers {
     asked: u64,
@@ -67,7 +67,7 @@ struct Answers {
     bytes: u64,
 }
 
-/// Asks at a steady pace.
+/// Client that sends requests at a steady pace.
 struct Client {
     number: u64,
     ends: Ends,
@@ -79,7 +79,7 @@ struct Client {
 }
 
 impl Client {
-    /// The next ID: first every hot one.
+    /// Returns the next ID: first every hot one.
     fn next_id(&self) -> Option<u64> {
         match self.next.checked_sub(HOT) {
             None => Some(self.next),
@@ -110,7 +110,7 @@ impl Node for Client {
                 let Some(id) = self.next_id() else { return };
                 answers.asked += u64::from(self.next >= HOT);
                 self.next += 1;
-                // A pause after the hot IDs, so that their replies are here before it counts.
+                // A pause after the hot IDs, so that their replies arrive before the measurement.
                 let pause = if self.next == HOT { Span::from_millis(1) } else { Span::ZERO };
                 self.next_at = now + Span::from_nanos(1_000_000_000 / RATE) + pause;
                 self.open.push_back(id);
@@ -126,12 +126,12 @@ impl Node for Client {
     }
 }
 
-/// Answers each request, one after the other.
+/// Server that answers requests in order.
 struct Server {
     mac: MacAddr,
     queue: VecDeque<Vec<u8>>,
     is_busy: bool,
-    /// Bytes of replies to what is asked after the hot IDs.
+    /// Bytes of replies to requests after the hot IDs.
     bytes: Arc<Mutex<u64>>,
     seen: u64,
 }
@@ -140,7 +140,7 @@ impl Node for Server {
     fn handle(&mut self, now: Time, input: Input, out: &mut Vec<Action>) {
         match input {
             Input::Frame { frame, .. } => {
-                // A bridge floods what is for an address that it has not learned yet.
+                // A bridge floods frames to an address that it has not learned yet.
                 let request = parse(frame.bytes(), SERVER_PORT);
                 let own = request.filter(|(ends, _)| ends.macs.1 == self.mac);
                 let Some((ends, id)) = own else { return };
@@ -168,28 +168,28 @@ impl Node for Server {
     }
 }
 
-/// What came of a run, after the hot IDs were asked for once.
+/// Results of a run, after every hot ID was requested once.
 #[derive(Debug)]
 pub struct Requests {
-    /// Requests.
+    /// Number of requests.
     pub asked: u64,
-    /// Requests with the reply that belongs to them.
+    /// Number of requests with a matching reply.
     pub answered: u64,
-    /// Requests that the agent has answered.
+    /// Number of requests answered by the agent.
     pub hits: u64,
-    /// Requests that it has sent on.
+    /// Number of requests forwarded by the agent.
     pub misses: u64,
-    /// Bytes of replies that the servers have sent, on all links.
+    /// Bytes of replies sent by the servers, on all links.
     pub server_bytes: u64,
-    /// Bytes of replies that came to the clients, on all links.
+    /// Bytes of replies received by the clients, on all links.
     pub client_bytes: u64,
 }
 
 impl Requests {
-    /// Asks for so long, so many per cent of the requests for what was asked for before.
+    /// Runs the requests, of which `share` per cent are repeated.
     ///
     /// # Errors
-    /// The fabric is none, or there is no agent.
+    /// The fabric cannot be built, or there is no agent.
     pub fn run(share: u64, seed: u64) -> Result<Requests> {
         let fabric = axon_fabric::parse("cache.yaml".as_ref(), FABRIC)?;
         let mut world = World::new(&fabric, seed);
@@ -246,14 +246,14 @@ impl Requests {
         Ok(seen)
     }
 
-    /// So many bytes of replies, in Mb/s on each link.
+    /// Converts bytes of replies to Mb/s on each link.
     pub fn mbps(&self, bytes: u64) -> f64 {
         let seconds = RUN.ticks() as f64 / Span::from_secs(1).ticks() as f64;
         8.0 * bytes as f64 / LINKS as f64 / seconds / 1e6
     }
 }
 
-/// From the client of a link to its server.
+/// Returns the ends from the client of a link to its server.
 fn ends(fabric: &Fabric, link: usize) -> Ends {
     let [client, server] = [link, LINKS + link].map(|host| &fabric.hosts[host]);
     let address = |host: &axon_fabric::model::Host| host.ip.unwrap_or([0, 0, 0, 0].into());
@@ -264,7 +264,7 @@ fn ends(fabric: &Fabric, link: usize) -> Ends {
     }
 }
 
-/// Hits and misses of the agent.
+/// Returns hits and misses of the agent.
 fn counts(world: &World) -> Result<(u64, u64)> {
     let reports = world.agent_reports();
     let Some(report) = reports.first() else { anyhow::bail!("there is no agent") };
@@ -272,21 +272,21 @@ fn counts(world: &World) -> Result<(u64, u64)> {
     Ok((count("hits"), count("misses")))
 }
 
-/// What the agent costs on this machine.
+/// CPU cost of the agent on this machine.
 #[derive(Clone, Copy, Debug)]
 pub struct Load {
-    /// Nanoseconds for each request, its reply included where it is a miss.
+    /// Nanoseconds per request, including its reply if it is a miss.
     pub nanos: f64,
 }
 
-/// Requests that a cost is measured over.
+/// Requests of a cost measurement.
 const MEASURED: u64 = 20_000;
 
 impl Load {
-    /// Gives the agent requests, and the replies to those that it does not answer, in memory.
+    /// Hands the agent requests, and the replies to those that it does not answer, in memory.
     ///
     /// # Errors
-    /// The agent did not send exactly one packet for one.
+    /// The agent did not send exactly one packet for each.
     pub fn measure(share: u64) -> Result<Load> {
         let config = InNetworkCacheConfig::ID;
         let mut port = AgentPortConfig::default();
@@ -322,13 +322,13 @@ impl Load {
         Ok(Load { nanos })
     }
 
-    /// The load of a core at the rate of all links, per cent.
+    /// Returns the load of a core at the rate of all links, per cent.
     pub fn core_percent(&self) -> f64 {
         100.0 * self.nanos * (LINKS as u64 * RATE) as f64 / 1e9
     }
 }
 
-/// Gives the agent a frame; the bytes of the one that it sends.
+/// Hands the agent a frame; returns the bytes of the frame that it sends.
 fn give(node: &mut AgentNode<InNetworkCache>, frame: &[u8]) -> Result<usize> {
     let (port, frame) = (PORT, FrameBuf::new(frame));
     let mut out = Vec::with_capacity(2);

@@ -1,6 +1,6 @@
-//! The bottleneck with a congestion point in software: a programmable switch mirrors the frames
-//! that the source marks to its CPU port, where an agent reads the queue and answers (004 §5.2,
-//! figure 7).
+//! Bottleneck with a congestion point in software: a programmable switch mirrors the frames that
+//! the source marks to its CPU port, where an agent reads the queue and answers (004 §5.2, figure
+//! 7).
 
 use super::bottleneck::{Bottleneck, PORTS, SINK, SOURCE, SWITCH, Source, buffers};
 use super::marks::{MARK_AT, Marks};
@@ -17,16 +17,16 @@ use axon_plane::qcn::{CpConfig, RateLimiter, RpConfig};
 use axon_wire::{Bytes, Priority, Rate, Span, Time, TrafficClass};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// From the arrival of a marked frame to the CNM: the paper's (004 §6.3).
+/// Delay from the arrival of a marked frame to the CNM: the paper's (004 §6.3).
 pub const DELAY: Span = Span::from_micros(23);
 const MARKED: UdlkId = UdlkId(0);
 
 impl Bottleneck {
-    /// As [`Bottleneck::new`], with the congestion point in software, which answers after
-    /// [`DELAY`].
+    /// Creates a [`Bottleneck`] with the congestion point in software, which answers after
+    /// [`DELAY`]; see [`Bottleneck::new`].
     ///
     /// # Errors
-    /// A value of `rp` outside its range.
+    /// A value of `rp` is out of range.
     pub fn with_responder(
         rp: RpConfig,
         (set_point, pool): (Bytes, Bytes),
@@ -66,7 +66,7 @@ fn switch(point: CpConfig, rate: Rate, pool: Bytes) -> Result<ProgramNode> {
     Ok(ProgramNode::new(config, Box::new(program)))
 }
 
-/// A switch whose queue to the sink is measured.
+/// Switch whose queue to the sink is measured.
 struct Switch {
     node: ProgramNode,
     last: Time,

@@ -1,5 +1,4 @@
-//! Figure 6 (004 §5.1) as it stands there: a pipeline that forwards BCube's source routes, in
-//! memory.
+//! Figure 6 (004 §5.1): a pipeline that forwards BCube's source routes, in memory.
 
 use anyhow::{Result, ensure};
 use axon_node::{Action, Input, Node};
@@ -10,25 +9,25 @@ use axon_pipeline::{
 use axon_wire::{FrameBuf, MacAddr, PortNo, Time};
 use std::time::{Duration, Instant};
 
-/// Sizes of frames in the figure, in bytes.
+/// Frame lengths of the figure in bytes.
 pub const SIZES: [usize; 6] = [64, 128, 256, 512, 1024, 1514];
 /// Neighbours of a server of BCube_1 with 16 servers.
 pub const NEIGHBOURS: u8 = 6;
 /// Index values: next-hop addresses of a header.
 pub const INDEXES: u8 = 8;
-/// External ports, and as many internal ones behind them.
+/// Number of external ports, and of the internal ones behind them.
 const PORTS: u16 = 4;
-/// Where the header has its parts.
+/// Offsets of the header fields.
 const TTL: usize = 22;
 const CHECKSUM: usize = 24;
 const ADDRESSES: usize = 34;
-/// For each figure, the best of several measurements of so long.
+/// Number of measurements of which the best counts, and the duration of each.
 const ROUNDS: usize = 5;
 const ROUND: Duration = Duration::from_millis(150);
-/// Frames that are forwarded between two looks at the clock.
+/// Frames forwarded between two reads of the clock.
 const BATCH: usize = 1024;
 
-/// A pipeline with the tables of figure 6, and frames for it.
+/// Pipeline with the tables of figure 6, and frames for it.
 pub struct Routing {
     pipeline: Pipeline,
     frames: Vec<FrameBuf>,
@@ -39,7 +38,7 @@ impl Routing {
     /// Fills the tables.
     ///
     /// # Errors
-    /// The tables take no such entries.
+    /// The tables refuse such entries.
     pub fn new(bytes: usize) -> Result<Routing> {
         let mac = |last| MacAddr([2, 0, 0, 0, 0, last]);
         let config = PipelineConfig::with_ports(2 * PORTS, mac(0));
@@ -57,7 +56,7 @@ impl Routing {
         Ok(Routing { pipeline, frames, ways })
     }
 
-    /// Entries of the TCAM that route by index.
+    /// Returns the number of TCAM entries that route by index.
     pub fn entries(&self) -> usize {
         let entries = self.pipeline.tables().entries(TableName::Tcam).into_iter();
         let key = |change: &Change| match change {
@@ -67,13 +66,14 @@ impl Routing {
         entries.filter(|shown| key(&shown.change) == Some(UdlkId(1))).count()
     }
 
-    /// Millions of packets a second on this core: by the pipeline, and by an array in software.
+    /// Measures millions of packets per second on this core: by the pipeline, and by an array in
+    /// software.
     ///
     /// # Errors
     /// A frame was not forwarded.
     pub fn measure(&mut self) -> Result<(f64, f64)> {
         let (mut tables, mut array): (f64, f64) = (0.0, 0.0);
-        // In alternation, so that both have the same machine.
+        // In alternation, so that both run under the same conditions.
         for _ in 0..ROUNDS {
             tables = tables.max(self.round(Routing::forward)?);
             array = array.max(self.round(Routing::forward_by_array)?);
@@ -93,7 +93,7 @@ impl Routing {
         Ok(count as f64 / started.elapsed().as_secs_f64() / 1e6)
     }
 
-    /// One frame through the pipeline; it comes back with its TTL as before.
+    /// Forwards one frame through the pipeline and restores its TTL.
     fn forward(&mut self, number: usize) -> Result<()> {
         let mut out = Vec::with_capacity(4);
         let frame = std::mem::replace(&mut self.frames[number], FrameBuf::from_vec(Vec::new(), 0));
@@ -111,7 +111,7 @@ impl Routing {
         Ok(())
     }
 
-    /// The same without tables: the next-hop address is an index into an array.
+    /// Forwards one frame without tables: the next-hop address is an index into an array.
     fn forward_by_array(&mut self, number: usize) -> Result<()> {
         let bytes = self.frames[number].bytes_mut();
         let index = usize::from(bytes[TTL]).checked_sub(2);
@@ -132,7 +132,7 @@ impl Routing {
     }
 }
 
-/// Lines 1 to 38 of figure 6.
+/// Returns lines 1 to 38 of figure 6.
 fn changes(ways: &[Interface]) -> Vec<Change> {
     let bytes = |first, last| Field::Bytes { first, last };
     let mut changes = vec![
@@ -171,7 +171,7 @@ fn changes(ways: &[Interface]) -> Vec<Change> {
     changes
 }
 
-/// A frame with the header of figure 5, on its way.
+/// Returns a frame in transit with the header of figure 5.
 fn frame(bytes: usize, number: u8) -> Vec<u8> {
     let mut frame = vec![0; bytes.max(60)];
     frame[12..14].copy_from_slice(&[0x08, 0x00]);

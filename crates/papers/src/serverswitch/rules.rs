@@ -1,5 +1,5 @@
-//! The rules of the programming interface (004 §3.3.2 and §4.1), one row each: lookup keys, order
-//! of the tables, registers, packets of the control program.
+//! Rules of the programming interface (004 §3.3.2 and §4.1), one row each: lookup keys, order of
+//! the tables, registers, packets of the control program.
 
 use crate::reproduce::Row;
 use anyhow::{Context as _, Result, ensure};
@@ -15,13 +15,13 @@ const PORTS: u16 = 8;
 const FRAME_BYTES: usize = 60;
 /// Whole blocks of four bytes: two of the IPv4 header, one in the middle, the last within reach.
 const BLOCKS: [(u8, u8); 4] = [(14, 17), (30, 33), (62, 65), (122, 125)];
-/// What a rule answers where all is as the paper says.
+/// Result of a rule that behaves as in the paper.
 const AS_IN_PAPER: &str = "yes";
 
-/// A row for each rule.
+/// Returns a row for each rule.
 ///
 /// # Errors
-/// A transaction that should be made is refused.
+/// A valid transaction is refused.
 pub fn rows() -> Result<Vec<Row>> {
     let order = "tcam 9, tcam 3, exact, prefix";
     let mut rows = vec![same("precedence", order, precedence()?)];
@@ -60,14 +60,14 @@ fn links(node: &mut impl Node) {
     }
 }
 
-/// A pipeline of the default sizes whose ports have carrier.
+/// Returns a pipeline of the default sizes whose ports have carrier.
 pub fn pipeline() -> Pipeline {
     let mut pipeline = Pipeline::new(config());
     links(&mut pipeline);
     pipeline
 }
 
-/// What a frame from a port comes to.
+/// Returns the actions for a frame from a port.
 fn receive(node: &mut impl Node, port: u16, frame: &[u8]) -> Vec<Action> {
     let (port, frame, complete_at) = (PortNo(port), FrameBuf::new(frame), Time::ZERO);
     let mut out = Vec::new();
@@ -75,7 +75,7 @@ fn receive(node: &mut impl Node, port: u16, frame: &[u8]) -> Vec<Action> {
     out
 }
 
-/// The port that the last of some frames leaves by.
+/// Returns the egress port of the last of some frames.
 fn port_of(out: &[Action]) -> Option<u16> {
     match out.last() {
         Some(Action::Transmit { port, .. }) => Some(port.0),
@@ -87,7 +87,7 @@ fn to(port: u16) -> Entry {
     Entry::from(Target::Port(PortNo(port)))
 }
 
-/// An IPv4 frame to 10.0.0.1.
+/// Returns an IPv4 frame to 10.0.0.1.
 fn frame(bytes: usize) -> Vec<u8> {
     let mut frame = [&[2, 0, 0, 0, 0, 1][..], &[2, 0, 0, 0, 0, 2, 8, 0, 0x45]].concat();
     frame.resize(bytes, 0);
@@ -95,7 +95,8 @@ fn frame(bytes: usize) -> Vec<u8> {
     frame
 }
 
-/// Which entry a frame meets that all tables match, and again without that entry, to the last.
+/// Returns the order in which a frame that all tables match hits their entries, each removed after
+/// its hit.
 fn precedence() -> Result<String> {
     let mut pipeline = pipeline();
     let tcam = |index, port| {
@@ -132,7 +133,8 @@ fn fields(blocks: &[(u8, u8)]) -> Vec<Field> {
     blocks.iter().map(|&(first, last)| Field::Bytes { first, last }).collect()
 }
 
-/// One entry on the whole key: a frame meets it, and not with another byte or from another port.
+/// Checks one entry on the whole key: it matches its frame, and not one with another byte or from
+/// another port.
 fn four_blocks() -> Result<String> {
     let mut pipeline = pipeline();
     let mut frame = frame(160);
@@ -171,7 +173,7 @@ fn beyond() -> (Udlk, Reason) {
     (Udlk::new(fields(&[(126, 128)])), Reason::Key(KeyError::Beyond(128)))
 }
 
-/// Whether a key is refused for this reason, and the tables have no such key then.
+/// Checks that a key is refused for this reason and not installed.
 fn refused(pipeline: &mut Pipeline, id: u8, (udlk, wanted): (Udlk, Reason)) -> String {
     let before = pipeline.tables().counts();
     let found = pipeline.commit(&[Change::Udlk(UdlkId(id), Some(udlk))]);
@@ -190,8 +192,8 @@ fn third_key() -> Result<String> {
     Ok(refused(&mut pipeline, 3, (key(30), Reason::TooManyKeys(FrameType::Ipv4))))
 }
 
-/// ReadRegister: the paper's own example, with two frames in a queue. WriteRegister: the rate to
-/// the control program becomes zero, and none gets there.
+/// Checks ReadRegister by the paper's own example, with two frames in a queue, and WriteRegister by
+/// setting the rate to the control program to zero, after which none gets there.
 fn registers() -> Result<[Row; 2]> {
     let mut pipeline = pipeline();
     pipeline.commit(&[Change::Miss(Some(to(0)))])?;
@@ -214,7 +216,7 @@ fn registers() -> Result<[Row; 2]> {
     Ok([read, same(name, AS_IN_PAPER, answer)])
 }
 
-/// A control program that sends each packet on by the port after the one that it came in by.
+/// Control program that forwards each packet by the port after its ingress.
 struct Next;
 
 impl Program for Next {
@@ -228,8 +230,8 @@ impl Program for Next {
     }
 }
 
-/// RecvPacket gives the port that a packet came in by, SendPacket sends one out of the port that is
-/// named, as it is and past the tables: the `miss` entry would send it to the program again.
+/// Checks that RecvPacket gives the ingress port, and that SendPacket sends a packet unchanged out
+/// of the named port, bypassing the tables: the `miss` entry would return it to the program.
 fn packets() -> Result<[Row; 2]> {
     let mut node = ProgramNode::new(config(), Box::new(Next));
     links(&mut node);

@@ -1,11 +1,11 @@
-//! The transit step as entries of the TCAM (paper 001 §3, thesis 000 §3.1; the TCAM as in paper
-//! 004 §3.2.1).
+//! TCAM entries of the transit step (paper 001 §3, thesis 000 §3.1; the TCAM as in paper 004
+//! §3.2.1).
 //!
-//! In plain English: the lookup key is the beginning of the Axon header, up to and with the next
-//! hop. Whether hops remain, whether the reverse list is full and whether the hop names the control
-//! plane are the same at every switch: three entries, above all others. Below them each port has
-//! two places, which follow its kind: whoever is at the other end decides whether a packet goes on,
-//! loses its header, goes to the control plane or ends. A hop that no entry knows names no port.
+//! The lookup key is the Axon header up to and including the next hop. Three entries above all
+//! others are equal at every switch: no hops remain, the reverse list is full, and the hop is the
+//! control plane. Below them each port has two entries that depend on its kind: the neighbour's
+//! kind decides whether a packet is forwarded, loses its header, goes to the control plane or is
+//! dropped. A hop without an entry names no port.
 
 use alloc::vec::Vec;
 use axon_node::PortKind;
@@ -13,31 +13,31 @@ use axon_pipeline::{Action, Change, Field, FrameType, Modify, Target, TcamEntry,
 use axon_wire::header::{HOPS_MAX, PacketType};
 use axon_wire::{HopWidth, PortNo};
 
-/// The lookup key of all these entries.
+/// Key of all transit entries.
 pub const KEY: UdlkId = UdlkId(0);
-/// Entries that do not depend on ports.
+/// Number of entries that do not depend on ports.
 const FIXED: u16 = 3;
-/// Places of one port.
+/// Number of entries of one port.
 const PLACES: u16 = 2;
 
-/// How many entries of the TCAM a switch of so many ports has places for.
+/// Returns the number of TCAM entries reserved for a switch with this number of ports.
 pub const fn places(ports: u16) -> u32 {
     ports as u32 * PLACES as u32 + FIXED as u32
 }
 
-/// The most ports that find places in a TCAM of so many entries.
+/// Returns the largest number of ports that fit a TCAM of this size.
 pub const fn ports_in(tcam: u32) -> u16 {
     let ports = tcam.saturating_sub(FIXED as u32) / PLACES as u32;
     if ports > u16::MAX as u32 { u16::MAX } else { ports as u16 }
 }
 
-/// The index of the entry for packets whose reverse list is full.
+/// Returns the index of the entry for packets whose reverse list is full.
 pub(super) const fn index_of_full(ports: u16) -> u16 {
     ports * PLACES + 1
 }
 
-/// The key, and the entries that do not depend on the kinds of ports. `ports` have places in the
-/// TCAM ([`ports_in`]).
+/// Returns the key and the entries that do not depend on port kinds. `ports` must fit the TCAM
+/// ([`ports_in`]).
 pub fn fixed(width: HopWidth, ports: u16) -> [Change; 1 + FIXED as usize] {
     let first = ports * PLACES;
     let control = Pattern::next_hop(width, PortNo::CONTROL);
@@ -54,7 +54,7 @@ pub fn fixed(width: HopWidth, ports: u16) -> [Change; 1 + FIXED as usize] {
     ]
 }
 
-/// The entries of a port of this kind, in both its places.
+/// Returns both entries of a port of this kind.
 pub fn of_port(width: HopWidth, port: PortNo, kind: PortKind) -> [Change; PLACES as usize] {
     let to_port = || Action::from(Target::Port(port));
     let (any, frames) = match kind {
@@ -75,18 +75,18 @@ pub fn of_port(width: HopWidth, port: PortNo, kind: PortKind) -> [Change; PLACES
     ]
 }
 
-/// The beginning of the header, up to the end of the first hop.
+/// Returns the key: the header up to the end of the first hop.
 fn key(width: HopWidth) -> Udlk {
     let last = key_bytes(width) as u8 - 1;
     Udlk::of(FrameType::Axon, [Field::Bytes { first: 0, last }])
 }
 
-/// The bytes of the key: a header without hops and one hop more.
+/// Returns the bytes of the key: a header without hops plus one hop.
 const fn key_bytes(width: HopWidth) -> usize {
     width.header_bytes(1)
 }
 
-/// A field of the header within two bytes: the first of them, and the bits of the field.
+/// Header field within two bytes: offset of the first byte, and the mask of the field.
 #[derive(Clone, Copy)]
 struct Bits {
     first: usize,
@@ -97,7 +97,7 @@ const TYPE: Bits = Bits { first: 0, mask: 0xf000 };
 const FORWARD_COUNT: Bits = Bits { first: 2, mask: 0x0fff };
 const REVERSE_COUNT: Bits = Bits { first: 4, mask: 0xfff0 };
 
-/// The first hop of a header.
+/// Returns the field of the first hop.
 const fn next_hop(width: HopWidth) -> Bits {
     match width {
         HopWidth::Four => Bits { first: 4, mask: 0x000f },
@@ -106,7 +106,7 @@ const fn next_hop(width: HopWidth) -> Bits {
     }
 }
 
-/// The bits that the beginning of a header must have.
+/// Value and mask that the start of a header must match.
 #[derive(Clone, Copy, Default)]
 struct Pattern {
     value: [u8; 8],
@@ -114,14 +114,14 @@ struct Pattern {
 }
 
 impl Pattern {
-    /// Packets whose next hop names this port.
+    /// Returns the pattern of packets whose next hop names this port.
     fn next_hop(width: HopWidth, port: PortNo) -> Pattern {
         // The control plane is the hop of ones only.
         let hop = port.0 & (u16::MAX >> (16 - width.bits()));
         Pattern::default().with(next_hop(width), hop)
     }
 
-    /// The same whose field has this number besides.
+    /// Adds a number that another field must match.
     fn with(mut self, Bits { first, mask }: Bits, number: u16) -> Pattern {
         let value = number << mask.trailing_zeros() & mask;
         for (at, (value, mask)) in

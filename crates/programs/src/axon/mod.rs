@@ -1,16 +1,16 @@
-//! Axon in tables: its edge in the exact-match table, its transit step in the TCAM.
+//! Axon in tables: the edge in the exact-match table, the transit step in the TCAM.
 //!
-//! The edge costs one entry of the MAC table for each route: each port is a bridge of its own, so
-//! hosts on different ports see only their own routes. The entry pushes the route. What follows is
-//! the step that every Axon packet takes, by the entries of [`entries`]: a chip would send the
-//! packet through its tables once more.
+//! The edge uses one MAC table entry for each route. Each port is a bridge of its own, so hosts on
+//! different ports see only their own routes. The entry pushes the route. Then the packet takes the
+//! transit step of every Axon packet, by the entries of [`entries`]; a chip would recirculate the
+//! packet through its tables.
 //!
-//! [`AxonTables`] stands in the place of the plane's own tables
-//! ([`Lookups`](axon_plane::Lookups)); ports, queues, flow control, congestion signalling, probes
-//! and meters are those of [`Plane`](axon_plane::Plane). Of the pipeline it uses tables, keys,
-//! entries, counters and transactions. The plane parses headers and [`AxonTables`] carries actions
-//! out: the pipeline's modifiers change a whole frame, and here there are only the bytes of a
-//! packet whose header stays until the ports have seen it.
+//! [`AxonTables`] replaces the plane's own tables ([`Lookups`](axon_plane::Lookups)); ports,
+//! queues, flow control, congestion signalling, probes and meters are those of
+//! [`Plane`](axon_plane::Plane). From the pipeline it uses tables, keys, entries, counters and
+//! transactions. The plane parses headers, and [`AxonTables`] executes actions: the pipeline's
+//! modifiers change a whole frame, while here only the bytes of a packet are available, whose
+//! header stays until the ports have processed it.
 
 pub mod entries;
 mod tables;
@@ -21,8 +21,8 @@ use axon_node::Capabilities;
 use axon_pipeline::Sizes;
 use axon_plane::PlaneConfig;
 
-/// What a plane of this size with [`AxonTables`] of the default sizes can do: as many ports as have
-/// entries in the TCAM.
+/// Returns the capabilities of a plane of this size with [`AxonTables`] of the default sizes: as
+/// many ports as have TCAM entries.
 pub fn capabilities(config: &PlaneConfig) -> Capabilities {
     let ports = config.ports.min(entries::ports_in(Sizes::default().tcam));
     Capabilities {

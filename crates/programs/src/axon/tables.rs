@@ -1,4 +1,4 @@
-//! The lookups of an Axon switch in the tables of a programmable pipeline.
+//! Lookups of an Axon switch in the tables of a programmable pipeline.
 
 use super::entries;
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -13,33 +13,31 @@ use axon_wire::header::{self, HOPS_MAX, HeaderFields, PacketType};
 use axon_wire::vlan::VlanId;
 use axon_wire::{HopWidth, Layer, MacAddr, PortNo, Route};
 
-/// The frames that share a bridge: their port, their VLAN, and their source, if that has routes of
-/// its own.
+/// Key of a bridge: port, VLAN, and the source if it has its own routes.
 type Ingress = (PortNo, VlanId, Option<MacAddr>);
 
-/// The edge and the transit step of one Axon switch in table entries.
+/// Edge and transit step of one Axon switch in table entries.
 #[derive(Clone, Debug)]
 pub struct AxonTables {
     width: HopWidth,
     routes_per_port_max: usize,
     tables: Tables,
-    /// By port: the frames that have an entry, and how many of them had met it when that was last
-    /// asked.
+    /// By port: the keys that have an entry, and the match count of each when it was last read.
     destinations: Vec<KeyMap<u64>>,
-    /// The bridge of each VLAN of a port, and of each source in it that has routes of its own, with
-    /// the entries of that source. Frames in no VLAN are in the bridge of their port.
+    /// Bridge of each VLAN of a port, and of each source in it that has its own routes, with the
+    /// number of entries of that source. Untagged frames use the bridge of their port.
     bridges: BTreeMap<Ingress, (u16, usize)>,
-    /// Numbers of bridges that were given back.
+    /// Released bridge numbers.
     free: BTreeSet<u16>,
-    /// The header that was last looked up.
+    /// Header of the last lookup.
     header: Vec<u8>,
 }
 
 impl AxonTables {
-    /// Tables of these sizes for a switch of this configuration.
+    /// Creates tables of these sizes for a switch of this configuration.
     ///
     /// # Panics
-    /// If the ports find no places in a TCAM of this size: see [`entries::ports_in`].
+    /// If the ports do not fit a TCAM of this size: see [`entries::ports_in`].
     pub fn new(config: &PlaneConfig, sizes: Sizes) -> AxonTables {
         let (width, ports) = (config.hop_width, config.ports);
         assert!(ports <= entries::ports_in(sizes.tcam), "too many ports for the TCAM");
@@ -62,13 +60,13 @@ impl AxonTables {
         }
     }
 
-    /// The tables, to look at.
+    /// Returns the tables for inspection.
     pub fn tables(&self) -> &Tables {
         &self.tables
     }
 
-    /// The action of the entry of a route: the header is pushed, and the packet leaves towards its
-    /// first hop. Which step that is, and whether it is one, is up to the entries of ports.
+    /// Returns the action of a route's entry: push the header, then send the packet towards its
+    /// first hop. The port entries decide the step.
     fn push(&self, route: &Route) -> Action {
         let target = match route.hops.first() {
             Some(&hop) if hop.index() < self.destinations.len() => Target::Port(hop),
@@ -79,8 +77,8 @@ impl AxonTables {
         Action::from(target).with(Modify::AxonPush(Route { layer, ..route.clone() }))
     }
 
-    /// The bridge whose entries have a key. `None` if there is no such entry, or too many bridges
-    /// are in use.
+    /// Returns the bridge of a key. `None` if there is no such entry, or too many bridges are in
+    /// use.
     fn bridge(&self, port: PortNo, key: RouteKey) -> Option<u16> {
         if key.vlan.is_none() && key.source.is_none() {
             return Some(port.0);
@@ -88,8 +86,7 @@ impl AxonTables {
         self.bridges.get(&(port, key.vlan, key.source)).map(|(bridge, _)| *bridge)
     }
 
-    /// The bridge of a new entry: one that was given back, or the next one behind those of the
-    /// ports.
+    /// Returns the bridge of a new entry: a released one, or the next one after those of the ports.
     fn bridge_for(&mut self, port: PortNo, key: RouteKey) -> Option<u16> {
         if let Some(bridge) = self.bridge(port, key) {
             return Some(bridge);
@@ -100,7 +97,7 @@ impl AxonTables {
         Some(next)
     }
 
-    /// Counts the entries of a source; the bridge of one without any is given back.
+    /// Counts the entries of a source and releases the bridge of a source without any.
     fn count(&mut self, port: PortNo, key: RouteKey, change: isize) {
         let ingress = (port, key.vlan, key.source);
         let bridge = self.bridges.get_mut(&ingress).filter(|_| key.source.is_some());
@@ -122,7 +119,7 @@ impl AxonTables {
     }
 }
 
-/// The route that an action pushes.
+/// Returns the route that an action pushes.
 fn pushed(action: &Action) -> Option<&Route> {
     action.modify.iter().find_map(|modify| match modify {
         Modify::AxonPush(route) => Some(route),
@@ -134,7 +131,7 @@ impl Lookups for AxonTables {
     const NAME: &'static str = "pipeline";
     const STATELESS_STEP: bool = false;
 
-    /// Tables of the default sizes.
+    /// Creates tables of the default sizes.
     fn with_config(config: &PlaneConfig) -> AxonTables {
         AxonTables::new(config, Sizes::default())
     }
@@ -181,7 +178,7 @@ impl Lookups for AxonTables {
 
     #[inline]
     fn lookup(&mut self, port: PortNo, key: RouteKey, frame: &[u8]) -> Option<(&[u8], bool)> {
-        // A port that there is not has the options of no port, and so the bridge of port 0.
+        // A non-existent port would map to the bridge of port 0.
         let own = self.destinations.get(port.index())?;
         let pair = key.from_source(MacAddr::source_of(frame));
         let key = if own.contains_key(&pair) { pair } else { key };
@@ -225,7 +222,7 @@ impl Lookups for AxonTables {
         }
     }
 
-    /// By the entries alone: the plane's own record of kinds is not asked.
+    /// Uses the entries alone, not the plane's own record of port kinds.
     #[inline]
     fn forward(
         &mut self,
@@ -246,7 +243,7 @@ impl Lookups for AxonTables {
                     header::set_type(bytes, PacketType::Error);
                     punt = Punt::Error;
                 }
-                // The plane takes it off once the ports have seen the packet.
+                // The plane removes the header once the ports have processed the packet.
                 Modify::AxonStrip => strip = true,
                 _ => {}
             }

@@ -1,22 +1,22 @@
-//! The bandwidth that the ports of a server have left (paper 004 §5.1).
+//! Available bandwidth of a server's ports (paper 004 §5.1).
 
 use alloc::collections::BTreeMap;
 use axon_pipeline::{Control, Register};
 use axon_wire::{PortNo, Rate, Span, Time};
 
-/// Over how long the traffic of a port is averaged.
+/// Averaging window of port traffic.
 const WINDOW: Span = Span::from_millis(100);
-/// Nanoseconds of a second.
+/// Nanoseconds per second.
 const SECOND: u128 = 1_000_000_000;
 
-/// The traffic of the ports to other servers, from their registers.
+/// Traffic of the ports to other servers, from their registers.
 #[derive(Clone, Debug)]
 pub(super) struct Bandwidth {
     ports: BTreeMap<PortNo, Meter>,
     read_at: Time,
 }
 
-/// A port, one entry for each direction: out, in.
+/// Meter of a port, one entry for each direction: out, in.
 #[derive(Clone, Copy, Debug)]
 struct Meter {
     rate: Rate,
@@ -25,7 +25,7 @@ struct Meter {
 }
 
 impl Bandwidth {
-    /// Ports at which nothing has been sent.
+    /// Creates meters for ports without traffic.
     pub(super) fn new(ports: impl Iterator<Item = (PortNo, Rate)>) -> Bandwidth {
         let meter =
             |rate: Rate| Meter { rate, bytes: [0; 2], available: [rate.bits_per_second(); 2] };
@@ -33,7 +33,7 @@ impl Bandwidth {
         Bandwidth { ports, read_at: Time::ZERO }
     }
 
-    /// Reads the registers, if the window has passed.
+    /// Reads the registers if the window has passed.
     pub(super) fn read(&mut self, now: Time, control: &dyn Control) {
         let elapsed = now.since(self.read_at);
         if elapsed < WINDOW {
@@ -51,18 +51,18 @@ impl Bandwidth {
         self.read_at = now;
     }
 
-    /// What a port can send besides, in bits per second.
+    /// Returns the available egress bandwidth of a port in bits per second.
     pub(super) fn to_send(&self, port: PortNo) -> u64 {
         self.ports.get(&port).map_or(0, |meter| meter.available[0])
     }
 
-    /// What a port can receive besides, in bits per second.
+    /// Returns the available ingress bandwidth of a port in bits per second.
     pub(super) fn to_receive(&self, port: PortNo) -> u64 {
         self.ports.get(&port).map_or(0, |meter| meter.available[1])
     }
 }
 
-/// A rate, in bits per second; 0 over no time.
+/// Returns a rate in bits per second; 0 over no time.
 pub(super) fn bits_per_second(bytes: u64, elapsed: Span) -> u64 {
     let nanos = u128::from(elapsed.as_nanos()).max(1);
     u64::try_from(u128::from(bytes) * 8 * SECOND / nanos).unwrap_or(u64::MAX)

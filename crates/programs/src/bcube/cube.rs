@@ -1,19 +1,19 @@
-//! Numbers of servers and of next hops.
+//! Numbering of servers and next hops.
 
 use core::fmt;
 
-/// Next hops in a header.
+/// Maximum number of next hops in a header.
 pub(super) const NHAS_MAX: usize = 8;
 
-/// The structure of a BCube: servers are numbers of k + 1 digits to the base n; servers whose
-/// numbers differ in one digit only, that of level l, are neighbours by a switch of level l.
+/// Structure of a BCube. Servers are numbers of k + 1 digits to the base n. Servers whose numbers
+/// differ only in the digit of level l are neighbours by a switch of level l.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cube {
     n: u32,
     levels: u32,
 }
 
-/// A next hop address (NHA): the level whose digit changes, and its new value, in one byte.
+/// Next hop address (NHA): level of the changed digit and its new value, in one byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Nha(pub u8);
 
@@ -24,12 +24,13 @@ impl fmt::Display for Nha {
 }
 
 impl Cube {
-    /// Next hops of a server at most: with eight index values each, half of a TCAM of 2,048.
+    /// Maximum number of next hops of a server: with eight index values each, half of a TCAM of
+    /// 2,048.
     pub const NEIGHBOURS_MAX: u32 = 128;
-    /// The highest level: a path of k + 2 hops must fit into eight next hops.
+    /// Highest level: a path of k + 2 hops must fit into eight next hops.
     pub const K_MAX: u32 = 6;
 
-    /// The BCube of n-port switches and levels 0 to k; `None` if it is none (n below 2) or does
+    /// Returns the BCube of n-port switches and levels 0 to k; `None` if n is below 2 or it does
     /// not fit tables and header.
     pub fn new(n: u32, k: u32) -> Option<Cube> {
         let cube = Cube { n, levels: k.checked_add(1)? };
@@ -42,70 +43,70 @@ impl Cube {
         fits.then_some(cube)
     }
 
-    /// How many servers there are: n to the power of k + 1.
+    /// Returns the number of servers: n to the power of k + 1.
     pub fn servers(self) -> u32 {
         self.n.pow(self.levels)
     }
 
-    /// How many levels there are: k + 1.
+    /// Returns the number of levels: k + 1.
     pub fn levels(self) -> u32 {
         self.levels
     }
 
-    /// A digit of a server's number: 0 to n - 1; `level` is 0 to k.
+    /// Returns a digit of a server's number, 0 to n - 1; `level` is 0 to k.
     pub fn digit(self, server: u32, level: u32) -> u32 {
         server / self.n.pow(level) % self.n
     }
 
-    /// The server whose number has another digit at `level`.
+    /// Returns the server with another digit at `level`.
     fn with_digit(self, server: u32, level: u32, digit: u32) -> u32 {
         let weight = self.n.pow(level);
         server - self.digit(server, level) * weight + digit * weight
     }
 
-    /// In how many digits two numbers differ: the hops of a shortest path between the servers.
+    /// Returns the number of digits that differ: the hops of a shortest path between the servers.
     pub fn distance(self, a: u32, b: u32) -> u32 {
         (0..self.levels).filter(|&level| self.digit(a, level) != self.digit(b, level)).count()
             as u32
     }
 
-    /// The next hop that sets the digit of `level` to `digit`.
+    /// Returns the next hop that sets the digit of `level` to `digit`.
     pub fn nha(self, level: u32, digit: u32) -> Nha {
         Nha((level * self.n + digit) as u8)
     }
 
-    /// The level that a next hop leaves by; more than k if it is none.
+    /// Returns the level of a next hop; more than k if it is invalid.
     pub fn level_of(self, nha: Nha) -> u32 {
         u32::from(nha.0) / self.n
     }
 
-    /// The server that a next hop leads to from `server`; `None` if there is none.
+    /// Returns the server that a next hop leads to from `server`; `None` if there is none.
     pub fn step(self, server: u32, nha: Nha) -> Option<u32> {
         let (level, digit) = (self.level_of(nha), u32::from(nha.0) % self.n);
         let next = (level < self.levels).then(|| self.with_digit(server, level, digit))?;
         (next != server).then_some(next)
     }
 
-    /// The next hop from `server` to the server at which the digit of `level` is that of `to`.
+    /// Returns the next hop that sets the digit of `level` to that of `to`.
     pub fn toward(self, to: u32, level: u32) -> Nha {
         self.nha(level, self.digit(to, level))
     }
 
-    /// The next hops of a server, and the neighbours that they lead to: (k + 1)(n - 1).
+    /// Returns the next hops of a server and their neighbours: (k + 1)(n - 1).
     pub fn neighbours(self, server: u32) -> impl Iterator<Item = (Nha, u32)> {
         let all = (0..self.levels * self.n).map(|nha| Nha(nha as u8));
         all.filter_map(move |nha| Some((nha, self.step(server, nha)?)))
     }
 
-    /// The level of a switch, by its number among all nodes: switches stand behind the servers,
-    /// level by level.
+    /// Returns the level of a switch by its node number: switches follow the servers, level by
+    /// level.
     pub fn level_of_switch(self, node: u32) -> Option<u32> {
         let switch = node.checked_sub(self.servers())?;
         let level = switch / (self.servers() / self.n);
         (level < self.levels).then_some(level)
     }
 
-    /// The level in whose digit two servers differ, if they differ in no other.
+    /// Returns the level of the digit in which two servers differ, if it is the only one.
     pub fn level_between(self, a: u32, b: u32) -> Option<u32> {
         let mut differ =
             (0..self.levels).filter(|&level| self.digit(a, level) != self.digit(b, level));

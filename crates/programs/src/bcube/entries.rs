@@ -1,9 +1,9 @@
-//! The entries of a server (paper 004, figure 6).
+//! Table entries of a server (paper 004, figure 6).
 //!
-//! Two lookup keys: the first has TTL and next hops, for index source routing, and besides ingress
-//! port and destination, so that it also finds the flows of the own hosts; the second has the
-//! ingress port, the outer destination and the BCube protocol, for the filters. In the TCAM the
-//! highest index wins, so the routing entries come first, then the filters, then the flows.
+//! There are two lookup keys. The first has TTL and next hops for index source routing, and ingress
+//! port and destination for the flows of the own hosts. The second has the ingress port, the outer
+//! destination and the BCube protocol, for the filters. In the TCAM the highest index wins: routing
+//! entries come first, then filters, then flows.
 
 use super::cube::{Cube, NHAS_MAX, Nha};
 use super::header::{IP_PROTOCOL, Purpose, SHIM_BYTES};
@@ -15,29 +15,29 @@ use axon_pipeline::{
 use axon_wire::{MacAddr, PortNo};
 use core::net::Ipv4Addr;
 
-/// The key of index source routing and of flows (UDLK 1 of figure 6).
+/// Key of index source routing and of flows (UDLK 1 of figure 6).
 pub const ROUTING_KEY: UdlkId = UdlkId(1);
-/// The key of the filters (UDLK 2 of figure 6).
+/// Key of the filters (UDLK 2 of figure 6).
 const FILTER_KEY: UdlkId = UdlkId(2);
-/// Bytes that a tunnel puts before a host's packet: IPv4 header and shim.
+/// Overhead of a tunnel in bytes: IPv4 header and shim.
 pub const OVERHEAD_BYTES: usize = 20 + SHIM_BYTES;
-/// The networks that there are entries for.
+/// Supported networks.
 pub(crate) const EXPECTED: &str = "topology bcube with k of at most 6, (k+1)n of at most 256, \
                                    (k+1)(n-1) of at most 128, and 16 hosts per server";
-/// Values of the index: a routing entry for each and each neighbour.
+/// Number of index values; each neighbour has a routing entry for each.
 pub const INDEX_VALUES: usize = NHAS_MAX;
-/// The TTL at which the first next hop field counts.
+/// TTL that selects the first next hop field.
 const FIRST_INDEX_TTL: u8 = 2;
-/// Where the filters begin in the TCAM: behind the routing entries of the most neighbours.
+/// First TCAM index of the filters, after the routing entries of the most neighbours.
 const FILTERS: u16 = (Cube::NEIGHBOURS_MAX as usize * INDEX_VALUES) as u16;
-/// Where the flows begin in the TCAM.
+/// First TCAM index of the flows.
 const FLOWS: u16 = FILTERS + 256;
-/// Flows of the own hosts at most: the rest of a TCAM of 2,048.
+/// Maximum number of flows of the own hosts: the rest of a TCAM of 2,048.
 pub(super) const FLOWS_MAX: usize = 2048 - FLOWS as usize;
-/// The number of the interface to the first own host, behind those to neighbours.
+/// Number of the interface to the first own host, after those to neighbours.
 pub(super) const HOST_INTERFACES: u16 = 256;
 
-/// Places in the value of the routing key.
+/// Offsets in the routing key.
 mod routing {
     pub(super) const BYTES: usize = 18;
     pub(super) const INGRESS: core::ops::Range<usize> = 0..2;
@@ -48,7 +48,7 @@ mod routing {
     pub(super) const L4_PORTS: core::ops::Range<usize> = 10..14;
 }
 
-/// Places in the value of the filter key.
+/// Offsets in the filter key.
 mod filter {
     pub(super) const BYTES: usize = 14;
     pub(super) const INGRESS: core::ops::Range<usize> = 0..2;
@@ -57,7 +57,7 @@ mod filter {
     pub(super) const PURPOSE: usize = 10;
 }
 
-/// A value and its mask: what is not set does not count.
+/// Value and mask; unset bits are ignored.
 struct Match {
     udlk: UdlkId,
     value: Vec<u8>,
@@ -80,7 +80,7 @@ impl Match {
     }
 }
 
-/// The lookup keys.
+/// Returns the lookup keys.
 pub(super) fn keys() -> [Change; 2] {
     let bytes = |first, last| Field::Bytes { first, last };
     let routing = [Field::Ingress, bytes(22, 25), bytes(30, 33), bytes(34, 41)];
@@ -91,16 +91,15 @@ pub(super) fn keys() -> [Change; 2] {
     ]
 }
 
-/// The interface to a neighbour, numbered by its next hop address.
+/// Returns the interface to a neighbour, numbered by its next hop address.
 pub(super) fn interface(nha: Nha, port: PortNo, to: MacAddr, own: MacAddr) -> Change {
     let interface = Interface { port, destination: Some(to), source: Some(own) };
     Change::Interface(nha.0.into(), Some(interface))
 }
 
-/// The routing entries of one neighbour, the `place`-th of this server: one for each index. They
-/// send packets to the neighbour. While it cannot be used they drop them, and the program gets
-/// copies: as frames for the program they would take the place of hellos in what a port may send
-/// there.
+/// Returns the routing entries of the `place`-th neighbour, one for each index. They send packets
+/// to the neighbour. While it is down they drop them and copy them to the program; traps would
+/// compete with hellos for the program's egress quota.
 pub(super) fn routing(place: usize, nha: Nha, is_up: bool) -> impl Iterator<Item = Change> {
     (0..INDEX_VALUES).map(move |index| {
         let matches = Match::new(ROUTING_KEY, routing::BYTES)
@@ -117,9 +116,9 @@ pub(super) fn routing(place: usize, nha: Nha, is_up: bool) -> impl Iterator<Item
     })
 }
 
-/// The filters: for each port to other servers one for each own host, whose packets leave their
-/// tunnel there, and two for control packets; for each own host one that keeps it from sending
-/// BCube packets itself.
+/// Returns the filters: for each port to other servers, one for each own host, which decapsulates
+/// its packets, and two for control packets; for each own host, one that blocks BCube packets of
+/// the host itself.
 pub(super) fn filters(own: u32, links: &[PortNo], hosts: &HostPorts) -> Vec<Change> {
     let from = |port: PortNo| {
         Match::new(FILTER_KEY, filter::BYTES)
@@ -146,25 +145,25 @@ pub(super) fn filters(own: u32, links: &[PortNo], hosts: &HostPorts) -> Vec<Chan
     (FILTERS..).zip(entries).map(|(index, entry)| Change::Tcam(index, Some(entry))).collect()
 }
 
-/// The flow of a host, as its entry finds it.
+/// Key of a host's flow, as its entry matches it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct FlowKey {
-    /// The port of the host.
+    /// Port of the host.
     pub(super) ingress: PortNo,
-    /// The destination.
+    /// Destination address.
     pub(super) destination: Ipv4Addr,
-    /// The IP protocol.
+    /// IP protocol.
     pub(super) protocol: u8,
-    /// The ports of TCP and UDP; `None` for others.
+    /// Ports of TCP and UDP; `None` for other protocols.
     pub(super) l4_ports: Option<[u8; 4]>,
 }
 
-/// The index in the TCAM of a flow's entry.
+/// Returns the TCAM index of a flow's entry.
 pub(super) fn flow_index(flow: usize) -> u16 {
     FLOWS + flow as u16
 }
 
-/// The entry of a flow.
+/// Returns the entry of a flow.
 pub(super) fn flow(flow: usize, key: &FlowKey, action: Action) -> Change {
     let matches = Match::new(ROUTING_KEY, routing::BYTES)
         .is(routing::INGRESS.start, &key.ingress.0.to_be_bytes())

@@ -1,23 +1,23 @@
-//! Hops that other servers have reported as failed.
+//! Failed hops reported by other servers.
 
 use super::cube::{Cube, Nha};
 use super::paths;
 use alloc::collections::BTreeMap;
 use axon_wire::{Span, Time};
 
-/// How long a report counts; then the hop is tried again.
+/// Lifetime of a report; then the hop is tried again.
 const HOLD: Span = Span::from_secs(10);
-/// How many hops are remembered.
+/// Maximum number of remembered hops.
 const HOPS_MAX: usize = 1024;
 
-/// The hops that are not used for now.
+/// Hops that are currently avoided.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Failures {
     until: BTreeMap<(u32, Nha), Time>,
 }
 
 impl Failures {
-    /// Notes that `server` cannot take a hop.
+    /// Records that `server` cannot use a hop.
     pub(super) fn report(&mut self, now: Time, server: u32, nha: Nha) {
         self.until.retain(|_, until| *until > now);
         if self.until.len() < HOPS_MAX {
@@ -25,12 +25,12 @@ impl Failures {
         }
     }
 
-    /// Whether no report says that a hop has failed.
+    /// Returns whether a hop has no failure report.
     pub(super) fn is_open(&self, now: Time, server: u32, nha: Nha) -> bool {
         self.until.get(&(server, nha)).is_none_or(|&until| until <= now)
     }
 
-    /// Whether no report says so of any hop of a path.
+    /// Returns whether no hop of a path has a failure report.
     pub(super) fn is_path_open(&self, now: Time, cube: Cube, from: u32, path: &[Nha]) -> bool {
         let servers = paths::servers(cube, from, path);
         servers.into_iter().zip(path).all(|(server, &nha)| self.is_open(now, server, nha))

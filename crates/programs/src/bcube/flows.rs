@@ -1,4 +1,4 @@
-//! The flows of the own hosts: which path each has, and the packets that wait for one.
+//! Flows of the own hosts: their paths, and the packets queued until a path is chosen.
 
 use super::cube::Nha;
 use super::entries::{self, FLOWS_MAX, FlowKey};
@@ -12,9 +12,9 @@ use axon_pipeline::{Action, Change, Control, EntryName, Modify, Register, Target
 use axon_wire::{PortNo, Time};
 use core::net::Ipv4Addr;
 
-/// Packets of a flow that wait for its path.
+/// Maximum number of queued packets of a flow.
 pub(super) const WAITING_MAX: usize = 16;
-/// Tunnels that there are: one for each path in use.
+/// Number of tunnels: one for each path in use.
 const TUNNELS_MAX: u16 = 1024;
 /// Protocols with ports in their first four bytes: TCP and UDP.
 const WITH_PORTS: [u8; 2] = [6, 17];
@@ -25,23 +25,23 @@ const _: () = assert!(SHIM_BYTES <= axon_pipeline::Tunnel::SHIM_BYTES_MAX);
 #[derive(Clone, Debug)]
 pub(super) struct Flow {
     pub(super) key: FlowKey,
-    /// The server of the destination, and the slot there.
+    /// Server of the destination, and its slot there.
     pub(super) destination: (u32, u8),
-    /// Its path; `None` until one is chosen.
+    /// Path of the flow; `None` until one is chosen.
     pub(super) path: Option<Path>,
-    /// Frames of its host.
+    /// Queued frames of the host.
     pub(super) waiting: Vec<Vec<u8>>,
     pub(super) probe: Option<Probe>,
-    /// When its paths are asked again.
+    /// Time of the next query of its paths.
     pub(super) ask_at: Time,
-    /// When its entry was set: its counters began then.
+    /// Time at which its entry was set and its counters began.
     pub(super) placed_at: Time,
-    /// What its entry had counted at `active_at`.
+    /// Frames that its entry had counted at `active_at`.
     pub(super) frames: u64,
     pub(super) active_at: Time,
 }
 
-/// The flow of a packet of a host, and whether the packet is a fragment, which has no ports.
+/// Returns the flow of a host's packet, and whether the packet is a fragment, which has no ports.
 pub(super) fn key_of(ingress: PortNo, frame: &[u8]) -> Option<(FlowKey, bool)> {
     let packet = ipv4_packet(frame)?;
     let (header, _) = packet.split_first_chunk::<20>()?;
@@ -55,17 +55,17 @@ pub(super) fn key_of(ingress: PortNo, frame: &[u8]) -> Option<(FlowKey, bool)> {
     Some((FlowKey { ingress, destination, protocol, l4_ports }, is_fragment))
 }
 
-/// All flows, each with the place of its entry.
+/// All flows, each with the index of its entry.
 #[derive(Debug, Default)]
 pub(super) struct Flows {
     all: Vec<Option<Flow>>,
     places: BTreeMap<FlowKey, usize>,
     tunnels: BTreeMap<((u32, u8), Path), Held>,
-    /// Numbers that were in use.
+    /// Released tunnel numbers.
     free_tunnels: Vec<u16>,
 }
 
-/// A tunnel and how many flows use it.
+/// Tunnel and the number of flows that use it.
 #[derive(Clone, Copy, Debug)]
 struct Held {
     number: u16,
@@ -73,7 +73,7 @@ struct Held {
 }
 
 impl Flows {
-    /// Where a flow is.
+    /// Returns the index of a flow.
     pub(super) fn place_of(&self, key: &FlowKey) -> Option<usize> {
         self.places.get(key).copied()
     }
@@ -86,12 +86,12 @@ impl Flows {
         self.all.get_mut(place)?.as_mut()
     }
 
-    /// The places of all flows.
+    /// Returns the indices of all flows.
     pub(super) fn places(&self) -> Vec<usize> {
         self.places.values().copied().collect()
     }
 
-    /// Enters a flow without a path; `None` if there are as many as there can be.
+    /// Adds a flow without a path; `None` if the table is full.
     pub(super) fn add(&mut self, flow: Flow) -> Option<usize> {
         let free = self.all.iter().position(Option::is_none).unwrap_or(self.all.len());
         if free >= FLOWS_MAX {
@@ -105,9 +105,9 @@ impl Flows {
         Some(free)
     }
 
-    /// Puts a flow on a path, the empty one if its destination is at this server (`local` is its
-    /// interface there), and gives back the packets that waited. If the tables have no room, the
-    /// flow is as before and `None` comes back.
+    /// Assigns a path to a flow and returns its queued packets. The path is empty if the
+    /// destination is at this server, with `local` as its interface. If the tables are full, the
+    /// flow is unchanged and the result is `None`.
     pub(super) fn set_path(
         &mut self,
         now: Time,
@@ -148,7 +148,7 @@ impl Flows {
         Some(core::mem::take(&mut flow.waiting))
     }
 
-    /// Forgets a flow and what waits, with its entry.
+    /// Removes a flow with its queued packets and its entry.
     pub(super) fn remove(&mut self, place: usize, control: &mut dyn Control) {
         let Some(flow) = self.all.get_mut(place).and_then(Option::take) else { return };
         self.places.remove(&flow.key);
@@ -161,15 +161,15 @@ impl Flows {
         debug_assert!(removed.is_ok(), "{removed:?}");
     }
 
-    /// The frames and bytes that a flow's entry has counted.
+    /// Returns the frames and bytes that a flow's entry has counted.
     pub(super) fn counted(place: usize, control: &dyn Control) -> (u64, u64) {
         let entry = EntryName::Tcam(entries::flow_index(place));
         let read = |register| control.read_register(register).unwrap_or(0);
         (read(Register::EntryFrames(entry)), read(Register::EntryBytes(entry)))
     }
 
-    /// One more user of a path's tunnel: its number, and whether it is new; `None` if there are as
-    /// many as there can be.
+    /// Adds a user to a path's tunnel and returns its number and whether it is new; `None` if there
+    /// are too many tunnels.
     fn hold(&mut self, destination: (u32, u8), path: &[Nha]) -> Option<(u16, bool)> {
         if let Some(held) = self.tunnels.get_mut(&(destination, path.to_vec())) {
             held.users += 1;
@@ -184,13 +184,13 @@ impl Flows {
         Some((number, true))
     }
 
-    /// The removal of a path's tunnel, if it has one user only.
+    /// Returns the removal of a path's tunnel, if it has one user only.
     fn unused_after(&self, destination: (u32, u8), path: &[Nha]) -> Option<Change> {
         let held = self.tunnels.get(&(destination, path.to_vec()))?;
         (held.users == 1).then_some(Change::Tunnel(held.number, None))
     }
 
-    /// One user of a path's tunnel less.
+    /// Removes a user of a path's tunnel.
     fn release(&mut self, destination: (u32, u8), path: &[Nha]) {
         let key = (destination, path.to_vec());
         let Some(held) = self.tunnels.get_mut(&key) else { return };

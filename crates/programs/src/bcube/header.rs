@@ -1,8 +1,8 @@
-//! The BCube header (paper 004, figure 5): an IPv4 header, eight next hops in reverse order, the
-//! BCube protocol, and how many of the next hops count.
+//! BCube header (paper 004, figure 5): an IPv4 header, eight next hops in reverse order, the BCube
+//! protocol, and the number of valid next hops.
 //!
 //! The TTL is the index: a server that receives TTL t takes next hop NHA_(t-1), so TTL 2 is the
-//! last hop and TTL 1 has arrived. Standard hardware counts it down.
+//! last hop and TTL 1 has arrived. Standard hardware decrements it.
 
 use super::cube::{Cube, NHAS_MAX, Nha};
 use super::paths::{self, Path};
@@ -11,43 +11,43 @@ use alloc::vec::Vec;
 use axon_pipeline::Tunnel;
 use axon_wire::MacAddr;
 
-/// The IP protocol: one that is not assigned (IANA, 148 to 252).
+/// IP protocol, unassigned (IANA, 148 to 252).
 pub(super) const IP_PROTOCOL: u8 = 200;
-/// Bytes of the shim behind the IPv4 header: eight next hops, protocol, NH, padding.
+/// Bytes of the shim after the IPv4 header: eight next hops, protocol, NH, padding.
 pub(super) const SHIM_BYTES: usize = 12;
-/// Where the BCube protocol is in the shim.
+/// Offset of the BCube protocol in the shim.
 const PROTOCOL: usize = 8;
-/// Where NH is in the shim.
+/// Offset of NH in the shim.
 const COUNT: usize = 9;
 
-/// What a packet is for (the BCube protocol field).
+/// Purpose of a packet (BCube protocol field).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
-    /// A packet of a host.
+    /// Packet of a host.
     Data = 1,
     /// Neighbour discovery (ND).
     Discovery = 2,
-    /// The query of available bandwidth (ABQ), its answer, and reports of failures.
+    /// Query of available bandwidth (ABQ), its answer, and failure reports.
     Query = 3,
 }
 
-/// A BCube packet.
+/// BCube packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct BcubePacket<'a> {
-    /// The server that sent it.
+    /// Sending server.
     pub(super) source: u32,
-    /// The server that it is for, and the slot of the host there.
+    /// Destination server, and the slot of the host there.
     pub(super) destination: (u32, u8),
     pub(super) purpose: Purpose,
-    /// The hops that it still has to take, 0 to 7, plus one: its TTL.
+    /// TTL: remaining hops, 0 to 7, plus one.
     pub(super) ttl: u8,
-    /// The whole path.
+    /// Whole path.
     pub(super) path: Path,
-    /// What is behind the header.
+    /// Payload after the header.
     pub(super) body: &'a [u8],
 }
 
-/// The shim of a path.
+/// Returns the shim of a path.
 fn shim(purpose: Purpose, path: &[Nha]) -> Vec<u8> {
     let mut shim = alloc::vec![0; SHIM_BYTES];
     for (place, nha) in shim.iter_mut().zip(path.iter().rev().take(NHAS_MAX)) {
@@ -58,7 +58,7 @@ fn shim(purpose: Purpose, path: &[Nha]) -> Vec<u8> {
     shim
 }
 
-/// The headers that take a host's packets along a path, from the source on.
+/// Returns the tunnel header that takes a host's packets along a path from the source.
 pub(super) fn tunnel(source: u32, destination: (u32, u8), path: &[Nha]) -> Tunnel {
     let (server, slot) = destination;
     Tunnel {
@@ -71,7 +71,7 @@ pub(super) fn tunnel(source: u32, destination: (u32, u8), path: &[Nha]) -> Tunne
 }
 
 impl<'a> BcubePacket<'a> {
-    /// The packet in a frame; `None` if it is none.
+    /// Parses the packet in a frame; `None` if it is none.
     pub(super) fn parse(frame: &'a [u8]) -> Option<BcubePacket<'a>> {
         let packet = Packet::parse(frame, IP_PROTOCOL)?;
         let (shim, body) = packet.rest.split_first_chunk::<SHIM_BYTES>()?;
@@ -88,7 +88,7 @@ impl<'a> BcubePacket<'a> {
         Some(BcubePacket { source, destination, purpose, ttl: packet.outer.ttl, path, body })
     }
 
-    /// Its frame between two neighbours.
+    /// Returns the frame of the packet between two neighbours.
     pub(super) fn emit(&self, destination: MacAddr, source: MacAddr) -> Vec<u8> {
         let (server, slot) = self.destination;
         let outer = Outer {
@@ -102,15 +102,15 @@ impl<'a> BcubePacket<'a> {
         Packet { outer, rest: &rest }.emit(destination, source)
     }
 
-    /// The hop that a server with this packet takes next.
+    /// Returns the next hop of a server with this packet.
     pub(super) fn next_hop(&self) -> Option<Nha> {
         let left = usize::from(self.ttl).checked_sub(1)?;
         let taken = self.path.len().checked_sub(left)?;
         self.path.get(taken).copied()
     }
 
-    /// The path back from `own`, where it is now, to its source; `None` if it cannot have come
-    /// here so.
+    /// Returns the path from `own` back to the source; `None` if the packet cannot have come here
+    /// so.
     pub(super) fn way_back(&self, cube: Cube, own: u32) -> Option<Path> {
         let left = usize::from(self.ttl).checked_sub(1)?;
         let taken = self.path.get(..self.path.len().checked_sub(left)?)?;

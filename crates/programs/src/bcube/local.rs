@@ -1,4 +1,4 @@
-//! A server, its ports and its neighbours.
+//! A server with its ports and neighbours.
 
 use super::bandwidth::Bandwidth;
 use super::cube::{Cube, Nha};
@@ -11,16 +11,16 @@ use alloc::vec::Vec;
 use axon_pipeline::{Change, Control};
 use axon_wire::{MacAddr, PortNo, Time};
 
-/// A server of a BCube.
+/// Server of a BCube.
 pub(super) struct Local {
     pub(super) cube: Cube,
     pub(super) own: u32,
     pub(super) bandwidth: Bandwidth,
     mac: MacAddr,
-    /// The port of each level.
+    /// Port of each level.
     ports: BTreeMap<u32, PortNo>,
     neighbours: Neighbours,
-    /// The next hops and the addresses that their servers have in the plan.
+    /// Next hops, and the planned addresses of their servers.
     planned: Vec<(Nha, MacAddr)>,
 }
 
@@ -41,8 +41,8 @@ impl Local {
         }
     }
 
-    /// The entries of all neighbours, as they are now, and the filters. At the start no neighbour
-    /// can be used yet.
+    /// Returns the filters and the current entries of all neighbours. At the start no neighbour is
+    /// up.
     pub(super) fn entries(&self, hosts: &HostPorts) -> Vec<Change> {
         let mut changes = entries::keys().to_vec();
         for (place, &(nha, mac)) in self.planned.iter().enumerate() {
@@ -56,22 +56,22 @@ impl Local {
         changes
     }
 
-    /// The port that a next hop leaves by.
+    /// Returns the port of a next hop.
     pub(super) fn port(&self, nha: Nha) -> Option<PortNo> {
         self.ports.get(&self.cube.level_of(nha)).copied()
     }
 
-    /// Whether a next hop can be taken.
+    /// Returns whether a next hop is up.
     pub(super) fn is_up(&self, nha: Nha) -> bool {
         self.mac_of(nha).is_some()
     }
 
-    /// The address of the neighbour at a next hop, if it can be used.
+    /// Returns the address of the neighbour at a next hop, if it is up.
     fn mac_of(&self, nha: Nha) -> Option<MacAddr> {
         self.neighbours.mac(self.port(nha)?, self.cube.step(self.own, nha)?)
     }
 
-    /// Sends a packet to the neighbour at a next hop, if it can be used.
+    /// Sends a packet to the neighbour at a next hop, if it is up.
     pub(super) fn send(&self, nha: Nha, packet: &BcubePacket<'_>, control: &mut dyn Control) {
         if let (Some(port), Some(to)) = (self.port(nha), self.mac_of(nha)) {
             control.send_packet(port, &packet.emit(to, self.mac));
@@ -98,7 +98,7 @@ impl Local {
         }
     }
 
-    /// Takes a neighbour's announcement. Says whether a neighbour has been lost.
+    /// Processes a neighbour's announcement. Returns whether a neighbour has been lost.
     pub(super) fn discover(
         &mut self,
         now: Time,
@@ -133,19 +133,19 @@ impl Local {
         }
     }
 
-    /// Forgets the neighbours that are silent. Says whether one has been lost.
+    /// Removes silent neighbours. Returns whether one has been lost.
     pub(super) fn expire(&mut self, now: Time, control: &mut dyn Control) -> bool {
         let lost = self.neighbours.expire(now);
         self.lose(lost, control)
     }
 
-    /// Forgets the neighbours of a port without carrier. Says whether one has been lost.
+    /// Removes the neighbours of a port without carrier. Returns whether one has been lost.
     pub(super) fn port_down(&mut self, port: PortNo, control: &mut dyn Control) -> bool {
         let lost = self.neighbours.clear(port);
         self.lose(lost, control)
     }
 
-    /// The routing entries of lost neighbours lead to the program, all in one transaction.
+    /// Redirects the routing entries of lost neighbours to the program in one transaction.
     fn lose(&self, lost: Vec<(PortNo, u32)>, control: &mut dyn Control) -> bool {
         let nha = |server| {
             let level = self.cube.level_between(self.own, server)?;
@@ -157,7 +157,7 @@ impl Local {
         !lost.is_empty()
     }
 
-    /// The routing entries of a next hop, as it is now.
+    /// Returns the routing entries of a next hop in its current state.
     fn routing(&self, nha: Nha) -> Vec<Change> {
         let place = self.planned.iter().position(|&(planned, _)| planned == nha);
         let is_up = self.is_up(nha);
@@ -165,7 +165,7 @@ impl Local {
     }
 }
 
-/// Changes entries that stand since the start: there is room for them.
+/// Changes entries that exist since the start, so there is room for them.
 fn commit(control: &mut dyn Control, changes: &[Change]) {
     let changed = control.commit(changes);
     debug_assert!(changed.is_ok(), "{changed:?}");

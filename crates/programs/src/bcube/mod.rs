@@ -2,8 +2,8 @@
 //!
 //! Servers forward; the switches between them are plain Ethernet. The source writes the whole path
 //! into the packet, the TTL is the index of the next hop in it, and TCAM entries match index and
-//! hop together. The source asks the servers of all parallel paths for the bandwidth that they have
-//! left, and puts each flow on the best.
+//! hop together. The source queries the servers of all parallel paths for their available
+//! bandwidth, and puts each flow on the best path.
 
 mod bandwidth;
 mod cube;
@@ -27,7 +27,7 @@ pub use entries::{INDEX_VALUES, OVERHEAD_BYTES, ROUTING_KEY};
 pub use paths::{Path, around, parallel};
 pub(crate) use program::Bcube;
 
-/// The structure of a network, if it is one that the program is made for.
+/// Returns the structure of a network that the program supports.
 pub(crate) fn of(plan: &Plan) -> Option<Cube> {
     let Shape::Bcube { n, k } = plan.shape else { return None };
     Cube::new(n, k).filter(|one| hosts_fit(plan, one.servers()))

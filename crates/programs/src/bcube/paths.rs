@@ -1,20 +1,20 @@
-//! The parallel paths between two servers (BCube paper, section 4.1 and figure 5).
+//! Parallel paths between two servers (BCube paper, section 4.1 and figure 5).
 //!
-//! In plain English: a path corrects the digits of the source's number to those of the destination
-//! one after the other, highest level first, cyclically from a level of its own. The path that
-//! begins with level l leaves the source by its port of level l. Where source and destination have
-//! the same digit at l, the path first goes to a neighbour there and corrects that digit last; it
-//! is two hops longer. No two of the k + 1 paths have a server in common but their ends.
+//! A path corrects the digits of the source's number to those of the destination one after the
+//! other, highest level first, cyclically from a level of its own. The path that begins with level
+//! l leaves the source by its port of level l. Where source and destination have the same digit at
+//! l, the path first goes to a neighbour there and corrects that digit last; it is two hops longer.
+//! The k + 1 paths share no servers but their ends.
 
 use super::cube::{Cube, NHAS_MAX, Nha};
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 
-/// A path: the next hops from its source on.
+/// Path: next hops from its source on.
 pub type Path = Vec<Nha>;
 
-/// The parallel paths from one server to another, that of level k first. None from a server to
-/// itself.
+/// Returns the parallel paths from one server to another, that of level k first. There are none
+/// from a server to itself.
 pub fn parallel(cube: Cube, from: u32, to: u32) -> Vec<Path> {
     if from == to {
         return Vec::new();
@@ -22,7 +22,7 @@ pub fn parallel(cube: Cube, from: u32, to: u32) -> Vec<Path> {
     (0..cube.levels()).rev().map(|level| beginning_with(cube, from, to, level)).collect()
 }
 
-/// The path that begins with `level`.
+/// Returns the path that begins with `level`.
 fn beginning_with(cube: Cube, from: u32, to: u32, level: u32) -> Path {
     let levels = cube.levels();
     // Cyclically from `first`, downwards, each level once.
@@ -41,20 +41,20 @@ fn beginning_with(cube: Cube, from: u32, to: u32, level: u32) -> Path {
     path
 }
 
-/// Prefers the neighbour whose digit follows the server's own.
+/// Returns whether the neighbour's digit follows the server's own.
 fn spread(cube: Cube, neighbour: u32, server: u32, level: u32) -> bool {
     let (next, own) = (cube.digit(neighbour, level), cube.digit(server, level));
     next == own + 1 || (next == 0 && own > 0)
 }
 
-/// The hops that correct the digits in this order.
+/// Returns the hops that correct the digits in this order.
 fn corrected(cube: Cube, from: u32, to: u32, order: impl Iterator<Item = u32>) -> Path {
     let differs = |&level: &u32| cube.digit(from, level) != cube.digit(to, level);
     order.filter(differs).map(|level| cube.toward(to, level)).collect()
 }
 
-/// A shortest path that avoids the servers in `taken` and the hops that `is_open` refuses, found
-/// breadth first; `None` if there is none that fits the header.
+/// Returns a shortest path, found breadth first, that avoids the servers in `taken` and the hops
+/// that `is_open` refuses; `None` if none fits the header.
 pub fn around(
     cube: Cube,
     from: u32,
@@ -90,7 +90,7 @@ pub fn around(
     Some(path)
 }
 
-/// The servers along a path, its source first; shorter if a hop leads nowhere.
+/// Returns the servers along a path, its source first; shorter if a hop leads nowhere.
 pub(super) fn servers(cube: Cube, from: u32, path: &[Nha]) -> Vec<u32> {
     let steps = path.iter().scan(from, |at, &nha| {
         *at = cube.step(*at, nha)?;

@@ -1,70 +1,70 @@
-//! The query of all paths of a flow, and the choice among them.
+//! Query of all paths of a flow, and the choice among them.
 
 use super::cube::Nha;
 use super::paths::Path;
 use alloc::vec::Vec;
 use axon_wire::Time;
 
-/// A path that is asked for its bandwidth.
+/// Path whose bandwidth is queried.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Asked {
     pub(super) path: Path,
     pub(super) answer: Answer,
 }
 
-/// What is known of a path.
+/// State of a queried path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
-    /// Nothing yet.
+    /// No answer yet.
     Pending,
-    /// So much is left along it, in bits per second.
+    /// Available bandwidth along the path, in bits per second.
     Available(u64),
-    /// A hop of it has failed.
+    /// A hop of the path has failed.
     Failed,
 }
 
-/// A query of all paths.
+/// Query of all paths.
 #[derive(Clone, Debug)]
 pub(super) struct Probe {
-    /// The number of the first path's request; the others follow.
+    /// Number of the first path's request; the others follow.
     pub(super) first_id: u32,
     pub(super) sent_at: Time,
-    /// How often requests were sent.
+    /// Number of times that the requests were sent.
     pub(super) tries: u8,
     pub(super) paths: Vec<Asked>,
 }
 
 impl Probe {
-    /// The path that a request was for.
+    /// Returns the path of a request.
     pub(super) fn asked(&mut self, id: u32) -> Option<&mut Asked> {
         self.paths.get_mut(id.wrapping_sub(self.first_id) as usize)
     }
 
-    /// Whether nothing is pending any more.
+    /// Returns whether no answer is pending.
     pub(super) fn is_settled(&self) -> bool {
         self.paths.iter().all(|asked| asked.answer != Answer::Pending)
     }
 
-    /// Whether a path can be chosen.
+    /// Returns whether a path can be chosen.
     pub(super) fn has_answer(&self) -> bool {
         self.paths.iter().any(|asked| matches!(asked.answer, Answer::Available(_)))
     }
 }
 
-/// What the choice depends on besides the answers.
+/// Inputs of the choice besides the answers.
 pub(super) struct Situation<'a> {
-    /// The path that the flow has.
+    /// Current path of the flow.
     pub(super) current: Option<&'a [Nha]>,
-    /// What the flow sends there, in bits per second: it would have that again.
+    /// Rate of the flow there in bits per second, which moving would free.
     pub(super) own_rate: u64,
-    /// How many other flows to the same server have been put on a path too recently to be seen in
-    /// the answers.
+    /// Returns the number of other flows to the same server that were put on a path too recently to
+    /// show in the answers.
     pub(super) unseen: &'a dyn Fn(&[Nha]) -> u64,
 }
 
-/// The best path of those that answered. What is left on a path is shared with the flows that are
-/// not seen yet. Differences below a tenth do not count: among equals the shortest path is best,
-/// then that with the fewest flows. A flow stays where it is unless it would get a quarter more.
+/// Returns the best answered path. The bandwidth of a path is shared with the flows that are not
+/// seen yet. Differences below a tenth are ignored: among equals the shortest path wins, then the
+/// one with the fewest flows. A flow moves only if it gains a quarter.
 pub(super) fn choose(paths: &[Asked], situation: &Situation<'_>) -> Option<usize> {
     let is_current = |path: &[Nha]| situation.current == Some(path);
     let score = |asked: &Asked| {

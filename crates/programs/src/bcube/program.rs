@@ -14,27 +14,27 @@ use alloc::string::{String, ToString};
 use axon_pipeline::{Control, EntryName, Program, Received};
 use axon_wire::{MacAddr, PortNo, Span, Time};
 
-/// To one source a server reports failures no more often.
+/// Minimum interval of failure reports to one source.
 const REPORT_EVERY: Span = Span::from_millis(10);
 
-/// After so many periods every neighbour that there is has announced itself.
+/// Number of periods within which every live neighbour has announced itself.
 const READY_AFTER: u64 = 3;
 
-/// A server of a BCube.
+/// Control program of a BCube server.
 pub(crate) struct Bcube {
     local: Local,
     hosts: HostPorts,
     router: Router,
-    /// When a failure was last reported to a source.
+    /// Time of the last failure report to each source.
     reported: BTreeMap<u32, Time>,
-    /// When the next tick is due; `None` before the start and after a failure.
+    /// Time of the next tick; `None` before the start and after a failure.
     tick_at: Option<Time>,
-    /// Ticks so far.
+    /// Number of ticks.
     ticks: u64,
     failure: Option<String>,
-    /// Entries that an operator has removed and the tables have not taken again.
+    /// Entries that an operator has removed and that could not be restored.
     missing: BTreeSet<EntryName>,
-    /// Why they have not.
+    /// Reason of the refusal.
     refusal: Option<String>,
 }
 
@@ -62,7 +62,7 @@ impl Bcube {
         (router, Here { now, local, hosts, control })
     }
 
-    /// Passes a message of the query on, answers it, or takes it.
+    /// Forwards, answers or consumes a query message.
     fn query(
         &mut self,
         now: Time,
@@ -108,7 +108,7 @@ impl Bcube {
         self.local.send(nha, &next, control);
     }
 
-    /// Sends a message to the source of a packet, by the way that the packet came.
+    /// Sends a message back to the source of a packet.
     fn send_back(&self, packet: &BcubePacket<'_>, query: Query, control: &mut dyn Control) {
         let Some(path) = packet.way_back(self.local.cube, self.local.own) else { return };
         let Some(&first) = path.first() else { return };
@@ -123,11 +123,11 @@ impl Bcube {
         self.local.send(first, &answer, control);
     }
 
-    /// Takes a packet that came here because its next hop could not be used: the source is to know.
+    /// Reports a packet whose next hop is down to its source.
     fn report(&mut self, now: Time, packet: &BcubePacket<'_>, control: &mut dyn Control) {
         let Some(nha) = packet.next_hop() else { return };
         if self.local.is_up(nha) {
-            // It has come back in the meantime.
+            // The neighbour has come back in the meantime.
             let next = BcubePacket { ttl: packet.ttl - 1, ..packet.clone() };
             return self.local.send(nha, &next, control);
         }
@@ -139,7 +139,7 @@ impl Bcube {
         }
     }
 
-    /// Makes what is missing again.
+    /// Restores missing entries.
     fn restore(&mut self, control: &mut dyn Control) {
         let mut changes = self.local.entries(&self.hosts);
         changes.extend(self.hosts.entries());
@@ -194,7 +194,7 @@ impl Program for Bcube {
         }
     }
 
-    /// Flows get their entries with their next packets, all else at once.
+    /// Flows get their entries again with their next packets, all others at once.
     fn removed(&mut self, _: Time, entries: &[EntryName], control: &mut dyn Control) {
         self.router.forget(entries, control);
         self.missing.extend(entries);

@@ -1,41 +1,42 @@
-//! The messages of the available-bandwidth query (ABQ).
+//! Messages of the available-bandwidth query (ABQ).
 
 use super::cube::Nha;
 use alloc::vec::Vec;
 
-/// A message of the query.
+/// Message of the query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Query {
-    /// What is left along a path? Each server lowers the answer to what it has left.
+    /// Request for the bandwidth of a path. Each server lowers the value to its own available
+    /// bandwidth.
     Request {
-        /// Chosen by the source.
+        /// Number chosen by the source.
         id: u32,
-        /// The least so far, in bits per second.
+        /// Minimum so far in bits per second.
         available: u64,
     },
-    /// The answer, on its way back.
+    /// Answer on its way back.
     Answer {
-        /// That of the request.
+        /// Number of the request.
         id: u32,
-        /// The least along the path, in bits per second.
+        /// Minimum along the path in bits per second.
         available: u64,
     },
-    /// A server of a path has lost the neighbour that comes next.
+    /// Report that a server of a path has lost the next neighbour.
     Failure {
-        /// The server.
+        /// Reporting server.
         server: u32,
-        /// The hop that it cannot take.
+        /// Hop that it cannot use.
         nha: Nha,
     },
 }
 
-/// The first byte of each message.
+/// First byte of each message.
 const REQUEST: u8 = 1;
 const ANSWER: u8 = 2;
 const FAILURE: u8 = 3;
 
 impl Query {
-    /// Its bytes: the kind, three bytes of zero or of the hop, the number, the bandwidth.
+    /// Encodes the message: kind, three bytes of zero or of the hop, number, bandwidth.
     pub(super) fn emit(self) -> Vec<u8> {
         let (kind, hop, number, available) = match self {
             Query::Request { id, available } => (REQUEST, 0, id, available),
@@ -46,7 +47,7 @@ impl Query {
         [&head[..], &number.to_be_bytes(), &available.to_be_bytes()].concat()
     }
 
-    /// The message that `bytes` begin with.
+    /// Parses the message at the start of `bytes`.
     pub(super) fn parse(bytes: &[u8]) -> Option<Query> {
         let (&[kind, hop, ..], rest) = bytes.split_first_chunk::<4>()?;
         let (number, rest) = rest.split_first_chunk()?;

@@ -1,10 +1,9 @@
-//! Which path each flow of the own hosts gets (BCube paper, section 5.1).
+//! Path selection for the flows of the own hosts (BCube paper, section 5.1).
 //!
-//! The first packet of a flow comes to the program. It asks all parallel paths for the bandwidth
-//! that they have left; packets of the flow wait for the answers. When they are there, or late, the
-//! flow gets the best path: an entry of the TCAM takes over. The paths are asked again after ten
-//! seconds, and at once when a hop of the flow's path fails. An entry that no packet meets for half
-//! a minute goes.
+//! The first packet of a flow goes to the program. The program queries the available bandwidth of
+//! all parallel paths and queues the flow's packets. When all answers are there, or late, the flow
+//! gets the best path as a TCAM entry. The paths are queried again after ten seconds, and at once
+//! when a hop of the flow's path fails. An entry without packets for half a minute is removed.
 
 use super::bandwidth::bits_per_second;
 use super::cube::Nha;
@@ -22,20 +21,20 @@ use alloc::vec::Vec;
 use axon_pipeline::{Control, EntryName};
 use axon_wire::{PortNo, Span, Time};
 
-/// An answer that takes longer is none.
+/// Timeout of an answer.
 const ANSWER_WITHIN: Span = Span::from_millis(50);
-/// How often a flow asks before it gives up.
+/// Maximum number of queries of a flow.
 const TRIES_MAX: u8 = 4;
-/// After so long the paths of a flow are asked again.
+/// Interval between queries of a flow's paths.
 const ASK_EVERY: Span = Span::from_secs(10);
-/// A flow without packets for so long is forgotten.
+/// Idle time after which a flow is removed.
 const IDLE_MAX: Span = Span::from_secs(30);
-/// How often the counters of flows are read.
+/// Polling interval of flow counters.
 const COUNT_EVERY: Span = Span::from_secs(1);
-/// For so long after its choice a flow is not yet seen in the answers of others.
+/// Time after its choice in which a flow does not show in the answers to others.
 const UNSEEN_FOR: Span = Span::from_millis(200);
 
-/// What a router works with at one time.
+/// Context of a router at one time.
 pub(super) struct Here<'a> {
     pub(super) now: Time,
     pub(super) local: &'a Local,
@@ -43,16 +42,16 @@ pub(super) struct Here<'a> {
     pub(super) control: &'a mut dyn Control,
 }
 
-/// The choice of paths for all flows.
+/// Path selection of all flows.
 #[derive(Debug, Default)]
 pub(super) struct Router {
     flows: Flows,
     failures: Failures,
-    /// When a flow got a path, to which server, which, and the flow's place.
+    /// Recent choices: time, server, path, and index of the flow.
     recent: Vec<(Time, u32, Path, usize)>,
     next_id: u32,
     counted_at: Time,
-    /// Spreads the times at which flows ask again.
+    /// Seed that spreads the query times of flows.
     seed: u64,
 }
 
@@ -61,7 +60,7 @@ impl Router {
         Router { seed, ..Router::default() }
     }
 
-    /// Takes a packet of a host that has no entry.
+    /// Processes a host's packet without an entry.
     pub(super) fn offer(&mut self, port: PortNo, frame: &[u8], here: &mut Here<'_>) {
         let Some((key, is_fragment)) = flows::key_of(port, frame) else { return };
         let Some(destination) = here.hosts.place_of(key.destination) else { return };
@@ -89,7 +88,7 @@ impl Router {
         }
     }
 
-    /// A packet of a flow that waits, or got its entry while the packet came here.
+    /// Queues a packet of a flow without a path, or sends it if the flow got its entry meanwhile.
     fn wait(&mut self, place: usize, frame: &[u8], here: &mut Here<'_>) {
         let Some(flow) = self.flows.get_mut(place) else { return };
         if flow.path.is_some() {
@@ -99,7 +98,7 @@ impl Router {
         }
     }
 
-    /// Sends a packet along the first path that can be used, without an entry.
+    /// Sends a packet along the first usable path, without an entry.
     fn send_past_tables(&self, destination: (u32, u8), frame: &[u8], here: &mut Here<'_>) {
         let path = self.usable(destination.0, here).into_iter().next();
         let packet = ipv4_packet(frame).and_then(|packet| {
@@ -115,15 +114,15 @@ impl Router {
         }
     }
 
-    /// Whether a path can be used, as far as is known.
+    /// Returns whether a path is usable as far as known.
     fn is_usable(&self, path: &[Nha], here: &Here<'_>) -> bool {
         let Local { cube, own, .. } = *here.local;
         path.first().is_some_and(|&first| here.local.is_up(first))
             && self.failures.is_path_open(here.now, cube, own, path)
     }
 
-    /// The parallel paths to a server that can be used; for each that cannot, another that has no
-    /// server in common with those, if there is one.
+    /// Returns the usable parallel paths to a server; each unusable one is replaced by another that
+    /// shares no server with the rest, if there is one.
     fn usable(&self, to: u32, here: &Here<'_>) -> Vec<Path> {
         let Local { cube, own, .. } = *here.local;
         let all = paths::parallel(cube, own, to);
@@ -141,7 +140,7 @@ impl Router {
         while usable.len() < wanted {
             let Some(path) = paths::around(cube, own, to, &taken, is_open) else { break };
             taken.extend(paths::servers(cube, own, &path));
-            // A second direct path would be the same.
+            // A second direct path would be a duplicate.
             if usable.contains(&path) {
                 break;
             }
@@ -150,7 +149,7 @@ impl Router {
         usable
     }
 
-    /// Asks all paths of a flow.
+    /// Queries all paths of a flow.
     fn ask(&mut self, place: usize, here: &mut Here<'_>) {
         let Some(flow) = self.flows.get(place) else { return };
         let destination = flow.destination.0;
@@ -183,7 +182,7 @@ impl Router {
         }
     }
 
-    /// Forgets the flows whose entries an operator has removed.
+    /// Removes the flows whose entries an operator has removed.
     pub(super) fn forget(&mut self, removed: &[EntryName], control: &mut dyn Control) {
         for place in self.flows.places() {
             if removed.contains(&EntryName::Tcam(entries::flow_index(place))) {
@@ -192,7 +191,7 @@ impl Router {
         }
     }
 
-    /// Takes the answer to a request.
+    /// Processes the answer to a request.
     pub(super) fn answer(&mut self, id: u32, available: u64, here: &mut Here<'_>) {
         for place in self.flows.places() {
             let probe = self.flows.get_mut(place).and_then(|flow| flow.probe.as_mut());
@@ -206,13 +205,13 @@ impl Router {
         }
     }
 
-    /// Takes the report that `server` cannot take a hop.
+    /// Processes the report that `server` cannot use a hop.
     pub(super) fn failed(&mut self, server: u32, nha: Nha, here: &mut Here<'_>) {
         self.failures.report(here.now, server, nha);
         self.leave_failed(here);
     }
 
-    /// Moves the flows whose paths cannot be used any more, and settles what was asked about them.
+    /// Moves the flows whose paths are no longer usable, and settles queries about them.
     pub(super) fn leave_failed(&mut self, here: &mut Here<'_>) {
         for place in self.flows.places() {
             let Some(flow) = self.flows.get(place) else { continue };
@@ -242,7 +241,7 @@ impl Router {
         }
     }
 
-    /// Chooses among the answers that are there.
+    /// Chooses among the answers received.
     fn conclude(&mut self, place: usize, here: &mut Here<'_>) {
         self.recent.retain(|(at, ..)| here.now.since(*at) < UNSEEN_FOR);
         let Some(flow) = self.flows.get_mut(place) else { return };
@@ -265,7 +264,7 @@ impl Router {
         }
     }
 
-    /// Puts a flow on a path, and sends what waited.
+    /// Puts a flow on a path and sends its queued packets.
     fn set_path(&mut self, place: usize, path: &[Nha], here: &mut Here<'_>) {
         let Some(flow) = self.flows.get(place) else { return };
         let (port, to, before) = (flow.key.ingress, flow.destination, flow.path.clone());
@@ -289,7 +288,7 @@ impl Router {
         }
     }
 
-    /// What is due: answers that are late, flows that ask again, flows that are idle.
+    /// Processes timeouts: late answers, repeated queries, idle flows.
     pub(super) fn tick(&mut self, here: &mut Here<'_>) {
         for place in self.flows.places() {
             let Some(flow) = self.flows.get_mut(place) else { continue };
@@ -319,7 +318,7 @@ impl Router {
         }
     }
 
-    /// Forgets the flows that are idle.
+    /// Removes idle flows.
     fn age(&mut self, here: &mut Here<'_>) {
         for place in self.flows.places() {
             let (frames, _) = Flows::counted(place, here.control);

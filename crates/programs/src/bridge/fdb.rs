@@ -1,26 +1,26 @@
-//! The addresses that a bridge has learned: what the MAC table has, and since when.
+//! Forwarding database of a bridge: learned addresses with their ages.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use axon_pipeline::{Change, Control, EntryName, MacKey, Register, Target};
 use axon_wire::{MacAddr, PortNo, Span, Time};
 
-/// After so long without a frame an entry goes (IEEE 802.1D-2004 table 7-5).
+/// Ageing time (IEEE 802.1D-2004 table 7-5).
 const AGEING: Span = Span::from_secs(300);
-/// Between two looks at all counters.
+/// Interval between sweeps of all counters.
 const SWEEP: Span = Span::from_secs(10);
 
-/// What is known of one address.
+/// Learned address.
 #[derive(Clone, Copy, Debug)]
 struct Known {
     port: PortNo,
-    /// When its entry was last seen in use.
+    /// Time at which its entry was last seen in use.
     used: Time,
-    /// Frames that had met its entry then.
+    /// Frames that had matched its entry then.
     frames: u64,
 }
 
-/// All addresses.
+/// Forwarding database.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Fdb {
     known: BTreeMap<MacAddr, Known>,
@@ -33,8 +33,8 @@ impl Fdb {
         self.sweep = Some(now + SWEEP);
     }
 
-    /// Enters an address at a port; answers whether it was not there. A full table has no entry
-    /// for it, and frames to it are flooded.
+    /// Learns an address at a port and returns whether it is new. If the table is full, the address
+    /// gets no entry and its frames are flooded.
     pub(super) fn learn(
         &mut self,
         now: Time,
@@ -58,7 +58,7 @@ impl Fdb {
         self.remove(|known| known.port == port, control);
     }
 
-    /// Forgets addresses whose entries an operator has removed.
+    /// Removes addresses whose entries an operator has removed.
     pub(super) fn forget(&mut self, removed: &[EntryName]) {
         for name in removed {
             if let EntryName::Mac(MacKey { bridge: 0, mac }) = name {
@@ -67,7 +67,7 @@ impl Fdb {
         }
     }
 
-    /// Looks at the counters, if it is time.
+    /// Sweeps the counters when due.
     pub(super) fn timeout(&mut self, now: Time, control: &mut dyn Control) {
         if self.sweep.is_none_or(|at| at > now) {
             return;
@@ -88,12 +88,12 @@ impl Fdb {
         self.sweep
     }
 
-    /// Whether the first sweep is over: what is to be connected is by then.
+    /// Returns whether the first sweep is over, by which time hosts should be connected.
     pub(super) fn has_swept(&self) -> bool {
         self.has_swept
     }
 
-    /// Removes what is to go, from the table as well. Removals are never refused.
+    /// Removes matching addresses, also from the table. Removals are never refused.
     fn remove(&mut self, is_to_go: impl Fn(&Known) -> bool, control: &mut dyn Control) {
         let gone = self.known.iter().filter(|(_, known)| is_to_go(known));
         let changes: Vec<Change> = gone.map(|(&mac, _)| Change::Mac(key(mac), None)).collect();

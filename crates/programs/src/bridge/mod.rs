@@ -1,18 +1,18 @@
 //! A learning bridge with RSTP as table entries (IEEE 802.1D-2004 clauses 7 and 17).
 //!
-//! In plain English: a frame whose source is not known at its port goes to the program besides,
-//! which enters the address; a frame whose destination has no entry goes to a group of all ports
-//! that forward. The spanning tree is [`axon_baselines::rstp`]: its BPDUs are trapped, and a
-//! port that does not forward is out of the group and has an entry that drops what comes in by
-//! it.
+//! A frame whose source is unknown at its port is also copied to the program, which learns the
+//! address. A frame whose destination has no entry goes to a group of all forwarding ports. The
+//! spanning tree is [`axon_baselines::rstp`]: its BPDUs are trapped, and a port that does not
+//! forward is out of the group and has an entry that drops its ingress frames.
 //!
-//! Differences from the standard: the tables count frames to an address, not from it, so an
-//! entry ages when nothing has been sent to its address for 300 s; it comes back with the next
+//! Differences from the standard: the tables count frames to an address, not from it, so an entry
+//! ages when nothing has been sent to its address for 300 s; it is learned again with the next
 //! frame from there. A frame to an address behind its own ingress is dropped as in the standard
-//! (clause 7.7.1): entries lead to a group of one port, and a group leaves the ingress out.
+//! (clause 7.7.1): entries lead to a group of one port, and a group excludes the ingress.
 //!
-//! A port to an agent is no part of the network: the spanning tree does not know it, nothing is
-//! flooded there, and no address is learned there, for frames come back with those of their hosts.
+//! A port to an agent is not a part of the network. The spanning tree ignores it, nothing is
+//! flooded there, and no address is learned there, because frames return with the addresses of
+//! their hosts.
 
 mod fdb;
 
@@ -31,14 +31,14 @@ use axon_pipeline::{
 use axon_wire::{MacAddr, PortNo, Time};
 use fdb::Fdb;
 
-/// The key of all entries: ingress port and destination MAC.
+/// Key of all entries: ingress port and destination MAC.
 const KEY: UdlkId = UdlkId(0);
-/// The TCAM entry of reserved addresses; those of ports that do not forward are below it.
+/// TCAM index of the reserved-address entry; those of non-forwarding ports are below it.
 const RESERVED: u16 = 2047;
-/// The group of ports that forward; the group of port `p` alone is `p + 1`.
+/// Group of forwarding ports; the group of port `p` alone is `p + 1`.
 const FLOOD: u16 = 0;
 
-/// A bridge.
+/// Control program of a bridge.
 pub struct Bridge {
     rstp: Rstp,
     states: Vec<PortState>,
@@ -46,14 +46,14 @@ pub struct Bridge {
     agents: Vec<PortNo>,
     fdb: Fdb,
     book: Book,
-    /// Why the tables are not what they are to be.
+    /// Reason why the last update was refused.
     refusal: Option<String>,
-    /// When to try again, after a refusal.
+    /// Time of the next attempt after a refusal.
     retry_at: Option<Time>,
 }
 
 impl Bridge {
-    /// The program of the switch at `site`.
+    /// Creates the program of the switch at `site`.
     pub fn new(site: &Site) -> Bridge {
         let own = site.own();
         Bridge {
@@ -76,7 +76,7 @@ impl Bridge {
         }
     }
 
-    /// Makes the tables what the states of ports say.
+    /// Updates the tables to the port states.
     fn update(&mut self, now: Time, control: &mut dyn Control) {
         let ports = || (0..).map(PortNo).zip(&self.states);
         let mut wanted = Vec::new();
@@ -110,7 +110,7 @@ impl Bridge {
         self.made(now, made);
     }
 
-    /// Remembers whether the tables have taken what they were to have.
+    /// Records the result of an update.
     fn made(&mut self, now: Time, made: Result<(), ChangeError>) {
         let refused = made.err();
         self.retry_at = refused.as_ref().map(|_| now + RETRY);
@@ -140,7 +140,7 @@ impl Bridge {
     }
 }
 
-/// The group of one port.
+/// Returns the group of one port.
 fn group_of(port: PortNo) -> u16 {
     port.0 + 1
 }
@@ -165,9 +165,8 @@ impl Program for Bridge {
         self.carry_out(now, requests, control);
     }
 
-    /// A frame comes here for one reason or two: its source is to be learned, and it is for a
-    /// reserved address. A BPDU whose source is not known yet comes twice, so it is read when its
-    /// source is known.
+    /// Processes a frame to be learned from, to a reserved address, or both. A BPDU with an unknown
+    /// source arrives twice, so it is processed once its source is known.
     fn receive_packet(&mut self, now: Time, received: Received<'_>, control: &mut dyn Control) {
         let Received { ingress, frame } = received;
         let source = MacAddr::source_of(frame).unwrap_or_default();
@@ -184,8 +183,7 @@ impl Program for Bridge {
         }
     }
 
-    /// What has been removed of its own entries comes back at once, and an address with the next
-    /// frame from there.
+    /// Restores the program's own entries at once. An address is learned again with its next frame.
     fn removed(&mut self, now: Time, entries: &[EntryName], control: &mut dyn Control) {
         self.fdb.forget(entries);
         if let Err(error) = self.book.restore(entries, control) {
@@ -207,7 +205,7 @@ impl Program for Bridge {
         [self.rstp.deadline(), self.fdb.deadline(), self.retry_at].into_iter().flatten().min()
     }
 
-    /// Every port that is to forward does.
+    /// Returns whether every port that should forward does.
     fn is_ready(&self) -> bool {
         let open = |port: PortNo| self.rstp.state(port) == PortState::Forwarding;
         let ports = || (0..self.states.len() as u16).map(PortNo);
@@ -235,14 +233,14 @@ mod tests {
 
     const IP: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 
-    /// A network of bridges whose ports to hosts are edges of the tree.
+    /// Network of bridges whose ports to hosts are edge ports of the tree.
     fn net(plan: crate::site::Plan) -> Net {
         let mut net = Net::new(plan, |site| Box::new(Bridge::new(&site)));
         net.run(Span::from_secs(6));
         net
     }
 
-    /// The host that a frame between addresses comes to, and the number of hosts if not one.
+    /// Returns the host that a frame between addresses reaches, or the number of hosts if not one.
     fn reached(net: &mut Net, from: u32, source: MacAddr, to: MacAddr) -> Result<u32, usize> {
         net.send(from, &datagram(source, to, IP, IP, 1));
         match net.received[..] {
@@ -325,7 +323,7 @@ mod tests {
         let before: Vec<Vec<Change>> = states(&net);
         let mut number = 0_u32;
         for _ in 0..40 {
-            // Just before a program sends, everything that ports may send to theirs is used up.
+            // Uses up each port's egress quota for program frames just before a program sends.
             net.run_until(Span::from_nanos(10));
             for _ in 0..257 {
                 number += 1;

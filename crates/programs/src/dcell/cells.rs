@@ -1,31 +1,31 @@
-//! Numbers of servers, cells and the links between them (DCell paper, section 3.2).
+//! Numbering of servers, cells and links (DCell paper, section 3.2).
 
 use crate::server::SERVERS_MAX;
 use alloc::vec::Vec;
 
-/// The structure of a DCell. A cell of level 0 is n servers on one switch; a cell of level l has
-/// one more cell of level l - 1 than such a cell has servers, and each pair of them one link.
+/// Structure of a DCell. A cell of level 0 is n servers on one switch. A cell of level l has one
+/// more cell of level l - 1 than such a cell has servers, and one link between each pair of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cells {
-    /// By level: servers of a cell.
+    /// Servers of a cell, by level.
     sizes: Vec<u32>,
 }
 
-/// The two ends of the link between two cells: near in the first, far in the second.
+/// Ends of the link between two cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CellLink {
-    /// The end in the cell that it was asked for.
+    /// End in the cell of the queried server.
     pub near: u32,
-    /// The end in the other.
+    /// End in the other cell.
     pub far: u32,
 }
 
 impl Cells {
-    /// Prefixes that a server needs at most, with twice as many TCAM entries.
+    /// Maximum number of prefixes of a server, with twice as many TCAM entries.
     pub const PREFIXES_MAX: u32 = 960;
 
-    /// The DCell of n-server cells and levels 0 to k; `None` if it is none (n below 2 or above
-    /// 256, k above 3) or does not fit tables and addresses.
+    /// Returns the DCell of n-server cells and levels 0 to k; `None` if n is below 2 or above 256,
+    /// k is above 3, or it does not fit tables and addresses.
     pub fn new(n: u32, k: u32) -> Option<Cells> {
         if !(2..=256).contains(&n) || k > 3 {
             return None;
@@ -41,42 +41,44 @@ impl Cells {
         fits.then_some(Cells { sizes })
     }
 
-    /// The highest level.
+    /// Returns the highest level.
     pub fn k(&self) -> usize {
         self.sizes.len() - 1
     }
 
-    /// Servers of a cell of a level; 0 to k.
+    /// Returns the number of servers in a cell of a level, 0 to k.
     pub fn size(&self, level: usize) -> u32 {
         self.sizes[level]
     }
 
-    /// How many servers there are.
+    /// Returns the number of servers.
     pub fn servers(&self) -> u32 {
         self.sizes[self.k()]
     }
 
-    /// The lowest level of a cell that has both servers.
+    /// Returns the lowest level of a cell that contains both servers.
     pub fn level(&self, a: u32, b: u32) -> usize {
         let together = |&level: &usize| a / self.sizes[level] == b / self.sizes[level];
         (0..self.k()).find(together).unwrap_or(self.k())
     }
 
-    /// The first server of the cell of a level that a server is in.
+    /// Returns the first server of a server's cell of a level.
     pub fn first(&self, server: u32, level: usize) -> u32 {
         server - server % self.sizes[level]
     }
 
-    /// The place of the server's cell of `level - 1` in its cell of `level`, which is 1 to k.
+    /// Returns the position of the server's cell of `level - 1` in its cell of `level`, which is 1
+    /// to k.
     pub fn place(&self, server: u32, level: usize) -> u32 {
         server % self.sizes[level] / self.sizes[level - 1]
     }
 
-    /// The link of the server's cell of `level - 1` to another in its cell of `level`, by place.
+    /// Returns the link of the server's cell of `level - 1` to another in its cell of `level`, by
+    /// position.
     pub fn link(&self, server: u32, level: usize, other: u32) -> CellLink {
         let (first, size) = (self.first(server, level), self.sizes[level - 1]);
         let own = self.place(server, level);
-        // Of two cells i < j: server j - 1 of cell i, and server i of cell j.
+        // For cells i < j: server j - 1 of cell i, and server i of cell j.
         let end = |cell: u32, toward: u32| {
             let index = if cell < toward { toward - 1 } else { toward };
             first + cell * size + index
@@ -84,7 +86,7 @@ impl Cells {
         CellLink { near: end(own, other), far: end(other, own) }
     }
 
-    /// The server at the other end of the server's link of a level, which is 1 to k.
+    /// Returns the server at the other end of the server's link of a level, which is 1 to k.
     pub fn peer(&self, server: u32, level: usize) -> u32 {
         let own = self.place(server, level);
         let index = server % self.sizes[level - 1];
@@ -92,7 +94,7 @@ impl Cells {
         self.link(server, level, other).far
     }
 
-    /// The servers that one is linked to, with the level: those of its cell of level 0, then its
+    /// Returns the neighbours of a server with their level: those of its cell of level 0, then its
     /// peer of each level.
     pub fn neighbours(&self, server: u32) -> impl Iterator<Item = (usize, u32)> {
         let first = self.first(server, 0);

@@ -1,11 +1,10 @@
-//! The entries of a server, as they are to stand with the neighbours that it has now.
+//! Table entries of a server for its current neighbours.
 //!
-//! The destination address is looked up by prefixes. The TCAM has, for a packet by proxy: where the
-//! proxy is, for each prefix; and at the proxy, where the packet within it goes on, for each prefix
-//! and each own host. Its key has the flag, the proxy's address and the destination of the packet
-//! within. What arrives here leaves its header by an entry of the TCAM too, which sees that there
-//! is one. A packet whose next hop is lost gets a second header, with a proxy, if there is a way
-//! around.
+//! The destination address is looked up by prefixes. For a packet by proxy, the TCAM has the next
+//! hop to the proxy for each prefix, and at the proxy, the next hop of the inner packet for each
+//! prefix and each own host. Its key has the flag, the proxy's address and the inner destination. A
+//! TCAM entry that matches the header also decapsulates packets that arrive here. A packet whose
+//! next hop is lost gets a second header with a proxy, if there is a detour.
 
 use super::header::{self, BY_PROXY, IP_PROTOCOL, Purpose, SHIM_BYTES};
 use super::local::Local;
@@ -17,32 +16,31 @@ use axon_pipeline::{
 };
 use core::net::Ipv4Addr;
 
-/// The key of flag, proxy and destination of the packet within.
+/// Key of flag, proxy and inner destination.
 pub const FLAG_KEY: UdlkId = UdlkId(1);
-/// The key of what arrives at its server, and of what hosts may not send.
+/// Key of arriving packets, and of packets that hosts may not send.
 const ARRIVAL_KEY: UdlkId = UdlkId(2);
-/// The key of tagged frames of hosts.
+/// Key of tagged frames of hosts.
 const TAGGED_KEY: UdlkId = UdlkId(3);
-/// Bytes that a packet gets at most: two IPv4 headers with their shims.
+/// Maximum overhead of a packet in bytes: two IPv4 headers with their shims.
 pub const OVERHEAD_BYTES: usize = 2 * (20 + SHIM_BYTES);
-/// The networks that there are entries for.
+/// Supported networks.
 pub(crate) const EXPECTED: &str = "topology dcell with n of at most 256, so \
                                    few cells that 960 prefixes are enough, and 16 hosts \
      per server";
-/// Interfaces to the servers of the own cell of level 0 have their places as numbers; those to
-/// peers follow.
+/// First interface number of peers; servers of the own cell of level 0 have their positions as
+/// interface numbers.
 const PEER_INTERFACES: u16 = 256;
-/// The number of the interface to the first own host.
+/// Number of the interface to the first own host.
 pub(super) const HOST_INTERFACES: u16 = 512;
-/// Tunnels to proxies are behind those to hosts.
+/// First tunnel number of proxies, after those of hosts.
 const PROXY_TUNNELS: u16 = 512;
-/// Hosts that the own hosts send to at one time at most.
+/// Maximum number of concurrent recipients of the own hosts.
 pub(super) const TARGETS_MAX: usize = PROXY_TUNNELS as usize;
-/// Filters come last in the TCAM.
+/// First TCAM index of the filters, which come last.
 const FILTERS: u16 = 1960;
 
-/// Places in the value of the key of flag and proxy, and of that of arrivals, which has the address
-/// between protocol and flag.
+/// Length of both keys; in the arrival key the address is between protocol and flag.
 const KEY_BYTES: usize = 18;
 const ARRIVAL_KEY_BYTES: usize = 14;
 const INGRESS: usize = 0;
@@ -55,20 +53,20 @@ const PURPOSE: usize = 7;
 const PROXY: usize = 10;
 const WITHIN: usize = 14;
 
-/// A host that own hosts send to.
+/// Host that own hosts send to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Recipient {
     pub(super) ip: Ipv4Addr,
-    /// Its server and its slot there.
+    /// Server and slot of the host.
     pub(super) place: (u32, u8),
-    /// The number of its tunnel.
+    /// Number of its tunnel.
     pub(super) tunnel: u16,
 }
 
-/// Entries by their names.
+/// Entries by name.
 pub(super) type Entries = BTreeMap<EntryName, Change>;
 
-/// All entries of a server.
+/// Returns all entries of a server.
 pub(super) fn entries(
     local: &Local,
     routes: &[Route],
@@ -122,14 +120,14 @@ pub(super) fn entries(
     all.entries
 }
 
-/// How packets for a part of the network leave.
+/// Way of packets to a part of the network.
 #[derive(Clone, Copy)]
 enum Way {
-    /// By the neighbour that is next.
+    /// By the next neighbour.
     Direct(u32),
     /// By a proxy.
     Around(Detour),
-    /// Not at all.
+    /// No way.
     None,
 }
 
@@ -154,8 +152,8 @@ impl Builder<'_> {
         self.entries.insert(change.entry(), change);
     }
 
-    /// The action of packets that leave so: what changes in them, then a second header if they go
-    /// by a proxy.
+    /// Returns the action of packets that leave this way: modifications, then a second header if
+    /// they go by a proxy.
     fn action(&mut self, modify: &[Modify], way: Way) -> Action {
         let next = match way {
             Way::None => return Action::from(Target::Drop),
@@ -169,7 +167,7 @@ impl Builder<'_> {
         action
     }
 
-    /// The number of the tunnel to a proxy.
+    /// Returns the number of the tunnel to a proxy.
     fn proxy_tunnel(&mut self, proxy: u32) -> u16 {
         let wanted = header::by_proxy(self.local.own, proxy);
         let all =
@@ -191,8 +189,8 @@ impl Builder<'_> {
         self.tcam += 1;
     }
 
-    /// Packets by a proxy in these servers go there; where the neighbour is lost they go no
-    /// further, as a packet has one proxy at a time.
+    /// Adds entries for packets by a proxy in these servers. If the neighbour is lost they are
+    /// dropped, as a packet has one proxy at a time.
     fn toward_proxy(&mut self, proxies: Prefix, way: Way) {
         let way = if matches!(way, Way::Around(_)) { Way::None } else { way };
         let action = self.action(&[Modify::DecrementTtl], way);
@@ -200,15 +198,15 @@ impl Builder<'_> {
         self.tcam(prefixed(entry, PROXY, proxies));
     }
 
-    /// Packets by this server as proxy, for these servers.
+    /// Adds an entry for packets by this server as proxy to these servers.
     fn at_proxy(&mut self, within: Prefix, action: Action) {
         let own = AddressBlock::DCELL.address(self.local.own, 0);
         let entry = prefixed(by_proxy(action), PROXY, Prefix { address: own, length: 32 });
         self.tcam(prefixed(entry, WITHIN, within));
     }
 
-    /// Announcements go to the program; hosts may not send DCell packets themselves, nothing to
-    /// addresses of servers, and nothing with a tag.
+    /// Adds the filters: announcements go to the program; hosts may not send DCell packets, packets
+    /// to server addresses, or tagged frames.
     fn filters(&mut self, hosts: &HostPorts) {
         let hello = matching(FLAG_KEY, Action::cpu()).is(PURPOSE, &[Purpose::Hello as u8]);
         let mut filters = alloc::vec![hello];
@@ -226,8 +224,8 @@ impl Builder<'_> {
     }
 }
 
-/// The lookup keys: ingress, protocol, flag, purpose, proxy, and the destination of what is within;
-/// ingress, protocol, destination, flag and purpose; ingress.
+/// Returns the lookup keys: ingress, protocol, flag, purpose, proxy and inner destination; ingress,
+/// protocol, destination, flag and purpose; ingress.
 fn keys() -> [Change; 3] {
     let bytes = |first, last| Field::Bytes { first, last };
     let flag = [Field::Ingress, bytes(22, 25), bytes(34, 37), bytes(38, 41), bytes(58, 61)];
@@ -239,11 +237,11 @@ fn keys() -> [Change; 3] {
     ]
 }
 
-/// An entry of the TCAM in the making.
+/// Builder of a TCAM entry.
 struct Matching(TcamEntry);
 
 impl Matching {
-    /// For all frames that have the key.
+    /// Matches all frames that have the key.
     fn any(udlk: UdlkId, action: Action) -> Matching {
         let bytes = match udlk {
             FLAG_KEY => KEY_BYTES,
@@ -254,7 +252,7 @@ impl Matching {
         Matching(TcamEntry { udlk, value, mask, action })
     }
 
-    /// For those only that have these bytes at this place of the key.
+    /// Requires these bytes at this offset of the key.
     fn is(mut self, at: usize, bytes: &[u8]) -> Matching {
         self.0.value[at..at + bytes.len()].copy_from_slice(bytes);
         self.0.mask[at..at + bytes.len()].fill(0xff);
@@ -262,7 +260,7 @@ impl Matching {
     }
 }
 
-/// For DCell packets.
+/// Matches DCell packets.
 fn matching(udlk: UdlkId, action: Action) -> Matching {
     Matching::any(udlk, action).is(PROTOCOL, &[IP_PROTOCOL])
 }
@@ -271,7 +269,7 @@ fn by_proxy(action: Action) -> TcamEntry {
     matching(FLAG_KEY, action).is(FLAG, &[BY_PROXY]).0
 }
 
-/// The same for an address in the key with this prefix.
+/// Requires an address in the key to have this prefix.
 fn prefixed(mut entry: TcamEntry, at: usize, prefix: Prefix) -> TcamEntry {
     let mask = u32::MAX.checked_shl(32 - u32::from(prefix.length)).unwrap_or(0);
     entry.value[at..at + 4].copy_from_slice(&prefix.address.octets());
@@ -279,7 +277,7 @@ fn prefixed(mut entry: TcamEntry, at: usize, prefix: Prefix) -> TcamEntry {
     entry
 }
 
-/// The number of the interface to a neighbour.
+/// Returns the number of the interface to a neighbour.
 fn interface_to(local: &Local, neighbour: u32) -> u16 {
     match local.cells.level(local.own, neighbour) {
         0 => (neighbour % local.cells.size(0)) as u16,

@@ -1,4 +1,4 @@
-//! The DCell header on the programmable plane: an outer IPv4 header with the address of the
+//! DCell header on the programmable plane: an outer IPv4 header with the address of the
 //! destination, and a shim with the proxy flag, the purpose, and the address of the proxy.
 
 use crate::server::{AddressBlock, Outer, Packet};
@@ -7,21 +7,21 @@ use axon_pipeline::Tunnel;
 use axon_wire::MacAddr;
 use core::net::Ipv4Addr;
 
-/// The IP protocol: one that is not assigned (IANA, 148 to 252).
+/// IP protocol, unassigned (IANA, 148 to 252).
 pub(super) const IP_PROTOCOL: u8 = 201;
 /// Bytes of the shim: flag, purpose, two of zero, the address of the proxy.
 pub(super) const SHIM_BYTES: usize = 8;
-/// The TTL of each header: no path with a detour is as long.
+/// TTL of each header, more than any path with a detour.
 const TTL: u8 = 64;
-/// The proxy flag.
+/// Proxy flag.
 pub(super) const BY_PROXY: u8 = 1;
 
-/// What a packet is for.
+/// Purpose of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
-    /// A packet of a host, or within its DCell header.
+    /// Packet of a host, with or without its DCell header.
     Data = 1,
-    /// The announcement of a neighbour.
+    /// Announcement of a neighbour.
     Hello = 2,
 }
 
@@ -29,7 +29,7 @@ fn shim(flag: u8, purpose: Purpose, proxy: Ipv4Addr) -> Vec<u8> {
     [&[flag, purpose as u8, 0, 0][..], &proxy.octets()].concat()
 }
 
-/// The header that a host's packets get.
+/// Returns the header of a host's packets.
 pub(super) fn tunnel(source: u32, destination: (u32, u8)) -> Tunnel {
     let (server, slot) = destination;
     Tunnel {
@@ -41,7 +41,7 @@ pub(super) fn tunnel(source: u32, destination: (u32, u8)) -> Tunnel {
     }
 }
 
-/// The header that packets by a proxy get before their own.
+/// Returns the additional header of packets by a proxy.
 pub(super) fn by_proxy(source: u32, proxy: u32) -> Tunnel {
     let address = AddressBlock::DCELL.address(proxy, 0);
     Tunnel {
@@ -53,7 +53,7 @@ pub(super) fn by_proxy(source: u32, proxy: u32) -> Tunnel {
     }
 }
 
-/// The frame of an announcement.
+/// Returns the frame of an announcement.
 pub(super) fn hello(source: u32, body: &[u8], mac: MacAddr) -> Vec<u8> {
     let outer = Outer {
         source: AddressBlock::DCELL.address(source, 0),
@@ -66,7 +66,7 @@ pub(super) fn hello(source: u32, body: &[u8], mac: MacAddr) -> Vec<u8> {
     Packet { outer, rest: &rest }.emit(MacAddr::BROADCAST, mac)
 }
 
-/// What is in the frame of an announcement.
+/// Returns the body of an announcement frame.
 pub(super) fn parse_hello(frame: &[u8]) -> Option<&[u8]> {
     let packet = Packet::parse(frame, IP_PROTOCOL)?;
     let (shim, body) = packet.rest.split_first_chunk::<SHIM_BYTES>()?;

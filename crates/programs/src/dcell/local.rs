@@ -1,4 +1,4 @@
-//! A server, its ports and its neighbours.
+//! A server with its ports and neighbours.
 
 use super::cells::Cells;
 use super::header;
@@ -8,12 +8,12 @@ use alloc::collections::BTreeMap;
 use axon_pipeline::{Control, Interface};
 use axon_wire::{MacAddr, PortNo, Time};
 
-/// A server of a DCell.
+/// Server of a DCell.
 pub(super) struct Local {
     pub(super) cells: Cells,
     pub(super) own: u32,
     mac: MacAddr,
-    /// The port of each level.
+    /// Port of each level.
     ports: BTreeMap<usize, PortNo>,
     neighbours: Neighbours,
 }
@@ -26,17 +26,17 @@ impl Local {
         Local { own, mac: site.own().mac, ports, neighbours: Neighbours::new(own), cells }
     }
 
-    /// The port that a neighbour is at.
+    /// Returns the port of a neighbour.
     fn port(&self, neighbour: u32) -> Option<PortNo> {
         self.ports.get(&self.cells.level(self.own, neighbour)).copied()
     }
 
-    /// Whether a neighbour can be used.
+    /// Returns whether a neighbour is up.
     pub(super) fn is_up(&self, neighbour: u32) -> bool {
         self.interface(neighbour).is_some()
     }
 
-    /// The way out to a neighbour, if it can be used.
+    /// Returns the interface to a neighbour, if it is up.
     pub(super) fn interface(&self, neighbour: u32) -> Option<Interface> {
         let port = self.port(neighbour)?;
         let destination = Some(self.neighbours.mac(port, neighbour)?);
@@ -55,7 +55,7 @@ impl Local {
         }
     }
 
-    /// Takes a neighbour's announcement. Says whether what can be used has changed.
+    /// Processes a neighbour's announcement. Returns whether the usable neighbours have changed.
     pub(super) fn discover(
         &mut self,
         now: Time,
@@ -79,12 +79,12 @@ impl Local {
         }
     }
 
-    /// Forgets the neighbours that are silent. Says whether one could be used.
+    /// Removes silent neighbours. Returns whether one was up.
     pub(super) fn expire(&mut self, now: Time) -> bool {
         !self.neighbours.expire(now).is_empty()
     }
 
-    /// Forgets the neighbours of a port without carrier. Says whether one could be used.
+    /// Removes the neighbours of a port without carrier. Returns whether one was up.
     pub(super) fn port_down(&mut self, port: PortNo) -> bool {
         !self.neighbours.clear(port).is_empty()
     }

@@ -21,7 +21,7 @@ pub use entries::{FLAG_KEY, OVERHEAD_BYTES};
 pub(crate) use program::Dcell;
 pub use routes::{Detour, Route, detour, path, routes};
 
-/// The structure of a network, if it is one that the program is made for.
+/// Returns the structure of a network that the program supports.
 pub(crate) fn of(plan: &Plan) -> Option<Cells> {
     let Shape::Dcell { n, k } = plan.shape else { return None };
     Cells::new(n, k).filter(|one| hosts_fit(plan, one.servers()))

@@ -16,35 +16,35 @@ use axon_pipeline::{ChangeError, Control, EntryName, Program, Received, Register
 use axon_wire::{MacAddr, PortNo, Span, Time};
 use core::net::Ipv4Addr;
 
-/// A recipient whom no packet is sent to for so long is forgotten.
+/// Idle time after which a recipient is removed.
 const IDLE_MAX: Span = Span::from_secs(30);
-/// How often the counters of recipients are read.
+/// Polling interval of recipient counters.
 const COUNT_EVERY: Span = Span::from_secs(1);
 
-/// After so many periods every neighbour that there is has announced itself.
+/// Number of periods within which every live neighbour has announced itself.
 const READY_AFTER: u64 = 3;
 
-/// A server of a DCell.
+/// Control program of a DCell server.
 pub(crate) struct Dcell {
     local: Local,
     hosts: HostPorts,
     routes: Vec<Route>,
-    /// The entries that stand in the tables.
+    /// Installed entries.
     book: Book,
-    /// Whom the own hosts send to.
+    /// Recipients of the own hosts.
     recipients: BTreeMap<Ipv4Addr, Used>,
     counted_at: Time,
-    /// When the next tick is due; `None` before the start.
+    /// Time of the next tick; `None` before the start.
     tick_at: Option<Time>,
-    /// Ticks so far.
+    /// Number of ticks.
     ticks: u64,
-    /// Why the tables are not what they are to be.
+    /// Reason why the last update was refused.
     refusal: Option<String>,
-    /// When to try again, after a refusal.
+    /// Time of the next attempt after a refusal.
     retry_at: Option<Time>,
 }
 
-/// A recipient, and when its entry last counted a packet.
+/// Recipient, and the time at which its entry last counted a packet.
 #[derive(Clone, Copy, Debug)]
 struct Used {
     recipient: Recipient,
@@ -68,8 +68,8 @@ impl Dcell {
         }
     }
 
-    /// Makes the tables what they are to be with these neighbours and recipients, in one
-    /// transaction; if they refuse it, it is tried again. Hellos go on whatever the tables say.
+    /// Updates the tables to the current neighbours and recipients in one transaction; retries
+    /// after a refusal. Hellos continue regardless.
     fn update(&mut self, now: Time, control: &mut dyn Control) {
         let recipients: Vec<Recipient> =
             self.recipients.values().map(|used| used.recipient).collect();
@@ -78,14 +78,14 @@ impl Dcell {
         self.made(now, made);
     }
 
-    /// Remembers whether the tables have taken what they were to have.
+    /// Records the result of an update.
     fn made(&mut self, now: Time, made: Result<(), ChangeError>) {
         let refused = made.err();
         self.retry_at = refused.as_ref().map(|_| now + RETRY);
         self.refusal = refused.map(|error| error.to_string());
     }
 
-    /// Takes a host's packet to a recipient without an entry.
+    /// Processes a host's packet to a recipient without an entry.
     fn offer(&mut self, now: Time, port: PortNo, frame: &[u8], control: &mut dyn Control) {
         let header = ipv4_packet(frame).and_then(|packet| packet.first_chunk::<20>());
         let Some(&[.., a, b, c, d]) = header else { return };
@@ -97,7 +97,7 @@ impl Dcell {
             self.recipients.insert(ip, Used { recipient, frames: 0, at: now });
             self.update(now, control);
             if self.refusal.is_some() {
-                // The tables have no room for one more; others go when they are idle.
+                // The tables are full until other recipients become idle.
                 self.recipients.remove(&ip);
                 return self.update(now, control);
             }
@@ -111,7 +111,7 @@ impl Dcell {
         (0..TARGETS_MAX as u16).find(|number| !used.contains(number))
     }
 
-    /// Forgets the recipients that are idle.
+    /// Removes idle recipients.
     fn age(&mut self, now: Time, control: &mut dyn Control) {
         for (&ip, used) in &mut self.recipients {
             let register = Register::EntryFrames(EntryName::Ipv4(ip));

@@ -1,42 +1,42 @@
-//! Paths (DCellRouting, DCell paper section 4.1) and ways around a lost neighbour (in the manner of
-//! its local reroute, section 4.3).
+//! Paths (DCellRouting, DCell paper section 4.1) and detours around a lost neighbour (after its
+//! local reroute, section 4.3).
 //!
-//! In plain English: to a server of another cell of level l - 1 there is one link from the own such
-//! cell. Go to its near end by the same rule, cross it, go on from its far end by the same rule.
-//! All servers on the way find the same link, so each only needs to know its next hop toward each
-//! other cell. A path has at most 2^(k+1) - 1 hops.
+//! There is one link from the own cell of level l - 1 to another. A path goes to its near end by
+//! the same rule, crosses it, and goes on from its far end by the same rule. All servers on the way
+//! find the same link, so each only needs its next hop towards each other cell. A path has at most
+//! 2^(k+1) - 1 hops.
 //!
-//! If the neighbour toward a cell is lost, the packet goes to a proxy first: a server of a third
+//! If the neighbour towards a cell is lost, the packet first goes to a proxy: a server of a third
 //! cell, from where another link leads on. To a server of the own cell of level 0 behind a lost
-//! switch the proxy is its peer of level 1, which the own link of level 1 leads to.
+//! switch, the proxy is its peer of level 1, which the own link of level 1 leads to.
 
 use super::cells::Cells;
 use alloc::vec::Vec;
 
-/// A part of the network, and the next hop toward it.
+/// Part of the network, and the next hop towards it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Route {
-    /// The level of the smallest cell that has both this server and the part: the part is a cell of
-    /// one level less, or at level 0 one server.
+    /// Level of the smallest cell that contains both this server and the part. The part is a cell
+    /// of one level less, or at level 0 one server.
     pub level: usize,
-    /// The first server of the part.
+    /// First server of the part.
     pub first: u32,
-    /// How many servers it has.
+    /// Number of servers in the part.
     pub count: u32,
-    /// The neighbour that is next.
+    /// Next neighbour.
     pub next: u32,
 }
 
-/// A way around.
+/// Detour by a proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Detour {
-    /// The server that the packet goes to first.
+    /// Proxy.
     pub proxy: u32,
-    /// The neighbour that is next.
+    /// Next neighbour.
     pub next: u32,
 }
 
-/// The neighbour that is next on the path to another server.
+/// Returns the next neighbour on the path to another server.
 fn next(cells: &Cells, from: u32, to: u32) -> u32 {
     let mut to = to;
     loop {
@@ -52,14 +52,14 @@ fn next(cells: &Cells, from: u32, to: u32) -> u32 {
     }
 }
 
-/// The servers on the path between two, both with it.
+/// Returns the servers on the path between two, both included.
 pub fn path(cells: &Cells, from: u32, to: u32) -> Vec<u32> {
     let steps = core::iter::successors(Some(from), |&at| (at != to).then(|| next(cells, at, to)));
     steps.collect()
 }
 
-/// The routes of a server: to each other server of its cell of level 0, and to each other cell of
-/// its larger cells.
+/// Returns the routes of a server: to each other server of its cell of level 0, and to each other
+/// cell of its larger cells.
 pub fn routes(cells: &Cells, from: u32) -> Vec<Route> {
     let first = cells.first(from, 0);
     let near = (first..first + cells.size(0)).filter(|&to| to != from);
@@ -76,8 +76,8 @@ pub fn routes(cells: &Cells, from: u32) -> Vec<Route> {
     routes
 }
 
-/// The way around the lost neighbour of a route, by neighbours that can be used: by the nearest
-/// third cell. `None` if there is none.
+/// Returns the detour around the lost neighbour of a route by the nearest third cell, using
+/// neighbours that are up. `None` if there is none.
 pub fn detour(
     cells: &Cells,
     from: u32,
@@ -98,7 +98,7 @@ pub fn detour(
             Detour { proxy: link.far, next: next(cells, from, link.far) },
         )
     };
-    // Of the nearest the one behind the own place, so that detours spread.
+    // Among the nearest, the next one after the own position, so that detours spread.
     let far = |detour: &Detour| (detour.proxy + cells.servers() - from) % cells.servers();
     let open = others.map(way).filter(|(_, detour)| is_up(detour.next));
     open.min_by_key(|(hops, detour)| (*hops, far(detour))).map(|(_, detour)| detour)
@@ -114,7 +114,7 @@ mod tests {
             .map(|(n, k)| Cells::new(n, k).unwrap())
     }
 
-    /// The servers that a route of `at` leads by to another, hop by hop.
+    /// Returns the servers on the hop-by-hop way of `at`'s routes to another server.
     fn hop_by_hop(cells: &Cells, from: u32, to: u32) -> Vec<u32> {
         let step = |&at: &u32| {
             let routes = routes(cells, at);

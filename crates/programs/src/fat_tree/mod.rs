@@ -1,18 +1,18 @@
-//! The fat tree with two-level lookup (M. Al-Fares, A. Loukissas, A. Vahdat, "A scalable, commodity
+//! Fat tree with two-level lookup (M. Al-Fares, A. Loukissas, A. Vahdat, "A scalable, commodity
 //! data center network architecture", SIGCOMM 2008, §3.4 to §3.8).
 //!
-//! In plain English: what is below a switch is found by the prefix of its address. Everything else
-//! goes up, and the last bits of the address choose the port: hosts of one edge switch are spread
-//! over all ways up, and all that one host gets takes one way. Both are entries of the TCAM, the
-//! suffixes below the prefixes, as the paper builds it (§3.4).
+//! Destinations below a switch are matched by their address prefix. All others go up, on the port
+//! selected by the last bits of the address: hosts of one edge switch are spread over all uplinks,
+//! and all traffic of one host takes one uplink. Both are TCAM entries, the suffixes below the
+//! prefixes, as in the paper (§3.4).
 //!
-//! Differences from the paper: hosts keep the addresses of the plan, so the prefixes are those
-//! that separate the plan's hosts (`prefixes.rs`); with the paper's addresses (10.pod.switch.id)
-//! they are the paper's. A suffix has as many bits as there are ways up need, not eight. A
-//! failure is known to all switches ([`crate::link_state`]), and where the ways to an edge
-//! switch are not those of the plan, the switch gets entries for that edge switch, or for its pod,
-//! above the suffixes: its prefixes on a single way, its prefixes with each suffix on several.
-//! After so many failures that these are too many, they spread flows over the ways, by one entry.
+//! Differences from the paper: hosts keep the addresses of the plan, so the prefixes are those that
+//! separate the plan's hosts (`prefixes.rs`); with the paper's addresses (10.pod.switch.id) they
+//! are the paper's. A suffix has as many bits as the number of uplinks needs, not eight. All
+//! switches learn of failures ([`crate::link_state`]). Where the ways to an edge switch deviate
+//! from the plan, the switch gets entries for that edge switch, or for its pod, above the suffixes:
+//! its prefixes on a single way, its prefixes with each suffix on several. After so many failures
+//! that these are too many, one entry spreads flows over the ways.
 
 mod prefixes;
 
@@ -27,26 +27,26 @@ use axon_pipeline::{Action, Change, Field, FrameType, Modify, Prefix, Target, Ud
 use axon_wire::PortNo;
 use prefixes::prefixes;
 
-/// The key of all entries: the destination address.
+/// Key of all entries: the destination address.
 const KEY: UdlkId = UdlkId(0);
 const DESTINATION: Field = Field::Bytes { first: 30, last: 33 };
-/// Entries of exceptions with suffixes; the TCAM has 2048 entries in all.
+/// Maximum number of exceptions with suffixes; the TCAM has 2048 entries in all.
 const EXCEPTIONS_MAX: usize = 1024;
 
-/// The two-level lookup of one switch.
+/// Two-level lookup of one switch.
 #[derive(Clone, Debug)]
 pub struct FatTree {
     tree: Tree,
-    /// The prefixes of each pod's hosts, and of each edge switch's.
+    /// Prefixes of each pod's hosts, and of each edge switch's.
     pods: Vec<(Prefix, u32)>,
     edges: Vec<(Prefix, u32)>,
 }
 
-/// What a network is to be.
+/// Supported networks.
 pub const EXPECTED: &str = "a fat tree with all hosts at its edge switches";
 
 impl FatTree {
-    /// For a network that is a fat tree; `None` for another.
+    /// Returns the design for a fat tree; `None` for another network.
     pub fn of(plan: &Plan) -> Option<FatTree> {
         let tree = Tree::of(plan)?;
         let classes = |class: &dyn Fn(u32) -> u32| {
@@ -56,13 +56,13 @@ impl FatTree {
     }
 }
 
-/// The entries of one switch in the making, those of the lowest precedence first.
+/// Builder of one switch's entries, lowest precedence first.
 struct Lookup<'a> {
     design: &'a FatTree,
     site: &'a Site,
     towards: Towards,
     entries: Entries,
-    /// The ports up that are in service.
+    /// Uplinks in service.
     up: Vec<PortNo>,
     position: u32,
 }
@@ -70,7 +70,7 @@ struct Lookup<'a> {
 impl Design for FatTree {
     fn entries(&self, site: &Site, live: Live<'_>) -> Vec<Change> {
         let place = self.tree.place(site.node);
-        // Levels are numbered one after the other, so what is above has a higher number.
+        // Levels are numbered in order, so upper switches have higher numbers.
         let is_above = |other: u32| other > site.node;
         let up = live.neighbours(site.node).filter(|(_, other)| is_above(*other));
         let mut lookup = Lookup {
@@ -93,10 +93,10 @@ impl Design for FatTree {
 }
 
 impl Lookup<'_> {
-    /// One port for each pod, and for what does not go that way a port of its own.
+    /// Adds one port for each pod, and an own port for destinations that do not go that way.
     fn core(&mut self) {
         let tree = self.design.tree;
-        // Only down: what has come down and is of no edge switch may not go up again.
+        // Only down: packets from above for no edge switch must not go up again.
         let of_pod: Vec<Vec<PortNo>> = (0..2 * tree.half())
             .map(|pod| {
                 let mut of = (0..tree.edges()).filter(|&edge| tree.pod(edge) == pod);
@@ -116,7 +116,8 @@ impl Lookup<'_> {
         }
     }
 
-    /// Suffixes up; the own pod ends here but for its edge switches, one by one.
+    /// Adds suffixes for the uplinks; the own pod is dropped except for its edge switches, one by
+    /// one.
     fn aggregation(&mut self, pod: u32) {
         self.suffixes(None, &self.up.clone());
         self.exceptions(|tree, edge| tree.pod(edge) != pod);
@@ -133,7 +134,7 @@ impl Lookup<'_> {
         }
     }
 
-    /// Suffixes up; what is of this switch and no host of it ends here.
+    /// Adds suffixes for the uplinks; addresses of this switch without a host are dropped.
     fn edge(&mut self) {
         let (own, design) = (self.site.node, self.design);
         self.suffixes(None, &self.up.clone());
@@ -147,8 +148,8 @@ impl Lookup<'_> {
         }
     }
 
-    /// Entries for edge switches that are not reached by all ways up alike: those of several ways
-    /// have suffixes as long as there is room, and spread by the flow beyond.
+    /// Adds entries for edge switches that are not reached by all uplinks alike. Those with several
+    /// ways have suffixes as long as there is room, and are spread by flow beyond.
     fn exceptions(&mut self, is_up: impl Fn(Tree, u32) -> bool) {
         let design = self.design;
         let is_up = |edge| is_up(design.tree, edge);
@@ -174,7 +175,7 @@ impl Lookup<'_> {
         }
     }
 
-    /// One entry for a prefix.
+    /// Adds one entry for a prefix.
     fn below(&mut self, prefix: Prefix, ports: &[PortNo]) {
         let target = self.entries.one_of(ports);
         self.entries.tcam(
@@ -184,7 +185,7 @@ impl Lookup<'_> {
         );
     }
 
-    /// One entry for each value of the last bits: of all addresses, or of a prefix.
+    /// Adds one entry for each value of the last bits: of all addresses, or of a prefix.
     fn suffixes(&mut self, prefix: Option<Prefix>, ports: &[PortNo]) {
         let Some(count) = u32::try_from(ports.len()).ok().filter(|&count| count > 0) else {
             return;
@@ -197,7 +198,7 @@ impl Lookup<'_> {
             if let Some(prefix) = prefix {
                 let (address, mask) = (prefix.address.octets(), mask(prefix));
                 for at in 0..4 {
-                    // Bits that are of both belong to the prefix.
+                    // Bits in both belong to the prefix.
                     bits[at] = bits[at] & !mask[at] | address[at];
                     care[at] |= mask[at];
                 }
@@ -212,7 +213,7 @@ fn mask(prefix: Prefix) -> [u8; 4] {
     u32::MAX.checked_shl(32 - u32::from(prefix.length)).unwrap_or(0).to_be_bytes()
 }
 
-/// Switches of this design are routers: they count the hops.
+/// Decrements the TTL, as switches of this design are routers.
 fn onward(target: Target) -> Action {
     match target {
         Target::Drop => target.into(),

@@ -1,14 +1,14 @@
-//! Prefixes that tell classes of addresses apart.
+//! Prefixes that separate classes of addresses.
 
 use alloc::vec::Vec;
 use axon_pipeline::Prefix;
 use core::net::Ipv4Addr;
 
-/// The shortest prefixes of which each has addresses of one class only, and which have all
-/// addresses together, in order.
+/// Returns, in order, the shortest prefixes that together cover all addresses, each with addresses
+/// of one class only.
 ///
-/// In plain English: a prefix whose addresses are all of one class is one; any other is divided in
-/// halves, and a half without addresses is left out.
+/// A prefix whose addresses are all of one class is kept. Any other is halved, and a half without
+/// addresses is left out.
 pub(super) fn prefixes(addresses: impl Iterator<Item = (Ipv4Addr, u32)>) -> Vec<(Prefix, u32)> {
     let mut sorted: Vec<(u32, u32)> = addresses.map(|(ip, class)| (ip.to_bits(), class)).collect();
     sorted.sort_unstable();

@@ -1,41 +1,41 @@
 //! Addresses of servers in the outer IPv4 header: a block of 2^24, then the number of the server,
 //! then the slot of one of its hosts.
 //!
-//! The blocks are of 240.0.0.0/4, which no host has (RFC 1112 section 4). The number of the server
-//! stands before the slot, so a range of servers is a range of addresses.
+//! The blocks are in 240.0.0.0/4, which no host uses (RFC 1112 section 4). The number of the server
+//! precedes the slot, so a range of servers is a range of addresses.
 
 use core::net::Ipv4Addr;
 
 /// Bits of a slot.
 const SLOT_BITS: u32 = 4;
-/// Hosts that a server can have.
+/// Maximum number of hosts of a server.
 pub(crate) const SLOTS: u8 = 1 << SLOT_BITS;
-/// Servers of a fabric; the last number is never used.
+/// Maximum number of servers of a fabric; the last number is never used.
 pub(crate) const SERVERS_MAX: u32 = 1 << (24 - SLOT_BITS);
 
-/// The first byte of the addresses of a fabric's servers.
+/// First byte of the addresses of a fabric's servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AddressBlock(u8);
 
 impl AddressBlock {
-    /// The servers of a BCube.
+    /// Block of BCube servers.
     pub const BCUBE: AddressBlock = AddressBlock(240);
-    /// The servers of a DCell.
+    /// Block of DCell servers.
     pub const DCELL: AddressBlock = AddressBlock(241);
 
-    /// The first byte of all its addresses.
+    /// Returns the first byte of all its addresses.
     pub const fn first_byte(self) -> u8 {
         self.0
     }
 
-    /// The address of a host: the number of its server, below 2^20 - 1, and its slot there, 0 to
-    /// 15.
+    /// Returns the address of a host: the number of its server, below 2^20 - 1, and its slot there,
+    /// 0 to 15.
     pub fn address(self, server: u32, slot: u8) -> Ipv4Addr {
         let low = server << SLOT_BITS | u32::from(slot);
         Ipv4Addr::from_bits(u32::from(self.0) << 24 | low & 0x00ff_ffff)
     }
 
-    /// The server and the slot of an address of this block.
+    /// Returns the server and the slot of an address of this block.
     pub fn parse(self, address: Ipv4Addr) -> Option<(u32, u8)> {
         let bits = address.to_bits();
         let low = bits & 0x00ff_ffff;

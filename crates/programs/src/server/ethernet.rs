@@ -1,4 +1,4 @@
-//! The plain Ethernet switch between servers: static entries for the servers at its ports.
+//! Plain Ethernet switch between servers: static entries for the servers at its ports.
 
 use crate::site::{Neighbour, Site};
 use alloc::collections::BTreeSet;
@@ -9,18 +9,18 @@ use axon_pipeline::{
 };
 use axon_wire::{MacAddr, PortNo, Time};
 
-/// The group of all ports.
+/// Group of all ports.
 const ALL_PORTS: u16 = 0;
 
-/// A switch that forwards by destination MAC and sends broadcast to all other ports. It learns
-/// nothing: where each server is stands in the plan.
+/// Switch that forwards by destination MAC and sends broadcast to all other ports. It does not
+/// learn: the plan has the port of each server.
 #[derive(Clone, Debug)]
 pub(crate) struct EthernetSwitch {
     site: Site,
     failure: Option<String>,
-    /// Entries that an operator has removed and the tables have not taken again.
+    /// Entries that an operator has removed and that could not be restored.
     missing: BTreeSet<EntryName>,
-    /// Why they have not.
+    /// Reason of the refusal.
     refusal: Option<String>,
 }
 
@@ -29,7 +29,7 @@ impl EthernetSwitch {
         EthernetSwitch { site, failure: None, missing: BTreeSet::new(), refusal: None }
     }
 
-    /// One MAC entry for each server, one for broadcast, an interface for each port.
+    /// Returns one MAC entry for each server, one for broadcast, and an interface for each port.
     fn entries(&self) -> Vec<Change> {
         let servers = self.site.ports().filter_map(|(port, there)| match there {
             Neighbour::Node(node, _) => Some((port, self.site.plan.nodes[node as usize].mac)),

@@ -1,15 +1,14 @@
-//! The message by which a server announces itself at a port: its number, and the servers that it
-//! receives from there.
+//! Announcement of a server at a port: its number, and the servers that it receives there.
 
 use alloc::vec::Vec;
 
-/// What a server announces. On the wire: its number and the count of the others in 4 bytes each,
-/// then their numbers, all in network order.
+/// Announcement. Encoded as its number and the count of the others in 4 bytes each, then their
+/// numbers, all in network order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Hello {
-    /// The server that sends it.
+    /// Sending server.
     pub(crate) server: u32,
-    /// The servers whose messages it has received at this port of late.
+    /// Servers recently received at this port.
     pub(crate) received: Vec<u32>,
 }
 
@@ -20,7 +19,7 @@ impl Hello {
         numbers.flat_map(u32::to_be_bytes).collect()
     }
 
-    /// The message that `bytes` begin with.
+    /// Parses the announcement at the start of `bytes`.
     pub(crate) fn parse(bytes: &[u8]) -> Option<Hello> {
         let (words, _) = bytes.as_chunks::<4>();
         let mut words = words.iter().map(|word| u32::from_be_bytes(*word));

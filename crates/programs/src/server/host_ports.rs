@@ -1,4 +1,4 @@
-//! The ports of a server to its own hosts: their entries, and ARP.
+//! Ports of a server to its own hosts: their entries, and ARP.
 
 use super::address::SLOTS;
 use crate::arp;
@@ -8,10 +8,10 @@ use axon_pipeline::{Action, Change, Control, Interface, MacKey, PortOptions};
 use axon_wire::{MacAddr, PortNo};
 use core::net::Ipv4Addr;
 
-/// The bridge that the ports to hosts belong to.
+/// Bridge of the ports to hosts.
 const HOST_BRIDGE: u16 = 1;
 
-/// A host of this server.
+/// Host of this server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Own {
     port: PortNo,
@@ -19,8 +19,8 @@ struct Own {
     ip: Ipv4Addr,
 }
 
-/// Whether all hosts of a network are at its first nodes, the servers, and no server has more than
-/// there are slots.
+/// Returns whether all hosts of a network are at its first nodes, the servers, and no server has
+/// more than there are slots.
 pub(crate) fn hosts_fit(plan: &Plan, servers: u32) -> bool {
     let mut at = alloc::vec![0; plan.nodes.len()];
     let mut count = |node: u32| {
@@ -30,25 +30,25 @@ pub(crate) fn hosts_fit(plan: &Plan, servers: u32) -> bool {
     plan.nodes.len() >= servers as usize && plan.hosts.iter().all(|host| count(host.node))
 }
 
-/// The hosts of this server, by slot.
+/// Hosts of this server, by slot.
 #[derive(Clone, Debug)]
 pub(crate) struct HostPorts {
     site: Site,
     own: Vec<Own>,
-    /// The number of the interface to slot 0; those of the other slots follow.
+    /// Number of the interface to slot 0; those of the other slots follow.
     first_interface: u16,
 }
 
 impl HostPorts {
-    /// The hosts of the site's node, as many as there are slots.
+    /// Creates the ports of the site's node, with as many hosts as there are slots.
     pub(crate) fn new(site: &Site, first_interface: u16) -> HostPorts {
         let hosts = site.hosts().take(SLOTS.into());
         let own = hosts.map(|host| Own { port: host.port, mac: host.mac, ip: host.ip }).collect();
         HostPorts { site: site.clone(), own, first_interface }
     }
 
-    /// What makes the ports ready: an interface for each host, which gives frames the host's MAC,
-    /// and entries that send ARP and packets of unknown flows to the program.
+    /// Returns the entries of the ports: an interface for each host, which sets the host's MAC, and
+    /// traps for ARP and packets of unknown flows.
     pub(crate) fn entries(&self) -> Vec<Change> {
         let own_mac = self.site.own().mac;
         let mut changes = Vec::new();
@@ -68,27 +68,27 @@ impl HostPorts {
         changes
     }
 
-    /// The ports, in the order of their slots.
+    /// Returns the ports in the order of their slots.
     pub(crate) fn ports(&self) -> impl Iterator<Item = PortNo> {
         self.own.iter().map(|host| host.port)
     }
 
-    /// Whether a host is there.
+    /// Returns whether a port has a host.
     pub(crate) fn has(&self, port: PortNo) -> bool {
         self.ports().any(|host| host == port)
     }
 
-    /// The slots in use.
+    /// Returns the slots in use.
     pub(crate) fn slots(&self) -> impl Iterator<Item = u8> {
         0..self.own.len() as u8
     }
 
-    /// The number of the interface to a slot.
+    /// Returns the number of the interface to a slot.
     pub(crate) fn interface(&self, slot: u8) -> u16 {
         self.first_interface + u16::from(slot)
     }
 
-    /// Answers a host's ARP request: all addresses of the network are at this server.
+    /// Answers a host's ARP request with this server's address, whatever the target.
     pub(crate) fn answer_arp(&self, port: PortNo, frame: &[u8], control: &mut dyn Control) {
         let own_mac = self.site.own().mac;
         let known = |ip| self.site.plan.host_of(ip).map(|_| own_mac);
@@ -97,7 +97,7 @@ impl HostPorts {
         }
     }
 
-    /// The server and the slot of a host of the network, if its server has a slot for it.
+    /// Returns the server and the slot of a host of the network, if its server has a slot for it.
     pub(crate) fn place_of(&self, ip: Ipv4Addr) -> Option<(u32, u8)> {
         let host = self.site.plan.host_of(ip)?;
         let there = self.site.plan.hosts.iter().filter(|other| other.node == host.node);
@@ -105,7 +105,7 @@ impl HostPorts {
         Some((host.node, slot as u8))
     }
 
-    /// Which nodes the ports lead to that are not hosts'.
+    /// Returns the ports to other nodes, with their nodes.
     pub(crate) fn links(site: &Site) -> impl Iterator<Item = (PortNo, u32)> {
         site.ports().filter_map(|(port, there)| match there {
             Neighbour::Node(node, _) => Some((port, node)),

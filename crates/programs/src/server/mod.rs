@@ -1,6 +1,6 @@
-//! What fabrics of forwarding servers (BCube, DCell) have in common: the addresses and the form of
-//! their packets, the liveness of neighbours, the ports to a server's own hosts, and the plain
-//! Ethernet switches between servers.
+//! Common parts of the forwarding-server fabrics (BCube, DCell): addresses and packet format,
+//! neighbour liveness, ports to a server's own hosts, and the plain Ethernet switches between
+//! servers.
 
 mod address;
 mod ethernet;

@@ -1,31 +1,31 @@
-//! Which neighbours of a server can be used (paper 004 §5.1, neighbour discovery).
+//! Liveness of a server's neighbours (paper 004 §5.1, neighbour discovery).
 //!
-//! Each server announces itself at its ports once a period, with the servers that it receives from
-//! there. A neighbour is in use while its messages come and name this server, so that a link that
-//! carries frames one way only is not used. After three periods without a message it is lost.
+//! Each server announces itself at its ports once a period, with the list of servers that it
+//! receives there. A neighbour is up while its messages arrive and list this server, so that a
+//! unidirectional link is not used. After three periods without a message it is lost.
 
 use super::hello::Hello;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use axon_wire::{MacAddr, PortNo, Span, Time};
 
-/// How often a server announces itself.
+/// Announcement interval.
 const PERIOD: Span = Span::from_millis(100);
-/// A neighbour without a message for so long is lost: three periods and a half.
+/// Timeout of a neighbour: three and a half periods.
 const DEAD_AFTER: Span = Span::from_millis(350);
 
-/// What became of a neighbour.
+/// State change of a neighbour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
-    /// It can be used from now on, at this address.
+    /// The neighbour is up at this address.
     Up(MacAddr),
-    /// It cannot be used any more.
+    /// The neighbour is down.
     Down,
-    /// It was not known, and should get a message soon.
+    /// The neighbour is new and should get a message soon.
     New,
 }
 
-/// The neighbours of a server, by port and number.
+/// Neighbours of a server, by port and number.
 #[derive(Clone, Debug)]
 pub(crate) struct Neighbours {
     own: u32,
@@ -36,20 +36,20 @@ pub(crate) struct Neighbours {
 struct Seen {
     last: Time,
     mac: MacAddr,
-    /// Its last message named this server.
+    /// Whether its last message listed this server.
     both_ways: bool,
 }
 
 impl Neighbours {
-    /// How often a server announces itself.
+    /// Announcement interval.
     pub(crate) const PERIOD: Span = PERIOD;
 
-    /// Those of server `own`: none yet.
+    /// Creates the empty set of server `own`.
     pub(crate) fn new(own: u32) -> Neighbours {
         Neighbours { own, seen: BTreeMap::new() }
     }
 
-    /// Takes a neighbour's message.
+    /// Processes a neighbour's message.
     pub(crate) fn receive(
         &mut self,
         now: Time,
@@ -68,13 +68,12 @@ impl Neighbours {
         }
     }
 
-    /// Forgets the neighbours that have been silent for too long, and says which of them were in
-    /// use.
+    /// Removes the neighbours that have been silent for too long, and returns those that were up.
     pub(crate) fn expire(&mut self, now: Time) -> Vec<(PortNo, u32)> {
         self.forget(|_, seen| now.since(seen.last) > DEAD_AFTER)
     }
 
-    /// Forgets the neighbours of a port without carrier, and says which of them were in use.
+    /// Removes the neighbours of a port without carrier, and returns those that were up.
     pub(crate) fn clear(&mut self, port: PortNo) -> Vec<(PortNo, u32)> {
         self.forget(|at, _| at == port)
     }
@@ -84,12 +83,12 @@ impl Neighbours {
         gone.filter(|(_, seen)| seen.both_ways).map(|(place, _)| place).collect()
     }
 
-    /// The address of a neighbour in use.
+    /// Returns the address of a neighbour that is up.
     pub(crate) fn mac(&self, port: PortNo, server: u32) -> Option<MacAddr> {
         self.seen.get(&(port, server)).filter(|seen| seen.both_ways).map(|seen| seen.mac)
     }
 
-    /// What to announce at a port.
+    /// Returns the announcement for a port.
     pub(crate) fn hello(&self, port: PortNo) -> Hello {
         let here = self.seen.range((port, 0)..=(port, u32::MAX));
         Hello { server: self.own, received: here.map(|(&(_, server), _)| server).collect() }

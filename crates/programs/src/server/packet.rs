@@ -1,5 +1,5 @@
-//! Packets between servers: Ethernet, an outer IPv4 header (RFC 791) without options, and behind it
-//! what the fabric defines. The header's format is smoltcp's.
+//! Packets between servers: Ethernet, an outer IPv4 header (RFC 791) without options, and the
+//! fabric's own header after it. smoltcp provides the IPv4 format.
 
 use alloc::vec::Vec;
 use axon_wire::MacAddr;
@@ -13,7 +13,7 @@ use smoltcp::wire::{
     Ipv4Packet, Ipv4Repr,
 };
 
-/// The fields of the outer header.
+/// Fields of the outer header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Outer {
     pub(crate) source: Ipv4Addr,
@@ -22,17 +22,17 @@ pub(crate) struct Outer {
     pub(crate) ttl: u8,
 }
 
-/// A packet between servers.
+/// Packet between servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Packet<'a> {
     pub(crate) outer: Outer,
-    /// What is behind the outer header.
+    /// Bytes after the outer header.
     pub(crate) rest: &'a [u8],
 }
 
 impl<'a> Packet<'a> {
-    /// The packet in a frame without tag, if it has this protocol and its header is whole and has
-    /// the right checksum.
+    /// Parses the packet in an untagged frame, if it has this protocol and a complete header with a
+    /// valid checksum.
     pub(crate) fn parse(frame: &'a [u8], protocol: u8) -> Option<Packet<'a>> {
         let packet = ipv4_packet(frame)?;
         let header = Ipv4Packet::new_checked(packet).ok()?;
@@ -49,7 +49,7 @@ impl<'a> Packet<'a> {
         is_ours.then(|| Packet { outer, rest: &packet[IPV4_HEADER_LEN..header.total_len().into()] })
     }
 
-    /// The frame of the packet between two stations, padded to the least that Ethernet has.
+    /// Returns the frame of the packet between two stations, padded to Ethernet's minimum.
     pub(crate) fn emit(&self, destination: MacAddr, source: MacAddr) -> Vec<u8> {
         let header_bytes = ETHERNET_BYTES + IPV4_HEADER_LEN;
         let mut frame = alloc::vec![0; header_bytes];
@@ -76,7 +76,7 @@ impl<'a> Packet<'a> {
     }
 }
 
-/// The IPv4 packet of a frame without tag, and the padding behind it.
+/// Returns the IPv4 packet of an untagged frame, with its padding.
 pub(crate) fn ipv4_packet(frame: &[u8]) -> Option<&[u8]> {
     let (kind, packet) = contents(frame)?;
     let is_plain = frame.len() == ETHERNET_BYTES + packet.len();

@@ -1,12 +1,12 @@
-//! A range of servers as prefixes of addresses.
+//! Address prefixes of a range of servers.
 
 use super::address::{AddressBlock, SLOTS};
 use alloc::vec::Vec;
 use axon_pipeline::{Prefix, expand};
 use core::net::Ipv4Addr;
 
-/// The fewest prefixes that hold the addresses of the servers `first` to `first + count - 1` and no
-/// others.
+/// Returns the fewest prefixes that cover exactly the addresses of the servers `first` to
+/// `first + count - 1`.
 pub(crate) fn prefixes(block: AddressBlock, first: u32, count: u32) -> Vec<Prefix> {
     let Some(last) = (first + count).checked_sub(1).filter(|_| count > 0) else {
         return Vec::new();

@@ -1,20 +1,19 @@
-//! A fabric like VL2 (A. Greenberg et al., "VL2: a scalable and flexible data center network",
+//! VL2-like fabric (A. Greenberg et al., "VL2: a scalable and flexible data center network",
 //! SIGCOMM 2009, §4).
 //!
-//! In plain English: hosts have application addresses (AA), switches have locator addresses (LA),
-//! and switches in the middle have one LA in common besides. What a host sends to a host of another
-//! edge switch is put into two IPv4 headers: the inner one is for the edge switch of the
-//! destination, the outer one for that common address. Each switch forwards the outer one to any of
-//! the nearest intermediate switches, by the hash of the flow; the intermediate switch that gets it
-//! takes the outer header off and forwards to the edge switch, which takes the other one off and
-//! delivers. So each pair of edge switches uses all of the middle, whatever is between them
-//! (Valiant load balancing, §4.2.2).
+//! Hosts have application addresses (AA), switches have locator addresses (LA), and the
+//! intermediate switches share one additional LA. A packet to a host of another edge switch gets
+//! two IPv4 headers: the inner one for the edge switch of the destination, the outer one for the
+//! shared address. Each switch forwards the outer one to one of the nearest intermediate switches,
+//! by the flow hash. The intermediate switch removes the outer header and forwards to the edge
+//! switch, which removes the other one and delivers. Each pair of edge switches thereby uses the
+//! whole middle, whatever is between them (Valiant load balancing, §4.2.2).
 //!
 //! Differences from the paper: edge switches encapsulate, not agents in hosts; the plan is the
-//! directory of AAs, and ARP is answered at the edge. Switches behind the first see no flow in
-//! the outer headers, only the hosts' MAC addresses, so they spread by pairs of hosts. An
-//! intermediate switch does not look a packet up twice, so it has an entry for each edge switch
-//! that matches both headers. Layers of more kinds than three are one pattern: see `roles.rs`.
+//! directory of AAs, and ARP is answered at the edge. Switches after the first see no flow in the
+//! outer headers, only the hosts' MAC addresses, so they spread by pairs of hosts. An intermediate
+//! switch does not look a packet up twice, so it has an entry for each edge switch that matches
+//! both headers. Layers of more kinds than three are one pattern: see `roles.rs`.
 
 mod roles;
 
@@ -27,42 +26,42 @@ use axon_pipeline::{Action, Change, Field, FrameType, Modify, Target, Tunnel, Ud
 use core::net::Ipv4Addr;
 use roles::Roles;
 
-/// The key of what is taken out: destination address of the outer header, and of the next.
+/// Key of decapsulation: destination address of the outer header, and of the next.
 const KEY: UdlkId = UdlkId(0);
 const OUTER: Field = Field::Bytes { first: 30, last: 33 };
 const INNER: Field = Field::Bytes { first: 50, last: 53 };
-/// The key that keeps hosts from sending to locators themselves: ingress port and destination.
+/// Key of the filters that keep hosts from sending to locators: ingress port and destination.
 const ARRIVAL_KEY: UdlkId = UdlkId(1);
 /// Bytes of both headers.
 pub const OVERHEAD_BYTES: usize = 40;
 
-/// LAs are of the block that RFC 6598 shares out, 100.64.0.0/10.
+/// Block of the LAs, 100.64.0.0/10 (RFC 6598).
 const LOCATORS: u32 = 0x6440_0000;
 const LOCATORS_MASK: u32 = 0xffc0_0000;
-/// The LA that all intermediate switches have.
+/// LA shared by all intermediate switches.
 const ANYCAST: Ipv4Addr = Ipv4Addr::new(100, 127, 255, 254);
 /// IP in IP (RFC 2003).
 const IP_IN_IP: u8 = 4;
 const TTL: u8 = 64;
-/// The number of the tunnel to the middle; the one to the edge switch `n` of all is `n + 1`.
+/// Number of the tunnel to the middle; that of edge switch `n` is `n + 1`.
 const TO_MIDDLE: u16 = 0;
-/// Tunnels of a switch are 1024, entries of its IPv4 table 8192.
+/// Maximum number of edge switches: a switch has 1024 tunnels and 8192 IPv4 entries.
 const EDGES_MAX: usize = 1023;
 const ADDRESSES_MAX: usize = 8192;
 
-/// What a network is to be.
+/// Supported networks.
 pub const EXPECTED: &str = "layers of switches, hosts at the first, the last of which is as far \
      from all of the first: a fat tree or leaves and spines; at most 1023 edge switches, hosts and \
      edge switches at most 8191; no host in 100.64.0.0/10";
 
-/// The tables of one switch.
+/// Tables of one switch.
 #[derive(Clone, Debug)]
 pub struct Vl2 {
     roles: Roles,
 }
 
 impl Vl2 {
-    /// For a network of layers; `None` for another.
+    /// Returns the design for a network of layers; `None` for another.
     pub fn of(plan: &Plan) -> Option<Vl2> {
         let roles = Roles::of(plan)?;
         let is_apart = |host: &PlanHost| host.ip.to_bits() & LOCATORS_MASK != LOCATORS;
@@ -73,7 +72,7 @@ impl Vl2 {
     }
 }
 
-/// The LA of a node.
+/// Returns the LA of a node.
 fn locator(node: u32) -> Ipv4Addr {
     Ipv4Addr::from_bits(LOCATORS + 1 + node)
 }
@@ -110,7 +109,7 @@ impl Design for Vl2 {
 }
 
 impl Vl2 {
-    /// What an edge switch encapsulates and takes out.
+    /// Adds the encapsulation and decapsulation of an edge switch.
     fn edge(&self, site: &Site, up: Target, entries: &mut Entries) {
         let own = locator(site.node);
         let tunnel = |destination| Tunnel {
@@ -193,7 +192,7 @@ mod tests {
         let host = &plan.hosts[0];
         for to in [ANYCAST, locator(0), locator(3)] {
             let mut frame = crate::net::datagram(host.mac, host.mac, host.ip, to, 1);
-            // As if there were a header within, for an edge switch.
+            // Forges an inner header for an edge switch.
             frame[50..54].copy_from_slice(&locator(3).octets());
             net.send(0, &frame);
             assert_eq!((net.hops.len(), net.drops.len()), (0, 1), "{to}");

@@ -1,26 +1,26 @@
-//! Which switches of a network are at its edge, and which are in its middle.
+//! Roles of switches: edge and intermediate.
 
 use crate::live::{FAR, Live};
 use crate::site::Plan;
 use crate::tree::Tree;
 use alloc::vec::Vec;
 
-/// The roles of the switches.
+/// Roles of the switches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Roles {
-    /// Edge switches, in order.
+    /// Edge switches in order.
     pub(super) edges: Vec<u32>,
     /// Intermediate switches: every packet from one edge switch to another goes through one.
     pub(super) intermediates: Vec<u32>,
 }
 
 impl Roles {
-    /// The roles in a network of layers; `None` for another.
+    /// Returns the roles in a network of layers; `None` for another.
     ///
-    /// In plain English: switches with hosts are the edge, and the others are in layers by their
-    /// distance from it; the last layer is the middle. Every link joins a layer with the next, and
-    /// each switch of the middle is as far from every edge switch as it is from the nearest.
-    /// In a fat tree the places say the same, even if some edge switches have no hosts.
+    /// Switches with hosts are the edge, and the others are in layers by their distance from it;
+    /// the last layer is the middle. Every link joins a layer with the next, and each switch of the
+    /// middle is as far from every edge switch as from the nearest. In a fat tree the positions
+    /// define the roles, even if some edge switches have no hosts.
     pub(super) fn of(plan: &Plan) -> Option<Roles> {
         if let Some(tree) = Tree::of(plan) {
             let core = 2 * tree.edges()..plan.nodes.len() as u32;

@@ -1,4 +1,4 @@
-//! Destination addresses out of a pcap or pcapng file.
+//! Destination addresses of a pcap or pcapng file.
 
 use anyhow::{Context, Result};
 use axon_capture::pcap::{Frame, LinkType, ReadError, Reader};
@@ -10,25 +10,25 @@ use std::path::Path;
 /// 802.1Q, 802.1ad, and the older one that some switches still use for the outer tag.
 const ETHERTYPES_OF_TAGS: [u16; 3] = [ethertype::CUSTOMER_TAG, ethertype::SERVICE_TAG, 0x9100];
 
-/// Where a packet goes.
+/// Destination of a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Destination {
-    /// At layer 2, where the capture has Ethernet headers.
+    /// MAC address, where the capture has Ethernet headers.
     pub mac: Option<[u8; 6]>,
-    /// At layer 3, where it is an IP packet.
+    /// IP address, if it is an IP packet.
     pub ip: Option<IpAddr>,
 }
 
-/// How a capture came to its end.
+/// End of a capture.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ending {
-    /// Packets in it.
+    /// Number of packets.
     pub packets: u64,
-    /// Axon packets, which carry routes and not destinations; no one is called for them.
+    /// Number of Axon packets, which carry routes and not destinations; they are skipped.
     pub axon_packets: u64,
-    /// Packets of a link type that is neither Ethernet nor plain IP.
+    /// Number of packets of a link type that is neither Ethernet nor plain IP.
     pub unknown_links: u64,
-    /// Why it was read no further, if the file breaks off: a capture that was killed does.
+    /// Error, if the file is truncated, as that of a killed capture.
     pub broken_off: Option<String>,
 }
 
@@ -71,7 +71,7 @@ impl Ending {
     }
 }
 
-/// Whether an Ethernet frame is the cover of an Axon packet.
+/// Returns whether an Ethernet frame contains an Axon packet.
 fn is_axon(frame: &[u8]) -> bool {
     frame.get(12..14) == Some(&axon_wire::link::ETHERTYPE.to_be_bytes())
 }
@@ -93,7 +93,7 @@ fn of_ethernet(frame: &[u8]) -> Destination {
     Destination { mac, ip: None }
 }
 
-/// The destination in an IP header (RFC 791 §3.1, RFC 8200 §3).
+/// Returns the destination of an IP header (RFC 791 §3.1, RFC 8200 §3).
 fn of_ip(packet: &[u8]) -> Option<IpAddr> {
     match packet.first()? >> 4 {
         4 => {

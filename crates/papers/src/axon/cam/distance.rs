@@ -1,8 +1,8 @@
-//! Re-use distances of a sequence of addresses, and from them the hit rate of a CAM of any
-//! size (thesis §4.5, paper 001 §5.3).
+//! Reuse distances of a sequence of addresses, and from them the hit rate of a CAM of any size
+//! (thesis §4.5, paper 001 §5.3).
 //!
-//! Two interpretations of "distance", each a way to count what a CAM must remember between two
-//! packets to one address:
+//! There are two interpretations of "distance", the state that a CAM must hold between two packets
+//! to one address:
 //!
 //! - **packets**: the number of packets in between, plus one. So the thesis counts. A CAM
 //!   that keeps the address of each of the last *n* packets, repetitions and all, hits when
@@ -19,12 +19,12 @@ use std::hash::Hash;
 /// Slots of the first tree; it grows with the number of addresses.
 const SLOTS_MIN: usize = 1 << 12;
 
-/// Measures one sequence of addresses, one packet at a time.
+/// Reuse distances of one sequence of addresses, computed packet by packet.
 ///
-/// In plain English: every address lies in the slot of its last packet, and slots are given
-/// out in order, so the addresses seen since a packet are those in later slots; a tree of
-/// partial sums (Fenwick 1994) counts them in logarithmic time. When the slots run out, the
-/// addresses move together, in their order, so memory grows with addresses and not packets.
+/// Every address is in the slot of its last packet, and slots are allocated in order, so the
+/// addresses seen since a packet are those in later slots. A tree of partial sums (Fenwick 1994)
+/// counts them in logarithmic time. When the slots run out, the addresses are compacted in order,
+/// so memory grows with addresses and not packets.
 #[derive(Clone, Debug)]
 pub struct Distances<K> {
     last: HashMap<K, Last>,
@@ -55,7 +55,7 @@ impl<K: Hash + Eq> Default for Distances<K> {
 }
 
 impl<K: Hash + Eq> Distances<K> {
-    /// The next packet goes to `key`.
+    /// Adds the next packet, to `key`.
     pub fn packet(&mut self, key: K) {
         if self.next + 1 == self.tree.len() {
             self.move_together();
@@ -72,7 +72,7 @@ impl<K: Hash + Eq> Distances<K> {
         self.add(now.slot, true);
     }
 
-    /// Addresses whose last packet has a slot up to and including `slot`.
+    /// Returns the number of addresses whose last packet has a slot up to and including `slot`.
     fn up_to(&self, slot: usize) -> u64 {
         let (mut at, mut sum) = (slot + 1, 0);
         while at > 0 {
@@ -106,7 +106,7 @@ impl<K: Hash + Eq> Distances<K> {
         (0..self.next).for_each(|slot| self.add(slot, true));
     }
 
-    /// What came of it.
+    /// Returns the resulting curve.
     pub fn curve(&self) -> Curve {
         let sums = |of: &BTreeMap<u64, u64>| {
             let mut sum = 0;
@@ -125,7 +125,7 @@ impl<K: Hash + Eq> Distances<K> {
     }
 }
 
-/// Which of the two distances.
+/// Interpretation of the distance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reading {
     /// Different addresses in between, plus one: a CAM that evicts the least recently used.
@@ -134,12 +134,12 @@ pub enum Reading {
     Packets,
 }
 
-/// How often a CAM hits, for each size.
+/// Hit counts of a CAM by size.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Curve {
-    /// Lookups in all.
+    /// Total lookups.
     pub packets: u64,
-    /// Different addresses: as many lookups hit in no CAM, however large.
+    /// Number of different addresses: this many lookups miss in any CAM.
     pub addresses: u64,
     by_entries: Vec<(u64, u64)>,
     by_packets: Vec<(u64, u64)>,
@@ -153,27 +153,27 @@ impl Curve {
         }
     }
 
-    /// Lookups that hit with `entries` entries.
+    /// Returns the number of hits with `entries` entries.
     pub fn hits(&self, reading: Reading, entries: u64) -> u64 {
         let sums = self.sums(reading);
         let within = sums.partition_point(|&(distance, _)| distance <= entries);
         within.checked_sub(1).map_or(0, |at| sums[at].1)
     }
 
-    /// The share of all lookups that hit, 0 to 1; 0 where there was none.
+    /// Returns the hit rate of all lookups, 0 to 1; 0 if there were none.
     pub fn hit_rate(&self, reading: Reading, entries: u64) -> f64 {
         self.hits(reading, entries) as f64 / self.packets.max(1) as f64
     }
 
-    /// The share of the lookups that could hit at all (not the first of their address) that
-    /// do, 0 to 1; 0 where there was none.
+    /// Returns the hit rate of repeated lookups (all but the first of each address), 0 to 1; 0 if
+    /// there were none.
     pub fn reuse_hit_rate(&self, reading: Reading, entries: u64) -> f64 {
         let could = self.packets - self.addresses;
         self.hits(reading, entries) as f64 / could.max(1) as f64
     }
 
-    /// The fewest entries with which `per_mille` thousandths of the lookups that could hit
-    /// do; `None` where none could.
+    /// Returns the fewest entries with which `per_mille` thousandths of the repeated lookups hit;
+    /// `None` if there were none.
     pub fn entries_for(&self, reading: Reading, per_mille: u64) -> Option<u64> {
         let wanted = ((self.packets - self.addresses) * per_mille).div_ceil(1000).max(1);
         let sums = self.sums(reading);
@@ -181,7 +181,7 @@ impl Curve {
         sums.get(at).map(|&(distance, _)| distance)
     }
 
-    /// The longest distance: with so many entries all hit that can.
+    /// Returns the longest distance: with this many entries all repeated lookups hit.
     pub fn distance_max(&self, reading: Reading) -> u64 {
         self.sums(reading).last().map_or(0, |&(distance, _)| distance)
     }

@@ -1,4 +1,4 @@
-//! How large a port's CAM must be: re-use of destination addresses in a trace (thesis §4.5
+//! Required size of a port's CAM, from the reuse of destination addresses in a trace (thesis §4.5
 //! and figure 4.9, paper 001 §5.3 and figure 5). The tool behind `axon cam`.
 
 pub mod capture;
@@ -18,25 +18,25 @@ use std::path::Path;
 pub const PAPER_ENTRIES: u64 = 4000;
 /// Sizes within a factor of ten at which curves are drawn.
 const STEPS: [u64; 10] = [10, 13, 16, 20, 25, 32, 40, 50, 63, 80];
-/// What the fewest entries are stated for: thousandths of the lookups that could hit.
+/// Thousandths of the repeated lookups that the fewest entries are stated for.
 const PER_MILLE: [u64; 4] = [900, 990, 999, 1000];
 
-/// What a capture says about CAM sizes.
+/// CAM analysis of a capture.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// How the file ended.
+    /// End of the file.
     pub ending: Ending,
-    /// Of destination IP addresses.
+    /// Curve of destination IP addresses.
     pub ip: Curve,
-    /// Of destination MAC addresses, which Axon's CAM looks up; group addresses left out,
-    /// which go to the control plane.
+    /// Curve of destination MAC addresses, which Axon's CAM looks up. Group addresses, which go to
+    /// the control plane, are left out.
     pub mac: Curve,
 }
 
-/// Reads a pcap or pcapng file.
+/// Analyses a pcap or pcapng file.
 ///
 /// # Errors
-/// It cannot be read, is neither, or has no packet that goes anywhere.
+/// The file cannot be read, has neither format, or has no packet with a destination.
 pub fn analyse(path: &Path) -> Result<Report> {
     let (mut ips, mut macs) = (Distances::<IpAddr>::default(), Distances::<[u8; 6]>::default());
     let ending = capture::read(path, |to| {
@@ -60,7 +60,7 @@ pub fn analyse(path: &Path) -> Result<Report> {
     Ok(report)
 }
 
-/// Sizes at which a curve is drawn, up to the first that holds all.
+/// Returns the sizes at which a curve is drawn, up to the first that holds all.
 pub fn sizes(most: u64) -> Vec<u64> {
     let mut sizes: Vec<u64> = (1..10).collect();
     let mut decade = 1;
@@ -74,12 +74,12 @@ pub fn sizes(most: u64) -> Vec<u64> {
 }
 
 impl Report {
-    /// The curves that there are, by name.
+    /// Returns the available curves by name.
     fn curves(&self) -> impl Iterator<Item = (&'static str, &Curve)> {
         [("IP", &self.ip), ("MAC", &self.mac)].into_iter().filter(|(_, curve)| curve.packets > 0)
     }
 
-    /// As text for a terminal.
+    /// Returns the report as text for a terminal.
     pub fn text(&self) -> String {
         let Ending { packets, axon_packets, unknown_links, broken_off } = &self.ending;
         let mut text = format!("{packets} packets\n");
@@ -116,7 +116,7 @@ impl Report {
         text
     }
 
-    /// As JSON.
+    /// Returns the report as JSON.
     pub fn json(&self) -> ReportJson<'_> {
         let Ending { packets, axon_packets, unknown_links, broken_off } = &self.ending;
         let of = |curve: &Curve| (curve.packets > 0).then(|| CurveJson::of(curve));
@@ -130,64 +130,64 @@ impl Report {
         }
     }
 
-    /// The curves as figures and as a plot.
+    /// Returns the curves as a table and as a plot.
     pub fn drawn(&self, title: &str) -> (Table, Plot) {
         let named: Vec<(&str, &Curve)> = self.curves().collect();
         drawn(title, &named)
     }
 }
 
-/// What `axon cam --json` writes.
+/// Output of `axon cam --json`.
 #[derive(Debug, Serialize)]
 pub struct ReportJson<'a> {
     /// Packets in the capture.
     packets: u64,
-    /// Of these, Axon packets between switches, which are looked up nowhere and left out.
+    /// Number of Axon packets between switches, which are not looked up and left out.
     axon_packets: u64,
-    /// Packets of a link type that is not read, left out too.
+    /// Number of packets of an unsupported link type, left out.
     unknown_links: u64,
-    /// Where and why the file breaks off; null if it is whole.
+    /// Place and reason of a truncation; null if the file is complete.
     broken_off: Option<&'a str>,
-    /// Lookups of destination IP addresses; left out if there are none.
+    /// Lookups of destination IP addresses; omitted if there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     ip: Option<CurveJson>,
-    /// Lookups of destination MAC addresses, without group addresses; left out if there are none.
+    /// Lookups of destination MAC addresses, without group addresses; omitted if there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     mac: Option<CurveJson>,
 }
 
-/// How many entries the lookups of one kind of address need.
+/// Required entries for the lookups of one kind of address.
 #[derive(Debug, Serialize)]
 struct CurveJson {
-    /// Lookups that were measured, one for each packet.
+    /// Number of lookups, one for each packet.
     packets: u64,
-    /// Different addresses among the lookups.
+    /// Number of different addresses.
     addresses: u64,
-    /// The fewest entries for a share of the lookups that could hit.
+    /// Fewest entries for shares of the repeated lookups.
     fewest: Vec<FewestJson>,
     /// Hit rate against entries.
     curve: Vec<PointJson>,
 }
 
-/// The fewest entries for a share of the lookups that could hit.
+/// Fewest entries for a share of the repeated lookups.
 #[derive(Debug, Serialize)]
 struct FewestJson {
-    /// The share of the lookups of an address that was looked up before: 0 to 1.
+    /// Share of the lookups of an address that was looked up before: 0 to 1.
     share_of_repeated: f64,
-    /// Entries that suffice where the least recently used one is replaced.
+    /// Sufficient entries if the least recently used one is replaced.
     entries_lru: Option<u64>,
-    /// Entries that suffice if the packets in between were to different addresses.
+    /// Sufficient entries if all packets in between were to different addresses.
     entries_packets: Option<u64>,
 }
 
-/// A point of the curve.
+/// Point of the curve.
 #[derive(Debug, Serialize)]
 struct PointJson {
     /// Entries of the CAM.
     entries: u64,
-    /// Hits of all lookups where the least recently used entry is replaced: 0 to 1.
+    /// Hit rate of all lookups if the least recently used entry is replaced: 0 to 1.
     hit_rate_lru: f64,
-    /// Hits of all lookups if the packets in between were to different addresses: 0 to 1.
+    /// Hit rate of all lookups if all packets in between were to different addresses: 0 to 1.
     hit_rate_packets: f64,
 }
 
@@ -212,7 +212,7 @@ impl CurveJson {
     }
 }
 
-/// Hit rate against entries for some curves, both interpretations.
+/// Returns hit rates against entries for some curves, in both interpretations.
 pub fn drawn(title: &str, curves: &[(&str, &Curve)]) -> (Table, Plot) {
     let columns = ["addresses", "entries", "hit rate, LRU", "hit rate, packets in between"];
     let mut table = Table::new("cam", &columns);

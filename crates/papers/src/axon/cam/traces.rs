@@ -1,4 +1,4 @@
-//! Traces with stated statistics, in place of NLANR's, which are no longer to be had.
+//! Synthetic traces with stated statistics, in place of NLANR's, which are no longer available.
 //!
 //! A trace is a mix of flows: at any moment `active` of them run, each packet belongs to one
 //! of these, any with the same chance, and a flow that ends is followed by a new one. Where a
@@ -14,26 +14,26 @@ use oorandom::Rand64;
 /// Weight of the most popular destination.
 const WEIGHT: u64 = 1 << 40;
 
-/// What a trace is like.
+/// Statistics of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Statistics {
-    /// Its name.
+    /// Name.
     pub name: &'static str,
-    /// Destinations that there are.
+    /// Number of destinations.
     pub destinations: u64,
-    /// Flows that run at any moment.
+    /// Number of concurrent flows.
     pub active: u64,
     /// Packets of the shortest flow.
     pub flow_packets_min: u64,
     /// Packets of the longest flow.
     pub flow_packets_max: u64,
-    /// Packets in all.
+    /// Total number of packets.
     pub packets: u64,
 }
 
-/// A port at the edge, through which all traffic to and from the outside passes (the place of
-/// CESCA-I, paper 001 §5.3): everybody in the world, thousands of flows at a time, half of them
-/// of one packet (scans, name servers).
+/// Port at the edge, through which all external traffic passes (the place of CESCA-I, paper 001
+/// §5.3): destinations in the whole Internet, thousands of flows at a time, half of them of one
+/// packet (scans, name servers).
 pub const EDGE: Statistics = Statistics {
     name: "edge",
     destinations: 200_000,
@@ -43,12 +43,12 @@ pub const EDGE: Statistics = Statistics {
     packets: 4_000_000,
 };
 
-/// The same without the short flows: what the paper's 4,000 entries suffice for.
+/// Edge port without the short flows, for which the paper's 4,000 entries suffice.
 pub const EDGE_LONG: Statistics =
     Statistics { name: "edge, flows of 6 packets or more", flow_packets_min: 6, ..EDGE };
 
-/// A port between two parts of a data center (the place of LBNL): thousands of servers,
-/// hundreds of flows at a time, longer ones.
+/// Port between two parts of a data center (the place of LBNL): thousands of servers, hundreds of
+/// flows at a time, longer ones.
 pub const DATA_CENTER: Statistics = Statistics {
     name: "data center, flows of 6 packets or more",
     destinations: 8_000,
@@ -58,12 +58,12 @@ pub const DATA_CENTER: Statistics = Statistics {
     packets: 4_000_000,
 };
 
-/// The destinations of a trace's packets, as numbers.
+/// Sequence of the destinations of a trace's packets, as numbers.
 #[derive(Clone, Debug)]
 pub struct Trace {
     statistics: Statistics,
     dice: Rand64,
-    /// Sums of the weights of all destinations up to each.
+    /// Cumulative weights of all destinations.
     sums: Vec<u64>,
     flows: Vec<Flow>,
     begun: u64,
@@ -77,7 +77,7 @@ struct Flow {
 }
 
 impl Trace {
-    /// A trace; another one for every seed.
+    /// Creates a trace, different for every seed.
     pub fn new(statistics: Statistics, seed: u64) -> Trace {
         let weights = (1..=statistics.destinations).map(|rank| WEIGHT / rank);
         let sums = weights.scan(0, |sum, weight| {
@@ -101,7 +101,7 @@ impl Trace {
         trace
     }
 
-    /// Flows that have begun so far, those that ran before the first packet included.
+    /// Returns the number of flows begun so far, including those before the first packet.
     pub fn flows(&self) -> u64 {
         self.begun
     }

@@ -1,4 +1,4 @@
-//! The same ping among real Linux hosts, through software switches in namespaces.
+//! Ping among real Linux hosts, through software switches in namespaces.
 
 use anyhow::{Context, Result, bail};
 use axon_linux::lab::{self, Lab, StateDir, UpOptions};
@@ -11,7 +11,7 @@ const NAME: &str = "fig4-5";
 /// Pings, after one that sets up the route.
 const COUNT: u32 = 200;
 
-/// Ends the lab, whatever has happened.
+/// Guard that ends the lab on drop.
 struct Guard(Lab);
 
 impl Drop for Guard {
@@ -22,8 +22,8 @@ impl Drop for Guard {
     }
 }
 
-/// The shortest round trip of pings of `data_bytes` through `switches` software switches, for
-/// each size.
+/// Measures the shortest round trip of pings of `data_bytes` through `switches` software switches,
+/// for each size.
 ///
 /// # Errors
 /// The lab does not come up, or ping(8) gets no answers.
@@ -54,7 +54,7 @@ pub fn shortest(switches: usize, data_bytes: &[u16], folder: &Path) -> Result<Ve
     data_bytes.iter().map(|&bytes| least(ping(&guard.0, COUNT, bytes, "0.005")?)).collect()
 }
 
-/// Round trips of as many pings as were answered, in order: one at least.
+/// Returns the round trips of the answered pings in order: at least one.
 fn ping(lab: &Lab, count: u32, data_bytes: u16, interval: &str) -> Result<Vec<Span>> {
     let (count, size) = (count.to_string(), data_bytes.to_string());
     let argv = ["ping", "-n", "-c", &count, "-i", interval, "-s", &size, "-W", "1", "10.0.0.20"];
@@ -68,7 +68,7 @@ fn ping(lab: &Lab, count: u32, data_bytes: u16, interval: &str) -> Result<Vec<Sp
     Ok(trips)
 }
 
-/// The time in a line of ping(8): `... icmp_seq=1 ttl=64 time=0.123 ms`.
+/// Parses the time in a line of ping(8): `... icmp_seq=1 ttl=64 time=0.123 ms`.
 fn round_trip(line: &str) -> Option<Span> {
     let (_, rest) = line.split_once(" time=")?;
     let ms: f64 = rest.strip_suffix(" ms")?.parse().ok()?;

@@ -1,6 +1,6 @@
-//! How much memory this process takes.
+//! Memory use of this process.
 
-/// Resident memory in bytes (proc(5), statm); 0 where the kernel does not tell.
+/// Returns the resident memory in bytes (proc(5), statm); 0 if unknown.
 pub fn resident_bytes() -> u64 {
     let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
     let pages = statm.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok());

@@ -1,10 +1,10 @@
-//! What the control plane costs, link by link, on networks of up to 50,000 hosts (001 §5.4):
-//! shared by figure 6 and by the start of a network.
+//! Control plane overhead by link, on networks of up to 50,000 hosts (001 §5.4): shared by figure 6
+//! and by the start of a network.
 //!
-//! A [`Run`] goes from cold start through discovery ([`Run::boot`]), a quiet time with
-//! nothing but heartbeats and refreshes ([`Run::idle`]), and hosts that ask for one another
-//! ([`Run::ask`]). As in the paper, what the questions have cost is then stated for a rate.
-//! Bytes are whole frames with headers and FCS, both directions of a link together.
+//! A [`Run`] goes from cold start through discovery ([`Run::boot`]), an idle time with only
+//! heartbeats and refreshes ([`Run::idle`]), and questions of hosts ([`Run::ask`]). As in the
+//! paper, the cost of the questions is then scaled to a rate. Bytes are whole frames with headers
+//! and FCS, both directions of a link together.
 //!
 //! **The average link**, in all of figure 6 and of the start: the mean over the links between
 //! switches. The paper counts those: "5,000 Axons and 10,000 links between Axons" (001 §5.4).
@@ -28,87 +28,87 @@ use axon_sim::classes::Class;
 use axon_sim::links::LinkId;
 use axon_wire::{Span, Time};
 
-/// Questions that a host asks per second, in what the figures state.
+/// Questions per second of a host, in the stated figures.
 pub const ASKS_PER_SECOND: f64 = 10.0;
-/// How long a network may take to start.
+/// Timeout of the start of a network.
 const BOOT_MAX: Span = Span::from_secs(60);
-/// How long a bridged network is given for its spanning tree.
+/// Time for a bridged network to build its spanning tree.
 const TREE: Span = Span::from_secs(8);
-/// The quiet time that is measured: as long as switches take to refresh their state.
+/// Length of the idle measurement: the interval in which switches refresh their state.
 const IDLE: Span = Span::from_secs(3);
-/// The time over which hosts begin to ask.
+/// Time over which hosts begin their questions.
 pub const ASKING: Span = Span::from_secs(5);
-/// From one question of a host to its next, where nothing else is said: one right after another.
+/// Default interval between questions of a host: back to back.
 pub const AT_ONCE: Span = Span::from_millis(10);
 /// An ARP request or reply on a plain Ethernet: padded, with FCS.
 const ARP_BYTES: f64 = 64.0;
 
-/// Something per link.
+/// Distribution of a value over links.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Spread {
     /// Mean over the links between switches.
     pub mean: f64,
     /// Mean over all links: between switches, the controller's and the hosts'.
     pub mean_of_all: f64,
-    /// The greatest.
+    /// Maximum.
     pub max: f64,
 }
 
 impl Spread {
-    /// The same in another unit.
+    /// Returns the value in another unit.
     pub fn times(self, factor: f64) -> Spread {
         let Spread { mean, mean_of_all, max } = self;
         Spread { mean: mean * factor, mean_of_all: mean_of_all * factor, max: max * factor }
     }
 }
 
-/// The mean over links between switches of something, by class of frame.
+/// Mean over links between switches, by class of frame.
 pub type ByClass = [(Class, f64); 4];
 
-/// What links carry while nobody asks: see [`Run::idle`].
+/// Idle load of links: see [`Run::idle`].
 #[derive(Clone, Debug, Default)]
 pub struct Idle {
     /// Bits per second, by link.
     links: Vec<f64>,
-    /// The same by direction of the controller's link.
+    /// Bits per second by direction of the controller's link.
     ways: [f64; 2],
-    /// The same as the mean over links between switches, by class of frame.
+    /// Mean bits per second over links between switches, by class of frame.
     classes: [f64; 4],
 }
 
-/// How a network started.
+/// Start of a network.
 #[derive(Clone, Copy, Debug)]
 pub struct Boot {
-    /// Until the controller knew every link, and every switch its way to the controller.
+    /// Time until the controller knew every link, and every switch its path to the controller.
     pub links_known: Span,
-    /// Bytes that links had carried by then.
+    /// Bytes that links had carried by `links_known`.
     pub links_bytes: Spread,
-    /// Until it knew every host too, and every report was acknowledged.
+    /// Time until the controller knew every host too, and every report was acknowledged.
     pub hosts_known: Span,
-    /// Bytes that links had carried by then.
+    /// Bytes that links had carried by `hosts_known`.
     pub hosts_bytes: Spread,
-    /// The mean over links between switches of the same bytes, by class of frame.
+    /// Mean of `hosts_bytes` over links between switches, by class of frame.
     pub hosts_by_class: ByClass,
 }
 
-/// What questions have cost.
+/// Cost of questions.
 #[derive(Clone, Copy, Debug)]
 pub struct Asked {
-    /// What became of them.
+    /// Outcomes of the questions.
     pub stats: AskStats,
     /// Mb/s at [`ASKS_PER_SECOND`] by every host.
     pub load: Spread,
-    /// The same by class of frame.
+    /// Load by class of frame.
     pub load_by_class: ByClass,
-    /// The same and what links carry while nobody asks, added link by link.
+    /// Load plus idle load, added link by link.
     pub sum: Spread,
-    /// Mb/s of both in the busier direction of the controller's link.
+    /// Total load in the busier direction of the controller's link, in Mb/s.
     pub controller_mbps: f64,
 }
 
-/// What is to be said where the controller's link could not carry the stated rate of
-/// questions: questions come more slowly in the run and are scaled, as in the paper, so
-/// nothing queues or is dropped that would be at the full rate.
+/// Returns a remark if the controller's link could not carry the stated rate of questions.
+/// Questions come more slowly in the run and are scaled, as in the paper, so the result has no
+/// queueing or drops of the full rate.
 pub fn beyond_the_link(fabric: &Fabric, hosts: usize, asked: &Asked) -> Option<String> {
     let rate = fabric.controller.wire.rate.bits_per_second() as f64 * 1e-6;
     let mbps = asked.controller_mbps;
@@ -122,20 +122,20 @@ pub fn beyond_the_link(fabric: &Fabric, hosts: usize, asked: &Asked) -> Option<S
     })
 }
 
-/// A network under measurement.
+/// Network under measurement.
 pub struct Run {
     /// The world.
     pub world: World,
-    /// Resident memory, in bytes: the most that was seen while it ran.
+    /// Maximum resident memory during the run, in bytes.
     pub memory_bytes: u64,
-    /// Whether hosts keep silent until they ask.
+    /// Whether hosts are silent until they send questions.
     cold: bool,
     idle: Idle,
 }
 
 impl Run {
-    /// A network in which everything has just been switched on. Hosts announce themselves
-    /// within the first second, or, `cold`, never.
+    /// Creates a network that has just been switched on. Hosts announce themselves within the first
+    /// second, or, if `cold`, never.
     pub fn new(context: &Context, fabric: &Fabric, seed: u64, cold: bool) -> Run {
         let announce_within = (!cold).then_some(Span::from_secs(1));
         let hosts = ArpHosts { announce_within, ..ArpHosts::default() };
@@ -149,18 +149,19 @@ impl Run {
         (0..self.world.engine().links().len()).map(LinkId)
     }
 
-    /// Bytes so far, by link.
+    /// Returns the bytes so far by link.
     fn bytes(&self) -> Vec<f64> {
         self.links().map(|link| self.world.class_bytes(link).total() as f64).collect()
     }
 
-    /// Bytes so far, by direction of the controller's link.
+    /// Returns the bytes so far by direction of the controller's link.
     fn ways(&self) -> [f64; 2] {
         let (engine, link) = (self.world.engine(), self.world.controller_link());
         [0, 1].map(|side| engine.class_bytes(link, side).map_or(0.0, |bytes| bytes.total() as f64))
     }
 
-    /// The mean of the bytes so far over links between switches, in the order of [`Class::ALL`].
+    /// Returns the mean of the bytes so far over links between switches, in the order of
+    /// [`Class::ALL`].
     fn classes(&self) -> [f64; 4] {
         Class::ALL.map(|class| {
             let bytes = |link| self.world.class_bytes(link).of(class) as f64;
@@ -168,7 +169,7 @@ impl Run {
         })
     }
 
-    /// Sums up a figure per link.
+    /// Returns the distribution of a per-link figure.
     pub fn spread(&self, per_link: &[f64]) -> Spread {
         let cables = self.world.fabric().links.len();
         let controller = self.world.controller_link().0;
@@ -186,10 +187,10 @@ impl Run {
         }
     }
 
-    /// Runs until the network has found itself.
+    /// Runs until the network has converged.
     ///
     /// # Errors
-    /// It does not within a minute of simulated time, or the user wants it to stop.
+    /// The network does not converge within a minute of simulated time, or the user stops the run.
     pub fn boot(&mut self, context: &mut Context) -> Result<Boot> {
         if matches!(self.world.fabric().network, Network::Ethernet | Network::Ecmp) {
             self.go_on(context, TREE)?;
@@ -219,7 +220,7 @@ impl Run {
         self.world.now().since(Time::ZERO)
     }
 
-    /// Runs until `condition` holds, and says when that was.
+    /// Runs until `condition` holds, and returns the time.
     fn until(
         &mut self,
         context: &mut Context,
@@ -237,7 +238,7 @@ impl Run {
         Ok(self.clock())
     }
 
-    /// Runs on for `span`.
+    /// Runs for `span`.
     fn go_on(&mut self, context: &mut Context, span: Span) -> Result<()> {
         let end = self.world.now() + span;
         while self.world.now() < end {
@@ -253,10 +254,10 @@ impl Run {
         context.stop().check()
     }
 
-    /// Measures what the network says when nobody asks anything: Mb/s.
+    /// Measures the idle load in Mb/s.
     ///
     /// # Errors
-    /// The user wants it to stop.
+    /// The user stops the run.
     pub fn idle(&mut self, context: &mut Context) -> Result<Spread> {
         let (before, ways, classes) = (self.bytes(), self.ways(), self.classes());
         self.go_on(context, IDLE)?;
@@ -271,28 +272,27 @@ impl Run {
         Ok(self.spread(&self.idle.links).times(1e-6))
     }
 
-    /// What [`Run::idle`] has measured on the average link between switches, by class of frame:
-    /// Mb/s.
+    /// Returns the idle load of the average link between switches by class of frame, in Mb/s, as
+    /// measured by [`Run::idle`].
     pub fn idle_by_class(&self) -> ByClass {
         named(self.idle.classes.map(|rate| rate * 1e-6))
     }
 
-    /// What [`Run::idle`] has measured, for another run on the same fabric.
+    /// Returns the idle measurement, for another run on the same fabric.
     pub fn into_idle(self) -> Idle {
         self.idle
     }
 
-    /// Takes over what another run on the same fabric has measured while nobody asked.
+    /// Takes over the idle measurement of another run on the same fabric.
     pub fn take_idle(&mut self, idle: Idle) {
         self.idle = idle;
     }
 
     /// Lets hosts ask: host `h` for the hosts in `whom[h]`, one every `interval`, from a random
-    /// moment of the next [`ASKING`] on. What the network says anyway is subtracted:
-    /// call [`Run::idle`] before.
+    /// time of the next [`ASKING`] on. The idle load is subtracted: call [`Run::idle`] before.
     ///
     /// # Errors
-    /// A question stays open for good, or the user wants it to stop.
+    /// A question is never answered, or the user stops the run.
     pub fn ask(
         &mut self,
         context: &mut Context,
@@ -352,13 +352,13 @@ fn named(figures: [f64; 4]) -> ByClass {
     std::array::from_fn(|at| (Class::ALL[at], figures[at]))
 }
 
-/// What one link of an Ethernet carries at least, in Mb/s: every request of every host, since
-/// requests are broadcast (001 §5.4).
+/// Returns the least load of one Ethernet link in Mb/s: every request of every host, since requests
+/// are broadcast (001 §5.4).
 pub fn ethernet_mbps(hosts: usize) -> f64 {
     hosts as f64 * ASKS_PER_SECOND * ARP_BYTES * 8.0 * 1e-6
 }
 
-/// Whether the controller knows every link and every switch its way to the controller.
+/// Returns whether the controller knows every link and every switch its path to the controller.
 fn links_known(world: &World) -> bool {
     let fabric = world.fabric();
     let switches = fabric.switches.len();
@@ -372,7 +372,7 @@ fn links_known(world: &World) -> bool {
     ends == 2 * fabric.links.len() && nodes.all(|node| node.uplink().path().is_some())
 }
 
-/// Whether it knows every host too, and no report is on its way.
+/// Returns whether the controller knows every host too, and no report is in flight.
 fn hosts_known(world: &World) -> bool {
     let hosts = world.fabric().hosts.len();
     if let Some(manager) = manager(world) {

@@ -1,12 +1,12 @@
-//! Who asks for whom: the ARP generator's patterns (001 §5).
+//! Patterns of the ARP generator (001 §5).
 //!
 //! **Random.** Every host asks for the same number of random hosts.
 //!
 //! **LBNL-like.** The pattern of `axon sim`, [`axon_fabric::traffic::arp_questions`], which
-//! states its statistics, with a mean of `LBNL_ASKS` questions a host. Which of these hosts
-//! stands at which switch is a random mapping, so that a subnet is spread over the fabric.
+//! documents its statistics, with a mean of `LBNL_ASKS` questions a host. Hosts are mapped to
+//! switches at random, so that a subnet is spread over the fabric.
 //!
-//! A host asks for nobody twice and not for itself: only new flows count.
+//! A host never asks twice for a host, nor for itself: only new flows count.
 
 use axon_fabric::traffic::{ArpPattern, arp_questions};
 use oorandom::Rand64;
@@ -14,15 +14,15 @@ use oorandom::Rand64;
 /// Questions of a host in the LBNL-like pattern: their mean, repeated ones included.
 const LBNL_ASKS: u32 = 5;
 
-/// Every host asks for `asks` random others.
+/// Returns `asks` random questions for every host.
 pub fn random(hosts: usize, asks: usize, seed: u64) -> Vec<Vec<u32>> {
     let mut dice = Rand64::new(u128::from(seed) << 64 | 0x7261_6e64);
     let mut draw = |_: u32| dice.rand_range(0..hosts as u64) as u32;
     (0..hosts as u32).map(|host| others(host, asks.min(hosts - 1), || draw(host))).collect()
 }
 
-/// Hosts ask for one another as at LBNL. `placement` picks the mapping of hosts to places;
-/// who asks for whom depends on `seed` alone.
+/// Returns LBNL-like questions. `placement` selects the mapping of hosts to places; the questions
+/// depend on `seed` alone.
 pub fn lbnl(hosts: usize, seed: u64, placement: u64) -> Vec<Vec<u32>> {
     let mut asked = Vec::with_capacity(hosts);
     for questions in arp_questions(ArpPattern::Lbnl, hosts, LBNL_ASKS, seed) {
@@ -37,7 +37,7 @@ pub fn lbnl(hosts: usize, seed: u64, placement: u64) -> Vec<Vec<u32>> {
     placed(&asked, placement)
 }
 
-/// `count` different hosts other than `host`, as they are drawn.
+/// Returns `count` different hosts other than `host`, as they are drawn.
 fn others(host: u32, count: usize, mut draw: impl FnMut() -> u32) -> Vec<u32> {
     let mut others = Vec::with_capacity(count);
     // A small network may not have so many others.
@@ -53,7 +53,7 @@ fn others(host: u32, count: usize, mut draw: impl FnMut() -> u32) -> Vec<u32> {
     others
 }
 
-/// The same questions, with hosts at random places (a Fisher-Yates shuffle).
+/// Returns the same questions, with hosts at random places (a Fisher-Yates shuffle).
 fn placed(asked: &[Vec<u32>], placement: u64) -> Vec<Vec<u32>> {
     let mut dice = Rand64::new(u128::from(placement) << 64 | 0x706c_6163);
     let mut place: Vec<u32> = (0..asked.len() as u32).collect();

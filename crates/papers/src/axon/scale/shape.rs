@@ -1,4 +1,4 @@
-//! The five topologies of 001 §5, for a number of hosts.
+//! Five topologies of 001 §5, for a number of hosts.
 
 use anyhow::Result;
 use axon_fabric::file::{
@@ -9,7 +9,7 @@ use axon_fabric::model::Fabric;
 /// Hosts at each switch of a torus and of a random graph.
 const HOSTS_PER_SWITCH: usize = 10;
 
-/// One of the five.
+/// Topology.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// Rings of up to 100, as many as needed.
@@ -25,7 +25,7 @@ pub enum Shape {
 }
 
 impl Shape {
-    /// All five.
+    /// All five topologies.
     pub const ALL: [Shape; 5] = [
         Shape::Torus,
         Shape::FatTree,
@@ -34,7 +34,7 @@ impl Shape {
         Shape::RandomHigh,
     ];
 
-    /// The paper's name.
+    /// Returns the paper's name.
     pub const fn name(self) -> &'static str {
         match self {
             Shape::Torus => "torus",
@@ -45,8 +45,8 @@ impl Shape {
         }
     }
 
-    /// A fabric of this shape for `hosts` hosts, evenly placed, with as few switches as hold
-    /// them; `seed` draws the random ones.
+    /// Builds a fabric of this shape for `hosts` hosts, evenly placed, with as few switches as
+    /// possible; `seed` draws the random ones.
     ///
     /// # Errors
     /// There is none of this size: see `axon_fabric`.
@@ -89,8 +89,8 @@ fn random(switches: usize, average_degree: usize, hosts: Option<Placed>, seed: u
     })
 }
 
-/// Rows and columns of the torus for so many hosts: rings of 100 if there are switches enough for
-/// ten, nearly square below.
+/// Returns rows and columns of the torus for a number of hosts: rings of 100 if there are switches
+/// enough for ten, nearly square below.
 pub fn rings(hosts: usize) -> (usize, usize) {
     let switches = hosts.div_ceil(HOSTS_PER_SWITCH);
     if switches >= 1000 {
@@ -100,7 +100,7 @@ pub fn rings(hosts: usize) -> (usize, usize) {
     (rows, switches.div_ceil(rows).max(2))
 }
 
-/// Links between two switches of that torus, drawn at random, by a shortest way: the mean.
+/// Returns the mean number of links between two random switches of that torus, by a shortest path.
 pub fn torus_hops((rows, cols): (usize, usize)) -> f64 {
     let ring = |count: usize| (count * count / 4) as f64 / count as f64;
     ring(rows) + ring(cols)

@@ -30,7 +30,7 @@ const LINK: Rate = Rate::gbps(1);
 const QUEUE: Bytes = Bytes(512 << 10);
 const TCP_BUFFER_BYTES: usize = 1 << 18;
 const UDP_PAYLOAD: usize = 1472;
-/// Of such a frame on the wire: preamble, FCS and gap included.
+/// Wire bytes of such a frame: preamble, FCS and gap included.
 const UDP_WIRE_BYTES: Bytes = Bytes(1538);
 const PORT: u16 = 5001;
 const START: Span = Span::from_millis(500);
@@ -81,7 +81,7 @@ fn run(context: &mut Context) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// One of the demo's fabrics, with the paper's links and the prototype's switches.
+/// Builds one of the demo's fabrics, with the paper's links and the prototype's switches.
 fn fabric(text: &str) -> Result<Fabric> {
     let mut fabric = axon_fabric::parse(Path::new("table1.yaml"), text)?;
     fabric.device = Device::axon_netfpga();
@@ -94,7 +94,7 @@ fn fabric(text: &str) -> Result<Fabric> {
     Ok(fabric)
 }
 
-/// Goodput of each flow in Mb/s.
+/// Measures the goodput of each flow in Mb/s.
 fn measure(fabric: &Fabric, transport: Transport, seed: u64) -> Result<[f64; FLOWS.len()]> {
     let mut world = line::booted(fabric, seed)?;
     ensure!(fabric.hosts.len() == HOSTS, "{} is not the experiment", fabric.name);

@@ -1,9 +1,9 @@
 //! Set-ups between the two ends of a line, with every call into a node timed.
 //!
-//! In plain English: a simulated world boots the fabric until every host has been heard of.
-//! Then its nodes are taken out and joined by wires without length: what a node transmits is
-//! the next node's input at once. One host asks, the other answers, and as the packets go
-//! from node to node the time each takes is booked to the phase that the set-up is in.
+//! A simulated world boots the fabric until every host is known. Then its nodes are taken out and
+//! joined by wires without length: a transmitted frame is the next node's input at once. One host
+//! asks, the other answers, and the time of each node is charged to the current phase of the
+//! set-up.
 
 use crate::axon::line::Line;
 use anyhow::{Context, Result, ensure};
@@ -20,14 +20,14 @@ use std::time::Instant;
 
 /// Phases of Axon-ARP.
 pub const PHASES: usize = 4;
-/// Steps of one set-up, each in one call: switch asks, controller decides, target switch asks
-/// its host, target switch answers, source switch answers.
+/// Steps of one set-up, each in one call: the switch asks, the controller decides, the target
+/// switch asks its host, the target switch answers, the source switch answers.
 const STEPS: usize = 5;
 
 /// Median times of a set-up's phases.
 #[derive(Clone, Debug)]
 pub struct Phases {
-    /// By phase, us.
+    /// Median time by phase in us.
     pub us: [f64; PHASES],
     /// The controller's part of the first.
     pub controller_us: f64,
@@ -38,7 +38,7 @@ enum Station {
     Controller(Box<ControllerNode<SwitchPlane>>),
 }
 
-/// The nodes of a line, and how they are joined.
+/// Nodes of a line, and their wiring.
 pub struct Bench {
     fabric: Fabric,
     /// The switches in order, then the controller.
@@ -50,7 +50,7 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// A line of `switches` switches with `hosts` hosts at each, all heard of.
+    /// Builds a line of `switches` switches with `hosts` hosts at each, all known.
     ///
     /// # Errors
     /// The fabric cannot be built, or not every host gets its address.
@@ -91,7 +91,7 @@ impl Bench {
         Ok(bench)
     }
 
-    /// The world may still have owed a `TxDone`; what then goes out belongs to no set-up.
+    /// Completes a transmission that the world may still have owed; its frames belong to no set-up.
     fn free_all_wires(&mut self) {
         let mut out = Vec::new();
         for station in 0..self.stations.len() {
@@ -106,7 +106,7 @@ impl Bench {
         }
     }
 
-    /// All pairs of a host at the first switch and one at the last.
+    /// Measures set-ups between all pairs of a host at the first switch and one at the last.
     ///
     /// # Errors
     /// A set-up does not go through its five steps.
@@ -131,7 +131,7 @@ impl Bench {
         Ok(Phases { us: [ask + decide, two, three, four], controller_us: decide })
     }
 
-    /// One set-up: the time of each step, us.
+    /// Runs one set-up; returns the time of each step in us.
     fn set_up(&mut self, source: usize, target: usize) -> Result<[f64; STEPS]> {
         let port_of = |host: usize| (self.fabric.hosts[host].switch, self.fabric.hosts[host].port);
         let (asks, answers) = (port_of(source), port_of(target));
@@ -173,7 +173,7 @@ impl Bench {
         Ok(took)
     }
 
-    /// Hands a frame to a node: how long that took, and what it sent from which port.
+    /// Hands a frame to a node; returns the time, and the frames sent with their ports.
     #[expect(clippy::type_complexity)]
     fn hand(
         &mut self,
@@ -213,7 +213,7 @@ fn median(mut figures: Vec<f64>) -> f64 {
     figures.get(figures.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-/// Whether the frame is an ARP request for `ip`.
+/// Returns whether the frame is an ARP request for `ip`.
 fn asks_for(frame: &[u8], ip: Ipv4Addr) -> bool {
     let Kind::Arp(arp) = host_frame::classify(frame) else { return false };
     arp.operation == ArpOperation::Request && arp.target_ip == ip

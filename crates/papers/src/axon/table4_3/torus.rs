@@ -1,4 +1,4 @@
-//! The controller's decision alone, on a torus of 1,000 switches with 10,000 hosts.
+//! Decision of the controller alone, on a torus of 1,000 switches with 10,000 hosts.
 
 use crate::axon::planned::Planned;
 use anyhow::{Context, Result};
@@ -15,20 +15,21 @@ const FABRIC: &str = "name: torus\n\
 
 /// Set-ups before the clock starts.
 const WARM_UP: usize = 1000;
-/// Parts of which each is timed by itself: what else runs on the machine takes caches away.
+/// Number of separately timed parts, as other load on the machine evicts caches.
 const PARTS: usize = 20;
 
-/// Set-ups a second of one core's time.
+/// Set-ups per second of CPU time on one core.
 #[derive(Clone, Copy, Debug)]
 pub struct Decisions {
-    /// In the best twentieth of the run.
+    /// Rate in the best twentieth of the run.
     pub best: f64,
-    /// Over all of it.
+    /// Rate over the whole run.
     pub mean: f64,
 }
 
-/// Set-ups a second of one core's time: an Axon-ARP request answered, both routes chosen, kept by
-/// link and written into messages. Different pairs, after the switches' distances are known.
+/// Measures set-ups per second of CPU time on one core: an Axon-ARP request answered, both routes
+/// chosen, indexed by link and encoded into messages. Different pairs, with the switches' distances
+/// already computed.
 ///
 /// # Errors
 /// The fabric cannot be built, or a request is not answered.
@@ -55,7 +56,7 @@ pub fn decisions_per_second(seed: u64, count: usize) -> Result<Decisions> {
     Ok(Decisions { best, mean })
 }
 
-/// The time that this thread has had a core for: what else runs on the machine does not count.
+/// Returns the CPU time of this thread, which excludes other load on the machine.
 fn core_seconds() -> Result<f64> {
     let time = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).context("the clock of a thread")?;
     Ok(time.tv_sec() as f64 + time.tv_nsec() as f64 * 1e-9)
