@@ -149,13 +149,13 @@ struct Output<'a> {
 struct OnePing<'a> {
     /// Host that sends requests.
     from: &'a str,
-    /// Host that answers.
+    /// Host that answers the requests.
     to: &'a str,
     /// Address family: 4 or 6.
     family: u8,
     /// Address of `to`; null if it has none.
     address: Option<IpAddr>,
-    /// Echo requests sent.
+    /// Number of echo requests sent.
     requests: u32,
     /// Time from the request that was answered to its reply; null without an answer.
     rtt_ns: Option<u64>,

@@ -202,7 +202,7 @@ struct Output<'a> {
 /// Resources that a run used on this machine.
 #[derive(Serialize)]
 struct Machine {
-    /// Number of threads.
+    /// Number of threads of the run.
     threads: usize,
     /// Wall time from the first event to the last, in seconds.
     wall_seconds: f64,

@@ -64,7 +64,7 @@ pub struct Found {
 /// Output of `axon bench --json`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
-    /// Number of rounds.
+    /// Number of rounds that were measured.
     pub rounds: u32,
     /// Approximate duration of each measurement in seconds.
     pub seconds: u32,
@@ -72,13 +72,13 @@ pub struct Report {
     pub ratios: Vec<Ratio>,
     /// Bounds on the data planes of Axon, through three switches.
     pub bounds: Vec<Bound>,
-    /// Measured figures.
+    /// Figures that were measured, in order.
     pub figures: Vec<Figure>,
     /// Noise of the machine.
     pub noise: Noise,
     /// Missing features of this machine, and the measurements skipped for them.
     pub skipped: Vec<Skipped>,
-    /// Failed measurements.
+    /// Measurements that failed, with the reason.
     pub failed: Vec<Failed>,
     /// Description of this machine and this run.
     pub machine: MachineJson,
@@ -91,9 +91,9 @@ pub struct Figure {
     pub subject: Subject,
     /// Switches in the line; null for figures without a number of switches.
     pub switches: Option<u32>,
-    /// Measured figure.
+    /// Name of the measured figure.
     pub quantity: Quantity,
-    /// Unit in words.
+    /// Unit of the figure in words.
     pub unit: &'static str,
     /// Median of all rounds.
     pub median: f64,
@@ -112,7 +112,7 @@ pub struct Ratio {
     pub subject: Subject,
     /// Switches in the line; null for figures without a number of switches.
     pub switches: Option<u32>,
-    /// Compared figure.
+    /// Name of the compared figure.
     pub quantity: Quantity,
     /// Median in multiples of the bridges' median.
     pub ratio: f64,
@@ -123,7 +123,7 @@ pub struct Ratio {
 pub struct Bound {
     /// Data plane of Axon.
     pub subject: Subject,
-    /// Bounded figure.
+    /// Name of the bounded figure.
     pub quantity: Quantity,
     /// Whether the bound is in multiples of the bridges' median.
     pub of_bridges: bool,
@@ -163,7 +163,7 @@ pub struct Skipped {
 /// Failed subject or measurement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Failed {
-    /// Subject.
+    /// Subject whose measurement has failed.
     pub subject: Subject,
     /// Switches in the line.
     pub switches: u32,

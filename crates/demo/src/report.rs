@@ -388,7 +388,7 @@ pub(super) mod tests {
         assert_eq!(words("h1 -> h2"), "h1 -> h2 47.5 95.0 60.0 481 952 45.0 88.0 55.0 566 752");
         let sums = "aggregate 285.0 570.0 360.0 2906 5690 270.0 528.0 330.0 2425 3951";
         assert_eq!(words("aggregate"), sums);
-        assert_eq!(words("over"), "over +58.3 % bridges +60.0 % bridges");
+        assert_eq!(words("vs bridges"), "vs bridges +58.3 % +60.0 %");
         assert_eq!(words("gain"), "gain +100.0 % +96 % +95.6 % +63 %");
         for start in ["flow", "h5 -> h4", "aggregate", "gain"] {
             assert_eq!(row(start).chars().count(), 98, "{start}");

@@ -49,10 +49,10 @@ impl Summary {
             let percent = |gain: f64, digits| format!("{:+.*} %", digits, gain * 100.0);
             write!(out, "{:>18}{:>26}", percent(ours.gain, 1), percent(ours.paper.gain, 0))?;
         }
-        write!(out, "\n{:<10}", "over")?;
+        write!(out, "\n{:<10}", "vs bridges")?;
         for (ours, _) in both {
             let gain = format!("{:+.1} %", ours.gain_over_bridges * 100.0);
-            write!(out, "{gain:>18}{:>9}{:>17}", "bridges", "")?;
+            write!(out, "{gain:>18}{:>26}", "")?;
         }
         writeln!(out)
     }

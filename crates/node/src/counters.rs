@@ -20,7 +20,7 @@ pub struct PortCounters {
     pub rx_frames: u64,
     /// Bytes received, without FCS.
     pub rx_bytes: u64,
-    /// Frames sent.
+    /// Frames sent by the port.
     pub tx_frames: u64,
     /// Bytes sent, without FCS.
     pub tx_bytes: u64,

@@ -91,7 +91,7 @@ pub struct ProbePlan {
     pub bytes: usize,
     /// The number of probes to send.
     pub count: u32,
-    /// Time between probes.
+    /// Time between two probes, in ticks of 10 ps.
     #[serde(rename = "interval_ticks")]
     pub interval: Span,
     /// Time after which a probe is lost.
@@ -134,7 +134,7 @@ impl ProbePlan {
 pub struct ProbeReport {
     /// The identity of the probe request.
     pub id: ProbeId,
-    /// The plan.
+    /// Plan of the probe that ran.
     pub plan: ProbePlan,
     /// Probes that the origin sent.
     pub sent: u32,

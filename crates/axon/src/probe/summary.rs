@@ -40,9 +40,9 @@ impl Range {
 struct RangeJson {
     /// Minimum; 0 if nothing was measured, as are the others.
     min_ps: u64,
-    /// Mean, rounded down.
+    /// Mean in picoseconds, rounded down.
     mean_ps: u64,
-    /// Maximum, in picoseconds.
+    /// Maximum of the samples, in picoseconds.
     max_ps: u64,
 }
 

@@ -24,7 +24,7 @@ pub enum Each {
 /// Results of the failures of one kind.
 pub struct Failures {
     each: Each,
-    /// Number of failures.
+    /// Number of failures that were examined.
     count: usize,
     /// Number of failures that moved a route.
     moving: usize,
@@ -54,7 +54,7 @@ pub enum Why {
 pub(super) struct FailuresJson<'a> {
     /// Kind of the failures: `link` or `switch`.
     each: &'static str,
-    /// Number of failures.
+    /// Number of failures that were examined.
     count: usize,
     /// Number of proved failures.
     proved: usize,

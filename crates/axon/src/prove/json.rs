@@ -67,7 +67,7 @@ struct RoutesJson {
     fixed: bool,
     /// Seed with which pairs and routes were drawn.
     seed: u64,
-    /// Description in words.
+    /// Description of the routes in words.
     says: String,
 }
 
@@ -135,7 +135,7 @@ struct FailureJson<'a> {
 struct HeadroomJson<'a> {
     /// Whether the headroom of all ports suffices.
     suffices: bool,
-    /// Ports by kind.
+    /// Ports with headroom, by kind.
     kinds: Vec<PortsJson<'a>>,
 }
 

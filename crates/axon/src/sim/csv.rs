@@ -93,11 +93,11 @@ struct PortRow<'a> {
     port: &'a str,
     /// Port at the other end of its link; empty without one.
     peer: &'a str,
-    /// Frames received.
+    /// Frames received by the port.
     rx_frames: u64,
     /// Bytes of the frames received, without FCS.
     rx_bytes: u64,
-    /// Frames sent.
+    /// Frames sent by the port.
     tx_frames: u64,
     /// Bytes of the frames sent, without FCS.
     tx_bytes: u64,

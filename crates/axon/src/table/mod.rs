@@ -166,7 +166,7 @@ fn outcome(switch: &str, answer: Result<TablesAnswer>) -> Result<u8> {
 struct Output<'a> {
     /// Name of the switch, such as `s1`.
     switch: &'a str,
-    /// Requested tables.
+    /// Tables that were requested, in order.
     tables: Vec<TableJson>,
     /// Action without a match, and options of ports; empty if one table was requested.
     rest: Vec<EntryJson>,
@@ -179,7 +179,7 @@ struct TableJson {
     table: &'static str,
     /// Maximum number of entries.
     size: u32,
-    /// Current entries.
+    /// Number of entries in the table.
     entries: Vec<EntryJson>,
 }
 

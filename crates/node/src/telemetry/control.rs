@@ -67,7 +67,7 @@ pub struct RefusedSetting {
     pub setting: SettingName,
     /// The error of the last refusal. The setting is retried every second on an unavailable device.
     pub error: SettingError,
-    /// Number of refusals.
+    /// Number of refusals so far.
     pub refusals: u64,
 }
 

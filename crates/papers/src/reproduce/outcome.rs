@@ -16,7 +16,7 @@ pub struct Row {
     pub ours: Figure,
     /// Unit of `paper` and `ours`; empty for a pure number.
     pub unit: String,
-    /// Bound in words.
+    /// Bound of the row in words.
     pub bound: String,
     /// Whether `ours` is within the bound.
     pub pass: bool,

@@ -4,6 +4,7 @@ mod changed;
 mod columns;
 mod cycles;
 mod modules;
+mod pages;
 mod words;
 
 use std::collections::{BTreeMap, BTreeSet};

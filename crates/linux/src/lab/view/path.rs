@@ -34,9 +34,9 @@ pub struct PathView {
 /// Switch on the path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PathStep {
-    /// Ingress port, `s1-p0`.
+    /// Ingress port of the step, such as `s1-p0`.
     pub ingress: String,
-    /// Egress port.
+    /// Egress port of the step.
     pub egress: String,
     /// Whether the egress port has carrier.
     pub up: bool,

@@ -17,15 +17,15 @@ use std::collections::BTreeMap;
 pub struct Times {
     /// Number of measured times.
     pub count: u64,
-    /// Minimum, in nanoseconds.
+    /// Minimum of the samples, in nanoseconds.
     pub min_ns: u64,
-    /// Mean, in nanoseconds.
+    /// Mean of the samples, in nanoseconds.
     pub mean_ns: u64,
-    /// Median, in nanoseconds.
+    /// Median of the samples, in nanoseconds.
     pub p50_ns: u64,
     /// 99th percentile, in nanoseconds.
     pub p99_ns: u64,
-    /// Maximum, in nanoseconds.
+    /// Maximum of the samples, in nanoseconds.
     pub max_ns: u64,
 }
 

@@ -115,7 +115,7 @@ fn pages_and_comments_have_the_constants_of_the_code() {
         ("docs/baselines.md", format!("EtherType 0x{:04X}", ethertype::PORTLAND)),
         ("docs/conformance.md", format!("EtherType {link}")),
         ("crates/wire/src/link.rs", format!("the EtherType is {link}")),
-        ("crates/wire/src/probe.rs", format!("ether probe (EtherType {probe})")),
+        ("crates/wire/src/probe.rs", format!("probe (EtherType {probe})")),
     ];
     for (file, words) in expected {
         assert!(read(file).contains(&words), "{file} does not contain {words:?}");
