@@ -272,7 +272,7 @@ pub fn size(bytes: u64) -> String {
 
 /// Returns the packets that an entry's flows lost and that are in flight; `-` where packets are not
 /// counted, or where more was received than sent. The sum of both is marked with a `?` if they
-/// cannot be reported apart.
+/// cannot be distinguished.
 fn missing(entry: &[FlowReport]) -> [String; 2] {
     let unknown = || "-".to_owned();
     let more = |flow: &FlowReport| {
