@@ -93,7 +93,7 @@ pub struct Client {
     here: VecDeque<Fetched>,
     /// Answers for packets not held, since the ring was last seen empty.
     unheld: usize,
-    /// Whether the switch has broken the protocol.
+    /// True if the switch has broken the protocol.
     broken: bool,
 }
 

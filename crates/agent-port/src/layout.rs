@@ -78,7 +78,7 @@ pub struct Layout {
     pub buffer_bytes: usize,
     /// Number of payload buffers of the switch: handles name buffers 0 up to this.
     pub payloads: usize,
-    /// Whether payloads stay in the switch. Otherwise a chunk has the whole frame.
+    /// True if payloads stay in the switch. Otherwise a chunk has the whole frame.
     pub stays: bool,
 }
 

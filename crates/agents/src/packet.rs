@@ -62,9 +62,9 @@ pub struct Ipv4 {
     pub protocol: u8,
     /// Time to live.
     pub ttl: u8,
-    /// Whether it is a fragment other than the first, without a TCP or UDP header.
+    /// True if it is a fragment other than the first, without a TCP or UDP header.
     pub is_later_fragment: bool,
-    /// Whether it is a fragment, the first included.
+    /// True if it is a fragment, the first included.
     pub is_fragment: bool,
     /// Source address.
     pub source: Ipv4Addr,

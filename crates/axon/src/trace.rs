@@ -127,7 +127,7 @@ struct Filter<'a> {
     flow: Option<[MacAddr; 2]>,
     /// Hashes of the flow's frames.
     frames: BTreeSet<u64>,
-    /// Whether a line has named the requested port.
+    /// True if a line has named the requested port.
     named: bool,
 }
 

@@ -65,7 +65,7 @@ struct PacketWay {
     stages: Vec<StageJson>,
     /// Frames that would leave the switch.
     sent: Vec<SentFrame>,
-    /// Whether the control program would receive the frame, or a copy.
+    /// True if the control program would receive the frame, or a copy.
     to_cpu: bool,
 }
 

@@ -125,7 +125,7 @@ pub struct Bound {
     pub subject: Subject,
     /// Name of the bounded figure.
     pub quantity: Quantity,
-    /// Whether the bound is in multiples of the bridges' median.
+    /// True if the bound is in multiples of the bridges' median.
     pub of_bridges: bool,
     /// Median, or ratio of medians.
     pub value: f64,
@@ -133,14 +133,14 @@ pub struct Bound {
     pub least: Option<f64>,
     /// Upper bound; null for none.
     pub most: Option<f64>,
-    /// Whether the bound is held.
+    /// True if the bound is held.
     pub held: bool,
 }
 
 /// Noise of the machine.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Noise {
-    /// Whether something else ran, so that the figures should not be quoted.
+    /// True if something else ran, so that the figures should not be quoted.
     pub noisy: bool,
     /// Reasons for the noise, one sentence each.
     pub reasons: Vec<String>,

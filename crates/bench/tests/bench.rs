@@ -67,7 +67,7 @@ fn the_smallest_run_measures_bridges_and_a_data_plane_and_removes_both() {
     assert!(is_clean(&folder), "labs and files are gone");
 }
 
-/// Whether no lab and no folder of a run is left.
+/// True if no lab and no folder of a run is left.
 fn is_clean(folder: &Folder) -> bool {
     let names = std::fs::read_dir(&folder.0).unwrap().flatten();
     let labs = std::fs::read_dir(folder.0.join("state")).into_iter().flatten().flatten();

@@ -40,13 +40,13 @@ pub(crate) struct Buffer<P> {
     pub since: Time,
     /// Pending transfers (I/O pending of the paper).
     pub pending: u8,
-    /// Whether the agent has neither sent nor released the payload, so that it must not be evicted.
+    /// True if the agent has neither sent nor released the payload, so that it must not be evicted.
     pub held: bool,
-    /// Whether one of the pending transfers is the delivery to the agent.
+    /// True if one of the pending transfers is the delivery to the agent.
     pub delivering: bool,
-    /// Whether the payload is being sent for the last time, so that its handle is invalid.
+    /// True if the payload is being sent for the last time, so that its handle is invalid.
     pub last: bool,
-    /// Whether the agent brought the payload and it was not sent yet, so that sending saves
+    /// True if the agent brought the payload and it was not sent yet, so that sending saves
     /// nothing.
     pub own: bool,
 }

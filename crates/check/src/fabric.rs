@@ -42,7 +42,7 @@ pub struct FabricModel {
     budget: Budget,
     fault: Fault,
     settled: Settled,
-    /// Whether steps for which one order suffices come in any order (`order.rs`).
+    /// True if steps for which one order suffices come in any order (`order.rs`).
     in_any_order: bool,
 }
 
@@ -78,7 +78,7 @@ pub enum FabricAction {
     Restart {
         /// Switch.
         switch: usize,
-        /// Whether the tables are lost.
+        /// True if the tables are lost.
         cold: bool,
     },
     /// Restart of the controller with its store.

@@ -18,7 +18,7 @@ pub struct Outcome {
     pub depth: usize,
     /// Duration.
     pub took: Duration,
-    /// Whether every state was visited.
+    /// True if every state was visited.
     pub complete: bool,
     /// Violated properties, each with the steps to a violation.
     pub broken: Vec<Broken>,

@@ -21,49 +21,49 @@ macro_rules! ambiguities {
 }
 
 ambiguities! {
-    /// Whether PFC with bits in the reserved octet of its enable vector is honoured without them,
+    /// PFC with bits in the reserved octet of its enable vector: honoured without these bits,
     /// or dropped.
     PfcReserved = "pfc-reserved", "ignored", "refused";
-    /// Whether a class may be 10 % off its own share, or 10 % of the link.
+    /// Tolerance of an ETS share: 10 % of the share itself, or 10 % of the link.
     EtsBound = "ets-bound", "share", "link";
-    /// Whether shares are measured for 10 million bit times (at least 10 ms), or for ten times as
-    /// long.
+    /// Time for which ETS shares are measured: 10 million bit times (at least 10 ms), or ten times
+    /// as long.
     EtsWindow = "ets-window", "usual", "long";
-    /// Which of two willing ends keeps its PFC, by address. For a device that the tester cannot
+    /// The one of two willing ends that keeps its PFC, by address. For a device that the tester cannot
     /// configure.
     Tie = "tie", "lower", "higher";
-    /// Whether the quoted priority is in the high or the low bits of its 16 bits.
+    /// Position of the quoted priority in its 16 bits: high or low bits.
     CnmPriority = "cnm-priority", "high", "low";
-    /// Whether the offset of a CNM falls or rises with the queue.
+    /// Direction of the offset of a CNM as the queue grows: falling or rising.
     CnmOffset = "cnm-offset", "falls", "rises";
-    /// Whether the CNM for a frame without a CN-TAG has one.
+    /// CN-TAG of the CNM for a frame without one: always, or as in the sampled frame.
     CnmTag = "cnm-tag", "always", "as-sampled";
-    /// Whether the quote begins with the EtherType behind all tags, or behind it.
+    /// Start of the quote: at the EtherType behind all tags, or behind that EtherType.
     CnmQuote = "cnm-quote", "ethertype", "behind";
-    /// Whether a CNM comes from the congestion point, or from where the sampled frame was going.
+    /// Source of a CNM: the congestion point, or the sampled frame's destination.
     CnmSource = "cnm-source", "point", "destination";
-    /// Whether a CNM has its own priority, or the sampled frame's tag.
+    /// VLAN tag of a CNM: one with the CNM's own priority, or a copy of the sampled frame's.
     CnmVlan = "cnm-vlan", "own", "copied";
-    /// Whether the receiver of a CNM ignores version and reserved bits, or refuses it for them.
+    /// Unknown version and reserved bits in a CNM: ignored by the receiver, or refused.
     CnmReserved = "cnm-reserved", "ignored", "refused";
 }
 
 /// Format of CNMs where sources differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CnmInterpretation {
-    /// Whether the quoted priority is in the three highest bits of its word, or in the lowest.
+    /// True if the quoted priority is in the three highest bits of its word, or in the lowest.
     pub priority_in_high_bits: bool,
-    /// Whether the offset falls while the queue grows, or rises.
+    /// True if the offset falls while the queue grows, or rises.
     pub offset_falls_with_queue: bool,
-    /// Whether the CNM for a frame without a CN-TAG has one of flow 0, or none.
+    /// True if the CNM for a frame without a CN-TAG has one of flow 0, or none.
     pub always_tagged: bool,
-    /// Whether the quote begins with the EtherType behind all tags, or after it.
+    /// True if the quote begins with the EtherType behind all tags, or after it.
     pub msdu_has_ethertype: bool,
-    /// Whether the source is the congestion point, or the sampled frame's destination.
+    /// True if the source is the congestion point, or the sampled frame's destination.
     pub source_is_point: bool,
-    /// Whether the CNM copies the tag of the sampled frame.
+    /// True if the CNM copies the tag of the sampled frame.
     pub copies_tag: bool,
-    /// Whether a CNM with non-zero version or reserved bits is refused.
+    /// True if a CNM with non-zero version or reserved bits is refused.
     pub strict: bool,
 }
 

@@ -57,7 +57,7 @@ pub struct Stream {
     pub begin: Time,
     /// End of the stream.
     pub end: Time,
-    /// Whether the stream honours PFC.
+    /// True if the stream honours PFC.
     pub honours: bool,
     /// Flow of the CN-TAG; `None` without a CN-TAG.
     pub flow: Option<u16>,

@@ -8,7 +8,7 @@ use core::fmt;
 pub struct Setup {
     /// Lossless priorities, with PFC.
     pub pfc: PrioritySet,
-    /// Whether the device sends PAUSE for all priorities; only without PFC.
+    /// True if the device sends PAUSE for all priorities; only without PFC.
     pub pause: bool,
     /// Traffic class of each priority.
     pub prio_tc: [TrafficClass; PRIORITIES],
@@ -23,7 +23,7 @@ pub struct Setup {
     pub alternate: Option<Priority>,
     /// DCBX configuration of the ports; `None` without DCBX.
     pub dcbx: Option<Dcbx>,
-    /// Whether the device is an end station that sends as fast as it may, not a switch.
+    /// True if the device is an end station that sends as fast as it may, not a switch.
     pub station: bool,
 }
 
@@ -63,11 +63,11 @@ pub enum Form {
 pub struct Dcbx {
     /// Form of DCBX.
     pub form: Form,
-    /// Whether the device applies the peer's ETS recommendation.
+    /// True if the device applies the peer's ETS recommendation.
     pub ets_willing: bool,
-    /// Whether the device follows the peer's PFC.
+    /// True if the device follows the peer's PFC.
     pub pfc_willing: bool,
-    /// Whether the higher address of two willing ports keeps its own PFC: lldpad's rule, not the
+    /// True if the higher address of two willing ports keeps its own PFC: lldpad's rule, not the
     /// standard's.
     pub higher_keeps: bool,
 }

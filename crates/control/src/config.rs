@@ -228,9 +228,9 @@ pub struct Dhcpv6Config {
 /// Handling of multicast and broadcast frames at the edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GroupConfig {
-    /// Whether multicast frames reach their members. Otherwise the edge drops them.
+    /// True if multicast frames reach their members. Otherwise the edge drops them.
     pub multicast: bool,
-    /// Whether broadcasts, and frames to the all-systems and all-nodes groups, reach all hosts.
+    /// True if broadcasts, and frames to the all-systems and all-nodes groups, reach all hosts.
     pub broadcast: bool,
     /// Multicast and broadcast frames per second that the hosts of one port may send; also the
     /// burst size. 0 counts as 1.
@@ -275,9 +275,9 @@ impl Default for ByteLimit {
 /// Policy of a switch port.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PortPolicy {
-    /// Whether the port is pinned to hosts. A switch or controller there is refused.
+    /// True if the port is pinned to hosts. A switch or controller there is refused.
     pub hosts_only: bool,
-    /// Whether the port leads to an external network with its own hosts and routers. DHCP does not
+    /// True if the port leads to an external network with its own hosts and routers. DHCP does not
     /// pass in either direction, and the edge sends no router advertisements there.
     pub uplink: bool,
     /// Priority regeneration table for hosts of the port (IEEE 802.1Q clause 6.9.4); `None` if the
@@ -304,7 +304,7 @@ pub struct ControllerConfig {
     pub policy: Policy,
     /// Use of routes by source and destination.
     pub by_source: BySource,
-    /// Whether edges get a backup route for each route.
+    /// True if edges get a backup route for each route.
     pub backups: bool,
     /// DHCPv6 server to relay requests to, if any.
     pub dhcpv6: Option<Dhcpv6Relay>,
@@ -323,8 +323,8 @@ pub enum BySource {
     /// Never. A port reaches everything that its hosts together may reach.
     #[default]
     Never,
-    /// Where the policy lets a host reach another that a second host of the same port may not
-    /// reach.
+    /// On ports with hosts of different rights: the policy lets one host reach a destination that a
+    /// second host of the same port may not.
     Policy,
     /// On every port with several hosts, so that they may take different paths.
     Always,

@@ -12,7 +12,7 @@ pub struct Member {
     pub state: MemberState,
     /// LACP partner, if any was received.
     pub partner: Option<Partner>,
-    /// Whether the controller has selected the port.
+    /// True if the controller has selected the port.
     pub selected: bool,
 }
 

@@ -44,7 +44,7 @@ pub(crate) struct Received {
 struct Sender {
     node: NodeId,
     window: Window,
-    /// Whether the sender has ever been the neighbour there.
+    /// True if the sender has ever been the neighbour there.
     neighbour: bool,
 }
 

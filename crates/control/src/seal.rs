@@ -30,7 +30,7 @@ pub const ANY_INCARNATION: u64 = 0;
 /// Seals and opens the messages of one incarnation of a node.
 pub struct Sealer {
     role: Role,
-    /// Whether there is no controller, and switches exchange messages under the shared key.
+    /// True if there is no controller, and switches exchange messages under the shared key.
     among_switches: bool,
     /// Ciphers to seal with.
     current: Ring,
@@ -47,7 +47,7 @@ pub struct Opened {
     pub from: Incarnation,
     /// The message.
     pub message: Message,
-    /// Whether it was sealed for this incarnation, not for any receiver.
+    /// True if it was sealed for this incarnation, not for any receiver.
     pub addressed: bool,
 }
 

@@ -25,11 +25,11 @@ pub const APPLICATIONS_MAX: usize = 77;
 /// The configuration of one feature of CEE.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CeeFeature<T> {
-    /// Whether the feature is sent at all.
+    /// True if the feature is sent at all.
     pub advertised: bool,
-    /// Whether the feature is enabled.
+    /// True if the feature is enabled.
     pub enabled: bool,
-    /// Whether the port follows the peer's configuration instead.
+    /// True if the port follows the peer's configuration instead.
     pub willing: bool,
     /// The configuration that the port wants.
     pub desired: T,
@@ -44,7 +44,7 @@ pub struct CeeConfig {
     pub pfc: CeeFeature<CeePfc>,
     /// Application priorities.
     pub applications: CeeFeature<Vec<CeeApplication>>,
-    /// Whether two ends that are both willing, or both not, must want the same groups. False by
+    /// True if two ends that are both willing, or both not, must want the same groups. False by
     /// default: any two are compatible. Sources differ.
     pub groups_must_match: bool,
 }
@@ -56,9 +56,9 @@ pub struct FeatureState<T> {
     pub config: T,
     /// The end that it comes from.
     pub from: Source,
-    /// Whether the feature is on (the standard's OperMode).
+    /// True if the feature is on (the standard's OperMode).
     pub mode: bool,
-    /// Whether the two ends are incompatible, or the peer does not send the feature.
+    /// True if the two ends are incompatible, or the peer does not send the feature.
     pub error: bool,
 }
 
@@ -70,7 +70,7 @@ struct Machine<T> {
     sent: Option<Sent<T>>,
     /// Sequence number of the last sent values.
     sequence: u32,
-    /// Whether the state follows from the present peer.
+    /// True if the state follows from the present peer.
     decided: bool,
 }
 
@@ -83,9 +83,9 @@ struct Sent<T> {
 /// Input of a feature's state machine besides its own configuration.
 #[derive(Clone, Copy)]
 struct Situation {
-    /// Whether there is exactly one peer.
+    /// True if there is exactly one peer.
     peer: bool,
-    /// Whether there was a peer before.
+    /// True if there was a peer before.
     had_peer: bool,
     /// Sequence number of our last change.
     sequence: u32,

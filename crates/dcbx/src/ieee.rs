@@ -45,9 +45,9 @@ pub enum ZeroClasses {
 /// The configuration of a port for the standard's DCBX.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IeeeConfig {
-    /// Whether the port applies the ETS table that the peer recommends.
+    /// True if the port applies the ETS table that the peer recommends.
     pub ets_willing: bool,
-    /// Whether the port has the credit-based shaper.
+    /// True if the port has the credit-based shaper.
     pub credit_based: bool,
     /// The number of traffic classes of the port: 1 to 8.
     pub classes_max: u8,
@@ -55,7 +55,7 @@ pub struct IeeeConfig {
     pub ets: Ets,
     /// The ETS table to recommend to the peer, if any.
     pub recommendation: Option<Ets>,
-    /// Whether the port follows the peer's PFC.
+    /// True if the port follows the peer's PFC.
     pub pfc_willing: bool,
     /// MBC, see [`PfcConfiguration::macsec_bypass`].
     pub macsec_bypass: bool,

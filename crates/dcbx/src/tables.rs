@@ -26,9 +26,9 @@ pub const CLASSES_MAX: u8 = 8;
 pub struct DcbxSettings {
     /// The form of DCBX to use.
     pub mode: Mode,
-    /// Whether the port applies the ETS table that a peer recommends.
+    /// True if the port applies the ETS table that a peer recommends.
     pub ets_willing: bool,
-    /// Whether the port follows a peer's PFC.
+    /// True if the port follows a peer's PFC.
     pub pfc_willing: bool,
     /// The ETS table to recommend to peers.
     pub recommendation: Recommendation,
@@ -38,13 +38,13 @@ pub struct DcbxSettings {
     pub pfc_classes_zero: ZeroClasses,
     /// The application priorities to advertise. They are information for the peer.
     pub applications: Vec<Application>,
-    /// Whether the port follows a peer's application priorities. CEE only.
+    /// True if the port follows a peer's application priorities. CEE only.
     pub applications_willing: bool,
     /// Rule for two willing ends: which one keeps its own PFC.
     pub tie: TieRule,
     /// Handling of repeated TLVs.
     pub duplicates: Duplicates,
-    /// Whether both ends must want the same groups; see [`CeeConfig::groups_must_match`].
+    /// True if both ends must want the same groups; see [`CeeConfig::groups_must_match`].
     pub groups_must_match: bool,
 }
 

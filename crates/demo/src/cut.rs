@@ -21,7 +21,7 @@ pub struct Stream {
     /// Sending and receiving host.
     #[serde(flatten)]
     pub flow: Flow,
-    /// Whether the flow crossed the link that was cut.
+    /// True if the flow crossed the link that was cut.
     pub crossed: bool,
     /// Outage of the stream.
     #[serde(flatten)]

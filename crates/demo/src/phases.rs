@@ -147,7 +147,7 @@ pub struct CutPlan {
     pub load_s: u32,
     /// Duration of the probes.
     pub probes: Duration,
-    /// Whether frames take a spanning tree whose root is the first switch, so that all traffic of
+    /// True if frames take a spanning tree whose root is the first switch, so that all traffic of
     /// the second switch crosses the link. Otherwise each flow takes the shortest path.
     pub is_tree: bool,
 }

@@ -146,7 +146,7 @@ pub struct Bar {
     pub wanted: String,
     /// Measured value.
     pub found: String,
-    /// Whether the bound is met.
+    /// True if the bound is met.
     pub pass: bool,
 }
 
@@ -194,7 +194,7 @@ pub struct Summary {
     pub cpu_busy: BTreeMap<String, f64>,
     /// Bounds.
     pub bars: Vec<Bar>,
-    /// Whether all bounds are met.
+    /// True if all bounds are met.
     pub pass: bool,
     /// Duration in s.
     pub seconds: f64,

@@ -34,9 +34,9 @@ pub struct Setup<'a> {
     pub topology: &'a str,
     /// Capabilities of this machine.
     pub machine: &'a Machine,
-    /// Whether the ports of all switches are captured.
+    /// True if the ports of all switches are captured.
     pub capture_switches: bool,
-    /// Whether Linux bridges take the place of switches; hosts have their addresses then.
+    /// True if Linux bridges take the place of switches; hosts have their addresses then.
     pub bridges: bool,
 }
 

@@ -36,7 +36,7 @@ pub enum Call {
     Link {
         /// Port.
         port: PortNo,
-        /// Whether the port has carrier now.
+        /// True if the port has carrier now.
         up: bool,
     },
     /// The switch has sent a packet to its program.
@@ -70,7 +70,7 @@ pub enum FromProgram {
     Done {
         /// Time of the next [`Call::Timeout`].
         deadline: Option<Time>,
-        /// Whether the switch can carry traffic of hosts, as far as the program knows.
+        /// True if the switch can carry traffic of hosts, as far as the program knows.
         is_ready: bool,
     },
     /// The program has ended by its own error: in Python the last line of the traceback.

@@ -15,7 +15,7 @@ use axon_wire::Span;
 pub struct Device {
     /// Name in fabric files: `ideal`, `axon-netfpga`, `store-and-forward`, ...
     pub name: String,
-    /// Whether a frame may leave before its tail has arrived.
+    /// True if a frame may leave before its tail has arrived.
     pub cut_through: bool,
     /// Bytes, preamble included, that must have arrived before the first stage of a cut-through
     /// pipeline begins; 0 where the first stage includes that time.

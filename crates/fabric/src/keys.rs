@@ -19,7 +19,7 @@ pub(crate) struct Keys {
     by_position: BTreeMap<Position, String>,
     /// Keys with an old name. Everywhere else they have their new one.
     old: Vec<OldKey>,
-    /// Whether the pass ended at a syntax error.
+    /// True if the pass ended at a syntax error.
     is_cut: bool,
 }
 
@@ -32,7 +32,7 @@ pub(crate) struct OldKey {
     pub path: String,
     /// Path with the new name.
     pub new_path: String,
-    /// Whether the new name is present too.
+    /// True if the new name is present too.
     pub is_twice: bool,
 }
 

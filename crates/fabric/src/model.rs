@@ -78,7 +78,7 @@ pub struct Fabric {
     pub uplinks: Vec<Uplink>,
     /// MTU of hosts, in bytes of IP packet.
     pub mtu: u16,
-    /// Whether switches send a host PAUSE for the bytes that its routes add.
+    /// True if switches send a host PAUSE for the bytes that its routes add.
     pub self_congestion_pause: bool,
     /// Action on a packet whose buffer is full.
     pub on_full: OnFull,
@@ -269,7 +269,7 @@ pub struct Bond {
     pub host: Option<usize>,
     /// Member ports; the first is the port of the host, if there is one.
     pub members: Vec<End>,
-    /// Whether the switches send LACPDUs before the host does.
+    /// True if the switches send LACPDUs before the host does.
     pub active: bool,
 }
 
@@ -315,7 +315,7 @@ pub struct PortPolicies {
 /// Trust settings of a single port. A field that is `None` is as for other ports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PortTrust {
-    /// Whether another switch or the controller is allowed at the port.
+    /// True if another switch or the controller is allowed at the port.
     pub axon: Option<bool>,
     /// Priorities allowed to hosts at the port.
     pub priorities: Option<HostPriorities>,
@@ -370,7 +370,7 @@ pub struct StatedPath {
 /// The controller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Controller {
-    /// Whether there is a controller. Without one, the fields of its node have no meaning.
+    /// Mode of control. Without a controller, the fields of its node have no meaning.
     pub mode: Mode,
     /// Name, `c1`; its one port is `c1-p0`.
     pub name: String,
@@ -380,7 +380,7 @@ pub struct Controller {
     pub wire: Wire,
     /// Algorithm that chooses paths.
     pub router: RouterKind,
-    /// Whether the file wants backup routes; see [`Fabric::has_backups`].
+    /// True if the file wants backup routes; see [`Fabric::has_backups`].
     pub backups: bool,
 }
 

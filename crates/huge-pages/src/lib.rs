@@ -1,26 +1,26 @@
-//! Huge pages for the memory of a process that walks through much of it.
+//! Huge pages for processes that access much of their memory at random.
 //!
-//! What a simulation of a large fabric needs for an event lies anywhere in its memory. With pages
-//! of 4 KiB hardly any of it is in the processor's TLB, and each look-up walks through the tables
-//! of pages, twice in a virtual machine. With pages of 2 MiB most of it is.
+//! An event of a large simulation may touch any part of memory. With pages of 4 KiB the TLB covers
+//! little of it, and each miss walks the page tables, twice in a virtual machine. With pages of 2
+//! MiB the TLB covers most of it.
 //!
-//! A kernel hands out huge pages to those who ask (`madvise`), to all, or to nobody:
-//! `/sys/kernel/mm/transparent_hugepage/enabled`. [`HugePages`] asks for all memory that the
-//! process has allocated, and has what is in use already moved into them (`MADV_COLLAPSE`, from
-//! Linux 6.1 on; an older one does so in its own time). The content stays as it is. The process has
-//! more memory: all of a huge page is in use if a part of it is.
+//! A kernel provides huge pages on request (`madvise`), always, or never:
+//! `/sys/kernel/mm/transparent_hugepage/enabled`. [`HugePages`] requests them for all allocated
+//! memory of the process and moves memory in use into them (`MADV_COLLAPSE`, since Linux 6.1; older
+//! kernels do so in their own time). The content is unchanged. Resident memory grows: a huge page
+//! in use is resident as a whole.
 
 use std::fs;
 
-/// A process that has less in memory keeps its small pages.
+/// Resident bytes below which a process keeps small pages.
 const WORTH: u64 = 8 << 20;
-/// The size of a huge page of the processors that we know.
+/// Size of a huge page in bytes, on the known processors.
 const HUGE: u64 = 2 << 20;
 
-/// Huge pages for all that this process has allocated, and will have.
+/// Huge pages for all current and future allocations of this process.
 #[derive(Debug)]
 pub struct HugePages {
-    /// Bytes in memory from which they are asked for the next time.
+    /// Resident bytes that trigger the next request.
     next: u64,
 }
 
@@ -32,15 +32,15 @@ impl Default for HugePages {
 }
 
 impl HugePages {
-    /// Asks for them if the process, of which at most so many bytes are in memory, has grown by an
-    /// eighth since the last time, and is large. Says whether it did.
+    /// Requests huge pages if the process is large and has grown by an eighth since the last
+    /// request. `resident` is an upper bound of its resident bytes. Returns true if it made a
+    /// request.
     pub fn ask(&mut self, resident: u64) -> bool {
         if self.next == u64::MAX || resident < self.next {
             return false;
         }
         let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
-        // Addresses that are kept for later, such as those of a snapshot to come, are not walked
-        // through.
+        // Skip address ranges that are only reserved, such as those of a future snapshot.
         let most = 4 * resident;
         for range in maps.lines().filter_map(Range::of_heap).filter(|range| range.bytes() <= most) {
             range.advise(libc::MADV_HUGEPAGE);
@@ -51,13 +51,13 @@ impl HugePages {
     }
 }
 
-/// Whether the kernel hands out any.
+/// True if the kernel provides huge pages.
 fn is_allowed() -> bool {
     let enabled = fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled");
     enabled.is_ok_and(|enabled| !enabled.contains("[never]"))
 }
 
-/// A range of addresses: whole huge pages.
+/// Address range of whole huge pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Range {
     begin: u64,
@@ -65,8 +65,8 @@ struct Range {
 }
 
 impl Range {
-    /// Of a line of `/proc/self/maps`, the huge pages in it, if it is of memory that was allocated:
-    /// private and without a file. The stacks of threads look the same, and do no harm.
+    /// Returns the huge pages in a line of `/proc/self/maps` if it is allocated memory: private and
+    /// without a file. Stacks of threads look alike, and do no harm.
     fn of_heap(line: &str) -> Option<Range> {
         let mut words = line.split_whitespace();
         let (begin, end) = words.next()?.split_once('-')?;
@@ -85,8 +85,8 @@ impl Range {
         self.end - self.begin
     }
 
-    /// Advises the kernel how this is used; says whether it agrees. That it may refuse does no
-    /// harm.
+    /// Advises the kernel on the use of the range; a refusal does no harm. Returns true if
+    /// accepted.
     fn advise(self, advice: libc::c_int) -> bool {
         let begin = std::ptr::without_provenance_mut(self.begin as usize);
         // SAFETY: neither advice changes what any address holds, or whether it may be used.

@@ -44,9 +44,9 @@ pub struct LacpConfig {
     pub port_priority: u16,
     /// Number of the port, unique within the system.
     pub port: u16,
-    /// Whether the port sends before its partner does.
+    /// True if the port sends before its partner does.
     pub active: bool,
-    /// Whether the port expects a LACPDU each second, or one in 30 seconds.
+    /// True if the port expects a LACPDU each second, or one in 30 seconds.
     pub short_timeout: bool,
 }
 
@@ -89,7 +89,7 @@ pub struct LacpPort {
     current_while: Option<Time>,
     /// Time of the next periodic LACPDU, and whether the interval is the fast one.
     periodic: Option<(Time, bool)>,
-    /// Whether a LACPDU must be sent (`NTT`).
+    /// True if a LACPDU must be sent (`NTT`).
     wants_to_send: bool,
     /// Times of the last LACPDUs, the oldest first.
     sent: [Option<Time>; SENT_MAX],
@@ -317,7 +317,7 @@ mod tests {
         ports: [LacpPort; 2],
         now: Time,
         sent: [Vec<Time>; 2],
-        /// Whether the frames of each port are lost.
+        /// True if the frames of each port are lost.
         lost: [bool; 2],
         selects: bool,
     }

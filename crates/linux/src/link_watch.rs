@@ -21,7 +21,7 @@ const FLAGS: Range<usize> = 8..12;
 pub struct LinkEvent {
     /// Name of the device.
     pub device: String,
-    /// Whether the device is up and has carrier; false if it is gone.
+    /// True if the device is up and has carrier; false if it is gone.
     pub up: bool,
 }
 

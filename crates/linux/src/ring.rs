@@ -31,9 +31,9 @@ pub struct RxFrame<'a> {
     pub vlan: Option<[u8; 4]>,
     /// Checksum that the sender left to the device.
     pub checksum: Option<PartialChecksum>,
-    /// Whether the frame is longer than the slot, or a segmentation-offload super-frame.
+    /// True if the frame is longer than the slot, or a segmentation-offload super-frame.
     pub oversized: bool,
-    /// Whether the frame leaves by the device.
+    /// True if the frame leaves by the device.
     pub outgoing: bool,
     /// Kernel timestamp, in nanoseconds since 1970.
     pub unix_nanos: u64,

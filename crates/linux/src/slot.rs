@@ -63,7 +63,7 @@ pub struct PortSetup {
     pub medium: Medium,
     /// Transmit rate; unlimited if `None`.
     pub rate: Option<Rate>,
-    /// Whether some traffic is lossless, at any load of the machine.
+    /// True if some traffic is lossless, at any load of the machine.
     pub lossless: bool,
     /// MTU of the fabric's hosts in bytes. A host port needs this one, an Axon port [`fabric_mtu`];
     /// any will do if `None`.
@@ -75,18 +75,18 @@ pub(crate) struct Slot {
     pub(crate) setup: PortSetup,
     pub(crate) port: Option<Box<dyn Port>>,
     pub(crate) up: bool,
-    /// Whether the port has carrier, or is a TAP port, but the device could not be opened. It is
+    /// True if the port has carrier, or is a TAP port, but the device could not be opened. It is
     /// retried.
     pub(crate) failed: bool,
     /// Time at which the wire is free; `None` once the node has its `TxDone`.
     pub(crate) busy_until: Option<Time>,
-    /// Whether the node waits for the `TxDone`: frames are queued behind the one on the wire.
+    /// True if the node waits for the `TxDone`: frames are queued behind the one on the wire.
     pub(crate) awaited: bool,
     /// Time to offer rules again that came too soon.
     pub(crate) rules_due: Option<Time>,
     /// Time from which rules may change again.
     rules_settled_at: Time,
-    /// Whether the last change failed, so that the active rules are unknown.
+    /// True if the last change failed, so that the active rules are unknown.
     rules_unknown: bool,
     kind: PortKind,
     /// Last read MTU of the device, in bytes; `None` before there was a device.

@@ -46,7 +46,7 @@ pub struct Status {
 pub struct PortStatus {
     /// Name of the device, `s1-p0`.
     pub name: String,
-    /// Whether the port is open and has carrier.
+    /// True if the port is open and has carrier.
     pub up: bool,
     /// Kind of the peer.
     pub kind: PortKind,

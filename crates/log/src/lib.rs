@@ -1,9 +1,9 @@
-//! The log of a process that runs for long: it stays small, and no fault of it ends the process.
+//! Log of a long-running process: its size is bounded, and its errors never end the process.
 //!
-//! Lines go to standard error. `eprintln!` panics when they cannot be written, on a full disk for
-//! instance; here such a line is lost, and the next one that is written says how many were. Where
-//! standard error is a file of a lab, the file is replaced before it is larger than
-//! [`LOG_BYTES_MAX`]: `s1.log` becomes `s1.log.old`, in the place of the one before.
+//! Lines go to standard error. `eprintln!` panics when a line cannot be written, for instance on a
+//! full disk. Here such a line is lost, and the next line written reports the number of lost lines.
+//! If standard error is a log file of a lab, the file is replaced before it exceeds
+//! [`LOG_BYTES_MAX`]: `s1.log` becomes `s1.log.old` and replaces the previous one.
 
 #![forbid(unsafe_code)]
 
@@ -15,47 +15,46 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The largest log file in bytes, 1 MiB; beside it there may be one more, older one.
+/// Largest log file, 1 MiB, in bytes. One older file may exist beside it.
 pub const LOG_BYTES_MAX: u64 = 1 << 20;
-/// How the name of an older log ends.
+/// Last extension of the name of an older log.
 pub const OLD: &str = "old";
 
 static LOG: Mutex<Log> = Mutex::new(Log { file: None, lost: 0 });
 
-/// Lines to standard error, or to the file that it is.
+/// Log to standard error, or to the file behind it.
 struct Log {
     file: Option<Rotated>,
-    /// Lines that could not be written since the last one that was.
+    /// Lines lost since the last successful write.
     lost: u64,
 }
 
-/// A file that does not outgrow its bound.
+/// Log file of bounded size.
 struct Rotated {
     path: PathBuf,
     out: File,
     bytes: u64,
     bytes_max: u64,
-    /// Whether standard error, to which a panic is written, is to be the new file as well.
+    /// True if standard error, which receives panic messages, is redirected to each new file.
     is_standard_error: bool,
 }
 
-/// A writer for one line or more; it reports no error.
+/// Writer for one or more lines; reports no error.
 pub struct Writer(());
 
-/// Where `tracing` may write: `tracing_subscriber::fmt().with_writer(log::writer)`. Each call of
-/// its `write` must bring whole lines.
+/// Returns a writer for `tracing`: `tracing_subscriber::fmt().with_writer(log::writer)`. Each call
+/// of its `write` must bring whole lines.
 pub fn writer() -> Writer {
     Writer(())
 }
 
-/// Writes a line: `log::line(format_args!("{error:#}"))`. Numbers of errors of the operating system
-/// are left out.
+/// Writes a line without operating system error numbers: `log::line(format_args!("{error:#}"))`.
 pub fn line(text: fmt::Arguments<'_>) {
     lock().write(format!("{}\n", without_os_numbers(&text.to_string())).as_bytes());
 }
 
-/// A text without the ` (os error 2)` that the standard library puts behind the words for an error
-/// of the operating system: the number says nothing that the words do not say.
+/// Returns the text without the ` (os error 2)` that the standard library appends to the message of
+/// an operating system error. The number adds nothing to the message.
 pub fn without_os_numbers(text: &str) -> String {
     const MARK: &str = " (os error ";
     let mut parts = text.split(MARK);
@@ -71,12 +70,12 @@ pub fn without_os_numbers(text: &str) -> String {
     plain
 }
 
-/// Keeps standard error, which appends to `file`, within [`LOG_BYTES_MAX`] from now on.
+/// Bounds standard error, which appends to `file`, to [`LOG_BYTES_MAX`] from now on.
 pub fn rotate(file: PathBuf) {
     lock().file = Rotated::open(file, LOG_BYTES_MAX, true).ok();
 }
 
-/// Opens a log to append to, as standard error of a process that calls [`rotate`].
+/// Opens a log file for appending, as standard error of a process that calls [`rotate`].
 ///
 /// # Errors
 /// The file cannot be opened.
@@ -84,7 +83,7 @@ pub fn open(file: &Path) -> io::Result<File> {
     OpenOptions::new().create(true).append(true).open(file)
 }
 
-/// A line that was cut off by a panic is whole enough.
+/// Locks the log. A poisoned lock is usable: a panic can at most cut off a line.
 fn lock() -> MutexGuard<'static, Log> {
     LOG.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -130,7 +129,7 @@ impl Rotated {
         self.out.write_all(lines)
     }
 
-    /// Begins a new file. If the old one cannot be set aside, it is emptied: lines are lost, and
+    /// Starts a new file. If the old one cannot be renamed, it is truncated: lines are lost, and
     /// the bound holds.
     fn begin_anew(&mut self) {
         let mut old = OsString::from(&self.path);
@@ -138,7 +137,7 @@ impl Rotated {
         old.push(OLD);
         match fs::rename(&self.path, old).and_then(|()| open(&self.path)) {
             Ok(new) => {
-                // What could not be redirected still goes to the old file: the words of a panic.
+                // If the redirection fails, panic messages still go to the old file.
                 if self.is_standard_error {
                     let _ = dup2_stderr(&new);
                 }

@@ -56,7 +56,7 @@ pub struct Forwarder {
     pub nic: Nic,
     /// I/O bus.
     pub bus: Bus,
-    /// Whether the NIC keeps payloads, so that they cross the bus once.
+    /// True if the NIC keeps payloads, so that they cross the bus once.
     pub is_caching: bool,
     /// Service time of the host for a packet, in microseconds.
     pub host_us: f64,

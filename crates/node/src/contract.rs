@@ -25,7 +25,7 @@ pub enum Input {
         frame: FrameBuf,
         /// Arrival time of its last byte: later than now for cut-through, now otherwise.
         complete_at: Time,
-        /// Whether its FCS is correct. That is known with the last byte only, so a node does not
+        /// True if its FCS is correct. That is known with the last byte only, so a node does not
         /// act on it before `complete_at`. A frame that has left by then carries the error along,
         /// and one that has not is dropped as [`Drop::BadFcs`] (thesis 000 §3.3.1).
         intact: bool,
@@ -41,7 +41,7 @@ pub enum Input {
     Link {
         /// The port whose carrier has changed.
         port: PortNo,
-        /// Whether the port has carrier now.
+        /// True if the port has carrier now.
         up: bool,
     },
     /// The deadline of the node has passed, or may have.
@@ -63,7 +63,7 @@ pub enum Action {
         frame: FrameBuf,
         /// The earliest time at which its last byte may leave.
         complete_at: Time,
-        /// Whether the frame ends in a valid FCS; otherwise in an invalid one.
+        /// True if the frame ends in a valid FCS; otherwise in an invalid one.
         intact: bool,
     },
     /// A packet for the control plane. A complete node consumes it itself; a bare plane outputs it.
@@ -312,7 +312,7 @@ pub enum Note {
     },
     /// The path to the controller was found, changed or lost.
     ControllerPath {
-        /// Whether the controller can be reached now.
+        /// True if the controller can be reached now.
         reachable: bool,
     },
     /// A host was learned.
@@ -371,7 +371,7 @@ pub enum Note {
     ClassesInForce {
         /// The port.
         port: PortNo,
-        /// Whether the table is the peer's recommendation; otherwise it is the port's own.
+        /// True if the table is the peer's recommendation; otherwise it is the port's own.
         recommended: bool,
     },
     /// DCBX: another set of priorities of a port has PFC.

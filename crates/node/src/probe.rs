@@ -140,7 +140,7 @@ pub struct ProbeReport {
     pub sent: u32,
     /// Probes that have not come back in time.
     pub lost: u32,
-    /// Whether the network outside has forwarded the frame from which it learns; true for a
+    /// True if the network outside has forwarded the frame from which it learns; true for a
     /// circuit.
     pub learned: bool,
     /// Probes that came back, in order of return.

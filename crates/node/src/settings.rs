@@ -110,7 +110,7 @@ pub enum SettingError {
 pub struct Treatment {
     /// The new priority of frames received with this priority.
     pub input: InputPriority,
-    /// Whether frames sent with this priority lose their CN-TAG.
+    /// True if frames sent with this priority lose their CN-TAG.
     pub strip_tag: bool,
 }
 

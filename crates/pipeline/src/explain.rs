@@ -34,7 +34,7 @@ pub struct Explanation {
     pub stages: Vec<Stage>,
     /// The egress ports, each with the frame as it would leave.
     pub sent: Vec<(PortNo, Vec<u8>)>,
-    /// Whether the control program would get the frame, or a copy.
+    /// True if the control program would get the frame, or a copy.
     pub to_cpu: bool,
 }
 

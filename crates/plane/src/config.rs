@@ -12,7 +12,7 @@ use axon_wire::{Bytes, FrameBuf, HopWidth, MacAddr};
 pub struct PlaneConfig {
     /// Bits of a hop, the same in the whole fabric.
     pub hop_width: HopWidth,
-    /// Whether hosts that have caused a maximum frame's worth of route bytes are paused for as long
+    /// True if hosts that have caused a maximum frame's worth of route bytes are paused for as long
     /// (thesis 000 §3.3.3).
     pub self_congestion_pause: bool,
     /// Handling of a packet whose output has no room for it.
@@ -35,7 +35,7 @@ pub struct PlaneConfig {
     /// Additional routes per port in the route memory, by the index in a masqueraded MAC: 0 to
     /// 65,536.
     pub masqueraded_per_port_max: usize,
-    /// Whether ARP and neighbour discovery of a host go to the control plane even if there is a
+    /// True if ARP and neighbour discovery of a host go to the control plane even if there is a
     /// route to their destination. Where both ends may have masqueraded addresses of each other,
     /// the other end could not answer (thesis 000 §4.1.1).
     pub punts_resolution: bool,

@@ -81,7 +81,7 @@ fn label(quantity: &str, unit: &str) -> String {
 pub struct Series {
     /// Name in the legend.
     pub name: String,
-    /// Whether the series is the paper's: dashed, and of the colour of the series that follows.
+    /// True if the series is the paper's: dashed, and of the colour of the series that follows.
     pub theirs: bool,
     /// Points from left to right; a `y` that is no number is a gap.
     pub points: Vec<(f64, f64)>,
@@ -378,7 +378,7 @@ impl Plot {
         drawn.flat_map(bar).collect()
     }
 
-    /// Whether a bar has no height.
+    /// True if a bar has no height.
     fn is_zero(&self, height: f64) -> bool {
         height == 0.0 || self.y.scale == Scale::Log && height < 0.0
     }

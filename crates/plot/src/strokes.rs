@@ -26,7 +26,7 @@ pub type Point = (f64, f64);
 pub struct Line {
     /// From one to the next.
     pub points: Vec<Option<Point>>,
-    /// Whether it is dashed.
+    /// True if it is dashed.
     pub dashed: bool,
 }
 
@@ -37,7 +37,7 @@ pub struct Marker {
     pub at: Point,
     /// Radius of its outline.
     pub radius: i32,
-    /// Whether it is full.
+    /// True if it is full.
     pub is_full: bool,
 }
 

@@ -35,7 +35,7 @@ pub struct AgentAt {
     /// Frames for the agent; a frame must match one selection. The first matching agent gets the
     /// frame.
     pub selections: Vec<Selection>,
-    /// Whether the agent gets copies. The frames themselves go on to the next agent, or by the
+    /// True if the agent gets copies. The frames themselves go on to the next agent, or by the
     /// program's entries.
     pub copies: bool,
 }

@@ -71,7 +71,7 @@ enum Message {
 struct Port {
     /// Time at which the port is dead unless a hello comes.
     alive_until: Time,
-    /// Whether the port has had carrier since the start.
+    /// True if the port has had carrier since the start.
     has_been_up: bool,
 }
 

@@ -15,7 +15,7 @@ pub struct Cycle {
     /// The buffers in order: each waits for the next, the last for the first. The first is the one
     /// of the lowest switch and port.
     pub waits: Vec<Wait>,
-    /// Whether no cycle is shorter. If false, the search ended before this was established.
+    /// True if no cycle is shorter. If false, the search ended before this was established.
     pub is_shortest: bool,
     /// The number of buffers on a cycle, or on a path from one cycle to another.
     pub entangled: usize,

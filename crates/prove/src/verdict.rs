@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 /// Number that stands for no buffer.
 const NONE: u32 = u32::MAX;
 
-/// Whether a dependency graph rules deadlock out.
+/// Verdict on a dependency graph: free of deadlock, or not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// There is no cycle. Holds a longest chain of buffers, each of which waits for the next.

@@ -1,8 +1,8 @@
-//! The agent's end of an agent port: packets of a switch, by shared memory.
+//! Agent side of an agent port: packets of a switch, over shared memory.
 //!
-//! Heads are never slices of Rust here. Python maps the memory by itself (`mmap.mmap`) and lends
-//! out views of that mapping, which stays for as long as one of them does. The memory can neither
-//! shrink nor go. So a view that is kept for too long shows other bytes, and no more.
+//! Heads are never Rust slices here. Python maps the memory itself (`mmap.mmap`) and lends out
+//! views of that mapping, which lives as long as any view. The memory can neither shrink nor
+//! disappear. A view that is kept too long shows other bytes, and does no other harm.
 
 use crate::error::{
     FullError, NoSwitchError, NotHeldError, ProtocolError, RefusedError, SwitchGone,
@@ -21,15 +21,16 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The longest wait. Longer ones end early, as any wait may.
+/// Longest wait. Longer timeouts are cut to it.
 const WAIT_MAX: Duration = Duration::from_secs(3600);
 
-/// An agent that is attached to a switch.
+/// Agent attached to a switch.
 #[pyclass(name = "AgentClient", module = "axon")]
 pub(crate) struct PyClient {
-    /// Never locked: only so that it may be shared. Who uses it is decided by Python's borrow.
+    /// Never locked: the mutex only makes the client `Sync`. Python's borrow prevents concurrent
+    /// use.
     client: Mutex<Option<Client>>,
-    /// All of the shared memory.
+    /// View of the whole shared memory.
     memory: Py<PyMemoryView>,
 }
 
@@ -42,13 +43,13 @@ impl PyClient {
 
 #[pymethods]
 impl PyClient {
-    /// Attaches an agent of this name at the socket of an agent port; waits for the switch.
+    /// Attaches an agent named `name` at the socket of an agent port; waits for the switch.
     #[new]
     #[pyo3(signature = (socket, name))]
     fn new(py: Python<'_>, socket: PathBuf, name: &str) -> PyResult<PyClient> {
         let connected = py.detach(|| Client::connect(&socket, name));
         let client = connected.map_err(|error| {
-            // A signal may have ended the wait: then its exception.
+            // If a signal ended the wait, raise its exception.
             py.check_signals().err().unwrap_or_else(|| not_attached(&socket, error))
         })?;
         let (fd, bytes) = (client.memory_fd().as_raw_fd(), client.layout().memory_bytes());
@@ -57,26 +58,26 @@ impl PyClient {
         Ok(PyClient { client: Mutex::new(Some(client)), memory })
     }
 
-    /// The most bytes of a frame that its head has.
+    /// Longest head of a packet, in bytes.
     #[getter]
     fn head_bytes(&mut self) -> PyResult<usize> {
         Ok(self.open()?.layout().head_bytes)
     }
 
-    /// The longest frame that can be sent, in bytes without FCS.
+    /// Longest frame that can be sent, in bytes without FCS.
     #[getter]
     fn frame_bytes_max(&mut self) -> PyResult<usize> {
         Ok(self.open()?.layout().buffer_bytes)
     }
 
-    /// Whether payloads stay with the switch.
+    /// True if payloads stay in the switch.
     #[getter]
     fn payload_stays(&mut self) -> PyResult<bool> {
         Ok(self.open()?.layout().stays)
     }
 
-    /// The packets and the fetched parts of payloads that the switch has for the agent, at most
-    /// `max` together; both may be empty.
+    /// Returns the packets and the fetched payloads that the switch has for the agent, at most
+    /// `max` together. Both lists may be empty.
     #[pyo3(signature = (max = 64))]
     fn receive<'py>(
         slf: &Bound<'py, PyClient>,
@@ -105,7 +106,7 @@ impl PyClient {
         Ok((PyList::new(slf.py(), packets)?, PyList::new(slf.py(), payloads)?))
     }
 
-    /// Sends a frame of the agent's own, without FCS, by the agent port into the switch.
+    /// Sends a frame of the agent, without FCS, through the agent port into the switch.
     fn send(&mut self, py: Python<'_>, frame: &Bound<'_, PyAny>) -> PyResult<()> {
         let client = self.open()?;
         with_bytes(py, frame, |frame| {
@@ -114,15 +115,15 @@ impl PyClient {
         })
     }
 
-    /// Shows the switch everything that was decided since the last time.
+    /// Passes all decisions since the last flush to the switch.
     fn flush(&mut self) -> PyResult<()> {
         self.open()?.flush();
         Ok(())
     }
 
-    /// Flushes, and waits until the switch has something, at most for `timeout_s` seconds, or for
-    /// as long as it takes. Looks for `spin_us` microseconds before it sleeps. Returns whether
-    /// there is something; not always if a signal came.
+    /// Flushes, then waits until the switch has something for the agent, at most `timeout_s`
+    /// seconds; the default and maximum is 3600. Polls for `spin_us` microseconds before it sleeps.
+    /// Returns True if something is there. A signal may end the wait early.
     #[pyo3(signature = (timeout_s = None, spin_us = 0))]
     fn wait(&mut self, py: Python<'_>, timeout_s: Option<f64>, spin_us: u64) -> PyResult<bool> {
         let timeout = timeout_s.map_or(Ok(WAIT_MAX), Duration::try_from_secs_f64);
@@ -146,8 +147,8 @@ impl PyClient {
         Ok(client.has_given())
     }
 
-    /// Ends the attachment, after a flush; what the agent still holds is lost. Views of heads stay
-    /// valid. Closing once more does nothing.
+    /// Flushes and detaches the agent; the packets that it holds are lost. Views of heads stay
+    /// valid. Closing again does nothing.
     fn close(&mut self) {
         let client = self.client.get_mut().unwrap_or_else(PoisonError::into_inner);
         if let Some(mut client) = client.take() {
@@ -169,7 +170,7 @@ impl PyClient {
     }
 }
 
-/// A packet that the switch has handed over. It is held until it is forwarded, dropped or replaced.
+/// Packet received from the switch, held until it is forwarded, dropped or replaced.
 #[pyclass(name = "Packet", module = "axon", frozen)]
 pub(crate) struct PyPacket {
     client: Py<PyClient>,
@@ -178,7 +179,7 @@ pub(crate) struct PyPacket {
 }
 
 impl PyPacket {
-    /// Does something with the client, if it holds the packet.
+    /// Calls `act` with the client if it holds the packet.
     fn with<T>(
         &self,
         py: Python<'_>,
@@ -213,38 +214,37 @@ impl PyPacket {
 
 #[pymethods]
 impl PyPacket {
-    /// The number that the switch knows it by.
+    /// Handle of the packet in the switch.
     #[getter]
     fn handle(&self) -> u64 {
         self.handle.raw()
     }
 
-    /// Its head: the first bytes of the frame in the shared memory, to read and to rewrite in
-    /// place.
+    /// Head: the first bytes of the frame in the shared memory, readable and writable in place.
     #[getter]
     fn head<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.view(py, |client| client.head_place(self.handle))
     }
 
-    /// What stands behind the head, where payloads are copied to the agent; empty where they stay.
+    /// Bytes after the head, if payloads are copied to the agent; empty if they stay in the switch.
     #[getter]
     fn payload<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.view(py, |client| client.payload_place(self.handle))
     }
 
-    /// Bytes of its head now.
+    /// Current length of the head in bytes.
     #[getter]
     fn head_bytes(&self, py: Python<'_>) -> PyResult<usize> {
         self.with(py, |client, _| Ok(client.head_place(self.handle).unwrap_or(0..0).len()))
     }
 
-    /// Bytes of the whole frame as it came in, without FCS.
+    /// Length of the whole frame as received, in bytes without FCS.
     #[getter]
     fn frame_bytes(&self) -> usize {
         self.frame_bytes
     }
 
-    /// Whether the agent holds it.
+    /// True if the agent holds the packet.
     #[getter]
     fn is_held(&self, py: Python<'_>) -> PyResult<bool> {
         let mut borrowed = self.client.try_borrow_mut(py).map_err(|_| shared())?;
@@ -252,7 +252,7 @@ impl PyPacket {
         Ok(client.as_ref().is_some_and(|client| client.head_place(self.handle).is_some()))
     }
 
-    /// Sends it on: its head as it is now, its payload from the switch's buffer.
+    /// Forwards the packet: its current head, and its payload from the buffer of the switch.
     fn forward(&self, py: Python<'_>) -> PyResult<()> {
         self.with(py, |client, _| {
             client.forward(self.handle);
@@ -260,7 +260,7 @@ impl PyPacket {
         })
     }
 
-    /// Drops it.
+    /// Drops the packet.
     fn drop(&self, py: Python<'_>) -> PyResult<()> {
         self.with(py, |client, _| {
             Outbox::drop(client, self.handle);
@@ -268,8 +268,8 @@ impl PyPacket {
         })
     }
 
-    /// Makes its head `bytes` long, at its front. A longer one begins with bytes of any value, a
-    /// shorter one has lost its first bytes. Views from before are still of the old place.
+    /// Resizes the head to `bytes` bytes at its front: added bytes have any value, removed bytes
+    /// are the first ones. Earlier views still show the old place.
     fn resize_head(&self, py: Python<'_>, bytes: usize) -> PyResult<()> {
         self.with(py, |client, _| {
             let most = client.head_bytes_max(self.handle).unwrap_or(0);
@@ -279,8 +279,8 @@ impl PyPacket {
         })
     }
 
-    /// Asks for `bytes` bytes of the frame as it came in, from byte `offset` on; they come as a
-    /// `Payload`, and cost a copy.
+    /// Requests `bytes` bytes of the frame as received, from byte `offset` on. They arrive as a
+    /// `Payload`, at the cost of a copy.
     fn fetch(&self, py: Python<'_>, offset: usize, bytes: usize) -> PyResult<()> {
         self.with(py, |client, _| {
             client.fetch(self.handle, offset, bytes);
@@ -288,7 +288,7 @@ impl PyPacket {
         })
     }
 
-    /// Sends it on with its head as it is now and `payload` in place of its own.
+    /// Forwards the packet with its current head, and `payload` in place of its own.
     fn replace(&self, py: Python<'_>, payload: &Bound<'_, PyAny>) -> PyResult<()> {
         with_bytes(py, payload, |payload| {
             self.with(py, |client, _| {
@@ -312,14 +312,14 @@ impl PyPacket {
     }
 }
 
-/// A part of a frame that was fetched.
+/// Fetched part of a frame.
 #[pyclass(name = "Payload", module = "axon", frozen, get_all)]
 pub(crate) struct PyPayload {
-    /// Whose it is.
+    /// Packet of the frame.
     packet: Py<PyPacket>,
-    /// Where it begins in the frame as it came in, in bytes.
+    /// Offset of the part in the frame as received, in bytes.
     offset: usize,
-    /// As much as was asked for, or as there is up to the end of the frame.
+    /// Fetched bytes: as many as requested, or up to the end of the frame.
     data: Py<PyBytes>,
 }
 
@@ -331,7 +331,7 @@ fn shared() -> PyErr {
     PyRuntimeError::new_err("another thread uses this client; an agent has one thread")
 }
 
-/// Lends the bytes of anything that has some.
+/// Calls `act` with the bytes of an object that supports the buffer protocol.
 fn with_bytes<T>(
     py: Python<'_>,
     object: &Bound<'_, PyAny>,
@@ -357,7 +357,7 @@ fn full(client: &Client) -> PyErr {
     ))
 }
 
-/// Why an agent is not attached.
+/// Returns the exception for a failed attachment.
 fn not_attached(socket: &Path, error: io::Error) -> PyErr {
     let socket = socket.display();
     let by_kernel = error.raw_os_error().is_some();
@@ -376,7 +376,7 @@ fn not_attached(socket: &Path, error: io::Error) -> PyErr {
     }
 }
 
-/// Why an attachment is of no more use.
+/// Returns the exception for a lost attachment.
 fn lost(error: io::Error) -> PyErr {
     match error.kind() {
         ErrorKind::ConnectionAborted | ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => {

@@ -1,4 +1,4 @@
-//! What callers may write for addresses, bytes and lookup keys.
+//! Arguments from Python: addresses, bytes and lookup keys.
 
 use axon_pipeline::key::REACH_BYTES;
 use axon_pipeline::{Field, FrameType, Prefix};
@@ -7,16 +7,16 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use std::net::Ipv4Addr;
 
-/// A MAC address: six bytes, or text as `02:00:00:00:00:01` or `020000000001`.
+/// MAC address: six bytes, or text such as `02:00:00:00:00:01` or `020000000001`.
 pub(crate) struct Mac(pub(crate) MacAddr);
 
-/// An IPv4 address: four bytes, text, or an `ipaddress.IPv4Address`.
+/// IPv4 address: four bytes, text, or an `ipaddress.IPv4Address`.
 pub(crate) struct Ipv4(pub(crate) Ipv4Addr);
 
 /// Bytes, or text of hexadecimal digits.
 pub(crate) struct Octets(pub(crate) Vec<u8>);
 
-/// A prefix, as `10.1.0.0/16` or an `ipaddress.IPv4Network`.
+/// IPv4 prefix: text such as `10.1.0.0/16`, or an `ipaddress.IPv4Network`.
 pub(crate) struct Ipv4Prefix(pub(crate) Prefix);
 
 impl<'a, 'py> FromPyObject<'a, 'py> for Mac {
@@ -84,10 +84,10 @@ fn hex(text: &str) -> Option<Vec<u8>> {
     Some(digits.chunks(2).map(|pair| (pair[0] << 4 | pair[1]) as u8).collect())
 }
 
-/// A field of a lookup key: `INGRESS` (the paper's `INPORT`), `PRIORITY`, `B12` or `B0-5`.
+/// Parses a field of a lookup key: `INGRESS` (the paper's `INPORT`), `PRIORITY`, `B12` or `B0-5`.
 ///
 /// # Errors
-/// The text is none of these.
+/// The text is not a field, or a byte is beyond the end of the key.
 pub(crate) fn field(text: &str) -> PyResult<Field> {
     match text {
         "INGRESS" | "INPORT" => return Ok(Field::Ingress),
@@ -111,10 +111,10 @@ pub(crate) fn field(text: &str) -> PyResult<Field> {
     Ok(Field::Bytes { first: byte(first)?, last: byte(last)? })
 }
 
-/// A type of frames by its name.
+/// Returns the frame type of this name.
 ///
 /// # Errors
-/// There is none of that name.
+/// No frame type has this name.
 pub(crate) fn frame_type(name: &str) -> PyResult<FrameType> {
     let found = FrameType::ALL.into_iter().find(|frame_type| frame_type.name() == name);
     found.ok_or_else(|| {
@@ -123,10 +123,10 @@ pub(crate) fn frame_type(name: &str) -> PyResult<FrameType> {
     })
 }
 
-/// A port by its number.
+/// Converts a port number.
 ///
 /// # Errors
-/// A number that no port has.
+/// The number does not fit in 16 bits.
 pub(crate) fn port(number: u32) -> PyResult<PortNo> {
     let number = u16::try_from(number);
     number.map(PortNo).map_err(|_| PyTypeError::new_err("no port: expected 0 to 65534"))

@@ -1,4 +1,4 @@
-//! Changes of the tables.
+//! Changes to the tables.
 
 use crate::action::PyAction;
 use crate::arguments::{Ipv4, Ipv4Prefix, Mac, Octets, field, frame_type};
@@ -9,7 +9,7 @@ use axon_pipeline::{
 use axon_wire::PortNo;
 use pyo3::prelude::*;
 
-/// A change of one entry of the tables.
+/// Change to one entry of the tables.
 #[pyclass(name = "Change", module = "axon", frozen, eq, from_py_object)]
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct PyChange(pub(crate) Change);
@@ -22,7 +22,7 @@ fn inner(action: MaybeAction<'_>) -> Option<axon_pipeline::Action> {
 
 #[pymethods]
 impl PyChange {
-    /// Sets a lookup key (SetUDLK), for frames of one type or of all.
+    /// Sets a lookup key (SetUDLK) for frames of one type, or of all types.
     #[staticmethod]
     #[pyo3(signature = (id, fields, frame_type = None))]
     fn udlk(id: u8, fields: Vec<String>, frame_type: Option<&str>) -> PyResult<PyChange> {
@@ -46,7 +46,7 @@ impl PyChange {
         PyChange(Change::Interface(number, Some(Interface { port, destination, source })))
     }
 
-    /// Sets a group: numbers of interfaces.
+    /// Sets a group of interfaces, given by number.
     #[staticmethod]
     fn group(number: u16, interfaces: Vec<u16>) -> PyChange {
         PyChange(Change::Group(number, Some(Group { interfaces })))
@@ -67,7 +67,7 @@ impl PyChange {
         PyChange(Change::Tunnel(number, Some(tunnel)))
     }
 
-    /// Sets an entry of the TCAM; a mask of ones without one.
+    /// Sets an entry of the TCAM. Without a mask, all bits are compared.
     #[staticmethod]
     #[pyo3(signature = (index, udlk, value, mask, action))]
     fn tcam(
@@ -83,42 +83,42 @@ impl PyChange {
         PyChange(Change::Tcam(index, Some(entry)))
     }
 
-    /// Sets an entry of the MAC table, or removes it.
+    /// Sets an entry of the MAC table; without an action, removes it.
     #[staticmethod]
     #[pyo3(signature = (mac, action, bridge = 0))]
     fn mac(mac: Mac, action: MaybeAction<'_>, bridge: u16) -> PyChange {
         PyChange(Change::Mac(MacKey { bridge, mac: mac.0 }, inner(action)))
     }
 
-    /// Sets an entry of the IPv4 table, or removes it.
+    /// Sets an entry of the IPv4 table; without an action, removes it.
     #[staticmethod]
     #[pyo3(signature = (address, action))]
     fn ipv4(address: Ipv4, action: MaybeAction<'_>) -> PyChange {
         PyChange(Change::Ipv4(address.0, inner(action)))
     }
 
-    /// Sets an entry of the MPLS table, or removes it.
+    /// Sets an entry of the MPLS table; without an action, removes it.
     #[staticmethod]
     #[pyo3(signature = (label, action))]
     fn mpls(label: u32, action: MaybeAction<'_>) -> PyChange {
         PyChange(Change::Mpls(label, inner(action)))
     }
 
-    /// Sets a prefix, or removes it.
+    /// Sets an entry of the prefix table; without an action, removes it.
     #[staticmethod]
     #[pyo3(signature = (prefix, action))]
     fn prefix(prefix: Ipv4Prefix, action: MaybeAction<'_>) -> PyChange {
         PyChange(Change::Prefix(prefix.0, inner(action)))
     }
 
-    /// Sets what becomes of frames that nothing matches; dropped as `no_route` without it.
+    /// Sets the action of frames that match no entry; without one, they are dropped as `no_route`.
     #[staticmethod]
     #[pyo3(signature = (action))]
     fn miss(action: MaybeAction<'_>) -> PyChange {
         PyChange(Change::Miss(inner(action)))
     }
 
-    /// Sets how frames of a port are looked up.
+    /// Sets the lookup options of a port.
     #[staticmethod]
     #[pyo3(signature = (port, bridge, routed, learn, axon = false))]
     fn port(port: u16, bridge: u16, routed: bool, learn: bool, axon: bool) -> PyChange {
@@ -126,13 +126,13 @@ impl PyChange {
         PyChange(Change::Port(PortNo(port), Some(options)))
     }
 
-    /// Removes an entry; to remove what is not there is no error.
+    /// Removes an entry; no error if it does not exist.
     #[staticmethod]
     fn remove(entry: &PyEntryName) -> PyChange {
         PyChange(entry.0.removal())
     }
 
-    /// What it changes.
+    /// Name of the entry that the change sets or removes.
     #[getter]
     fn entry(&self) -> PyEntryName {
         PyEntryName(self.0.entry())

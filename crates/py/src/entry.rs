@@ -1,4 +1,4 @@
-//! Looking at tables: entries as they stand, and the way of a frame.
+//! Inspection of tables: entries with their counters, and the path of a frame.
 
 use crate::change::PyChange;
 use crate::name::PyEntryName;
@@ -6,32 +6,32 @@ use axon_pipeline::{Explanation, Shown};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-/// An entry as it stands: the change that makes it, and what it has counted.
+/// Table entry: the change that creates it, and its counters.
 #[pyclass(name = "Entry", module = "axon", frozen, eq)]
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct PyEntry(pub(crate) Shown);
 
 #[pymethods]
 impl PyEntry {
-    /// Its name.
+    /// Name of the entry.
     #[getter]
     fn name(&self) -> PyEntryName {
         PyEntryName(self.0.change.entry())
     }
 
-    /// What makes it.
+    /// Change that creates the entry.
     #[getter]
     fn change(&self) -> PyChange {
         PyChange(self.0.change.clone())
     }
 
-    /// Frames that met it.
+    /// Number of frames that matched the entry.
     #[getter]
     fn frames(&self) -> u64 {
         self.0.frames
     }
 
-    /// Their bytes as they came in, without FCS.
+    /// Bytes of the matched frames as received, without FCS.
     #[getter]
     fn bytes(&self) -> u64 {
         self.0.bytes
@@ -43,25 +43,25 @@ impl PyEntry {
     }
 }
 
-/// The way of one frame.
+/// Path of one frame through the switch.
 #[pyclass(name = "Explanation", module = "axon", frozen)]
 pub(crate) struct PyExplanation(pub(crate) Explanation);
 
 #[pymethods]
 impl PyExplanation {
-    /// The stages in order: name, and what happens.
+    /// Stages in order, each with its name and result.
     #[getter]
     fn stages(&self) -> Vec<(String, String)> {
         self.0.stages.iter().map(|stage| (stage.name.clone(), stage.text.clone())).collect()
     }
 
-    /// The ports that it would leave by, each with the frame as it would leave.
+    /// Egress ports, each with the frame as it would be sent.
     #[getter]
     fn sent<'py>(&self, py: Python<'py>) -> Vec<(u16, Bound<'py, PyBytes>)> {
         self.0.sent.iter().map(|(port, frame)| (port.0, PyBytes::new(py, frame))).collect()
     }
 
-    /// Whether the control program would get it, or a copy.
+    /// True if the control program would get the frame or a copy.
     #[getter]
     fn to_cpu(&self) -> bool {
         self.0.to_cpu

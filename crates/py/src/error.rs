@@ -1,4 +1,4 @@
-//! Errors of the module, with what is wrong in fields; registers, which may be none.
+//! Exceptions of the module, with details in fields, and port registers by name.
 
 use crate::name::PyEntryName;
 use axon_external::ChannelError;
@@ -45,7 +45,7 @@ pyo3::create_exception!(
 );
 pyo3::create_exception!(axon, RegisterError, PyException, "A register was not read or written.");
 
-/// The Python error of a refused transaction: `position`, `entry` and `reason` are its fields.
+/// Returns the exception of a refused transaction, with fields `position`, `entry` and `reason`.
 pub(crate) fn refused(py: Python<'_>, error: &axon_pipeline::ChangeError) -> PyErr {
     let raised = ChangeError::new_err(error.to_string());
     let value = raised.value(py);
@@ -56,20 +56,20 @@ pub(crate) fn refused(py: Python<'_>, error: &axon_pipeline::ChangeError) -> PyE
     set.err().unwrap_or(raised)
 }
 
-/// The Python error of a register.
+/// Returns the exception of a register error.
 pub(crate) fn register(error: &axon_pipeline::RegisterError) -> PyErr {
     RegisterError::new_err(error.to_string())
 }
 
-/// The Python error of a switch that is gone.
+/// Returns the exception of a lost switch.
 pub(crate) fn gone(error: &ChannelError) -> PyErr {
     SwitchGone::new_err(format!("the switch is gone: {error}"))
 }
 
-/// A register of a port by its name, as the paper writes them.
+/// Returns the port register of this name, as written in the paper.
 ///
 /// # Errors
-/// There is none of that name.
+/// No port register has this name.
 pub(crate) fn named_register(name: &str) -> PyResult<Register> {
     Register::of_port(name).ok_or_else(|| {
         let expected = "expected one of a port, as OUTPUT_QUEUE_BYTES_PORT0";

@@ -1,6 +1,5 @@
-//! The native half of the Python module `axon`: the switch in memory, and the program's end of a
-//! switch that runs elsewhere, and an agent's end of an agent port. What users see is in
-//! `python/axon`.
+//! Native half of the Python module `axon`: the in-memory switch, the program side of a switch in
+//! another process, and the agent side of an agent port. The public API is in `python/axon`.
 #![deny(unsafe_code)]
 
 mod action;
@@ -17,7 +16,7 @@ mod remote;
 
 use pyo3::prelude::*;
 
-/// The native half of the module `axon`.
+/// Native half of the module `axon`.
 #[pymodule]
 #[pyo3(name = "_axon")]
 mod native {
@@ -45,7 +44,7 @@ mod native {
     #[pymodule_export]
     use crate::remote::Remote;
 
-    /// The version of the messages between a switch and its program.
+    /// Version of the messages between a switch and its program.
     #[pymodule_export]
     const PROTOCOL_VERSION: u16 = axon_external::message::VERSION;
 }

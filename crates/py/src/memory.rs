@@ -1,4 +1,4 @@
-//! A switch in memory: frames in, frames out.
+//! In-memory switch: frames in, frames out.
 
 use crate::arguments::{Mac, port};
 use crate::change::PyChange;
@@ -13,19 +13,19 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::collections::BTreeMap;
 
-/// Frames a second that a port may send to the control program, unless a register says otherwise:
-/// no limit that a test comes to.
+/// Default limit of each port's frames to the control program, per second and as burst; no test
+/// reaches it.
 const CPU_FRAMES: u32 = u32::MAX;
 
-/// A port and a frame.
+/// Port and frame.
 type Carried<'py> = (u16, Bound<'py, PyBytes>);
-/// Frames that left, and frames that were sent to the control program.
+/// Transmitted frames, and frames sent to the control program.
 type Outcome<'py> = (Vec<Carried<'py>>, Vec<Carried<'py>>);
 
-/// A frame, and the port that it left or came in by.
+/// Egress or ingress port, and the frame.
 type Passed = (PortNo, FrameBuf);
 
-/// A switch in memory. Its ports are infinitely fast, so nothing is queued.
+/// In-memory switch. Its ports are infinitely fast, so nothing is queued.
 #[pyclass(module = "axon")]
 pub(crate) struct Memory {
     pipeline: Pipeline,
@@ -33,7 +33,7 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// Carries out what the pipeline asks for, and what follows from that.
+    /// Executes the actions of the pipeline, and the actions that follow from them.
     fn run(
         &mut self,
         start: impl FnOnce(&mut Pipeline, &mut Vec<Action>),
@@ -65,7 +65,7 @@ impl Memory {
         (left.into_iter().map(carried).collect(), trapped.into_iter().map(carried).collect())
     }
 
-    /// A port that the switch has.
+    /// Returns the port, if the switch has it.
     fn own(&self, number: u32) -> PyResult<PortNo> {
         let ports = self.pipeline.config().ports;
         let found = port(number)?;
@@ -76,7 +76,7 @@ impl Memory {
 
 #[pymethods]
 impl Memory {
-    /// A switch with empty tables, whose ports have carrier.
+    /// Creates a switch with empty tables; all its ports have carrier.
     #[new]
     fn new(ports: u16, mac: Mac, sizes: BTreeMap<String, u32>, seed: u64) -> PyResult<Memory> {
         let mut config = PipelineConfig::with_ports(ports, mac.0);
@@ -176,7 +176,7 @@ impl Memory {
         Ok(self.pipeline.ports().is_up(self.own(port)?))
     }
 
-    /// Counts a frame that was sent to the control program: whether that got it.
+    /// Counts a frame sent to the control program: consumed if `taken`, else over the rate limit.
     fn count_trapped(&mut self, ingress: u16, taken: bool) {
         let reason = if taken { Drop::Consumed } else { Drop::PuntLimit };
         self.pipeline.ports_mut().count_drop(PortNo(ingress), reason);

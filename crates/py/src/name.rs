@@ -1,17 +1,17 @@
-//! The names of entries.
+//! Names of table entries.
 
 use crate::arguments::{Ipv4, Ipv4Prefix, Mac};
 use axon_pipeline::{EntryName, MacKey, Register, UdlkId};
 use axon_wire::PortNo;
 use pyo3::prelude::*;
 
-/// The name of one entry of the tables.
+/// Name of one table entry.
 #[pyclass(name = "EntryName", module = "axon", frozen, eq, hash, from_py_object)]
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct PyEntryName(pub(crate) EntryName);
 
 impl PyEntryName {
-    /// The registers of its frames and of their bytes.
+    /// Returns the frame and byte registers of the entry.
     pub(crate) fn registers(self) -> [Register; 2] {
         [Register::EntryFrames(self.0), Register::EntryBytes(self.0)]
     }
@@ -19,74 +19,74 @@ impl PyEntryName {
 
 #[pymethods]
 impl PyEntryName {
-    /// A lookup key.
+    /// Returns the name of a lookup key.
     #[staticmethod]
     fn udlk(id: u8) -> PyEntryName {
         PyEntryName(EntryName::Udlk(UdlkId(id)))
     }
 
-    /// An interface.
+    /// Returns the name of an interface.
     #[staticmethod]
     fn interface(number: u16) -> PyEntryName {
         PyEntryName(EntryName::Interface(number))
     }
 
-    /// A group.
+    /// Returns the name of a group.
     #[staticmethod]
     fn group(number: u16) -> PyEntryName {
         PyEntryName(EntryName::Group(number))
     }
 
-    /// A tunnel.
+    /// Returns the name of a tunnel.
     #[staticmethod]
     fn tunnel(number: u16) -> PyEntryName {
         PyEntryName(EntryName::Tunnel(number))
     }
 
-    /// An entry of the TCAM.
+    /// Returns the name of an entry of the TCAM.
     #[staticmethod]
     fn tcam(index: u16) -> PyEntryName {
         PyEntryName(EntryName::Tcam(index))
     }
 
-    /// An entry of the MAC table.
+    /// Returns the name of an entry of the MAC table.
     #[staticmethod]
     #[pyo3(signature = (mac, bridge = 0))]
     fn mac(mac: Mac, bridge: u16) -> PyEntryName {
         PyEntryName(EntryName::Mac(MacKey { bridge, mac: mac.0 }))
     }
 
-    /// An entry of the IPv4 table.
+    /// Returns the name of an entry of the IPv4 table.
     #[staticmethod]
     fn ipv4(address: Ipv4) -> PyEntryName {
         PyEntryName(EntryName::Ipv4(address.0))
     }
 
-    /// An entry of the MPLS table.
+    /// Returns the name of an entry of the MPLS table.
     #[staticmethod]
     fn mpls(label: u32) -> PyEntryName {
         PyEntryName(EntryName::Mpls(label))
     }
 
-    /// A prefix.
+    /// Returns the name of an entry of the prefix table.
     #[staticmethod]
     fn prefix(prefix: Ipv4Prefix) -> PyEntryName {
         PyEntryName(EntryName::Prefix(prefix.0))
     }
 
-    /// The action without a match.
+    /// Returns the name of the action of frames that match no entry.
     #[staticmethod]
     fn miss() -> PyEntryName {
         PyEntryName(EntryName::Miss)
     }
 
-    /// The options of a port.
+    /// Returns the name of the options of a port.
     #[staticmethod]
     fn port(port: u16) -> PyEntryName {
         PyEntryName(EntryName::Port(PortNo(port)))
     }
 
-    /// The name of its table; `None` for what is in none.
+    /// Name of the table of the entry; `None` if the entry is in no table.
     #[getter]
     fn table(&self) -> Option<&'static str> {
         self.0.table().map(|table| table.name())

@@ -1,4 +1,4 @@
-//! Ranges and prefixes as values and masks of the TCAM, and entries with priorities.
+//! TCAM values and masks of ranges and prefixes, and TCAM entries with priorities.
 
 use crate::action::PyAction;
 use crate::arguments::{Ipv4Prefix, Octets};
@@ -10,7 +10,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-/// A value and a mask.
+/// Value and mask.
 type Plain<'py> = (Bound<'py, PyBytes>, Bound<'py, PyBytes>);
 /// Priority, key, value, mask, action.
 type PlainRanked<'py> = (u32, u8, Octets, Octets, PyRef<'py, PyAction>);
@@ -23,7 +23,7 @@ fn invalid(error: impl std::error::Error) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
 
-/// The fewest values and masks of the numbers `first` to `last` in a field of so many bytes.
+/// Returns the fewest values and masks that match `first` to `last` in a field of `bytes` bytes.
 #[pyfunction]
 pub(crate) fn range_patterns(
     py: Python<'_>,
@@ -35,13 +35,13 @@ pub(crate) fn range_patterns(
     Ok(all.iter().map(|pattern| plain(py, pattern)).collect())
 }
 
-/// The value and the mask of the addresses in a prefix.
+/// Returns the value and the mask that match the addresses of a prefix.
 #[pyfunction]
 pub(crate) fn prefix_pattern(py: Python<'_>, prefix: Ipv4Prefix) -> PyResult<Plain<'_>> {
     expand::prefix(prefix.0).map(|pattern| plain(py, &pattern)).map_err(invalid)
 }
 
-/// Every combination of a value and a mask of each field, one behind the other; `max` at most.
+/// Returns all combinations of one value and mask of each field, concatenated; at most `max`.
 #[pyfunction]
 pub(crate) fn combine_patterns(
     py: Python<'_>,
@@ -55,8 +55,8 @@ pub(crate) fn combine_patterns(
     Ok(all.iter().map(|pattern| plain(py, pattern)).collect())
 }
 
-/// The changes after which `count` indexes of the TCAM from `first` on have these entries and no
-/// others, in the order of their priorities.
+/// Returns the changes that make the `count` TCAM indexes from `first` on hold exactly these
+/// entries, in order of priority.
 #[pyfunction]
 pub(crate) fn arrange_tcam(
     entries: Vec<PlainRanked<'_>>,

@@ -1,4 +1,4 @@
-//! The program's end of a switch that runs in another process.
+//! Program side of a switch in another process.
 
 use crate::arguments::port;
 use crate::change::PyChange;
@@ -15,15 +15,14 @@ use pyo3::types::PyBytes;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
-/// How long a program may go on after its switch has gone.
+/// Time that a program may run on after its switch has ended.
 const AFTER: Duration = Duration::from_millis(500);
 
-/// What has happened: a name, a port, and whether that has carrier, a frame, or the place of the
-/// program.
+/// Event: name, time in nanoseconds, port, carrier, frame, place of the program.
 type PlainCall<'py> =
     (&'static str, u64, u16, bool, Option<Bound<'py, PyBytes>>, Option<PlainPlace>);
 
-/// The program's end of a switch that runs in another process.
+/// Program side of a switch in another process.
 #[pyclass(module = "axon")]
 pub(crate) struct Remote {
     session: Session,
@@ -31,8 +30,8 @@ pub(crate) struct Remote {
 
 #[pymethods]
 impl Remote {
-    /// The switch that this process was started for. From now on the process ends soon after its
-    /// switch.
+    /// Connects to the switch that started this process. From then on, the process ends soon after
+    /// its switch.
     #[new]
     fn new() -> PyResult<Remote> {
         let own = std::io::stdin().as_fd().try_clone_to_owned()?;
@@ -109,8 +108,7 @@ impl Remote {
     }
 }
 
-/// Ends this process when the switch has closed its end, also if the program never comes back to
-/// look.
+/// Ends this process after the switch has closed its end, even if the program never checks.
 fn end_with(switch: &OwnedFd) {
     let mut closed = [PollFd::new(switch.as_fd(), PollFlags::empty())];
     while !matches!(poll(&mut closed, PollTimeout::NONE), Ok(1..)) {}

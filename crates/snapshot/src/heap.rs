@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Heap;
 
-/// Whether memory comes from the region.
+/// True if memory comes from the region.
 static COLLECTS: AtomicBool = AtomicBool::new(false);
 static REGION: Locked =
     Locked { held: AtomicBool::new(false), region: UnsafeCell::new(Region::new()) };

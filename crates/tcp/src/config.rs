@@ -27,11 +27,11 @@ pub struct Config {
     pub receive_buffer: u32,
     /// Congestion control algorithm.
     pub congestion: Algorithm,
-    /// Whether ECN is offered and accepted (RFC 3168); always with DCTCP.
+    /// True if ECN is offered and accepted (RFC 3168); always with DCTCP.
     pub ecn: bool,
-    /// Whether selective acknowledgements are offered and accepted (RFC 2018).
+    /// True if selective acknowledgements are offered and accepted (RFC 2018).
     pub sack: bool,
-    /// Whether a small segment waits while others are in flight (RFC 896).
+    /// True if a small segment waits while others are in flight (RFC 896).
     pub nagle: bool,
     /// Maximum delay of an acknowledgement that waits for a second segment, at most 500 ms (RFC
     /// 9293 §3.8.6.3). `None` acknowledges at once. The peer is assumed to use the same delay.

@@ -82,14 +82,14 @@ pub struct Connection {
     pub(crate) first: Seq,
     pub(crate) sender: Sender,
     pub(crate) receiver: Receiver,
-    /// Whether the SYN carries the window scale option.
+    /// True if the SYN carries the window scale option.
     pub(crate) scaled: bool,
     /// Time of the next SYN retransmission, or of the end of TIME-WAIT.
     pub(crate) at: Option<Time>,
     /// Time of the first SYN; `None` once it has been retransmitted.
     pub(crate) opened: Option<Time>,
     pub(crate) tries: u8,
-    /// Whether a SYN is due.
+    /// True if a SYN is due.
     pub(crate) syn_due: bool,
     /// Reset that is due.
     pub(crate) reset: Option<Segment>,

@@ -23,14 +23,14 @@ pub(crate) struct Rack {
     pub(crate) rtt: Span,
     /// End of the highest range that has arrived.
     forward: Seq,
-    /// Whether reordering has been seen.
+    /// True if reordering has been seen.
     reordered: bool,
     /// Reordering window, in quarters of the minimum round trip.
     quarters: u8,
     persist: u8,
     /// End of the round of the last duplicate selective acknowledgement.
     round: Option<Seq>,
-    /// Whether any range has arrived.
+    /// True if any range has arrived.
     known: bool,
 }
 

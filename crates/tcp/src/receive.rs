@@ -53,16 +53,16 @@ pub(crate) struct Receiver {
     sack: bool,
     delay: Option<Span>,
     pub(crate) echo: Echo,
-    /// Whether to send ECE: latched, or the mark of the last segment.
+    /// True if to send ECE: latched, or the mark of the last segment.
     pub(crate) experienced: bool,
     early: Option<Early>,
     /// Bytes received since the last acknowledgement.
     unacknowledged: u32,
     /// Deadline of the delayed acknowledgement.
     due: Option<Time>,
-    /// Whether an acknowledgement is due at once.
+    /// True if an acknowledgement is due at once.
     at_once: bool,
-    /// Whether a scaled window has been advertised. A SYN advertises at most 64 KiB.
+    /// True if a scaled window has been advertised. A SYN advertises at most 64 KiB.
     shown: bool,
 }
 

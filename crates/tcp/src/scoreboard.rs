@@ -27,7 +27,7 @@ pub(crate) struct Range {
     pub(crate) sent: Time,
     pub(crate) end: Seq,
     pub(crate) fate: Fate,
-    /// Whether the range was retransmitted.
+    /// True if the range was retransmitted.
     pub(crate) again: bool,
 }
 

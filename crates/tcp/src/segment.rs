@@ -136,7 +136,7 @@ pub struct Options {
     pub mss: Option<u16>,
     /// Window scale shift, in bits (RFC 7323 §2).
     pub scale: Option<u8>,
-    /// Whether the sender accepts selective acknowledgements (RFC 2018 §2).
+    /// True if the sender accepts selective acknowledgements (RFC 2018 §2).
     pub sack_permitted: bool,
     /// Blocks that arrived out of order or twice.
     pub sacks: Sacks,

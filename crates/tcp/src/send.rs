@@ -30,7 +30,7 @@ pub(crate) enum Recovery {
 pub(crate) struct Probe {
     /// Next number to send when the probe was sent.
     pub(crate) end: Seq,
-    /// Whether the probe was a retransmission.
+    /// True if the probe was a retransmission.
     pub(crate) again: bool,
 }
 
@@ -49,9 +49,9 @@ pub(crate) struct Chunk {
     pub(crate) seq: Seq,
     pub(crate) bytes: u32,
     pub(crate) fin: bool,
-    /// Whether to set CWR: the window was reduced (RFC 3168 §6.1.2).
+    /// True if to set CWR: the window was reduced (RFC 3168 §6.1.2).
     pub(crate) cwr: bool,
-    /// Whether the data was sent before.
+    /// True if the data was sent before.
     pub(crate) again: bool,
 }
 
@@ -91,11 +91,11 @@ pub(crate) struct Sender {
     pub(crate) recovery: Recovery,
     pub(crate) probe: Option<Probe>,
     pub(crate) probe_due: bool,
-    /// Whether a timeout has expired since the last transmission.
+    /// True if a timeout has expired since the last transmission.
     pub(crate) timed_out: bool,
-    /// Whether a window probe is due.
+    /// True if a window probe is due.
     window_probe: bool,
-    /// Whether to send data that only fits a small window (RFC 9293 §3.8.6.2.1, the override
+    /// True if to send data that only fits a small window (RFC 9293 §3.8.6.2.1, the override
     /// timeout).
     small: bool,
     pub(crate) rto_at: Option<Time>,
@@ -108,7 +108,7 @@ pub(crate) struct Sender {
     pub(crate) duplicates: u8,
     /// Unacknowledged bytes already counted by duplicate acknowledgements.
     pub(crate) counted: u32,
-    /// Whether the congestion window limited the sender in the window of data that ends at
+    /// True if the congestion window limited the sender in the window of data that ends at
     /// `usage_until`.
     pub(crate) held: bool,
     /// Maximum bytes in flight in the window of data that ends at `usage_until`.

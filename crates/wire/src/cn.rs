@@ -40,25 +40,25 @@ const QUEUE_UNIT_BYTES: i128 = 64;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CnmFormat {
-    /// Whether the encapsulated priority is in the three highest bits of its word, as in a tag
+    /// True if the encapsulated priority is in the three highest bits of its word, as in a tag
     /// (default), or in the three lowest.
     pub priority_in_high_bits: bool,
-    /// Whether QOffset is set point minus queue, negative when the queue is too long (default), or
+    /// True if QOffset is set point minus queue, negative when the queue is too long (default), or
     /// queue minus set point.
     pub offset_falls_with_queue: bool,
-    /// Whether QOffset and QDelta count units of 64 bytes (default) or bytes.
+    /// True if QOffset and QDelta count units of 64 bytes (default) or bytes.
     pub queue_in_units: bool,
-    /// Whether the CNM for a frame without a CN-TAG carries a CN-TAG of flow 0 (default) or none.
+    /// True if the CNM for a frame without a CN-TAG carries a CN-TAG of flow 0 (default) or none.
     pub always_tagged: bool,
-    /// Whether the MSDU begins with the EtherType behind all tags (default) or after it.
+    /// True if the MSDU begins with the EtherType behind all tags (default) or after it.
     pub msdu_has_ethertype: bool,
-    /// Whether the source address of the CNM is that of the congestion point (default) or the
+    /// True if the source address of the CNM is that of the congestion point (default) or the
     /// destination of the sampled frame.
     pub source_is_point: bool,
-    /// Whether the CNM copies the VLAN tag of the sampled frame, priority included, or has its VLAN
+    /// True if the CNM copies the VLAN tag of the sampled frame, priority included, or has its VLAN
     /// with the priority of CNMs (default).
     pub copies_tag: bool,
-    /// Whether a CNM with a version or reserved bits other than zero, without feedback or without
+    /// True if a CNM with a version or reserved bits other than zero, without feedback or without
     /// CPID is refused, or version and reserved bits are ignored (default).
     pub strict: bool,
 }

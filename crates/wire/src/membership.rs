@@ -32,7 +32,7 @@ pub const ROBUSTNESS: u8 = 2;
 pub struct Change {
     /// The group.
     pub group: IpAddr,
-    /// Whether the sender joins (or stays in) the group.
+    /// True if the sender joins (or stays in) the group.
     pub joined: bool,
 }
 

@@ -205,11 +205,11 @@ pub struct ArpTarget {
     pub stamp: Stamp,
     /// Route from the target switch to the source host.
     pub to_source: Route,
-    /// Whether `to_source` is for frames of the target host only.
+    /// True if `to_source` is for frames of the target host only.
     pub source_by_pair: bool,
     /// Route from the source switch to the target host.
     pub to_target: Route,
-    /// Whether `to_target` is for frames of the source host only.
+    /// True if `to_target` is for frames of the source host only.
     pub target_by_pair: bool,
     /// Hops from the target switch to the control plane of the source switch.
     pub answer_by: Hops,
@@ -261,7 +261,7 @@ pub struct ArpReply {
     pub stamp: Stamp,
     /// Route from the source switch to the target host.
     pub to_target: Route,
-    /// Whether `to_target` is for frames of the source host only.
+    /// True if `to_target` is for frames of the source host only.
     pub target_by_pair: bool,
     /// The controller's authentication of the answer.
     pub grant: Grant,
@@ -399,7 +399,7 @@ pub enum Item {
         mac: MacAddr,
         /// The group.
         group: IpAddr,
-        /// Whether the host is a member.
+        /// True if the host is a member.
         joined: bool,
     },
     /// Switch: subscribes to the receivers of a group for a host that sends to it, now and with
@@ -411,7 +411,7 @@ pub enum Item {
         mac: MacAddr,
         /// The group; the IPv4 broadcast address for broadcasts.
         group: IpAddr,
-        /// Whether to subscribe.
+        /// True if to subscribe.
         wanted: bool,
     },
     /// Controller: part of the list of receivers of a group for one sender. The list has one host
@@ -425,7 +425,7 @@ pub enum Item {
         group: IpAddr,
         /// Number of hosts in the preceding parts of the list.
         first: u16,
-        /// Whether more parts follow.
+        /// True if more parts follow.
         more: bool,
         /// The hosts of this part, in the order of their MACs; at most 64.
         hosts: Vec<MacAddr>,
@@ -445,7 +445,7 @@ pub enum Item {
         state: MemberState,
         /// The port's partner, if known from LACP.
         partner: Option<Partner>,
-        /// Whether the port is selected, as last set by the controller.
+        /// True if the port is selected, as last set by the controller.
         selected: bool,
     },
     /// Controller: whether a port belongs to its bond, that is, has the partner of the other ports.
@@ -454,7 +454,7 @@ pub enum Item {
         port: PortNo,
         /// The partner that the selection is for; it has no effect with any other partner.
         partner: Partner,
-        /// Whether the port is selected.
+        /// True if the port is selected.
         selected: bool,
     },
 }

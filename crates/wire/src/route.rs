@@ -55,7 +55,7 @@ pub struct Route {
     pub hops: Hops,
     /// The layer of lossless frames.
     pub layer: Layer,
-    /// Whether frames in a VLAN leave tagged. Frames in no VLAN leave unchanged.
+    /// True if frames in a VLAN leave tagged. Frames in no VLAN leave unchanged.
     pub tagged: bool,
 }
 

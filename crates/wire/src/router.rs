@@ -129,11 +129,11 @@ pub struct Advertisement {
     pub prefix: Ipv6Addr,
     /// Length of the prefix in bits: 64 for SLAAC over Ethernet (RFC 2464 clause 4).
     pub prefix_len: u8,
-    /// Whether hosts configure addresses from the prefix autonomously (SLAAC).
+    /// True if hosts configure addresses from the prefix autonomously (SLAAC).
     pub autonomous: bool,
-    /// Whether addresses are assigned by DHCPv6 (flag M).
+    /// True if addresses are assigned by DHCPv6 (flag M).
     pub managed: bool,
-    /// Whether other settings are provided by DHCPv6 (flag O).
+    /// True if other settings are provided by DHCPv6 (flag O).
     pub other: bool,
     /// Valid lifetime of addresses from the prefix.
     pub valid_seconds: u32,

@@ -77,7 +77,7 @@ pub(super) enum Stage {
     },
     /// Both sides are reachable.
     Established {
-        /// Whether the client, and the backend, have sent a FIN.
+        /// FINs sent, by the client and by the backend.
         closed: [bool; 2],
         /// Last segments of the client, and of the backend.
         seen: [Seen; 2],

@@ -146,7 +146,7 @@ struct Datagram<'a> {
     end: usize,
     /// UDP payload as far as it is in the head.
     payload: &'a [u8],
-    /// Whether the head has the complete datagram with a valid checksum.
+    /// True if the head has the complete datagram with a valid checksum.
     is_whole: bool,
 }
 

@@ -19,13 +19,13 @@ const NAMED: usize = 3;
 pub struct Kind {
     /// Formula with its inputs.
     pub formula: Headroom,
-    /// Whether hosts are at the other end.
+    /// True if hosts are at the other end.
     pub is_host: bool,
     /// Bytes of headroom needed: the sum of the formula, and the frame that triggers XOFF.
     pub needed: Bytes,
     /// Headroom that the simulator found to be used.
     pub searched: Searched,
-    /// Whether the other end honours flow control.
+    /// True if the other end honours flow control.
     pub honours_pause: bool,
     /// Headroom of each (port, lossless priority).
     pub configured: Bytes,

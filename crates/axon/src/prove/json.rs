@@ -16,7 +16,7 @@ use serde::Serialize;
 pub(super) struct ProofJson<'a> {
     /// Name of the fabric in its file.
     fabric: &'a str,
-    /// Whether everything that was checked is proved.
+    /// True if everything that was checked is proved.
     proved: bool,
     /// Algorithm that chooses paths, as in `controller.router` of the fabric file.
     router: &'static str,
@@ -28,7 +28,7 @@ pub(super) struct ProofJson<'a> {
     links_in_use: usize,
     /// Pairs of buffers of which the first may wait for the second.
     dependencies: u64,
-    /// Whether buffers may wait for each other in a cycle.
+    /// Verdict on cycles of buffers that wait for each other.
     deadlock: VerdictJson<'a>,
     /// Description of the backup routes; null if the file wants none.
     backups: Option<String>,
@@ -61,9 +61,9 @@ struct RoutesJson {
     looked_at: usize,
     /// Number of routes in the fabric.
     all: u64,
-    /// Whether all routes were checked.
+    /// True if all routes were checked.
     complete: bool,
-    /// Whether the router always chooses the same route for a pair.
+    /// True if the router always chooses the same route for a pair.
     fixed: bool,
     /// Seed with which pairs and routes were drawn.
     seed: u64,
@@ -83,7 +83,7 @@ struct LayerJson {
 /// Verdict whether buffers may wait for each other in a cycle.
 #[derive(Serialize)]
 struct VerdictJson<'a> {
-    /// Whether there is no cycle.
+    /// True if there is no cycle.
     free: bool,
     /// Without a cycle, ingress ports along a longest chain of buffers that wait for each other.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -100,7 +100,7 @@ struct CycleJson<'a> {
     ports: Vec<String>,
     /// Buffers of the cycle, each with the reason that it waits for the next.
     waits: Vec<WaitJson<'a>>,
-    /// Whether no cycle is shorter; false if the search ended before that was established.
+    /// True if no cycle is shorter; false if the search ended before that was established.
     is_shortest: bool,
     /// Buffers on a cycle, or on a path from one cycle to another.
     entangled_buffers: usize,
@@ -133,7 +133,7 @@ struct FailureJson<'a> {
 /// Check of the buffers for frames that arrive after XOFF.
 #[derive(Serialize)]
 struct HeadroomJson<'a> {
-    /// Whether the headroom of all ports suffices.
+    /// True if the headroom of all ports suffices.
     suffices: bool,
     /// Ports with headroom, by kind.
     kinds: Vec<PortsJson<'a>>,
@@ -144,7 +144,7 @@ struct HeadroomJson<'a> {
 struct PortsJson<'a> {
     /// Names of the ports, `s1-p0`.
     ports: &'a [String],
-    /// Whether the ports lead to hosts.
+    /// True if the ports lead to hosts.
     to_host: bool,
     /// Rate of the links, in bits per second.
     rate_bps: u64,
@@ -162,7 +162,7 @@ struct PortsJson<'a> {
     found_bytes: u64,
     /// Number of timings that the search has tried.
     searched_runs: u64,
-    /// Whether the other end honours pauses for long enough.
+    /// True if the other end honours pauses for long enough.
     honours_pause: bool,
     /// Quanta that a pause needs, of 512 bit times each.
     quanta_needed: u64,

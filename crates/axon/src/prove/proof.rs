@@ -57,7 +57,7 @@ pub struct Proof<'a> {
     pub moved: u64,
     /// Check of the headroom, where the fabric configures memory.
     pub buffers: Option<buffers::Buffers>,
-    /// Whether the watchdog ignores pauses caused by congestion, where there is a watchdog.
+    /// Check of the watchdog against pauses caused by congestion; `None` without a watchdog.
     pub watchdog: Option<watchdog::Watched>,
     /// Disagreements of the two ends of links by DCBX, by link.
     pub disagreements: Vec<(usize, Mismatch)>,

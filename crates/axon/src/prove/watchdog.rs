@@ -21,7 +21,7 @@ pub struct Watched {
     /// Longest pause that congestion causes; `None` without a bound, as where buffers may wait in a
     /// cycle.
     pub longest: Option<Span>,
-    /// Whether such pauses have a bound; false where buffers may wait in a cycle.
+    /// True if such pauses have a bound; false where buffers may wait in a cycle.
     pub bounded: bool,
 }
 
@@ -133,7 +133,7 @@ impl Watched {
 /// Check that the PFC watchdog ignores pauses caused by congestion.
 #[derive(Serialize)]
 pub(super) struct WatchdogJson {
-    /// Whether its detection time is long enough.
+    /// True if its detection time is long enough.
     suffices: bool,
     /// Configured detection time, in nanoseconds.
     detection_ns: u64,

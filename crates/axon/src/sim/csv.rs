@@ -81,7 +81,7 @@ struct FlowRow<'a> {
     latency_max_ns: Option<u64>,
     /// Time at which everything was done; empty if it was not.
     done_ns: Option<u64>,
-    /// Whether the flow should have ended and has not, or its connection broke.
+    /// True if the flow should have ended and has not, or its connection broke.
     unfinished: bool,
 }
 

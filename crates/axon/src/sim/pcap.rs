@@ -22,7 +22,7 @@ struct Pcap {
     port: WireEnd,
     name: String,
     path: PathBuf,
-    /// Whether the link carries Axon packets rather than hosts' frames.
+    /// True if the link carries Axon packets rather than hosts' frames.
     axon: bool,
     writer: Writer<BufWriter<Output>>,
     /// First write error; the file takes no more frames afterwards.

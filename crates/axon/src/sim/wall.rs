@@ -8,7 +8,7 @@ pub struct Wall {
     pub packet_hops: u64,
     /// Peak resident memory, in bytes.
     pub memory_bytes: u64,
-    /// Whether SIGINT or SIGTERM ended the run.
+    /// True if SIGINT or SIGTERM ended the run.
     pub interrupted: bool,
 }
 

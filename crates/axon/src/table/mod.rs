@@ -192,7 +192,7 @@ struct EntryJson {
     frames: u64,
     /// Bytes of these frames as received, without FCS.
     bytes: u64,
-    /// Whether frames are looked up for it and counted.
+    /// True if frames are looked up for it and counted.
     is_looked_up: bool,
 }
 

@@ -19,7 +19,7 @@ fn keys(schema: &Value, into: &mut BTreeSet<String>) {
     }
 }
 
-/// Whether a text has a key as it stands in YAML.
+/// True if a text has a key as it stands in YAML.
 fn has_key(text: &str, key: &str) -> bool {
     let is_part = |before: char| before.is_alphanumeric() || before == '_';
     text.match_indices(&format!("{key}:")).any(|(at, _)| !text[..at].ends_with(is_part))

@@ -28,9 +28,9 @@ pub(super) struct Switch {
 pub(super) struct News {
     /// Index of the switch.
     pub switch: usize,
-    /// Whether the switch is new or has restarted.
+    /// True if the switch is new or has restarted.
     pub reborn: bool,
-    /// Whether level or links differ.
+    /// True if level or links differ.
     pub changed: bool,
 }
 

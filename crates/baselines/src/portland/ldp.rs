@@ -60,7 +60,7 @@ pub(super) struct Ldp {
     /// Version, incremented with every change that the manager should know: neighbours, level,
     /// location, path.
     version: u64,
-    /// Whether the switch's own rules or tree may have changed.
+    /// True if the switch's own rules or tree may have changed.
     changed: bool,
 }
 

@@ -59,7 +59,7 @@ pub(super) struct Manager {
     interval: Span,
     retry: Span,
     graph: Graph,
-    /// Whether the network is a fat tree; `None` until it has been quiet.
+    /// True if the network is a fat tree; `None` until it has been quiet.
     fat_tree: Option<bool>,
     /// Time of the next evaluation of the graph.
     refresh: Option<Time>,

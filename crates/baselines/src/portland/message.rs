@@ -96,7 +96,7 @@ pub struct Ldm {
     pub position: Option<u8>,
     /// Path to the fabric manager, if there is one.
     pub way: Option<Way>,
-    /// Whether that path begins with this link.
+    /// True if that path begins with this link.
     pub towards_you: bool,
 }
 
@@ -123,7 +123,7 @@ pub struct Way {
     pub manager: MacAddr,
     /// Incarnation of the manager; later ones are greater.
     pub incarnation: u32,
-    /// Whether the manager has found the network to be a fat tree.
+    /// True if the manager has found the network to be a fat tree.
     pub fat_tree: bool,
     /// Number of links to the manager.
     pub distance: u16,

@@ -28,7 +28,7 @@ pub struct Reader<R> {
     frames: u64,
     /// Capture time of the last frame.
     unix_nanos: u64,
-    /// Whether the end, or an error, has been returned.
+    /// True if the end, or an error, has been returned.
     ended: bool,
 }
 

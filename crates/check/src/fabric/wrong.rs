@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct End {
     at: LinkEnd,
-    /// Whether it crosses no failed link.
+    /// True if it crosses no failed link.
     works: bool,
 }
 

@@ -36,7 +36,7 @@ pub enum Shape {
 pub struct Field {
     pub key: String,
     pub shape: Shape,
-    /// Whether it may be left out.
+    /// True if it may be left out.
     pub optional: bool,
     pub doc: String,
 }

@@ -10,7 +10,7 @@ use axon_wire::{Layer, Span, Time};
 /// Backups at switches, and pending checks.
 #[derive(Clone, Debug)]
 pub(super) struct Backups {
-    /// Whether routes get backups.
+    /// True if routes get backups.
     pub(super) on: bool,
     /// Interval between batches.
     pub(super) pause: Span,

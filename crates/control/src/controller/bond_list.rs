@@ -33,11 +33,11 @@ pub(super) struct Member {
     pub(super) at: (NodeId, PortNo),
     pub(super) state: MemberState,
     pub(super) partner: Option<Partner>,
-    /// Whether a note about a different partner was sent.
+    /// True if a note about a different partner was sent.
     refused: bool,
-    /// Whether the port is joined, or was until it lost its carrier.
+    /// True if the port is joined, or was until it lost its carrier.
     pub(super) was_joined: bool,
-    /// Whether the graph has a path from the controller to the switch. If not, the state is
+    /// True if the graph has a path from the controller to the switch. If not, the state is
     /// outdated.
     pub(super) reached: bool,
 }

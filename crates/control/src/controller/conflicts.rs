@@ -65,7 +65,7 @@ struct Conflict {
     asked: Time,
     /// Time of the next action.
     due: Time,
-    /// Whether the holder has answered since this claimant appeared.
+    /// True if the holder has answered since this claimant appeared.
     stood: bool,
 }
 

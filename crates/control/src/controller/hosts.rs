@@ -87,7 +87,7 @@ struct Claim {
     /// Expiry of the claim; `None` for a report, and until the switch of a remembered claim is
     /// received.
     until: Option<Time>,
-    /// Whether the claim is from the store or of an earlier incarnation of its switch, without a
+    /// True if the claim is from the store or of an earlier incarnation of its switch, without a
     /// report since.
     remembered: bool,
 }
@@ -158,7 +158,7 @@ pub struct HostTable {
     unverified: BTreeSet<(Time, MacAddr)>,
     /// Hosts whose stored entry may have changed.
     changed: Changed,
-    /// Whether any host was restored from the store.
+    /// True if any host was restored from the store.
     remembers: bool,
     /// Number of claims of each switch and port.
     claims: Claimed,

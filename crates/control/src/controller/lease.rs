@@ -69,7 +69,7 @@ pub struct Lease {
     pub(super) shown_at: Option<Place>,
     /// Time since when it is there; `None` if always.
     pub(super) shown_since: Option<Time>,
-    /// Whether the holder has been queried at its port since then.
+    /// True if the holder has been queried at its port since then.
     pub(super) queried: bool,
     /// Another host that uses the address as soon as it is free.
     pub(super) rival: Option<MacAddr>,

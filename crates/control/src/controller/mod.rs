@@ -130,7 +130,7 @@ pub struct Controller {
     /// Addresses claimed by two hosts.
     conflicts: Conflicts,
     restored: Restored,
-    /// Whether routes were added or moved since the last round began.
+    /// True if routes were added or moved since the last round began.
     round_wanted: bool,
     /// Scratch memory: the path being computed.
     path: Vec<Step>,

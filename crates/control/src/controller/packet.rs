@@ -47,7 +47,7 @@ pub struct Request {
     pub xid: u32,
     /// Current address of the client, or 0.0.0.0.
     pub ciaddr: Ipv4Addr,
-    /// Whether the client can receive broadcast only.
+    /// True if the client can receive broadcast only.
     pub broadcast: bool,
     /// Requested address (option 50).
     pub requested: Option<Ipv4Addr>,

@@ -61,7 +61,7 @@ pub struct Policy {
     pinned: BTreeSet<PortOf>,
     /// Addresses that only hosts of a group may own.
     addresses: BTreeMap<IpAddr, Group>,
-    /// Whether hosts in no tenant reach no host.
+    /// True if hosts in no tenant reach no host.
     others_denied: bool,
     quarantine: BTreeSet<Subject>,
     /// Changes by operators, where they differ from the fabric file.

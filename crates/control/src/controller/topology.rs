@@ -39,7 +39,7 @@ pub struct Edge {
 pub struct Change {
     /// Removed directed links, both directions, by their near end.
     pub lost: Vec<(SwitchIndex, PortNo)>,
-    /// Whether edges were added.
+    /// True if edges were added.
     pub gained: bool,
 }
 

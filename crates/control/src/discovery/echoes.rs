@@ -13,6 +13,6 @@ pub(super) struct Echoes {
     pub(super) returned: u64,
     pub(super) returned_at: Option<Time>,
     pub(super) next_at: Time,
-    /// Whether the operator was notified.
+    /// True if the operator was notified.
     pub(super) noted: bool,
 }

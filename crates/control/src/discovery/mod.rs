@@ -80,10 +80,10 @@ pub struct Discovery {
 #[derive(Clone, Debug, Default)]
 struct Port {
     up: bool,
-    /// Whether the port is pinned to hosts.
+    /// True if the port is pinned to hosts.
     pinned: bool,
     kind: PortKind,
-    /// Whether the data plane has it as an Axon port from the previous incarnation.
+    /// True if the data plane has it as an Axon port from the previous incarnation.
     inherited: bool,
     /// Challenge that the other end has to echo.
     challenge: u64,

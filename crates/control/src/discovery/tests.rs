@@ -14,12 +14,12 @@ struct Pair {
     incarnations: [Incarnation; 2],
     notes: Vec<(usize, Note)>,
     refusals: Vec<Refusal>,
-    /// Whether each node is stopped.
+    /// Stopped nodes.
     down: [bool; 2],
     /// Data planes that forward, and the kind of their ports, which outlive their nodes.
     forwards: [bool; 2],
     planes: [PortKind; 2],
-    /// Whether messages are lost, and echoes are not.
+    /// True if messages are lost, and echoes are not.
     deaf: bool,
     /// Echoes sent: time, sender, and number.
     echoes: Vec<(Time, usize, u64)>,

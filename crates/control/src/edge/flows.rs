@@ -30,12 +30,12 @@ pub struct Flow {
     pub placement: Placement,
     /// IP address of the destination, if an ARP exchange has shown it.
     pub ip: Option<IpAddr>,
-    /// Whether the route is from an earlier incarnation of the controller, and the current one has
+    /// True if the route is from an earlier incarnation of the controller, and the current one has
     /// not decided about it yet.
     pub inherited: bool,
     /// Time when this route was set.
     pub(super) set_at: Time,
-    /// Whether the control plane has forwarded a frame on it since the last check.
+    /// True if the control plane has forwarded a frame on it since the last check.
     pub(super) used: bool,
 }
 

@@ -66,7 +66,7 @@ pub(super) struct Left {
 pub(super) struct Sender {
     /// Receivers, as far as their list has arrived.
     pub(super) hosts: Vec<MacAddr>,
-    /// Whether the list is complete.
+    /// True if the list is complete.
     pub(super) is_known: bool,
     /// If the list has not arrived, when its frames stop waiting; otherwise the expiry of the
     /// entry.

@@ -34,7 +34,7 @@ pub(super) struct Placing {
     hops_max: usize,
     places: Places,
     masqueraded_max: usize,
-    /// Whether the data plane matches on sources.
+    /// True if the data plane matches on sources.
     by_source: bool,
     tickets: u64,
     /// Unanswered changes, with their deadlines; later tickets have later deadlines.

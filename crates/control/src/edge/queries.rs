@@ -21,6 +21,6 @@ pub(super) struct Query {
 pub(super) struct Recall {
     pub(super) ip: IpAddr,
     pub(super) tries: u64,
-    /// Whether it is queried because another port has received its MAC address.
+    /// True if it is queried because another port has received its MAC address.
     pub(super) moved: bool,
 }

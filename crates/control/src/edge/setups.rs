@@ -18,7 +18,7 @@ pub(super) struct Setup {
     /// Destination IP address of the frame that needs the route, if it was looked up by MAC
     /// address.
     pub(super) hint: Option<IpAddr>,
-    /// Whether a table entry is reserved: counted for an IP address, by MAC for a MAC address.
+    /// True if a table entry is reserved: counted for an IP address, by MAC for a MAC address.
     pub(super) held: bool,
     pub(super) requesters: Vec<Requester>,
     pub(super) tries: u32,

@@ -15,7 +15,7 @@ pub(super) struct LacpPorts {
     pub mac: MacAddr,
     /// Ports that belong to bonds.
     pub ports: BTreeMap<PortNo, Port>,
-    /// Whether this switch has neighbours. Without any, LACP is down on all of its ports, so that
+    /// True if this switch has neighbours. Without any, LACP is down on all of its ports, so that
     /// hosts use their other ports.
     pub serves: bool,
     /// LACPDUs sent, received, and malformed.
@@ -28,7 +28,7 @@ pub(super) struct Port {
     key: u16,
     /// LACP state machine.
     pub lacp: LacpPort,
-    /// Whether the port is a host port with carrier.
+    /// True if the port is a host port with carrier.
     pub is_host: bool,
     /// Member state last reported to the edge.
     pub shown: Member,

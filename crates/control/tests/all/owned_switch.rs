@@ -77,7 +77,7 @@ impl Scene {
         self.item(node, Item::HostSeen { port, mac, ips });
     }
 
-    /// Whether a request of one host for another, at these switches, is answered.
+    /// True if a request of one host for another, at these switches, is answered.
     fn ask(&mut self, node: u64, host: u32, target: u32) -> bool {
         self.out.clear();
         self.asks((node, HOST), host, target)

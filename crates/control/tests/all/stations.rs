@@ -69,7 +69,7 @@ pub struct Net {
     /// What the controller has kept for its next incarnation.
     pub store: Kept,
     edges: Vec<(Edge, Ports)>,
-    /// Whether each edge has found this incarnation of the controller, which receives it only then.
+    /// Edges that have found this incarnation of the controller; it receives only from these.
     found: [bool; 2],
     ahead: VecDeque<(Option<usize>, Effect)>,
     /// Frames that the edges have sent to their host ports, oldest first.

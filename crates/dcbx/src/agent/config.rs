@@ -43,7 +43,7 @@ pub struct AgentConfig {
     pub lldp: Option<LldpSettings>,
 }
 
-/// Which congestion notifications the agent acts on, and how.
+/// Congestion notifications that the agent acts on, and its reaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reaction {
     /// Priorities with congestion notification; each has one reaction point
@@ -67,7 +67,7 @@ pub struct LldpSettings {
     pub port_name: String,
     /// Timers and bounds of the LLDP agent.
     pub agent: LldpConfig,
-    /// Which end keeps its PFC if the switch is willing, too. The switch must use the same rule.
+    /// End that keeps its PFC if both are willing. The switch must use the same rule.
     pub tie: TieRule,
 }
 

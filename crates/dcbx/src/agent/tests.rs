@@ -460,7 +460,7 @@ fn lldpdus_beyond_the_rate_limit_are_discarded() {
 }
 
 proptest! {
-    /// Whatever the fabric pauses and when, a host that acts on it two frames late loses nothing
+    /// For any times and priorities of pauses, a host that acts on it two frames late loses nothing
     /// and its frames keep their order.
     #[test]
     fn a_host_that_pauses_in_time_loses_nothing(

@@ -64,7 +64,7 @@ pub struct LldpAgent {
     credit: u32,
     /// Time of the next credit, if it is not full.
     credit_at: Time,
-    /// Whether an LLDPDU waits for credit.
+    /// True if an LLDPDU waits for credit.
     due: bool,
     /// Time of the next periodic LLDPDU (txTTR).
     next_at: Time,

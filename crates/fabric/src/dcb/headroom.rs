@@ -19,7 +19,7 @@ const TICKS_PER_SECOND: u128 = 100_000_000_000;
 /// A cable at a port of a switch, as seen from this end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CableEnd<'a> {
-    /// Whether a host is at the other end. Frames to hosts have no route.
+    /// True if a host is at the other end. Frames to hosts have no route.
     pub is_host: bool,
     /// Properties of the cable.
     pub wire: &'a Wire,

@@ -41,7 +41,7 @@ pub struct Dcb {
     pub applications: Vec<Application>,
     /// Priority of control messages, which is not lossless.
     pub control_priority: Priority,
-    /// Whether hosts honour flow control, and pause their switch when they read too slowly.
+    /// True if hosts honour flow control, and pause their switch when they read too slowly.
     pub hosts: bool,
     /// LLDP and DCBX, if configured.
     pub dcbx: Option<Box<Dcbx>>,

@@ -13,7 +13,7 @@ pub struct Bond {
     /// Member ports, such as `s1-p0`: 2 to 16.
     #[schemars(length(min = 2, max = 16))]
     pub ports: Vec<String>,
-    /// Whether the switches send LACPDUs before the host does.
+    /// LACP mode of the switches: send LACPDUs first, or only after the host has.
     #[serde(default)]
     pub lacp: LacpMode,
 }

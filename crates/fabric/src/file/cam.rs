@@ -10,7 +10,7 @@ pub struct Cam {
     /// Destinations in the table of each host port, 1 to 65,536; 4096 by default.
     #[schemars(range(min = 1, max = 65_536))]
     pub entries: Option<u32>,
-    /// Whether hosts get masqueraded MACs for destinations that do not fit in the table; true by
+    /// True if hosts get masqueraded MACs for destinations that do not fit in the table; true by
     /// default. Otherwise the switch's processor forwards as much as it can.
     pub masquerade: bool,
     /// Destinations in the route memory of each host port, by masqueraded MAC: 1 to 65,536; 4096 by

@@ -76,25 +76,25 @@ pub enum Defence {
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Cnm {
-    /// Whether the priority of the sampled frame is in the three highest bits of its field; true by
+    /// True if the priority of the sampled frame is in the three highest bits of its field; true by
     /// default.
     pub priority_in_high_bits: bool,
-    /// Whether the offset is set point minus queue; true by default.
+    /// True if the offset is set point minus queue; true by default.
     pub offset_falls_with_queue: bool,
-    /// Whether offset and delta are in units of 64 bytes; true by default.
+    /// True if offset and delta are in units of 64 bytes; true by default.
     pub queue_in_units: bool,
-    /// Whether the message has a CN-TAG of flow 0 if the sampled frame had none; true by default.
+    /// True if the message has a CN-TAG of flow 0 if the sampled frame had none; true by default.
     pub always_tagged: bool,
-    /// Whether the encapsulated part of the sampled frame begins with its EtherType; true by
+    /// True if the encapsulated part of the sampled frame begins with its EtherType; true by
     /// default.
     pub msdu_has_ethertype: bool,
-    /// Whether the message has the switch's source address, instead of the destination address of
+    /// True if the message has the switch's source address, instead of the destination address of
     /// the sampled frame; true by default.
     pub source_is_point: bool,
-    /// Whether the message has the VLAN tag of the sampled frame unchanged, priority included;
+    /// True if the message has the VLAN tag of the sampled frame unchanged, priority included;
     /// between switches its priority is still cnm_priority. False by default.
     pub copies_tag: bool,
-    /// Whether receivers refuse a message with a version other than 0, reserved bits set, no
+    /// True if receivers refuse a message with a version other than 0, reserved bits set, no
     /// feedback or no congestion point; otherwise version and reserved bits are ignored. False by
     /// default.
     pub strict: bool,
@@ -116,10 +116,10 @@ pub struct Reaction {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Increase {
-    /// When a count of cycles reaches the threshold.
+    /// Increase once a count of cycles reaches the threshold.
     #[default]
     Reaches,
-    /// When it passes the threshold: one cycle later.
+    /// Increase once a count of cycles passes the threshold: one cycle later.
     Passes,
     /// Immediately: every cycle adds the rate of active increase.
     Always,
@@ -147,7 +147,7 @@ pub enum TargetPart {
     Half,
 }
 
-/// How the queues of a class mark IP packets (RFC 3168): by a threshold or at random.
+/// ECN marking of IP packets in the queues of a class (RFC 3168): by a threshold or at random.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Ecn {
@@ -180,7 +180,7 @@ pub struct Red {
     /// Whether, from `max` to its double, the share grows to all frames instead of jumping.
     #[serde(default)]
     pub gentle: bool,
-    /// Whether frames are dropped where every frame would be marked.
+    /// True if frames are dropped where every frame would be marked.
     #[serde(default)]
     pub drop_over_max: bool,
 }

@@ -55,7 +55,7 @@ pub struct Dcb {
     #[serde(default = "seven")]
     #[schemars(range(max = 7))]
     pub control_priority: u8,
-    /// Whether hosts honour flow control, and pause their switch when they read too slowly; true by
+    /// True if hosts honour flow control, and pause their switch when they read too slowly; true by
     /// default where a class is lossless. Simulated hosts only: in a lab the kernel decides.
     #[serde(default)]
     pub hosts: Option<bool>,
@@ -90,7 +90,7 @@ pub struct Class {
     pub drr: Option<BytesText>,
     /// Weight in weighted fair queueing, relative to the sum of all weights.
     pub wfq: Option<u32>,
-    /// Whether it is lossless: senders are paused before its buffers are full.
+    /// True if it is lossless: senders are paused before its buffers are full.
     pub lossless: bool,
     /// Marking of IP packets by its queues when they grow long; none by default.
     pub ecn: Option<Ecn>,
@@ -162,7 +162,7 @@ pub struct Scheduling {
     pub charge: Charge,
     /// Size in bytes of the cells that a frame is charged in; 1 by default.
     pub cell: u16,
-    /// Whether the shares of classes follow the traffic; fixed by default.
+    /// Weights of classes: fixed (default) or adapted to the traffic.
     pub weights: Weights,
     /// Measuring interval before weights are set anew; 1min for awc and 10ms for byte_fair by
     /// default.
@@ -180,7 +180,7 @@ pub enum Charge {
     Frame,
 }
 
-/// Whether the shares of classes follow the traffic.
+/// Weights of classes: fixed, or adapted to the traffic.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Weights {

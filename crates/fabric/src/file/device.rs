@@ -29,7 +29,7 @@ pub enum DeviceName {
 pub struct ListedDevice {
     /// Name in results; `listed` by default.
     pub name: Option<String>,
-    /// Whether a frame may leave before its tail has arrived.
+    /// True if a frame may leave before its tail has arrived.
     #[serde(default)]
     pub cut_through: bool,
     /// Bytes, 8 of preamble included, that must have arrived before the first stage of a

@@ -7,7 +7,7 @@ use serde::Deserialize;
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Failover {
-    /// Whether each route has a backup, which its edge switches to at once; true by default. With
+    /// True if each route has a backup, which its edge switches to at once; true by default. With
     /// lossless priorities only the routers `up_down` and `layered` have backups.
     pub backup: bool,
 }

@@ -14,10 +14,10 @@ pub struct Dhcpv6 {
     pub relay: Option<String>,
     /// Address of the server, if it is not the link-local one of its MAC.
     pub server: Option<Ipv6Addr>,
-    /// Whether advertisements have flag M (addresses are given by DHCPv6); with `relay` only, where
+    /// True if advertisements have flag M (addresses are given by DHCPv6); with `relay` only, where
     /// it is true by default.
     pub managed: Option<bool>,
-    /// Whether hosts form addresses from the prefix (SLAAC); true by default.
+    /// True if hosts form addresses from the prefix (SLAAC); true by default.
     pub slaac: Option<bool>,
 }
 

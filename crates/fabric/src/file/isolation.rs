@@ -16,10 +16,10 @@ pub struct Isolation {
     /// Hosts, MACs and ports that are isolated from all others; takes precedence over all other
     /// keys.
     pub quarantine: Vec<String>,
-    /// Whether hosts in no tenant reach each other and shared hosts, or no host at all; allow by
-    /// default.
+    /// Hosts in no tenant: they reach each other and shared hosts (`allow`, the default), or no host
+    /// at all.
     pub others: Others,
-    /// Whether source addresses are trusted: a host that shares a port then reaches what its own
+    /// True if source addresses are trusted: a host that shares a port then reaches what its own
     /// address may reach, by routes of its own, and not what all hosts at the port may. False by
     /// default.
     pub by_source: bool,
@@ -41,7 +41,7 @@ pub struct Tenant {
     /// Other tenants that the tenant reaches, in both directions.
     #[serde(default)]
     pub reach: Vec<String>,
-    /// Whether its hosts are admitted only at their ports in this file, and no other hosts there.
+    /// True if its hosts are admitted only at their ports in this file, and no other hosts there.
     #[serde(default)]
     pub pin: bool,
 }

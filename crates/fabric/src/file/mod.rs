@@ -134,7 +134,7 @@ pub struct File {
     #[serde(default = "ethernet_mtu")]
     #[schemars(range(min = 576, max = 9000))]
     pub mtu: u16,
-    /// Whether switches send a host PAUSE for the bytes that its routes add (thesis 000 §3.3.3).
+    /// True if switches send a host PAUSE for the bytes that its routes add (thesis 000 §3.3.3).
     /// Simulated hosts, and those on veth or TAP, do not honour it.
     #[serde(default)]
     pub self_congestion_pause: bool,
@@ -382,13 +382,13 @@ impl Router {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Controller {
-    /// Whether there is a controller; `central` by default.
+    /// Mode of control: a controller (`central`, the default) or none (`static`).
     pub mode: Mode,
     /// Switch (`s1`) or port (`s1-p7`); the first switch by default.
     pub at: Option<String>,
     /// Algorithm that chooses paths, run by the controller, or by every switch in mode `static`.
     pub router: Router,
-    /// Whether several hosts behind one port get routes of their own, which may take different
+    /// True if several hosts behind one port get routes of their own, which may take different
     /// paths to one destination. False by default.
     pub by_source: bool,
 }

@@ -9,10 +9,10 @@ use serde::Deserialize;
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Multicast {
-    /// Whether multicast frames go to the members of their group; true by default. Otherwise edges
+    /// True if multicast frames go to the members of their group; true by default. Otherwise edges
     /// drop them.
     pub deliver: bool,
-    /// Whether other broadcasts, and frames to all systems (224.0.0.1) and all nodes (ff02::1), go
+    /// True if other broadcasts, and frames to all systems (224.0.0.1) and all nodes (ff02::1), go
     /// to all hosts that the sender may reach; false by default.
     pub broadcast: bool,
     /// Rate limit of multicast and broadcast frames from the hosts of one port, per second, and

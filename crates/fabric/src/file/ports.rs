@@ -39,7 +39,7 @@ pub enum AxonPorts {
 pub struct PortOverride {
     /// Ports: `s1-p4`, or a host for its port at the switch.
     pub ports: Vec<String>,
-    /// Whether another switch or the controller is allowed at the ports.
+    /// True if another switch or the controller is allowed at the ports.
     pub axon: Option<bool>,
     /// Priorities allowed to hosts at the ports.
     pub priorities: Option<Vec<u8>>,

@@ -61,11 +61,11 @@ pub struct AgentPort {
     timer_is_set: bool,
     agent: Option<Attached>,
     payloads: Payloads,
-    /// Whether the port has requested a wake-up from the agent.
+    /// True if the port has requested a wake-up from the agent.
     sleeps: bool,
     paused: PrioritySet,
     counters: PortCounters,
-    /// Whether an agent was detached since the last receive. The node must see that first.
+    /// True if an agent was detached since the last receive. The node must see that first.
     was_detached: bool,
     /// Time of the next check of all events other than the ring.
     look_at: Time,

@@ -87,7 +87,7 @@ pub(super) struct Session {
 pub(super) struct Taken {
     /// Number of answers.
     pub(super) count: usize,
-    /// Whether there may be more, because the burst limit was reached.
+    /// True if there may be more, because the burst limit was reached.
     pub(super) more: bool,
 }
 

@@ -12,7 +12,7 @@ const ANSWER_MAX: Duration = Duration::from_secs(1);
 /// State of an attachment, and pending requests for it.
 pub(super) struct Board {
     to_end: AtomicBool,
-    /// Whether the counters are requested.
+    /// True if the counters are requested.
     asked: AtomicBool,
     state: Mutex<State>,
     changed: Condvar,

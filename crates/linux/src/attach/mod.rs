@@ -47,7 +47,7 @@ pub struct AttachOptions {
     pub status_socket: Option<PathBuf>,
     /// Time for which the agent polls for packets before it sleeps.
     pub spin: Span,
-    /// Whether the switch may start later. If not, an agent that cannot attach at once fails.
+    /// True if the switch may start later. If not, an agent that cannot attach at once fails.
     pub waits: bool,
 }
 

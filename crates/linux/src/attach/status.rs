@@ -13,7 +13,7 @@ pub struct AttachmentStatus {
     pub agent: String,
     /// Kind as in the fabric file: `cache` or `forwarder`.
     pub kind: String,
-    /// Whether the agent is attached to its switch.
+    /// True if the agent is attached to its switch.
     pub attached: bool,
     /// Number of attachments since the process was started.
     pub attachments: u64,

@@ -24,7 +24,7 @@ pub struct AttachedAgent {
     pub kind: &'static str,
     /// Port of the switch to which the agent belongs, such as `s1-p3`.
     pub port: String,
-    /// Whether an agent is attached to that port.
+    /// True if an agent is attached to that port.
     pub attached: bool,
     /// Restarts of the agent's process after it ended with an error.
     pub restarts: u32,

@@ -22,11 +22,11 @@ pub struct UpOptions {
     pub router: Option<String>,
     /// Recording options for every switch, the controller and the agents of hosts; none if absent.
     pub record: Option<RecordInto>,
-    /// Whether hosts get only the fixed addresses of the file, for example for DHCP clients.
+    /// True if hosts get only the fixed addresses of the file, for example for DHCP clients.
     pub bare: bool,
-    /// What this machine allows of the kernel's data planes; probed if `None`.
+    /// Support of this machine for the kernel's data planes; probed if `None`.
     pub machine: Option<Machine>,
-    /// Whether Linux bridges replace switches, for comparison: no daemon runs.
+    /// True if Linux bridges replace switches, for comparison: no daemon runs.
     pub bridges: bool,
 }
 

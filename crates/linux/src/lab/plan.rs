@@ -24,7 +24,7 @@ pub struct Plan {
     pub switches: Vec<String>,
     /// Controller, if there is one: programmable switches have none.
     pub controller: Option<String>,
-    /// Whether switches decide by themselves, by the fabric file, and know all hosts.
+    /// True if switches decide by themselves, by the fabric file, and know all hosts.
     pub is_static: bool,
     /// Hosts and their set-up.
     pub hosts: Vec<HostPlan>,
@@ -35,9 +35,9 @@ pub struct Plan {
     pub cables: Vec<Cable>,
     /// Devices of the machine that are ports of switches.
     pub uplinks: Vec<UplinkPlan>,
-    /// Whether the kernel carries the frames of any switch.
+    /// True if the kernel carries the frames of any switch.
     pub has_kernel: bool,
-    /// Whether Linux bridges replace switches.
+    /// True if Linux bridges replace switches.
     pub has_bridges: bool,
 }
 
@@ -54,15 +54,15 @@ pub struct HostPlan {
     pub mac: MacAddr,
     /// IPv4 address and prefix length, if one is assigned.
     pub address: Option<(Ipv4Addr, u8)>,
-    /// Whether the host has IPv6: a link-local address, and one from router advertisements.
+    /// True if the host has IPv6: a link-local address, and one from router advertisements.
     pub has_ipv6: bool,
     /// Fixed IPv6 address, if any.
     pub address6: Option<Ipv6Addr>,
-    /// Whether the host is the router that is advertised to IPv6 hosts.
+    /// True if the host is the router that is advertised to IPv6 hosts.
     pub is_ipv6_router: bool,
     /// Rate of the NIC.
     pub rate: Rate,
-    /// Whether the agent of a host is between `device`, a TAP device then, and the cable.
+    /// True if the agent of a host is between `device`, a TAP device then, and the cable.
     pub has_host_agent: bool,
     /// Data plane of the host's switch.
     pub carrier: Carrier,
@@ -145,7 +145,7 @@ pub struct CableEnd {
     pub device: String,
     /// MAC address; the kernel's choice if `None`.
     pub mac: Option<MacAddr>,
-    /// Whether the device needs GRO: XDP at the other end cannot redirect to it otherwise.
+    /// True if the device needs GRO: XDP at the other end cannot redirect to it otherwise.
     pub gro: bool,
 }
 

@@ -99,7 +99,7 @@ pub struct Runtime<N> {
     busy: Vec<usize>,
     /// Replies of the node to the last command.
     replies: Vec<Reply>,
-    /// Whether a port had more than one round's worth of frames.
+    /// True if a port had more than one round's worth of frames.
     more: bool,
     moderation: Moderation,
     wake_latency: WakeLatency,

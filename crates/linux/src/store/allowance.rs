@@ -9,7 +9,7 @@ pub(super) const WAIT_MAX: Duration = Duration::from_millis(20);
 #[derive(Debug)]
 pub(super) struct Allowance {
     pub(super) left: Duration,
-    /// Whether the thread has not caught up since the last wait that timed out. The thread may
+    /// True if the thread has not caught up since the last wait that timed out. The thread may
     /// block on one write for many rounds, of which only the first waits.
     behind: bool,
 }

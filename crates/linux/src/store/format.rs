@@ -40,9 +40,9 @@ pub(super) enum Record {
     Lease(StoredLease, u64),
     /// Removal of an entry.
     Delete(StoreKey),
-    /// Whether two hosts may reach each other.
+    /// Permission of two hosts to reach each other.
     Pair(HostPair, bool),
-    /// Whether a host or a port is in quarantine.
+    /// Quarantine of a host or a port: on or off.
     Quarantine(Subject, bool),
     /// IPv6 lease; its `until` as that of [`Record::Lease`].
     Lease6(StoredLease6, u64),

@@ -43,7 +43,7 @@ pub(super) struct Log {
     pub(super) bytes: u64,
     /// Number of the rewrite that created the log.
     pub(super) number: u64,
-    /// Whether there may be bytes after its last complete record.
+    /// True if there may be bytes after its last complete record.
     frayed: bool,
 }
 

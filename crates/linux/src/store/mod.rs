@@ -61,7 +61,7 @@ pub struct StoreStatus {
     pub unsynced_bytes: u64,
     /// Bytes queued for writing because the disk is slow: a crash of the process loses them.
     pub queued_bytes: u64,
-    /// Whether writing fails: new entries are lost in a crash.
+    /// True if writing fails: new entries are lost in a crash.
     pub failing: bool,
 }
 
@@ -75,9 +75,9 @@ pub struct Store {
     /// Bytes of all payloads.
     live_bytes: u64,
     writer: Writer,
-    /// Whether an alarm was raised because the store cannot be written.
+    /// True if an alarm was raised because the store cannot be written.
     failing: bool,
-    /// Whether an alarm was raised because the store cannot be rewritten.
+    /// True if an alarm was raised because the store cannot be rewritten.
     refused: bool,
     retried: Time,
 }

@@ -28,7 +28,7 @@ pub(super) enum Step {
 #[derive(Clone, Debug)]
 pub(super) struct ToSync {
     pub(super) log: Log,
-    /// Whether the directory is synced, too.
+    /// True if the directory is synced, too.
     pub(super) directory: bool,
 }
 
@@ -36,7 +36,7 @@ pub(super) struct ToSync {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Rewriting {
     pub(super) number: u64,
-    /// Whether the new log is synced except for its last records. The old log is then not synced:
+    /// True if the new log is synced except for its last records. The old log is then not synced:
     /// it would have records on the disk that the new one lacks.
     pub(super) is_tail: bool,
 }
@@ -48,7 +48,7 @@ pub(super) struct State {
     pub(super) queued_bytes: usize,
     /// Bytes of the job that the writing thread is executing.
     pub(super) writing_bytes: usize,
-    /// Whether the writing thread is executing a step.
+    /// True if the writing thread is executing a step.
     pub(super) busy: bool,
     pub(super) rewriting: Option<Rewriting>,
     /// Number of the last rewrite.
@@ -61,7 +61,7 @@ pub(super) struct State {
     pub(super) failing: Option<String>,
     /// Reason for which the last rewrite failed.
     pub(super) refused: Option<String>,
-    /// Whether the queue overflowed: nothing is added to it until everything is rewritten.
+    /// True if the queue overflowed: nothing is added to it until everything is rewritten.
     pub(super) overflowed: bool,
     pub(super) sync_log: Option<ToSync>,
     pub(super) sync_next: Option<Log>,

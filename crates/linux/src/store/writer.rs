@@ -44,7 +44,7 @@ pub(super) struct Progress {
     pub(super) failing: Option<String>,
     /// Reason for which the last rewrite failed.
     pub(super) refused: Option<String>,
-    /// Whether a rewrite may begin.
+    /// True if a rewrite may begin.
     pub(super) idle: bool,
 }
 

@@ -78,7 +78,7 @@ impl Hidden {
         Hidden { shell, processes }
     }
 
-    /// Whether one of them has an answer of a host.
+    /// True if one of them has an answer of a host.
     fn reaches(&self, lab: &Lab, from: usize, to: u32) -> bool {
         let pid = &self.processes[from];
         let line = format!("nsenter -t {pid} -n ping -c 2 -i 0.2 -W 1 10.0.80.{to}");

@@ -132,7 +132,7 @@ fn up(more: &str, options: &UpOptions) -> Lab {
     lab
 }
 
-/// Whether the kernel carries frames here; says aloud why not.
+/// True if the kernel carries frames here; says aloud why not.
 fn has_kernel() -> bool {
     let why = Machine::tried().no_tc;
     why.iter().for_each(|why| needs::skip(why));

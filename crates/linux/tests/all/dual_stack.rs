@@ -5,7 +5,7 @@
 //! On a ring of three switches with six hosts; `AXON_DUAL_STACK=torus`, as `make dual-stack` sets
 //! it, takes a torus of 25 switches with 50 hosts, of which 20 are members.
 
-use crate::support::{Test, needs, state_root};
+use crate::support::{Test, needs, state_root, until};
 use axon_linux::lab::{self, Lab, UpOptions};
 use axon_node::telemetry::NodeTelemetry;
 use std::io::{BufRead, BufReader, Write};
@@ -248,6 +248,13 @@ fn names(lab: &Lab, size: &Size) {
     peers.into_iter().for_each(Peer::end);
 }
 
+/// Waits for a datagram of both groups at all members.
+fn come_to(peers: &mut [Peer], members: &[usize], number: usize, limit: Duration) -> bool {
+    until(limit, || {
+        members.iter().all(|&member| peers[member].ask(&format!("has {number}")) == "yes")
+    })
+}
+
 /// A stream of host 1 to both groups: each member has each datagram once, and no other port any.
 fn stream(size: &Size, peers: &mut [Peer]) {
     // Spread over the switches.
@@ -256,27 +263,23 @@ fn stream(size: &Size, peers: &mut [Peer]) {
     for &member in &members {
         assert_eq!(peers[member].ask("join"), "joined");
     }
-    // The first that comes to all members ends the wait for what they have reported.
-    let end = Instant::now() + Duration::from_secs(20);
-    loop {
-        peers[0].ask("send 1");
-        if members.iter().all(|&member| peers[member].ask("has") == "yes") {
-            break;
-        }
-        assert!(Instant::now() < end, "members that get nothing");
-    }
-    // What is still on its way comes before the stream.
-    std::thread::sleep(Duration::from_millis(300));
+    // A datagram that has come to all members shows that all have been reported, and as frames of a
+    // path keep their order, that none of those before it is on its way any more.
+    let is_heard = |number: &usize| {
+        peers[0].ask(&format!("send 1 {number}"));
+        come_to(peers, &members, *number, Duration::from_secs(1))
+    };
+    let heard = (1..=20).find(is_heard).expect("a datagram comes to all members");
     all(peers, |_| "reset".into());
-    peers[0].ask(&format!("send {}", size.stream));
-    let once = format!("{0} {0} {0} {0} {0} {0}", size.stream);
-    let end = Instant::now() + Duration::from_secs(20);
-    while Instant::now() < end && members.iter().any(|&member| peers[member].ask("counts") != once)
-    {
-        std::thread::sleep(Duration::from_millis(50));
-    }
-    // Whatever comes twice, or where it should not, has come.
-    std::thread::sleep(Duration::from_millis(300));
+    peers[0].ask(&format!("send {} {}", size.stream, heard + 1));
+    let last = heard + 1 + size.stream;
+    peers[0].ask(&format!("send 1 {last}"));
+    assert!(come_to(peers, &members, last, Duration::from_secs(20)), "the last one is lost");
+    let once = format!("{0} {0} {0} {0} {0} {0}", size.stream + 1);
+    // Ports are counted by another thread than that which reads.
+    until(Duration::from_secs(20), || {
+        members.iter().all(|&member| peers[member].ask("counts") == once)
+    });
     let said = all(peers, |_| "counts".into());
     for (index, line) in said.iter().enumerate() {
         let expected = if members.contains(&index) { once.as_str() } else { "0 0 0 0 0 0" };

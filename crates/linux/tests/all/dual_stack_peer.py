@@ -150,10 +150,10 @@ class Host:
         while True:
             self.members[family].append(one.recv(100))
 
-    def has(self):
-        """Whether something of both groups has come, and forgets that."""
-        has = bool(self.members.get(4)) and bool(self.members.get(6))
-        return "yes" if has else "no"
+    def has(self, number):
+        """Says whether this datagram of both groups has come to a member."""
+        datagram = number.encode()
+        return "yes" if all(datagram in self.members[family] for family in (4, 6)) else "no"
 
     def reset(self):
         self.on_wire = {4: 0, 6: 0}
@@ -169,8 +169,8 @@ class Host:
             words.append(f"{self.on_wire[family]} {len(had)} {len(set(had))}")
         return " ".join(words)
 
-    def send(self, count):
-        """Sends so many datagrams to each group, 10 ms apart."""
+    def send(self, count, first):
+        """Sends `count` datagrams to each group, 10 ms apart, numbered from `first`."""
         four = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         four.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_TTL, 4)
         four.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_LOOP, 0)
@@ -179,7 +179,7 @@ class Host:
         six = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
         six.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_IF, self.index)
         six.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_LOOP, 0)
-        for number in range(int(count)):
+        for number in range(int(first), int(first) + int(count)):
             four.sendto(b"%d" % number, (V4, PORT))
             six.sendto(b"%d" % number, (V6, PORT, 0, self.index))
             time.sleep(0.01)

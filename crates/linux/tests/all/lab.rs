@@ -1,6 +1,6 @@
 //! The lab, from the outside: it comes up, carries pings, and leaves nothing behind.
 
-use crate::support::{Pinging, Test, daemon, needs, processes, replies, state_root};
+use crate::support::{Pinging, Test, daemon, needs, processes, replies, state_root, until};
 use axon_control::keys::of_switch;
 use axon_fabric::assemble::switch_id;
 use axon_linux::lab::{self, Lab, StateDir, UpOptions, state::ProcessId};
@@ -8,7 +8,7 @@ use axon_linux::rekey::rekey;
 use axon_linux::status::NodeStatus;
 use axon_node::probe::{PlanKind, ProbePlan};
 use axon_node::telemetry::{NodeTelemetry, Restored};
-use axon_node::{Keys, Refusal, Secret};
+use axon_node::{Drop, Keys, Refusal, Secret};
 use axon_wire::PortNo;
 use nix::mount::{MsFlags, mount, umount};
 use nix::sched::{CloneFlags, unshare};
@@ -313,6 +313,14 @@ fn refused_by_key(lab: &Lab) -> u64 {
     lab.status().expect("daemons answer").iter().map(refused).sum()
 }
 
+/// Messages for its control plane that s1 has received.
+fn received_by_s1(lab: &Lab) -> u64 {
+    let nodes = lab.status().expect("daemons answer");
+    let s1 = nodes.iter().find(|node| node.name() == "s1").and_then(NodeStatus::node);
+    let Some(NodeTelemetry::Switch(s1)) = s1 else { return 0 };
+    s1.plane.total.dropped(Drop::Consumed)
+}
+
 fn keys_change_while_hosts_ping() {
     let (file, key) = fabric_with_key_file();
     let (old, new) = ("11".repeat(32), "22".repeat(32));
@@ -355,13 +363,14 @@ fn keys_change_while_hosts_ping() {
     // A switch that starts again reads the file.
     kill_s1(&lab);
     // Neighbours may have sealed some heartbeats for the incarnation that was killed; then none is
-    // refused for half a second.
+    // refused while s1 receives eight more messages.
     let quiet = (0..20).any(|_| {
-        let refused = refused_by_key(&lab);
-        std::thread::sleep(Duration::from_millis(500));
+        let (refused, received) = (refused_by_key(&lab), received_by_s1(&lab));
+        let more = until(Duration::from_secs(20), || received_by_s1(&lab) >= received + 8);
+        assert!(more, "s1 receives nothing");
         refused_by_key(&lab) == refused
     });
-    assert!(quiet, "frames are refused for 10 s: {}", refused_by_key(&lab));
+    assert!(quiet, "messages are refused again and again: {}", refused_by_key(&lab));
     lab::down(Some(lab.name())).expect("it ends");
     std::fs::remove_file(&key).expect("it is ours");
 }

@@ -58,7 +58,7 @@ impl std::ops::Drop for Daemon {
     }
 }
 
-/// Whether these programs are here and may change their user, as daemons do.
+/// True if these programs are here and may change their user, as daemons do.
 fn here(programs: &[&str]) -> bool {
     if !needs::programs(programs) {
         return false;

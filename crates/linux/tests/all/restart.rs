@@ -94,7 +94,7 @@ fn start<W: AsRef<OsStr>>(lab: &Lab, node: &str, words: &[W]) -> Child {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts")
 }
 
-/// Whether all switches have their neighbours, and none of these is restarting.
+/// True if all switches have their neighbours, and none of these is restarting.
 fn is_whole(status: &[NodeStatus]) -> bool {
     let whole = |status: &NodeStatus| {
         let Some(node) = status.node() else { return false };

@@ -77,7 +77,7 @@ impl Machine {
         sh(&format!("nsenter --net={} sh -c '{line}'", self.path()))
     }
 
-    /// Whether the device is the machine's again, as it was before.
+    /// Asserts that the machine has its device back, as it was before.
     fn assert_back(&self) {
         let link = sh("ip -details link show dev eth1");
         assert!(link.contains(" mtu 1600 ") && link.contains(MAC), "{link}");

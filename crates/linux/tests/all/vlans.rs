@@ -44,7 +44,7 @@ vlans:
     path
 }
 
-/// Whether a host's own ping is answered.
+/// True if a host's own ping is answered.
 fn pings(lab: &Lab, host: &str, address: &str, wait: &str) -> bool {
     let line = format!("ping -c 1 -W {wait} {address}");
     let mut command = lab.command(host, &["sh", "-c", &line]).expect("a command");

@@ -8,7 +8,7 @@ use super::memory::Engine;
 pub(super) struct Round {
     receiving: Option<Packet>,
     sending: Option<Packet>,
-    /// Whether the processor, and after it the host and the stall, are pending.
+    /// True if the processor, and after it the host and the stall, are pending.
     is_processing: bool,
 }
 

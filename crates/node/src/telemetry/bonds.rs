@@ -30,7 +30,7 @@ pub struct MemberTelemetry {
     pub state: MemberState,
     /// The partner of the port, if LACP shows it.
     pub partner: Option<PartnerTelemetry>,
-    /// Whether the partner differs from the bond's, so that the port is not used.
+    /// True if the partner differs from the bond's, so that the port is not used.
     pub mismatch: bool,
 }
 

@@ -18,7 +18,7 @@ pub struct Neighbour {
     pub node: NodeId,
     /// The port at the other end.
     pub peer_port: PortNo,
-    /// Whether the neighbour is silent while its data plane returns echoes.
+    /// True if the neighbour is silent while its data plane returns echoes.
     pub restarting: bool,
 }
 
@@ -54,7 +54,7 @@ pub struct EdgeRoute {
     pub source: Option<MacAddr>,
     /// The egress ports, nearest switch first.
     pub hops: Hops,
-    /// Whether the route is in the data plane's table; else the control plane forwards.
+    /// True if the route is in the data plane's table; else the control plane forwards.
     pub placed: bool,
 }
 
@@ -79,7 +79,7 @@ pub struct EdgeDebts {
     /// Routes whose removal the data plane has refused or not confirmed in time. They are removed
     /// again every second.
     pub stale: u64,
-    /// Whether more is pending than is tracked. The data plane is re-synchronised every second, and
+    /// True if more is pending than is tracked. The data plane is re-synchronised every second, and
     /// until it has its routes, the control plane forwards the frames of new flows.
     pub lost: bool,
 }
@@ -271,7 +271,7 @@ pub struct PairTelemetry {
     /// The MAC address of the other host.
     #[serde(with = "text::mac")]
     pub b: MacAddr,
-    /// Whether they may reach each other.
+    /// True if they may reach each other.
     pub allowed: bool,
 }
 

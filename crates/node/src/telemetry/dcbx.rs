@@ -93,7 +93,7 @@ pub struct RemoteDcbx {
 /// PFC configuration advertised by a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RemotePfc {
-    /// Whether the peer accepts the configuration of the other end.
+    /// True if the peer accepts the configuration of the other end.
     pub willing: bool,
     /// The priorities with PFC.
     #[serde(with = "text::priorities")]
@@ -103,7 +103,7 @@ pub struct RemotePfc {
 /// ETS configuration advertised by a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RemoteEts {
-    /// Whether the peer accepts a recommendation.
+    /// True if the peer accepts a recommendation.
     pub willing: bool,
     /// The traffic classes and bandwidths that the peer advertises.
     pub table: Ets,

@@ -132,7 +132,7 @@ pub struct AgentTelemetry {
     /// Priorities with PFC on the link to the fabric.
     #[serde(with = "text::priorities")]
     pub pfc: PrioritySet,
-    /// Whether PAUSE is in use on that link, because no priority has PFC.
+    /// True if PAUSE is in use on that link, because no priority has PFC.
     pub pause: bool,
     /// Rules that assign priorities to frames: `udp:4791=3 default=0`.
     pub rules: String,
@@ -153,7 +153,7 @@ pub struct AgentTelemetry {
 pub struct ProgrammableTelemetry {
     /// The name of its control program, or its file.
     pub program: String,
-    /// Whether the switch carries traffic of hosts, as far as the program can determine.
+    /// True if the switch carries traffic of hosts, as far as the program can determine.
     pub ready: bool,
     /// The reason for which the program has ended and accepts no packets; null while it runs.
     pub failure: Option<String>,

@@ -41,7 +41,7 @@ pub struct PoolTelemetry {
 pub struct PortTelemetry {
     /// The kind of the port.
     pub kind: PortKind,
-    /// Whether the port has carrier.
+    /// True if the port has carrier.
     pub up: bool,
     /// The counters of the port.
     pub counters: PortCounters,

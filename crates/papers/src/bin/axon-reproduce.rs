@@ -165,7 +165,7 @@ struct Machine {
 struct Judged {
     /// The name of the experiment: `axon/table1`.
     id: &'static str,
-    /// Whether its verdict is `held` or `by_construction`.
+    /// True if its verdict is `held` or `by_construction`.
     pass: bool,
     /// Verdict over its rows; null if it could not be run.
     verdict: Option<Verdict>,

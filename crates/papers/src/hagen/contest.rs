@@ -66,7 +66,7 @@ pub struct Contest {
     pub queues: Vec<Queue>,
     /// Cost of a frame.
     pub cost: FrameCost,
-    /// Whether quanta adapt to the traffic.
+    /// Quanta: fixed, or adapted to the traffic.
     pub weights: Weights,
 }
 

@@ -20,7 +20,7 @@ const PER_PDU: Span = Span::from_micros(10);
 pub struct Load {
     /// Port of the target.
     pub port: u16,
-    /// Whether the commands are reads.
+    /// True if the commands are reads.
     pub is_read: bool,
     /// TCP window in bytes.
     pub window: usize,

@@ -18,7 +18,7 @@ pub struct Row {
     pub unit: String,
     /// Bound of the row in words.
     pub bound: String,
-    /// Whether `ours` is within the bound.
+    /// True if `ours` is within the bound.
     pub pass: bool,
     /// Meaning of the bound.
     #[serde(default)]

@@ -98,13 +98,13 @@ pub struct TcamEntry {
 pub struct PortOptions {
     /// The bridge of the port, to which entries of the MAC table belong; 0 by default.
     pub bridge: u16,
-    /// Whether IPv4 destinations and labels of its frames are looked up; true by default.
+    /// True if IPv4 destinations and labels of its frames are looked up; true by default.
     pub routed: bool,
-    /// Whether a copy of a frame goes to the control program if its source MAC has no entry of this
+    /// True if a copy of a frame goes to the control program if its source MAC has no entry of this
     /// port's bridge that leads to this port: directly, by an interface, or by a group whose only
     /// member is an interface of this port. False by default.
     pub learn: bool,
-    /// Whether the port leads to an Axon switch: its frames begin with an Axon header, and are of
+    /// True if the port leads to an Axon switch: its frames begin with an Axon header, and are of
     /// the type `axon`. False by default.
     pub axon: bool,
 }

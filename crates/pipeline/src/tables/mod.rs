@@ -52,7 +52,7 @@ pub struct Tables {
     prefix_entries: Vec<Option<Entry>>,
     free_prefixes: Vec<u32>,
     lpm: Lpm,
-    /// Whether the prefixes have changed since `lpm` was built.
+    /// True if the prefixes have changed since `lpm` was built.
     lpm_is_stale: bool,
     pub(crate) interfaces: Numbered<Interface>,
     pub(crate) groups: Numbered<Group>,
@@ -100,7 +100,7 @@ pub enum Hit {
 pub struct Verdict<'a> {
     /// The action; `None` if nothing matches.
     pub action: Option<&'a Action>,
-    /// Whether the source of the frame is to be learned.
+    /// True if the source of the frame is to be learned.
     pub learn: bool,
     pub(crate) interfaces: &'a Numbered<Interface>,
     pub(crate) groups: &'a Numbered<Group>,

@@ -21,7 +21,7 @@ pub trait Lookups {
     /// Name of a data plane with these lookups, in capabilities and messages.
     const NAME: &'static str;
 
-    /// Whether [`Lookups::forward`] is the step of [`forward`](super::forward::forward) without
+    /// True if [`Lookups::forward`] is the step of [`forward`](super::forward::forward) without
     /// counters, and [`Lookups::lookup`] is idempotent. Then the fast path may skip the former, and
     /// a frame that leaves the fast path may repeat the latter.
     const STATELESS_STEP: bool = true;

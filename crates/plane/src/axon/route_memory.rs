@@ -29,9 +29,9 @@ struct Entry {
     /// The true address, written to frames.
     destination: MacAddr,
     header: Vec<u8>,
-    /// Whether frames in VLANs leave tagged.
+    /// True if frames in VLANs leave tagged.
     tagged: bool,
-    /// Whether a frame has used the route since the last query.
+    /// True if a frame has used the route since the last query.
     used: bool,
 }
 

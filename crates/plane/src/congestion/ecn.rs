@@ -127,9 +127,9 @@ pub struct Red {
     pub permille_max: u16,
     /// Weight of each frame's queue length in the average: 2^-this, 0..=32.
     pub weight_log2: u8,
-    /// Whether the fraction rises gradually between `queue_max` and its double, without a jump.
+    /// True if the fraction rises gradually between `queue_max` and its double, without a jump.
     pub gentle: bool,
-    /// Whether frames are dropped where every frame is signalled, even if their source supports
+    /// True if frames are dropped where every frame is signalled, even if their source supports
     /// ECN: earlier signals have not slowed it down.
     pub drop_over_max: bool,
     /// Transmission time of a typical frame, not zero: an idle time counts as so many frames of an

@@ -48,17 +48,17 @@ pub struct Ports {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct TxState {
     pub(super) kind: PortKind,
-    /// Whether the port has carrier.
+    /// True if the port has carrier.
     pub(super) up: bool,
-    /// Whether a frame is on the wire.
+    /// True if a frame is on the wire.
     pub(super) busy: bool,
-    /// Whether a frame waits for the wire.
+    /// True if a frame waits for the wire.
     pub(super) waiting: bool,
-    /// Whether the peer has paused some of the traffic.
+    /// True if the peer has paused some of the traffic.
     pub(super) held: bool,
-    /// Whether some queues have a congestion point or a marker.
+    /// True if some queues have a congestion point or a marker.
     pub(super) watched: bool,
-    /// Whether the port is in the list of awaited ports.
+    /// True if the port is in the list of awaited ports.
     pub(super) awaited: bool,
 }
 

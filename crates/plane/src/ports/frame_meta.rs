@@ -71,7 +71,7 @@ pub struct FrameMeta {
     /// Priority (IEEE 802.1Q clause 6.9): that of the Axon header, of the tag where the frame
     /// begins with an Ethernet header, or the one configured for the control plane's own frames.
     pub priority: Priority,
-    /// Whether the FCS is correct; not valid before `complete_at`.
+    /// True if the FCS is correct; not valid before `complete_at`.
     pub intact: bool,
 }
 

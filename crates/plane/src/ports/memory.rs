@@ -157,7 +157,7 @@ pub struct PriorityGroup {
     pub usage: Usage,
     /// Peak usage of each kind since the start.
     pub peak: Usage,
-    /// Whether the sender is paused: XOFF was signalled, and no XON since.
+    /// True if the sender is paused: XOFF was signalled, and no XON since.
     pub xoff: bool,
 }
 

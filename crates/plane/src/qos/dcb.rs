@@ -36,7 +36,7 @@ pub struct DcbConfig {
     /// only. The same at every port until one is set otherwise
     /// ([`Ports::set_pfc`](crate::Ports::set_pfc)).
     pub pfc: PrioritySet,
-    /// Whether peers are paused with PAUSE, which pauses all priorities (IEEE 802.3 annex 31B);
+    /// True if peers are paused with PAUSE, which pauses all priorities (IEEE 802.3 annex 31B);
     /// only without PFC (IEEE 802.1Q clause 36.1.1).
     pub pause: bool,
     /// Duration of pauses that this switch requests, in quanta; repeated at half time.

@@ -63,7 +63,7 @@ pub(crate) struct Window {
     breaks: Span,
     /// Time of the last check.
     looked: Time,
-    /// Whether the queue was blocked at the last check.
+    /// True if the queue was blocked at the last check.
     blocked: bool,
 }
 

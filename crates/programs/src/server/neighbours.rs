@@ -36,7 +36,7 @@ pub(crate) struct Neighbours {
 struct Seen {
     last: Time,
     mac: MacAddr,
-    /// Whether its last message listed this server.
+    /// True if its last message listed this server.
     both_ways: bool,
 }
 

@@ -62,9 +62,9 @@ pub(crate) struct Adapter {
     armed: Option<Time>,
     /// Awaited ports whose `TxDone` is queued as an event.
     planned: Vec<PortNo>,
-    /// Whether the NIC drops frames with a bad FCS.
+    /// True if the NIC drops frames with a bad FCS.
     pub(crate) checks_fcs: bool,
-    /// Whether a switch pipeline treats the station's frames as a host's.
+    /// True if a switch pipeline treats the station's frames as a host's.
     pub(crate) host: bool,
     pub(crate) name: String,
     pub(crate) timing: Timing,

@@ -49,9 +49,9 @@ pub(crate) struct Common {
     pub(crate) slot: u32,
     pub(crate) now: Time,
     pub(crate) packet_hops: u64,
-    /// Whether trace text is enabled.
+    /// True if trace text is enabled.
     pub(crate) written: bool,
-    /// Whether any station has [`Taps`](crate::engine::taps::Taps).
+    /// True if any station has [`Taps`](crate::engine::taps::Taps).
     pub(crate) watched: bool,
     /// Optimizations disabled by tests.
     pub(crate) without: Without,

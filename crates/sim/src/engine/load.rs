@@ -14,7 +14,7 @@ pub(crate) struct Load {
     next: u64,
     /// Number of threads that can run at the same time.
     pub(crate) cores: usize,
-    /// Whether the last run ended with each shard on its own thread.
+    /// True if the last run ended with each shard on its own thread.
     pub(crate) beside: bool,
 }
 

@@ -12,7 +12,7 @@ pub struct Captured {
     pub station: usize,
     /// Port number.
     pub port: PortNo,
-    /// Whether the frame was outbound.
+    /// True if the frame was outbound.
     pub outbound: bool,
     /// Frame bytes, without FCS.
     pub frame: Vec<u8>,

@@ -12,11 +12,11 @@ pub struct HostConfig {
     pub mac: MacAddr,
     /// Fixed address and prefix length; `None` uses DHCP.
     pub fixed: Option<(Ipv4Addr, u8)>,
-    /// Whether the host is a gateway, which answers pings to all addresses outside its subnet.
+    /// True if the host is a gateway, which answers pings to all addresses outside its subnet.
     pub is_gateway: bool,
     /// IPv6 with an optional fixed address; `None` disables IPv6.
     pub ipv6: Option<Option<Ipv6Addr>>,
-    /// Whether the host announces a fixed address. Otherwise it is silent until it receives a
+    /// True if the host announces a fixed address. Otherwise it is silent until it receives a
     /// request.
     pub announces: bool,
     /// Maximum IP packet size, in bytes.
@@ -38,6 +38,6 @@ pub struct HostConfig {
 pub struct HostVlan {
     /// VLAN ID of the tag on all frames of the host, in both directions; none if untagged.
     pub tag: VlanId,
-    /// Whether the host records the senders of received frames.
+    /// True if the host records the senders of received frames.
     pub remembers: bool,
 }

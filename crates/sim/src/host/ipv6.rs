@@ -44,7 +44,7 @@ enum State {
 pub(crate) struct Ipv6 {
     mac: MacAddr,
     interval: Span,
-    /// Whether addresses are used without probing.
+    /// True if addresses are used without probing.
     silent: bool,
     addresses: Vec<(Ipv6Addr, State)>,
     /// Time of the next router solicitation, and the number left.

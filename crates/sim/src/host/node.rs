@@ -55,7 +55,7 @@ pub struct Host {
     /// Deadline of everything except the applications and the receive ring.
     pub(super) due: Option<Time>,
     busy: bool,
-    /// Whether the stack has more to send than the NIC could take.
+    /// True if the stack has more to send than the NIC could take.
     nic_was_full: bool,
     bond: Option<Box<Bond>>,
     /// Number of received frames.

@@ -77,7 +77,7 @@ pub struct PingStats {
     pub rtt_max: Option<Span>,
     /// Maximum time between two answered requests with no answered request between them.
     pub gap_max: Span,
-    /// Whether the ping has ended.
+    /// True if the ping has ended.
     pub done: bool,
 }
 

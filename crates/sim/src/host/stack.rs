@@ -34,7 +34,7 @@ pub(crate) struct Stack {
     pub(crate) tcp: Tcp,
     /// Application being added, or added last.
     pub(crate) adding: AppId,
-    /// Whether applications have connections of the stack.
+    /// True if applications have connections of the stack.
     pub(crate) has_sockets: bool,
     pub(crate) iface: Interface,
     pub(crate) sockets: SocketSet<'static>,

@@ -66,7 +66,7 @@ impl Class {
 /// Byte counters of one direction of a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClassBytes {
-    /// Whether the link joins Axons.
+    /// True if the link joins Axons.
     axon: bool,
     bytes: [u64; Class::ALL.len()],
 }

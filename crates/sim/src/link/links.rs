@@ -98,13 +98,13 @@ pub struct Link {
     pub ends: [WireEnd; 2],
     /// Rate, latency and noise, equal in both directions.
     pub wire: Wire,
-    /// Whether both ends are connected.
+    /// True if both ends are connected.
     pub connected: bool,
-    /// Whether the link is cut and has no carrier.
+    /// True if the link is cut and has no carrier.
     pub cut: bool,
-    /// Whether the link silently drops every frame, by the side that sends.
+    /// True if the link silently drops every frame, by the side that sends.
     pub silent: [bool; 2],
-    /// Whether the ends have carrier.
+    /// True if the ends have carrier.
     pub carrier: bool,
     /// Counters from before the last disconnection, if any, by the side that sent.
     pub(crate) past: Option<Box<[Fates; 2]>>,

@@ -18,9 +18,9 @@ pub(crate) struct PortState {
     pub(crate) wire_free: Time,
     /// Time at which the far end last received a frame from here.
     pub(crate) handed_last: Time,
-    /// Whether another cable was connected before.
+    /// True if another cable was connected before.
     pub(crate) reconnected: bool,
-    /// Whether an agent at the far end reads the queue lengths here.
+    /// True if an agent at the far end reads the queue lengths here.
     pub(crate) shows_queues: bool,
     /// Earliest time of the node's next frame; only to check that it is not sent sooner.
     #[cfg(debug_assertions)]

@@ -38,7 +38,7 @@ pub struct Setup {
     pub dataplane: DataplaneKind,
     /// Maximum number of routes in a port's table, if below the data plane's own.
     pub routes_per_port: Option<usize>,
-    /// Whether hosts with a fixed address do not announce it and stay silent until requested.
+    /// True if hosts with a fixed address do not announce it and stay silent until requested.
     pub silent_hosts: bool,
     /// Loader of Python control programs, for fabrics that have one.
     pub python: Option<PythonLoader>,

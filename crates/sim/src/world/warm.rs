@@ -35,7 +35,7 @@ pub struct Warm {
     boot: Time,
     /// Number of hosts that had an address at `boot`.
     addressed: usize,
-    /// Whether traffic is running, since `boot`.
+    /// True if traffic is running, since `boot`.
     runs: bool,
     warnings: Vec<String>,
     stopped: Option<String>,
@@ -329,7 +329,7 @@ fn silent_entries(fabric: &Fabric, world: &World, boot: Time) -> Vec<String> {
 struct Run<'a> {
     warm: Warm,
     watch: &'a mut dyn Watch,
-    /// Whether ports are captured.
+    /// True if ports are captured.
     captures: bool,
     samples: Option<Samples>,
 }

@@ -57,7 +57,7 @@ fn source(at: (usize, u16), priority: u8, (from, until): (u64, u64)) -> Source {
     }
 }
 
-/// Whether the first switch takes for a storm what the second does, with this detection time: a
+/// True if the first switch takes for a storm what the second does, with this detection time: a
 /// host of the second is sent priority 3, then 4, while the three others there send to it too.
 fn is_storm(detection: Span, switches: &[DcbConfig; 2], until: u64) -> bool {
     let watchdog = WatchdogConfig {

@@ -60,7 +60,7 @@ fn run(fabric: &Fabric, seed: u64, span: Span) -> Option<Vec<Buffer>> {
     Some(cycle.waits.iter().map(|wait| wait.buffer).collect())
 }
 
-/// Whether each waits for the next, and the last for the first, by the routes.
+/// True if each waits for the next, and the last for the first, by the routes.
 fn is_predicted(deadlock: &[Buffer], pairs: &BTreeSet<(Buffer, Buffer)>) -> bool {
     let next = deadlock.iter().cycle().skip(1);
     deadlock.iter().zip(next).all(|(&here, &on)| pairs.contains(&(here, on)))

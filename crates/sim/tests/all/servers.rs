@@ -99,7 +99,7 @@ fn rates(world: &mut World, sinks: &[AppId]) -> Vec<u64> {
     bytes(world).iter().zip(before).map(|(after, before)| (after - before) * 8 / 1000).collect()
 }
 
-/// Whether two rates are each within 5 % of their mean.
+/// True if two rates are each within 5 % of their mean.
 fn is_shared(both: &[u64]) -> bool {
     let sum: u64 = both.iter().sum();
     both.iter().all(|&one| (2 * one).abs_diff(sum) * 20 <= sum)

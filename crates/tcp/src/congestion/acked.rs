@@ -11,10 +11,10 @@ pub(crate) struct Acked {
     pub(crate) bytes: u32,
     /// Smoothed round-trip time.
     pub(crate) rtt: Span,
-    /// Whether the congestion window alone limited the sender since the last acknowledgement (RFC
+    /// True if the congestion window alone limited the sender since the last acknowledgement (RFC
     /// 7661 §4.1).
     pub(crate) limited: bool,
-    /// Whether the sender is recovering from a timeout: one segment per acknowledgement (RFC 3465
+    /// True if the sender is recovering from a timeout: one segment per acknowledgement (RFC 3465
     /// §2.3).
     pub(crate) after_timeout: bool,
     /// Round-trip sample of this acknowledgement, if any.

@@ -432,7 +432,7 @@ fn a_plain_build_has_every_crate_but_experiments_and_tools() {
     assert_eq!(left_out, NOT_BY_DEFAULT.map(str::to_owned).into());
 }
 
-/// Whether a documentation comment has an example that rustdoc would compile.
+/// True if a documentation comment has an example that rustdoc would compile.
 fn has_doc_example(text: &str) -> bool {
     let mut inside = false;
     let mut opens = |rest: &str| {

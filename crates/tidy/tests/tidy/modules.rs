@@ -258,7 +258,7 @@ impl<'a> Crate<'a> {
         meanings.next()
     }
 
-    /// Whether module `inner` lies within module `outer`.
+    /// True if module `inner` lies within module `outer`.
     fn is_within(&self, inner: usize, outer: usize) -> bool {
         let up = |&module: &usize| self.modules[module].parent;
         std::iter::successors(Some(inner), up).any(|module| module == outer)
@@ -303,7 +303,7 @@ fn is_punct(token: Option<&TokenTree>, wanted: char) -> bool {
     matches!(token, Some(TokenTree::Punct(punct)) if punct.as_char() == wanted)
 }
 
-/// Whether the tokens are `::`.
+/// True if the tokens are `::`.
 fn is_path_separator(tokens: &[TokenTree; 2]) -> bool {
     tokens.iter().all(|token| is_punct(Some(token), ':'))
 }
@@ -338,7 +338,7 @@ fn after_item(tokens: &[TokenTree], start: usize) -> usize {
     tokens[start..].iter().position(ends).map_or(tokens.len(), |length| start + length + 1)
 }
 
-/// Whether the tokens end in `pub` or `pub(…)`.
+/// True if the tokens end in `pub` or `pub(…)`.
 fn is_exported(before: &[TokenTree]) -> bool {
     let word = match before {
         [.., word, TokenTree::Group(group)] if group.delimiter() == Delimiter::Parenthesis => word,

@@ -117,7 +117,7 @@ fn the_list_of_exceptions_names_files_that_there_are() {
     assert_none(&problems);
 }
 
-/// Whether a file holds text of ours that somebody reads.
+/// True if a file holds text of ours that somebody reads.
 fn is_ours(name: &str) -> bool {
     let kinds = [".rs", ".md", ".yaml", ".txt", ".py", ".lua", ".cc", "schema.json", "Makefile"];
     // Scripts have no ending.
@@ -160,7 +160,7 @@ fn private_words(name: &str, text: &str) -> Vec<String> {
     found
 }
 
-/// Whether the doc comment in this line, counted from 0, has no other lines.
+/// True if the doc comment in this line, counted from 0, has no other lines.
 fn is_whole_doc(text: &str, number: usize) -> bool {
     let is_doc = |at: Option<usize>| {
         let line = at.and_then(|at| text.lines().nth(at));

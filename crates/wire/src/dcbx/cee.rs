@@ -55,11 +55,11 @@ pub struct FeatureHead {
     pub version: u8,
     /// The highest version that the sender supports.
     pub version_max: u8,
-    /// Whether the feature is enabled.
+    /// True if the feature is enabled.
     pub enabled: bool,
-    /// Whether the sender accepts the peer's configuration.
+    /// True if the sender accepts the peer's configuration.
     pub willing: bool,
-    /// Whether the configurations of the two peers are incompatible.
+    /// True if the configurations of the two peers are incompatible.
     pub error: bool,
     /// Instance of the feature; 0.
     pub subtype: u8,

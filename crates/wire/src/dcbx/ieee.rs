@@ -137,9 +137,9 @@ fn ets_of(info: &[u8]) -> Result<(u8, Ets), DcbxError> {
 /// ETS configuration in force on a port, and its willingness to accept a recommendation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct EtsConfiguration {
-    /// Whether the port accepts the peer's recommendation.
+    /// True if the port accepts the peer's recommendation.
     pub willing: bool,
-    /// Whether the port supports the credit-based shaper.
+    /// True if the port supports the credit-based shaper.
     pub credit_based: bool,
     /// Number of traffic classes, 1 to 8. Emission takes the low three bits, 8 as zero.
     pub classes_max: u8,
@@ -193,7 +193,7 @@ impl EtsRecommendation {
 /// PFC configuration of a port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct PfcConfiguration {
-    /// Whether the port accepts the peer's configuration.
+    /// True if the port accepts the peer's configuration.
     pub willing: bool,
     /// MBC: whether the delay of MACsec remains when MACsec is off.
     pub macsec_bypass: bool,

@@ -17,8 +17,8 @@ fn text_of(file: &str) -> String {
     fs::read_to_string(vectors().join(file)).expect("the vectors are part of the repository")
 }
 
-/// Whether the reader agrees with the files in `folder`, and what it prints; `None` where there is
-/// no python3.
+/// Runs the reader over the files in `folder`. Returns true if it agrees with them, and its output;
+/// `None` without python3.
 fn read(folder: &Path) -> Option<(bool, String)> {
     if !needs::programs(&["python3"]) {
         return None;

@@ -25,7 +25,7 @@ pub fn skip(missing: &str) {
     let _ = writeln!(std::io::stderr(), "{SKIPPED}{missing}");
 }
 
-/// Whether all of these programs are installed; says which is not.
+/// True if all of these programs are installed; says which is not.
 ///
 /// # Panics
 /// As [`skip`].
@@ -41,7 +41,7 @@ pub fn programs(names: &[&str]) -> bool {
     missing.is_none()
 }
 
-/// Whether this runs as root; says what that is needed for if not.
+/// True if this runs as root; says what that is needed for if not.
 ///
 /// # Panics
 /// As [`skip`].
@@ -53,13 +53,13 @@ pub fn root(what_for: &str) -> bool {
     root
 }
 
-/// Whether this runs as root.
+/// True if this runs as root.
 pub fn is_root() -> bool {
     let own = std::fs::metadata("/proc/self").expect("Linux has /proc");
     std::os::unix::fs::MetadataExt::uid(&own) == 0
 }
 
-/// Whether this machine can run a lab of network namespaces; says what is missing if not.
+/// True if this machine can run a lab of network namespaces; says what is missing if not.
 ///
 /// # Panics
 /// As [`skip`].
@@ -75,7 +75,7 @@ pub fn lab() -> bool {
     may
 }
 
-/// Whether the kernel has this device; says so if not.
+/// True if the kernel has this device; says so if not.
 ///
 /// # Panics
 /// As [`skip`].

@@ -241,7 +241,7 @@ impl Model {
         Ok(())
     }
 
-    /// Whether the payload of a handle is being sent, and for good, without having been asked for.
+    /// True if the payload of a handle is being sent, and for good, without having been asked for.
     pub fn counts_as_sent(&mut self, handle: u64) -> Option<bool> {
         let entry = self.find(handle).ok()?;
         (entry.sending == 1 && !entry.goes).then_some(entry.leaves)

@@ -41,11 +41,11 @@ pub struct CongestionAware {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Link {
-    /// Whether the link has ever carried a flow or been measured.
+    /// True if the link has ever carried a flow or been measured.
     known: bool,
-    /// Whether the link has ever been measured.
+    /// True if the link has ever been measured.
     reported: bool,
-    /// Whether the last report was ignored in favour of the estimate.
+    /// True if the last report was ignored in favour of the estimate.
     reckoned: bool,
     /// Bytes per second in the last report.
     measured: u64,

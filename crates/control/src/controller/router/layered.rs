@@ -40,7 +40,7 @@ pub struct Layered {
     dependencies: Vec<ChannelDependencies>,
     /// Number of changes of the graph while no flow was placed.
     emptied: u64,
-    /// Whether the sets may be cleared when frames have left.
+    /// True if the sets may be cleared when frames have left.
     begins_anew: bool,
 }
 

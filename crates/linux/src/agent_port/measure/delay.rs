@@ -116,7 +116,7 @@ pub struct Bench {
     to_agent: Vec<FrameBuf>,
     received: Vec<FrameBuf>,
     actions: Vec<Action>,
-    /// Whether the agent port still has to report a `TxDone`.
+    /// True if the agent port still has to report a `TxDone`.
     busy: bool,
     answer: Option<(Time, FrameBuf)>,
 }

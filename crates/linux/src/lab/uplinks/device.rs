@@ -83,7 +83,7 @@ struct Address {
     broadcast: Option<String>,
     #[serde(default)]
     scope: String,
-    /// Whether the address has a lifetime: its manager will set it again.
+    /// True if the address has a lifetime: its manager will set it again.
     #[serde(default)]
     dynamic: bool,
     #[serde(default)]

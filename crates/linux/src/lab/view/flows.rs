@@ -27,10 +27,10 @@ pub struct FlowView {
     pub destination: MacAddr,
     /// Egress port at each switch, in order.
     pub path: Vec<String>,
-    /// Whether the last egress port has no other switch behind it, by the neighbours of the
+    /// True if the last egress port has no other switch behind it, by the neighbours of the
     /// switches; otherwise the path is broken.
     pub arrives: bool,
-    /// Whether the data plane has the route; otherwise the control plane forwards its frames.
+    /// True if the data plane has the route; otherwise the control plane forwards its frames.
     pub in_table: bool,
 }
 

@@ -20,12 +20,12 @@ pub struct PathView {
     /// VLAN of both hosts; omitted if there is none.
     #[serde(skip_serializing_if = "VlanId::is_none_ref")]
     pub vlan: VlanId,
-    /// Whether there is a route at the edge. It is installed with the first frame, and exists while
+    /// True if there is a route at the edge. It is installed with the first frame, and exists while
     /// frames use it.
     pub has_route: bool,
-    /// Whether the data plane has the route; otherwise the control plane forwards its frames.
+    /// True if the data plane has the route; otherwise the control plane forwards its frames.
     pub in_table: bool,
-    /// Whether the last port is that of the receiving host.
+    /// True if the last port is that of the receiving host.
     pub arrives: bool,
     /// Switches on the path, in order.
     pub steps: Vec<PathStep>,
@@ -38,7 +38,7 @@ pub struct PathStep {
     pub ingress: String,
     /// Egress port of the step.
     pub egress: String,
-    /// Whether the egress port has carrier.
+    /// True if the egress port has carrier.
     pub up: bool,
     /// Rate of the egress port, in bits per second; null if unlimited.
     pub rate_bps: Option<u64>,

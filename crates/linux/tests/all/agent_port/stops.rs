@@ -59,7 +59,7 @@ fn splice(from: &OwnedFd, to: &File) -> u64 {
     }
 }
 
-/// Whether a thread of this process waits in `splice(2)`.
+/// True if a thread of this process waits in `splice(2)`.
 fn waits_in_splice(thread: i32) -> bool {
     let call = std::fs::read_to_string(format!("/proc/self/task/{thread}/syscall"));
     let number = call.ok().and_then(|call| call.split(' ').next()?.parse().ok());

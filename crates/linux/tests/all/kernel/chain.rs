@@ -69,7 +69,7 @@ impl Host {
     }
 }
 
-/// Whether something comes within two seconds.
+/// True if something comes within two seconds.
 fn comes(socket: &impl AsFd) -> bool {
     use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
     let mut fds = [PollFd::new(socket.as_fd(), PollFlags::POLLIN)];
@@ -93,7 +93,7 @@ pub fn attach(kernel: &mut Kernel, port: PortNo, device: &str, kind: PortKind) -
     kernel.attach(port, device).unwrap()
 }
 
-/// Whether that is a program at tc: by a link, or before Linux 6.6 by a filter.
+/// True if that is a program at tc: by a link, or before Linux 6.6 by a filter.
 pub fn at_tc(attachment: Attachment) -> bool {
     matches!(attachment, Attachment::Tc | Attachment::TcFilter)
 }
@@ -228,7 +228,7 @@ fn neighbours(values: impl Iterator<Item = u16>, is_v6: bool) {
     assert!(ip.wait().unwrap().success());
 }
 
-/// Whether a packet carries datagrams of a [`Sender`].
+/// True if a packet carries datagrams of a [`Sender`].
 fn is_datagrams(packet: &[u8]) -> bool {
     let frame = &packet[VIRTIO_BYTES..];
     let port = |at: usize| frame.get(at..at + 2) == Some(&5001u16.to_be_bytes()[..]);

@@ -43,7 +43,7 @@ pub fn transit(
     }
 }
 
-/// Whether a packet that [`transit`] forwards as `left` is within the limits of the programs, which
+/// True if a packet that [`transit`] forwards as `left` is within the limits of the programs, which
 /// `ebpf/README.md` lists: then they must not leave it to the node.
 pub fn is_within_limits(frame: &[u8], left: &[u8], settings: &KernelSettings) -> bool {
     let width = settings.hop_width;

@@ -90,6 +90,18 @@ impl Pinging {
     }
 }
 
+/// Waits up to `limit` for a condition; returns whether it holds.
+pub fn until(limit: Duration, mut holds: impl FnMut() -> bool) -> bool {
+    let end = Instant::now() + limit;
+    loop {
+        let held = holds();
+        if held || Instant::now() > end {
+            return held;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
 /// The sequence numbers of the replies in a ping's output, in the order in which they came.
 pub fn replies(output: &str) -> Vec<u32> {
     let number = |line: &str| line.split("icmp_seq=").nth(1)?.split(' ').next()?.parse().ok();

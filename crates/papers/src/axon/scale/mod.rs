@@ -128,7 +128,7 @@ pub struct Run {
     pub world: World,
     /// Maximum resident memory during the run, in bytes.
     pub memory_bytes: u64,
-    /// Whether hosts are silent until they send questions.
+    /// True if hosts are silent until they send questions.
     cold: bool,
     idle: Idle,
 }

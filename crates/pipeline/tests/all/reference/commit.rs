@@ -20,7 +20,7 @@ fn rank(name: EntryName) -> usize {
     }
 }
 
-/// Whether a change puts something in.
+/// True if a change puts something in.
 fn puts(change: &Change) -> bool {
     match change {
         Change::Udlk(_, some) => some.is_some(),
@@ -207,7 +207,7 @@ impl Reference {
         if port.0 < self.config.ports { Ok(()) } else { Err(Reason::NoSuchPort(port)) }
     }
 
-    /// Whether the header of a route names its ports, and has room before a frame.
+    /// True if the header of a route names its ports, and has room before a frame.
     fn holds(&self, route: &Route) -> bool {
         let width = self.config.hop_width;
         let last = (1 << width.bits()) - 1;

@@ -359,7 +359,7 @@ impl Reference {
         self.out(origin, interface.port, frame.bytes, outcome);
     }
 
-    /// Whether the source MAC has no entry of the port's bridge that leads to the port.
+    /// True if the source MAC has no entry of the port's bridge that leads to the port.
     fn is_to_learn(&self, read: &Read, ingress: PortNo) -> bool {
         let PortOptions { bridge, learn, .. } = self.options(ingress);
         let key = MacKey { bridge, mac: read.source };

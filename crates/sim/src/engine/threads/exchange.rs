@@ -36,9 +36,9 @@ pub(super) struct Exchange<'a> {
     sleepers: Vec<Sleeper>,
     /// Events from each shard to each, row by row.
     mail: Vec<Mutex<Vec<Parcel>>>,
-    /// Whether threads are not worthwhile.
+    /// True if threads are not worthwhile.
     sparse: AtomicBool,
-    /// Whether a thread has panicked.
+    /// True if a thread has panicked.
     broken: AtomicBool,
 }
 

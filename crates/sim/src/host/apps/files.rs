@@ -127,7 +127,7 @@ pub(crate) struct FileClient {
     open: Option<Planned>,
     /// Time of the next call; `None` while one waits for its answer.
     next: Option<Time>,
-    /// Whether the next call waits for the connection to the server.
+    /// True if the next call waits for the connection to the server.
     pending: bool,
     began: Time,
     files_done: FileStats,

@@ -41,7 +41,7 @@ pub(crate) struct Requester {
     /// Start time of the current round.
     began: Option<Time>,
     next: Option<Time>,
-    /// Whether a round is due and starts once every target can be reached.
+    /// True if a round is due and starts once every target can be reached.
     pending: bool,
     stats: FlowStats,
 }

@@ -27,7 +27,7 @@ pub struct TcpOptions {
     pub congestion: Congestion,
     /// Size of each buffer in bytes; the receive buffer bounds the window.
     pub buffer_bytes: usize,
-    /// Whether small writes wait for an acknowledgement (RFC 896).
+    /// True if small writes wait for an acknowledgement (RFC 896).
     pub nagle: bool,
     /// Maximum delay of an acknowledgement that waits for a second segment (RFC 1122 clause
     /// 4.2.3.2); `None` acknowledges at once.

@@ -41,7 +41,7 @@ struct Sent {
     /// Order of the last transmission.
     order: u64,
     sacked: bool,
-    /// Whether the segment waits for retransmission.
+    /// True if the segment waits for retransmission.
     queued: bool,
 }
 
@@ -69,14 +69,14 @@ struct Sender {
     searched: u32,
     /// Retransmissions of this recovery: order and sequence number.
     resent: VecDeque<(u64, u32)>,
-    /// Whether the last byte was sent.
+    /// True if the last byte was sent.
     is_closing: bool,
 }
 
 /// Action for a received frame.
 #[derive(Debug, Default)]
 pub(crate) struct Verdict {
-    /// Whether to hide the frame from the stack.
+    /// True if to hide the frame from the stack.
     pub(crate) hide: bool,
     /// Frames to retransmit.
     pub(crate) again: Vec<FrameBuf>,

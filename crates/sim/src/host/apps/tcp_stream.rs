@@ -18,7 +18,7 @@ pub(crate) struct TcpSender {
     id: AppId,
     plan: TcpPlan,
     started: Time,
-    /// Whether the start is due but the target's address was not resolved.
+    /// True if the start is due but the target's address was not resolved.
     waiting: bool,
     connection: Option<ConnectionId>,
     local_port: Option<u16>,

@@ -69,7 +69,7 @@ pub(crate) struct DcbNic {
     sockets: BTreeMap<u16, u32>,
     /// Limit of queued frames per datagram socket.
     socket_frames_max: u32,
-    /// Whether a socket was refused since sockets were last polled.
+    /// True if a socket was refused since sockets were last polled.
     refused: bool,
     pauses: PauseState,
     requests: PauseRequests,
@@ -78,7 +78,7 @@ pub(crate) struct DcbNic {
     lldp: Option<LldpState>,
     /// Time at which a frame may be sent or an XOFF is to be refreshed.
     due: Option<Time>,
-    /// Whether the NIC waits for the wire.
+    /// True if the NIC waits for the wire.
     waits: bool,
 }
 

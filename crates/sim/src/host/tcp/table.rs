@@ -28,13 +28,13 @@ struct Slot {
     mac: MacAddr,
     /// Number of received bytes that differ from those sent, in order or not.
     wrong: u64,
-    /// Whether the connection is half-open, started by a peer.
+    /// True if the connection is half-open, started by a peer.
     is_opening: bool,
     /// Time of the queued timer.
     timer: Option<Time>,
-    /// Whether the connection is in the ready list.
+    /// True if the connection is in the ready list.
     is_ready: bool,
-    /// Whether the application is to be notified.
+    /// True if the application is to be notified.
     is_news: bool,
 }
 

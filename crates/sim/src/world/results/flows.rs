@@ -113,7 +113,7 @@ pub struct FlowReport {
     pub completed: u64,
     /// Number of failed requests and connections.
     pub failed: u64,
-    /// Whether the flow should have ended and has not, or its connection failed: the run has
+    /// True if the flow should have ended and has not, or its connection failed: the run has
     /// failed.
     pub unfinished: bool,
     /// Durations of completed items.

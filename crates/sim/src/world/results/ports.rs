@@ -33,7 +33,7 @@ pub struct EndCount {
     pub place: String,
     /// Name of a node's reason (`axon_node::Drop`) or of a link's (`links::Loss`).
     pub reason: &'static str,
-    /// Whether frames end like this in normal operation.
+    /// True if frames end like this in normal operation.
     pub is_ordinary: bool,
     /// Number of frames that ended there for this reason.
     pub frames: u64,

@@ -46,7 +46,7 @@ pub fn connect(world: &mut World, behind: Option<[usize; 2]>) {
     world.put_behind(&hosts, at, true);
 }
 
-/// Whether two hosts are kept apart by their bridge.
+/// True if two hosts are kept apart by their bridge.
 pub fn is_apart(behind: Option<[usize; 2]>, (a, b): (usize, usize)) -> bool {
     behind.is_some_and(|hosts| hosts.contains(&a) && hosts.contains(&b))
 }

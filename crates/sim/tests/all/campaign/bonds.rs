@@ -84,7 +84,7 @@ pub fn lose(world: &mut World, host: usize, member: usize, loss: Loss) {
 
 /// The datagrams of a run.
 pub struct Datagrams {
-    /// Whether links double frames: then one may come twice.
+    /// True if links double frames: then one may come twice.
     doubled: bool,
     /// How often each came: sender, receiver, number.
     had: BTreeMap<(u8, u8, u32), u32>,
@@ -182,7 +182,7 @@ pub fn describe(world: &World) -> String {
     lines.join("\n")
 }
 
-/// Whether a host has a port that leads to switches which are cut off from the controller, but not
+/// True if a host has a port that leads to switches which are cut off from the controller, but not
 /// from each other. They cannot know that they are, so the host goes on using that port.
 pub fn leads_astray(world: &World, host: usize) -> bool {
     let controlled = world.controlled_switches();
@@ -202,7 +202,7 @@ pub fn ports_of(world: &World, host: usize) -> impl Iterator<Item = PortNo> + us
     (0..if has(world, host) { PORTS } else { 1 }).map(PortNo)
 }
 
-/// Whether a host has a bond.
+/// True if a host has a bond.
 fn has(world: &World, host: usize) -> bool {
     world.fabric().bonds.iter().any(|bond| bond.host == Some(host))
 }

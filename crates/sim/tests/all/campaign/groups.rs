@@ -27,7 +27,7 @@ const PATIENCE: Span = Span::from_secs(10);
 pub struct Streams {
     senders: BTreeSet<usize>,
     members: BTreeSet<usize>,
-    /// Whether links double frames: then members may have one twice.
+    /// True if links double frames: then members may have one twice.
     doubled: bool,
     /// How often each host was sent each datagram: host, sender, number.
     had: BTreeMap<(usize, u8, u32), u32>,

@@ -152,7 +152,7 @@ fn background(world: &mut World, seed: u64) {
     }
 }
 
-/// Whether two hosts are to reach each other.
+/// True if two hosts are to reach each other.
 fn is_wanted(world: &World, behind: Option<[usize; 2]>, pair: (usize, usize)) -> bool {
     let is_apart = behind::is_apart(behind, pair);
     tenants::allowed(world, pair) && vlans::together(world, pair) && !is_apart

@@ -35,7 +35,7 @@ pub enum Act {
 }
 
 impl Act {
-    /// Whether it happens to the controller.
+    /// True if it happens to the controller.
     pub fn is_controllers(&self) -> bool {
         use FaultKind::{ControllerDown, ControllerGoesOn, ControllerStopped, ControllerUp};
         let Act::Fault(fault) = self else { return false };
@@ -58,7 +58,7 @@ pub struct Plan {
     /// Routes that the table of a port holds, if few.
     pub routes_per_port: Option<usize>,
     pub attacks: Vec<Attack>,
-    /// Whether hosts with fixed addresses say nothing before they are asked.
+    /// True if hosts with fixed addresses say nothing before they are asked.
     pub silent_hosts: bool,
     pub acts: Vec<(Time, Act)>,
 }

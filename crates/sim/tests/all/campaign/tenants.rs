@@ -34,7 +34,7 @@ pub fn draw(seed: u64, builder: &mut Builder, acts: &mut Vec<(Time, Act)>) {
     acts.retain(|(_, act)| !matches!(act, Act::Move(..)));
 }
 
-/// Whether two hosts may reach each other.
+/// True if two hosts may reach each other.
 pub fn allowed(world: &World, (a, b): (usize, usize)) -> bool {
     let host = |host| Identity { mac: mac(host), at: None };
     world.fabric().policy.allows(&host(a), &host(b))

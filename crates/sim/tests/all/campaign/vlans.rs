@@ -56,7 +56,7 @@ pub fn of(world: &World, host: usize) -> VlanId {
     fabric.vlans.iter().find(is_in).map(|vlan| vlan.id).unwrap_or_default()
 }
 
-/// Whether two hosts are in one VLAN.
+/// True if two hosts are in one VLAN.
 pub fn together(world: &World, (a, b): (usize, usize)) -> bool {
     of(world, a) == of(world, b)
 }

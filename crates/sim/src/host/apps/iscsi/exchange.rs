@@ -24,7 +24,7 @@ pub(super) struct Exchange {
     header: Vec<u8>,
     /// PDU being received, and its data bytes still missing.
     rx: Option<(Pdu, u32)>,
-    /// Whether the peer has sent an unknown PDU.
+    /// True if the peer has sent an unknown PDU.
     pub(super) is_broken: bool,
 }
 

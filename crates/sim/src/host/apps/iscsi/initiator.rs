@@ -25,7 +25,7 @@ pub struct InitiatorPlan {
     pub limits: IscsiLimits,
     /// Processor cost of PDUs at this end.
     pub processor: Processor,
-    /// Whether the commands are reads.
+    /// True if the commands are reads.
     pub is_read: bool,
     /// Data of a command in bytes, at least 1.
     pub length: u32,

@@ -76,7 +76,7 @@ struct Case {
     name: String,
     frame: Vec<u8>,
     fields: Fields,
-    /// Whether tshark calls it malformed.
+    /// True if tshark calls it malformed.
     malformed: bool,
 }
 
