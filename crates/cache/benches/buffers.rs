@@ -1,22 +1,21 @@
-//! What the payload cache adds to the way of a frame, on one core: `cargo bench -p axon-cache`.
+//! Cost of the payload cache for each packet, on one core: `cargo bench -p axon-cache`.
 //!
-//! Payloads are empty vectors of a runtime, so nothing is measured but the cache: no copy of a
-//! head, no memory of a frame. An agent has `depth` payloads and answers the oldest, or
-//! eight in another order. The best of many passes counts, since other work on the machine only
-//! ever adds time.
+//! Payloads are empty vectors, so only the cache is measured: no copy of a head, no memory of a
+//! frame. An agent has `depth` payloads and answers the oldest, or eight in another order. The best
+//! of many passes counts, since other work on the machine only ever adds time.
 
 use axon_cache::{CacheConfig, Handle, OnSent, PayloadCache};
 use axon_wire::{FrameBuf, Time};
 use std::hint::black_box;
 use std::time::Instant;
 
-/// A multiple of every depth, and few: a pass fits in what a busy machine gives at once.
+/// Packets of a pass: a multiple of every depth, few enough for one time slice of a busy machine.
 const PACKETS: usize = 8_192;
 const PASSES: usize = 2_000;
-/// How an agent changes the order of eight answers.
+/// Order of an agent's answers, for eight payloads.
 const ORDER: [usize; 8] = [3, 0, 5, 1, 7, 2, 6, 4];
 
-/// What happens to each payload.
+/// Treatment of each payload.
 #[derive(Clone, Copy)]
 enum Way {
     Send,
@@ -44,7 +43,7 @@ fn main() {
     }
 }
 
-/// Nanoseconds for each packet.
+/// Returns nanoseconds for each packet.
 fn pass(buffers: usize, depth: usize, way: Way) -> f64 {
     let config = CacheConfig { buffers, seed: 1, ..CacheConfig::default() };
     let mut cache = PayloadCache::new(config).expect("a cache");

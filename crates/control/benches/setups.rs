@@ -1,9 +1,9 @@
 //! Route set-ups per second of one controller on one core (issue bar: 100,000; thesis 000
 //! reports 2,600), and what a link failure costs.
 //!
-//! 25 x 40 torus of switches, ten hosts on each, pairs drawn at random without repetition.
-//! A set-up is an Axon-ARP request answered: both routes chosen, registered by link and
-//! written into a message. Prints a table and no verdict; the clock is the machine's.
+//! 25 x 40 torus of switches, ten hosts on each, pairs drawn at random without repetition. A set-up
+//! is an answered Axon-ARP request: both routes are chosen, registered by link and written into a
+//! message. Prints a table without a verdict; times are wall-clock times.
 
 use axon_control::config::{ControllerConfig, DhcpConfig, NodeConfig, ServerIdentity, Timers};
 use axon_control::controller::Controller;
@@ -29,7 +29,7 @@ const COLUMNS: u64 = 40;
 const SWITCHES: u64 = ROWS * COLUMNS;
 const HOSTS_PER_SWITCH: u64 = 10;
 const HOSTS: u64 = SWITCHES * HOSTS_PER_SWITCH;
-/// Host ports come after the four of the torus and the controller's.
+/// First host port, after the four of the torus and the controller's.
 const FIRST_HOST_PORT: u64 = 5;
 
 fn incarnation(switch: u64) -> Incarnation {
@@ -41,7 +41,7 @@ fn mac(host: u64) -> MacAddr {
     MacAddr([2, 0, a, b, c, d])
 }
 
-/// The longest route, in hops.
+/// Longest route, in hops.
 const HOPS_MAX: usize = 122;
 
 fn ip(host: u64) -> IpAddr {
@@ -52,7 +52,8 @@ fn host_port(host: u64) -> PortNo {
     PortNo((FIRST_HOST_PORT + host % HOSTS_PER_SWITCH) as u16)
 }
 
-/// Ports 0 to 3 lead east, west, south and north; east meets west and south meets north.
+/// Returns the neighbour's switch and port. Ports 0 to 3 lead east, west, south and north; east is
+/// connected to west and south to north.
 fn neighbour(switch: u64, port: u64) -> (u64, u64) {
     let (row, column) = (switch / COLUMNS, switch % COLUMNS);
     let (row, column) = match port {
@@ -166,14 +167,15 @@ fn ms(since: Instant) -> f64 {
     since.elapsed().as_secs_f64() * 1e3
 }
 
-/// Cycles per nanosecond of the time-stamp counter's nominal clock, as the kernel reports it.
+/// Returns the cycles per nanosecond of the time-stamp counter's nominal clock, as the kernel
+/// reports it.
 fn gigahertz() -> Option<f64> {
     let text = std::fs::read_to_string("/proc/cpuinfo").ok()?;
     let line = text.lines().find(|line| line.starts_with("cpu MHz"))?;
     Some(line.split(':').nth(1)?.trim().parse::<f64>().ok()? / 1e3)
 }
 
-/// Distinct ordered pairs without repetition: host `i` asks for the host `k` strides on.
+/// Distinct ordered pairs without repetition: host `i` requests a route to the host `k` strides on.
 struct Pairs {
     state: u64,
     seen: std::collections::BTreeSet<(u64, u64)>,
@@ -219,7 +221,7 @@ fn report(name: &str, started: Instant, answered: u64, asked: usize) {
     println!("{name:<44}{:>12.0}/s{nanos:>9.0} ns{cycles}", 1e9 / nanos);
 }
 
-/// A whole controller, and all the switches' seals: packets go in, packets come out.
+/// Whole controller with the seals of all switches: packets in, packets out.
 struct Whole {
     node: ControllerNode<Plane>,
     switches: Vec<Sealer>,
@@ -229,7 +231,7 @@ struct Whole {
 impl Whole {
     fn build() -> Whole {
         let config = config(RouterKind::default());
-        // As for a real controller: all that switches and hosts cause comes in by its one port.
+        // As in a real controller: all messages of switches and hosts come in by its one port.
         let causes = SWITCHES + SWITCHES * HOSTS_PER_SWITCH;
         let addressed = PuntLimit::for_causes(causes as u32);
         let plane = PlaneConfig { addressed, ..PlaneConfig::with_ports(1, config.node.mac) };
@@ -264,7 +266,7 @@ impl Whole {
         whole
     }
 
-    /// A sealed message as it arrives after a few hops.
+    /// Returns a sealed message as it arrives after a few hops.
     fn packet(&mut self, switch: u64, message: &Message) -> Vec<u8> {
         let sealed =
             self.switches[switch as usize].seal_routed(incarnation_of_controller(), message);
@@ -277,7 +279,7 @@ impl Whole {
         packet
     }
 
-    /// One frame in; the challenge of a Hello Reply among what comes out.
+    /// Receives one frame. Returns the challenge of a Hello Reply, if the output has one.
     fn frame(&mut self, bytes: &[u8]) -> Option<u64> {
         let (port, complete_at) = (PortNo(0), Time::ZERO);
         self.input(Input::Frame { port, frame: FrameBuf::new(bytes), complete_at, intact: true })
@@ -316,7 +318,7 @@ impl Whole {
 }
 
 fn main() {
-    // cargo test runs benches with --test: one small round says that it works.
+    // `cargo test` runs benchmarks with `--test`: one small round tests that they work.
     let quick = std::env::args().any(|argument| argument == "--test");
     let (many, few) = if quick { (1_000, 100) } else { (300_000, 1_000) };
     let mut pairs = Pairs { state: 0x9e37_79b9_7f4a_7c15, seen: Default::default() };
@@ -364,7 +366,7 @@ fn main() {
     routers(if quick { 100 } else { 20_000 });
 }
 
-/// Each router on the same requests, distances known; then its rounds.
+/// Measures each router on the same requests, distances known; then its rounds.
 fn routers(count: usize) {
     for kind in RouterKind::ALL {
         println!();

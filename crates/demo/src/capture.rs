@@ -3,8 +3,8 @@
 //! Two captures run on each port from before its first frame of the demo to after its last.
 //! One takes everything but bulk data, whole; the other takes bulk data, the first
 //! [`BULK_SNAP_BYTES`] bytes of each frame, enough for all headers. The two filters are
-//! complements, so no frame escapes both. A frame cut short by the second is one that tshark
-//! knows to be cut short, not a malformed one.
+//! complements, so no frame escapes both. tshark recognizes a frame cut short by the second as
+//! truncated, not as malformed.
 
 use super::process::{Process, Stop};
 use super::{gap, iperf};

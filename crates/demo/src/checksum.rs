@@ -94,7 +94,7 @@ mod tests {
 
     /// Addresses 0x0a00 + 1 + 0x0a00 + 2, protocol 17, length 11.
     const PSEUDO: u16 = 0x0a00 + 1 + 0x0a00 + 2 + 17 + 11;
-    /// And ports 1 and 2, the length again, `he` and `y`.
+    /// Checksum of `PSEUDO`, ports 1 and 2, the length again, `he` and `y`.
     const RIGHT: u16 = !(PSEUDO + 1 + 2 + 11 + 0x6865 + 0x7900);
 
     #[test]

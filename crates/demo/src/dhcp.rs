@@ -128,7 +128,7 @@ impl Lease {
     /// Parses the record of the script.
     ///
     /// # Errors
-    /// A field is missing or is not what it should be, which both clients pass on as it came.
+    /// A field is missing or invalid; both clients pass fields on unchecked.
     pub fn parse(line: &str) -> Result<Lease> {
         let words: Vec<_> = line.split_whitespace().collect();
         let [address, netmask, server, seconds] = words[..] else {

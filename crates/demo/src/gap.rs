@@ -49,7 +49,7 @@ fn send_to(receiver: SocketAddr, duration: Duration) -> Result<()> {
         let mut probe = [0; PROBE_BYTES];
         probe[..4].copy_from_slice(&number.to_be_bytes());
         probe[4..12].copy_from_slice(&now_nanos()?.to_be_bytes());
-        // With the route away the kernel may report an ICMP error of before: not ours.
+        // Without the route, the kernel may report an ICMP error of an earlier datagram: ignored.
         let _ = socket.send_to(&probe, receiver);
     }
     Ok(())

@@ -10,8 +10,8 @@ use std::time::Duration;
 /// The first argument of such a process.
 const PART: &str = "demo-part";
 
-/// Does what the demo has started this process for, if it has; to be called first in `main`, like
-/// [`axon_linux::lab::part`].
+/// Runs the part of the demo that this process was started for, if any. Call it first in `main`,
+/// like [`axon_linux::lab::part`].
 pub fn part() -> Option<ExitCode> {
     let arguments: Vec<String> =
         std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();

@@ -165,7 +165,7 @@ impl CutPlan {
 /// of probes runs beside each.
 ///
 /// # Errors
-/// A program fails somewhere, or the link cannot be cut.
+/// A program fails, or the link cannot be cut.
 pub fn cut(
     world: &World<'_>,
     plan: &CutPlan,

@@ -80,7 +80,7 @@ impl Process {
     /// stays open and silent.
     ///
     /// # Errors
-    /// No such program, or no place to write to.
+    /// The program does not exist, or its output files cannot be written.
     pub fn start(mut command: Command, folder: &Path, name: &str) -> Result<Process> {
         let stdout = folder.join(format!("{name}.out"));
         let stderr = folder.join(format!("{name}.err"));
@@ -95,7 +95,7 @@ impl Process {
     /// Waits for the end of the process and returns its exit status and output.
     ///
     /// # Errors
-    /// It does not end within `time`, or the user wants it all to stop.
+    /// The process does not end within `time`, or the user stops the run.
     pub fn finish(mut self, time: Duration, stop: &Stop) -> Result<(ExitStatus, String)> {
         let end = Instant::now() + time;
         loop {
@@ -113,7 +113,7 @@ impl Process {
     /// Waits for a successful end and returns the output.
     ///
     /// # Errors
-    /// As [`Process::finish`], and an exit status other than zero.
+    /// The errors of [`Process::finish`], or an exit status other than zero.
     pub fn succeed(self, time: Duration, stop: &Stop) -> Result<String> {
         let (what, stderr) = (self.what.clone(), self.stderr.clone());
         let (status, output) = self.finish(time, stop)?;
@@ -127,7 +127,7 @@ impl Process {
     /// Closes the stdin of a process that ends by that, and returns its stderr.
     ///
     /// # Errors
-    /// It does not end within `time`.
+    /// The process does not end within `time`.
     pub fn close(mut self, time: Duration) -> Result<String> {
         drop(self.child.stdin.take());
         let end = Instant::now() + time;

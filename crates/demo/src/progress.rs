@@ -1,4 +1,4 @@
-//! Says what is being done: a bar on a terminal, plain lines elsewhere.
+//! Progress reports: a bar on a terminal, plain lines elsewhere.
 
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;

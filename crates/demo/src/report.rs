@@ -106,7 +106,7 @@ pub struct Pairs {
 /// Entries in the switches' tables, at transit and edge switches.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Tables {
-    /// Entries at s2 while h1, at s1, and h3, at s3, talk through it and nobody else does.
+    /// Entries at s2 while only h1, at s1, and h3, at s3, talk, through s2.
     pub transit_entries: u64,
     /// Entries at s1 and s3 for those two hosts.
     pub edge_entries: u64,
@@ -117,9 +117,9 @@ pub struct Tables {
 /// Lease of a host, with its client.
 #[derive(Clone, Debug, Serialize)]
 pub struct Leased {
-    /// The host.
+    /// Host.
     pub host: String,
-    /// Its DHCP client.
+    /// DHCP client of the host.
     pub client: Client,
     /// Lease.
     #[serde(flatten)]

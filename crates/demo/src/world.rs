@@ -40,7 +40,7 @@ pub struct Setup<'a> {
     pub bridges: bool,
 }
 
-/// A lab that is up. Dropping it ends it, whatever has happened.
+/// Running lab. Dropping it ends the lab.
 pub struct World<'a> {
     // In order: processes end before the lab does.
     clients: Vec<Process>,

@@ -1,16 +1,16 @@
-//! What an agent port carries with payload caching and without (paper 003):
+//! Throughput of an agent port with payload caching and without (paper 003):
 //! `cargo bench -p axon-linux --bench agents`.
 //!
-//! The agent is a process of its own (this program, started again), the switch is this one. Turns
-//! of both kinds alternate, and medians count; the spread is that of the ratios of neighbouring
-//! turns. `copied` is what both have copied between switch and agent, counted at each copy. Frames
-//! come as a NIC would leave them, and as a packet socket does (`Arrival`). Both processes ask for
-//! the priority of a daemon (nice -10). It ends with status 1 if a bar is missed.
+//! The agent is a separate process (this program, started again); the switch is this one. Rounds of
+//! both kinds alternate, and medians count; the spread is that of the ratios of neighbouring
+//! rounds. `copied` counts the bytes that both copy between switch and agent. Frames arrive as from
+//! a NIC and as from a packet socket (`Arrival`). Both processes request the priority of a daemon
+//! (nice -10). The exit status is 1 if a bar is missed.
 //!
-//! Then the same agent in Python (`crates/py/examples/rewriter.py`) beside that in Rust, if there
-//! is a Python with the module: that in `AXON_PYTHON`, or `target/python/bin/python`.
+//! Then the same agent in Python (`crates/py/examples/rewriter.py`) is compared with that in Rust,
+//! if there is a Python with the module: that in `AXON_PYTHON`, or `target/python/bin/python`.
 //!
-//! `-- TURNS MILLISECONDS`: other numbers of turns and other lengths of one.
+//! `-- TURNS MILLISECONDS`: the number of rounds, and the length of each.
 
 use anyhow::Result;
 use axon_external::Interpreter;
@@ -26,9 +26,9 @@ use std::process::{Command, ExitCode, Stdio};
 const SIZES: [usize; 2] = [1_500, 9_000];
 const TURNS: usize = 9;
 const MILLIS: u64 = 300;
-/// The bar: what payload caching is to carry at least, in times of what copying does.
+/// Bar: least throughput of payload caching, relative to copying.
 const BAR: f64 = 1.5;
-/// What an agent in Python is to carry at least, in packets a second.
+/// Bar: least throughput of an agent in Python, in packets per second.
 const PYTHON_BAR: f64 = 100_000.0;
 
 fn main() -> Result<ExitCode> {
@@ -37,8 +37,7 @@ fn main() -> Result<ExitCode> {
     }
     let arguments: Vec<String> =
         std::env::args().skip(1).filter(|word| !word.starts_with("--bench")).collect();
-    // Each on a CPU of its own where there are two: both look for work without a pause, and would
-    // wait for each other.
+    // Use a CPU each where there are two: both poll without a pause, and would wait for each other.
     process::take_cpu(0);
     let number = |at: usize| arguments.get(at).map(|word| word.parse::<u64>()).transpose();
     let turns = number(0)?.map_or(TURNS, |turns| turns as usize);
@@ -85,7 +84,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The same agent in Python and in Rust, turn by turn.
+/// Measures the agent in Python and in Rust, in alternating rounds.
 fn measure_python(python: &Interpreter, rounds: usize, span: Span) -> Result<bool> {
     let program = root().join("crates/py/examples/rewriter.py");
     let python =

@@ -1,12 +1,12 @@
-//! What a line of three switches carries in software: `cargo bench -p axon-linux --bench full`.
+//! Throughput of a line of three software switches: `cargo bench -p axon-linux --bench full`.
 //!
 //! Frames of 64 bytes go from one packet socket through three switches to another one, over veth
-//! pairs in a network namespace of this program's own. The switches are the run loop with the plane
-//! of `dataplane: full`, and alternately with it what can be had at best over the same sockets: a
-//! loop that sends by one port what has come by the other, and looks at nothing. Medians count.
+//! pairs in a network namespace of this program. The switches are the run loop with the plane of
+//! `dataplane: full`, alternating with an upper bound over the same sockets: a loop that sends all
+//! frames from one port out of the other without parsing them. Medians count.
 //!
-//! `peak` is the most that arrived at any offered rate. `overload` is what arrives of it when
-//! frames are offered as fast as they can be made. `round trip` is that of a single frame.
+//! `peak` is the highest rate of arrivals at any offered rate. `overload` is the part of it that
+//! arrives when frames are offered at the maximum rate. `round trip` is that of a single frame.
 
 use axon_linux::clock::Clock;
 use axon_linux::inspect::Inspect;
@@ -34,22 +34,22 @@ const FRAME_BYTES: usize = 64;
 const ROUNDS: usize = 3;
 const PHASE: Duration = Duration::from_millis(600);
 const TRIPS: usize = 400;
-/// Frames a second; the last is as fast as they can be made.
+/// Offered frames per second; the last is the maximum rate.
 const OFFERED: [u64; 8] = [25_000, 50_000, 100_000, 150_000, 200_000, 300_000, 400_000, u64::MAX];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Switch {
-    /// The run loop and the plane.
+    /// Run loop and plane.
     Full,
-    /// A loop that copies.
+    /// Loop that copies frames.
     Bare,
 }
 
-/// What one turn has found.
+/// Results of one round.
 struct Found {
-    /// Frames a second that arrived, by what was offered.
+    /// Frames per second that arrived, for each offered rate.
     delivered: Vec<f64>,
-    /// Nanoseconds of CPU time for one of them, sender and sink included.
+    /// CPU time of a frame in nanoseconds, sender and sink included.
     cpu: Vec<f64>,
     mean_trip: Duration,
 }
@@ -109,7 +109,7 @@ impl Medians {
     }
 }
 
-/// The device at an end of a link: link 0 leads to the first switch.
+/// Returns the device at an end of a link. Link 0 leads to the first switch.
 fn device(link: usize, end: char) -> String {
     format!("l{link}{end}")
 }
@@ -141,7 +141,7 @@ fn turn(switch: Switch) -> Found {
             let ports = [device(number, 'b'), device(number + 1, 'a')];
             let end = &end;
             scope.spawn(move || {
-                // As a daemon does; without the right to it both go without.
+                // As a daemon does; without the privilege neither switch has the priority.
                 let _ = sys::prefer_this_process();
                 match switch {
                     Switch::Full => full(ports, end),
@@ -157,7 +157,7 @@ fn turn(switch: Switch) -> Found {
     })
 }
 
-/// A plane between two links of the fabric.
+/// Plane between two links of the fabric.
 struct Bare {
     plane: Plane,
 }
@@ -186,7 +186,7 @@ impl Inspect for Bare {
     }
 }
 
-/// A switch of the run loop.
+/// Runs a switch with the run loop.
 fn full(ports: [String; 2], end: &AtomicBool) {
     let mut plane = Plane::new(PlaneConfig::with_ports(2, MacAddr([2, 0, 0, 0, 0, 1])));
     (0..2).for_each(|port| plane.set_kind(PortNo(port), PortKind::Axon));
@@ -206,7 +206,7 @@ fn full(ports: [String; 2], end: &AtomicBool) {
     }
 }
 
-/// A loop that copies.
+/// Runs a loop that copies frames.
 fn bare(ports: [String; 2], end: &AtomicBool) {
     let mut ports = ports.map(|port| PacketPort::open(&port, false).expect("a port"));
     let (mut pool, mut frames) = (Pool::default(), Vec::new());
@@ -233,13 +233,13 @@ fn packet(hop: u16) -> FrameBuf {
     FrameBuf::new(&packet)
 }
 
-/// CPU time of this program in nanoseconds.
+/// Returns the CPU time of this program in nanoseconds.
 fn cpu_nanos() -> f64 {
     let time = ClockId::CLOCK_PROCESS_CPUTIME_ID.now().expect("a clock of this process");
     Duration::from(time).as_nanos() as f64
 }
 
-/// Offers frames for a phase; returns how many a second arrived, and the CPU time for each.
+/// Offers frames for a phase. Returns the arrivals per second, and the CPU time for each.
 fn load<'a>(scope: &'a Scope<'a, '_>, rate: u64) -> (f64, f64) {
     static ARRIVED: AtomicU64 = AtomicU64::new(0);
     ARRIVED.store(0, Ordering::Relaxed);
@@ -277,7 +277,7 @@ fn load<'a>(scope: &'a Scope<'a, '_>, rate: u64) -> (f64, f64) {
     (arrived / took.as_secs_f64(), (cpu_nanos() - began_cpu) / arrived)
 }
 
-/// The mean time of single frames to the end and back, a millisecond apart.
+/// Returns the mean round-trip time of single frames, sent a millisecond apart.
 fn round_trip() -> Duration {
     let ends = [(0, 'a'), (SWITCHES, 'b')];
     let [mut near, mut far] =
@@ -310,7 +310,7 @@ fn round_trip() -> Duration {
     sum / trips.max(1)
 }
 
-/// Waits for frames, at most 100 ms; returns how many came.
+/// Waits for frames, at most 100 ms. Returns the number that arrived.
 fn arrived(port: &mut PacketPort) -> usize {
     let mut fds = [PollFd::new(port.fd(), PollFlags::POLLIN)];
     let _ = poll(&mut fds, PollTimeout::from(100u8));

@@ -1,11 +1,11 @@
-//! What one more switch costs on one CPU: `cargo bench -p axon-linux --bench hops`, as root.
+//! Cost of one more switch on one CPU: `cargo bench -p axon-linux --bench hops`, as root.
 //!
-//! Chains of 1, 3 and 5 switches of each kind (`axon_linux::chain`) are measured alternately, round
-//! after round, in one run; the cost of a hop is (t5 - t1) / 4 of a round, and medians count. The
-//! last lines are the bars of the kernel's data planes, as ratios.
+//! Chains of 1, 3 and 5 switches of each kind (`axon_linux::chain`) are measured alternately in one
+//! run. The cost of a hop is (t5 - t1) / 4 of a round, and medians count. The last lines are the
+//! bars of the kernel's data planes, as ratios.
 //!
-//! `-- ROUNDS THOUSANDS NAME`: other numbers of rounds and of frames of each chain and round, and
-//! only kinds whose name begins so.
+//! `-- ROUNDS THOUSANDS NAME`: the number of rounds, the thousands of frames for each chain and
+//! round, and the prefix of the names of the kinds to run.
 
 use anyhow::{Context, Result};
 use axon_linux::chain::{Chain, Forwarding, bind_to};
@@ -17,7 +17,7 @@ use std::path::Path;
 const BPF: &str = "/sys/fs/bpf";
 const SIZES: [usize; 3] = [1, 3, 5];
 const ROUNDS: usize = 9;
-/// Of each chain and round.
+/// Frames for each chain and round, in thousands.
 const THOUSAND_FRAMES: u32 = 1000;
 
 const KINDS: [Forwarding; 8] = [
@@ -79,7 +79,7 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// Of a hop, from the chains of one round.
+/// Returns the cost of a hop from the chains of one round.
 fn hop(times: &[f64; 3]) -> f64 {
     (times[2] - times[0]) / (SIZES[2] - SIZES[0]) as f64
 }

@@ -1,12 +1,12 @@
-//! What a hop costs in the kernel's programs: `cargo bench -p axon-linux`, as root.
+//! Cost of a hop in the kernel's programs: `cargo bench -p axon-linux`, as root.
 //!
-//! Each job is run by BPF_PROG_RUN on a frame of about 100 bytes. With tc a call runs it 7 times,
-//! and leaves the frame as the program made it: so packets have 8 hops, or 7 headers one in the
-//! other, and what was pushed has a route of its own. With XDP that would make the kernel wait for
-//! all readers at each call, and measure cold caches; there it is once, and the clock weighs more.
-//! The median of many calls counts. Compare with `nothing`, which has the clock in it, and with
-//! `redirect`, which looks at nothing. A device, a driver and its queues cost several times as
-//! much, and are not in here: the benchmark `hops` has them.
+//! BPF_PROG_RUN runs each job on a frame of about 100 bytes. With tc, a call runs the program 7
+//! times and leaves the frame as the program made it. So packets have 8 hops, or 7 nested headers,
+//! and a pushed frame has a route of its own. With XDP that would make the kernel wait for all
+//! readers at each call, and measure cold caches; there a call runs the program once, and the clock
+//! weighs more. The median of many calls counts. Compare with `nothing`, which includes the clock,
+//! and with `redirect`, which parses nothing. A device, a driver and its queues cost several times
+//! as much, and are not included: see the benchmark `hops`.
 
 use axon_linux::chain::Program;
 use axon_linux::kernel::{Kernel, KernelSettings, LoadedProgram, Plane};
@@ -19,13 +19,13 @@ use std::path::Path;
 use std::time::Duration;
 
 const BPF: &str = "/sys/fs/bpf";
-/// Runs of a call, at most.
+/// Maximum number of runs of a call.
 const REPEAT_MAX: u32 = 7;
 const CALLS: usize = 5000;
 const AXON: PortNo = PortNo(0);
 const HOSTS: PortNo = PortNo(1);
 const HOST: MacAddr = MacAddr([2, 0, 0, 0, 0, 9]);
-/// The device that all of this goes to, and that is never reached.
+/// Device that frames are sent to; no frame reaches it.
 const LOOPBACK: u32 = 1;
 
 const fn repeat(plane: Plane) -> u32 {
@@ -72,7 +72,7 @@ fn measure(plane: Plane) -> anyhow::Result<()> {
     kernel.set_port(HOSTS, LOOPBACK, PortKind::Host)?;
     let route = Route::from([AXON.0, 7]);
     kernel.set_route(HOSTS, HOST, &route)?;
-    // What the first push makes of a frame, read as a destination.
+    // Destination MAC in a frame after the first push.
     kernel.set_route(HOSTS, MacAddr([0x10, 0, 0x80, 1, 0, 0x10]), &route)?;
     let (transit, strip, push) = (transit(), strip(), push());
     let mut jobs: Vec<(&str, Duration)> = Vec::new();
@@ -126,7 +126,7 @@ fn push() -> Vec<u8> {
     frame
 }
 
-/// Forward hops for every run of a call, and one.
+/// Returns a packet with a forward hop for every run of a call, and one more.
 fn transit() -> Vec<u8> {
     let mut packet = vec![0x5a; 100];
     let hops = [AXON; REPEAT_MAX as usize + 1];
@@ -135,7 +135,7 @@ fn transit() -> Vec<u8> {
     packet
 }
 
-/// Headers for every run of a call, one in front of the other.
+/// Returns a packet with a header for every run of a call, one in front of the other.
 fn strip() -> Vec<u8> {
     let mut one = vec![0; HopWidth::Eight.header_bytes(1)];
     header::emit(&mut one, HopWidth::Eight, PacketType::Ethernet, &[HOSTS], &[])

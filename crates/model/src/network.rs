@@ -50,9 +50,9 @@ pub enum ModelError {
     Station {
         /// Name of the station.
         name: String,
-        /// Its visits.
+        /// Visits to the station.
         visits: f64,
-        /// Its service time, in microseconds.
+        /// Service time of the station, in microseconds.
         service_us: f64,
     },
     /// A packet of this size is not modelled.

@@ -1,4 +1,4 @@
-//! How fast one core looks frames up in the tables: `cargo bench -p axon-pipeline`.
+//! Lookup rate of the tables on one core: `cargo bench -p axon-pipeline`.
 //!
 //! - `whole`: frames of 60 bytes through `Node::handle` of a pipeline (receive, parse, look up,
 //!   rewrite, transmit) and its `TxDone`; `bare`: parse and `Tables::lookup` alone. All tables that
@@ -6,19 +6,19 @@
 //! - the TCAM's method beside another one, on rule sets in the style of ClassBench;
 //! - transactions of 1000 changes on full tables, and the gap between frames that each makes.
 //!
-//! Nothing is measured but the job: frames are made fresh between the timed passes. The best of
-//! many passes counts for lookups, since other work on the machine only ever adds time; of
-//! transactions the median counts. Cycles come from a chain of dependent additions, so they are
-//! core cycles at the clock of now. Figures and what bounds them: docs/pipeline.md, "Lookups".
+//! Only the job is measured: frames are made fresh between the timed passes. For lookups the best
+//! of many passes counts, since other work on the machine only ever adds time; for transactions the
+//! median counts. Cycles come from a chain of dependent additions, so they are core cycles at the
+//! current clock. Figures and bottlenecks: docs/pipeline.md, "Lookups".
 
 extern crate alloc;
 
-/// What the TCAM's file names by its place in its own crate.
+/// Items that the TCAM's file imports by their path in its own crate.
 mod key {
     pub use axon_pipeline::{KEY_BYTES, KeyBytes};
 }
 mod rules;
-// Its tests are not run here.
+// The tests of this module do not run here.
 #[allow(dead_code, unused_imports)]
 #[path = "../src/tables/tcam.rs"]
 mod tcam;
@@ -35,12 +35,12 @@ use std::time::{Duration, Instant};
 
 const PORTS: u16 = 64;
 const INGRESS: PortNo = PortNo(0);
-/// A shortest Ethernet frame without FCS.
+/// Shortest Ethernet frame, in bytes without FCS.
 const FRAME_BYTES: usize = 60;
 const WORKING_SETS: [usize; 2] = [256, 16_384];
 const KEY: UdlkId = UdlkId(0);
 
-/// A small generator (PCG's multiplier), so that every run visits in the same order.
+/// Small generator (PCG's multiplier), so that every run visits in the same order.
 struct Random(u64);
 
 impl Random {
@@ -50,8 +50,8 @@ impl Random {
     }
 }
 
-/// Core cycles per second: each round of this loop is an exclusive or and an addition that
-/// wait for each other, two cycles, and no compiler or core can shorten the chain.
+/// Returns core cycles per second. Each round of the loop is an exclusive or and an addition that
+/// depend on each other: two cycles, which no compiler or core can shorten.
 fn cycles_per_second() -> f64 {
     const ROUNDS: u64 = 200_000;
     let best = (0..500).map(|_| {
@@ -76,7 +76,7 @@ fn report(job: &str, frames: usize, best: Duration, hertz: f64) {
     );
 }
 
-/// Passes enough to take a moment, at least seven.
+/// Returns the shortest of at least seven passes.
 fn best_of(frames: usize, mut pass: impl FnMut() -> Duration) -> Duration {
     let passes = (6_000_000 / frames).clamp(7, 4000);
     (0..passes).map(|_| pass()).min().unwrap_or_default()
@@ -87,12 +87,13 @@ fn mac(index: usize) -> MacAddr {
     MacAddr([2, 0, a, b, c, d])
 }
 
-/// The address of a host of the exact table: no two are in one net, as in a fabric of servers.
+/// Returns the address of a host of the exact table. Each is in another net, as in a fabric of
+/// servers.
 fn host(index: usize) -> Ipv4Addr {
     Ipv4Addr::from_bits(0x0a00_0000 + (index as u32).wrapping_mul(0x9e3b) % (1 << 24))
 }
 
-/// A prefix of the full table: most of 24 bits, some shorter around them, some longer in them.
+/// Returns a prefix of the full table: most have 24 bits, some are shorter and some longer.
 fn prefix(index: usize) -> Prefix {
     let length = [24, 24, 24, 24, 16, 22, 28, 32][index % 8];
     let address = (0x2000_0000 + (index as u32) * 0x0003_1d00) | (index as u32 & 0xff);
@@ -100,7 +101,7 @@ fn prefix(index: usize) -> Prefix {
     Prefix { address: Ipv4Addr::from_bits(address & mask), length: length as u8 }
 }
 
-/// As many interfaces as the paper's table holds.
+/// Returns as many interfaces as the paper's table holds.
 fn interfaces() -> Vec<Change> {
     let interface = |number: u16| {
         let port = PortNo(1 + number % (PORTS - 1));
@@ -110,12 +111,12 @@ fn interfaces() -> Vec<Change> {
     (0..4096).map(interface).collect()
 }
 
-/// The action that rewrites both MACs.
+/// Returns the action that rewrites both MACs.
 fn out(index: usize) -> Action {
     Action::from(Target::Interface((index % 4096) as u16))
 }
 
-/// The action of a router.
+/// Returns the action of a router.
 fn route(index: usize) -> Action {
     out(index).with(Modify::DecrementTtl)
 }
@@ -129,7 +130,7 @@ fn frame(destination: MacAddr, address: Ipv4Addr) -> Vec<u8> {
     frame
 }
 
-/// One kind of lookup: its tables and its frames.
+/// Lookup job: its tables and its frames.
 struct Job {
     name: String,
     changes: Vec<Change>,
@@ -167,7 +168,7 @@ fn longest_prefix() -> Job {
     Job { name, changes: changes.collect(), frames: frames.collect() }
 }
 
-/// The TCAM's entries for these rules.
+/// Returns the TCAM entries of these rules.
 fn tcam_changes(rows: Vec<expand::Pattern>) -> Vec<Change> {
     let entry = |(index, row): (u16, expand::Pattern)| {
         Change::Tcam(index, Some(row.entry(KEY, out(index.into()))))
@@ -198,8 +199,8 @@ fn jobs() -> Vec<Job> {
     jobs
 }
 
-/// Sends every frame of `pool` through the pipeline in bursts, as a driver would, and collects
-/// what it asks to transmit.
+/// Sends every frame of `pool` through the pipeline in bursts, as a driver would, and collects the
+/// frames to transmit.
 fn through(
     pipeline: &mut Pipeline,
     pool: &mut Vec<FrameBuf>,
@@ -270,7 +271,7 @@ fn bare(job: &Job, frames: usize, hertz: f64) {
     report(&format!("bare: {}", job.name), frames, best, hertz);
 }
 
-/// Lookups, memory and updates of both methods on the same rules and keys.
+/// Compares lookups, memory and updates of both methods on the same rules and keys.
 fn methods(name: &str, rows: &[expand::Pattern], hertz: f64) {
     let at = rules::at_its_place;
     let keys = rules::keys(rows, 4096, &mut Random(7));
@@ -312,7 +313,7 @@ fn methods(name: &str, rows: &[expand::Pattern], hertz: f64) {
         tuples.clear(index, value, mask);
         tuples.set(index, value, mask);
     });
-    // By 512 entries: a line for each value of each half of 12 bytes, and one more.
+    // For each 512 entries: a line for each value of each half of 12 bytes, and one more.
     let bits_bytes = rows.len().div_ceil(512) * (12 * 2 * 16 * 64 + 64 + 2);
     println!(
         "{:<12} {:>5} | {:>7.1} {:>7.0} {:>7.0} {:>7.0} | {:>7.1} {:>7.0} {:>7.0} {:>7.0} {:>6}",
@@ -331,9 +332,9 @@ fn methods(name: &str, rows: &[expand::Pattern], hertz: f64) {
 }
 
 fn main() {
-    // `cargo test --benches` only asks whether it runs.
+    // `cargo test --benches` only tests that the benchmark runs.
     let quick = std::env::args().any(|argument| argument == "--test");
-    // A part, and of the lookups a job: `cargo bench -p axon-pipeline -- lookups TCAM`.
+    // Arguments: a part, and for lookups a job: `cargo bench -p axon-pipeline -- lookups TCAM`.
     let words = std::env::args().skip(1).filter(|argument| !argument.starts_with('-'));
     let words: Vec<String> = words.collect();
     let has = |index: usize, name: &str| words.get(index).is_none_or(|word| name.contains(word));

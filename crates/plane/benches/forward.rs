@@ -1,19 +1,19 @@
-//! How fast one core forwards: `cargo bench -p axon-plane`.
+//! Forwarding rate of one core: `cargo bench -p axon-plane`.
 //!
-//! Four jobs, each on working sets from what fits the first cache to what fits none, visited
-//! in random order, as packets lie in a pool of buffers:
+//! Four jobs, each on working sets from one that fits the first cache to one that fits none,
+//! visited in random order, as packets lie in a pool of buffers:
 //!
 //! - `transit step`: the bare `forward` on packets with 5, 4, 3 and 2 hops left;
-//! - `transit plane`: the same packets through `Plane::receive` and `Plane::tx_done`, and once
-//!   more with traffic classes, shared memory and PFC configured, and nothing waiting;
+//! - `transit plane`: the same packets through `Plane::receive` and `Plane::tx_done`, and again
+//!   with traffic classes, shared memory and PFC configured, and empty queues;
 //! - `edge step`: look a destination up among 4096 routes, prepend its header, `forward`;
 //! - `edge plane`: the same through the whole plane.
 //!
-//! Nothing is measured but the job: packets are made fresh between the timed passes. The
-//! best of many passes counts, since other work on the machine only ever adds time. Cycles
-//! come from a chain of dependent additions, so they are core cycles at the clock of now.
+//! Only the job is measured: packets are made fresh between the timed passes. The best of many
+//! passes counts, since other work on the machine only ever adds time. Cycles come from a chain of
+//! dependent additions, so they are core cycles at the current clock.
 //!
-//! What bounds it (EPYC with AVX-512 at 4.2 GHz): in cache, instructions. The step takes about 33
+//! Bottleneck (EPYC with AVX-512 at 4.2 GHz): in cache, instructions. The step takes about 33
 //! cycles; the plane around it 55 to 70 more, for moving the frame's handle, the state and counters
 //! of two ports, and the action. At the edge the table of 4096 routes (320 KiB) adds about 50: one
 //! random access to the second cache, and a header copied in pieces whose hops are read back as one
@@ -40,14 +40,14 @@ const HOST: PortNo = PortNo(0);
 const INGRESS: PortNo = PortNo(1);
 const ROUTES: usize = 4096;
 const HOPS: usize = 5;
-/// A shortest Ethernet frame without FCS.
+/// Shortest Ethernet frame, in bytes without FCS.
 const FRAME_BYTES: usize = 60;
-/// Each packet has two cache lines of its own: headroom, header, frame.
+/// Bytes of a packet's buffer: two cache lines with headroom, header and frame.
 const STRIDE: usize = 128;
 const START: usize = 32;
 const WORKING_SETS: [usize; 4] = [256, 4096, 65_536, 1 << 20];
 
-/// A small generator (PCG's multiplier), so that every run visits in the same order.
+/// Small generator (PCG's multiplier), so that every run visits in the same order.
 struct Random(u64);
 
 impl Random {
@@ -63,8 +63,8 @@ impl Random {
     }
 }
 
-/// Core cycles per second: each round of this loop is an exclusive or and an addition that
-/// wait for each other, two cycles, and no compiler or core can shorten the chain.
+/// Returns core cycles per second. Each round of the loop is an exclusive or and an addition that
+/// depend on each other: two cycles, which no compiler or core can shorten.
 fn cycles_per_second() -> f64 {
     const ROUNDS: u64 = 200_000;
     let best = (0..500).map(|_| {
@@ -94,7 +94,7 @@ fn size(bytes: usize) -> String {
     if bytes < 1 << 20 { format!("{} KiB", bytes >> 10) } else { format!("{} MiB", bytes >> 20) }
 }
 
-/// Passes enough to take a moment, at least seven.
+/// Returns the shortest of at least seven passes.
 fn best_of(packets: usize, mut pass: impl FnMut() -> Duration) -> Duration {
     let passes = (8_000_000 / packets).clamp(7, 4000);
     (0..passes).map(|_| pass()).min().unwrap_or_default()
@@ -108,7 +108,7 @@ fn kind_of(port: PortNo) -> Option<PortKind> {
     }
 }
 
-/// A route of five random hops.
+/// Returns a route of five random hops.
 fn route(random: &mut Random) -> Hops {
     (0..HOPS).map(|_| PortNo(1 + random.below(usize::from(PORTS) - 1) as u16)).collect()
 }
@@ -118,7 +118,7 @@ fn destination(index: usize) -> MacAddr {
     MacAddr([2, 0, 0, 0, a, b])
 }
 
-/// An Axon packet with a random route, or the Ethernet frame in it.
+/// Returns an Axon packet with a random route, or the Ethernet frame in it.
 fn packet(random: &mut Random, width: HopWidth) -> Vec<u8> {
     let mut bytes = vec![0; width.header_bytes(HOPS)];
     let hops: Hops = match width {
@@ -160,8 +160,8 @@ fn transit_step(packets: usize, width: HopWidth, hertz: f64) {
     report(&job, packets, best, packets * (HOPS - 1), hertz);
 }
 
-/// Every priority lossless, every class strict, congestion points and markers at all queues that
-/// may have them: configured, and idle.
+/// Returns a configuration that stays idle: every priority lossless, every class strict, congestion
+/// points and markers at all queues that may have them.
 fn dcb() -> DcbConfig {
     let share = Share::Dynamic { shift: 0 };
     let group = PriorityGroupLimits {
@@ -205,8 +205,8 @@ fn buffer(bytes: &[u8]) -> FrameBuf {
     FrameBuf::from_vec(store, START)
 }
 
-/// Sends every frame of `pool` through the plane in bursts, as a driver would, and collects
-/// what it asks to transmit.
+/// Sends every frame of `pool` through the plane in bursts, as a driver would, and collects the
+/// frames to transmit.
 fn through(
     plane: &mut Plane,
     port: PortNo,
@@ -322,7 +322,7 @@ fn edge_plane(packets: usize, hertz: f64) {
 }
 
 fn main() {
-    // `cargo test --benches` only asks whether it runs.
+    // `cargo test --benches` only tests that the benchmark runs.
     let quick = std::env::args().any(|argument| argument == "--test");
     let hertz = cycles_per_second();
     println!("one core at {:.2} GHz, {FRAME_BYTES} byte frames, {HOPS} hops", hertz / 1e9);

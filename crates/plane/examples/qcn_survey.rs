@@ -1,5 +1,6 @@
-//! What each variable of congestion notification does to a queue: prints the table in the
-//! documentation of `axon_plane::qcn`. Means over a second, a second after all began at full rate.
+//! Effect of each variable of congestion notification on a queue: prints the table in the
+//! documentation of `axon_plane::qcn`. Means over one second, which begins one second after all
+//! sources start at full rate.
 
 #[path = "../tests/all/qcn_loop/world.rs"]
 mod world;
@@ -8,7 +9,7 @@ use axon_plane::qcn::Rounding;
 use axon_wire::{Bytes, Rate, Span};
 use world::{Setup, World, relative};
 
-/// A name and what it changes of the defaults.
+/// Name of a variant, and its changes to the defaults.
 type Variant = (&'static str, fn(&mut Setup));
 
 const VARIANTS: [Variant; 11] = [

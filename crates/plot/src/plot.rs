@@ -153,7 +153,7 @@ impl Plot {
     /// Returns the plot as SVG.
     ///
     /// # Errors
-    /// Its values leave no room to draw it.
+    /// The values leave no room to draw the plot.
     pub fn svg(&self) -> Result<String> {
         let mut svg = String::new();
         // Errors of the backend borrow it, so they leave as text.
@@ -410,14 +410,14 @@ impl Plot {
         if self.series[index].theirs { colour.mix(PALE) } else { colour.to_rgba() }
     }
 
-    /// Theirs and ours of one thing, which stand side by side, have one colour.
+    /// The paper's and our series of one quantity, drawn side by side, have one colour.
     fn colour(&self, index: usize) -> RGBColor {
         let ours = self.series[..index].iter().filter(|series| !series.theirs).count();
         COLOURS[ours % COLOURS.len()]
     }
 }
 
-/// A name in lines of at most `width` characters, if its words are that short.
+/// Splits a name into lines of at most `width` characters, if its words are that short.
 fn lines(name: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in name.split_whitespace() {

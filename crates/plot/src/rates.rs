@@ -10,9 +10,9 @@
 /// Time at which a counter counts a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counted {
-    /// When its first bit leaves.
+    /// Time of the first bit.
     AtStart,
-    /// When it is complete, or later.
+    /// Time of completion, or later.
     AtEnd,
 }
 
@@ -21,7 +21,7 @@ pub enum Counted {
 /// is `None`, are left out: they were on the wire before or after.
 ///
 /// # Panics
-/// If there are not as many bins in both.
+/// If the two series have different numbers of bins.
 pub fn spread(bytes: &mut [Option<f64>], most: &[f64], counted: Counted) {
     assert_eq!(bytes.len(), most.len(), "as many bins");
     let mut more = 0.0;

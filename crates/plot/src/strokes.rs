@@ -18,26 +18,26 @@ const RADIUS: i32 = 3;
 /// Difference of the radii of concentric rings, in pixels.
 const RING: i32 = 3;
 
-/// A point in pixels.
+/// Point in pixels.
 pub type Point = (f64, f64);
 
-/// A line in pixels; `None` is a gap.
+/// Line in pixels.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Line {
-    /// From one to the next.
+    /// Points in order; `None` is a gap.
     pub points: Vec<Option<Point>>,
-    /// True if it is dashed.
+    /// True if the line is dashed.
     pub dashed: bool,
 }
 
-/// A marker: where, and its radius in pixels. It is full if it has the least radius, else a ring.
+/// Marker at a point. The marker with the least radius is filled, others are rings.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Marker {
-    /// Its middle.
+    /// Center.
     pub at: Point,
-    /// Radius of its outline.
+    /// Radius of the outline, in pixels.
     pub radius: i32,
-    /// True if it is full.
+    /// True if the marker is filled.
     pub is_full: bool,
 }
 
@@ -186,7 +186,7 @@ fn rank(heights: &[Heights], index: usize, column: i64) -> (i64, i64) {
             apart.fold((0, true), |(count, near), apart| (count + 1, near && apart < NEAR));
         count > 0 && near
     };
-    // Those that coincide with one that coincides belong to them too.
+    // Lines that coincide with a line of the group belong to the group too.
     let mut together = vec![index];
     let mut next = 0;
     while let Some(&one) = together.get(next) {

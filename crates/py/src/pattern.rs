@@ -41,7 +41,8 @@ pub(crate) fn prefix_pattern(py: Python<'_>, prefix: Ipv4Prefix) -> PyResult<Pla
     expand::prefix(prefix.0).map(|pattern| plain(py, &pattern)).map_err(invalid)
 }
 
-/// Returns all combinations of one value and mask of each field, concatenated; at most `max`.
+/// Returns all combinations of one value and mask of each field, concatenated; ValueError if there
+/// are more than `max`.
 #[pyfunction]
 pub(crate) fn combine_patterns(
     py: Python<'_>,

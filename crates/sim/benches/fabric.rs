@@ -1,16 +1,16 @@
-//! How fast the simulator is: `cargo bench -p axon-sim --bench fabric`.
+//! Speed of the simulator: `cargo bench -p axon-sim --bench fabric`.
 //!
-//! A fat tree of k-port switches with 10 Gb/s links of 1 us, and k³/4 hosts (k = 32 has
-//! 8,192). Real switches, a real controller, real frames: hosts have fixed addresses, the
-//! fabric comes up, and each host resolves its peer's address. Then host `i` sends to host
-//! `i + N/2`, in another pod, 1472 bytes of UDP payload (1500 bytes of IP) every 4 us: 3 Gb/s.
-//! Hosts start one after another, evenly within one interval. After a warm-up the clock
-//! starts, and stops a stretch of simulated time later.
+//! A fat tree of k-port switches with 10 Gb/s links of 1 us, and k³/4 hosts (k = 32 has 8,192).
+//! Switches, controller and frames are the real ones: hosts have fixed addresses, the fabric comes
+//! up, and each host resolves its peer's address. Then host `i` sends to host `i + N/2`, in another
+//! pod, 1472 bytes of UDP payload (1500 bytes of IP) every 4 us: 3 Gb/s. Hosts start one after
+//! another, evenly within one interval. The measurement begins after a warm-up and lasts a stretch
+//! of simulated time.
 //!
-//! A packet-hop is a frame that comes out of a link. Every size runs in a process of its own,
-//! so that its peak of memory is its own.
+//! A packet-hop is a frame that comes out of a link. Every size runs in a separate process, so that
+//! its peak of memory is separate.
 //!
-//! What bounds it at k = 4: some 1,460 instructions a hop (callgrind), about a quarter of them
+//! The bottleneck at k = 4: some 1,460 instructions a hop (callgrind), about a quarter of them
 //! at the ends of a path, a sixth in the queue of events, nothing else as much. In larger worlds,
 //! which lie in huge pages from the start (in `axon sim` after a while), it is memory:
 //! a hop touches some twenty cache lines of a station, its ports, its node and its frame, an end
@@ -18,12 +18,12 @@
 //! the waits. Processor time (`cpu ns`) says more than wall time on a busy machine,
 //! though others that share the caches slow that, too.
 //!
-//! Arguments: `k,threads,simulated-us[,interval-ns]` for each run; without, a short list.
+//! Arguments: `k,threads,simulated-us[,interval-ns]` for each run; by default, a short list.
 //!
-//! `--tcp k,threads,connections,bytes,reno|cubic` is another workload: so many connections of so
-//! many bytes each, all opened at once, from every host to as many others, until all is
-//! acknowledged. One line: hosts, connections, simulated time, packet-hops, wall time and processor
-//! time per hop, segments sent again, and the peak of memory.
+//! `--tcp k,threads,connections,bytes,reno|cubic` is another workload: `connections` connections of
+//! `bytes` bytes each, all opened at once, from every host to as many others, until all is
+//! acknowledged. Output, one line: hosts, connections, simulated time, packet-hops, wall time and
+//! processor time per hop, retransmitted segments, and the peak of memory.
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "measures real time")]
 
 use axon_fabric::model::{Fabric, Wire};
@@ -36,10 +36,10 @@ use std::net::Ipv4Addr;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// From one datagram of a host to its next, unless a run sets another interval.
+/// Default interval between datagrams of a host.
 const INTERVAL: Span = Span::from_micros(4);
 const PORT: u16 = 9;
-/// What runs without arguments: k, threads, simulated microseconds.
+/// Default runs: k, threads, simulated microseconds.
 const RUNS: [&str; 3] = ["4,1,100000", "8,1,20000", "8,2,20000"];
 
 fn fabric(k: usize) -> Fabric {
@@ -145,15 +145,15 @@ fn measure(k: usize, threads: usize, span: Span, interval: Span) -> Result {
     }
 }
 
-/// The most memory that this process has used, in KiB.
+/// Returns the peak of this process's memory, in KiB.
 fn peak_kib() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     line.and_then(|line| line.trim().split(' ').next()?.parse().ok()).unwrap_or(0)
 }
 
-/// Processor time of this process so far, in nanoseconds: to the nanosecond of one thread, and to
-/// 10 ms of several, some of which may have ended.
+/// Returns the processor time of this process in nanoseconds: exact for one thread; with a
+/// resolution of 10 ms for several, some of which may have ended.
 fn cpu_nanos(threads: usize) -> u64 {
     let spent = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
     let spent: u64 = spent.split(' ').next().and_then(|nanos| nanos.parse().ok()).unwrap_or(0);
@@ -198,7 +198,8 @@ fn one(run: &str) {
     );
 }
 
-/// Opens connections, each host as many; who sends, and the sender's name there.
+/// Opens connections, the same number from each host. Returns the sending hosts and their sender
+/// IDs.
 fn open(
     world: &mut World,
     connections: usize,
@@ -211,7 +212,7 @@ fn open(
     }
     let start = |number: usize| {
         let host = number % hosts;
-        // Never itself, and each other one after the other.
+        // Never the host itself; the other hosts in order.
         let away = 1 + (hosts / 2 - 1 + number / hosts) % (hosts - 1);
         let target = address((host + away) % hosts);
         let plan = TcpPlan { target, port: PORT, bytes: Some(bytes), options };

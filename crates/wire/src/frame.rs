@@ -188,7 +188,7 @@ impl FrameBuf {
 }
 
 impl AsRef<[u8]> for FrameBuf {
-    /// Returns the stored bytes.
+    /// Returns [`bytes`](Self::bytes): of a light frame only the stored part.
     fn as_ref(&self) -> &[u8] {
         self.bytes()
     }

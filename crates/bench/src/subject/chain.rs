@@ -160,7 +160,7 @@ fn cables(shape: &Shape, hosts: &[Namespace], switches: &[Namespace]) -> Result<
         )?;
         ports[at].push(port);
     }
-    // From a namespace of ours, so that no device is ever seen in the machine's own.
+    // Run in a namespace of the benchmark, so that no device appears in the machine's own.
     hosts[0].within(|| iproute::run("ip", &["-batch", "-"], &batch))?;
     Ok(ports)
 }
@@ -168,7 +168,7 @@ fn cables(shape: &Shape, hosts: &[Namespace], switches: &[Namespace]) -> Result<
 fn bridge(ports: &Ports) -> Result<()> {
     for name in ["bridge-nf-call-iptables", "bridge-nf-call-ip6tables", "bridge-nf-call-arptables"]
     {
-        // With it every frame goes through the rules of the firewall, at nearly twice the cost.
+        // Otherwise every frame passes the firewall rules, at nearly twice the cost.
         write_setting(&format!("bridge/{name}"), "0")?;
     }
     iproute::run("ip", &["link", "add", "br0", "type", "bridge"], "")?;

@@ -29,8 +29,7 @@ pub fn lacking(error: &anyhow::Error) -> Option<String> {
 }
 
 impl FabricLab {
-    /// Starts a lab on this data plane, under a name of its own. One that a killed run has left is
-    /// ended.
+    /// Starts a lab on this data plane, under a separate name. Ends a lab left by a killed run.
     ///
     /// # Errors
     /// The data plane is refused, or the lab does not come up.

@@ -10,12 +10,13 @@ use std::path::Path;
 /// The network namespace of the calling thread.
 const OWN: &str = "/proc/thread-self/ns/net";
 
-/// A network namespace.
+/// Network namespace.
 #[derive(Debug)]
 pub struct Namespace(File);
 
 impl Namespace {
-    /// A new one, with its loopback device up and IPv6 off, so that no device sends by itself.
+    /// Creates a namespace with its loopback device up and IPv6 off, so that no device sends by
+    /// itself.
     ///
     /// # Errors
     /// The kernel does not allow namespaces to this user.

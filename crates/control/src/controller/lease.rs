@@ -36,9 +36,9 @@ pub enum LeaseState {
     Offered,
     /// Leased to a client.
     Bound,
-    /// Declined: its client found that another host uses it.
+    /// Used by a host without a lease, or longer than its lease.
     InUse,
-    /// Leased to no client; the last owner is kept.
+    /// Not leased out: its client found that another host uses it.
     Declined,
     /// Leased to no client; the last owner is kept.
     Free,

@@ -15,7 +15,7 @@ const PAGES_MAX: usize = PACKET_BYTES.end().div_ceil(PAGE_BYTES) as usize;
 /// Content of a page, which is never read.
 static CONTENT: [u8; PAGE_BYTES as usize] = [0; PAGE_BYTES as usize];
 
-/// A page of a packet: as many bytes as it has.
+/// Page of a packet, with its length in bytes.
 #[derive(Debug)]
 struct Page(usize);
 
@@ -62,7 +62,7 @@ impl Buffers {
     /// Creates `all` buffers, and `entries` in each ring.
     pub(super) fn new(all: u32, entries: u32) -> Buffers {
         let buffers = all as usize;
-        // The host gets all of a packet, and brings no payloads of its own.
+        // The host gets whole packets, and has no payloads of its own.
         let config =
             CacheConfig { buffers, send_buffers: 1, head_bytes: usize::MAX, ..Default::default() };
         let cache = PayloadCache::new(config).expect("no NIC has so many buffers");

@@ -46,8 +46,8 @@ impl Bus {
         self.queue.push_back(Crossing { packet, way, left: bytes });
     }
 
-    /// Gives the bus to the next transfer, if it is free and something waits. Answers whether a
-    /// transfer is to be set up.
+    /// Gives the bus to the next transfer, if the bus is free and a transfer is queued. Returns
+    /// true if a transfer is to be set up.
     pub(super) fn start(&mut self) -> bool {
         let starts = !self.is_held && !self.queue.is_empty();
         self.is_held |= starts;

@@ -36,7 +36,7 @@ struct Work {
     rate: f64,
 }
 
-/// The memory and what is being done in it.
+/// Memory and its accesses in progress.
 #[derive(Debug)]
 pub(super) struct Memory {
     /// Accesses per microsecond.

@@ -111,10 +111,10 @@ impl<'a> World<'a> {
         world
     }
 
-    /// Runs until so many packets have been sent.
+    /// Runs until `sent` packets have been sent.
     fn until_sent(&mut self, sent: u64) -> Sums {
         while self.sums.sent < sent {
-            // Back-pressure holds packets, but whoever holds them has an event ahead.
+            // Back-pressure holds packets, but the stage that holds them has an event ahead.
             let (time, event) = self.events.pop().expect("a packet inside has an event ahead");
             self.sums.inside_us += self.inside as f64 * micros(time - self.now);
             self.now = time;

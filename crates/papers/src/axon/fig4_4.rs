@@ -28,9 +28,9 @@ pub const EXPERIMENT: Experiment = Experiment {
     run,
 };
 
-/// A probe of 64 bytes with its FCS.
+/// Smallest probe in bytes without FCS; 64 with it.
 const SMALL: usize = 60;
-/// And the largest frame.
+/// Largest probe in bytes without FCS.
 const LARGE: usize = 1514;
 /// A wire and the transceivers at both ends: (4.5 us - 5 * 520 ns) / 6.
 const WIRE: Span = Span::from_nanos(317);
@@ -72,7 +72,7 @@ fn run(context: &mut Context) -> Result<Outcome> {
     );
     let (small, large) = PAPER_SWITCH_US;
     let five = PAPER_FIVE_SWITCHES_US;
-    // What the wires and the switch profile were set from: no bound could fail.
+    // The wires and the switch profile were set from these values, so no bound could fail.
     outcome.remark("5 Axons, 64 B (the wires are set from it)", PAPER_AXON_US.1, axons[0][4], "us");
     outcome.remark("1 switch, 64 B (the profile is set from it)", small, switches[0][0], "us");
     outcome.remark("1 switch, 1514 B (the same)", large, switches[1][0], "us");
@@ -125,8 +125,8 @@ fn probe(devices: usize, bytes: usize, seed: u64) -> Result<Span> {
     Ok(Span::from_ticks(times.total.ticks() - (stages - residence)))
 }
 
-/// A fabric of switches in a ring, links in the order of the way round; with two of them
-/// there are two links between the same two.
+/// Returns a fabric of switches in a ring, links in ring order. With two switches there are two
+/// links between them.
 fn ring(switches: usize) -> String {
     let names: Vec<String> = (1..=switches).map(|number| format!("s{number}")).collect();
     let link = |at: usize| format!("[{}, {}]", names[at], names[(at + 1) % switches]);

@@ -192,7 +192,7 @@ fn demo(outcome: &mut Outcome, context: &mut Context) -> Result<()> {
     let mut entries = [None; METRICS.len()];
     for capture in &captures {
         context.step(capture.display().to_string())?;
-        // One in which nothing goes anywhere has nothing to look up.
+        // A trace without packets has nothing to look up.
         let Ok(report) = cam::analyse(capture) else { continue };
         packets += report.ip.packets;
         addresses = addresses.max(report.ip.addresses);

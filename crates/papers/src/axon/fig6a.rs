@@ -30,8 +30,8 @@ pub const EXPERIMENT: Experiment = Experiment {
 const SIZES: [usize; 5] = [1_000, 5_000, 10_000, 20_000, 50_000];
 /// Questions of each host.
 const ASKS: usize = 5;
-/// A quarter of a per cent of 1 Gb/s, in Mb/s; and how far ours may be from it, either way, in per
-/// cent.
+/// Mean load in Mb/s: a quarter of a per cent of 1 Gb/s. Ours may differ by `MEAN_PERCENT` either
+/// way.
 const MEAN_MBPS: f64 = 2.5;
 const MEAN_PERCENT: f64 = 10.0;
 /// Message length in the paper's bound for Ethernet in bytes.

@@ -95,7 +95,7 @@ fn judge(outcome: &mut Outcome, boot: &Boot) {
     let max = hosts.max * 8e-6;
     let name = "bits on the worst link, the controller's, until all hosts are known";
     let bound = (PAPER_MAX_MBIT, MAX_PERCENT);
-    // Of two interpretations the one was chosen in which this row is near the paper's figure.
+    // Of two interpretations, the one that brings this row near the paper's figure was chosen.
     let row = Row::within(name, PAPER_MAX_MBIT, max, "Mbit", bound).by_construction();
     outcome.rows.push(row);
     outcome.remark("time until all links are known", "", millis(boot.links_known), "ms");

@@ -56,7 +56,7 @@ impl Line {
     /// Builds the fabric of this line.
     ///
     /// # Errors
-    /// It cannot be built: no switch, or more than hops can name.
+    /// The line cannot be built: no switches, or more than hops can name.
     pub fn fabric(&self) -> Result<Fabric> {
         let Line { switches, hosts_per_switch, device, network } = self;
         let topology = format!("switches: {switches}, hosts_per_switch: {hosts_per_switch}");

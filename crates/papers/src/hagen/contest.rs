@@ -108,7 +108,7 @@ impl Contest {
             self.queues.iter().map(|queue| Algorithm::Drr { quantum_bytes: queue.quantum });
         let schedule =
             ScheduleConfig { classes: classes.collect(), cost: self.cost, weights: self.weights };
-        // Priorities beyond the last class, which nobody uses, join it.
+        // Unused priorities beyond the last class join it.
         let last = self.queues.len() - 1;
         let prio_tc = std::array::from_fn(|priority| TrafficClass::ALL[priority.min(last)]);
         let lossy = DcbConfig::lossy(vec![RATE; usize::from(ports)], SWITCH);

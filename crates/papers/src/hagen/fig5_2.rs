@@ -29,7 +29,7 @@ const PAPER_LOST_PERCENT: f64 = 100.0 * 168.1 / 429.0;
 const SETTLE: Span = Span::from_millis(10);
 const MEASURED: Span = Span::from_millis(200);
 
-/// One run: what was sent and received, all of its frames, and how many never came.
+/// Results of one run: throughput, all frames, and the number of lost frames.
 struct Run {
     throughput: Throughput,
     frames: Frames,

@@ -24,18 +24,18 @@ pub const EXPERIMENT: Experiment = Experiment {
 
 /// Receive rates of the slowed receiver in MB/s.
 const SLOWED: [f64; 7] = [500.0, 450.0, 400.0, 350.0, 300.0, 200.0, 100.0];
-/// The one that stands for the paper's, which is not given: that of figure 5-4.
+/// Rate chosen for the paper's victim, which is not given: that of figure 5-4.
 const AS_VICTIM: f64 = 350.0;
-/// As the text gives them, MB/s: alone, with TS 2, as victim.
+/// Throughput in the paper's text in MB/s: alone, with TS 2, as victim.
 const PAPER: [f64; 3] = [250.0, 200.0, 240.0];
 /// Accepted difference from the paper's figures in per cent: the text says "about".
 const PERCENT: f64 = 10.0;
 const SETTLE: Span = Span::from_millis(10);
 const MEASURED: Span = Span::from_millis(20);
-/// While which it is counted how long CNA 1 is paused.
+/// Interval over which the pause time of CNA 1 is measured.
 const PAUSES: Span = Span::from_millis(10);
 
-/// Which senders a switch pauses, and when: a name, and the line of `dcb`.
+/// Settings for the senders that a switch pauses, and the time: a name, and the line of `dcb`.
 const PAUSING: [(&str, &str); 4] = [
     ("by queue, 17 and 101 kB", "watermarks: {low: 16654B, high: 101438B}"),
     ("by queue, 33 and 66 kB", "watermarks: {low: 33kB, high: 66kB}"),
@@ -52,7 +52,7 @@ struct Seen {
     streams: [f64; 2],
     /// Flow control frames that CNA 1 has received in 20 ms.
     frames: u64,
-    /// For how much of the time it is paused, percent.
+    /// Time that CNA 1 is paused, in percent.
     paused: f64,
 }
 
@@ -93,7 +93,7 @@ impl Case {
 
     /// Returns the number of lost frames.
     fn end(mut self) -> Result<u64> {
-        // What waits for the slow reader has to arrive as well.
+        // Frames queued for the slow reader have to arrive as well.
         self.ground.read_at(CNA[3], RECEIVER)?;
         let [low, full] = &self.streams;
         let lost = self.ground.lost(low) + self.ground.lost(full) + self.ground.dropped();

@@ -154,7 +154,7 @@ fn measure(bytes: u64, hosts: Hosts, pfc: bool, seed: u64) -> Result<Latency> {
         latency.retransmits += stats.retransmits;
     }
     if latency.unfinished {
-        // What a process still waits for takes at least as long as it has waited.
+        // An unfinished operation takes at least as long as it has waited so far.
         let waited = ground.world.now().since(began).ticks();
         ticks = u128::from(waited) * apps.len() as u128;
         count = count.max(1);

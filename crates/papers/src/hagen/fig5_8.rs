@@ -39,7 +39,7 @@ const LIMIT: Span = Span::from_secs(3600);
 /// Reads and writes: the paper's gain, and the least and the most that count as that.
 const KINDS: [(&str, bool, &str, (f64, f64)); 2] =
     [("read", true, "almost 2", (1.7, 2.1)), ("write", false, "over 1.25", (1.25, 1.4))];
-/// A gain that is one, and that is still what the paper speaks of.
+/// Least and largest gain that counts as the gain in the paper.
 const GAIN: (f64, f64) = (1.05, 3.0);
 /// Polling interval of an initiator, and the idle time that marks a wait for TCP's retransmission
 /// timeout: that is 1 s, and the time before the next poll.

@@ -19,7 +19,7 @@ pub const EXPERIMENT: Experiment = Experiment {
     run,
 };
 
-/// From the smallest tagged frame on.
+/// Frame lengths in bytes, from the smallest tagged frame on.
 const SIZES: [u32; 9] = [68, 96, 128, 192, 256, 384, 512, 768, 1_024];
 /// Loss of throughput at 68 bytes in per cent: "almost 25".
 const LESS: std::ops::Range<f64> = 20.0..25.0;

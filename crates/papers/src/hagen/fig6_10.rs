@@ -102,8 +102,8 @@ fn indices(cost: FrameCost, sizes: &[&[u32]], seed: u64) -> [f64; 3] {
     })
 }
 
-/// Judges how long weights take to follow a change; `steady` is the least index of DRR-AWC with
-/// queues of two sizes while nothing changes.
+/// Compares the time that weights take to follow a change with the paper's. `steady` is the least
+/// index of DRR-AWC with queues of two sizes without changes.
 fn adapting(context: &mut Context, outcome: &mut Outcome, steady: f64) -> Result<()> {
     for (name, weights, window, least) in ADAPTING {
         for (cases, of) in [(&PLAIN[..], "one size"), (&MIXED[..], "two sizes")] {
@@ -115,7 +115,7 @@ fn adapting(context: &mut Context, outcome: &mut Outcome, steady: f64) -> Result
             let never = Figure::from(format!("not in {} ms", WATCHED.as_millis()));
             let ours = if took.is_finite() { took.into() } else { never };
             if weights == RULES[1] && of == "two sizes" {
-                // The row above says what its index is in the steady state.
+                // The row above reports the index in the steady state.
                 let row = format!("{row}; its steady index is {steady:.4}");
                 outcome.remark(row, "", ours, "ms");
                 continue;

@@ -57,7 +57,7 @@ fn run(context: &mut Context) -> Result<Outcome> {
         let lost = seen.all_lost() as f64;
         outcome.rows.push(Row::within(format!("{name}: lost"), 0.0, lost, "frames", (0.0, 0.0)));
         let runs = seeds(choice, context.seed).map(|seed| {
-            // What is drawn is drawn anew for each seed.
+            // Random choices are drawn anew for each seed.
             let choice = choices(seed).into_iter().find(|(of, _)| *of == name);
             part(&world(choice.and_then(|(_, choice)| choice), BUSY_MS.1, seed))
         });
@@ -121,11 +121,11 @@ fn part(seen: &Seen) -> f64 {
     stops(0).max(stops(1)) / stops(2)
 }
 
-/// Holds that part to what the paper says of the mechanism.
+/// Compares that part with the paper's statement on the mechanism.
 fn judge(name: &str, choice: Option<Choice>, part: f64) -> Row {
     let what = format!("{name}: XOFFs to the worse victim over those to the aggressor");
     match choice {
-        // One watermark stops whoever is there.
+        // One watermark pauses all senders alike.
         None => Row::within(what, "all alike", part, "x", SAME).by_construction(),
         Some(Choice::Sampled { .. }) => {
             let row = Row::at_most(what, "infrequently", part, "x", INFREQUENT);

@@ -24,11 +24,12 @@ pub const EXPERIMENT: Experiment = Experiment {
 
 /// Deviations of victim 1 in the table in Gb/s, in the order of `choices`.
 const PAPER: [Option<f64>; 5] = [Some(3.4), Some(0.9), Some(0.9), Some(0.5), None];
-/// In that order: what the paper compares, its random sampling as appendix A prints it.
+/// Compared indexes of `PAPER`: the paper's mechanisms, with random sampling as printed in appendix
+/// A.
 const COMPARED: [usize; 3] = [0, 1, 3];
-/// Ours must be within this factor of it: the width of the paper's bins is not given.
+/// Accepted factor between our values and the paper's: the width of the paper's bins is not given.
 const FACTOR: f64 = 2.0;
-/// Without FCS: 276 on the wire.
+/// Frame length in bytes without FCS; 276 bytes on the wire.
 const SHORT_BYTES: u64 = 252;
 
 /// Result of one way to choose.

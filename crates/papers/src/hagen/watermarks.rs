@@ -33,7 +33,7 @@ pub const QUARTER: Span = Span::from_ticks(4 * FRAME_TIME.ticks());
 /// Width of the bins of throughput: ten frames of a quarter of line rate, 49.2 us, so that a
 /// steady stream has the same in each and what varies is the stream.
 pub const BIN: Span = Span::from_ticks(10 * QUARTER.ticks());
-/// Two and a half such frames, 12.3 us: bins of a steady stream differ, though it does not.
+/// Narrow bins, 12.3 us, a quarter of [`BIN`]: bins of a steady stream differ, though it does not.
 pub const NARROW_BIN: Span = Span::from_ticks(10 * FRAME_TIME.ticks());
 
 /// Time in which the judged aggressor sends at line rate, in ms.

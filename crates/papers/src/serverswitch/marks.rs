@@ -1,8 +1,8 @@
 //! Source that marks frames adaptively for a congestion point that cannot sample (004 §5.2).
 //!
-//! The paper does not give its rule. This one is the standard's for the congestion point (IEEE
-//! 802.1Q clause 30.2.1), at the source: after so many bytes a frame is marked, and there are fewer
-//! of them the worse the feedback is that has come since the last mark; without any, 150 KB.
+//! The paper does not give its rule. Here the source applies the standard's rule for the congestion
+//! point (IEEE 802.1Q clause 30.2.1). It marks a frame after a number of bytes that shrinks with
+//! the worst feedback since the last mark; without feedback, 150 KB.
 
 use super::seen::Seen;
 use axon_node::random::Random;

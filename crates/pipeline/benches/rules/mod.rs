@@ -1,5 +1,5 @@
-//! Rule sets in the style of ClassBench (D. Taylor, J. Turner, INFOCOM 2005), of our own making:
-//! the structure of access lists, firewalls and IP chains, and packets that meet their rules.
+//! Synthetic rule sets in the style of ClassBench (D. Taylor, J. Turner, INFOCOM 2005): the
+//! structure of access lists, firewalls and IP chains, and packets that match their rules.
 //!
 //! A set draws its addresses from a small tree of nested prefixes, as administrators do, and its
 //! ports from the classes that ClassBench counts: any, exact, unprivileged, an arbitrary range.
@@ -9,24 +9,25 @@ use crate::Random;
 use axon_pipeline::expand::{Pattern, combine, range};
 use axon_pipeline::{Field, KEY_BYTES, KeyBytes, Udlk};
 
-/// A kind of rule set: how its rules are spread.
+/// Kind of rule set: the distribution of its rules.
 #[derive(Clone, Copy)]
 pub struct Kind {
     pub name: &'static str,
-    /// In 16: rules whose source is any address.
+    /// Rules with any source address, in sixteenths.
     any_source: usize,
-    /// In 16: rules whose destination is any address.
+    /// Rules with any destination address, in sixteenths.
     any_destination: usize,
-    /// Shortest length of other prefixes.
+    /// Shortest length of the other prefixes, in bits.
     length_min: usize,
-    /// In 16: source ports that are any.
+    /// Rules with any source port, in sixteenths.
     any_source_port: usize,
-    /// In 16: destination ports that are any, exact, unprivileged; the rest are ranges.
+    /// Rules with any, an exact and unprivileged destination ports, in sixteenths; the rest are
+    /// ranges.
     destination_ports: [usize; 3],
 }
 
 pub const KINDS: [Kind; 3] = [
-    // Servers' long prefixes, exact ports.
+    // Long prefixes of servers, exact ports.
     Kind {
         name: "access list",
         any_source: 4,
@@ -44,7 +45,7 @@ pub const KINDS: [Kind; 3] = [
         any_source_port: 12,
         destination_ports: [5, 6, 3],
     },
-    // Of both.
+    // Mix of both.
     Kind {
         name: "ip chain",
         any_source: 4,
@@ -55,17 +56,17 @@ pub const KINDS: [Kind; 3] = [
     },
 ];
 
-/// A TCAM entry at its index: value and mask as a key has them.
+/// TCAM entry at its index: value and mask, placed as in a key.
 pub type Row = (KeyBytes, KeyBytes);
 
-/// Source and destination address, source and destination port: 12 bytes, three blocks.
+/// Lookup key: source and destination address, source and destination port: 12 bytes, three blocks.
 pub fn key() -> Udlk {
     Udlk::new([Field::Bytes { first: 26, last: 37 }])
 }
 
 impl Kind {
-    /// The entries, by index: of what overlaps the more specific mostly comes last, as it must to
-    /// win.
+    /// Returns the entries by index. Of overlapping entries the more specific mostly has the higher
+    /// index, which wins.
     pub fn rows(self, count: usize, random: &mut Random) -> Vec<Pattern> {
         let nets: Vec<u32> =
             (0..count.div_ceil(16)).map(|_| random.below(1 << 31) as u32).collect();
@@ -107,7 +108,7 @@ impl Kind {
         if random.below(16) < any {
             return Pattern::any(4);
         }
-        // Below one of the nets: lengths of whole bytes and of hosts are the most common.
+        // Below one of the nets. Lengths of whole bytes and of hosts are the most common.
         let lengths =
             [self.length_min, 24, 32, 32, self.length_min + random.below(33 - self.length_min)];
         let length = lengths[random.below(lengths.len())];
@@ -118,8 +119,8 @@ impl Kind {
     }
 }
 
-/// Index source routing (004 section 3.2.1): for each of `digits` places of a path and each of
-/// `ports` values there, one entry that compares the index and the byte that it points at.
+/// Index source routing (004 section 3.2.1). Returns one entry for each of `digits` places of a
+/// path and each of `ports` values there, which compares the index and the byte at that index.
 pub fn index_routing(ports: u8, digits: u8) -> Vec<Pattern> {
     let entry = |index: u8, port: u8| {
         let mut pattern = Pattern::exact(&[index]).then(&Pattern::any(11));
@@ -130,7 +131,7 @@ pub fn index_routing(ports: u8, digits: u8) -> Vec<Pattern> {
     (0..digits).flat_map(|index| (0..ports).map(move |port| entry(index, port))).collect()
 }
 
-/// Any, exact, unprivileged, or a range.
+/// Returns any, exact, unprivileged ports, or a range.
 fn ports(class: usize, random: &mut Random) -> Vec<Pattern> {
     const KNOWN: [u32; 12] = [20, 21, 22, 23, 25, 53, 80, 110, 123, 161, 443, 8080];
     let (first, last) = match class {
@@ -148,7 +149,7 @@ fn ports(class: usize, random: &mut Random) -> Vec<Pattern> {
     range(first, last, 2).expect("a range of ports")
 }
 
-/// Keys of packets: most meet a rule chosen evenly, every eighth is any packet.
+/// Returns keys of packets: most match a rule drawn uniformly, every eighth is random.
 pub fn keys(rows: &[Pattern], count: usize, random: &mut Random) -> Vec<Vec<u8>> {
     let key = |index: usize| -> Vec<u8> {
         let row = &rows[random.below(rows.len())];
@@ -160,7 +161,7 @@ pub fn keys(rows: &[Pattern], count: usize, random: &mut Random) -> Vec<Vec<u8>>
     (0..count).map(key).collect()
 }
 
-/// Bytes of a value or key at their places.
+/// Returns the bytes of a value or key at their places in a key.
 pub fn at_its_place(bytes: &[u8]) -> KeyBytes {
     let mut key = [0; KEY_BYTES];
     key[..bytes.len()].copy_from_slice(bytes);

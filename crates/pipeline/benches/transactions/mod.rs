@@ -1,5 +1,5 @@
-//! Transactions of 1000 changes on full tables: how long each takes, and the gap that it makes
-//! between two frames.
+//! Transactions of 1000 changes on full tables: their duration, and the gap between two frames that
+//! they cause.
 
 use crate::{FRAME_BYTES, INGRESS, PORTS, Random, STRANGER};
 use crate::{frame, host, interfaces, mac, out, prefix, route, rules, tcam_changes};
@@ -12,10 +12,10 @@ use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
 
 const CHANGES: usize = 1000;
-/// Frames before a transaction, and as many after it.
+/// Frames before each transaction, and after it.
 const FRAMES: usize = 1000;
 
-/// Entries that fill tables: interfaces, MACs, addresses, prefixes, TCAM.
+/// Returns entries that fill the tables: interfaces, MACs, addresses, prefixes, TCAM.
 fn full() -> Vec<Change> {
     let udlk: Udlk = rules::key();
     let rows = rules::KINDS[0].rows(4096, &mut Random(8));
@@ -32,7 +32,8 @@ fn mac_change(index: usize, action: Action) -> Change {
     Change::Mac(MacKey { bridge: 0, mac: mac(index) }, Some(action))
 }
 
-/// What one kind of transaction does, by its number: every one sets what the one before did not.
+/// Change `at` of transaction number `round`. Each transaction sets other values than the one
+/// before.
 type Make = fn(round: usize, at: usize) -> Change;
 
 const KINDS: [(&str, Make); 6] = [
@@ -40,7 +41,7 @@ const KINDS: [(&str, Make); 6] = [
     ("TCAM, other rules", |round, at| tcam(at, round, round)),
     ("MACs, other actions", |round, at| mac_change(at * 31, out(round))),
     ("prefixes, other actions", |round, at| Change::Prefix(prefix(at * 6), Some(route(round)))),
-    // Every other change takes a prefix out, and the next puts one in its room.
+    // Even changes remove a prefix, odd ones add one in the freed room.
     ("prefixes, others", |round, at| {
         let (out_of, into) = ([0, 10_000][round % 2], [10_000, 0][round % 2]);
         match at % 2 {
@@ -56,7 +57,7 @@ const KINDS: [(&str, Make); 6] = [
     }),
 ];
 
-/// An entry at index `at`: the rule of another place in every `shift`.
+/// Returns the entry at index `at`; its rule moves with `shift`.
 fn tcam(at: usize, round: usize, shift: usize) -> Change {
     thread_local!(static ROWS: Vec<axon_pipeline::expand::Pattern> =
         rules::KINDS[0].rows(4096, &mut Random(8)));
@@ -64,7 +65,7 @@ fn tcam(at: usize, round: usize, shift: usize) -> Change {
     Change::Tcam((at * 2) as u16, Some(row.entry(UdlkId(0), out(round))))
 }
 
-/// Measures so many transactions of each kind.
+/// Measures `rounds` transactions of each kind.
 pub fn measure(rounds: usize) {
     println!("\ntransactions of {CHANGES} changes on full tables: median and longest, in us");
     let mut full_tables = Tables::new(Sizes::default(), HopWidth::Eight, PORTS, 0);
@@ -99,8 +100,8 @@ fn median_and_longest(mut times: Vec<Duration>) -> String {
     format!(" {:>8.1} {:>8.1}", us(times[times.len() / 2]), us(times[times.len() - 1]))
 }
 
-/// Frames go through a pipeline with full tables, one after the other; between two of them comes a
-/// transaction, by the same thread as in a switch. Changes are made ready before.
+/// Sends frames one by one through a pipeline with full tables, with a transaction between two of
+/// them, on the same thread as in a switch. Changes are prepared before.
 fn gaps(name: &str, make: Make, rounds: usize) {
     let mut traffic = Traffic::new();
     let mut longest = [const { Vec::new() }; 3];
@@ -116,13 +117,13 @@ fn gaps(name: &str, make: Make, rounds: usize) {
     println!("{name:<28}{before}{around}{after}");
 }
 
-/// A pipeline with full tables that forwards.
+/// Forwarding pipeline with full tables.
 struct Traffic {
     pipeline: Pipeline,
     frame: Option<FrameBuf>,
     number: usize,
     out: Vec<Act>,
-    /// When the last frame left.
+    /// Transmit time of the last frame.
     last: Instant,
 }
 
@@ -139,7 +140,8 @@ impl Traffic {
         Traffic { pipeline, frame: Some(frame), number: 0, out: Vec::new(), last: Instant::now() }
     }
 
-    /// So many frames; the longest time from one to the next, the one before them included.
+    /// Sends `frames` frames. Returns the longest time between two, including the frame before
+    /// them.
     fn longest_gap(&mut self, frames: usize) -> Duration {
         let (port, complete_at, intact) = (INGRESS, Time::ZERO, true);
         let mut longest = Duration::ZERO;

@@ -1,29 +1,29 @@
 //! Tuple space search (V. Srinivasan, S. Suri, G. Varghese, "Packet classification using tuple
-//! space search", SIGCOMM 1999), to compare the TCAM's method with: one hash table for each mask,
-//! the mask with the highest index first; what can only have lower indexes is not searched any
-//! more.
+//! space search", SIGCOMM 1999), for comparison with the TCAM's method. It has one hash table for
+//! each mask, and searches the mask with the highest index first. It stops at masks that have only
+//! lower indexes than the match.
 
 use axon_pipeline::{KEY_BYTES, KeyBytes};
 use hashbrown::HashMap;
 use std::collections::BTreeSet;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// A key in words.
+/// Key as words.
 type Words = [u64; 3];
 
 #[derive(Default)]
 pub struct TupleSpace {
-    /// The mask with the highest index first.
+    /// Tuples, the one with the highest index first.
     tuples: Vec<Tuple>,
 }
 
 struct Tuple {
     mask: Words,
-    /// The highest of `indexes`.
+    /// Highest of `indexes`.
     highest: u16,
-    /// All indexes under this mask.
+    /// All indexes with this mask.
     indexes: BTreeSet<u16>,
-    /// By value: the indexes, the highest last.
+    /// Indexes by value, the highest last.
     values: HashMap<Words, Vec<u16>, BuildHasherDefault<Multiply>>,
 }
 
@@ -62,7 +62,7 @@ impl TupleSpace {
         }
     }
 
-    /// After a change of one tuple.
+    /// Restores the order after a change of one tuple.
     fn order(&mut self, place: usize) {
         let tuple = &mut self.tuples[place];
         tuple.highest = tuple.indexes.last().copied().unwrap_or(0);
@@ -89,7 +89,7 @@ impl TupleSpace {
         self.tuples.len()
     }
 
-    /// About as many bytes as it takes.
+    /// Returns the approximate memory in bytes.
     pub fn bytes(&self) -> usize {
         let of = |tuple: &Tuple| {
             let slot = size_of::<(Words, Vec<u16>)>() + 1;
@@ -105,7 +105,7 @@ fn words(key: &KeyBytes) -> Words {
     std::array::from_fn(|at| u64::from_le_bytes(padded[at * 8..at * 8 + 8].try_into().unwrap()))
 }
 
-/// Folds the words of a key by one multiplication each.
+/// Hasher with one multiplication for each word of a key.
 #[derive(Default)]
 struct Multiply(u64);
 

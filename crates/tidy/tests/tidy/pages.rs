@@ -31,6 +31,19 @@ fn links_between_pages_lead_to_files_and_headings() {
     assert_none(&broken);
 }
 
+#[test]
+fn every_page_for_readers_is_in_the_index() {
+    let pages = pages();
+    let index = links(&pages["docs/README.md"]);
+    let is_page = |name: &&String| {
+        let file = name.strip_prefix("docs/");
+        file.is_some_and(|file| !file.contains('/') && file != "README.md")
+    };
+    let is_missing = |name: &&String| !index.iter().any(|link| format!("docs/{link}") == **name);
+    let missing: Vec<String> = pages.keys().filter(is_page).filter(is_missing).cloned().collect();
+    assert_none(&missing);
+}
+
 /// Links of a page that lead nowhere.
 fn broken(name: &str, pages: &BTreeMap<String, String>) -> Vec<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

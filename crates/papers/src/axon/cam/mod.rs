@@ -286,7 +286,7 @@ mod tests {
             values.iter().flat_map(|value| value.to_le_bytes()).collect()
         };
         let mut file = block(0x0a0d_0d0a, &words(&[0x1a2b_3c4d, 1, u32::MAX, u32::MAX]));
-        // An interface whose link type nobody here reads, then Ethernet.
+        // An interface with an unsupported link type, then Ethernet.
         file.extend(block(1, &words(&[148, 0])));
         file.extend(block(1, &words(&[1, 0])));
         for packet in packets {

@@ -94,7 +94,7 @@ impl Trace {
         };
         for _ in 0..statistics.active {
             let mut flow = trace.flow();
-            // Those that run already are somewhere in their middle.
+            // Flows that run at the start are already partly sent.
             flow.left = trace.dice.rand_range(0..flow.left) + 1;
             trace.flows.push(flow);
         }

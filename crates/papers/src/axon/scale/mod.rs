@@ -347,7 +347,7 @@ impl Run {
     }
 }
 
-/// A figure of each class beside its class.
+/// Pairs each figure with its class.
 fn named(figures: [f64; 4]) -> ByClass {
     std::array::from_fn(|at| (Class::ALL[at], figures[at]))
 }
@@ -418,7 +418,7 @@ mod tests {
         assert_eq!(asked.stats.answered, 5 * HOSTS as u64);
         // Ten heartbeats a second from each end, of 64 to 250 bytes.
         assert!(idle.mean * 1e6 > 20.0 * 64.0 * 8.0 && idle.mean * 1e6 < 20.0 * 250.0 * 8.0);
-        // By class it is the same: heartbeats on the link, questions across the network.
+        // The loads by class agree: heartbeats on the link, questions across the network.
         let [(_, link), (_, routed), ..] = asked.load_by_class;
         let classes: f64 = asked.load_by_class.iter().map(|(_, mbps)| mbps).sum();
         assert!((classes - asked.load.mean).abs() < 0.05 * asked.load.mean, "{asked:?}");

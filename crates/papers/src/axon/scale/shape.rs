@@ -115,7 +115,7 @@ mod tests {
         assert_eq!(torus_hops(rings(50_000)), 37.5);
         assert_eq!(torus_hops(rings(1_000)), 5.0);
         assert_eq!(rings(5_000), (22, 23));
-        // Of five: 0, 1, 2, 2, 1.
+        // Distances in a ring of five: 0, 1, 2, 2, 1.
         assert_eq!(torus_hops((5, 1)), 1.2);
     }
 
