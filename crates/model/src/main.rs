@@ -54,8 +54,9 @@ struct ForwarderArguments {
     /// pcie4 (PCIe 4.0, 16 lanes) for those of today; by default 33 or pcie4
     #[arg(long)]
     bus: Option<String>,
-    /// Bus crossings: off, the packet both ways; on, its payload once; headers, for NICs of today,
-    /// the header only; both, off and on; by default all that the NIC supports
+    /// Data that crosses the bus: off, the whole packet in both directions; on, its payload once;
+    /// headers, the headers only, as today's NICs can; both, off and on. All that the NIC supports
+    /// by default
     #[arg(long, value_parser = ["off", "on", "headers", "both"])]
     caching: Option<String>,
     /// Arrival rate, such as 80MB/s or 10Gb/s; by default 90 % of a scheme's saturation

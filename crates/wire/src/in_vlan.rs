@@ -15,8 +15,9 @@ impl Message {
         Message::Vlan { vlan, message: self.encode() }
     }
 
-    /// Returns the VLAN of a message, none for most, and the inner message. The message is `None`
-    /// if the VLAN is none or the inner message is invalid.
+    /// Returns the VLAN of a message and the inner message. A message without a wrapper is in VLAN
+    /// none and is returned itself. The message is `None` for a wrapper without a VLAN, with an
+    /// invalid message, or with another wrapper in it.
     pub fn open(self) -> (VlanId, Option<Message>) {
         match self {
             Message::Vlan { vlan, message } => {
@@ -39,8 +40,9 @@ impl Item {
         Item::Vlan { vlan, item }
     }
 
-    /// Returns the VLAN of an item, none for most, and the inner item. The item is `None` if the
-    /// VLAN is none or the inner item is invalid.
+    /// Returns the VLAN of an item and the inner item. An item without a wrapper is in VLAN none and
+    /// is returned itself. The item is `None` for a wrapper without a VLAN, with an invalid item, or
+    /// with another wrapper in it.
     pub fn open(self) -> (VlanId, Option<Item>) {
         let Item::Vlan { vlan, item } = self else { return (VlanId::NONE, Some(self)) };
         let read = postcard::take_from_bytes::<Item>(&item).ok();

@@ -211,7 +211,8 @@ pub enum LacpError {
     Tlv(u8, u8, usize),
 }
 
-/// Returns whether an Ethernet frame has the destination or EtherType of slow protocols.
+/// Returns whether an Ethernet frame has the destination and the EtherType of slow protocols,
+/// valid or not.
 pub fn is_slow(frame: &[u8]) -> bool {
     MacAddr::destination_of(frame) == Some(DESTINATION)
         && frame.get(ETHERNET_ADDRESSES..ETHERNET_BYTES) == Some(&ETHERTYPE.to_be_bytes())

@@ -155,7 +155,7 @@ pub(super) fn backups(proof: &Proof<'_>) -> Option<String> {
     Some(match &proof.backups {
         Backups::Off => return None,
         Backups::NoOrder => "none: the router has no order that keeps them free of cycles".into(),
-        Backups::Lossy => "not looked at: no priority is lossless".into(),
+        Backups::Lossy => "not checked: no priority is lossless".into(),
         Backups::Proved(count, Verdict::Free(_)) => {
             format!("{count} beside the routes; with them there is no cycle either")
         }

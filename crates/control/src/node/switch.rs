@@ -502,8 +502,7 @@ mod tests {
             alone: None,
             vlans: Vec::new(),
         };
-        let mut switch: SwitchNode<_> =
-            SwitchNode::new(config, Plane::new(PlaneConfig::with_ports(1, mac)));
+        let mut switch = SwitchNode::new(config, Plane::new(PlaneConfig::with_ports(1, mac)));
         let change = RouteChange::Remove { port, key: mac.into() };
         switch.chassis.effects.push(Effect::Route { ticket: RouteTicket(7), change });
         switch.resynchronise(Time::ZERO);

@@ -141,7 +141,7 @@ pub struct Application {
     pub tcp: Option<u16>,
     /// Port of UDP or DCCP.
     pub udp: Option<u16>,
-    /// Port of TCP, SCTP, UDP or DCCP.
+    /// Matches a port of TCP, SCTP, UDP or DCCP.
     pub port: Option<u16>,
     /// DSCP, 0 to 63.
     #[schemars(range(max = 63))]

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// Counters of an agent port since it was opened. Every byte is counted where it is copied.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentCounters {
-    /// Number of agents that are attached.
+    /// Number of times that an agent was attached.
     pub attached: u64,
     /// Agents detached for a protocol violation or a stall.
     pub broken: u64,

@@ -239,7 +239,7 @@ impl Selector {
     pub const STREAM_PORT: Selector = Selector(2);
     /// Port of UDP or DCCP.
     pub const DATAGRAM_PORT: Selector = Selector(3);
-    /// Port of TCP, SCTP, UDP or DCCP.
+    /// Matches a port of TCP, SCTP, UDP or DCCP.
     pub const PORT: Selector = Selector(4);
     /// DSCP, 0 to 63.
     pub const DSCP: Selector = Selector(5);
