@@ -29,8 +29,8 @@ ambiguities! {
     /// Time for which ETS shares are measured: 10 million bit times (at least 10 ms), or ten times
     /// as long.
     EtsWindow = "ets-window", "usual", "long";
-    /// The one of two willing ends that keeps its PFC, by address. For a device that the tester cannot
-    /// configure.
+    /// The one of two willing ends that keeps its PFC, by address. For a device that the tester
+    /// cannot configure.
     Tie = "tie", "lower", "higher";
     /// Position of the quoted priority in its 16 bits: high or low bits.
     CnmPriority = "cnm-priority", "high", "low";

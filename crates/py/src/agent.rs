@@ -1,7 +1,7 @@
 //! Agent side of an agent port: packets of a switch, over shared memory.
 //!
 //! Heads are never Rust slices here. Python maps the memory itself (`mmap.mmap`) and lends out
-//! views of that mapping, which lives as long as any view. The memory can neither shrink nor
+//! views of that mapping, which stays as long as any view does. The memory can neither shrink nor
 //! disappear. A view that is kept too long shows other bytes, and does no other harm.
 
 use crate::error::{

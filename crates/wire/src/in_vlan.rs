@@ -40,9 +40,9 @@ impl Item {
         Item::Vlan { vlan, item }
     }
 
-    /// Returns the VLAN of an item and the inner item. An item without a wrapper is in VLAN none and
-    /// is returned itself. The item is `None` for a wrapper without a VLAN, with an invalid item, or
-    /// with another wrapper in it.
+    /// Returns the VLAN of an item and the inner item. An item without a wrapper is in VLAN none
+    /// and is returned itself. The item is `None` for a wrapper without a VLAN, with an invalid
+    /// item, or with another wrapper in it.
     pub fn open(self) -> (VlanId, Option<Item>) {
         let Item::Vlan { vlan, item } = self else { return (VlanId::NONE, Some(self)) };
         let read = postcard::take_from_bytes::<Item>(&item).ok();

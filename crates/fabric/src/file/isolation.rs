@@ -16,8 +16,8 @@ pub struct Isolation {
     /// Hosts, MACs and ports that are isolated from all others; takes precedence over all other
     /// keys.
     pub quarantine: Vec<String>,
-    /// Hosts in no tenant: they reach each other and shared hosts (`allow`, the default), or no host
-    /// at all.
+    /// Hosts in no tenant: they reach each other and shared hosts (`allow`, the default), or no
+    /// host at all.
     pub others: Others,
     /// True if source addresses are trusted: a host that shares a port then reaches what its own
     /// address may reach, by routes of its own, and not what all hosts at the port may. False by

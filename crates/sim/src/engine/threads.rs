@@ -28,8 +28,8 @@ const STRETCH: u64 = 64;
 pub(crate) const WORTH: u64 = 64;
 
 /// Runs all shards up to and at `end`: on one thread while windows hold fewer events than `worth`,
-/// and on `cores` cores while they hold enough. `beside` is the mode at the end of a run, kept for the
-/// next.
+/// and on `cores` cores while they hold enough. `beside` is the mode at the end of a run, kept for
+/// the next.
 pub(crate) fn run(
     shards: &mut [Shard],
     end: Time,
