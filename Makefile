@@ -34,11 +34,11 @@ test: export CARGO_INCREMENTAL = 0
 test: export AXON_PYTHON = $(CURDIR)/target/python/bin/python
 test: setup format ## format, lints, docs, all tests, the seeds of the fuzz targets
 	$(MAKE) --no-print-directory -C ebpf check
-	tools/test -p axon-tidy
-	tools/python built
-	tools/python check
 	cargo clippy --locked --workspace --all-targets --features axon-fuzz/targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps --quiet
+	tools/test --build
+	tools/python built
+	tools/python check
 	tools/test
 
 check: setup format ## of the crates changed since main and their dependents: lints, tests
@@ -48,9 +48,11 @@ check: setup format ## of the crates changed since main and their dependents: li
 test-stress: setup python ## all tests RUNS times, 10 by default, beside a load; every second run on one core
 	tools/test --runs $(or $(RUNS),10) --load
 
+# The rules of the house have few dependencies: what breaks one is told before anything is built.
 format:
 	cargo fmt --all --check
 	cargo fetch --locked --quiet
+	cargo test --locked --quiet -p axon-tidy
 
 # The demo alone, and quick to build: nothing of the simulator and the other papers.
 demo: setup ## table 1 of the Axon paper with real Linux hosts; results in results/demo
