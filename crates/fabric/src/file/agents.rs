@@ -112,9 +112,9 @@ pub struct BytesAt {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Transport {
-    /// TCP (RFC 9293).
+    /// TCP segments (RFC 9293).
     Tcp,
-    /// UDP (RFC 768).
+    /// UDP datagrams (RFC 768).
     Udp,
 }
 

@@ -56,7 +56,7 @@ pub struct DcbxOverride {
     pub pfc: Option<Vec<u8>>,
 }
 
-/// Version of DCBX.
+/// Version of DCBX that a port speaks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {

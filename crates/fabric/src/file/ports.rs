@@ -29,7 +29,7 @@ pub enum AxonPorts {
     ExceptHosts,
     /// The ports of links in this file, and the controller's.
     Links,
-    /// Any port.
+    /// Any port of a switch.
     Any,
 }
 

@@ -47,7 +47,7 @@ pub struct Entry {
     /// `arp`, which is untagged, and `replay`, whose frames have their own.
     #[schemars(range(max = 7))]
     pub priority: Option<u8>,
-    /// Flows between `hosts`.
+    /// Pattern of the flows between `hosts`.
     pub pattern: Option<Pattern>,
     /// Hosts by name, or a range of numbered ones such as `h1..h16`; all by default.
     pub hosts: Option<Vec<String>>,
@@ -216,15 +216,15 @@ pub struct OnOffEntry {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SizesEntry {
-    /// Constant.
+    /// The same value each time.
     Fixed(BytesText),
     /// Exponential, with this mean.
     Exponential(BytesText),
     /// Pareto, cut off at both ends.
     Pareto {
-        /// Minimum size.
+        /// Minimum size in bytes.
         min: BytesText,
-        /// Maximum size.
+        /// Maximum size in bytes.
         max: BytesText,
         /// Shape, times 1000: 1200 for 1.2.
         shape_per_mille: u32,
@@ -238,7 +238,7 @@ pub enum SizesEntry {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SpansEntry {
-    /// Constant.
+    /// The same value each time.
     Fixed(SpanText),
     /// Exponential, with this mean.
     Exponential(SpanText),

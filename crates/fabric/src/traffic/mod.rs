@@ -76,7 +76,7 @@ pub struct Tcp {
     pub buffer: Bytes,
 }
 
-/// Congestion control algorithm.
+/// Congestion control algorithm of TCP.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "CongestionName")]
