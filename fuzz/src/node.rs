@@ -4,14 +4,14 @@
 //! make grow keeps its bound.
 
 use crate::Reader;
-use axon_control::node::SwitchNode;
-use axon_control::seal::Sealer;
 use axon_fabric::assemble::{self, SwitchSetup};
 use axon_fabric::model::Fabric;
 use axon_fabric::topology;
+use axon_link::seal::Sealer;
 use axon_node::probe::{PLANS_MAX, PlanKind, ProbePlan};
 use axon_node::{Action, Command, Input, Keys, Node, Request, RequestId};
 use axon_plane::{Lookups, Plane};
+use axon_switch::SwitchNode;
 use axon_wire::header::{self, HeaderView, PacketType};
 use axon_wire::message::{Hello, HelloConfirm, Message, Role};
 use axon_wire::probe::ProbeOptions;
@@ -207,7 +207,7 @@ fn returned(packet: &[u8]) -> Option<Vec<u8>> {
 
 fn check_switch(switch: &SwitchNode<Plane>, setup: &SwitchSetup) {
     let (plane, config) = (&setup.plane, &setup.control);
-    assert!(switch.waiting_bytes() <= config.waiting_bytes_max);
+    assert!(switch.waiting_bytes() <= config.edge.waiting_bytes_max);
     assert!(switch.probes().count() <= PLANS_MAX);
     for report in switch.probes() {
         assert!(report.returns.len() + report.lost as usize <= report.plan.count as usize);
@@ -220,7 +220,7 @@ fn check_switch(switch: &SwitchNode<Plane>, setup: &SwitchSetup) {
             assert!(!route.hops.is_empty());
         }
         let hosts = switch.edge().hosts().filter(|(_, host)| host.port == port).count();
-        assert!(hosts <= config.hosts_per_port_max);
+        assert!(hosts <= config.edge.hosts_per_port_max);
         let ports = switch.plane().ports();
         // A buffer for each ingress, for the control plane, for link frames and for messages.
         let most = plane.queue_bytes_max.0 * u64::from(plane.ports + 3);
@@ -253,11 +253,11 @@ pub fn run(bytes: &[u8]) {
     if which & 1 == 0 {
         let mut config = assemble::switch_config(fabric, 0, 1, 1);
         config.plane.routes_per_port_max = 8;
-        config.control.waiting_bytes_max = 4096;
-        config.control.hosts_per_port_max = 3;
+        config.control.edge.waiting_bytes_max = 4096;
+        config.control.edge.hosts_per_port_max = 3;
         // The friend is at a port that the fabric has a host at.
-        config.control.ports.iter_mut().for_each(|port| port.hosts_only = false);
-        let (incarnation, ports) = (config.control.node.incarnation, config.plane.ports);
+        config.control.edge.ports.iter_mut().for_each(|port| port.hosts_only = false);
+        let (incarnation, ports) = (config.control.edge.node.incarnation, config.plane.ports);
         let node = config.clone().on_software();
         // What comes by a source route is from the controller then.
         let friend = (&fabric.keys, Role::Controller);

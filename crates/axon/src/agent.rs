@@ -3,10 +3,10 @@
 use crate::cli::daemon::DaemonArguments;
 use anyhow::Result;
 use axon_dcbx::TieRule;
-use axon_dcbx::agent::{Rules, rules};
 use axon_dcbx::lldp::LldpConfig;
 use axon_linux::agent::{self, AgentOptions};
 use axon_plane::qcn::RpInterpretations;
+use axon_switch::agent::{Rules, rules};
 use axon_wire::Rate;
 use axon_wire::cn::CnmFormat;
 use axon_wire::dcbx::ieee::Application;

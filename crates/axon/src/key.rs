@@ -1,10 +1,10 @@
 //! `axon key FILE`: a new master key for a fabric, or the keys of its switches.
 
 use anyhow::{Context, Result, bail};
-use axon_control::keys;
 use axon_fabric::assemble::{switch_id, switch_index};
 use axon_fabric::model::Fabric;
 use axon_fabric::{has_lab_key, key_text};
+use axon_link::keys;
 use axon_node::keys::{KEY_BYTES, Key};
 use axon_node::{Keys, Secret};
 use axon_wire::NodeId;

@@ -2,9 +2,9 @@
 //!
 //! The checker (`stateright`) visits and checks every state that a small fabric can reach by any
 //! order of messages, losses, duplicates, restarts and failures within a [`budget`]. A step calls
-//! the production code of `axon-control`: [`Edge`](axon_control::edge::Edge),
-//! [`Controller`](axon_control::controller::Controller),
-//! [`Discovery`](axon_control::discovery::Discovery), [`Stream`](axon_control::stream::Stream).
+//! the production code of `axon-edge` and `axon-controller`: [`Edge`](axon_edge::Edge),
+//! [`Controller`](axon_controller::Controller),
+//! [`Discovery`](axon_link::discovery::Discovery), [`Stream`](axon_link::stream::Stream).
 //! `docs/model-checking.md` describes the environment.
 #![forbid(unsafe_code)]
 

@@ -8,7 +8,7 @@
 use crate::budget::Budget;
 use crate::flight::Flight;
 use crate::print;
-use axon_control::stream::Stream;
+use axon_link::stream::Stream;
 use axon_wire::message::{Item, Segment};
 use axon_wire::{Incarnation, MacAddr, NodeId, PortNo, Span, Time};
 use stateright::{Model, Property};

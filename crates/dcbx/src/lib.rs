@@ -14,13 +14,12 @@
 //! mismatches of two ends in advance. [`congestion`] reads the congestion notification TLV, from
 //! which a port's defence of the domain follows.
 //!
-//! [`lldp`] (IEEE 802.1AB) carries all of it. [`agent`] is the node at a host's edge.
+//! [`lldp`] (IEEE 802.1AB) carries all of it.
 #![no_std]
 #![forbid(unsafe_code)]
 
 extern crate alloc;
 
-pub mod agent;
 mod applications;
 pub mod cee;
 pub mod congestion;

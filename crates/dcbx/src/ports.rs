@@ -30,13 +30,13 @@ pub struct DcbxNodeConfig {
 pub const NAME_BYTES_MAX: usize = 240;
 
 /// Returns the sent part of a name: at most [`NAME_BYTES_MAX`] bytes.
-pub(crate) fn truncated(name: &str) -> &str {
+pub fn truncated(name: &str) -> &str {
     &name[..name.floor_char_boundary(NAME_BYTES_MAX)]
 }
 
 /// Creates a port without carrier. `mac` is the source address of its frames, `system` the name of
 /// its node, and `name` its own name, at most as long as an ID.
-pub(crate) fn port(
+pub fn port(
     (mac, system, name): (MacAddr, &str, &str),
     lldp: LldpConfig,
     dcbx: DcbxConfig,

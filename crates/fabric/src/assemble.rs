@@ -1,14 +1,14 @@
 //! Configuration of every node of a fabric, shared by the simulator and Linux.
 
 use crate::model::{Dhcp, Fabric};
-use axon_control::config::{
-    ByteLimit, ControllerConfig, DhcpConfig, EdgeServices, EdgeVlan, NodeConfig, RelayConfig,
-    ServerIdentity, StaticConfig, SwitchConfig,
-};
-use axon_control::node::{ControllerNode, SwitchNode};
+use axon_controller::config::{ControllerConfig, DhcpConfig, RelayConfig};
+use axon_edge::config::{ByteLimit, EdgeConfig, EdgeServices, EdgeVlan};
+use axon_link::config::{NodeConfig, ServerIdentity};
 use axon_node::Stored;
 use axon_plane::dcb::DcbConfig;
 use axon_plane::{Plane, PlaneConfig, PuntLimit};
+use axon_switch::config::{StaticConfig, SwitchConfig};
+use axon_switch::{ControllerNode, SwitchNode};
 use axon_wire::priority::Priority;
 use axon_wire::{Bytes, FrameBuf, Incarnation, MacAddr, Time};
 
@@ -69,9 +69,9 @@ pub fn switch_config(fabric: &Fabric, index: usize, incarnation: u64, seed: u64)
     let dcb = dcb.map(|dcb| Box::new(crate::dcb::config(fabric, dcb, index, switch_mac(index))));
     let dcbx = dcb.as_ref().and_then(|dcb| crate::dcb::node_config(fabric, index, dcb));
     let mac = switch_mac(index);
-    let node = NodeConfig { dcbx, ..node_config(fabric, incarnation, mac, seed) };
-    let control = SwitchConfig {
-        alone: fabric.is_static().then(|| Box::new(static_config(fabric, &node))),
+    let node = node_config(fabric, incarnation, mac, seed);
+    let alone = fabric.is_static().then(|| Box::new(static_config(fabric, &node)));
+    let edge = EdgeConfig {
         node,
         waiting_bytes_max: WAITING_BYTES_MAX,
         hosts_per_port_max: HOSTS_PER_PORT_MAX,
@@ -90,6 +90,7 @@ pub fn switch_config(fabric: &Fabric, index: usize, incarnation: u64, seed: u64)
             })
             .collect(),
     };
+    let control = SwitchConfig { edge, dcbx, alone };
     let mut plane = plane_config(fabric, (mac, dcb), ports);
     if fabric.has_trunks(index) {
         // Masqueraded addresses would collide between the VLANs of a port.
@@ -177,7 +178,6 @@ fn node_config(fabric: &Fabric, incarnation: Incarnation, mac: MacAddr, seed: u6
         keys: fabric.keys.clone(),
         seed,
         timers: fabric.timers,
-        dcbx: None,
         server: server(fabric),
     }
 }
@@ -231,8 +231,8 @@ mod tests {
         let mut macs = BTreeSet::from([SERVER_MAC, CONTROLLER_MAC]);
         for index in 0..300 {
             let config = switch_config(&fabric, index, 1, 7);
-            assert!(ids.insert(config.control.node.incarnation.node));
-            assert!(macs.insert(config.control.node.mac));
+            assert!(ids.insert(config.control.edge.node.incarnation.node));
+            assert!(macs.insert(config.control.edge.node.mac));
         }
         for host in &fabric.hosts {
             assert!(macs.insert(host.mac) && host.mac.is_unicast());
@@ -267,8 +267,8 @@ mod tests {
         assert_eq!(switch.plane.queue_bytes_max, Bytes(64 << 10));
         assert_eq!(switch.plane.on_full, axon_plane::OnFull::Nack);
         assert_eq!(switch.plane.nack_bytes_max, Bytes(8 << 10));
-        assert_eq!(switch.control.node.timers.heartbeat.as_millis(), 20);
-        assert_eq!(switch.control.node.incarnation.number, 5);
+        assert_eq!(switch.control.edge.node.timers.heartbeat.as_millis(), 20);
+        assert_eq!(switch.control.edge.node.incarnation.number, 5);
         let controller = controller_config(&fabric, 5, 7);
         assert_eq!(controller.control.node.server.ip.octets(), [10, 1, 0, 1]);
         assert_eq!(controller.control.dhcp.pool_last.octets(), [10, 1, 0, 254]);

@@ -9,8 +9,8 @@ use crate::file::{self, LacpMode};
 use crate::model::{Bond, End, Fabric, Network};
 use crate::names::{port_name, split_port};
 use crate::topology::{self, Plan, PlanEnd};
-use axon_control::config::BondConfig;
-use axon_lacp::LacpConfig;
+use axon_controller::config::BondConfig;
+use axon_link::lacp::LacpConfig;
 use axon_wire::PortNo;
 use axon_wire::lacp::SystemId;
 use std::collections::BTreeMap;
@@ -215,8 +215,9 @@ mod tests {
         let fabric = parse("bonds: [{host: h1, ports: [s2-p5, s1-p3]}]").unwrap();
         assert_eq!(fabric.hosts[0].port, PortNo(3), "its own port is that of the bond");
         assert_eq!((fabric.switches[0].ports, fabric.switches[1].ports), (4, 6));
-        let of =
-            |switch, port: usize| switch_config(&fabric, switch, 1, 1).control.ports[port].clone();
+        let of = |switch, port: usize| {
+            switch_config(&fabric, switch, 1, 1).control.edge.ports[port].clone()
+        };
         let [a, b] = [of(0, 3), of(1, 5)];
         assert!(a.hosts_only && b.hosts_only && of(0, 0).bond.is_none());
         let [a, b] = [a.bond.unwrap(), b.bond.unwrap()];
@@ -230,7 +231,7 @@ mod tests {
     fn a_bond_without_a_host_is_for_whatever_is_plugged_in() {
         let fabric = parse("bonds: [{ports: [s1-p7, s2-p7], lacp: passive}]").unwrap();
         assert_eq!((fabric.bonds[0].name.as_str(), fabric.bonds[0].host), ("s1-p7", None));
-        assert!(!switch_config(&fabric, 0, 1, 1).control.ports[7].bond.unwrap().active);
+        assert!(!switch_config(&fabric, 0, 1, 1).control.edge.ports[7].bond.unwrap().active);
     }
 
     const UPLINK: &str = "bonds: [{host: up1, ports: [s1-p3, s2-p4]}]\nuplinks: [{name: up1, at: \

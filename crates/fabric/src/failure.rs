@@ -4,7 +4,7 @@
 use crate::assemble::port_name;
 use crate::model::{End, Fabric};
 use crate::planned::{Planned, RouteAndBackup};
-use axon_control::controller::router::Step;
+use axon_controller::router::Step;
 use axon_prove::{Dependencies, Verdict};
 use axon_wire::Layer;
 use std::collections::BTreeSet;

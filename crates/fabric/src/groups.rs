@@ -3,7 +3,7 @@
 use crate::error::Problem;
 use crate::file::Multicast;
 use crate::units::span_text;
-use axon_control::config::GroupConfig;
+use axon_edge::config::GroupConfig;
 
 /// Returns the configuration of all edges.
 ///

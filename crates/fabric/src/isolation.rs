@@ -6,7 +6,7 @@ use crate::identity::{CONTROLLER_ID, CONTROLLER_MAC, SERVER_MAC, switch_id, swit
 use crate::index::{Index, Node};
 use crate::model::{BySource, End, Fabric, Network, Policy};
 use crate::names;
-use axon_control::controller::policy::Group;
+use axon_controller::policy::Group;
 use axon_node::Subject;
 use axon_wire::MacAddr;
 use std::collections::{BTreeMap, BTreeSet};
@@ -305,7 +305,7 @@ fn is_ours(fabric: &Fabric, mac: MacAddr) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use axon_control::controller::policy::Identity;
+    use axon_controller::policy::Identity;
 
     /// s1 has h1 at port 0, h2 at 1, the link at 2, the controller at 3; s2 has h3 and h4.
     fn parse(isolation: &str) -> Result<Fabric, String> {

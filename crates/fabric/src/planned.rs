@@ -5,11 +5,11 @@
 
 use crate::assemble;
 use crate::model::{End, Fabric, Link};
-use axon_control::controller::Controller;
-use axon_control::controller::flows::Route;
-use axon_control::controller::router::{Router, Step};
-use axon_control::controller::topology::SwitchIndex;
-use axon_control::effect::Effect;
+use axon_controller::Controller;
+use axon_controller::flows::Route;
+use axon_controller::router::{Router, Step};
+use axon_controller::topology::SwitchIndex;
+use axon_link::effect::Effect;
 use axon_wire::message::{ArpRequest, ControllerHello, Item, Peer, PortState, Role, Target};
 use axon_wire::{Hops, Incarnation, Layer, PortNo, Span, Time};
 use oorandom::Rand64;
@@ -253,7 +253,7 @@ pub fn draw_pairs(hosts: usize, pairs: usize, seed: u64) -> Vec<(usize, usize)> 
 mod tests {
     use super::*;
     use crate::topology::torus;
-    use axon_control::controller::router::RouterKind;
+    use axon_controller::router::RouterKind;
     use axon_prove::{Dependencies, Verdict};
     use axon_wire::Priority;
 

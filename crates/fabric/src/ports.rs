@@ -12,7 +12,7 @@ use crate::error::Problem;
 use crate::file;
 use crate::index::Index;
 use crate::model::{AxonPorts, Dcb, End, Fabric, HostPriorities, PortPolicies, PortTrust};
-use axon_control::config::PortPolicy;
+use axon_edge::config::PortPolicy;
 use axon_wire::PortNo;
 use axon_wire::priority::{Priority, PrioritySet};
 use std::collections::{BTreeMap, BTreeSet};
@@ -196,7 +196,7 @@ mod tests {
     }
 
     fn pinned(rest: &str) -> Vec<usize> {
-        let ports = switch_config(&fabric(rest), 0, 1, 7).control.ports;
+        let ports = switch_config(&fabric(rest), 0, 1, 7).control.edge.ports;
         let pinned = ports.iter().enumerate().filter(|(_, policy)| policy.hosts_only);
         pinned.map(|(port, _)| port).collect()
     }
@@ -212,7 +212,7 @@ mod tests {
     }
 
     fn tables(rest: &str) -> Vec<Option<Vec<u8>>> {
-        let ports = switch_config(&fabric(rest), 0, 1, 7).control.ports;
+        let ports = switch_config(&fabric(rest), 0, 1, 7).control.edge.ports;
         let table = |table: &[Priority; 8]| table.iter().map(|priority| priority.value()).collect();
         ports.iter().map(|policy| policy.regeneration.as_deref().map(table)).collect()
     }

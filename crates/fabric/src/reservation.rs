@@ -4,7 +4,7 @@ use crate::error::Problem;
 use crate::file;
 use crate::identity::{CONTROLLER_MAC, SERVER_MAC, switch_mac};
 use crate::model::{Fabric, Network};
-use axon_control::controller::policy::{Identity, Policy};
+use axon_controller::policy::{Identity, Policy};
 use axon_wire::MacAddr;
 use ipnet::{IpAdd, IpSub, Ipv4Net};
 use std::net::{IpAddr, Ipv4Addr};

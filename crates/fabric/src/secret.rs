@@ -2,7 +2,7 @@
 //! number in 16 hex digits and both keys in 64 each. A second line is a key that is also accepted.
 
 use crate::error::Problem;
-use axon_control::keys::of_switch;
+use axon_link::keys::of_switch;
 use axon_node::keys::{KEY_BYTES, Key};
 use axon_node::{Keys, Secret, SwitchKeys};
 use axon_wire::NodeId;

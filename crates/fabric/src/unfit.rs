@@ -1,6 +1,6 @@
 //! Reasons that a router does not fit a fabric.
 
-use axon_control::controller::router::RouterKind;
+use axon_controller::router::RouterKind;
 
 /// A router that does not fit a fabric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

@@ -11,7 +11,7 @@ use crate::model::{Fabric, Network, Uplink};
 use crate::names;
 use crate::reservation::{check, check_dns, check_domain};
 use crate::topology::{self, Plan, PlanHost, WireChange};
-use axon_control::config::UplinkConfig;
+use axon_controller::config::UplinkConfig;
 use ipnet::Ipv4Net;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -154,7 +154,7 @@ mod tests {
         let fabric = parse(up, "").unwrap();
         let outside = &fabric.hosts[fabric.uplinks[0].host];
         assert_eq!((outside.name.as_str(), outside.port.0), ("up1", 5));
-        let ports = switch_config(&fabric, 0, 1, 7).control.ports;
+        let ports = switch_config(&fabric, 0, 1, 7).control.edge.ports;
         let uplinks: Vec<bool> = ports.iter().map(|port| port.uplink).collect();
         assert_eq!(uplinks, [false, false, false, false, false, true]);
         assert!(ports[5].hosts_only);

@@ -4,7 +4,8 @@ use crate::error::Problem;
 use crate::file;
 use crate::index::{Index, Node};
 use crate::model::{Dhcp, End, Fabric, Host, Network, Vlan};
-use axon_control::config::{DhcpConfig, ServerIdentity, VlanConfig, VlanPlan};
+use axon_controller::config::{DhcpConfig, VlanConfig, VlanPlan};
+use axon_link::config::ServerIdentity;
 use axon_node::PortVlans;
 use axon_wire::vlan::VlanId;
 use std::collections::{BTreeMap, BTreeSet};
@@ -239,7 +240,7 @@ mod tests {
         );
         let fabric = fabric.unwrap_or_else(|error| panic!("{error}"));
         let of = |switch: usize, port: usize| {
-            let ports = switch_config(&fabric, switch, 1, 7).control.ports;
+            let ports = switch_config(&fabric, switch, 1, 7).control.edge.ports;
             *ports[port].vlans.clone().expect("a fabric with VLANs")
         };
         let ports = |untagged, tagged: &[u16]| PortVlans {
@@ -252,8 +253,12 @@ mod tests {
             (ports(0, &[10]), ports(10, &[]), ports(10, &[20, 30]))
         );
         let switch = switch_config(&fabric, 0, 1, 7).control;
-        let servers: Vec<_> =
-            switch.vlans.iter().map(|vlan| (vlan.id.value(), vlan.server.ip.octets())).collect();
+        let servers: Vec<_> = switch
+            .edge
+            .vlans
+            .iter()
+            .map(|vlan| (vlan.id.value(), vlan.server.ip.octets()))
+            .collect();
         let expected = [(20, [10, 0, 0, 1]), (10, [192, 168, 7, 1]), (30, [10, 0, 0, 1])];
         assert_eq!(servers, expected);
         let plan = controller_config(&fabric, 1, 7).control.vlans;
@@ -289,7 +294,7 @@ mod tests {
         // h1 is in VLAN 10, h2 in none, h3 in one without advertisements.
         assert_eq!([0, 1, 2].map(prefix), [Some(0xfd10), Some(0xfd00), None]);
         let switch = switch_config(&fabric, 0, 1, 7).control;
-        let advertised = switch.vlans.iter().map(|vlan| vlan.ipv6.is_some());
+        let advertised = switch.edge.vlans.iter().map(|vlan| vlan.ipv6.is_some());
         assert_eq!(advertised.collect::<Vec<_>>(), [true, false]);
         assert!(fabric.is_dual_stack());
         let alone = parse("vlans:\n- {id: 10, access: [h1], ipv6: {prefix: 'fd10::/64'}}\n");

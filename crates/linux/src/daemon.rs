@@ -19,8 +19,6 @@ use crate::seed::seed;
 use crate::slot::{Medium, PortSetup};
 use crate::store::Store;
 use anyhow::{Context, Result, bail};
-use axon_control::node::SwitchNode;
-use axon_dcbx::agent::Rules;
 use axon_fabric::assemble::{
     SwitchSetup, controller_config, port_name, switch_config, switch_id, switch_index,
 };
@@ -29,6 +27,8 @@ use axon_fabric::model::{AgentSetup, End, Fabric, Network};
 use axon_node::{Dataplane, NodeKind};
 use axon_plane::Lookups;
 use axon_programs::axon::AxonTables;
+use axon_switch::SwitchNode;
+use axon_switch::agent::Rules;
 use axon_wire::priority::PrioritySet;
 use axon_wire::{Incarnation, PortNo};
 use std::collections::BTreeMap;
@@ -153,7 +153,7 @@ pub fn switch(fabric: &Fabric, name: &str, options: &DaemonOptions) -> Result<()
     let fabric = options.record.as_ref().and_then(|record| record.fabric.clone());
     let identity = fabric.map(|fabric| Identity {
         kind: NodeKind::Switch,
-        incarnation: config.control.node.incarnation,
+        incarnation: config.control.edge.node.incarnation,
         digest: digest(&config),
         setup: Setup::Switch { fabric, seed },
     });

@@ -1,9 +1,9 @@
 //! Node state that the run loop and the status read.
 
-use axon_control::node::{ControllerNode, SwitchNode};
-use axon_dcbx::agent::{AgentNode, HOST, Rules};
 use axon_node::telemetry::NodeTelemetry;
 use axon_node::{Dataplane, Node, PortKind};
+use axon_switch::agent::{AgentNode, HOST, Rules};
+use axon_switch::{ControllerNode, SwitchNode};
 use axon_wire::{PortNo, Time};
 
 /// Node that a [`Runtime`](crate::run::Runtime) can run.

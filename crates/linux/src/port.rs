@@ -3,9 +3,9 @@
 use crate::agent_port::AgentStatus;
 use crate::offload::append_with_tag;
 use crate::sys;
-use axon_dcbx::agent::Rules;
 use axon_fabric::model::Fabric;
 use axon_node::PortKind;
+use axon_switch::agent::Rules;
 use axon_wire::FrameBuf;
 use axon_wire::probe::RECORDS_BYTES_MAX;
 use axon_wire::vlan::TAG_BYTES;

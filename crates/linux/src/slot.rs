@@ -11,8 +11,8 @@ use crate::packet::PacketPort;
 use crate::port::{Pool, Port, PortCounters, fabric_mtu};
 use crate::sys;
 use crate::tap::TapPort;
-use axon_dcbx::agent::Rules;
 use axon_node::PortKind;
+use axon_switch::agent::Rules;
 use axon_wire::{FrameBuf, PortNo, Rate, Span, Time};
 use std::cell::RefCell;
 use std::io;
@@ -406,7 +406,7 @@ impl Slot {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use axon_dcbx::agent::rules::parse;
+    use axon_switch::agent::rules::parse;
 
     fn host_slot() -> Slot {
         let queues = HostQueues { rate: Rate::mbps(100), rules: Rules::new(&[]), mtu: 1500 };

@@ -2,7 +2,7 @@
 
 use super::bar::bar;
 use super::proof::{Asked, Backups, Proof};
-use axon_control::controller::router::Step;
+use axon_controller::router::Step;
 use axon_fabric::model::{End, Fabric};
 use axon_fabric::planned::{Planned, RouteAndBackup};
 use axon_prove::Dependencies;

@@ -1,10 +1,10 @@
 //! Nodes of a line, the messages between them, and the invariants.
 
 use crate::flight::Flight;
-use axon_control::config::{NodeConfig, ServerIdentity, Timers};
-use axon_control::discovery::Discovery;
-use axon_control::effect::Effect;
-use axon_control::seal::Opened;
+use axon_link::config::{NodeConfig, ServerIdentity, Timers};
+use axon_link::discovery::Discovery;
+use axon_link::effect::Effect;
+use axon_link::seal::Opened;
 use axon_wire::message::{self, Role};
 use axon_wire::{HopWidth, Incarnation, MacAddr, NodeId, PortNo, Time};
 use std::collections::BTreeMap;
@@ -87,7 +87,6 @@ fn config(node: usize, number: u64) -> NodeConfig {
         keys: [0; 32].into(),
         seed: number * 16 + node as u64,
         timers: Timers::default(),
-        dcbx: None,
         server: ServerIdentity { mac, ip: Ipv4Addr::new(10, 0, 0, 254) },
     }
 }

@@ -2,10 +2,9 @@
 
 use super::device::Device;
 use super::wiring::{self, Wiring};
-use axon_control::config::{
-    ByteLimit, EdgeServices, GroupConfig, NodeConfig, ServerIdentity, SwitchConfig, Timers,
-};
-use axon_control::edge::Edge;
+use axon_edge::Edge;
+use axon_edge::config::{ByteLimit, EdgeConfig, EdgeServices, GroupConfig};
+use axon_link::config::{NodeConfig, ServerIdentity, Timers};
 use axon_wire::message::{Item, Stamp};
 use axon_wire::{Incarnation, MacAddr, PortNo, Route};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -38,7 +37,6 @@ pub(super) fn node_config(incarnation: Incarnation) -> NodeConfig {
         keys: [0; 32].into(),
         seed: incarnation.number,
         timers: Timers::default(),
-        dcbx: None,
         server: ServerIdentity {
             mac: MacAddr([2, 0xff, 0, 0, 0, 1]),
             ip: Ipv4Addr::new(10, 0, 0, 254),
@@ -50,14 +48,13 @@ impl Switch {
     /// Creates a switch that has just started on this data plane, whose tables may be older.
     pub(super) fn new(switch: usize, number: u64, device: Device) -> Switch {
         let incarnation = Incarnation { node: wiring::node_id(switch), number };
-        let config = SwitchConfig {
+        let config = EdgeConfig {
             node: node_config(incarnation),
             waiting_bytes_max: 1_000,
             hosts_per_port_max: 2,
             host_control: ByteLimit::default(),
             groups: GroupConfig { multicast: false, ..GroupConfig::default() },
             services: EdgeServices::default(),
-            alone: None,
             vlans: Vec::new(),
             ports: Vec::new(),
         };

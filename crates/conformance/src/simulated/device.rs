@@ -1,9 +1,9 @@
 //! Our own switch with its injected fault.
 
 use super::plant::{Plant, Planted};
-use axon_control::node::SwitchNode;
 use axon_node::{Action, Awaited, Input, Node};
 use axon_plane::Plane;
+use axon_switch::SwitchNode;
 use axon_wire::{FrameBuf, Rate, Time};
 
 /// Switch under test.

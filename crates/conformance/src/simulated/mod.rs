@@ -10,13 +10,13 @@ mod tester;
 use crate::interpretations::Interpretations;
 use crate::rig::{Halt, Rig, Seen, Stream};
 use crate::setup::{Dcbx, Setup};
-use axon_control::node::ControllerNode;
 use axon_fabric::assemble::{controller_config, host_mac, switch_config, switch_mac};
 use axon_fabric::model::Wire;
 use axon_fabric::topology;
 use axon_sim::links::WireEnd;
 use axon_sim::station::StationNode;
 use axon_sim::{DataplaneKind, Engine, SwitchPlane};
+use axon_switch::ControllerNode;
 use axon_wire::{Bytes, MacAddr, PortNo, Rate, Span, Time};
 use device::Device;
 use end_station::EndStation;
@@ -120,8 +120,7 @@ impl Simulated {
             self.engine.connect(at(DEVICE, host.port), at(TESTERS + port, PortNo(0)), WIRE);
         }
         let mut config = switch_config(&fabric, 0, 1, self.seed);
-        config.control.node.dcbx =
-            setup.dcbx.map(|said| Box::new(dut::dcbx(self.said(said), &dcb)));
+        config.control.dcbx = setup.dcbx.map(|said| Box::new(dut::dcbx(self.said(said), &dcb)));
         config.plane.dcb = Some(Box::new(dcb));
         let switch = config.on_software();
         let plant = self.plant.map(|plant| (plant, RATE));

@@ -3,8 +3,8 @@
 
 use crate::error::Problem;
 use crate::file;
-use axon_dcbx::agent::rules;
 use axon_dcbx::{Mode, cee, cee_can_carry};
+use axon_switch::agent::rules;
 use axon_wire::Priority;
 use axon_wire::dcbx::ieee::{self, Application, Selector};
 

@@ -251,14 +251,14 @@ mod tests {
     #[test]
     fn what_the_file_says_reaches_each_switch() {
         let silent = fabric("");
-        assert_eq!(switch_config(&silent, 0, 1, 7).control.node.dcbx, None);
+        assert_eq!(switch_config(&silent, 0, 1, 7).control.dcbx, None);
         let fabric = fabric(
             "  dcbx:\n    {mode: auto, willing: ets, interval: 5s, pfc_classes: 2,\n    \
              applications: [{priority: 3, udp: 4791}],\n    \
              overrides: [{switches: [s2], willing: both, pfc: [4], recommend: none}]}\n",
         );
         let [one, two] = [0, 1].map(|index| switch_config(&fabric, index, 1, 7));
-        let (one, said) = (one.control.node.dcbx.unwrap(), two.control.node.dcbx.unwrap());
+        let (one, said) = (one.control.dcbx.unwrap(), two.control.dcbx.unwrap());
         assert_eq!((one.system_name.as_str(), one.lldp.tx_interval_secs), ("s1", 5));
         assert_eq!((one.dcbx.mode, one.dcbx.ieee.pfc_classes_max), (Mode::Auto, 2));
         assert_eq!((one.dcbx.ieee.ets_willing, one.dcbx.ieee.pfc_willing), (true, false));
@@ -271,7 +271,7 @@ mod tests {
     #[test]
     fn what_sources_differ_on_can_be_said_either_way() {
         let said = |dcbx: &str| {
-            let node = switch_config(&fabric(dcbx), 0, 1, 7).control.node;
+            let node = switch_config(&fabric(dcbx), 0, 1, 7).control;
             let DcbxConfig { ieee, cee, .. } = node.dcbx.unwrap().dcbx;
             (ieee.pfc_classes_zero, ieee.duplicates, ieee.tie, cee.groups_must_match)
         };

@@ -179,7 +179,7 @@ fn least_promised(dcb: &Dcb) -> Part {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use axon_control::controller::topology::SwitchIndex;
+    use axon_controller::topology::SwitchIndex;
 
     /// Two switches with two hosts each; hosts are at the first ports.
     fn fabric(more: &str) -> Fabric {

@@ -61,7 +61,7 @@ pub use uplinks::Uplink;
 pub use vlans::{Vlan, VlanDhcp};
 
 use crate::units::{BytesText, RateText, SpanText};
-use axon_control::controller::router::RouterKind;
+use axon_controller::router::RouterKind;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -445,7 +445,7 @@ impl Default for Dhcp {
     }
 }
 
-/// Intervals of the control plane; see `axon_control::config::Timers` for the defaults.
+/// Intervals of the control plane; see `axon_link::config::Timers` for the defaults.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Timers {

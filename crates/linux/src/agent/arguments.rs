@@ -2,9 +2,9 @@
 
 use super::options::AgentOptions;
 use axon_dcbx::TieRule;
-use axon_dcbx::agent::Rules;
 use axon_dcbx::lldp::LldpConfig;
 use axon_plane::qcn::RpInterpretations;
+use axon_switch::agent::Rules;
 use axon_wire::Rate;
 use axon_wire::cn::CnmFormat;
 use axon_wire::dcbx::ieee::{Application, Selector};
@@ -76,7 +76,7 @@ impl From<AgentArguments> for AgentOptions {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use axon_dcbx::agent::rules;
+    use axon_switch::agent::rules;
 
     #[test]
     fn the_options_of_an_agent_come_back_from_its_arguments() {

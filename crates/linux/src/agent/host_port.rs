@@ -11,7 +11,7 @@ use crate::pauses;
 use crate::port::{Pool, Port, PortCounters};
 use crate::tap::TapPort;
 use anyhow::{Context, Result, anyhow};
-use axon_dcbx::agent::Rules;
+use axon_switch::agent::Rules;
 use axon_wire::FrameBuf;
 use axon_wire::mac_control;
 use axon_wire::priority::PrioritySet;

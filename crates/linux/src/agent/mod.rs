@@ -1,6 +1,6 @@
 //! `axon agent`: Data Center Bridging for the unmodified programs of a host.
 //!
-//! The node ([`axon_dcbx::agent`]) connects the interface of the host's programs, a TAP device
+//! The node ([`axon_switch::agent`]) connects the interface of the host's programs, a TAP device
 //! (`HostPort`), to the port to the fabric. Both are in the network namespace of the host, because
 //! the queues in front of the interface ([`queues`]) are what blocks the programs.
 
@@ -22,9 +22,9 @@ use crate::seed::seed;
 use crate::slot::{Medium, PortSetup};
 use crate::sys;
 use anyhow::{Context, Error, Result};
-use axon_dcbx::agent::{AgentConfig, AgentNode, LldpSettings, Reaction};
 use axon_node::NodeKind;
 use axon_plane::qcn::RpConfig;
+use axon_switch::agent::{AgentConfig, AgentNode, LldpSettings, Reaction};
 use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::{Bytes, Incarnation, MacAddr, Rate, Span};
 

@@ -1,11 +1,11 @@
 //! Configuration of an agent.
 
 use axon_dcbx::TieRule;
-use axon_dcbx::agent::Rules;
 use axon_dcbx::lldp::LldpConfig;
 use axon_fabric::assemble::is_device_name;
 use axon_fabric::units::{LINK_RATES, LINK_RATES_EXPECTED};
 use axon_plane::qcn::RpInterpretations;
+use axon_switch::agent::Rules;
 use axon_wire::Rate;
 use axon_wire::cn::CnmFormat;
 use axon_wire::mac_control::Quanta;

@@ -17,8 +17,8 @@
 //! allows a frame, while TBF starts with new tokens at each configuration.
 
 use crate::pacer::WIRE_OVERHEAD_BYTES;
-use axon_dcbx::agent::Rules;
-use axon_dcbx::agent::rules::transports;
+use axon_switch::agent::Rules;
+use axon_switch::agent::rules::transports;
 use axon_wire::constants::ethertype::{IPV4, IPV6};
 use axon_wire::dcbx::ieee::{Application, Selector};
 use axon_wire::link::ETHERNET_BYTES;
@@ -123,7 +123,7 @@ impl HostQueues {
 }
 
 /// Returns the u32 keys of a rule: EtherTypes, and packet words with their masks. They express the
-/// agent's own matching ([`axon_dcbx::agent::rules`]) as masks.
+/// agent's own matching ([`axon_switch::agent::rules`]) as masks.
 fn keys(rule: &Application) -> Vec<(u16, String)> {
     let number = u32::from(rule.protocol);
     let word = |value: u32, mask: u32, at: usize| format!("match u32 {value:#x} {mask:#x} at {at}");
@@ -156,7 +156,7 @@ fn keys(rule: &Application) -> Vec<(u16, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use axon_dcbx::agent::rules::parse;
+    use axon_switch::agent::rules::parse;
 
     #[test]
     fn filters_are_asked_in_the_order_of_the_rules() {

@@ -11,7 +11,7 @@
 
 use crate::status::{Answer, NodeStatus};
 use anyhow::{Result, bail};
-use axon_control::controller::topology::SwitchIndex;
+use axon_controller::topology::SwitchIndex;
 use axon_fabric::cycle as cycle_names;
 use axon_fabric::model::{End, Fabric};
 use axon_node::telemetry::{BlockedBuffer, NodeTelemetry, PausedQueue};

@@ -6,13 +6,13 @@ use crate::programmable::Programmable;
 use crate::record::{AgentSource, Setup, digest};
 use anyhow::{Context, Error, Result, bail};
 use axon_capture::recording::Header;
-use axon_control::node::{ControllerNode, SwitchNode};
-use axon_dcbx::agent::AgentNode;
 use axon_fabric::FabricText;
 use axon_fabric::assemble::{controller_config, switch_config, switch_index};
 use axon_fabric::model::{Fabric, Network};
 use axon_node::{Action, Input, Node, PortKind, Stored};
 use axon_plane::Plane;
+use axon_switch::agent::AgentNode;
+use axon_switch::{ControllerNode, SwitchNode};
 use axon_wire::{Incarnation, PortNo, Time};
 
 /// Largest MTU of a Linux device, in bytes.
@@ -103,7 +103,7 @@ fn switch(header: &Header, fabric: &Fabric, seed: u64) -> Result<(Rebuilt, Incar
         return Ok((rebuilt, Incarnation::default(), digest(&config)));
     }
     let config = switch_config(fabric, index, header.incarnation.number, seed);
-    let (id, digest) = (config.control.node.incarnation, digest(&config));
+    let (id, digest) = (config.control.edge.node.incarnation, digest(&config));
     Ok((Rebuilt::Switch(Box::new(config.on_software())), id, digest))
 }
 

@@ -3,7 +3,6 @@
 use super::{ReplayEnd, ReplayOptions, Replayed, check_name, recordings, replay};
 use crate::record::{Identity, RecordOptions, RecordSetup, Recording, Setup, digest};
 use axon_capture::recording::{EndReason, Ending, Header, Reader, Writer};
-use axon_control::node::{ControllerNode, SwitchNode};
 use axon_fabric::FabricText;
 use axon_fabric::assemble::{controller_config, host_mac, port_name, switch_config, switch_id};
 use axon_fabric::model::{End, Fabric};
@@ -12,6 +11,7 @@ use axon_node::{
     Action, Awaited, Command, Input, Node, NodeKind, Request, RequestId, Stored, StoredHost,
 };
 use axon_plane::Plane;
+use axon_switch::{ControllerNode, SwitchNode};
 use axon_wire::{FrameBuf, PortNo, Span, Time};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -84,7 +84,7 @@ impl Rig {
         for (index, switch) in fabric.switches.iter().enumerate() {
             let seed = 7 + index as u64;
             let config = switch_config(&fabric, index, NUMBER, seed);
-            let id = config.control.node.incarnation;
+            let id = config.control.edge.node.incarnation;
             let node: SwitchNode<Plane> = config.clone().on_software();
             let setup = Setup::Switch { fabric: fabric_text.clone(), seed };
             let what = (NodeKind::Switch, switch.name.as_str(), switch.ports);

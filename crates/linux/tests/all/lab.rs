@@ -1,8 +1,8 @@
 //! The lab, from the outside: it comes up, carries pings, and leaves nothing behind.
 
 use crate::support::{Pinging, Test, daemon, needs, processes, replies, state_root, until};
-use axon_control::keys::of_switch;
 use axon_fabric::assemble::switch_id;
+use axon_link::keys::of_switch;
 use axon_linux::lab::{self, Lab, StateDir, UpOptions, state::ProcessId};
 use axon_linux::rekey::rekey;
 use axon_linux::status::NodeStatus;

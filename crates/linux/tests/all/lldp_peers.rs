@@ -9,7 +9,6 @@
 
 use crate::alone::{needs, veth};
 use crate::runner::Test;
-use axon_control::node::SwitchNode;
 use axon_fabric::assemble::switch_config;
 use axon_linux::clock::Clock;
 use axon_linux::dcbx::classes;
@@ -17,6 +16,7 @@ use axon_linux::run::{RunOptions, Runtime};
 use axon_linux::slot::{Medium, PortSetup};
 use axon_node::telemetry::{DcbxTelemetry, Source};
 use axon_plane::Plane;
+use axon_switch::SwitchNode;
 use axon_wire::{Rate, Span, Time};
 use nix::mount::{MsFlags, mount};
 use nix::sys::signal::{SigSet, Signal, kill};

@@ -4,7 +4,6 @@ use crate::alone::{ip, needs, veth, wait};
 use crate::runner::Test;
 use axon_capture::pcap::CaptureOptions;
 use axon_dcbx::TieRule;
-use axon_dcbx::agent::{AgentConfig, AgentNode, Rules};
 use axon_fabric::assemble::controller_config;
 use axon_linux::agent::{self, AgentOptions};
 use axon_linux::clock::Clock;
@@ -25,6 +24,7 @@ use axon_node::{Action, Awaited, CommandError, Input, Node, NodeKind, PortKind, 
 use axon_plane::dcb::DcbConfig;
 use axon_plane::qcn::RpInterpretations;
 use axon_plane::{FrameMeta, Ports};
+use axon_switch::agent::{AgentConfig, AgentNode, Rules};
 use axon_wire::cn::CnmFormat;
 use axon_wire::mac_control::{MacControl, Quanta};
 use axon_wire::priority::{Priority, PrioritySet};

@@ -2,12 +2,12 @@
 //! routes and bytes that a link failure costs.
 
 use anyhow::{Context as _, Result, ensure};
-use axon_control::controller::router::Router;
-use axon_control::effect::Effect;
-use axon_control::seal::Sealer;
-use axon_control::stream::Stream;
+use axon_controller::router::Router;
 use axon_fabric::assemble;
 use axon_fabric::model::{End, Fabric, Link};
+use axon_link::effect::Effect;
+use axon_link::seal::Sealer;
+use axon_link::stream::Stream;
 use axon_wire::message::{Message, Role, Segment};
 use axon_wire::{Incarnation, NodeId, Span};
 use std::collections::BTreeMap;

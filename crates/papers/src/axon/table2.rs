@@ -4,7 +4,7 @@
 use super::planned::{Failure, Planned, Spread};
 use crate::reproduce::{Context, Experiment, Figure, Outcome, Row, Table};
 use anyhow::{Context as _, Result};
-use axon_control::controller::router::{FixedTies, Router, RouterKind};
+use axon_controller::router::{FixedTies, Router, RouterKind};
 use axon_fabric::model::Fabric;
 use axon_plot::{Axis, Plot, Series};
 use oorandom::Rand64;

@@ -245,7 +245,9 @@ mod tests {
 
     #[test]
     fn a_row_knows_the_crates_that_its_code_depends_on_and_no_others() {
-        let simulated = ["sim", "fabric", "control", "plane", "node", "wire", "tcp", "lacp"];
+        let control = ["link", "edge", "controller", "switch"];
+        let simulated = ["sim", "fabric", "plane", "node", "wire", "tcp"];
+        let simulated = [&simulated[..], &control].concat();
         check("payload/table2", &["model", "cache", "node", "wire"], &["linux", "sim", "fabric"]);
         check("payload/live", &["linux", "agents", "agent-port", "cache", "external"], &["model"]);
         check("axon/fig4.1", &simulated, &["linux", "model", "demo", "axon", "cli", "papers"]);

@@ -5,8 +5,8 @@ use crate::engine::dataplane::SwitchPlane;
 use crate::engine::headless::Headless;
 use crate::engine::station::StationNode;
 use crate::engine::trace::What;
-use axon_control::node::SwitchNode;
 use axon_node::{Dataplane, Drop, Input};
+use axon_switch::SwitchNode;
 use axon_wire::PortNo;
 
 impl Engine {

@@ -9,8 +9,8 @@ use crate::host::Host;
 use crate::host::arp_host::ArpHost;
 use crate::world::baselines::Baseline;
 use axon_agents::{Agent, AgentNode, node};
-use axon_control::node::{ControllerNode, SwitchNode};
 use axon_node::{Action, Awaited, Counters, Dataplane, Input, Node};
+use axon_switch::{ControllerNode, SwitchNode};
 use axon_wire::Time;
 
 /// Node of a station's current incarnation, or none without power.

@@ -8,7 +8,7 @@
 //! short queue, so that a port waiting for its wire does not block the others. Without a
 //! distributing port, the stack has no carrier.
 
-use axon_lacp::{LacpConfig, LacpPort, Mux, Selection};
+use axon_link::lacp::{LacpConfig, LacpPort, Mux, Selection};
 use axon_wire::constants::ethertype;
 use axon_wire::host_frame;
 use axon_wire::lacp::{Lacpdu, Partner, SystemId};

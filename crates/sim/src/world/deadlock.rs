@@ -7,7 +7,7 @@
 //! and are paused together, but each buffer waits only where its own frames do.
 
 use crate::world::World;
-use axon_control::controller::topology::SwitchIndex;
+use axon_controller::topology::SwitchIndex;
 use axon_fabric::cycle as cycle_names;
 use axon_fabric::model::End;
 use axon_plane::WaitingQueue;

@@ -3,7 +3,7 @@
 use crate::host::HostVlan;
 use crate::link::links::WireEnd;
 use crate::world::World;
-use axon_control::controller::policy::Identity;
+use axon_controller::policy::Identity;
 use axon_fabric::assemble::switch_id;
 use axon_fabric::model::End;
 use axon_wire::PortNo;

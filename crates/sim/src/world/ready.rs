@@ -113,7 +113,7 @@ impl World {
         let name = |switch: usize| &self.fabric.switches[switch].name;
         for (a, b) in self.live_links() {
             for end in [a, b] {
-                let knows = |switch: &axon_control::node::SwitchNode<SwitchPlane>| {
+                let knows = |switch: &axon_switch::SwitchNode<SwitchPlane>| {
                     switch.discovery().neighbour(end.port).is_some()
                 };
                 if self.switch(end.switch).is_some_and(|switch| !knows(switch)) {

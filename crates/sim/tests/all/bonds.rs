@@ -3,7 +3,7 @@
 
 use crate::common::{self, Builder, assert_sound, assert_whole, boot_on, end, fabric};
 use axon_fabric::model::{Bond, End, Fabric, FaultKind};
-use axon_lacp::Mux;
+use axon_link::lacp::Mux;
 use axon_sim::apps::{AppId, TcpOptions, TcpPlan, UdpPlan};
 use axon_sim::links::WireEnd;
 use axon_sim::{DataplaneKind, PingPlan, World};
@@ -88,7 +88,7 @@ fn routes_by_port(world: &World) -> Vec<usize> {
     let host = controller.hosts().by_mac(mac).expect("it is known");
     let routes = controller.flows().towards(host);
     let exits = routes.iter().map(|&route| controller.flows().get(route).unwrap().exit);
-    let node = |place: axon_control::controller::hosts::Place| {
+    let node = |place: axon_controller::hosts::Place| {
         controller.graph().switch(place.switch).incarnation.node.0
     };
     let exits: Vec<u64> = exits.map(node).collect();

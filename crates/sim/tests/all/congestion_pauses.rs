@@ -1,7 +1,7 @@
 //! Pauses by switches that only wait for their hosts: how long they last, and how long at most.
 
-use axon_control::controller::router::Step;
-use axon_control::controller::topology::SwitchIndex;
+use axon_controller::router::Step;
+use axon_controller::topology::SwitchIndex;
 use axon_fabric::assemble::switch_config;
 use axon_fabric::dcb::draining;
 use axon_node::Note;

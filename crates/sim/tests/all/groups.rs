@@ -1,7 +1,7 @@
 //! Groups: what a host sends to one comes to each member once and to nobody else, whatever fails.
 
 use crate::common::{self, Builder, boot, mac};
-use axon_control::controller::policy::Group;
+use axon_controller::policy::Group;
 use axon_fabric::model::{FaultKind, Policy};
 use axon_node::Subject;
 use axon_sim::World;

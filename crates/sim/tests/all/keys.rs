@@ -1,8 +1,8 @@
 //! Keys that are changed while a fabric runs.
 
 use crate::common::{boot, pairs, ring, start_steady, unreached};
-use axon_control::keys::of_switch;
 use axon_fabric::assemble::switch_id;
+use axon_link::keys::of_switch;
 use axon_node::keys::Key;
 use axon_node::{Done, Keys, Request, Secret};
 use axon_sim::World;

@@ -4,7 +4,7 @@
 use crate::common::{
     Builder, HEARTBEAT, assert_sound, assert_whole, boot_with, line, pairs, ring, unreached,
 };
-use axon_control::controller::Controller;
+use axon_controller::Controller;
 use axon_fabric::model::FaultKind;
 use axon_sim::{PingId, PingPlan, World};
 use axon_wire::{PortNo, Span};

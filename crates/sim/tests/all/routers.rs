@@ -2,7 +2,7 @@
 //! more than is said.
 
 use crate::common::{Builder, assert_sound, assert_whole, boot, mac, ring, unreached};
-use axon_control::controller::router::{RouterKind, Step};
+use axon_controller::router::{RouterKind, Step};
 use axon_fabric::model::FaultKind;
 use axon_sim::World;
 use axon_sim::apps::UdpPlan;

@@ -1,7 +1,7 @@
 //! Tenants: where the policy gives no route, no frame comes through, whatever a host sends.
 
 use crate::common::{self, Builder, HEARTBEAT, end, line, mac, pairs, ring, unreached};
-use axon_control::controller::policy::{Group, Identity};
+use axon_controller::policy::{Group, Identity};
 use axon_fabric::assemble::switch_id;
 use axon_fabric::model::{End, FaultKind, Policy};
 use axon_node::{Done, HostPair, PolicyChange, PolicyDone, Request, Subject};

@@ -2,7 +2,7 @@
 //! send.
 
 use crate::common::{await_addresses, fabric, states, take_all};
-use axon_control::controller::dhcp::LeaseState;
+use axon_controller::dhcp::LeaseState;
 use axon_node::Drop;
 use axon_sim::apps::RawPlan;
 use axon_sim::links::WireEnd;

@@ -40,10 +40,12 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("axon-prove", &["axon-node", "axon-wire"]),
     ("axon-dcbx", &["axon-node", "axon-plane", "axon-wire"]),
     ("axon-baselines", &["axon-node", "axon-plane", "axon-wire"]),
-    ("axon-lacp", &["axon-wire"]),
     ("axon-tcp", &["axon-wire"]),
-    ("axon-control", &["axon-dcbx", "axon-lacp", "axon-node", "axon-wire"]),
-    ("axon-check", &["axon-control", "axon-node", "axon-wire"]),
+    ("axon-link", &["axon-node", "axon-wire"]),
+    ("axon-edge", &["axon-link", "axon-node", "axon-wire"]),
+    ("axon-controller", &["axon-link", "axon-node", "axon-wire"]),
+    ("axon-switch", &SWITCH),
+    ("axon-check", &["axon-controller", "axon-edge", "axon-link", "axon-node", "axon-wire"]),
     ("axon-fabric", &FABRIC),
     ("axon-sim", &SIM),
     ("axon-linux", &LINUX),
@@ -60,40 +62,48 @@ const PROGRAMS: [&str; 5] =
 const EXTERNAL: [&str; 4] = ["axon-node", "axon-pipeline", "axon-programs", "axon-wire"];
 const PY: [&str; 8] =
     with(EXTERNAL, ["axon-agent-port", "axon-agents", "axon-cache", "axon-external"]);
-const FABRIC: [&str; 12] = [
-    "axon-agents",
-    "axon-cache",
-    "axon-capture",
-    "axon-control",
+const SWITCH: [&str; 7] = [
+    "axon-controller",
     "axon-dcbx",
-    "axon-lacp",
+    "axon-edge",
+    "axon-link",
     "axon-node",
-    "axon-pipeline",
     "axon-plane",
-    "axon-programs",
-    "axon-prove",
     "axon-wire",
 ];
-const SIM: [&str; 15] = with(FABRIC, ["axon-baselines", "axon-fabric", "axon-tcp"]);
-const LINUX: [&str; 16] =
+const FABRIC: [&str; 14] = with(
+    SWITCH,
+    [
+        "axon-agents",
+        "axon-cache",
+        "axon-capture",
+        "axon-pipeline",
+        "axon-programs",
+        "axon-prove",
+        "axon-switch",
+    ],
+);
+const SIM: [&str; 17] = with(FABRIC, ["axon-baselines", "axon-fabric", "axon-tcp"]);
+const LINUX: [&str; 18] =
     with(FABRIC, ["axon-agent-port", "axon-external", "axon-fabric", "axon-log"]);
-const DEMO: [&str; 18] = with(LINUX, ["axon-cli", "axon-linux"]);
+const DEMO: [&str; 20] = with(LINUX, ["axon-cli", "axon-linux"]);
 const MODEL: [&str; 4] = ["axon-cache", "axon-cli", "axon-fabric", "axon-wire"];
-const CONFORMANCE: [&str; 17] = with(SIM, ["axon-linux", "axon-sim"]);
-const PAPERS: [&str; 22] =
+const CONFORMANCE: [&str; 19] = with(SIM, ["axon-linux", "axon-sim"]);
+const PAPERS: [&str; 24] =
     with(CONFORMANCE, ["axon-cli", "axon-conformance", "axon-demo", "axon-model", "axon-plot"]);
-const FUZZ: [&str; 7] = [
+const FUZZ: [&str; 8] = [
     "axon-capture",
-    "axon-control",
     "axon-fabric",
+    "axon-link",
     "axon-node",
     "axon-pipeline",
     "axon-plane",
+    "axon-switch",
     "axon-wire",
 ];
-const BENCH: [&str; 20] = with(DEMO, ["axon-demo", "axon-plot"]);
+const BENCH: [&str; 22] = with(DEMO, ["axon-demo", "axon-plot"]);
 /// Experiments are programs of their own: no arrow leads to them from here.
-const AXON: [&str; 23] = with(
+const AXON: [&str; 25] = with(
     CONFORMANCE,
     [
         "axon-cli",
@@ -117,7 +127,7 @@ const NOT_BY_DEFAULT: [&str; 8] = [
 ];
 /// What tests of a crate may use besides, as they are part of nothing.
 const ARROWS_OF_TESTS: &[(&str, &[&str])] = &[
-    ("axon-control", &["axon-plane", "axon-prove"]),
+    ("axon-controller", &["axon-plane", "axon-prove"]),
     ("axon-programs", &["axon-fabric"]),
     ("axon-sim", &["axon-huge-pages"]),
 ];

@@ -19,7 +19,7 @@ pub mod shape;
 
 use crate::reproduce::Context;
 use anyhow::{Result, bail};
-use axon_control::controller::topology::SwitchIndex;
+use axon_controller::topology::SwitchIndex;
 use axon_fabric::model::{Fabric, Network};
 use axon_sim::World;
 use axon_sim::arp_host::{ArpHosts, AskPlan, AskStats};

@@ -7,11 +7,11 @@
 
 use crate::axon::line::Line;
 use anyhow::{Context, Result, ensure};
-use axon_control::node::{ControllerNode, SwitchNode};
 use axon_fabric::model::Fabric;
 use axon_node::{Action, Input, Node};
 use axon_sim::station::StationNode;
 use axon_sim::{SwitchPlane, World};
+use axon_switch::{ControllerNode, SwitchNode};
 use axon_wire::host_frame::{self, ArpOperation, Kind};
 use axon_wire::{FrameBuf, MacAddr, PortNo, Span, Time};
 use std::collections::{BTreeMap, VecDeque};

@@ -2,7 +2,7 @@
 
 use crate::axon::planned::Planned;
 use anyhow::{Context, Result};
-use axon_control::controller::router::RouterKind;
+use axon_controller::router::RouterKind;
 use nix::time::{ClockId, clock_gettime};
 use oorandom::Rand64;
 use std::collections::BTreeSet;

@@ -6,7 +6,7 @@ use axon_wire::{PortNo, Time};
 
 impl Host {
     /// Returns the LACP state of a port of the bond; `None` without a bond.
-    pub fn bond_state(&self, port: PortNo) -> Option<axon_lacp::Mux> {
+    pub fn bond_state(&self, port: PortNo) -> Option<axon_link::lacp::Mux> {
         self.bond.as_ref()?.state(port)
     }
 

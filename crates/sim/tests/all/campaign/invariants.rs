@@ -2,7 +2,7 @@
 
 use super::dual_stack;
 use super::vlans;
-use axon_control::controller::bounds::{
+use axon_controller::bounds::{
     COMMANDS_PER_SWITCH_MAX, HOSTS_PER_SWITCH_MAX, INHERITED_PER_SWITCH_MAX, ROUTES_PER_SWITCH_MAX,
 };
 use axon_sim::World;

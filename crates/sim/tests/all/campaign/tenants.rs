@@ -2,7 +2,7 @@
 
 use super::plan::{Act, Dice};
 use crate::common::{Builder, mac};
-use axon_control::controller::policy::{Group, Identity};
+use axon_controller::policy::{Group, Identity};
 use axon_fabric::assemble::switch_id;
 use axon_fabric::model::Policy;
 use axon_node::Subject;

@@ -1,6 +1,6 @@
 //! Fabrics for tests, built as plain data, with timers fast enough for short simulations.
 
-use axon_control::config::GroupConfig;
+use axon_edge::config::GroupConfig;
 use axon_fabric::cam::Cam;
 use axon_fabric::model::{
     BySource, Controller, Dataplanes, Device, Dhcp, End, Fabric, Host, Link, Mode, Network, OnFull,

@@ -1,0 +1,453 @@
+//! The DHCP server (RFC 2131, paper 001 §4.2.3).
+//!
+//! Clients are identified by hardware address; an address may also be reserved for a client
+//! identifier. The server is the only one of its subnet and so is authoritative: it refuses
+//! addresses that are wrong or in use by another client, and confirms a free address. So a
+//! controller that starts without state confirms the leases of its predecessor. The hosts' claims
+//! of addresses, which switches report again, keep it from leasing an address that another host
+//! uses.
+//!
+//! A request changes state only if the host table has its client at the ingress port. A release or
+//! decline requires that client and port hold the address.
+
+use super::hosts::Place;
+use super::lease::Leases;
+pub use super::lease::{Due, Holder, Lease, LeaseState};
+use super::packet::{Grant, Request, reply};
+use crate::config::DhcpConfig;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+use axon_link::config::ServerIdentity;
+use axon_node::telemetry::DhcpCounters;
+use axon_wire::{MacAddr, Span, Time};
+use core::net::{IpAddr, Ipv4Addr};
+use ipnet::Ipv4Net;
+use smoltcp::wire::DhcpMessageType;
+
+/// Result of a DHCP request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Served {
+    /// Frame to send to the client.
+    pub reply: Option<Vec<u8>>,
+    /// Address leased to the client.
+    pub leased: Option<Ipv4Addr>,
+    /// Address released by the client.
+    pub released: Option<Ipv4Addr>,
+}
+
+/// Result of the check whether a client may have an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Judgement {
+    Yes,
+    No,
+    /// The address is in the subnet and unused, but this server does not lease it.
+    NotOurs,
+}
+
+/// Result of checking an address given by the external DHCP server (a host of the fabric).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Given {
+    /// The address is bound to the client.
+    Bound,
+    /// The server has leased it to another MAC address before, that of a host with the same client
+    /// identifier. The other host keeps it, and no DHCPDECLINE goes to the server.
+    Leased,
+    /// Another host uses it without a lease, or no host can have it. It must be declined.
+    InUse,
+    /// The client's port holds the maximum. The address must be released.
+    PortFull,
+}
+
+/// Owner of a reserved address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Owner {
+    Mac(MacAddr),
+    /// A host with this client identifier, unless another host with it is present.
+    Client(Vec<u8>),
+}
+
+/// DHCP server of the fabric.
+#[derive(Clone, Debug)]
+pub struct DhcpServer {
+    identity: ServerIdentity,
+    config: DhcpConfig,
+    subnet: Ipv4Net,
+    leases: Leases,
+    /// Owners of reserved addresses.
+    reserved: BTreeMap<Ipv4Addr, Owner>,
+    counters: DhcpCounters,
+}
+
+impl DhcpServer {
+    /// Creates a server without leases. The pool excludes addresses outside of the subnet, its
+    /// network and broadcast addresses, the server's and the router's own, and reserved ones.
+    pub fn new(identity: ServerIdentity, config: &DhcpConfig) -> DhcpServer {
+        // A length over 32 counts as 32.
+        let subnet = Ipv4Net::new(identity.ip, config.prefix_len).unwrap_or(identity.ip.into());
+        // Except for RFC 3021 and host routes, the first and last addresses are not host addresses.
+        let (first, last) = (subnet.network(), subnet.broadcast());
+        let by_client = config.clients.iter().map(|(id, &ip)| (ip, Owner::Client(id.clone())));
+        let by_mac = config.reservations.iter().map(|(&mac, &ip)| (ip, Owner::Mac(mac)));
+        let reserved: BTreeMap<Ipv4Addr, Owner> = by_client.chain(by_mac).collect();
+        let mut excluded: BTreeSet<Ipv4Addr> = reserved.keys().copied().collect();
+        excluded.extend([first, last, identity.ip]);
+        excluded.extend(config.router);
+        let (pool_first, pool_last) = (config.pool_first.max(first), config.pool_last.min(last));
+        DhcpServer {
+            identity,
+            config: config.clone(),
+            subnet,
+            leases: Leases::new((pool_first, pool_last), excluded, config.leases_per_port_max),
+            reserved,
+            counters: DhcpCounters::default(),
+        }
+    }
+
+    /// Removes these addresses from the pool: they belong to tenants, and a host gets one by
+    /// reservation only.
+    pub fn withhold(&mut self, ips: impl Iterator<Item = Ipv4Addr>) {
+        self.leases.withhold(ips);
+    }
+
+    /// Returns the counters.
+    pub fn counters(&self) -> DhcpCounters {
+        DhcpCounters { reclaimed: self.leases.reclaimed(), ..self.counters }
+    }
+
+    /// Returns all addresses that were ever offered, with their states.
+    pub fn leases(&self) -> impl Iterator<Item = (Ipv4Addr, &Lease)> {
+        self.leases.iter()
+    }
+
+    /// Returns whether a host may use its source address: an address outside the pool that is not
+    /// reserved for another host, or its own. A free address of the pool becomes the host's own
+    /// while the host is present, within the limit of its port. If the address belongs to another
+    /// host, this one gets it when that host gives it up; see [`DhcpServer::take_due`].
+    pub fn claim(&mut self, now: Time, mac: MacAddr, at: Place, ip: Ipv4Addr) -> bool {
+        match self.reserved.get(&ip) {
+            Some(Owner::Mac(owner)) => *owner == mac,
+            // ARP carries no client identifier: the address belongs to the host by lease only.
+            Some(Owner::Client(_)) if !self.leases.lasts_with(mac, ip) => false,
+            Some(Owner::Client(_)) | None => self.leases.claim(now, mac, at, ip),
+        }
+    }
+
+    /// Returns whether an address belongs to a host by reservation, lease or use of a pool address.
+    pub fn is_given_to(&self, mac: MacAddr, ip: Ipv4Addr) -> bool {
+        match self.reserved.get(&ip) {
+            Some(Owner::Mac(owner)) => *owner == mac,
+            Some(Owner::Client(_)) | None => self.leases.lasts_with(mac, ip),
+        }
+    }
+
+    /// Returns whether an address belongs to another host, so that a claim of this one is refused.
+    pub fn is_anothers(&self, mac: MacAddr, at: Place, ip: Ipv4Addr) -> bool {
+        match self.reserved.get(&ip) {
+            Some(Owner::Mac(owner)) => *owner != mac,
+            Some(Owner::Client(_)) if !self.leases.lasts_with(mac, ip) => true,
+            Some(Owner::Client(_)) | None => self.leases.is_anothers(mac, at, ip),
+        }
+    }
+
+    /// Returns whether an address is a host address: in the subnet, but neither the server's nor
+    /// the network or broadcast address, where these exist (RFC 3021).
+    pub fn is_host_ip(&self, ip: Ipv4Addr) -> bool {
+        let subnet = &self.subnet;
+        let ends = subnet.prefix_len() < 31 && (ip == subnet.network() || ip == subnet.broadcast());
+        subnet.contains(&ip) && !ends && ip != self.identity.ip
+    }
+
+    /// Restores a stored address; `shown_at` is its owner's port in the host table. Returns whether
+    /// this server may lease it to that owner.
+    pub fn restore(
+        &mut self,
+        now: Time,
+        ip: Ipv4Addr,
+        lease: Lease,
+        shown_at: Option<Place>,
+    ) -> bool {
+        let fits = match self.reserved.get(&ip) {
+            Some(Owner::Mac(owner)) => *owner == lease.holder.mac,
+            Some(Owner::Client(id)) => *id == lease.holder.client_id,
+            // An external server has its own pool.
+            None if self.config.relay.is_some() => self.is_host_ip(ip),
+            None => self.leases.in_pool(ip),
+        };
+        let fits = fits && self.leases.get(ip).is_none();
+        if fits {
+            self.leases.restore(now, ip, lease, shown_at);
+        }
+        fits
+    }
+
+    /// Returns the state of an address and its owner; `None` if it was never offered.
+    pub fn lease(&self, ip: Ipv4Addr) -> Option<&Lease> {
+        self.leases.get(ip)
+    }
+
+    /// Returns the addresses whose stored entry may have changed since the last call.
+    pub fn take_changed(&mut self) -> BTreeSet<Ipv4Addr> {
+        self.leases.take_changed()
+    }
+
+    /// Returns a client's address by lease or reservation.
+    pub fn address_of(&self, mac: MacAddr) -> Option<Ipv4Addr> {
+        let leased = || self.leases.of(mac).map(|(ip, _)| ip);
+        self.config.reservations.get(&mac).copied().or_else(leased)
+    }
+
+    /// Records that a host without a lease no longer uses an address.
+    pub fn abandon(&mut self, now: Time, mac: MacAddr, ip: Ipv4Addr) {
+        self.leases.abandon(now, mac, ip);
+    }
+
+    /// Records the port of a host in the host table, or that it has none. `ips` are its addresses.
+    pub fn shown(&mut self, now: Time, mac: MacAddr, at: Option<Place>, ips: &[IpAddr]) {
+        self.leases.shown(now, mac, at, ips);
+    }
+
+    /// Returns the actions due by `now`.
+    pub fn take_due(&mut self, now: Time) -> Due {
+        self.leases.expire(now);
+        self.leases.take_due()
+    }
+
+    /// Returns when to call [`DhcpServer::take_due`] next, if nothing else happens.
+    pub fn deadline(&self) -> Option<Time> {
+        self.leases.deadline()
+    }
+
+    /// Parses a frame of a host. A frame that is not a request of its sender is counted, and
+    /// `None`.
+    pub fn read(&mut self, frame: &[u8]) -> Option<Request> {
+        let request = Request::parse(frame);
+        self.counters.malformed += u64::from(request.is_none());
+        request
+    }
+
+    /// Handles a request received at `place`. `here` is whether the host table has the client
+    /// there; if not, the request can only end a lease.
+    pub fn serve(&mut self, now: Time, place: Place, here: bool, request: &Request) -> Served {
+        self.leases.expire(now);
+        let client = Holder { mac: request.mac, client_id: request.client_id.clone(), place };
+        let mut served = Served { reply: None, leased: None, released: None };
+        match request.kind {
+            DhcpMessageType::Discover => {
+                served.reply = self.discover(now, client, here, request);
+            }
+            DhcpMessageType::Request => self.request(now, client, here, request, &mut served),
+            DhcpMessageType::Decline if self.is_for_us(request) => {
+                let ip = request.requested;
+                served.released = ip.filter(|&ip| here && self.leases.decline(now, &client, ip));
+                self.count(served.released.is_some(), |counters| &mut counters.declined);
+            }
+            DhcpMessageType::Release if self.is_for_us(request) => {
+                let ip = Some(request.ciaddr);
+                served.released = ip.filter(|&ip| here && self.leases.release(now, &client, ip));
+                self.count(served.released.is_some(), |counters| &mut counters.released);
+            }
+            DhcpMessageType::Inform if self.subnet.contains(&request.ciaddr) => {
+                let grant = self.grant(Ipv4Addr::UNSPECIFIED, false);
+                served.reply = Some(self.say(request, DhcpMessageType::Ack, Some(&grant)));
+                self.counters.acks += 1;
+            }
+            _ => self.counters.silent += 1,
+        }
+        served
+    }
+
+    /// Counts an operation, or that the sender had no right to request it.
+    fn count(&mut self, done: bool, of: impl Fn(&mut DhcpCounters) -> &mut u64) {
+        let counter = if done { of(&mut self.counters) } else { &mut self.counters.misplaced };
+        *counter += 1;
+    }
+
+    /// RFC 2131 §4.3.1.
+    fn discover(
+        &mut self,
+        now: Time,
+        client: Holder,
+        here: bool,
+        request: &Request,
+    ) -> Option<Vec<u8>> {
+        let mac = client.mac;
+        let own = self.leases.of(mac).map(|(ip, _)| ip);
+        let own = own.filter(|&ip| self.leases.lasts_with(mac, ip));
+        let ip = match self.reserved_for(&client).or(own) {
+            Some(ip) => Some(ip),
+            None if !here => {
+                self.counters.misplaced += 1;
+                return None;
+            }
+            None if !self.leases.has_room(now, client.place) => {
+                self.counters.port_full += 1;
+                return None;
+            }
+            None => self.leases.offer(now, client, request.requested),
+        };
+        let Some(ip) = ip else {
+            self.counters.exhausted += 1;
+            return None;
+        };
+        self.counters.offers += 1;
+        let grant = self.grant(ip, true);
+        Some(self.say(request, DhcpMessageType::Offer, Some(&grant)))
+    }
+
+    /// RFC 2131 §4.3.2. With a server identifier the client has chosen among offers. Without one it
+    /// requests an address that it had (INIT-REBOOT), or has (renewing and rebinding, in `ciaddr`).
+    fn request(
+        &mut self,
+        now: Time,
+        client: Holder,
+        here: bool,
+        request: &Request,
+        served: &mut Served,
+    ) {
+        if !self.is_for_us(request) {
+            self.leases.refuse(now, &client);
+            self.counters.silent += 1;
+            return;
+        }
+        let had = Some(request.ciaddr).filter(|ip| !ip.is_unspecified());
+        let Some(ip) = request.requested.or(had) else {
+            self.counters.silent += 1;
+            return;
+        };
+        match self.judge(&client, ip) {
+            Judgement::Yes if !here && !self.leases.lasts_with(client.mac, ip) => {
+                self.counters.misplaced += 1;
+            }
+            Judgement::Yes if self.leases.bind(now, client, ip, self.config.lease) => {
+                self.counters.acks += 1;
+                let grant = self.grant(ip, true);
+                served.reply = Some(self.say(request, DhcpMessageType::Ack, Some(&grant)));
+                served.leased = Some(ip);
+            }
+            Judgement::Yes => self.counters.port_full += 1,
+            Judgement::NotOurs if request.server.is_none() => self.counters.silent += 1,
+            Judgement::No | Judgement::NotOurs => {
+                self.counters.naks += 1;
+                served.reply = Some(self.say(request, DhcpMessageType::Nak, None));
+            }
+        }
+    }
+
+    /// Returns the address reserved for a client, by its identifier or else by its MAC address. If
+    /// a host that is present has the same identifier, that host keeps the address.
+    fn reserved_for(&self, client: &Holder) -> Option<Ipv4Addr> {
+        let by_client = self.config.clients.get(&client.client_id).copied();
+        let free = |ip: &Ipv4Addr| {
+            let lease = self.leases.get(*ip).filter(|lease| lease.is_held());
+            lease.is_none_or(|lease| lease.holder.mac == client.mac || lease.shown_at.is_none())
+        };
+        let by_mac = || self.config.reservations.get(&client.mac).copied();
+        by_client.filter(free).or_else(by_mac)
+    }
+
+    fn judge(&self, client: &Holder, ip: Ipv4Addr) -> Judgement {
+        let mac = client.mac;
+        let reserved = self.reserved_for(client);
+        let mismatch = match (reserved, self.leases.of(mac)) {
+            (Some(reserved), _) => reserved != ip,
+            (None, Some((held, lease))) => match lease.state {
+                LeaseState::Bound => held != ip,
+                // At the same port a host may change from a static address to a lease.
+                LeaseState::InUse => held != ip && lease.holder.place != client.place,
+                _ => false,
+            },
+            (None, None) => false,
+        };
+        if mismatch || !self.subnet.contains(&ip) {
+            return Judgement::No;
+        }
+        if reserved.is_some() {
+            return Judgement::Yes;
+        }
+        let others = self.reserved.contains_key(&ip) || ip == self.identity.ip;
+        if others || self.leases.taken_from(mac, ip) {
+            return Judgement::No;
+        }
+        if self.leases.in_pool(ip) { Judgement::Yes } else { Judgement::NotOurs }
+    }
+
+    /// Returns whether the request names this server, or no server.
+    fn is_for_us(&self, request: &Request) -> bool {
+        request.server.is_none_or(|server| server == self.identity.ip)
+    }
+
+    /// Returns whether to relay a request to the external server; counts a refusal. A new address
+    /// needs room at the client's port.
+    pub(super) fn may_relay(&mut self, now: Time, client: &Holder, request: &Request) -> bool {
+        self.leases.expire(now);
+        if !self.is_for_us(request) {
+            self.leases.refuse(now, client);
+            self.counters.silent += 1;
+            return false;
+        }
+        let has_one = || self.leases.of(client.mac).is_some_and(|(_, lease)| lease.is_lasting());
+        let wants = matches!(request.kind, DhcpMessageType::Discover | DhcpMessageType::Request);
+        let is_new = wants && !has_one();
+        if is_new && !self.leases.has_room(now, client.place) {
+            self.counters.port_full += 1;
+            return false;
+        }
+        true
+    }
+
+    /// Records an address given by the external server to a client. `in_use` is whether the host
+    /// table has it with another host.
+    pub(super) fn given(
+        &mut self,
+        now: Time,
+        to: Holder,
+        (ip, in_use): (Ipv4Addr, bool),
+        lease: Span,
+    ) -> Given {
+        self.leases.expire(now);
+        let holder = self.leases.get(ip).filter(|lease| lease.is_held());
+        let leased = holder
+            .is_some_and(|lease| lease.state == LeaseState::Bound && lease.holder.mac != to.mac);
+        let reserved = match self.reserved.get(&ip) {
+            Some(Owner::Mac(mac)) => *mac != to.mac,
+            Some(Owner::Client(id)) => *id != to.client_id,
+            None => false,
+        };
+        if leased {
+            Given::Leased
+        } else if reserved || in_use || self.leases.taken_from(to.mac, ip) || !self.is_host_ip(ip) {
+            Given::InUse
+        } else if self.leases.bind(now, to, ip, lease) {
+            Given::Bound
+        } else {
+            Given::PortFull
+        }
+    }
+
+    /// Returns the counters for the relay agent.
+    pub(super) const fn relaying(&mut self) -> &mut DhcpCounters {
+        &mut self.counters
+    }
+
+    fn grant(&self, address: Ipv4Addr, lease: bool) -> Grant<'_> {
+        Grant {
+            address,
+            lease_seconds: lease.then(|| whole_seconds(self.config.lease)),
+            mask: self.subnet.netmask(),
+            broadcast: self.subnet.broadcast(),
+            router: self.config.router,
+            dns: &self.config.dns,
+            domain: self.config.domain.as_deref(),
+            mtu: self.config.mtu,
+        }
+    }
+
+    fn say(&self, to: &Request, kind: DhcpMessageType, grant: Option<&Grant<'_>>) -> Vec<u8> {
+        reply(to, kind, (self.identity.mac, self.identity.ip), grant)
+    }
+}
+
+/// Returns a lease in whole seconds, at least one. Infinite if it does not fit (RFC 2132 §9.2).
+fn whole_seconds(lease: Span) -> u32 {
+    u32::try_from(lease.as_millis() / 1_000).unwrap_or(u32::MAX).max(1)
+}

@@ -1,0 +1,334 @@
+//! Ownership of addresses, and resolution of claims of an address by two hosts.
+//!
+//! The first holder keeps an address (RFC 5227 clause 2.4, RFC 4862 clause 5.4). An address from
+//! the DHCP server, the relay or the store belongs to its host at once. Any other claim of another
+//! host's address begins a conflict (`conflicts.rs`): the hosts of the holder's switch are queried
+//! for the address, except those at the claimant's port. If the holder answers, the edge reports it
+//! again (`edge/seek.rs`), and the conflict stands: it is noted, counted and listed with both
+//! hosts. If the holder is silent three times, the claimant gets the address. So a floating address
+//! moves, and so does that of a replaced NIC.
+//!
+//! While a conflict stands, the claimant's edge must report its next use of the address: its hosts,
+//! except the claimant's port, are queried too, which clears the edge's record that it has
+//! reported. So a later claim counts, and a failover after a conflict works.
+//!
+//! A host claims an address in ARP or neighbour discovery, which its edge reports. An edge's route
+//! request with that source address is no answer of the holder: it may be a repetition or use the
+//! edge's stored state, and the host may have given the address up meanwhile.
+//!
+//! In a fabric without a controller all switches receive a claim. The switches of the holder and of
+//! the claimant query; all receive the answer, which is a report too.
+
+use super::Controller;
+use super::conflicts::{Claim, Due};
+use super::dhcp::DhcpServer;
+use super::hosts::{Host, HostIndex, Place};
+use super::topology::SwitchIndex;
+use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
+use axon_link::effect::Effect;
+use axon_node::Note;
+use axon_node::telemetry::{ConflictingHost, IpConflict};
+use axon_wire::message::{ArpRequest, Message, Seek, Target};
+use axon_wire::vlan::VlanId;
+use axon_wire::{MacAddr, Time};
+use core::net::IpAddr;
+
+impl Controller {
+    /// Handles a host's use of an address in ARP or neighbour discovery.
+    pub(super) fn claimed(
+        &mut self,
+        now: Time,
+        host: HostIndex,
+        ip: IpAddr,
+        out: &mut Vec<Effect>,
+    ) {
+        if self.is_rival(now, host, ip) {
+            return self.contest(now, host, ip, out);
+        }
+        let is_holder = self.hosts.by_ip(ip) == Some(host);
+        self.own(now, host, ip, out);
+        if is_holder && self.conflicts.answered(ip) {
+            self.conflict_stands(ip, out);
+        }
+    }
+
+    /// Returns the request of a known host, without a source address that is not its own. `None` if
+    /// the source address is another host's: with a route to its target the host would query that
+    /// directly, and the target would record the wrong MAC address for the IP address.
+    pub(super) fn in_own_name(
+        &mut self,
+        now: Time,
+        source: HostIndex,
+        m: ArpRequest,
+        out: &mut Vec<Effect>,
+    ) -> Option<ArpRequest> {
+        let Some(ip) = m.source_ip else { return Some(m) };
+        let is_word = matches!(m.target, Target::Ip(_));
+        match self.is_rival(now, source, ip) {
+            false => self.own(now, source, ip, out),
+            // The edge has derived the request from a frame, with an address that it has stored.
+            true if !is_word => {}
+            true => self.contest(now, source, ip, out),
+        }
+        let owner = self.hosts.by_ip(ip);
+        if owner == Some(source) {
+            return Some(m);
+        }
+        let has_others = self.hosts.get(source).is_some_and(|host| !host.ips.is_empty());
+        if owner.is_some() && (is_word || !has_others) {
+            self.counters.arp_not_owner += 1;
+            return None;
+        }
+        Some(ArpRequest { source_ip: None, ..m })
+    }
+
+    /// Gives an address to a host. Edges answer ARP from their flows, so the flows towards the
+    /// previous owner are removed; frames request them again by MAC address. If the host has too
+    /// many addresses, the one it loses goes to the host that claims it.
+    ///
+    /// An address that is reserved for another host, leased to it, or of the pool and in use by it
+    /// stays with that host. So does one that the policy reserves, or whose owner this host may not
+    /// reach. The address of a gateway is valid at its uplink only.
+    pub(super) fn own(&mut self, now: Time, host: HostIndex, ip: IpAddr, out: &mut Vec<Effect>) {
+        let mut next = Some((host, ip));
+        while let Some((host, ip)) = next {
+            let surplus = self.own_one(now, host, ip, out);
+            next = surplus.and_then(|ip| Some((self.heir(ip)?, ip)));
+        }
+    }
+
+    /// Gives an address to a host; returns the address that the host had no room for.
+    fn own_one(
+        &mut self,
+        now: Time,
+        host: HostIndex,
+        ip: IpAddr,
+        out: &mut Vec<Effect>,
+    ) -> Option<IpAddr> {
+        let (mac, place) = self.hosts.get(host).map(|host| (host.mac, host.place()))?;
+        let leases6 = &self.leases6;
+        let place = self.home(place);
+        let claims = |dhcp: &mut DhcpServer| match ip {
+            IpAddr::V4(ip) => dhcp.claim(now, mac, place, ip),
+            IpAddr::V6(ip) => leases6.holder(now, ip).is_none_or(|holder| holder == mac),
+        };
+        let may = self.may_own(host, mac, ip) && self.may_be_gateway(place, ip);
+        if !may || !claims(&mut self.dhcp) {
+            self.counters.ip_refused += 1;
+            return None;
+        }
+        let owned = self.hosts.own(host, ip, self.dhcp.address_of(mac).map(IpAddr::V4));
+        self.found(ip);
+        if let Some(before) = owned.before {
+            self.cut_off(before, out);
+        }
+        if owned.before.is_some() || self.conflicts.claimant(ip) == Some(mac) {
+            self.conflicts.end(ip);
+        }
+        if let Some(IpAddr::V4(surplus)) = owned.surplus {
+            self.dhcp.abandon(now, mac, surplus);
+        }
+        owned.surplus
+    }
+
+    /// Returns whether a host has no right of its own to an address that another one holds.
+    fn is_rival(&self, now: Time, host: HostIndex, ip: IpAddr) -> bool {
+        let is_held = self.hosts.by_ip(ip).is_some_and(|owner| owner != host);
+        let Some(host) = self.hosts.get(host).filter(|_| is_held) else { return false };
+        !match ip {
+            IpAddr::V4(ip) => self.dhcp.is_given_to(host.mac, ip),
+            IpAddr::V6(ip) => self.leases6.holder(now, ip) == Some(host.mac),
+        }
+    }
+
+    /// Handles a host's claim of an address that another one holds.
+    fn contest(&mut self, now: Time, host: HostIndex, ip: IpAddr, out: &mut Vec<Effect>) {
+        let Some((mac, at)) = self.hosts.get(host).map(|host| (host.mac, self.home(host.place())))
+        else {
+            return;
+        };
+        if !self.may_own(host, mac, ip) || !self.may_be_gateway(at, ip) {
+            self.counters.ip_refused += 1;
+            return;
+        }
+        // An address given to another host cannot be claimed. The claimant is the next to get it.
+        let is_given = match ip {
+            IpAddr::V4(ip) => {
+                self.dhcp.is_anothers(mac, at, ip) && !self.dhcp.claim(now, mac, at, ip)
+            }
+            IpAddr::V6(ip) => self.leases6.holder(now, ip).is_some(),
+        };
+        let claim = self.conflicts.claim(now, at, ip, mac);
+        if is_given || claim == Claim::Refused {
+            self.counters.ip_refused += 1;
+        }
+        if claim == Claim::Ask {
+            self.ask_holder(ip, out);
+        }
+    }
+
+    /// Queries holders and claimants of addresses in conflict, and gives those of silent holders to
+    /// the claimants.
+    pub(super) fn conflicts_due(&mut self, now: Time, out: &mut Vec<Effect>) {
+        while let Some((ip, due)) = self.conflicts.take_due(now) {
+            if let Due::Listen(mac) = due {
+                self.listen(ip, mac, out);
+                continue;
+            }
+            let Some([holder, claimant]) = self.conflict_of(ip) else {
+                self.conflicts.end(ip);
+                continue;
+            };
+            match due {
+                Due::AskHolder => self.ask_holder(ip, out),
+                Due::AskClaimant => self.ask_at(ip, (claimant, holder), false, out),
+                Due::Listen(_) => {}
+                Due::Watch => self.ask_at(ip, (claimant, claimant), true, out),
+                // The holder's switch may not have reported yet. A provisional host expires.
+                Due::HolderSilent if self.is_provisional(holder) => {}
+                Due::HolderSilent => {
+                    self.conflicts.end(ip);
+                    self.own(now, claimant, ip, out);
+                }
+            }
+        }
+    }
+
+    /// Requests that the edge of a refused claimant reports its next use of the address.
+    fn listen(&mut self, ip: IpAddr, mac: MacAddr, out: &mut Vec<Effect>) {
+        let host = self.hosts.by_mac(mac);
+        if let Some(host) = host.filter(|&host| self.hosts.by_ip(ip) != Some(host)) {
+            self.ask_at(ip, (host, host), true, out);
+        }
+    }
+
+    fn is_provisional(&self, host: HostIndex) -> bool {
+        self.hosts.get(host).is_some_and(Host::is_provisional)
+    }
+
+    /// Returns the holder and the claimant of an address in conflict; `None` if one of them is
+    /// gone, or the claimant may not have the address.
+    fn conflict_of(&self, ip: IpAddr) -> Option<[HostIndex; 2]> {
+        let mac = self.conflicts.claimant(ip)?;
+        let (holder, claimant) = (self.hosts.by_ip(ip)?, self.hosts.by_mac(mac)?);
+        let is_one = holder != claimant && self.may_own(claimant, mac, ip);
+        is_one.then_some([holder, claimant])
+    }
+
+    /// Queries the hosts of the holder's switch for an address.
+    fn ask_holder(&mut self, ip: IpAddr, out: &mut Vec<Effect>) {
+        if let Some([holder, claimant]) = self.conflict_of(ip) {
+            self.ask_at(ip, (holder, claimant), false, out);
+        }
+    }
+
+    /// Queries the hosts of a host's switch for an address, except those at the port of `but`. If
+    /// both are at the same port, it is excluded only if `spared`.
+    fn ask_at(
+        &mut self,
+        ip: IpAddr,
+        (of, but): (HostIndex, HostIndex),
+        spared: bool,
+        out: &mut Vec<Effect>,
+    ) {
+        let place = |host| self.hosts.get(host).map(Host::place);
+        let (Some(of), Some(but)) = (place(of), place(but)) else { return };
+        if self.is_elsewhere(of.switch) && self.is_elsewhere(but.switch) {
+            return;
+        }
+        let (asked, but) = (self.ports_of(of), self.ports_of(but));
+        let switches: BTreeSet<SwitchIndex> = asked.iter().map(|place| place.switch).collect();
+        for switch in switches {
+            let is_here = |place: &&Place| place.switch == switch;
+            let is_apart = |place: &&Place| spared || !asked.contains(place);
+            let except = but.iter().filter(is_here).find(is_apart).map(|place| place.port);
+            self.seek_at(switch, Seek { ip, except }, out);
+        }
+    }
+
+    fn seek_at(&mut self, switch: SwitchIndex, m: Seek, out: &mut Vec<Effect>) {
+        let to = self.graph.switch(switch).incarnation;
+        if let Some(hops) = self.path_to(to.node) {
+            out.push(Effect::Routed { hops, to, message: Message::Seek(m) });
+        }
+    }
+
+    /// Counts and notes a conflict whose holder has answered.
+    fn conflict_stands(&mut self, ip: IpAddr, out: &mut Vec<Effect>) {
+        let Some(conflict) = self.conflict_of(ip).and_then(|of| self.described(ip, of)) else {
+            return;
+        };
+        self.counters.ip_conflicts += 1;
+        let end = |host: ConflictingHost| (host.switch, host.port, host.mac);
+        let (holder, claimant) = (end(conflict.holder), end(conflict.claimant));
+        out.push(Effect::Note(Note::IpConflict { ip, holder, claimant }));
+    }
+
+    /// Describes a conflict. `None` in a fabric without a controller, at a switch other than the
+    /// claimant's, which reports the conflict.
+    fn described(&self, ip: IpAddr, [holder, claimant]: [HostIndex; 2]) -> Option<IpConflict> {
+        let end = |host: HostIndex| {
+            let host = self.hosts.get(host)?;
+            let Place { switch, port } = host.place();
+            let switch = self.graph.switch(switch).incarnation.node;
+            Some(ConflictingHost { mac: host.mac, switch, port })
+        };
+        let at = self.hosts.get(claimant)?.place().switch;
+        let (holder, claimant) = (end(holder)?, end(claimant)?);
+        let conflict = IpConflict { ip, vlan: VlanId::NONE, holder, claimant };
+        Some(conflict).filter(|_| !self.is_elsewhere(at))
+    }
+
+    /// Returns the standing conflicts: addresses that two hosts use.
+    pub fn ip_conflicts(&self) -> impl Iterator<Item = IpConflict> {
+        let standing = self.conflicts.standing();
+        standing.filter_map(|(ip, _)| self.described(ip, self.conflict_of(ip)?))
+    }
+
+    /// Removes an address that a host has given up; its claimant gets it.
+    pub(super) fn disown(&mut self, now: Time, host: HostIndex, ip: IpAddr, out: &mut Vec<Effect>) {
+        self.hosts.disown(host, ip);
+        self.inherit(now, ip, out);
+    }
+
+    /// Handles the removal of a host with these addresses. Their claimants get them, and the
+    /// conflicts about the host's own claims end.
+    pub(super) fn forgotten(
+        &mut self,
+        now: Time,
+        mac: MacAddr,
+        ips: Vec<IpAddr>,
+        out: &mut Vec<Effect>,
+    ) {
+        for ip in self.conflicts.claimed_by(mac) {
+            self.conflicts.end(ip);
+        }
+        for ip in ips {
+            self.inherit(now, ip, out);
+        }
+    }
+
+    fn inherit(&mut self, now: Time, ip: IpAddr, out: &mut Vec<Effect>) {
+        if self.hosts.by_ip(ip).is_none()
+            && let Some(heir) = self.heir(ip)
+        {
+            self.own(now, heir, ip, out);
+        }
+    }
+
+    /// Ends the conflict about an address without a holder and returns its claimant.
+    fn heir(&mut self, ip: IpAddr) -> Option<HostIndex> {
+        let claimant = self.conflicts.end(ip)?;
+        self.hosts.by_mac(claimant)
+    }
+
+    /// Ends the conflicts about addresses that their claimants may no longer have.
+    pub(super) fn end_conflicts(&mut self) {
+        for ip in self.conflicts.all() {
+            if self.conflict_of(ip).is_none() {
+                self.conflicts.end(ip);
+            }
+        }
+    }
+}

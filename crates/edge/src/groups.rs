@@ -1,0 +1,348 @@
+//! Multicast groups at a switch: member hosts of its ports, and receivers of its hosts' frames.
+//! Only edges and the controller handle groups; transit switches forward copies by their routes.
+//!
+//! All state is kept for each port and bounded there.
+
+use crate::config::GroupConfig;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+use axon_link::bucket::{Bucket, Rate};
+use axon_link::config::COPIES_MAX;
+use axon_wire::{MacAddr, PortNo, Span, Time};
+use core::net::IpAddr;
+
+/// Maximum number of memberships (pairs of a host and a group) of one port. Further ones are
+/// refused.
+pub(super) const MEMBERS_PER_PORT_MAX: usize = 256;
+/// Maximum number of senders (pairs of a host and a group) at one port.
+pub(super) const SENDERS_PER_PORT_MAX: usize = 64;
+/// Rate of membership changes of one port that are reported.
+pub(super) const CHANGES: Rate = Rate { every: Span::from_millis(20), burst: 128 };
+/// Time without frames to a group after which a host is no longer its sender.
+pub(super) const SENDER_MAX: Span = Span::from_secs(300);
+
+/// A host and a group.
+pub(super) type Pair = (MacAddr, IpAddr);
+
+/// State of groups at all ports.
+#[derive(Clone, Debug)]
+pub(super) struct Groups {
+    pub(super) config: GroupConfig,
+    pub(super) rate: Rate,
+    /// Rate of copies.
+    pub(super) copies: Rate,
+    pub(super) ports: BTreeMap<PortNo, PortGroups>,
+    /// Memberships reported to the controller.
+    pub(super) reported: BTreeSet<(PortNo, Pair)>,
+}
+
+/// State of groups at one port with hosts.
+#[derive(Clone, Debug, Default)]
+pub(super) struct PortGroups {
+    /// Expiry of each membership unless it is reported again.
+    pub(super) members: BTreeMap<Pair, Time>,
+    pub(super) senders: BTreeMap<Pair, Sender>,
+    /// Time of the next query of all hosts of the port for their groups.
+    pub(super) query_at: Option<Time>,
+    pub(super) frames: Bucket,
+    pub(super) copies: Bucket,
+    pub(super) changes: Bucket,
+    /// Memberships that ended recently.
+    pub(super) left: BTreeMap<Pair, Left>,
+}
+
+/// An ended membership, kept to damp hosts that join and leave repeatedly.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Left {
+    /// Number of consecutive times that it ended and began again.
+    pub(super) times: u32,
+    /// Expiry of this entry.
+    pub(super) until: Time,
+}
+
+/// A host that sends to a group.
+#[derive(Clone, Debug)]
+pub(super) struct Sender {
+    /// Receivers, as far as their list has arrived.
+    pub(super) hosts: Vec<MacAddr>,
+    /// True if the list is complete.
+    pub(super) is_known: bool,
+    /// If the list has not arrived, when its frames stop waiting; otherwise the expiry of the
+    /// entry.
+    pub(super) until: Time,
+}
+
+impl Groups {
+    /// Creates the state without ports.
+    pub(super) fn new(config: GroupConfig) -> Groups {
+        let rate = |per_second: u32, least: usize| {
+            let burst = u64::from(per_second).max(least as u64);
+            Rate { every: Span::from_ticks(Span::from_secs(1).ticks() / burst), burst }
+        };
+        let copies = rate(config.copies_per_second, COPIES_MAX);
+        let rate = rate(config.frames_per_second, 1);
+        Groups { config, rate, copies, ports: BTreeMap::new(), reported: BTreeSet::new() }
+    }
+
+    /// Returns when a port is due: a query, the end of a membership or of a sender.
+    pub(super) fn due(&self, port: PortNo) -> Option<Time> {
+        let groups = self.ports.get(&port)?;
+        let members = groups.members.values().copied();
+        let senders = groups.senders.values().map(|sender| sender.until);
+        let left = groups.left.values().map(|left| left.until);
+        members.chain(senders).chain(left).chain(groups.query_at).min()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::*;
+    use super::*;
+    use axon_link::effect::Effect;
+    use axon_node::{Drop, PortKind};
+    use axon_wire::membership::{self, reports};
+    use axon_wire::message::Item;
+    use core::net::Ipv4Addr;
+
+    const GROUP: Ipv4Addr = Ipv4Addr::new(239, 1, 2, 3);
+
+    fn report(host: u8, group: Ipv4Addr, joined: bool) -> Vec<u8> {
+        reports::igmp_v2((mac(host), ip(host)), group, joined)
+    }
+
+    /// Builds an empty datagram to a group.
+    fn datagram(from: u8, group: Ipv4Addr) -> Vec<u8> {
+        let mut frame = udp_frame(membership::mac_of(group.into()), mac(from), 0);
+        frame[14..34]
+            .copy_from_slice(&[0x45, 0, 0, 46, 0, 0, 0, 0, 9, 17, 0, 0, 10, 0, 0, 1, 0, 0, 0, 0]);
+        frame[30..34].copy_from_slice(&group.octets());
+        frame
+    }
+
+    fn member(port: u16, host: u8, group: Ipv4Addr, joined: bool) -> Effect {
+        let (port, mac, group) = (PortNo(port), mac(host), group.into());
+        Effect::Report(Item::GroupMember { port, mac, group, joined })
+    }
+
+    fn list(host: u8, first: u16, more: bool, hosts: &[u8]) -> Item {
+        let hosts = hosts.iter().map(|&host| mac(host)).collect();
+        Item::GroupHosts {
+            port: PortNo(0),
+            mac: mac(host),
+            group: GROUP.into(),
+            first,
+            more,
+            hosts,
+        }
+    }
+
+    fn queries(effects: &[Effect]) -> usize {
+        let is_query = |effect: &&Effect| match effect {
+            Effect::Host { frame, .. } => {
+                membership::read(frame) == Some(membership::Membership::Query)
+            }
+            _ => false,
+        };
+        effects.iter().filter(is_query).count()
+    }
+
+    #[test]
+    fn a_report_makes_a_member_until_it_leaves_or_is_silent() {
+        let mut bench = Bench::new();
+        bench.host(1, 1);
+        assert_eq!(queries(&bench.pass(Span::from_millis(500))), 2, "both protocols, once");
+        assert_eq!(bench.frame(1, &report(1, GROUP, true)), [member(1, 1, GROUP, true)]);
+        assert_eq!(bench.frame(1, &report(1, GROUP, true)), [], "it is known");
+        let left = bench.frame(1, &report(1, GROUP, false));
+        assert_eq!((left.len(), queries(&left)), (1, 1), "{left:?}");
+        let gone = bench.pass(Span::from_secs(2));
+        assert!(gone.contains(&member(1, 1, GROUP, false)), "{gone:?}");
+        // It sends no further reports; its ARP entry is kept alive.
+        bench.frame(1, &report(1, GROUP, true));
+        let mut effects = Vec::new();
+        for second in 1..=260 {
+            effects.extend(bench.pass(Span::from_secs(1)));
+            bench.host(1, 1);
+            let known = bench.edge.members().count();
+            assert_eq!(known, usize::from(second < 260), "after {second} s");
+        }
+        assert_eq!(queries(&effects), 4, "two rounds");
+        assert!(effects.contains(&member(1, 1, GROUP, false)));
+        bench.frame(1, &report(1, GROUP, true));
+        let down = bench.port(1, Some(PortKind::Unknown));
+        assert!(down.contains(&member(1, 1, GROUP, false)), "{down:?}");
+        assert!(bench.edge.groups.ports.is_empty());
+    }
+
+    #[test]
+    fn a_new_controller_gets_all_members_and_senders() {
+        let mut bench = Bench::new();
+        bench.host(0, 2);
+        bench.frame(0, &report(2, GROUP, true));
+        bench.frame(0, &datagram(2, GROUP));
+        bench.controller(None);
+        let next = axon_wire::Incarnation { number: CONTROLLER.number + 1, ..CONTROLLER };
+        let effects = bench.controller(Some(next));
+        assert!(effects.contains(&member(0, 2, GROUP, true)), "{effects:?}");
+        let (port, mac, group) = (PortNo(0), mac(2), GROUP.into());
+        let asked = Effect::Report(Item::AskGroup { port, mac, group, wanted: true });
+        assert!(effects.contains(&asked), "{effects:?}");
+    }
+
+    #[test]
+    fn frames_wait_for_the_list_and_each_copy_for_its_route() {
+        let mut bench = Bench::new();
+        bench.host(0, 1);
+        let frame = datagram(1, GROUP);
+        let (port, mac1, group) = (PortNo(0), mac(1), GROUP.into());
+        let asks = Effect::Report(Item::AskGroup { port, mac: mac1, group, wanted: true });
+        assert_eq!(bench.frame(0, &frame), [asks]);
+        assert_eq!(bench.waiting_bytes(), 124);
+        // In two parts, of which one has a host with a route.
+        bench.set_route(0, 8, 1, 5);
+        assert_eq!(bench.item(list(1, 0, true, &[8])), []);
+        assert_eq!(bench.sent, []);
+        let request = asked(&bench.item(list(1, 1, false, &[9])));
+        assert_eq!(bench.sent.len(), 1, "by the route that is there");
+        bench.reply(answer_to(request, 2));
+        let sent: Vec<_> = bench.sent.drain(..).map(|(_, route, bytes)| (route, bytes)).collect();
+        let routes = [[5].into(), [3, 4].into()];
+        assert_eq!(sent, routes.map(|route: axon_wire::Route| (route, frame.clone())));
+        bench.frame(0, &frame);
+        assert_eq!((bench.sent.len(), bench.waiting_bytes()), (2, 0));
+        // No member is left, and a stale part changes nothing.
+        bench.item(list(1, 0, false, &[]));
+        bench.item(list(1, 1, false, &[9]));
+        bench.frame(0, &frame);
+        assert_eq!((bench.sent.len(), bench.last_drop()), (2, Some(Drop::Broadcast)));
+        let counters = bench.edge.counters();
+        assert_eq!((counters.group_frames, counters.group_copies), (2, 4));
+        let gone = bench.pass(SENDER_MAX);
+        assert!(bench.edge.groups.ports.values().all(|port| port.senders.is_empty()));
+        let (port, mac) = (PortNo(0), mac1);
+        let over = Effect::Report(Item::AskGroup { port, mac, group, wanted: false });
+        assert!(gone.contains(&over), "{gone:?}");
+    }
+
+    #[test]
+    fn a_list_that_does_not_come_ends_the_wait() {
+        let mut bench = Bench::new();
+        bench.host(0, 1);
+        bench.frame(0, &datagram(1, GROUP));
+        bench.pass(Span::from_secs(4));
+        assert_eq!((bench.last_drop(), bench.waiting_bytes()), (Some(Drop::NoRoute), 0));
+    }
+
+    #[test]
+    fn a_storm_and_too_many_groups_are_bounded_and_counted() {
+        let mut bench = Bench::new();
+        bench.host(0, 1);
+        bench.set_route(0, 8, 1, 5);
+        bench.frame(0, &datagram(1, GROUP));
+        bench.item(list(1, 0, false, &[8]));
+        (0..10_000).for_each(|_| drop(bench.frame(0, &datagram(1, GROUP))));
+        assert_eq!(bench.sent.len(), 500, "a burst of one second");
+        assert_eq!(bench.edge.counters().group_limited, 9_501);
+        bench.now += Span::from_secs(100);
+        let other = |n: u32| Ipv4Addr::from(0xef02_0000 + n);
+        (0..400).for_each(|n| drop(bench.frame(0, &datagram(1, other(n)))));
+        assert_eq!(bench.edge.groups.ports[&PortNo(0)].senders.len(), SENDERS_PER_PORT_MAX);
+        for n in 0..1_000 {
+            bench.now += Span::from_millis(20);
+            bench.frame(0, &report(1, other(n), true));
+        }
+        assert_eq!(bench.edge.members().count(), MEMBERS_PER_PORT_MAX);
+        let counters = bench.edge.counters();
+        assert_eq!(counters.members_refused, 1_000 - MEMBERS_PER_PORT_MAX as u64);
+        assert_eq!(counters.senders_refused, 400 - SENDERS_PER_PORT_MAX as u64 + 1);
+    }
+
+    #[test]
+    fn a_port_has_so_many_copies_a_second_however_few_the_frames() {
+        let mut bench = Bench::with(64, 1 << 16, 4);
+        bench.host(0, 1);
+        let hosts: Vec<u8> = (10..60).collect();
+        hosts.iter().for_each(|&host| drop(bench.set_route(0, host, 1, 5)));
+        bench.frame(0, &datagram(1, GROUP));
+        bench.item(list(1, 0, false, &hosts));
+        (0..400).for_each(|_| drop(bench.frame(0, &datagram(1, GROUP))));
+        assert_eq!(bench.sent.len(), 10_000, "two hundred frames at once");
+        let counters = bench.edge.counters();
+        assert_eq!((counters.group_limited, counters.group_copies_limited), (0, 201 * 50));
+        assert_eq!(bench.last_drop(), Some(Drop::Broadcast));
+        bench.sent.clear();
+        for _ in 0..100 {
+            bench.now += Span::from_millis(100);
+            (0..40).for_each(|_| drop(bench.frame(0, &datagram(1, GROUP))));
+        }
+        assert_eq!(bench.sent.len(), 100_000, "ten thousand a second, in whole frames");
+    }
+
+    #[test]
+    fn a_host_that_joins_and_leaves_all_the_time_changes_its_group_ever_more_seldom() {
+        let mut bench = Bench::new();
+        bench.host(1, 1);
+        let mut changes = 0;
+        let mut seconds = Vec::new();
+        for second in 0..600 {
+            bench.host(1, 1);
+            let mut effects = Vec::new();
+            if bench.edge.members().count() == 0 {
+                seconds.push(second);
+                effects.extend(bench.frame(1, &report(1, GROUP, true)));
+                effects.extend(bench.frame(1, &report(1, GROUP, false)));
+            }
+            effects.extend(bench.pass(Span::from_secs(1)));
+            let is_change =
+                |effect: &&Effect| matches!(effect, Effect::Report(Item::GroupMember { .. }));
+            changes += effects.iter().filter(is_change).count();
+        }
+        assert_eq!(seconds[..8], [0, 2, 6, 14, 30, 62, 126, 190], "2 seconds, 4, 8, ... 64");
+        assert!(changes <= 30, "{changes} in ten minutes");
+        // After two minutes in no group it leaves as fast as any other host.
+        bench.frame(1, &report(1, GROUP, false));
+        for _ in 0..200 {
+            bench.pass(Span::from_secs(1));
+            bench.host(1, 1);
+        }
+        assert!(bench.edge.groups.ports[&PortNo(1)].left.is_empty());
+        bench.frame(1, &report(1, GROUP, true));
+        bench.frame(1, &report(1, GROUP, false));
+        assert!(bench.pass(Span::from_secs(2)).contains(&member(1, 1, GROUP, false)));
+    }
+
+    #[test]
+    fn the_memberships_of_a_host_that_is_reported_anew_are_so_too() {
+        let mut bench = Bench::new();
+        bench.host(0, 7);
+        bench.frame(0, &report(7, GROUP, true));
+        let ask = Item::AskHost { port: PortNo(0), mac: mac(7), ip: ip(7).into() };
+        bench.item(ask);
+        let effects = bench.host(0, 7);
+        let is_seen = |effect: &Effect| matches!(effect, Effect::Report(Item::HostSeen { .. }));
+        let seen = effects.iter().position(is_seen);
+        let joined = effects.iter().position(|effect| *effect == member(0, 7, GROUP, true));
+        assert!(seen.is_some() && seen < joined, "{effects:?}");
+        assert!(!bench.host(0, 7).contains(&member(0, 7, GROUP, true)), "once");
+    }
+
+    #[test]
+    fn broadcasts_go_to_nobody_unless_that_is_wanted_and_queries_of_hosts_never() {
+        let mut bench = Bench::new();
+        bench.host(0, 1);
+        let all = [
+            datagram(1, Ipv4Addr::BROADCAST),
+            datagram(1, membership::ALL_SYSTEMS),
+            membership::igmp_query((mac(1), ip(1)), None, (10, 125)),
+        ];
+        for frame in &all {
+            assert_eq!(bench.frame(0, frame), []);
+            assert_eq!(bench.last_drop(), Some(Drop::Broadcast));
+        }
+        bench.edge.groups.config.broadcast = true;
+        let asks = all.map(|frame| bench.frame(0, &frame).len());
+        assert_eq!(asks, [1, 1, 0]);
+        let offer = dhcp_frame(MacAddr::BROADCAST, mac(1), (67, 68), b"offer");
+        assert_eq!(bench.frame(0, &offer), [], "a server of DHCP that is a host's");
+    }
+}

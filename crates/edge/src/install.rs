@@ -1,0 +1,485 @@
+//! Route requests to the data plane, and its answers.
+//!
+//! A route with a reserved entry is requested. Until the answer arrives the route counts as
+//! installed, and software forwards the frames that the data plane punts meanwhile, so frames do
+//! not wait for a slow device. If the device refuses, software keeps the route. The previous route
+//! is removed from the table, because it is outdated. The port is tried again after a pause.
+
+use super::context::Cx;
+use super::flows::{Flows, Placement};
+use super::places::{Key, of_port};
+use super::placing::{PAUSE, Requested};
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+use axon_link::effect::Effect;
+use axon_node::{Note, RouteAnswer, RouteError, RouteKey, Snapshot};
+use axon_wire::vlan::VlanId;
+use axon_wire::{MacAddr, PortNo, Route, Time};
+
+impl Flows {
+    /// Returns whether the data plane has a route from `port` to `destination`, or may have one.
+    pub(super) fn is_placed(&self, key: Key) -> bool {
+        self.live.get(&key).is_some_and(|flow| flow.is_placed())
+    }
+
+    /// Returns whether the data plane has a route at this address of its tables, or may have one.
+    fn is_placed_at(&self, address: Key) -> bool {
+        let destination = self.placing.owner(address).unwrap_or(address.1.destination);
+        let key = (address.0, RouteKey { destination, ..address.1 });
+        self.is_placed(key) && self.placing.address(key) == address
+    }
+
+    /// Handles an answer of the data plane. Returns when to try the port again, if that is new.
+    pub(super) fn answered(&mut self, cx: &mut Cx, answer: RouteAnswer) -> Option<(PortNo, Time)> {
+        let key = match (self.placing.requested.remove(&answer.ticket)?.0, answer.result) {
+            (Requested::Remove(_), Ok(())) => return None,
+            (Requested::Remove(address), Err(_)) => {
+                // A later install has replaced the route, or will.
+                if !self.is_placed_at(address) {
+                    self.placing.keep_stale(address);
+                }
+                address
+            }
+            (Requested::Install(key), result) => {
+                let flow = self.live.get_mut(&key)?;
+                if flow.placement != Placement::Requested(answer.ticket) {
+                    return None;
+                }
+                if result.is_ok() {
+                    let (port, RouteKey { destination, .. }) = key;
+                    flow.placement = Placement::Installed;
+                    cx.out.push(Effect::Note(Note::RouteSet { port, destination }));
+                    return None;
+                }
+                flow.placement = Placement::Software;
+                let address = self.placing.address(key);
+                self.placing.free(key);
+                self.placing.take_out(cx, address);
+                match self.software_is_full(key.0) {
+                    true => self.let_go(key),
+                    false => drop(self.unplaced.insert(key)),
+                }
+                key
+            }
+        };
+        let new = self.placing.refused.insert(key.0);
+        new.then_some((key.0, cx.now + PAUSE))
+    }
+
+    /// Counts changes with overdue answers as refused. Returns the ports to try again, with times,
+    /// and the number of changes.
+    pub(super) fn give_up_overdue(&mut self, cx: &mut Cx) -> (Vec<(PortNo, Time)>, u64) {
+        let (mut again, mut count) = (Vec::new(), 0);
+        while let Some(ticket) = self.placing.overdue(cx.now) {
+            let result = Err(RouteError::Unavailable);
+            again.extend(self.answered(cx, RouteAnswer { ticket, result }));
+            count += 1;
+        }
+        (again, count)
+    }
+
+    /// Repeats the refused requests of `port`.
+    pub(super) fn try_again(&mut self, cx: &mut Cx, port: PortNo) {
+        self.placing.refused.remove(&port);
+        let stale: BTreeSet<Key> = self.placing.stale.range(of_port(port)).copied().collect();
+        for key in stale {
+            self.placing.take_out(cx, key);
+        }
+        self.promote(cx, port);
+    }
+
+    /// Requests the software routes of `port` while its table has room. A route that does not fit
+    /// in the table may take an index of route memory, unless it is for one source. A port with a
+    /// refusal waits for its pause to end.
+    pub(super) fn promote(&mut self, cx: &mut Cx, port: PortNo) {
+        if self.placing.refused.contains(&port) {
+            return;
+        }
+        let (mut from, end) = of_port(port).into_inner();
+        while let Some(&key) = self.unplaced.range(from..=end).next() {
+            if self.place(cx, key) {
+                continue;
+            }
+            if key.1.source.is_none() {
+                break;
+            }
+            // A later route may be for any source.
+            let Some(next) = self.unplaced.range(key..=end).nth(1) else { break };
+            from = *next;
+        }
+    }
+
+    /// Requests one software route, if its table has room.
+    pub(super) fn place(&mut self, cx: &mut Cx, key: Key) -> bool {
+        let Some(flow) = self.live.get_mut(&key).filter(|flow| !flow.is_placed()) else {
+            return false;
+        };
+        if !self.placing.reserve(key) {
+            return false;
+        }
+        flow.placement = Placement::Requested(self.placing.install(cx, key, flow.route.clone()));
+        self.unplaced.remove(&key);
+        true
+    }
+
+    /// Returns all routes that the data plane should have: the address in its tables, the
+    /// destination itself, and the route.
+    pub(super) fn wanted(&self) -> impl Iterator<Item = (Key, MacAddr, &Route)> {
+        let placed = self.live.iter().filter(|(_, flow)| flow.is_placed());
+        placed.map(|(&key, flow)| (self.placing.address(key), key.1.destination, &flow.route))
+    }
+
+    /// Compares the routes with those of a resynchronised data plane, `has`. Missing routes are
+    /// kept in software, and excess ones are removed. Returns the ports to try again, with times.
+    pub(super) fn resynchronised(&mut self, cx: &mut Cx, has: &Snapshot) -> Vec<(PortNo, Time)> {
+        let was_lost = self.placing.is_lost();
+        self.placing.settle();
+        let mut again = Vec::new();
+        let there = by_address(has);
+        let too_much: Vec<Key> =
+            there.keys().copied().filter(|&address| !self.is_placed_at(address)).collect();
+        too_much.into_iter().for_each(|address| self.placing.take_out(cx, address));
+        for (&key, flow) in self.live.iter_mut().filter(|(_, flow)| flow.is_placed()) {
+            let stands = there.get(&self.placing.address(key));
+            if stands.is_some_and(|(to, route)| *to == key.1.destination && **route == flow.route) {
+                flow.placement = Placement::Installed;
+                continue;
+            }
+            flow.placement = Placement::Software;
+            self.placing.free(key);
+            self.unplaced.insert(key);
+            if self.placing.refused.insert(key.0) {
+                again.push((key.0, cx.now + PAUSE));
+            }
+        }
+        // Routes added while the data plane was lost are placed later.
+        for &(port, _) in self.unplaced.iter().filter(|_| was_lost) {
+            if self.placing.refused.insert(port) {
+                again.push((port, cx.now + PAUSE));
+            }
+        }
+        again
+    }
+}
+
+/// Returns the routes of a data plane, by the address in its tables, with the destination itself.
+fn by_address(has: &Snapshot) -> BTreeMap<Key, (MacAddr, &Route)> {
+    let mut all = BTreeMap::new();
+    for (port, is) in (0..).map(PortNo).zip(&has.ports) {
+        let any_vlan = |key: RouteKey| (port, RouteKey { vlan: VlanId::NONE, ..key });
+        let routes = is.routes.iter();
+        all.extend(routes.map(|(key, route)| (any_vlan(*key), (key.destination, route))));
+        let masqueraded = is.masqueraded.iter();
+        all.extend(masqueraded.map(|one| (any_vlan(one.key), (one.destination, &one.route))));
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::*;
+    use super::*;
+    use crate::placing::Placing;
+    use alloc::collections::VecDeque;
+    use axon_node::telemetry::EdgeDebts;
+    use axon_node::{PortSnapshot, RouteChange, RouteKey, RouteTicket};
+    use axon_wire::{Route, Span};
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_route_that_the_device_refuses_goes_by_software_and_is_tried_again() {
+        let mut bench = Bench::new();
+        bench.host(0, 1);
+        bench.tables.refuses = 2;
+        bench.set_route(0, 9, 1, 3);
+        assert_eq!((bench.placed(0, 9), bench.places(0)), (None, 0));
+        let frame = udp_frame(mac(9), mac(1), 1);
+        bench.frame(0, &frame);
+        assert_eq!(bench.sent, [(PortNo(0), Route::from([3]), frame)]);
+        bench.pass(PAUSE);
+        assert_eq!(bench.placed(0, 9), None, "refused again");
+        bench.pass(PAUSE);
+        assert_eq!(bench.placed(0, 9), Some(Route::from([3])));
+    }
+
+    #[test]
+    fn a_new_route_that_is_refused_takes_the_old_one_out() {
+        let mut bench = Bench::new();
+        bench.host(0, 1);
+        bench.set_route(0, 9, 1, 3);
+        assert_eq!(bench.placed(0, 9), Some(Route::from([3])));
+        bench.tables.refuses = 1;
+        bench.set_route(0, 9, 2, 4);
+        assert_eq!(bench.placed(0, 9), None, "the old route leads the old way");
+        bench.pass(PAUSE);
+        assert_eq!(bench.placed(0, 9), Some(Route::from([4])));
+    }
+
+    #[test]
+    fn a_late_answer_for_a_route_that_was_replaced_changes_nothing() {
+        let mut bench = Bench::new();
+        bench.host(0, 1);
+        bench.tables.late = Some(Vec::new());
+        bench.set_route(0, 9, 1, 3);
+        bench.set_route(0, 9, 2, 4);
+        // The first route's removal is refused.
+        bench.tables.refuses = 1;
+        bench.answer_late();
+        assert_eq!(bench.placed(0, 9), Some(Route::from([4])));
+        assert_eq!(bench.tables.late, Some(Vec::new()), "nothing is taken out");
+        bench.tables.late = None;
+        bench.pass(PAUSE * 2);
+        assert_eq!((bench.placed(0, 9), bench.places(0)), (Some(Route::from([4])), 1));
+    }
+
+    #[test]
+    fn after_a_loss_what_stands_again_is_placed_and_what_does_not_is_software() {
+        let mut bench = Bench::new();
+        bench.host(0, 1);
+        for (to, hop) in [(8, 3), (9, 4)] {
+            bench.set_route(0, to, 1, hop);
+        }
+        bench.lose_routes(&[mac(9)]);
+        assert_eq!((bench.placed(0, 8), bench.placed(0, 9)), (Some(Route::from([3])), None));
+        bench.pass(PAUSE);
+        assert_eq!(bench.placed(0, 9), Some(Route::from([4])));
+    }
+
+    #[test]
+    fn a_removal_that_the_device_refuses_is_asked_for_until_the_route_is_gone() {
+        let mut bench = Bench::new();
+        bench.host(0, 1);
+        bench.set_route(0, 9, 1, 3);
+        bench.tables.keeps = 2;
+        bench.remove_route(0, 9, 2);
+        for _ in 0..2 {
+            assert_eq!(bench.placed(0, 9), Some(Route::from([3])), "it was refused");
+            assert_eq!(bench.edge.debts().stale, 1);
+            bench.pass(PAUSE);
+        }
+        assert_eq!((bench.placed(0, 9), bench.edge.debts()), (None, EdgeDebts::default()));
+        assert_eq!(bench.edge.counters().changes_refused, 2);
+    }
+
+    #[test]
+    fn an_answer_that_does_not_come_in_time_counts_as_a_refusal_and_is_ignored_later() {
+        let mut bench = Bench::new();
+        bench.host(0, 1);
+        bench.tables.late = Some(Vec::new());
+        bench.set_route(0, 9, 1, 3);
+        bench.pass(Span::from_millis(4_900));
+        assert_eq!(
+            (bench.edge.debts().unanswered, bench.edge.counters().changes_unanswered),
+            (1, 0)
+        );
+        bench.pass(Span::from_millis(200));
+        assert_eq!(bench.edge.counters().changes_unanswered, 1);
+        let frame = udp_frame(mac(9), mac(1), 1);
+        bench.frame(0, &frame);
+        assert_eq!(bench.sent, [(PortNo(0), Route::from([3]), frame)], "software forwards");
+        // It installs the route, removes it, and gets another request.
+        bench.answer_late();
+        assert_eq!(bench.placed(0, 9), None);
+        bench.tables.late = None;
+        bench.pass(PAUSE * 10);
+        assert_eq!((bench.placed(0, 9), bench.places(0)), (Some(Route::from([3])), 1));
+        assert_eq!(bench.edge.debts(), EdgeDebts::default());
+    }
+
+    #[test]
+    fn a_device_that_never_answers_owes_no_more_than_a_bound_and_is_resynchronised() {
+        let mut bench = Bench::new();
+        bench.host(0, 1);
+        bench.set_route(0, 7, 1, 2);
+        bench.tables.late = Some(Vec::new());
+        let (mut most, mut notes, mut asked) = (0, 0, 0);
+        for round in 0..200 {
+            for to in 10..26 {
+                let number = 10 + round * 2;
+                let mut effects = bench.set_route(0, to, number, 3);
+                effects.extend(bench.remove_route(0, to, number + 1));
+                let owed =
+                    |effect: &&Effect| matches!(effect, Effect::Note(Note::AnswersOwed { .. }));
+                notes += effects.iter().filter(owed).count();
+                let EdgeDebts { unanswered, stale, .. } = bench.edge.debts();
+                most = most.max(unanswered + stale);
+            }
+            let late = bench.pass(Span::from_millis(10));
+            asked += late.iter().filter(|effect| **effect == Effect::Resynchronise).count();
+        }
+        assert!((60..=64).contains(&most), "{most} owed");
+        assert!(notes == 1 && bench.edge.debts().lost, "{notes} notes: nothing more is asked for");
+        assert_eq!(asked, 1, "one second later, and then not before another has passed");
+        assert_eq!(bench.edge.counters().answers_lost, 1);
+        bench.set_route(0, 9, 1_000, 4);
+        let frame = udp_frame(mac(9), mac(1), 1);
+        bench.frame(0, &frame);
+        assert_eq!(bench.sent, [(PortNo(0), Route::from([4]), frame)], "software forwards");
+        // It recovers, and has a route that was removed meanwhile.
+        bench.tables.late = None;
+        bench.remove_route(0, 7, 2_000);
+        bench.lose_routes(&[]);
+        bench.pass(PAUSE);
+        assert_eq!((bench.placed(0, 7), bench.placed(0, 9)), (None, Some(Route::from([4]))));
+        assert_eq!((bench.edge.debts(), bench.places(0)), (EdgeDebts::default(), 1));
+    }
+
+    #[test]
+    fn a_route_that_a_resynchronised_device_has_and_should_not_have_is_removed() {
+        let mut bench = Bench::new();
+        bench.host(0, 1);
+        let mut has = Snapshot { ports: alloc::vec![PortSnapshot::default(); 4] };
+        has.ports[0].routes.push((mac(9).into(), Route::from([3])));
+        bench.tables.routes.insert((PortNo(0), mac(9).into()), Route::from([3]));
+        bench.call(|edge, now, tables, out| edge.resynchronised(now, &has, tables, out));
+        assert_eq!(bench.placed(0, 9), None);
+    }
+
+    /// Event between flows and a device that answers late, refuses and loses its tables.
+    #[derive(Clone, Debug)]
+    enum Event {
+        Set(u16, u8, u16),
+        Remove(u16, u8),
+        /// The oldest request is carried out, or refused.
+        Answer(bool),
+        /// The tables are lost; a resynchronisation omits the routes to this host.
+        Lose(u8),
+        /// The pause of the port that waits longest ends.
+        Pause,
+    }
+
+    fn event() -> impl Strategy<Value = Event> {
+        let (port, host) = (0..2u16, 0..4u8);
+        prop_oneof![
+            4 => (port.clone(), host.clone(), 1..9u16)
+                .prop_map(|(port, host, hop)| Event::Set(port, host, hop)),
+            2 => (port, host.clone()).prop_map(|(port, host)| Event::Remove(port, host)),
+            5 => any::<bool>().prop_map(Event::Answer),
+            1 => host.prop_map(Event::Lose),
+            2 => Just(Event::Pause),
+        ]
+    }
+
+    struct Late {
+        flows: Flows,
+        device: TestDevice,
+        asked: VecDeque<(RouteTicket, RouteChange)>,
+        routes: BTreeMap<Key, Route>,
+        pauses: VecDeque<PortNo>,
+        stamps: u64,
+    }
+
+    /// Every other route is for frames of one host.
+    fn key(host: u8) -> RouteKey {
+        RouteKey::to(mac(host / 2)).from_source(Some(mac(77)).filter(|_| host % 2 == 1))
+    }
+
+    impl Late {
+        fn new(room: usize) -> Late {
+            let device = TestDevice::new(room);
+            Late {
+                flows: Flows::new(Placing::new(&device.capabilities(), 1)),
+                device,
+                asked: VecDeque::new(),
+                routes: BTreeMap::new(),
+                pauses: VecDeque::new(),
+                stamps: 0,
+            }
+        }
+
+        fn with(&mut self, call: impl FnOnce(&mut Flows, &mut Cx) -> Vec<(PortNo, Time)>) {
+            let mut out = Vec::new();
+            let cx = &mut Cx { now: Time::ZERO, ports: &self.device, out: &mut out };
+            self.pauses.extend(call(&mut self.flows, cx).into_iter().map(|(port, _)| port));
+            self.asked.extend(out.into_iter().filter_map(|effect| match effect {
+                Effect::Route { ticket, change } => Some((ticket, change)),
+                _ => None,
+            }));
+        }
+
+        fn happen(&mut self, event: &Event) {
+            self.stamps += 1;
+            let (decided, room) =
+                (stamp(self.stamps), self.device.capabilities().routes_per_port_max);
+            match *event {
+                Event::Set(port, host, hop) => self.with(|flows, cx| {
+                    let key = (PortNo(port), key(host));
+                    flows.set(cx, key, decided, &Route::from([hop]), None);
+                    Vec::new()
+                }),
+                Event::Remove(port, host) => self.with(|flows, cx| {
+                    flows.remove(cx, (PortNo(port), key(host)), Some(decided));
+                    flows.promote(cx, PortNo(port));
+                    Vec::new()
+                }),
+                Event::Answer(carried_out) => {
+                    let Some((ticket, change)) = self.asked.pop_front() else { return };
+                    let result = match change {
+                        _ if !carried_out => Err(RouteError::Unavailable),
+                        RouteChange::Install { port, key, route } => {
+                            let taken = self.routes.range(of_port(port)).count();
+                            let is_there = self.routes.contains_key(&(port, key));
+                            match is_there || taken < room {
+                                true => {
+                                    self.routes.insert((port, key), route);
+                                    Ok(())
+                                }
+                                false => Err(RouteError::Full),
+                            }
+                        }
+                        RouteChange::Masquerade { .. } => unreachable!("it has no route memory"),
+                        RouteChange::Remove { port, key } => {
+                            self.routes.remove(&(port, key));
+                            Ok(())
+                        }
+                    };
+                    let answer = RouteAnswer { ticket, result };
+                    self.with(|flows, cx| flows.answered(cx, answer).into_iter().collect());
+                }
+                Event::Lose(left_out) => {
+                    self.asked.clear();
+                    let wanted = self.flows.wanted().filter(|(_, to, _)| *to != mac(left_out));
+                    self.routes = wanted.map(|(at, _, route)| (at, route.clone())).collect();
+                    let mut has = Snapshot { ports: alloc::vec![PortSnapshot::default(); 4] };
+                    for ((port, to), route) in &self.routes {
+                        has.ports[port.index()].routes.push((*to, route.clone()));
+                    }
+                    self.with(|flows, cx| flows.resynchronised(cx, &has));
+                }
+                Event::Pause => {
+                    if let Some(port) = self.pauses.pop_front() {
+                        self.with(|flows, cx| {
+                            flows.try_again(cx, port);
+                            Vec::new()
+                        });
+                    }
+                }
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_device_that_answers_late_refuses_and_forgets_has_in_the_end_what_is_wanted(
+            room in 1..4usize,
+            events in prop::collection::vec(event(), 0..80),
+        ) {
+            let mut late = Late::new(room);
+            events.iter().for_each(|event| late.happen(event));
+            while !late.asked.is_empty() || !late.pauses.is_empty() {
+                while !late.asked.is_empty() {
+                    late.happen(&Event::Answer(true));
+                }
+                late.happen(&Event::Pause);
+            }
+            let Late { flows, routes, .. } = &late;
+            prop_assert!(flows.placing.requested.is_empty() && flows.placing.stale.is_empty());
+            let placed = flows.live.iter().filter(|(_, flow)| flow.is_placed());
+            let placed = placed.map(|(&key, flow)| (key, flow.route.clone()));
+            prop_assert_eq!(routes, &placed.collect::<BTreeMap<_, _>>());
+            for key in &flows.unplaced {
+                prop_assert_eq!(flows.placing.taken(key.0), room, "{:?} has no place", key);
+            }
+        }
+    }
+}

@@ -1,0 +1,504 @@
+//! Learning, probing and removal of local hosts, and reports to the controller.
+
+use super::addresses::Addresses;
+use super::context::{Cx, Timer};
+use super::hosts::{Host, Hosts};
+use super::state::Edge;
+use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
+use axon_link::effect::Effect;
+use axon_node::Note;
+use axon_wire::message::Item;
+use axon_wire::{MacAddr, PortNo, Span, Time};
+use core::net::IpAddr;
+
+/// Minimum time between two moves or address changes of a host that are accepted. Two stations that
+/// fight for one address cannot overload the controller.
+const CHANGE_HOLD: Span = Span::from_millis(200);
+
+impl Edge {
+    /// Learns the sender of a frame, or refreshes it. Returns `false` if the frame must be dropped.
+    ///
+    /// A known host on its port is refreshed. On another port it has moved: it is removed from the
+    /// old port with its flows and learned on the new one. It is queried at the old port, and
+    /// learned there again if it answers, because another station may have used its MAC address. A
+    /// new host is learned while its port has room. A full port removes a host without address that
+    /// was silent for as long as a host with an address would need to be declared dead. Other hosts
+    /// without address are not removed, because they cannot be probed.
+    pub(super) fn learn(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr) -> bool {
+        let mut left = None;
+        let is_here = self.hosts.is_on(mac, port);
+        if let Some(host) = self.hosts.by_mac.get_mut(&mac) {
+            if is_here {
+                host.heard = cx.now;
+                host.unanswered = 0;
+                let home = host.port;
+                let recalled = self.recalled(port, mac);
+                if self.recalled(home, mac).or(recalled).is_some() {
+                    // The controller wants to verify the host: report it again.
+                    self.hosts.reported.remove(&mac);
+                    self.report(cx.out, mac);
+                }
+                return true;
+            }
+            left = Some(host.port);
+            if cx.now.since(host.changed) < CHANGE_HOLD {
+                self.counters.hosts_refused += 1;
+                return false;
+            }
+        }
+        if !self.make_room(cx, port) {
+            self.counters.hosts_refused += 1;
+            return false;
+        }
+        let answered = self.recalled(port, mac).is_some_and(|recall| recall.moved);
+        let moved = self.forget_host(cx, mac);
+        let ips = Addresses::default();
+        let host = Host { port, ips, heard: cx.now, unanswered: 0, changed: cx.now };
+        self.hosts.insert(mac, host);
+        self.keep_own(cx, port, mac);
+        self.counters.hosts_moved += u64::from(moved);
+        cx.out.push(Effect::Note(Note::HostUp { port, mac }));
+        self.report(cx.out, mac);
+        self.groups_host_learned(cx.now, port);
+        match left {
+            // The host has answered: the other user of its MAC address is not queried.
+            Some(left) if answered => drop(self.recalled(left, mac)),
+            Some(left) => self.recall_moved(cx, left, mac),
+            None => {}
+        }
+        true
+    }
+
+    fn make_room(&mut self, cx: &mut Cx, port: PortNo) -> bool {
+        if !self.hosts.is_full(port) {
+            return true;
+        }
+        let silence = self.host_probe * u64::from(self.host_probes_max).saturating_add(1);
+        let silence = silence.ticks();
+        let since = Time::from_ticks(cx.now.ticks().saturating_sub(silence));
+        let Some(mac) = self.hosts.longest_silent(port, since) else {
+            return false;
+        };
+        self.forget_host(cx, mac)
+    }
+
+    /// Learns an address of a known host, which is probed from then on.
+    pub(super) fn learn_ip(&mut self, now: Time, mac: MacAddr, ip: IpAddr, out: &mut Vec<Effect>) {
+        if !self.is_host_ip(ip) {
+            return;
+        }
+        let Some(host) = self.hosts.by_mac.get_mut(&mac) else {
+            return;
+        };
+        if host.ips.contains(ip) {
+            host.ips.used(ip);
+            if self.hosts.report_again(mac, ip) {
+                self.report(out, mac);
+            }
+            return;
+        }
+        if host.ips.is_full() {
+            if now.since(host.changed) < CHANGE_HOLD {
+                return;
+            }
+            host.changed = now;
+        }
+        if host.ips.is_empty() {
+            // Probes are spread by address, so that hosts learned together are not probed together.
+            let half = (self.host_probe.ticks() / 2).max(1);
+            let offset = Span::from_ticks(half + spread(mac) % half);
+            self.agenda.set(Timer::Host(mac), now + offset);
+        }
+        host.ips.used(ip);
+        self.sought.found(ip);
+        self.report(out, mac);
+    }
+
+    /// Removes a host that has left, no longer answers, or makes room, together with its flows.
+    /// Returns whether there was such a host.
+    ///
+    /// Routes belong to a port, so the routes of a port are removed with its last host. Other
+    /// hosts on that port may use them; the controller removes those that no host uses.
+    pub(super) fn forget_host(&mut self, cx: &mut Cx, mac: MacAddr) -> bool {
+        let Some(Host { port, ips, .. }) = self.hosts.remove(mac) else {
+            return false;
+        };
+        if let Some(ip) = ips.newest() {
+            self.recall_later(cx, port, mac, ip);
+        }
+        self.flows.placing.vacate(port, mac);
+        self.agenda.cancel(Timer::Host(mac));
+        self.end_queries_to(cx, port, mac);
+        self.end_setups_of(cx, port, mac);
+        self.groups_host_gone(cx, port, mac);
+        if self.hosts.count_on(port) == 0 {
+            for port in self.hosts.joined_to(port) {
+                self.flows.clear_port(cx, port);
+            }
+        } else {
+            self.flows.promote(cx, port);
+        }
+        cx.out.push(Effect::Note(Note::HostDown { port, mac }));
+        self.report(cx.out, mac);
+        true
+    }
+
+    /// Probes a host whose timer has expired (the periodic gratuitous ARP of paper 001).
+    ///
+    /// The probe is a unicast ARP request from the server's identity. Its MAC address never has a
+    /// route, so the reply reaches the control plane. A host with too many unanswered probes is
+    /// removed.
+    pub(super) fn probe_host(&mut self, cx: &mut Cx, mac: MacAddr) {
+        let bonded = self.hosts.is_joined(mac);
+        let Some(host) = self.hosts.by_mac.get_mut(&mac) else {
+            return;
+        };
+        if bonded {
+            self.agenda.set(Timer::Host(mac), cx.now + self.host_probe);
+            return;
+        }
+        if host.unanswered >= self.host_probes_max {
+            self.counters.hosts_lost += 1;
+            self.forget_host(cx, mac);
+            return;
+        }
+        let Some(ip) = host.ips.next_probe(host.unanswered, self.host_probes_max) else { return };
+        host.unanswered += 1;
+        let port = host.port;
+        cx.out.extend(self.question(mac, ip).map(|frame| Effect::Host { port, frame }));
+        self.agenda.set(Timer::Host(mac), cx.now + self.host_probe);
+    }
+
+    /// Reports changes of a host since the last report. Without a controller nothing is sent;
+    /// [`Edge::report_all`] reports later.
+    pub(super) fn report(&mut self, out: &mut Vec<Effect>, mac: MacAddr) {
+        if !self.reachable {
+            return;
+        }
+        let Hosts { by_mac, reported, .. } = &mut self.hosts;
+        let known = by_mac.get(&mac);
+        if let Some(&(port, _)) = reported.get(&mac)
+            && known.is_none_or(|host| host.port != port)
+        {
+            reported.remove(&mac);
+            out.push(Effect::Report(Item::HostGone { port, mac }));
+        }
+        let Some(&Host { port, ref ips, .. }) = known else { return };
+        let before = reported.insert(mac, (port, ips.clone()));
+        let is_new = |ip: &IpAddr| before.as_ref().is_none_or(|(_, before)| !before.contains(*ip));
+        let ips: Vec<IpAddr> = ips.iter().filter(is_new).collect();
+        let is_new = before.is_none();
+        if is_new || !ips.is_empty() {
+            out.push(Effect::Report(Item::HostSeen { port, mac, ips }));
+        }
+        if is_new {
+            self.report_members_again(out, port, mac);
+        }
+    }
+
+    /// Clears the record of reported hosts that are unchanged. Hosts that have left or moved
+    /// meanwhile must still be withdrawn.
+    pub(super) fn forget_reports(&mut self) {
+        let Hosts { by_mac, reported, .. } = &mut self.hosts;
+        let as_is = |mac: &MacAddr, port, ips: &Addresses| {
+            let host = by_mac.get(mac).filter(|host| host.port == port);
+            host.is_some_and(|host| host.ips.iter().all(|ip| ips.contains(ip)))
+        };
+        reported.retain(|mac, (port, ips)| !as_is(mac, *port, ips));
+    }
+
+    /// Reports all that the controller does not have yet; to a new incarnation, all hosts.
+    pub(super) fn report_all(&mut self, out: &mut Vec<Effect>, new_incarnation: bool) {
+        if new_incarnation {
+            self.hosts.reported.clear();
+        }
+        let macs: BTreeSet<_> =
+            self.hosts.reported.keys().chain(self.hosts.by_mac.keys()).copied().collect();
+        for mac in macs {
+            self.report(out, mac);
+        }
+    }
+}
+
+/// Returns a number that differs between hosts and is the same in every run.
+fn spread(mac: MacAddr) -> u64 {
+    let mut word = [0; 8];
+    word[..6].copy_from_slice(&mac.0);
+    u64::from_le_bytes(word).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 16
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::*;
+    use super::*;
+    use alloc::vec::Vec;
+    use axon_node::{Drop, PortKind};
+    use axon_wire::host_frame;
+    use axon_wire::{Incarnation, Route};
+    use core::net::Ipv4Addr;
+
+    fn reports(effects: &[Effect]) -> Vec<Item> {
+        let report = |effect: &Effect| match effect {
+            Effect::Report(item) => Some(item.clone()),
+            _ => None,
+        };
+        effects.iter().filter_map(report).collect()
+    }
+
+    fn seen(port: u16, n: u8, with_ip: bool) -> Item {
+        let ips = with_ip.then(|| ip(n).into()).into_iter().collect();
+        Item::HostSeen { port: PortNo(port), mac: mac(n), ips }
+    }
+
+    fn gone(port: u16, n: u8) -> Item {
+        Item::HostGone { port: PortNo(port), mac: mac(n) }
+    }
+
+    #[test]
+    fn after_a_long_time_without_the_controller_all_hosts_are_reported_again() {
+        let mut bench = Bench::new();
+        bench.host(0, 1);
+        bench.host(1, 2);
+        bench.controller(None);
+        // Probes are answered meanwhile.
+        let pass = |bench: &mut Bench, seconds: u64| {
+            for _ in 0..seconds {
+                bench.pass(Span::from_secs(1));
+                bench.host(0, 1);
+            }
+        };
+        pass(&mut bench, 10);
+        assert_eq!(reports(&bench.controller(Some(CONTROLLER))), [], "nothing has changed");
+        bench.controller(None);
+        pass(&mut bench, 40);
+        let expected = [seen(0, 1, true), gone(1, 2)];
+        assert_eq!(reports(&bench.controller(Some(CONTROLLER))), expected);
+        assert_eq!(reports(&bench.controller(Some(CONTROLLER))), []);
+    }
+
+    #[test]
+    fn a_host_is_learned_from_any_frame_and_its_address_from_arp() {
+        let mut bench = Bench::new();
+        let effects = bench.frame(0, &udp_frame(mac(9), mac(1), 0));
+        assert_eq!(effects[0], Effect::Note(Note::HostUp { port: PortNo(0), mac: mac(1) }));
+        assert_eq!(reports(&effects), [seen(0, 1, false)]);
+        assert_eq!(reports(&bench.host(0, 1)), [seen(0, 1, true)]);
+        assert_eq!(bench.host(0, 1), [], "nothing new, and nobody answers a gratuitous ARP");
+    }
+
+    #[test]
+    fn an_uplink_has_room_for_many_and_the_longest_silent_gives_its_place_up() {
+        let mut bench = Bench::new();
+        bench.edge.hosts.uplinks = [PortNo(0)].into();
+        let from = |number: u16| {
+            let [a, b] = number.to_be_bytes();
+            udp_frame(mac(9), MacAddr([2, 7, 0, 0, a, b]), 0)
+        };
+        for number in 0..1_000 {
+            bench.frame(0, &from(number));
+        }
+        assert_eq!(bench.edge.hosts.count_on(PortNo(0)), 1_000);
+        bench.frame(0, &from(1_000));
+        assert_eq!(bench.edge.counters().hosts_refused, 1, "none of them was silent for long");
+        let silence = bench.edge.host_probe * u64::from(bench.edge.host_probes_max + 1);
+        bench.pass(silence + Span::from_secs(1));
+        bench.frame(0, &from(0));
+        bench.frame(0, &from(1_000));
+        let is_there = |number: u16| {
+            let [a, b] = number.to_be_bytes();
+            bench.edge.hosts.is_on(MacAddr([2, 7, 0, 0, a, b]), PortNo(0))
+        };
+        assert_eq!([0, 1, 2, 1_000].map(is_there), [true, false, true, true]);
+    }
+
+    #[test]
+    fn a_dhcp_acknowledgement_teaches_the_address() {
+        use smoltcp::wire::{DhcpMessageType, DhcpPacket, DhcpRepr, EthernetAddress};
+        let mut bench = Bench::new();
+        bench.frame(0, &udp_frame(mac(9), mac(1), 0));
+        let dhcp = DhcpRepr {
+            message_type: DhcpMessageType::Ack,
+            transaction_id: 1,
+            secs: 0,
+            client_hardware_address: EthernetAddress(mac(1).0),
+            client_ip: Ipv4Addr::UNSPECIFIED,
+            your_ip: ip(1),
+            server_ip: Ipv4Addr::UNSPECIFIED,
+            router: None,
+            subnet_mask: None,
+            relay_agent_ip: Ipv4Addr::UNSPECIFIED,
+            broadcast: false,
+            requested_ip: None,
+            client_identifier: None,
+            server_identifier: Some(SERVER.ip),
+            parameter_request_list: None,
+            dns_servers: None,
+            max_size: None,
+            lease_duration: Some(60),
+            renew_duration: None,
+            rebind_duration: None,
+            additional_options: &[],
+        };
+        let mut payload = alloc::vec![0; dhcp.buffer_len()];
+        dhcp.emit(&mut DhcpPacket::new_unchecked(&mut payload)).unwrap();
+        let frame = dhcp_frame(mac(1), SERVER.mac, (67, 68), &payload);
+        let effects = bench.send_to_host(0, frame.clone());
+        assert_eq!(reports(&effects), [seen(0, 1, true)]);
+        assert_eq!(effects.last(), Some(&Effect::Host { port: PortNo(0), frame: frame.clone() }));
+        assert_eq!(bench.send_to_host(3, frame), [], "port 3 has no hosts");
+    }
+
+    #[test]
+    fn the_fabrics_own_and_group_addresses_are_never_learned() {
+        let mut bench = Bench::new();
+        let own = MacAddr([2, 0xee, 0, 0, 0, 1]);
+        for source in [SERVER.mac, own, MacAddr::BROADCAST, MacAddr([0; 6])] {
+            assert_eq!(bench.frame(0, &udp_frame(mac(9), source, 0)), []);
+            assert!(bench.last_drop().is_some(), "{source}");
+        }
+        assert_eq!(bench.edge.hosts().count(), 0);
+        let mut claims_server = host_frame::request(mac(1), SERVER.ip, MacAddr::BROADCAST, ip(9));
+        bench.frame(0, &claims_server);
+        assert_eq!(bench.last_drop(), Some(Drop::Refused));
+        claims_server[22..28].copy_from_slice(&mac(5).0);
+        bench.frame(0, &claims_server);
+        assert!(bench.edge.hosts().next().unwrap().1.ips.is_empty());
+    }
+
+    #[test]
+    fn a_host_that_answers_its_probes_stays() {
+        let mut bench = Bench::new();
+        bench.host(0, 1);
+        for _ in 0..10 {
+            let probes = arps(&bench.pass(Span::from_secs(5)));
+            let [(PortNo(0), arp)] = probes[..] else { panic!("one probe, not {probes:?}") };
+            assert_eq!((arp.sender_mac, arp.sender_ip), (SERVER.mac, SERVER.ip));
+            assert_eq!(arp.target_ip, ip(1));
+            bench.frame(0, &host_frame::reply(mac(1), ip(1), SERVER.mac, SERVER.ip));
+        }
+        assert_eq!(bench.edge.hosts().count(), 1);
+    }
+
+    #[test]
+    fn a_dead_host_takes_its_flows_along() {
+        let mut bench = Bench::new();
+        bench.host(0, 1);
+        bench.set_route(0, 9, 1, 3);
+        let effects = bench.pass(Span::from_secs(20));
+        assert_eq!(arps(&effects).len(), 3, "three probes");
+        assert_eq!(reports(&effects), [gone(0, 1)]);
+        let (port, destination) = (PortNo(0), mac(9));
+        assert!(effects.contains(&Effect::Note(Note::RouteRemoved { port, destination })));
+        assert!(effects.contains(&Effect::Note(Note::HostDown { port, mac: mac(1) })));
+        assert!(bench.is_empty());
+        assert_eq!(bench.edge.flows().count(), 0);
+        bench.set_route(0, 9, 2, 3);
+        assert!(bench.is_empty(), "a port without hosts has no routes");
+    }
+
+    #[test]
+    fn a_dead_host_leaves_the_routes_of_its_neighbour() {
+        let mut bench = Bench::new();
+        bench.host(0, 1);
+        bench.frame(0, &udp_frame(mac(9), mac(2), 0));
+        bench.set_route(0, 9, 1, 3);
+        assert_eq!(reports(&bench.pass(Span::from_secs(60))), [gone(0, 1)]);
+        assert_eq!(bench.placed(0, 9), Some(Route::from([3])));
+        let left: Vec<_> = bench.edge.hosts().map(|(mac, _)| mac).collect();
+        assert_eq!(left, [mac(2)], "without an address it cannot be asked");
+    }
+
+    #[test]
+    fn a_moved_host_leaves_its_old_port_with_its_flows() {
+        let mut bench = Bench::new();
+        bench.host(0, 1);
+        bench.set_route(0, 9, 1, 3);
+        bench.frame(0, &arp_request(1, 8));
+        bench.pass(Span::from_secs(1));
+        let effects = bench.host(1, 1);
+        assert_eq!(reports(&effects), [gone(0, 1), seen(1, 1, false), seen(1, 1, true)]);
+        assert!(bench.is_empty());
+        assert_eq!(bench.edge.setups(), 0);
+        assert_eq!(reports(&bench.host(0, 1)), [], "it cannot be on two ports at once");
+        assert_eq!(bench.edge.counters().hosts_refused, 1);
+    }
+
+    #[test]
+    fn a_port_that_goes_takes_hosts_flows_and_waiting_frames_along() {
+        for kind in [None, Some(PortKind::Axon), Some(PortKind::Unknown)] {
+            let mut bench = Bench::new();
+            bench.host(0, 1);
+            bench.set_route(0, 9, 1, 3);
+            bench.frame(0, &arp_request(1, 7));
+            let frame = udp_frame(mac(8), mac(1), 0);
+            bench.frame(0, &frame);
+            bench.target(axon_wire::message::ArpTarget { source_mac: mac(6), ..looked_for(2) });
+            let effects = bench.port(0, kind);
+            assert_eq!(reports(&effects), [gone(0, 1)]);
+            assert_eq!(bench.dropped, [(PortNo(0), Drop::NoRoute, frame.clone())]);
+            assert!(bench.is_empty());
+            assert_eq!((bench.edge.setups(), bench.waiting_bytes()), (0, 0));
+            assert_eq!(bench.frame(0, &frame), []);
+            assert_eq!(bench.last_drop(), Some(Drop::Refused));
+        }
+    }
+
+    #[test]
+    fn a_new_controller_incarnation_gets_all_hosts_and_open_requests() {
+        let mut bench = Bench::new();
+        bench.host(0, 1);
+        bench.host(1, 2);
+        let open = asked(&bench.frame(0, &arp_request(1, 7)));
+        let incarnation = Incarnation { number: 6, ..CONTROLLER };
+        let effects = bench.controller(Some(incarnation));
+        assert_eq!(reports(&effects), [seen(0, 1, true), seen(1, 2, true)]);
+        assert_eq!(asked(&effects), open, "it is asked what the old one did not answer");
+    }
+
+    #[test]
+    fn what_changes_without_a_controller_is_reported_when_it_is_back() {
+        let mut bench = Bench::new();
+        bench.host(0, 1);
+        bench.host(1, 2);
+        bench.set_route(1, 9, 1, 3);
+        assert_eq!(bench.controller(None), []);
+        bench.port(0, None);
+        assert_eq!(reports(&bench.host(2, 3)), []);
+        assert_eq!(
+            reports(&bench.controller(Some(CONTROLLER))),
+            [gone(0, 1), seen(2, 3, true)],
+            "only what has changed"
+        );
+        assert_eq!(bench.placed(1, 9), Some(Route::from([3])), "flows have gone on");
+        assert_eq!(bench.controller(Some(CONTROLLER)), []);
+    }
+
+    #[test]
+    fn a_full_port_makes_room_only_in_place_of_a_long_silent_host_without_address() {
+        let mut bench = Bench::with(8, 1000, 2);
+        bench.host(0, 1);
+        bench.frame(0, &udp_frame(mac(9), mac(2), 0));
+        assert_eq!(bench.host(0, 3), []);
+        assert_eq!(bench.last_drop(), Some(Drop::Refused));
+        for _ in 0..6 {
+            bench.pass(Span::from_secs(4));
+            bench.host(0, 1);
+        }
+        let effects = bench.host(0, 3);
+        assert_eq!(reports(&effects), [gone(0, 2), seen(0, 3, false), seen(0, 3, true)]);
+    }
+
+    #[test]
+    fn probes_of_hosts_that_came_together_are_spread() {
+        let mut bench = Bench::with(8, 1000, 100);
+        for n in 1..=100 {
+            bench.host(0, n);
+        }
+        for _ in 0..50 {
+            assert!(arps(&bench.pass(Span::from_millis(50))).is_empty());
+        }
+        let most = (0..50).map(|_| arps(&bench.pass(Span::from_millis(50))).len()).max();
+        assert!(most < Some(10), "{most:?} probes in 50 ms");
+    }
+}

@@ -1,0 +1,84 @@
+//! The edge: interface between hosts and the fabric at a switch (paper 001 §4.2.2 and §4.2.3).
+//!
+//! The data plane punts every host frame without a valid route. The edge learns hosts from it, and
+//! handles it as follows:
+//!
+//! - ARP, broadcast or unicast, is never forwarded. An existing flow answers it at once. Otherwise
+//!   Axon-ARP (`setup`, `arrival`) sends a request to the controller, which forwards it to the
+//!   target switch (`target`). That switch queries its host and replies. There are four phases, and
+//!   each switch reserves memory before it sends.
+//! - IPv6 neighbour discovery (`nd`) is handled as ARP is.
+//! - DHCP goes to the controller; server messages of other hosts are refused (`guard`).
+//! - DHCPv6 is terminated at the edge, if the fabric file enables it (`dhcpv6`).
+//! - IPv6 router advertisements are sent by the edge (`ra`), if the fabric file enables them.
+//! - The fabric's own address answers ping (`ping`).
+//! - Where a port's table is full, its hosts get masqueraded addresses (`masquerade`, `given`).
+//! - A unicast frame is queued while a route for its MAC is looked up, or takes a software route.
+//! - The ports of a bond (`bonds`) are one location, and LACP decides whether frames pass.
+//! - A frame to a group (`members`, `senders`) becomes one unicast copy for each port with members.
+//!   Broadcast is copied in the same way, if enabled.
+//!
+//! For an unknown address, the controller may have all hosts queried (`seek`), including those on
+//! ports that come up meanwhile (`newcomers`). Local hosts with an address are probed. A host that
+//! is silent too long is removed together with its flows. All state that a host can cause is
+//! bounded. The result does not depend on the order of messages: see `flows`.
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+mod addresses;
+mod advertising;
+mod ageing;
+mod arrival;
+mod backup;
+mod backups;
+mod bond_ports;
+mod bonds;
+pub mod config;
+mod context;
+mod dhcpv6;
+mod flows;
+mod given;
+mod groups;
+mod guard;
+mod hosts;
+mod inherited;
+mod install;
+mod intercept;
+mod learning;
+mod masquerade;
+mod members;
+mod nd;
+mod newcomers;
+mod ping;
+mod places;
+mod placing;
+mod queries;
+mod ra;
+mod recall;
+mod seek;
+mod senders;
+mod setup;
+mod setups;
+mod sought;
+mod state;
+mod target;
+mod vlans;
+pub mod waiting;
+
+#[cfg(test)]
+mod pairs;
+#[cfg(test)]
+mod test_device;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
+
+pub use addresses::Addresses;
+pub use ageing::ROUTE_LOOK;
+pub use flows::{Flow, Placement};
+pub use hosts::Host;
+pub use state::{Edge, Fate};
+pub use vlans::Edges;

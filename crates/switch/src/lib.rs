@@ -1,0 +1,38 @@
+//! Complete nodes, assembled once for every runtime: plane, seals, discovery and either the edge
+//! agent ([`SwitchNode`]) or the controller ([`ControllerNode`]).
+//!
+//! A node handles one input in rounds. The plane answers with actions. Punts among them go to the
+//! control plane, whose [`Effect`](axon_link::effect::Effect)s return as frames for the plane. The
+//! round ends when no part has output. A transit frame passes through the plane only.
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+pub mod agent;
+mod alone;
+mod chassis;
+pub mod config;
+mod congested;
+mod controller;
+mod dcbx;
+mod failover;
+mod host_limits;
+mod lacp;
+mod lacp_ports;
+mod load;
+mod lost;
+mod pause_meter;
+mod port_kind;
+mod prober;
+mod refused;
+mod revoked;
+mod settings;
+mod spread;
+pub mod static_mode;
+mod switch;
+mod telemetry;
+
+pub use chassis::Refusals;
+pub use controller::ControllerNode;
+pub use switch::SwitchNode;

@@ -1,0 +1,518 @@
+//! A switch: plane, discovery, uplink and edge agent in one node.
+
+mod messages;
+
+use super::chassis::{Arrival, Chassis, Refusals};
+use super::host_limits::HostLimits;
+use super::lacp_ports::LacpPorts;
+use super::load::LoadReports;
+use crate::config::SwitchConfig;
+use crate::static_mode::{StaticControl, is_for_nobody};
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use axon_dcbx::DcbPort;
+use axon_dcbx::DcbPorts;
+use axon_edge::waiting::Waiting;
+use axon_edge::{Edge, Edges, ROUTE_LOOK};
+use axon_link::config::Timers;
+use axon_link::discovery::Discovery;
+use axon_link::effect::Effect;
+use axon_link::member::Member;
+use axon_link::seal::Opened;
+use axon_link::stream::Stream;
+use axon_link::uplink::Uplink;
+use axon_node::probe::ProbeReport;
+use axon_node::telemetry::RefusedSetting;
+use axon_node::{
+    Action, Awaited, Command, Dataplane, Drop, Input, Node, PortKind, Request, RouteAnswer,
+};
+use axon_wire::message::{Message, Role};
+use axon_wire::{FrameBuf, Incarnation, PortNo, Time};
+
+/// A complete switch, on any data plane.
+pub struct SwitchNode<D> {
+    /// Earliest deadline of everything but the plane. Before it, a frame that the plane has handled
+    /// needs no further processing.
+    wake: Option<Time>,
+    pub(super) chassis: Chassis<D>,
+    uplink: Uplink,
+    pub(super) edge: Edges,
+    pub(super) waiting: Waiting,
+    stream: Option<Stream>,
+    loads: LoadReports,
+    pub(super) limits: HostLimits,
+    /// Controller last passed to the edge.
+    pub(super) controller: Option<Incarnation>,
+    /// Static control plane, in a fabric without a controller.
+    pub(super) alone: Option<Box<StaticControl>>,
+    timers: Timers,
+    /// Time of the next check for unused routes; `None` while there are no routes.
+    look_at: Option<Time>,
+    /// Next deadline of uplink, edge or stream. Recomputed after each input that may have changed
+    /// it, which a transit frame does not.
+    due: Option<Time>,
+}
+
+impl<D: Dataplane> SwitchNode<D> {
+    /// Creates a switch that has just started, without carrier. The routes and links of a data
+    /// plane that has outlived an earlier incarnation are kept.
+    pub fn new(config: SwitchConfig, plane: D) -> SwitchNode<D> {
+        let mut chassis = Chassis::new(&config.edge.node, plane, Role::Switch);
+        let ports = chassis.has.ports;
+        chassis.dcbx = config.dcbx.map(|dcbx| DcbPorts::new(&dcbx, config.edge.node.mac, ports));
+        let limits = HostLimits::new(&config.edge);
+        limits.pinned().for_each(|port| chassis.discovery.pin(port));
+        chassis.lacp = LacpPorts::new(&config.edge.ports, config.edge.node.mac);
+        let found = chassis.plane.snapshot();
+        let ports = (0..).map(PortNo).zip(&found.ports);
+        let links = ports.filter(|(_, is)| is.kind == PortKind::Axon);
+        links.for_each(|(port, _)| chassis.discovery.inherit(port));
+        let mut edge = Edges::new(&config.edge, &chassis.has);
+        edge.found(&found);
+        let hops_max = chassis.has.hops_max();
+        let alone =
+            config.alone.as_ref().map(|alone| Box::new(StaticControl::new(alone, hops_max)));
+        if alone.is_some() {
+            chassis.among_switches();
+        }
+        SwitchNode {
+            wake: chassis.control_deadline(),
+            uplink: Uplink::new(config.edge.node.timers),
+            edge,
+            waiting: Waiting::new(config.edge.waiting_bytes_max),
+            stream: None,
+            loads: LoadReports::default(),
+            limits,
+            controller: None,
+            alone,
+            timers: config.edge.node.timers,
+            look_at: None,
+            due: None,
+            chassis,
+        }
+    }
+
+    /// Returns the node and its incarnation.
+    pub fn incarnation(&self) -> Incarnation {
+        self.chassis.incarnation
+    }
+
+    /// Returns the data plane, read-only.
+    pub fn plane(&self) -> &D {
+        &self.chassis.plane
+    }
+
+    /// Returns the data plane, which continues without the node.
+    pub fn into_plane(self) -> D {
+        self.chassis.plane
+    }
+
+    /// Returns the neighbours.
+    pub fn discovery(&self) -> &Discovery {
+        &self.chassis.discovery
+    }
+
+    /// Returns the state of LLDP and DCBX at a port. `None` if there is no such port, or the switch
+    /// does not run them.
+    pub fn dcbx(&self, port: PortNo) -> Option<&DcbPort> {
+        self.chassis.dcbx.as_ref()?.port(port)
+    }
+
+    /// Returns the uplink, with the path to the controller.
+    pub fn uplink(&self) -> &Uplink {
+        &self.uplink
+    }
+
+    /// Returns the edge of untagged frames: hosts and flows.
+    pub fn edge(&self) -> &Edge {
+        self.edge.plain()
+    }
+
+    /// Returns the edges of all VLANs.
+    pub fn edges(&self) -> &Edges {
+        &self.edge
+    }
+
+    /// Returns the number of hosts' frames queued for routes.
+    pub fn waiting_frames(&self) -> u64 {
+        self.waiting.frames()
+    }
+
+    /// Returns the bytes of frames queued for routes, with 64 bytes of overhead for each frame.
+    pub fn waiting_bytes(&self) -> usize {
+        self.waiting.bytes()
+    }
+
+    /// Returns the counts of refused control messages.
+    pub fn refusals(&self) -> &Refusals {
+        &self.chassis.refusals
+    }
+
+    /// Returns the number of reports that the controller has not acknowledged.
+    pub fn unacknowledged(&self) -> usize {
+        let alone = self.alone().map_or(0, StaticControl::unacknowledged);
+        self.stream.as_ref().map_or(alone, Stream::unacknowledged)
+    }
+
+    /// Returns the port settings that the data plane has refused and that are still pending.
+    pub fn refused_settings(&self) -> Vec<RefusedSetting> {
+        self.chassis.settings.telemetry()
+    }
+
+    /// Returns how often the data plane has refused a setting.
+    pub fn settings_refused(&self) -> u64 {
+        self.chassis.settings.refusals()
+    }
+
+    /// Returns the probe plans of this incarnation, oldest first. Finished ones expire.
+    pub fn probes(&self) -> impl Iterator<Item = &ProbeReport> {
+        self.chassis.prober.reports()
+    }
+
+    /// Returns whether nothing is due at `now`, so that an input concerns the control plane only if
+    /// it is punted.
+    #[inline]
+    fn is_quiet(&self, now: Time) -> bool {
+        self.wake.is_none_or(|at| at > now) && self.chassis.plane.deadline().is_none()
+    }
+
+    /// Handles expired timers; returns whether uplink, edge or stream had any.
+    fn timeouts(&mut self, now: Time) -> bool {
+        self.chassis.probe(now);
+        self.chassis.dcbx_timeout(now);
+        self.chassis.lacp_serve(now);
+        self.chassis.lacp_timeout(now);
+        for port in self.chassis.set_ports_again(now) {
+            let Chassis { plane, effects, .. } = &mut self.chassis;
+            self.edge.port_changed(now, port, plane, effects);
+        }
+        let Chassis { plane, discovery, effects, .. } = &mut self.chassis;
+        let due = |deadline: Option<Time>| deadline.is_some_and(|at| at <= now);
+        if due(discovery.deadline()) {
+            discovery.timeout(now, effects);
+        }
+        if !due(self.due) {
+            return false;
+        }
+        if due(self.uplink.deadline()) {
+            self.uplink.timeout(now, discovery, effects);
+        }
+        if due(self.edge.deadline()) {
+            self.edge.timeout(now, plane, effects);
+        }
+        if let Some(alone) = &mut self.alone {
+            alone.timeout(now, effects);
+        }
+        if due(self.loads.deadline()) {
+            self.loads.timeout(now, |port| plane.sent_bytes(port), effects);
+        }
+        if due(self.look_at) {
+            self.look_at = None;
+            let idle = self.edge.age(now, |port, key| plane.take_used(port, key));
+            self.edge.remove_idle(now, &idle, plane, effects);
+        }
+        true
+    }
+
+    /// Passes outputs between plane and control plane; returns whether the latter had any.
+    fn settle(&mut self, now: Time, out: &mut Vec<Action>) -> bool {
+        let mut worked = false;
+        loop {
+            let mut control = false;
+            let mut round = self.chassis.take_actions();
+            for action in round.drain(..) {
+                match action {
+                    Action::Punt { ingress, frame, punt, header_bytes } => {
+                        control = true;
+                        let arrival =
+                            self.chassis.arrival(now, ingress, frame, (punt, header_bytes), out);
+                        self.arrival(now, arrival, out);
+                    }
+                    Action::RouteChanged(answer) => {
+                        control = true;
+                        self.route_changed(now, answer, out);
+                    }
+                    Action::Lost => {
+                        control = true;
+                        self.resynchronise(now);
+                    }
+                    action => out.push(action),
+                }
+            }
+            self.chassis.keep_for_next_round(round);
+            if !control && self.chassis.effects.is_empty() && !self.stream_wants(now) {
+                return worked;
+            }
+            worked = true;
+            self.housekeeping(now);
+            for effect in core::mem::take(&mut self.chassis.effects) {
+                self.apply(now, effect, out);
+            }
+        }
+    }
+
+    /// Handles the possible results of any change: a new path to the controller, a new controller,
+    /// reports to send.
+    fn housekeeping(&mut self, now: Time) {
+        if self.alone.is_some() {
+            return self.housekeeping_alone(now);
+        }
+        let Chassis { plane, discovery, effects, .. } = &mut self.chassis;
+        self.uplink.update(now, discovery, effects);
+        discovery.advertise(now, self.uplink.path().cloned(), effects);
+        let controller = self.uplink.path().map(|path| path.controller);
+        if self.controller != controller {
+            self.controller = controller;
+            if let Some(incarnation) = controller
+                && self.stream.as_ref().is_none_or(|stream| stream.peer() != incarnation)
+            {
+                self.stream = Some(Stream::new(incarnation, self.timers.retry));
+                self.loads = LoadReports::default();
+            }
+            plane.controller_reached(now, controller.is_some());
+            self.edge.controller_changed(now, controller, plane, effects);
+        }
+        self.report(now);
+    }
+
+    /// Sends the pending segments of the stream, if there is a path to the controller.
+    fn report(&mut self, now: Time) {
+        let (Some(path), Some(stream)) = (self.uplink.path(), &mut self.stream) else {
+            return;
+        };
+        while let Some(segment) = stream.poll(now) {
+            let message = Message::Segment(segment);
+            self.chassis.send_routed(now, &path.hops, path.controller, &message);
+        }
+    }
+
+    fn stream_wants(&self, now: Time) -> bool {
+        if let Some(alone) = &self.alone {
+            return alone.wants(now);
+        }
+        let stream = self.stream.as_ref();
+        self.uplink.path().is_some() && stream.is_some_and(|stream| stream.wants(now))
+    }
+
+    fn stream_deadline(&self) -> Option<Time> {
+        self.uplink.path()?;
+        self.stream.as_ref()?.deadline()
+    }
+
+    fn arrival(&mut self, now: Time, arrival: Arrival, out: &mut Vec<Action>) {
+        match arrival {
+            Arrival::HostFrame { port, frame } if !self.limits.admits(now, port) => {
+                out.push(self.chassis.ended(port, Drop::PuntLimit, frame));
+            }
+            Arrival::HostFrame { port, frame } => {
+                let Chassis { plane, effects, .. } = &mut self.chassis;
+                let before = effects.len();
+                let (vlan, fate) = self.edge.host_frame(now, port, frame.bytes(), plane, effects);
+                self.limits.charge(now, port, &effects[before..]);
+                self.fate(now, (port, vlan), frame, fate, out);
+            }
+            Arrival::Message { ingress, reverse, opened } => {
+                if let Err(refusal) = self.message_alone(now, reverse, opened) {
+                    self.chassis.refuse(ingress, refusal, out);
+                }
+            }
+            Arrival::Done => {}
+        }
+    }
+
+    /// Handles the data plane's answer to a route change.
+    fn route_changed(&mut self, now: Time, answer: RouteAnswer, out: &mut Vec<Action>) {
+        let mut effects = Vec::new();
+        self.edge.route_changed(now, answer, &self.chassis.plane, &mut effects);
+        for effect in effects {
+            self.apply(now, effect, out);
+        }
+    }
+
+    fn member_changed(&mut self, now: Time, port: PortNo, member: Member) {
+        let Chassis { plane, effects, .. } = &mut self.chassis;
+        self.edge.member_changed(now, (port, member), plane, effects);
+    }
+
+    pub(super) fn apply(&mut self, now: Time, effect: Effect, out: &mut Vec<Action>) {
+        let chassis = &mut self.chassis;
+        match effect {
+            Effect::Link { port, to, message } => chassis.send_link(now, port, to, &message),
+            // Source and target host are on one switch: a message to itself is not sealed.
+            Effect::Routed { to, message, .. } if to == chassis.incarnation => {
+                let opened = Opened { from: to, message, addressed: true };
+                if let Err(refusal) = self.message(now, opened) {
+                    self.chassis.refuse(PortNo::CONTROL, refusal, out);
+                }
+            }
+            effect if is_for_nobody(&effect) => {}
+            Effect::Routed { hops, to, message } => {
+                chassis.send_routed(now, &hops, to, &message);
+            }
+            Effect::Echo { port, hops, number } => chassis.send_echo(now, port, &hops, number),
+            Effect::ToController(message) if self.alone.is_some() => {
+                self.request_alone(now, message);
+            }
+            Effect::ToController(message) => {
+                // A request is about hosts, so their reports are sent first.
+                self.report(now);
+                let chassis = &mut self.chassis;
+                if let Some(path) = self.uplink.path() {
+                    chassis.send_routed(now, &path.hops, path.controller, &message);
+                }
+            }
+            Effect::Report(item) if self.alone.is_some() => self.report_alone(now, item),
+            Effect::Report(item) => {
+                if let Some(stream) = &mut self.stream {
+                    stream.push(item);
+                }
+            }
+            Effect::Host { port, frame } => chassis.send_host(now, port, &frame),
+            Effect::Release { ingress, key, route } => {
+                for frame in self.waiting.take(ingress, key) {
+                    let Chassis { plane, actions, .. } = &mut self.chassis;
+                    plane.forward(now, ingress, &route, frame, actions);
+                }
+            }
+            Effect::Spread { ingress, key } => self.spread(now, (ingress, key), out),
+            Effect::Abandon { ingress, key } => {
+                for frame in self.waiting.take(ingress, key) {
+                    let action = self.chassis.ended(ingress, Drop::NoRoute, frame);
+                    out.push(action);
+                }
+            }
+            Effect::Route { ticket, change } => {
+                let Chassis { plane, actions, .. } = chassis;
+                plane.change_route(now, ticket, change, actions);
+                // Most changes are answered at once. The results are handled before other effects.
+                if let Some(Action::RouteChanged(answer)) =
+                    actions.pop_if(|action| matches!(action, Action::RouteChanged(_)))
+                {
+                    self.route_changed(now, answer, out);
+                }
+            }
+            Effect::Resynchronise => self.resynchronise(now),
+            Effect::PortKind { port, kind } => self.port_kind(now, port, kind),
+            Effect::LinkLost { port, far } => self.link_lost(now, port, far),
+            Effect::LinkDown { ingress, news } => self.link_down(now, ingress, news),
+            Effect::Member { port, member } => self.member_changed(now, port, member),
+            Effect::Refuse { port, refusal } => chassis.refuse(port, refusal, out),
+            Effect::Note(note) => out.push(Action::Note(note)),
+            Effect::Command { to, item } => self.command_alone(now, to, item),
+            Effect::AwaitAcknowledged { number, .. } => self.acknowledged_alone(now, number),
+            Effect::Store(_) => {}
+        }
+    }
+}
+
+impl<D: Dataplane> Node for SwitchNode<D> {
+    fn handle(&mut self, now: Time, input: Input, out: &mut Vec<Action>) {
+        let link = if let Input::Link { port, up } = input { Some((port, up)) } else { None };
+        let left = if self.is_quiet(now) { self.chassis.pass(now, input, out) } else { Err(input) };
+        match left {
+            Ok(true) => return,
+            Ok(false) => {}
+            Err(Input::Command(Command { id, request: Request::Policy(change) }))
+                if self.alone.is_some() =>
+            {
+                self.chassis.feed(now, Input::Timeout);
+                self.change_policy(now, (id, change), out);
+            }
+            Err(input) => self.chassis.feed(now, input),
+        }
+        if let Some(link) = link {
+            let Chassis { plane, effects, .. } = &mut self.chassis;
+            self.edge.link(now, link, plane, effects);
+        }
+        let was_due = self.timeouts(now);
+        if self.settle(now, out) || was_due || link.is_some() {
+            if self.look_at.is_none() && self.edge.has_flows() {
+                self.look_at = Some(now + ROUTE_LOOK);
+            }
+            let parts = [
+                self.look_at,
+                self.uplink.deadline(),
+                self.edge.deadline(),
+                self.stream_deadline(),
+                self.loads.deadline(),
+                self.alone().and_then(StaticControl::deadline),
+            ];
+            self.due = parts.into_iter().flatten().min();
+        }
+        self.wake = [self.chassis.control_deadline(), self.due].into_iter().flatten().min();
+    }
+
+    #[inline]
+    fn pass(
+        &mut self,
+        now: Time,
+        port: PortNo,
+        frame: &mut FrameBuf,
+        free_at: &[Time],
+    ) -> Option<PortNo> {
+        match self.is_quiet(now) {
+            true => self.chassis.plane.pass(now, port, frame, free_at),
+            false => None,
+        }
+    }
+
+    #[inline]
+    fn freed(&mut self, now: Time, port: PortNo) -> bool {
+        self.is_quiet(now) && self.chassis.plane.freed(now, port)
+    }
+
+    #[inline]
+    fn deadline(&self) -> Option<Time> {
+        match (self.chassis.plane.deadline(), self.wake) {
+            (None, wake) => wake,
+            (Some(plane), wake) => Some(wake.map_or(plane, |wake| wake.min(plane))),
+        }
+    }
+
+    #[inline]
+    fn awaited(&mut self) -> Awaited {
+        self.chassis.plane.awaited()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axon_edge::config::{ByteLimit, EdgeConfig, GroupConfig};
+    use axon_link::config::{NodeConfig, ServerIdentity};
+    use axon_node::{RouteChange, RouteTicket};
+    use axon_plane::{Plane, PlaneConfig};
+    use axon_wire::{MacAddr, NodeId};
+
+    #[test]
+    fn a_change_that_was_not_passed_on_when_the_tables_were_lost_is_not_made_after() {
+        let (mac, port) = (MacAddr([2; 6]), PortNo(0));
+        let node = NodeConfig {
+            incarnation: Incarnation { node: NodeId(1), number: 1 },
+            mac,
+            keys: [0; 32].into(),
+            seed: 1,
+            timers: Timers::default(),
+            server: ServerIdentity { mac, ip: core::net::Ipv4Addr::LOCALHOST },
+        };
+        let edge = EdgeConfig {
+            node,
+            waiting_bytes_max: 1_000,
+            hosts_per_port_max: 4,
+            host_control: ByteLimit::default(),
+            groups: GroupConfig::default(),
+            ports: Vec::new(),
+            services: Default::default(),
+            vlans: Vec::new(),
+        };
+        let mut switch = SwitchNode::new(
+            SwitchConfig { edge, dcbx: None, alone: None },
+            Plane::new(PlaneConfig::with_ports(1, mac)),
+        );
+        let change = RouteChange::Remove { port, key: mac.into() };
+        switch.chassis.effects.push(Effect::Route { ticket: RouteTicket(7), change });
+        switch.resynchronise(Time::ZERO);
+        let is_route = |effect: &Effect| matches!(effect, Effect::Route { .. });
+        assert!(!switch.chassis.effects.iter().any(is_route), "its answer would come to nobody");
+    }
+}
