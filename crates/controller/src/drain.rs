@@ -11,8 +11,8 @@
 //! 2. Every switch with links acknowledges its stream up to there: no frame takes such a path any
 //!    more. A switch that is cut off from the others is skipped, since none of its frames leaves
 //!    it. Routes of an earlier incarnation without a decision delay this step, as they are in use.
-//! 3. [`Timers::drain_max`](axon_link::config::Timers::drain_max) passes, in which the last frame on an
-//!    old path arrives.
+//! 3. [`Timers::drain_max`](axon_link::config::Timers::drain_max) passes, in which the last frame
+//!    on an old path arrives.
 //! 4. The router drops the old paths. Flows without a route get one as soon as their edge repeats
 //!    its request.
 //!

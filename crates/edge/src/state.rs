@@ -321,10 +321,10 @@ impl Edge {
     /// Handles a change of the controller; `None` if it is unreachable.
     ///
     /// While it is unreachable, flows and routes are kept. When the same incarnation is back, the
-    /// edge reports changes; after half of [`Timers::silence_max`](axon_link::config::Timers) without
-    /// it, all hosts, because it may have removed them. A new incarnation has none of the old
-    /// decisions: all hosts and routes are reported, and the routes are kept until it has decided;
-    /// see `inherited.rs`. In both cases open requests are repeated at once.
+    /// edge reports changes; after half of [`Timers::silence_max`](axon_link::config::Timers)
+    /// without it, all hosts, because it may have removed them. A new incarnation has none of the
+    /// old decisions: all hosts and routes are reported, and the routes are kept until it has
+    /// decided; see `inherited.rs`. In both cases open requests are repeated at once.
     pub fn controller_changed(
         &mut self,
         now: Time,

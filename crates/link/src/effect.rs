@@ -50,8 +50,8 @@ pub enum Effect {
         /// The item to deliver.
         item: Item,
     },
-    /// Controller: call its `acknowledged` with `number` once every switch with links has acknowledged all commands so far. Replaces an
-    /// earlier request.
+    /// Controller: call its `acknowledged` with `number` once every switch with links has
+    /// acknowledged all commands so far. Replaces an earlier request.
     AwaitAcknowledged {
         /// The VLAN of the controller; `VlanId::NONE` for the controller of untagged hosts.
         vlan: VlanId,

@@ -71,10 +71,10 @@ pub struct Model {
 }
 
 impl Model {
-    /// Reads all sources below `crates`.
-    pub fn read(crates: &Path) -> Model {
+    /// Reads the sources of all crates of the repository at `root`.
+    pub fn read(root: &Path) -> Model {
         let (mut items, mut imports) = (Vec::new(), BTreeMap::new());
-        let mut ahead = vec![crates.to_owned()];
+        let mut ahead = vec![root.join("experiments"), root.join("crates")];
         while let Some(folder) = ahead.pop() {
             let mut entries: Vec<PathBuf> =
                 std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();

@@ -252,9 +252,10 @@ fn unsafe_code_has_one_home() {
 fn is_crate_root(name: &str) -> bool {
     let parts: Vec<&str> = name.split('/').collect();
     match parts[..] {
-        ["crates", _, "src", file] => ["lib.rs", "main.rs"].contains(&file),
-        ["crates", _, "src", "bin", _] | ["crates", _, "tests" | "benches" | "examples", _] => true,
-        ["crates", _, "tests", _, "main.rs"] => true,
+        ["crates" | "experiments", _, "src", file] => ["lib.rs", "main.rs"].contains(&file),
+        ["crates" | "experiments", _, "src", "bin", _] => true,
+        ["crates" | "experiments", _, "tests" | "benches" | "examples", _] => true,
+        ["crates" | "experiments", _, "tests", _, "main.rs"] => true,
         ["crates", _, "build.rs"] | ["fuzz", "fuzz_targets" | "tests", _] => true,
         ["fuzz", "src", file] => file == "lib.rs",
         _ => false,

@@ -91,7 +91,7 @@ const ALLOWED: &[(&str, &str, &str)] = &[
     ("crates/fabric/tests/errors/", "plug", "the same, in errors that list all faults"),
     ("scenarios/fabric.schema.json", "plug", "the same, in the schema"),
     ("scenarios/all-keys.yaml", "plug", "the same, in an example"),
-    ("crates/papers/src/hagen/fig6_1.rs", "take turns", "the text of rows that were run"),
+    ("experiments/papers/src/hagen/fig6_1.rs", "take turns", "the text of rows that were run"),
     ("docs/papers.md", "take turns", "the same, on the page of the rows"),
     ("crates/fabric/src/renamed.rs", "in turns", "old names of keys, one after the other"),
 ];
@@ -226,7 +226,9 @@ fn a_private_word_is_found_in_the_path_of_a_file_and_in_files_of_all_kinds() {
     let instead = "congestion notification; see, detect";
     assert_eq!(found, [format!("{path}:1: `notice`: say {instead} (in the path)")]);
     assert!(private_words_of_path("crates/fabric/src/dcb/congestion.rs").is_empty());
-    for name in ["Makefile", "tools/fuzz", "vectors/read.py", "bench/ns3/fat_tree.cc", "a.lua"] {
+    for name in
+        ["Makefile", "tools/fuzz", "vectors/read.py", "experiments/peers/ns3/fat_tree.cc", "a.lua"]
+    {
         assert!(is_ours(name), "{name}");
     }
     assert!(!is_ours("Cargo.lock"));

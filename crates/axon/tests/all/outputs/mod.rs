@@ -139,7 +139,7 @@ fn the_page_has_every_key_with_its_meaning() {
 }
 
 fn page() -> String {
-    let mut model = Model::read(&root().join("crates"));
+    let mut model = Model::read(&root());
     let mut text = HEAD.to_owned();
     let mut shown = BTreeSet::new();
     for section in &SECTIONS {
@@ -344,7 +344,7 @@ fn tables_have_the_columns_of_the_page_and_their_format_beside_them() {
     assert!(axon(&arguments).status.success());
     let format: Value = serde_json::from_str(&folder.read("csv/format.json")).unwrap();
     checked("`format.json`", format.clone());
-    let mut model = Model::read(&root().join("crates"));
+    let mut model = Model::read(&root());
     for (name, row) in [
         ("flows", "FlowRow"),
         ("ports", "PortRow"),
@@ -367,7 +367,7 @@ fn a_sweep_writes_the_columns_and_the_keys_of_the_page() {
     let traffic = "traffic: [{ from: h1, to: h2, udp: { rate: 9Mbps }, stop: 5ms }]\nfaults: \
         [{ after_start: 1ms, down: [s1, s2] }]";
     let flows = folder.file("flows.yaml", format!("name: a\n{line}\n{traffic}\n"));
-    let mut model = Model::read(&root().join("crates"));
+    let mut model = Model::read(&root());
     let at = model.root("Figures", "sweep/figures.rs");
     let known: BTreeSet<String> = model.keys(at).into_iter().map(|field| field.key).collect();
     for file in [scenario("ring3"), flows] {

@@ -109,7 +109,7 @@ mod tests {
             assert_eq!(age(commit, file!()), Age::Unknown, "{commit}");
         }
         assert_eq!(age("HEAD", file!()), Age::Current);
-        assert_eq!(age("HEAD", "crates/papers/src/none.rs"), Age::Unknown);
+        assert_eq!(age("HEAD", "experiments/papers/src/none.rs"), Age::Unknown);
         let today = Provenance::now("unknown").date;
         assert_eq!(today.split('-').map(str::len).collect::<Vec<_>>(), [4, 2, 2], "{today}");
     }

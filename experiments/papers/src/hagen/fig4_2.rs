@@ -27,7 +27,7 @@ pub const EXPERIMENT: Experiment = Experiment {
     run,
 };
 
-/// Fabric file, which also runs by itself: `axon sim crates/papers/src/hagen/converged.yaml`.
+/// Fabric file, which also runs by itself: `axon sim experiments/papers/src/hagen/converged.yaml`.
 const FILE: &str = include_str!("converged.yaml");
 /// Part of the file that ETS replaces.
 const ONE_CLASS: &str = "  - { priorities: [0, 1, 2, 3, 4, 5, 6] }\n  - { priorities: [7] }\n";

@@ -15,7 +15,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Folder of this crate's sources, from the root of the repository.
-const PAPERS: &str = "crates/papers/src";
+const PAPERS: &str = "experiments/papers/src";
+/// Folders of the workspace that hold crates.
+const ROOMS: [&str; 2] = ["crates", "experiments"];
 /// Module of this crate that is part of no row.
 const FRAME: &str = "reproduce";
 /// Prefix of the names of our crates in code.
@@ -24,9 +26,11 @@ const OURS: &str = "axon_";
 /// Sources of a repository.
 pub struct Sources {
     root: PathBuf,
-    /// Paths that the library of each crate in `crates` leads to: folders of other crates, and
-    /// files outside of its own folder.
-    crates: BTreeMap<String, BTreeSet<String>>,
+    /// Folder of each crate, by name.
+    folders: BTreeMap<String, String>,
+    /// Paths that the library of the crate in a folder leads to: folders of other crates, and files
+    /// outside of its own folder.
+    leads: BTreeMap<String, BTreeSet<String>>,
 }
 
 impl Sources {
@@ -39,20 +43,23 @@ impl Sources {
 
     /// Reads the sources below `root`, if it has crates.
     pub fn read(root: &Path) -> Option<Sources> {
-        let mut sources = Sources { root: root.to_owned(), crates: BTreeMap::new() };
-        let folders = fs::read_dir(root.join("crates")).ok()?.flatten();
-        let names: Vec<String> =
-            folders.filter_map(|folder| folder.file_name().into_string().ok()).collect();
+        let (mut folders, leads) = (BTreeMap::new(), BTreeMap::new());
+        for room in ROOMS {
+            for folder in fs::read_dir(root.join(room)).ok()?.flatten() {
+                let name = folder.file_name().into_string().ok()?;
+                folders.insert(name.clone(), format!("{room}/{name}"));
+            }
+        }
         // All names must be known before any is looked up.
-        sources.crates = names.iter().map(|name| (name.clone(), BTreeSet::new())).collect();
-        for name in names {
+        let mut sources = Sources { root: root.to_owned(), folders, leads };
+        for folder in sources.folders.clone().into_values() {
             let mut leads = BTreeSet::new();
-            for file in library(root, &format!("crates/{name}/src")) {
+            for file in library(root, &format!("{folder}/src")) {
                 let text = code(&fs::read_to_string(root.join(&file)).ok()?);
                 leads.extend(sources.crates_named(&text));
                 leads.extend(included(&file, &text));
             }
-            sources.crates.insert(name, leads);
+            sources.leads.insert(folder, leads);
         }
         Some(sources)
     }
@@ -78,7 +85,7 @@ impl Sources {
             found.insert(file);
         }
         while let Some(path) = crates.pop() {
-            let leads = path.strip_prefix("crates/").and_then(|name| self.crates.get(name));
+            let leads = self.leads.get(&path);
             if found.insert(path.clone()) {
                 crates.extend(leads.into_iter().flatten().cloned());
             }
@@ -90,8 +97,7 @@ impl Sources {
     fn crates_named(&self, text: &str) -> BTreeSet<String> {
         let names = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
         let names = names.filter_map(|word| word.strip_prefix(OURS)).map(|of| of.replace('_', "-"));
-        let known = names.filter(|name| self.crates.contains_key(name));
-        known.map(|name| format!("crates/{name}")).collect()
+        names.filter_map(|name| self.folders.get(&name).cloned()).collect()
     }
 
     /// Returns the files of the modules that a file of this crate leads to.
@@ -224,7 +230,7 @@ mod tests {
     /// Asserts that a row leads to the folders of `crates`, and not to those of `others`.
     fn check(id: &str, crates: &[&str], others: &[&str]) {
         let paths = of(id);
-        let has = |name: &&&str| paths.contains(&format!("crates/{name}"));
+        let has = |name: &&&str| ROOMS.iter().any(|room| paths.contains(&format!("{room}/{name}")));
         let missing: Vec<&&str> = crates.iter().filter(|name| !has(name)).collect();
         let more: Vec<&&str> = others.iter().filter(has).collect();
         assert!(missing.is_empty() && more.is_empty(), "{id}: without {missing:?}, with {more:?}");
@@ -269,7 +275,7 @@ mod tests {
         assert!(!paths.contains(&format!("{PAPERS}/axon/fig4_1.rs")), "{paths:?}");
         assert!(of("axon/fig6a").contains(&format!("{PAPERS}/axon/scale/pattern.rs")));
         assert!(of("payload/live").contains("ebpf/built/tc.o"), "as axon-linux includes it");
-        assert_eq!(sources().of("crates/papers/src/none.rs"), None);
+        assert_eq!(sources().of("experiments/papers/src/none.rs"), None);
     }
 
     #[test]
@@ -287,8 +293,8 @@ mod tests {
         assert_eq!(code(text), "use a;\nmod b;\n");
         let lines = "const A: &str = include_str!(\"a.yaml\");\nfn include_all() {}\n\
                      aya::include_bytes_aligned!(\"../../../ebpf/b.o\");";
-        let in_papers = included("crates/papers/src/axon/x.rs", lines);
-        assert_eq!(in_papers, ["crates/papers/src/axon/a.yaml", "crates/ebpf/b.o"]);
+        let in_papers = included("experiments/papers/src/axon/x.rs", lines);
+        assert_eq!(in_papers, ["experiments/papers/src/axon/a.yaml", "experiments/ebpf/b.o"]);
         assert_eq!(included("crates/linux/src/x.rs", lines), ["ebpf/b.o"]);
     }
 }

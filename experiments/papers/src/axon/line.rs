@@ -7,7 +7,7 @@ use axon_sim::World;
 use axon_wire::{Span, Time};
 use std::path::Path;
 
-/// Fabric file, which also runs by itself: `axon sim crates/papers/src/axon/line.yaml`.
+/// Fabric file, which also runs by itself: `axon sim experiments/papers/src/axon/line.yaml`.
 const FILE: &str = include_str!("line.yaml");
 /// Part of the file that the experiments replace.
 const TOPOLOGY: &str = "switches: 5, hosts_per_switch: 1";

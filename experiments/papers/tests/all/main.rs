@@ -1,8 +1,8 @@
 //! All integration tests of the crate, in one program.
 
-#[path = "../../../cli/tests/common/mod.rs"]
+#[path = "../../../../crates/cli/tests/common/mod.rs"]
 mod common;
-#[path = "../../../cli/tests/outputs/mod.rs"]
+#[path = "../../../../crates/cli/tests/outputs/mod.rs"]
 mod outputs;
 mod reproduce;
 mod statuses;

@@ -14,7 +14,7 @@ use axon_wire::priority::Priority;
 use axon_wire::{Rate, Span, Time};
 use std::path::Path;
 
-/// Fabric file, which also runs by itself: `axon sim crates/papers/src/hagen/cna.yaml`.
+/// Fabric file, which also runs by itself: `axon sim experiments/papers/src/hagen/cna.yaml`.
 const FILE: &str = include_str!("cna.yaml");
 /// Timeout of hosts to get their addresses.
 const BOOT_MAX: Span = Span::from_secs(60);

@@ -1,8 +1,8 @@
 //! `axon-bench` as a user types it. Nothing is asserted about time: machines differ.
 
-#[path = "../../cli/tests/common/mod.rs"]
+#[path = "../../../crates/cli/tests/common/mod.rs"]
 mod common;
-#[path = "../../wire/tests/needs/mod.rs"]
+#[path = "../../../crates/wire/tests/needs/mod.rs"]
 mod needs;
 
 use common::{Folder, bad, check_usage, good, run};

@@ -1,6 +1,6 @@
 //! `axon-demo` as a user types it.
 
-#[path = "../../cli/tests/common/mod.rs"]
+#[path = "../../../crates/cli/tests/common/mod.rs"]
 mod common;
 
 use common::{bad, check_usage, good, run};
