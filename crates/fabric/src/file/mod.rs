@@ -445,7 +445,7 @@ impl Default for Dhcp {
     }
 }
 
-/// Intervals of the control plane; see `axon_link::config::Timers` for the defaults.
+/// Intervals of the control plane.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Timers {
