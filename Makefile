@@ -8,7 +8,7 @@ export PATH := $(CURDIR)/target/tools/bin:$(HOME)/.cargo/bin:$(PATH)
 DEMO_OUT ?= results/demo
 
 .PHONY: help setup build experiments python test demo demo-lossless failover soak moves guest bond tenants bcube-paths \
-    tcp dual-stack reproduce check test-stress format bench bench-sim bench-snapshot fuzz docs check-models prove-failures
+    tcp dual-stack reproduce check test-stress format bench bench-sim fuzz docs check-models prove-failures
 
 help: ## this list
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | expand -t 10
@@ -109,9 +109,6 @@ bench: setup ## benchmarks, on one core
 
 bench-sim: setup ## the same fat tree in ns-3, in htsim (HTSIM=a checkout) and here, alternately
 	tools/bench-sim
-
-bench-snapshot: build ## going on from a snapshot, beside the warm-up that it saves
-	tools/bench-snapshot
 
 fuzz: setup ## every fuzz target with libFuzzer, ten minutes each unless FUZZ_SECONDS is set
 	tools/fuzz $(or $(FUZZ_SECONDS),600)

@@ -32,7 +32,6 @@ mod rekey;
 mod replay;
 mod schema;
 mod sim;
-mod snapshot;
 mod status;
 mod sweep;
 mod switch;
@@ -78,7 +77,6 @@ enum Verb {
     Prove(prove::Arguments),
     Conformance(Box<conformance::Arguments>),
     Sim(sim::Arguments),
-    Snapshot(snapshot::Arguments),
     Sweep(sweep::Arguments),
     Trace(trace::Arguments),
     Replay(replay::Arguments),
@@ -145,10 +143,6 @@ impl Verb {
     }
 }
 
-/// Global allocator: allows a simulation to be saved, and otherwise uses the system's.
-#[global_allocator]
-static HEAP: axon_snapshot::Heap = axon_snapshot::Heap;
-
 /// The exit status is that of [`say::STATUSES`]: a result is a status, and every error means that
 /// the command could not run.
 fn main() -> ExitCode {
@@ -185,7 +179,6 @@ fn main() -> ExitCode {
         Verb::Prove(arguments) => prove::run(&arguments),
         Verb::Conformance(arguments) => conformance::run(&arguments),
         Verb::Sim(arguments) => sim::run(&arguments),
-        Verb::Snapshot(arguments) => snapshot::run(&arguments),
         Verb::Sweep(arguments) => sweep::run(&arguments),
         Verb::Trace(arguments) => trace::run(&arguments),
         Verb::Replay(arguments) => replay::run(&arguments),

@@ -14,6 +14,7 @@ mod over;
 mod parquet;
 mod plan;
 mod progress;
+mod results;
 mod store;
 mod table;
 
@@ -22,14 +23,14 @@ pub use arguments::Arguments;
 use crate::cli::output;
 use crate::cli::say::{self, INTERRUPTED, Unwritten, note};
 use crate::cli::stop;
-use crate::sim::size;
+use crate::sim::{Base, size};
 use anyhow::{Context, Result, ensure};
 use axon_fabric::units::span_text;
 use axon_wire::Bytes;
-use child::Outcome;
 use memory::Shares;
 use plan::{Checked, Plan};
 use progress::Progress;
+use results::Results;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -64,13 +65,21 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     if shares.jobs < asked.min(todo.len()) {
         note!("{} at a time: --memory-max has no room for {asked}", shares.jobs);
     }
+    let base = match todo.is_empty() {
+        true => None,
+        false => plan.warm_up(arguments.memory_max)?,
+    };
+    let base = match base {
+        Some(Err(status)) => return Ok(status.into()),
+        base => base.and_then(Result::ok),
+    };
     let stop = stop::on_signals()?;
     let not_passed = kept.values().filter(|kept| kept.status != Status::Passed).count();
     let progress = Progress::new(&checked.name, plan.len(), kept.len(), not_passed)?;
     let memory_max = arguments.memory_max;
-    let mut sweep = Sweep { store, kept, progress, large: Vec::new(), memory_max };
-    let ran = sweep.run(&plan, &todo, shares, &stop);
-    let Sweep { store, kept, progress, .. } = sweep;
+    let mut results = Results { store, kept, progress, large: Vec::new(), memory_max };
+    let ran = run_all((&plan, base), &todo, shares, &stop, &mut results);
+    let Results { store, kept, progress, .. } = results;
     progress.finish();
     let mut unwritten = Unwritten::default();
     let columns = write(&plan, &kept, &store, &mut unwritten);
@@ -109,78 +118,38 @@ fn record(arguments: &Arguments, plan: &Plan, checked: &Checked) -> Result<Recor
         fabric: hash(plan.text.as_bytes()),
         files: checked.files.iter().map(file).collect::<Result<_>>()?,
         over: arguments.over.clone(),
-        from: plan.from.as_ref().map(|from| from.hash.clone()),
+        warm_up: plan.warm_up.map(span_text),
         duration: arguments.duration.map(span_text),
         dataplane: plan.dataplane.name().to_owned(),
     })
 }
 
-/// State of a sweep.
-struct Sweep {
-    store: Store,
-    kept: BTreeMap<usize, Kept>,
-    progress: Progress,
-    /// Runs that need more memory than their share.
-    large: Vec<usize>,
-    memory_max: Option<Bytes>,
-}
-
-impl Sweep {
-    fn run(
-        &mut self,
-        plan: &Plan,
-        todo: &[usize],
-        shares: Shares,
-        stop: &AtomicBool,
-    ) -> Result<()> {
-        let Shares { jobs, each, alone } = shares;
-        jobs::run(plan, todo, (jobs, each), stop, self)?;
-        let mut large = std::mem::take(&mut self.large);
-        large.sort_unstable();
-        if jobs > 1 && !large.is_empty() && !stop.load(Ordering::Relaxed) {
-            let share = each.map_or_else(String::new, |Bytes(each)| size(each));
-            let runs = if large.len() == 1 { "run needs" } else { "runs need" };
-            note!("{} {runs} more memory than {share}: again, one at a time", large.len());
-            jobs::run(plan, &large, (1, alone), stop, self)?;
-            large = std::mem::take(&mut self.large);
-        } else if stop.load(Ordering::Relaxed) {
-            return Ok(());
-        }
-        for run in large {
-            let most = self.memory_max.map_or_else(String::new, |Bytes(most)| size(most));
-            let kept = Kept {
-                parameters: plan.parameters(run).into_iter().collect(),
-                status: Status::Stopped,
-                reason: Some(format!("it needs more memory than --memory-max {most}")),
-                figures: None,
-            };
-            self.keep(run, kept)?;
-        }
-        Ok(())
+/// Runs all of `todo`, and those that need more memory than their share once more, alone.
+fn run_all(
+    (plan, mut base): (&Plan, Option<Base>),
+    todo: &[usize],
+    shares: Shares,
+    stop: &AtomicBool,
+    results: &mut Results,
+) -> Result<()> {
+    let Shares { jobs, each, alone } = shares;
+    let mut part = |todo: &[usize], shares, results: &mut Results| match &mut base {
+        Some(base) => jobs::fork((plan, base), todo, shares, stop, results),
+        None => jobs::run(plan, todo, shares, stop, results),
+    };
+    part(todo, (jobs, each), results)?;
+    let mut large = std::mem::take(&mut results.large);
+    large.sort_unstable();
+    if jobs > 1 && !large.is_empty() && !stop.load(Ordering::Relaxed) {
+        let share = each.map_or_else(String::new, |Bytes(each)| size(each));
+        let runs = if large.len() == 1 { "run needs" } else { "runs need" };
+        note!("{} {runs} more memory than {share}: again, one at a time", large.len());
+        part(&large, (1, alone), results)?;
+        large = std::mem::take(&mut results.large);
+    } else if stop.load(Ordering::Relaxed) {
+        return Ok(());
     }
-
-    fn keep(&mut self, run: usize, kept: Kept) -> Result<()> {
-        self.store.keep(run, &kept)?;
-        self.progress.add(kept.status == Status::Passed);
-        self.kept.insert(run, kept);
-        Ok(())
-    }
-}
-
-impl jobs::Follow for Sweep {
-    fn done(&mut self, run: usize, outcome: Outcome) -> Result<()> {
-        match outcome {
-            Outcome::Kept(kept) => self.keep(run, *kept),
-            Outcome::OutOfMemory => {
-                self.large.push(run);
-                Ok(())
-            }
-        }
-    }
-
-    fn look(&mut self) {
-        self.progress.look();
-    }
+    large.into_iter().try_for_each(|run| results.too_large(run, plan.parameters(run)))
 }
 
 /// Writes the tables of the finished runs. Returns their number of columns.

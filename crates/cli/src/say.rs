@@ -84,6 +84,15 @@ impl Unwritten {
     /// Returns the exit status: [`UNTRIED`] if anything could not be written, else that of the
     /// result.
     pub fn answer(&self, yes: bool) -> ExitCode {
-        if self.failures > 0 { UNTRIED.into() } else { answer(yes) }
+        self.status(yes).into()
+    }
+
+    /// Returns the number of that exit status.
+    pub fn status(&self, yes: bool) -> u8 {
+        match (self.failures > 0, yes) {
+            (true, _) => UNTRIED,
+            (false, true) => 0,
+            (false, false) => NO,
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Axon nodes on real Linux hosts: ports, the run loop, the daemons and the lab.
 //!
-//! All unsafe code is in [`sys`] and [`ring`].
+//! All unsafe code is in [`sys`], [`ring`] and [`fork`].
 
 pub mod agent;
 pub mod agent_port;
@@ -14,6 +14,7 @@ pub mod daemon;
 pub mod dataplane;
 pub mod dcbx;
 pub mod flow_control;
+pub mod fork;
 pub mod incarnation;
 pub mod inspect;
 pub mod iproute;

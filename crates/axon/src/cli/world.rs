@@ -1,4 +1,4 @@
-//! Settings of a simulation beside its fabric file: options of `sim` and `snapshot`.
+//! Settings of a simulation beside its fabric file: options of `sim`.
 
 use axon_fabric::model::RouterKind;
 use axon_fabric::units;

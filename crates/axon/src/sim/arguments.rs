@@ -19,10 +19,16 @@ pub struct Arguments {
     /// Settings of the simulation.
     #[command(flatten)]
     pub world: World,
-    /// Continue from a snapshot of `axon snapshot`, with its seed, router and data plane. FILE may
-    /// differ from the file that it was made of in `faults` that are still to come
-    #[arg(long, value_name = "SNAPSHOT", conflicts_with_all = ["seed", "router", "dataplane"])]
-    pub from: Option<PathBuf>,
+    /// Simulate FILE until it is warm, and let OTHER go on from there: the same fabric with other
+    /// `faults` to come. May be given more than once; each goes on from the same point, and only
+    /// the text of its report is printed
+    #[arg(long, value_name = "OTHER")]
+    #[arg(conflicts_with_all = ["json", "csv", "plot", "pcap", "trace", "sample"])]
+    pub fork: Vec<PathBuf>,
+    /// Time that the traffic of FILE runs before --fork, such as 5ms, in whole milliseconds; by
+    /// default it has not begun
+    #[arg(long, value_name = "TIME", requires = "fork", value_parser = units::span)]
+    pub warm_up: Option<Span>,
     /// Time to run after the network is ready, such as 10ms; by default until all traffic is done,
     /// or 1s if some has no end. The run fails if flows that have an end do not reach it
     #[arg(long, value_name = "TIME", value_parser = units::span)]

@@ -33,9 +33,6 @@ pub fn reserve(arguments: &Arguments, fabric: &Fabric, pcaps: &[Asked]) -> Resul
 
 fn inputs(arguments: &Arguments, fabric: &Fabric) -> Vec<(String, PathBuf)> {
     let mut inputs = vec![("the fabric file".to_owned(), arguments.file.clone())];
-    if let Some(from) = &arguments.from {
-        inputs.push(("the snapshot".to_owned(), from.clone()));
-    }
     for entry in &fabric.traffic {
         if let App::Replay { file, .. } = &entry.app {
             inputs.push((format!("what {} replays", entry.name), file.clone()));

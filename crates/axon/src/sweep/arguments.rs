@@ -27,10 +27,11 @@ pub struct Arguments {
     /// Key and its values, such as seed=1..100 or router=ecmp,spain; may be given more than once
     #[arg(long, value_name = "KEY=VALUES", required = true)]
     pub over: Vec<String>,
-    /// Continue each run from a snapshot of `axon snapshot`, with its seed, router and data plane;
-    /// keys of `faults` that are still to come may then be swept over
-    #[arg(long, value_name = "SNAPSHOT", conflicts_with = "dataplane")]
-    pub from: Option<PathBuf>,
+    /// Simulate the fabric once until it is ready and its traffic has run for TIME, such as 5ms in
+    /// whole milliseconds or 0ms, and let each run go on from there; KEYs are then those of
+    /// `faults` that are still to come
+    #[arg(long, value_name = "TIME", value_parser = units::span)]
+    pub warm_up: Option<Span>,
     /// Number of concurrent runs, each a process with one thread; the number of cores by default.
     /// Results are the same with any number
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]

@@ -103,10 +103,7 @@ fn command(plan: &Plan, run: &Run, memory: Option<Bytes>) -> Command {
     let mut command = Command::new(PROGRAM);
     let own = std::process::id().to_string();
     command.args(["sim", "-", "--json", "-", "--part-of", &own]);
-    match &plan.from {
-        Some(from) => command.arg("--from").arg(&from.path),
-        None => command.args(["--dataplane", plan.dataplane.name()]),
-    };
+    command.args(["--dataplane", plan.dataplane.name()]);
     if let Some(seed) = run.seed {
         command.args(["--seed", &seed.to_string()]);
     }
@@ -126,7 +123,7 @@ fn command(plan: &Plan, run: &Run, memory: Option<Bytes>) -> Command {
 }
 
 /// Returns the outcome of an ended process.
-fn outcome(
+pub fn outcome(
     status: ExitStatus,
     report: &[u8],
     said: &str,

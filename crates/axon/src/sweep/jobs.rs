@@ -1,8 +1,12 @@
-//! Concurrent runs: one worker for each job, each with one run after the other.
+//! Concurrent runs: one worker for each job, each with one run after the other; or copies of this
+//! process that go on from one warmed-up simulation.
 
-use super::child::{Outcome, Slot};
+use super::child::{Slot, outcome};
 use super::plan::Plan;
-use anyhow::Result;
+use super::results::Results;
+use crate::sim::{Base, Continuation};
+use anyhow::{Context, Result};
+use axon_linux::fork::first_ended;
 use axon_wire::Bytes;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -11,18 +15,6 @@ use std::time::Duration;
 
 /// Interval between checks for an interruption, and between updates of the display.
 const LOOK: Duration = Duration::from_millis(100);
-
-/// Observer of a sweep.
-pub trait Follow {
-    /// Handles a run that has ended.
-    ///
-    /// # Errors
-    /// The sweep cannot continue.
-    fn done(&mut self, run: usize, outcome: Outcome) -> Result<()>;
-
-    /// Updates the display; called at intervals.
-    fn look(&mut self);
-}
 
 /// Runs all of `todo`, in this order, `jobs` at a time, each with at most `memory`. If `stop` is
 /// set meanwhile, runs that are not complete are abandoned.
@@ -34,7 +26,7 @@ pub fn run(
     todo: &[usize],
     (jobs, memory): (usize, Option<Bytes>),
     stop: &AtomicBool,
-    follow: &mut dyn Follow,
+    results: &mut Results,
 ) -> Result<()> {
     let next = AtomicUsize::new(0);
     let is_over = AtomicBool::new(false);
@@ -59,8 +51,8 @@ pub fn run(
         let mut end = || -> Result<()> {
             loop {
                 match receiver.recv_timeout(LOOK) {
-                    Ok((run, outcome)) => follow.done(run, outcome?)?,
-                    Err(RecvTimeoutError::Timeout) => follow.look(),
+                    Ok((run, outcome)) => results.done(run, outcome?)?,
+                    Err(RecvTimeoutError::Timeout) => results.look(),
                     Err(RecvTimeoutError::Disconnected) => return Ok(()),
                 }
                 if stop.load(Ordering::Relaxed) {
@@ -73,8 +65,49 @@ pub fn run(
         slots.iter().for_each(Slot::kill);
         // Results from before the error are kept.
         while let (true, Ok((run, outcome))) = (ended.is_ok(), receiver.try_recv()) {
-            follow.done(run, outcome?)?;
+            results.done(run, outcome?)?;
         }
         ended
     })
+}
+
+/// Runs all of `todo` like [`run`], each as a copy of this process that goes on from `base`.
+///
+/// # Errors
+/// As for [`run`].
+pub fn fork(
+    (plan, base): (&Plan, &mut Base),
+    todo: &[usize],
+    (jobs, memory_max): (usize, Option<Bytes>),
+    stop: &AtomicBool,
+    results: &mut Results,
+) -> Result<()> {
+    let (mut ahead, mut runs, mut copies) = (todo.iter(), Vec::new(), Vec::new());
+    loop {
+        while copies.len() < jobs
+            && let Some(&run) = ahead.next()
+        {
+            let (fabric, _) = plan.fabric(run)?;
+            let (duration, threads) = (plan.duration, 1);
+            let on = Continuation { fabric: &fabric, duration, threads, memory_max, is_json: true };
+            copies.push(base.fork(&on)?);
+            runs.push(run);
+        }
+        if copies.is_empty() {
+            return Ok(());
+        }
+        let ended = first_ended(&copies, LOOK).context("cannot wait for runs")?;
+        // An interrupted run has no outcome.
+        if stop.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        if let Some(index) = ended {
+            let run = runs.swap_remove(index);
+            let ended = copies.swap_remove(index).wait().context("a run is lost")?;
+            let said = String::from_utf8_lossy(&ended.errors);
+            let parameters = plan.parameters(run);
+            results.done(run, outcome(ended.status, &ended.output, &said, parameters))?;
+        }
+        results.look();
+    }
 }

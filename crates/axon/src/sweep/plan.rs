@@ -2,14 +2,13 @@
 
 use super::arguments::Arguments;
 use super::over::{self, Axis, Target};
-use crate::cli::saved::Saved;
 use crate::cli::say::note;
-use crate::sim::{check_dataplane, least_memory, python};
+use crate::sim::{Base, check_dataplane, least_memory, python};
 use anyhow::{Context, Result, anyhow, bail};
 use axon_fabric::model::{Fabric, RouterKind};
 use axon_fabric::{Document, LoadError};
 use axon_sim::DataplaneKind;
-use axon_wire::Span;
+use axon_wire::{Bytes, Span};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -27,8 +26,9 @@ pub struct Plan {
     pub text: String,
     /// Parameters and their values.
     pub axes: Vec<Axis>,
-    /// Snapshot from which all runs continue.
-    pub from: Option<From>,
+    /// Time for which traffic runs before all runs go on from there; `None` if each run begins by
+    /// itself.
+    pub warm_up: Option<Span>,
     /// Data plane of all runs.
     pub dataplane: DataplaneKind,
     /// Time that all runs continue after their network is ready.
@@ -65,7 +65,7 @@ impl Plan {
     pub fn read(arguments: &Arguments) -> Result<Plan> {
         let axes = over::axes(&arguments.over)?;
         let runs = over::count(&axes)?;
-        let from = arguments.from.as_deref().map(|path| From::open(path, &axes)).transpose()?;
+        arguments.warm_up.map_or(Ok(()), |_| only_faults(&axes))?;
         let file = arguments.file.clone();
         let (text, name) = crate::cli::file::text(&file)?;
         // The file alone may lack the keys that are varied.
@@ -78,9 +78,8 @@ impl Plan {
             alone.map(drop)?;
             Err(LoadError { file: name, position: None, problem })
         })?;
-        let dataplane = from.as_ref().map_or(arguments.dataplane, |from| from.dataplane);
-        let duration = arguments.duration;
-        Ok(Plan { file, text, axes, from, dataplane, duration, document, runs })
+        let Arguments { warm_up, dataplane, duration, .. } = *arguments;
+        Ok(Plan { file, text, axes, warm_up, dataplane, duration, document, runs })
     }
 
     /// Returns the number of runs.
@@ -130,6 +129,37 @@ impl Plan {
             }
         }
         Ok(Run { seed, router, document })
+    }
+
+    /// Returns the fabric of a run, counted from 0, and the text of its file.
+    ///
+    /// # Errors
+    /// A value does not fit its key.
+    pub fn fabric(&self, run: usize) -> Result<(Fabric, String)> {
+        let Run { router, document, .. } = self.run(run)?;
+        let mut fabric = document.fabric(&self.file, &self.text)?;
+        fabric.set_router(router.unwrap_or(fabric.controller.router))?;
+        Ok((fabric, document.text()))
+    }
+
+    /// Simulates the first run up to the warm-up, from which all go on; `None` without `--warm-up`.
+    /// Returns the exit status if it was stopped.
+    ///
+    /// # Errors
+    /// The traffic ends earlier, or a run differs in more than faults to come.
+    pub fn warm_up(&self, memory_max: Option<Bytes>) -> Result<Option<Result<Base, u8>>> {
+        let Some(warm_up) = self.warm_up else { return Ok(None) };
+        let (fabric, text) = self.fabric(0)?;
+        let (file, of) = ((self.file.clone(), text), (fabric.seed, self.dataplane));
+        let base = Base::up(file, &fabric, of, (warm_up, memory_max))?;
+        if let Ok(base) = &base {
+            for run in 0..self.runs {
+                let (fabric, text) = self.fabric(run)?;
+                base.accepts(&fabric, (&self.file, &text), self.duration)
+                    .with_context(|| self.label(run))?;
+            }
+        }
+        Ok(Some(base))
     }
 
     /// Checks every run, on `jobs` threads.
@@ -214,7 +244,6 @@ impl Plan {
     fn check_one(&self, run: usize) -> Result<One> {
         let Run { router, document, .. } = self.run(run)?;
         let mut fabric = document.fabric(&self.file, &self.text)?;
-        let router = self.from.as_ref().map(|from| from.router).or(router);
         fabric.set_router(router.unwrap_or(fabric.controller.router))?;
         check_dataplane(&self.file, self.dataplane, &fabric)?;
         python(&fabric)?;
@@ -224,37 +253,19 @@ impl Plan {
     }
 }
 
-/// Snapshot from which all runs continue.
-pub struct From {
-    /// Absolute path.
-    pub path: PathBuf,
-    /// XXH3 of 128 bits of its label, in hexadecimal.
-    pub hash: String,
-    router: RouterKind,
-    dataplane: DataplaneKind,
-}
-
-impl From {
-    fn open(path: &Path, axes: &[Axis]) -> Result<From> {
-        let is_fault = |axis: &&Axis| {
-            let Target::Key(key) = axis.target() else { return false };
-            key.strip_prefix("faults").is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
-        };
-        if let Some(axis) = axes.iter().find(|axis| !is_fault(axis)) {
-            bail!(
-                "--over {}: all runs go on from {}, in which that has its value; expected a key \
-                 of faults that are still to come, such as faults.0.after_start",
-                axis.key,
-                path.display()
-            );
-        }
-        let saved = Saved::open(path)?;
-        Ok(From {
-            path: std::path::absolute(path).with_context(|| path.display().to_string())?,
-            hash: saved.hash(),
-            router: saved.router()?,
-            dataplane: saved.dataplane()?,
-        })
+/// Refuses parameters that are not faults.
+fn only_faults(axes: &[Axis]) -> Result<()> {
+    let is_fault = |axis: &&Axis| {
+        let Target::Key(key) = axis.target() else { return false };
+        key.strip_prefix("faults").is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
+    };
+    match axes.iter().find(|axis| !is_fault(axis)) {
+        None => Ok(()),
+        Some(axis) => bail!(
+            "--over {}: with --warm-up all runs go on from one, in which that has its value; \
+             expected a key of faults that are still to come, such as faults.0.after_start",
+            axis.key
+        ),
     }
 }
 

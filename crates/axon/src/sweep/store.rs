@@ -38,9 +38,10 @@ pub struct Record {
     pub files: BTreeMap<String, String>,
     /// `--over` options, as given.
     pub over: Vec<String>,
-    /// Hash of the label of the `--from` snapshot; null without.
+    /// Time that traffic runs before all runs go on from there, as given by `--warm-up`; null
+    /// without.
     #[serde(default)]
-    pub from: Option<String>,
+    pub warm_up: Option<String>,
     /// Time that each run continues, as given by `--duration`; null without.
     pub duration: Option<String>,
     /// Data plane of the switches.
@@ -156,7 +157,7 @@ impl Store {
         compare("the program", &there.axon, &record.axon);
         compare("--over", &there.over.join(" "), &record.over.join(" "));
         let span = |span: &Option<String>| span.clone().unwrap_or_else(|| "left out".into());
-        compare("the snapshot", &span(&there.from), &span(&record.from));
+        compare("--warm-up", &span(&there.warm_up), &span(&record.warm_up));
         compare("--duration", &span(&there.duration), &span(&record.duration));
         compare("--dataplane", &there.dataplane, &record.dataplane);
         if there.fabric != record.fabric {

@@ -18,7 +18,7 @@ mod probe;
 mod prove;
 mod reports;
 mod sim;
-mod snapshot;
 mod statuses;
 mod sweep;
 mod usage;
+mod warm_up;

@@ -16,8 +16,7 @@ const FILE_LINES_MAX: usize = 500;
 const TEST_FILE_LINES_MAX: usize = 700;
 const FUNCTION_LINES_MAX: usize = 70;
 /// Where `unsafe` may stand.
-const UNSAFE_CRATES: &[&str] =
-    &["crates/agent-port/", "crates/huge-pages/", "crates/linux/", "crates/snapshot/"];
+const UNSAFE_CRATES: &[&str] = &["crates/agent-port/", "crates/huge-pages/", "crates/linux/"];
 /// What each crate may depend on of ours: arrows go down only.
 const ARROWS: &[(&str, &[&str])] = &[
     ("axon-wire", &[]),
@@ -32,7 +31,6 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("axon-agents", &["axon-cache", "axon-node", "axon-pipeline", "axon-plane", "axon-wire"]),
     ("axon-agent-port", &["axon-agents", "axon-cache", "axon-wire"]),
     ("axon-huge-pages", &[]),
-    ("axon-snapshot", &[]),
     ("axon-log", &[]),
     ("axon-plot", &[]),
     ("axon-cli", &["axon-log"]),
@@ -103,16 +101,9 @@ const FUZZ: [&str; 8] = [
 ];
 const BENCH: [&str; 22] = with(DEMO, ["axon-demo", "axon-plot"]);
 /// Experiments are programs of their own: no arrow leads to them from here.
-const AXON: [&str; 25] = with(
+const AXON: [&str; 24] = with(
     CONFORMANCE,
-    [
-        "axon-cli",
-        "axon-conformance",
-        "axon-external",
-        "axon-huge-pages",
-        "axon-plot",
-        "axon-snapshot",
-    ],
+    ["axon-cli", "axon-conformance", "axon-external", "axon-huge-pages", "axon-plot"],
 );
 /// The packages that a plain `cargo build` leaves out: experiments, tools and the Python module.
 const NOT_BY_DEFAULT: [&str; 8] = [

@@ -59,7 +59,7 @@ const fn section(
     Section { title, about, of }
 }
 
-const SIM: &str = "axon/src/sim.rs";
+const SIM: &str = "axon/src/sim/finish.rs";
 const CSV: &str = "axon/src/sim/csv.rs";
 const SWEEP: &str = "`axon sweep`: `runs.csv`, `runs.parquet` and `runs/000001.json`";
 const FORMAT: &str = "`format` is at the top of the object too.";

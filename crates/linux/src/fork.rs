@@ -1,0 +1,135 @@
+//! Copies of this process (`fork(2)`), each for one piece of work: what took long to build is built
+//! once, and every copy goes on from there with memory of its own, which the kernel copies page by
+//! page when one of them writes.
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::memfd::{MFdFlags, memfd_create};
+use nix::sys::prctl::set_pdeathsig;
+use nix::sys::signal::{Signal, kill};
+use nix::sys::wait::waitpid;
+use nix::unistd::{ForkResult, Pid, dup2_stderr, dup2_stdout, fork, pipe2};
+use std::fs::File;
+use std::io::{self, Read, Seek, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::ExitStatusExt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::ExitStatus;
+use std::time::Duration;
+
+/// Exit status of a Rust program that has panicked.
+const PANICKED: i32 = 101;
+
+/// Copy of this process at work. It is killed when dropped before its end, or when the thread that
+/// started it ends.
+#[derive(Debug)]
+pub struct Forked {
+    pid: Pid,
+    /// Read end of a pipe that the copy holds open as long as it runs.
+    alive: OwnedFd,
+    output: File,
+    errors: File,
+    /// True until the copy has been waited for.
+    runs: bool,
+}
+
+/// What a copy has left.
+#[derive(Debug)]
+pub struct Ended {
+    /// Exit status: that of the work, 101 after a panic, or a signal.
+    pub status: ExitStatus,
+    /// Bytes that the copy wrote to standard output.
+    pub output: Vec<u8>,
+    /// Bytes that the copy wrote to standard error.
+    pub errors: Vec<u8>,
+}
+
+impl Forked {
+    /// Starts a copy of this process that does `work`, whose result is its exit status.
+    ///
+    /// # Errors
+    /// This process has several threads, of which a copy would have one; or the system refuses
+    /// another process.
+    pub fn start(work: impl FnOnce() -> u8) -> io::Result<Forked> {
+        let threads = std::fs::read_dir("/proc/self/task")?.count();
+        if threads != 1 {
+            let why = format!("a process with {threads} threads cannot be copied");
+            return Err(io::Error::other(why));
+        }
+        let file = |name: &str| memfd_create(name, MFdFlags::MFD_CLOEXEC).map(File::from);
+        let (output, errors) = (file("output")?, file("errors")?);
+        let (alive, held) = pipe2(nix::fcntl::OFlag::O_CLOEXEC)?;
+        io::stdout().flush()?;
+        // SAFETY: this process has one thread, so no lock is held by a thread that the copy lacks.
+        match unsafe { fork() }? {
+            ForkResult::Parent { child } => {
+                Ok(Forked { pid: child, alive, output, errors, runs: true })
+            }
+            ForkResult::Child => {
+                drop(alive);
+                let is_redirected = set_pdeathsig(Signal::SIGKILL)
+                    .and_then(|()| dup2_stdout(&output))
+                    .and_then(|()| dup2_stderr(&errors));
+                let status = match is_redirected {
+                    Ok(()) => catch_unwind(AssertUnwindSafe(work)).map_or(PANICKED, i32::from),
+                    Err(error) => error as i32,
+                };
+                drop(held);
+                std::process::exit(status);
+            }
+        }
+    }
+
+    /// Waits for the end of the copy.
+    ///
+    /// # Errors
+    /// The system has lost the process or its output.
+    pub fn wait(mut self) -> io::Result<Ended> {
+        self.runs = false;
+        let status = loop {
+            match waitpid(self.pid, None) {
+                Err(nix::errno::Errno::EINTR) => {}
+                ended => break ended?,
+            }
+        };
+        let status = match status {
+            nix::sys::wait::WaitStatus::Exited(_, code) => ExitStatus::from_raw(code << 8),
+            nix::sys::wait::WaitStatus::Signaled(_, signal, _) => {
+                ExitStatus::from_raw(signal as i32)
+            }
+            other => return Err(io::Error::other(format!("{other:?}"))),
+        };
+        Ok(Ended { status, output: all_of(&mut self.output)?, errors: all_of(&mut self.errors)? })
+    }
+}
+
+impl Drop for Forked {
+    fn drop(&mut self) {
+        if self.runs {
+            // Harmless if it has just ended: its PID is not reused until it is waited for.
+            kill(self.pid, Signal::SIGKILL).ok();
+            waitpid(self.pid, None).ok();
+        }
+    }
+}
+
+/// Waits until one of the copies has ended, for at most `limit`, and returns its index.
+///
+/// # Errors
+/// The system refuses to wait.
+pub fn first_ended(all: &[Forked], limit: Duration) -> io::Result<Option<usize>> {
+    let mut waits: Vec<PollFd> =
+        all.iter().map(|one| PollFd::new(one.alive.as_fd(), PollFlags::POLLIN)).collect();
+    let limit = PollTimeout::try_from(limit).unwrap_or(PollTimeout::MAX);
+    match poll(&mut waits, limit) {
+        Ok(_) | Err(nix::errno::Errno::EINTR) => {}
+        Err(error) => return Err(error.into()),
+    }
+    Ok(waits.iter().position(|one| one.revents().is_some_and(|events| !events.is_empty())))
+}
+
+fn all_of(file: &mut File) -> io::Result<Vec<u8>> {
+    let mut all = Vec::new();
+    file.rewind()?;
+    file.read_to_end(&mut all)?;
+    Ok(all)
+}
