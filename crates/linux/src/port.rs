@@ -61,6 +61,15 @@ pub struct PortCounters {
 }
 
 impl PortCounters {
+    /// Returns the counters of lost frames, with their names in the status.
+    pub fn lost(&self) -> [(&'static str, u64); 3] {
+        [
+            ("rx_ring_drops", self.rx_ring_drops),
+            ("rx_oversized", self.rx_oversized),
+            ("tx_refused", self.tx_refused),
+        ]
+    }
+
     /// Adds the counters of another port.
     pub fn add(&mut self, other: PortCounters) {
         self.rx_frames += other.rx_frames;

@@ -9,18 +9,21 @@
 //! no kernel route: the software plane carries what that port sends to it. Failures of changes that
 //! have no answer (carrier, re-synchronisation) are retried every second until both are equal.
 
+mod carried;
+
+use super::KernelError;
 use super::inherited::{Inherited, Key};
 use super::tables::{Devices, Tables};
-use super::{KernelError, Traffic};
 use crate::dataplane::in_kernel;
 use axon_node::telemetry::PlaneTelemetry;
 use axon_node::{
-    Action, Awaited, Capabilities, Counters, Dataplane, Drop, Input, Node, PortCounters, PortEvent,
-    PortKind, PortSetting, PortView, QueueState, RouteAnswer, RouteChange, RouteError, RouteKey,
-    RouteTicket, SettingError, Snapshot,
+    Action, Awaited, Capabilities, Counters, Dataplane, Drop, Input, Node, PortKind, PortSetting,
+    PortView, QueueState, RouteAnswer, RouteChange, RouteError, RouteKey, RouteTicket,
+    SettingError, Snapshot,
 };
 use axon_wire::header::PacketType;
 use axon_wire::{FrameBuf, Hops, MacAddr, PortNo, Route, Span, Time};
+use carried::Before;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Interval between attempts to make the tables equal.
@@ -40,8 +43,8 @@ pub struct KernelPlane<P, T> {
     inherited: Inherited,
     /// Time of the next attempt to make the tables equal, after a failed call without a retry.
     again_at: Option<Time>,
-    /// Traffic of each port before this process.
-    before: Vec<Traffic>,
+    /// Counters of the kernel before this process.
+    before: Before,
 }
 
 impl<P: PortView, T: Tables> KernelPlane<P, T> {
@@ -52,8 +55,7 @@ impl<P: PortView, T: Tables> KernelPlane<P, T> {
     /// The tables cannot be read.
     pub fn new(software: P, tables: T, devices: Devices) -> Result<KernelPlane<P, T>, KernelError> {
         let inherited = Inherited::of(&tables)?;
-        let ports = (0..software.count()).map(PortNo);
-        let before = ports.map(|port| tables.traffic(port)).collect::<Result<_, _>>()?;
+        let before = Before::read(&tables, software.count())?;
         Ok(KernelPlane {
             software,
             tables,
@@ -165,6 +167,9 @@ impl<P: PortView, T: Tables> KernelPlane<P, T> {
 
     /// Handles a change of carrier.
     fn link(&mut self, now: Time, port: PortNo, up: bool) {
+        if up {
+            self.before.device(&self.tables, port, self.devices.get(port));
+        }
         if up && self.inherited.keeps(port, self.devices.get(port)) {
             return;
         }
@@ -264,16 +269,6 @@ const fn is_for_ever(error: &KernelError) -> bool {
 /// Returns whether the table is full.
 const fn is_full(error: &KernelError) -> bool {
     matches!(error, KernelError::Route(RouteError::Full))
-}
-
-/// Adds a port's traffic in the kernel to its counters.
-fn add(counters: &mut PortCounters, now: &Traffic, before: &Traffic) {
-    counters.rx_frames += now.in_frames.saturating_sub(before.in_frames);
-    counters.rx_bytes += now.in_bytes.saturating_sub(before.in_bytes);
-    counters.tx_frames += now.out_frames.saturating_sub(before.out_frames);
-    counters.tx_bytes += now.out_bytes.saturating_sub(before.out_bytes);
-    let lost = now.lost_packets.saturating_sub(before.lost_packets);
-    counters.count_many(PortEvent::Drop(Drop::NotDecided), lost);
 }
 
 impl<P: PortView, T> PortView for KernelPlane<P, T> {
@@ -434,22 +429,7 @@ impl<P: Dataplane, T: Tables> Dataplane for KernelPlane<P, T> {
 
     fn telemetry(&self, now: Time) -> PlaneTelemetry {
         let mut telemetry = self.software.telemetry(now);
-        for ((number, port), before) in (0..).zip(&mut telemetry.ports).zip(&self.before) {
-            if let Ok(traffic) = self.tables.traffic(PortNo(number)) {
-                add(&mut port.counters, &traffic, before);
-                add(&mut telemetry.total, &traffic, before);
-            }
-        }
-        for egress in (0..self.software.count()).map(PortNo) {
-            // Drops that cannot be read are omitted.
-            let drops = self.tables.queue_drops(self.devices.get(egress)).unwrap_or_default();
-            for (ingress, count) in drops {
-                if let Some(port) = telemetry.ports.get_mut(ingress.index()) {
-                    port.counters.count_many(PortEvent::Drop(Drop::QueueFull), count);
-                    telemetry.total.count_many(PortEvent::Drop(Drop::QueueFull), count);
-                }
-            }
-        }
+        self.before.add_since(&self.tables, &self.devices, &mut telemetry);
         telemetry
     }
 

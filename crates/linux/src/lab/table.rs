@@ -2,7 +2,8 @@
 
 use crate::choice::{Carrier, DataplaneChoice};
 use crate::columns::columns;
-use crate::status::{Answer, NodeStatus, Status};
+use crate::port::PortCounters;
+use crate::status::{Answer, NodeStatus, PortStatus, Status};
 use axon_node::Drop;
 use axon_node::telemetry::{Counts, NodeTelemetry, Reason};
 use axon_wire::{Hops, NodeId};
@@ -92,6 +93,8 @@ fn row(of: &NodeStatus, names: &BTreeMap<NodeId, &str>) -> Vec<String> {
         true => 0,
         false => total.dropped(reason),
     });
+    let lost = [reasons(&lost), losses(ports)].into_iter().filter(|text| text != "0");
+    let lost = lost.collect::<Vec<_>>().join(" ");
     let rx_frames = node.plane().map(|_| total.rx_frames.to_string());
     vec![
         name.clone(),
@@ -101,7 +104,7 @@ fn row(of: &NodeStatus, names: &BTreeMap<NodeId, &str>) -> Vec<String> {
         routes,
         controller,
         rx_frames.unwrap_or_else(|| NONE.to_owned()),
-        reasons(&lost),
+        if lost.is_empty() { "0".to_owned() } else { lost },
         node.refusals().map_or_else(|| "0".to_owned(), reasons),
         of.restarts.to_string(),
     ]
@@ -155,6 +158,15 @@ fn listed(items: impl Iterator<Item = String>) -> String {
     }
 }
 
+/// Formats what the kernel lost at the ports of a node, by the names of the counters.
+fn losses(ports: &[PortStatus]) -> String {
+    let mut sum = PortCounters::default();
+    ports.iter().for_each(|port| sum.add(port.counters));
+    let lost = sum.lost().into_iter().filter(|(_, count)| *count > 0);
+    let text: Vec<String> = lost.map(|(name, count)| format!("{name}:{count}")).collect();
+    if text.is_empty() { "0".to_owned() } else { text.join(" ") }
+}
+
 /// Formats counts by reason.
 fn reasons<R: Reason>(counts: &Counts<R>) -> String {
     let text: Vec<String> =
@@ -204,11 +216,14 @@ mod tests {
         first.restarts = 3;
         let Answer::Status(status) = &mut first.answer else { unreachable!() };
         status.ports[1].up = false;
+        status.ports[0].counters.rx_ring_drops = 5;
+        status.ports[1].counters.tx_refused = 2;
         let text = table(&[first, testing::status("s2", s2), testing::failed("s3", "refused")]);
         let lines: Vec<&str> = text.lines().skip(1).collect();
         let words: Vec<&str> = lines[0].split_whitespace().collect();
         let expected = "s1 1/2 p1:s2 p2:0000000000000009 (restarting) 10.0.0.2 \
-                        02:00:00:00:00:09 2 at p0 7 no_route:1 control_replayed:4 3";
+                        02:00:00:00:00:09 2 at p0 7 no_route:1 rx_ring_drops:5 tx_refused:2 \
+                        control_replayed:4 3";
         assert_eq!(words.join(" "), expected);
         assert!(lines[1].contains("not found"));
         assert_eq!(lines[2], format!("{:<4}  no answer: refused", "s3"));

@@ -1,6 +1,7 @@
 //! Test support for the kernel's tables beside the software plane: failing tables, and a bench.
 
 use super::*;
+use crate::kernel::Traffic;
 use crate::kernel::{HEADER_BYTES_MAX, KernelSettings, Plane as Programs};
 use axon_node::random::Random;
 use axon_plane::{Plane, PlaneConfig};

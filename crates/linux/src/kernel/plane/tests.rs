@@ -2,6 +2,7 @@
 
 use super::testing::*;
 use super::*;
+use crate::kernel::Traffic;
 use axon_node::PortSnapshot;
 use axon_node::random::Random;
 use axon_plane::reference::Refusing;
@@ -128,6 +129,30 @@ fn what_the_kernel_loses_is_a_drop_of_the_port_that_it_came_in_by() {
     assert_eq!((port.dropped(Drop::QueueFull), port.dropped(Drop::NotDecided)), (7, 3));
     assert_eq!(telemetry.total.dropped(Drop::QueueFull), 7);
     assert_eq!(telemetry.total.dropped(Drop::NotDecided), 3 * u64::from(PORTS));
+}
+
+#[test]
+fn what_was_lost_before_this_process_counts_once() {
+    let mut tables = Fake::new();
+    let egress = devices().get(PortNo(2));
+    tables.queue_drops = vec![(egress, (PortNo(0), 7))];
+    tables.traffic = Traffic { lost_packets: 3, ..Traffic::default() };
+    let mut bench = Bench::new(tables);
+    bench.link(2, true);
+    let lost = |bench: &Bench| {
+        let counters = Dataplane::telemetry(&bench.plane, bench.now).ports[0].counters;
+        (counters.dropped(Drop::QueueFull), counters.dropped(Drop::NotDecided))
+    };
+    assert_eq!(lost(&bench), (0, 0));
+    bench.plane.tables.queue_drops = vec![(egress, (PortNo(0), 9))];
+    bench.plane.tables.traffic.lost_packets = 4;
+    assert_eq!(lost(&bench), (2, 1));
+    // Carrier that returns changes nothing; queues that were set up anew count from zero.
+    bench.link(2, false);
+    bench.link(2, true);
+    assert_eq!(lost(&bench), (2, 1));
+    bench.plane.tables.queue_drops = vec![(egress, (PortNo(0), 1))];
+    assert_eq!(lost(&bench), (1, 1));
 }
 
 #[test]

@@ -1,0 +1,77 @@
+//! Frames that the kernel carried or lost since this process started. Its counters go on from one
+//! process to the next: what they were at the start is subtracted.
+
+use crate::kernel::tables::{Devices, Tables};
+use crate::kernel::{KernelError, Traffic};
+use axon_node::telemetry::PlaneTelemetry;
+use axon_node::{Drop, PortCounters, PortEvent};
+use axon_wire::PortNo;
+use std::collections::BTreeMap;
+
+/// Counters of the kernel at the start.
+pub(super) struct Before {
+    /// Traffic of each port.
+    traffic: Vec<Traffic>,
+    /// Drops at the queues of each port's device, by ingress port, and the ifindex of the device.
+    /// Those of a device that this process has set up itself are empty.
+    queues: Vec<(u32, BTreeMap<PortNo, u64>)>,
+}
+
+impl Before {
+    /// Reads the counters of `count` ports.
+    ///
+    /// # Errors
+    /// The tables cannot be read.
+    pub(super) fn read(tables: &impl Tables, count: u16) -> Result<Before, KernelError> {
+        let ports = (0..count).map(PortNo);
+        let traffic = ports.map(|port| tables.traffic(port)).collect::<Result<_, _>>()?;
+        Ok(Before { traffic, queues: vec![Default::default(); usize::from(count)] })
+    }
+
+    /// Reads the drops of a device when a port gets it.
+    pub(super) fn device(&mut self, tables: &impl Tables, port: PortNo, ifindex: u32) {
+        if let Some(queue) = self.queues.get_mut(port.index())
+            && queue.0 != ifindex
+        {
+            let drops = tables.queue_drops(ifindex).unwrap_or_default();
+            *queue = (ifindex, drops.into_iter().collect());
+        }
+    }
+
+    /// Adds the traffic and the drops since then.
+    pub(super) fn add_since(
+        &self,
+        tables: &impl Tables,
+        devices: &Devices,
+        telemetry: &mut PlaneTelemetry,
+    ) {
+        for ((number, port), before) in (0..).zip(&mut telemetry.ports).zip(&self.traffic) {
+            if let Ok(traffic) = tables.traffic(PortNo(number)) {
+                add(&mut port.counters, &traffic, before);
+                add(&mut telemetry.total, &traffic, before);
+            }
+        }
+        for (egress, (known, before)) in (0..).map(PortNo).zip(&self.queues) {
+            let ifindex = devices.get(egress);
+            // Drops that cannot be read are omitted.
+            for (ingress, count) in tables.queue_drops(ifindex).unwrap_or_default() {
+                let before = before.get(&ingress).filter(|_| *known == ifindex);
+                // A device whose queues were set up anew counts from zero.
+                let count = before.and_then(|before| count.checked_sub(*before)).unwrap_or(count);
+                if let Some(port) = telemetry.ports.get_mut(ingress.index()) {
+                    port.counters.count_many(PortEvent::Drop(Drop::QueueFull), count);
+                    telemetry.total.count_many(PortEvent::Drop(Drop::QueueFull), count);
+                }
+            }
+        }
+    }
+}
+
+fn add(counters: &mut PortCounters, now: &Traffic, before: &Traffic) {
+    counters.rx_frames += now.in_frames.saturating_sub(before.in_frames);
+    counters.rx_bytes += now.in_bytes.saturating_sub(before.in_bytes);
+    counters.tx_frames += now.out_frames.saturating_sub(before.out_frames);
+    counters.tx_bytes += now.out_bytes.saturating_sub(before.out_bytes);
+    let lost = now.lost_packets.saturating_sub(before.lost_packets);
+    counters.count_many(PortEvent::Drop(Drop::NotDecided), lost);
+}
