@@ -18,6 +18,7 @@ mod masquerading;
 mod moves;
 #[path = "../../../wire/tests/needs/mod.rs"]
 mod needs;
+mod overload;
 mod ports;
 mod programs;
 mod replay;
@@ -66,6 +67,7 @@ static TESTS: Tests = Tests {
         module("replay", Place::Lab, replay::TESTS),
         module("services", Place::Lab, services::TESTS),
         with_part(deadlock::run_part, module("deadlock", Place::Lab, deadlock::TESTS)),
+        with_part(overload::run_part, module("overload", Place::Lab, overload::TESTS)),
         with_part(hostile::run_part, module("hostile", Place::Lab, hostile::TESTS)),
         module("silent", Place::Lab, silent::TESTS),
         with_part(agent::run_part, module("agent", Place::Lab, agent::TESTS)),
