@@ -25,7 +25,7 @@ pub const TESTS: &[Test] =
 pub fn run_part(words: &[&str]) -> ExitCode {
     match *words {
         ["send", to] => {
-            // A socket waits for room once its datagrams fill a queue of the kernel; so there are many.
+            // A socket waits once its datagrams fill a queue of the kernel; so there are many.
             for _ in 0..DATAGRAMS / 30 {
                 let socket = UdpSocket::bind(("0.0.0.0", 0)).expect("a socket");
                 for _ in 0..30 {

@@ -4,6 +4,7 @@ mod changed;
 mod columns;
 mod cycles;
 mod modules;
+mod objects;
 mod pages;
 mod words;
 

@@ -1,0 +1,178 @@
+//! No god objects: a type with behaviour is small, and its state is its own.
+
+use super::{assert_none, sources, without_tests};
+use std::collections::BTreeMap;
+use syn::{Fields, ImplItem, Item, Type, Visibility};
+
+/// Methods of a type over all its `impl` blocks, without those of traits.
+const METHODS_MAX: usize = 40;
+/// Least methods of a type with behaviour, to which the limits of fields apply; others are data.
+const BEHAVIOUR: usize = 10;
+/// Fields of a type with behaviour.
+const FIELDS_MAX: usize = 16;
+
+/// Types above a limit that are older than it, still to be cut into parts: the crate, the type and
+/// its size, which may only fall.
+const UNCUT: &[(&str, &str, Size)] = &[
+    ("crates/baselines", "Port", Size::of(23, 45, 0)),
+    ("crates/cache", "PayloadCache", Size::of(44, 6, 3)),
+    ("crates/capture", "Reader", Size::of(21, 17, 0)),
+    ("crates/capture", "Writer", Size::of(19, 19, 0)),
+    ("crates/conformance", "Bench", Size::of(42, 9, 0)),
+    ("crates/controller", "Controller", Size::of(213, 36, 0)),
+    ("crates/controller", "Groups", Size::of(13, 5, 3)),
+    ("crates/controller", "Leases", Size::of(41, 15, 14)),
+    ("crates/controller", "TakeOver", Size::of(14, 8, 8)),
+    ("crates/edge", "Edge", Size::of(140, 31, 29)),
+    ("crates/edge", "Flows", Size::of(32, 8, 4)),
+    ("crates/edge", "Hosts", Size::of(18, 7, 3)),
+    ("crates/edge", "Placing", Size::of(33, 13, 4)),
+    ("crates/edge", "Setups", Size::of(10, 4, 4)),
+    ("crates/fabric", "Asked", Size::of(29, 10, 3)),
+    ("crates/fabric", "Fabric", Size::of(27, 36, 0)),
+    ("crates/linux", "AgentPort", Size::of(13, 17, 0)),
+    ("crates/linux", "Bench", Size::of(19, 25, 0)),
+    ("crates/linux", "Lab", Size::of(22, 2, 2)),
+    ("crates/linux", "Listener", Size::of(11, 8, 1)),
+    ("crates/linux", "Runtime", Size::of(30, 26, 0)),
+    ("crates/linux", "Session", Size::of(25, 14, 5)),
+    ("crates/linux", "Slot", Size::of(26, 16, 7)),
+    ("crates/pipeline", "Tables", Size::of(44, 19, 4)),
+    ("crates/plane", "Dcb", Size::of(13, 5, 5)),
+    ("crates/plane", "Plane", Size::of(69, 7, 7)),
+    ("crates/plane", "Ports", Size::of(98, 11, 11)),
+    ("crates/plane", "Reference", Size::of(22, 5, 4)),
+    ("crates/programs", "Local", Size::of(22, 12, 5)),
+    ("crates/sim", "Adapter", Size::of(35, 22, 15)),
+    ("crates/sim", "Calendar", Size::of(19, 18, 0)),
+    ("crates/sim", "Caller", Size::of(13, 10, 2)),
+    ("crates/sim", "DcbNic", Size::of(28, 18, 0)),
+    ("crates/sim", "Engine", Size::of(79, 14, 12)),
+    ("crates/sim", "Exchange", Size::of(14, 13, 1)),
+    ("crates/sim", "Host", Size::of(79, 18, 7)),
+    ("crates/sim", "Nic", Size::of(16, 9, 6)),
+    ("crates/sim", "Sender", Size::of(12, 22, 0)),
+    ("crates/sim", "Stack", Size::of(11, 12, 10)),
+    ("crates/sim", "Station", Size::of(10, 2, 1)),
+    ("crates/sim", "Tcp", Size::of(27, 11, 1)),
+    ("crates/sim", "World", Size::of(140, 11, 5)),
+    ("crates/switch", "AgentNode", Size::of(19, 8, 8)),
+    ("crates/switch", "Chassis", Size::of(38, 16, 1)),
+    ("crates/switch", "SwitchNode", Size::of(44, 13, 6)),
+    ("crates/tcp", "Congestion", Size::of(14, 5, 2)),
+    ("crates/tcp", "Connection", Size::of(40, 14, 14)),
+    ("crates/tcp", "Receiver", Size::of(19, 19, 4)),
+    ("crates/tcp", "Sender", Size::of(36, 34, 28)),
+    ("experiments/check", "World", Size::of(59, 11, 11)),
+    ("experiments/model", "World", Size::of(12, 19, 0)),
+    ("experiments/papers", "Run", Size::of(18, 21, 0)),
+];
+
+/// Size of a type.
+#[derive(Clone, Copy, Default)]
+struct Size {
+    methods: usize,
+    fields: usize,
+    /// Fields that other files of the crate may write (`pub(super)`, `pub(crate)`).
+    shared: usize,
+}
+
+impl Size {
+    const fn of(methods: usize, fields: usize, shared: usize) -> Size {
+        Size { methods, fields, shared }
+    }
+
+    /// True if no count is above that of `limit`.
+    fn fits(self, limit: Size) -> bool {
+        self.methods <= limit.methods && self.fields <= limit.fields && self.shared <= limit.shared
+    }
+}
+
+/// Adds the types and `impl` blocks of some items to the sizes by name of the type.
+fn count(items: &[Item], sizes: &mut BTreeMap<String, Size>) {
+    for item in items {
+        match item {
+            Item::Struct(one) => {
+                let size = sizes.entry(one.ident.to_string()).or_default();
+                if let Fields::Named(fields) = &one.fields {
+                    let is_shared =
+                        |field: &&syn::Field| matches!(field.vis, Visibility::Restricted(_));
+                    size.fields += fields.named.len();
+                    size.shared += fields.named.iter().filter(is_shared).count();
+                }
+            }
+            Item::Impl(block) if block.trait_.is_none() => {
+                let Type::Path(path) = &*block.self_ty else { continue };
+                let Some(last) = path.path.segments.last() else { continue };
+                let methods = block.items.iter();
+                let methods = methods.filter(|item| matches!(item, ImplItem::Fn(_))).count();
+                sizes.entry(last.ident.to_string()).or_default().methods += methods;
+            }
+            Item::Mod(module) => {
+                if let Some((_, items)) = &module.content {
+                    count(items, sizes);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Returns what is wrong with a type, if anything is.
+fn problem(size: Size) -> Option<String> {
+    let Size { methods, fields, shared } = size;
+    let has_behaviour = methods >= BEHAVIOUR;
+    let limit = match has_behaviour {
+        true => Size::of(METHODS_MAX, FIELDS_MAX, 0),
+        false => Size::of(METHODS_MAX, usize::MAX, usize::MAX),
+    };
+    let text = format!("{methods} methods, {fields} fields, {shared} of them shared");
+    (!size.fits(limit)).then_some(text)
+}
+
+#[test]
+fn no_type_has_too_many_methods_fields_or_writers() {
+    let mut crates: BTreeMap<String, BTreeMap<String, Size>> = BTreeMap::new();
+    for (name, text) in sources() {
+        let Some((of, inside)) = name.split_once("/src/") else { continue };
+        let is_test = inside.split(['/', '.']).any(|part| part.starts_with("test"));
+        if is_test || !(of.starts_with("crates/") || of.starts_with("experiments/")) {
+            continue;
+        }
+        let file = syn::parse_file(without_tests(&text)).unwrap_or_else(|e| panic!("{name}: {e}"));
+        count(&file.items, crates.entry(of.to_owned()).or_default());
+    }
+    let mut problems = Vec::new();
+    for (of, sizes) in &crates {
+        for (name, size) in sizes {
+            let exception = UNCUT.iter().find(|one| one.0 == of && one.1 == name);
+            match (problem(*size), exception) {
+                (Some(what), None) => problems.push(format!("{of}: {name}: {what}")),
+                (Some(what), Some((_, _, limit))) if !size.fits(*limit) => {
+                    problems.push(format!("{of}: {name}: {what}: it has grown"));
+                }
+                (None, Some(_)) => problems.push(format!("{of}: {name} is cut: end its exception")),
+                _ => {}
+            }
+        }
+    }
+    let known =
+        |one: &&(&str, &str, Size)| crates.get(one.0).is_some_and(|of| of.contains_key(one.1));
+    let gone = UNCUT.iter().filter(|one| !known(one));
+    problems.extend(gone.map(|one| format!("{}: there is no {} any more", one.0, one.1)));
+    assert_none(&problems);
+}
+
+#[test]
+fn methods_are_counted_over_all_blocks_and_only_data_may_be_wide() {
+    let text = "struct A { pub(super) a: u8, b: u8 } impl A { fn a() {} fn b() {} }\n\
+                impl<T> B<T> {} mod m { impl A { fn c() {} } impl Clone for A { fn clone() {} } }";
+    let mut sizes = BTreeMap::new();
+    count(&syn::parse_file(text).unwrap().items, &mut sizes);
+    let Size { methods, fields, shared } = sizes["A"];
+    assert_eq!((methods, fields, shared), (3, 2, 1));
+    assert!(problem(Size::of(9, 99, 9)).is_none() && problem(Size::of(10, 16, 0)).is_none());
+    for size in [Size::of(41, 0, 0), Size::of(10, 17, 0), Size::of(10, 3, 1)] {
+        assert!(problem(size).is_some());
+    }
+}
