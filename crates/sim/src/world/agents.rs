@@ -31,11 +31,6 @@ impl World {
         self.host_station(self.fabric().hosts.len()) + agent
     }
 
-    /// Returns the link between an agent and its switch.
-    pub fn agent_link(&self, agent: usize) -> LinkId {
-        LinkId(self.controller_link().0 + 1 + agent)
-    }
-
     /// Returns an agent, if it runs.
     pub fn agent(&self, agent: usize) -> Option<&AgentNode<dyn Agent + Send>> {
         match &self.engine().station(self.agent_station(agent))?.node {

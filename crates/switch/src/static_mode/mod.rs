@@ -36,7 +36,7 @@ use axon_node::telemetry::{ControllerHost, StaticTelemetry};
 use axon_node::{PolicyChange, PolicyDone, PolicyRefusal, Refusal};
 use axon_wire::message::{ControllerHello, Item, Message, PortState};
 use axon_wire::vlan::VlanId;
-use axon_wire::{Hops, Incarnation, NodeId, PortNo, Time};
+use axon_wire::{Hops, Incarnation, NodeId, Time};
 use cables::Cables;
 use peer::Peer;
 
@@ -356,11 +356,6 @@ impl StaticControl {
             counters: *controller.counters(),
             dhcp: controller.dhcp().counters(),
         })
-    }
-
-    /// Returns the ports of this switch with a link in the file that is missing.
-    pub fn missing_links(&self) -> Vec<PortNo> {
-        self.cables.missing(&self.view)
     }
 }
 
