@@ -1,4 +1,4 @@
-//! `axon snapshot` and what goes on from it, as a user types it.
+//! `axon snapshot` and continued runs, from the command line.
 
 use crate::common::{Folder, axon, bad, good, scenario};
 use serde_json::Value;
@@ -11,7 +11,7 @@ const RING: &str = "name: ring\ntopology: {ring: {switches: 4}}\nlinks: {rate: 1
 const FAULTS: &str =
     "  - {after_start: 2ms, down: [s1, s2]}\n  - {after_start: 12ms, up: [s1, s2]}\n";
 
-/// What `axon sim --json` reports, without what belongs to this machine.
+/// Returns the report of `axon sim --json` without its machine-dependent part.
 fn report(arguments: &[&str]) -> Value {
     let output = axon(&[&["sim"], arguments, &["--json", "-"]].concat());
     let mut report: Value = serde_json::from_str(good(&output)).unwrap();
@@ -32,7 +32,7 @@ fn what_goes_on_from_a_snapshot_is_the_run_that_was_not_interrupted() {
         assert_eq!(report(&[&file, "--from", &saved]), whole, "{at}");
         assert_eq!(report(&[&file, "--from", &saved, "--threads", "2"]), whole, "{at}");
     }
-    // With other faults to come.
+    // A continued run with other faults.
     let later = RING.to_owned() + &FAULTS.replace("12ms", "20ms");
     let file = folder.file("later.yaml", later);
     let whole = report(&[&file, "--seed", "7", "--router", "ecmp"]);
