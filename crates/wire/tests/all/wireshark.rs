@@ -1,5 +1,5 @@
-//! Our frames as Wireshark's dissectors read them: those of Data Center Bridging below, Axon's own
-//! in `dissector`. See `tshark` for what happens where it is missing.
+//! Our frames as decoded by Wireshark's dissectors: those of Data Center Bridging below, Axon's own
+//! in `dissector`. Module `tshark` describes the behaviour without tshark.
 
 mod dissector;
 

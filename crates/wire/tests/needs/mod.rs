@@ -11,7 +11,7 @@ use std::process::Command;
 /// Where programs of root are, which others need not have in their path.
 const PLACES_OF_ROOT: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
 
-/// The beginning of the line of a test that is skipped.
+/// Beginning of the line that a skipped test prints.
 pub const SKIPPED: &str = "SKIP ";
 
 /// Says what is missing, in a sentence without its full stop; the caller returns after it.
@@ -21,7 +21,7 @@ pub const SKIPPED: &str = "SKIP ";
 pub fn skip(missing: &str) {
     let in_ci = std::env::var_os("CI").is_some_and(|value| !value.is_empty());
     assert!(!in_ci, "{missing}: with CI set, a test that cannot be run has failed");
-    // Past the runner of tests, which keeps what a passing test prints to itself.
+    // Written directly, because the test runner captures the output of a passing test.
     let _ = writeln!(std::io::stderr(), "{SKIPPED}{missing}");
 }
 
@@ -53,7 +53,7 @@ pub fn root(what_for: &str) -> bool {
     root
 }
 
-/// True if this runs as root.
+/// Returns whether this process runs as root.
 pub fn is_root() -> bool {
     let own = std::fs::metadata("/proc/self").expect("Linux has /proc");
     std::os::unix::fs::MetadataExt::uid(&own) == 0
