@@ -216,7 +216,7 @@ impl Leases {
         self.random.rand_range(0..end)
     }
 
-    /// Restarts a host, unplugs or plugs its cable, or lets it decline its address.
+    /// Restarts a host, removes or restores its cable, or lets it decline its address.
     fn step(&mut self) {
         let host = self.below(12) as usize;
         match (self.out[host], self.below(3)) {
