@@ -21,7 +21,7 @@ pub const ROUTING_KEY: UdlkId = UdlkId(1);
 const FILTER_KEY: UdlkId = UdlkId(2);
 /// Overhead of a tunnel in bytes: IPv4 header and shim.
 pub const OVERHEAD_BYTES: usize = 20 + SHIM_BYTES;
-/// Supported networks.
+/// Networks that the program supports, as named in [`Unsuitable`](crate::Unsuitable).
 pub(crate) const EXPECTED: &str = "topology bcube with k of at most 6, (k+1)n of at most 256, \
                                    (k+1)(n-1) of at most 128, and 16 hosts per server";
 /// Number of index values; each neighbour has a routing entry for each.

@@ -24,7 +24,7 @@ const ARRIVAL_KEY: UdlkId = UdlkId(2);
 const TAGGED_KEY: UdlkId = UdlkId(3);
 /// Maximum overhead of a packet in bytes: two IPv4 headers with their shims.
 pub const OVERHEAD_BYTES: usize = 2 * (20 + SHIM_BYTES);
-/// Supported networks.
+/// Networks that the program supports, as named in [`Unsuitable`](crate::Unsuitable).
 pub(crate) const EXPECTED: &str = "topology dcell with n of at most 256, so \
                                    few cells that 960 prefixes are enough, and 16 hosts \
      per server";

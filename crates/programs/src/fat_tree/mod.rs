@@ -42,7 +42,7 @@ pub struct FatTree {
     edges: Vec<(Prefix, u32)>,
 }
 
-/// Supported networks.
+/// Networks that the program supports, as named in [`Unsuitable`](crate::Unsuitable).
 pub const EXPECTED: &str = "a fat tree with all hosts at its edge switches";
 
 impl FatTree {

@@ -12,7 +12,7 @@ use axon_sim::apps::{TcpOptions, TcpPlan};
 use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::{HopWidth, Span};
 
-/// The experiment.
+/// Experiment `axon/fig4.1`: maximum TCP goodput against frame size.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "axon/fig4.1",
     file: file!(),

@@ -13,7 +13,7 @@ use axon_sim::World;
 use axon_wire::{PortNo, Span, Time};
 use std::path::Path;
 
-/// The experiment.
+/// Experiment `axon/fig4.4`: latency of probes through 1 to 5 devices.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "axon/fig4.4",
     file: file!(),

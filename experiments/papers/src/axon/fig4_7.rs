@@ -10,7 +10,8 @@ use axon_plot::{Axis, Plot, Series};
 use axon_sim::apps::{OnOffPlan, Protocol, RequestPlan, RespondPlan, TcpOptions, Transport};
 use axon_wire::{Bytes, Rate, Span};
 
-/// The experiment.
+/// Experiment `axon/fig4.7-8`: TCP round trips under cross load, cut-through against
+/// store-and-forward.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "axon/fig4.7-8",
     file: file!(),

@@ -7,7 +7,7 @@ use crate::reproduce::{Context, Experiment, Outcome, Row, Table};
 use anyhow::Result;
 use std::path::{Path, PathBuf};
 
-/// The experiment.
+/// Experiment `axon/fig4.9`: CAM entries against hit rate.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "axon/fig4.9",
     file: file!(),

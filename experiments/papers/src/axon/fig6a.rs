@@ -9,7 +9,7 @@ use anyhow::Result;
 use axon_fabric::model::Network;
 use axon_plot::{Axis, Plot, Series};
 
-/// The experiment.
+/// Experiment `axon/fig6a`: control overhead per link on a torus.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "axon/fig6a",
     file: file!(),

@@ -8,7 +8,7 @@ use axon_fabric::model::Network;
 use axon_plot::{Axis, Plot, Series};
 use axon_wire::Span;
 
-/// The experiment.
+/// Experiment `axon/fig6c`: control overhead of Axon and of PortLand.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "axon/fig6c",
     file: file!(),

@@ -11,7 +11,7 @@ use oorandom::Rand64;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// The experiment.
+/// Experiment `axon/table2`: flows on links by router, and the cost of a link failure.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "axon/table2",
     file: file!(),

@@ -10,7 +10,7 @@ use anyhow::Result;
 use axon_plot::{Axis, Plot, Series};
 use setup::{Bench, PHASES, Phases};
 
-/// The experiment.
+/// Experiment `axon/table4.3`: time of the control planes for one Axon-ARP.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "axon/table4.3",
     file: file!(),

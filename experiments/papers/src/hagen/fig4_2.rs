@@ -12,7 +12,8 @@ use axon_wire::priority::Priority;
 use axon_wire::{Bytes, Rate, Span, Time};
 use std::path::Path;
 
-/// The experiment.
+/// Experiment `hagen/fig4-2..7`: TCP, UDP, iSCSI reads and writes on one link, without and with
+/// ETS.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "hagen/fig4-2..7",
     file: file!(),

@@ -8,7 +8,7 @@ use axon_plot::{Axis, Plot, Series};
 use axon_wire::Span;
 use axon_wire::priority::Priority;
 
-/// The experiment.
+/// Experiment `hagen/fig5-4`: a stream beside another whose receiver becomes slow.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "hagen/fig5-4",
     file: file!(),

@@ -6,7 +6,7 @@ use anyhow::Result;
 use axon_plot::{Axis, Plot, Series};
 use axon_wire::Span;
 
-/// The experiment.
+/// Experiment `hagen/fig5-5`: a stream of low rate beside one of full rate.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "hagen/fig5-5",
     file: file!(),

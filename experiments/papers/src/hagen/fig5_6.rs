@@ -10,7 +10,7 @@ use axon_sim::host::Host;
 use axon_wire::Span;
 use std::net::Ipv4Addr;
 
-/// The experiment.
+/// Experiment `hagen/fig5-6..7`: latency of MPI's exchange over TCP, with PFC off and on.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "hagen/fig5-6..7",
     file: file!(),

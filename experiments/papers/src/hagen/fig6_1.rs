@@ -5,7 +5,7 @@ use crate::reproduce::{Context, Experiment, Outcome, Row, Table};
 use anyhow::Result;
 use axon_plot::{Axis, Plot, Series};
 
-/// The experiment.
+/// Experiment `hagen/fig6-1`: throughput by frame size beside frames of 1522 bytes, equal weights.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "hagen/fig6-1",
     file: file!(),

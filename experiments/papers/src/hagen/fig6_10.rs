@@ -7,7 +7,7 @@ use axon_plane::schedule::{FrameCost, Larger, Weights};
 use axon_plot::{Axis, Plot, Series};
 use axon_wire::Span;
 
-/// The experiment.
+/// Experiment `hagen/fig6-10`: Jain's index: DRR, DRR-AWC, and the byte-fair variant.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "hagen/fig6-10",
     file: file!(),

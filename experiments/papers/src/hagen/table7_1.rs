@@ -9,7 +9,7 @@ use anyhow::Result;
 use axon_plane::targeted::Choice;
 use axon_plot::{Axis, Plot, Series};
 
-/// The experiment.
+/// Experiment `hagen/table7.1`: standard deviation of the victims' throughput.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "hagen/table7.1",
     file: file!(),

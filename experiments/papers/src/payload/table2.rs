@@ -7,7 +7,8 @@ use axon_model::hardware::{Bus, Nic, PAGE_BYTES};
 use axon_model::lanai::{BUS, NIC};
 use axon_plot::{Axis, Plot, Series};
 
-/// The experiment.
+/// Experiment `payload/table2`: demands and saturation of NIC, bus and host, without and with a
+/// payload cache.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "payload/table2",
     file: file!(),

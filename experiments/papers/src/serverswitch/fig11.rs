@@ -9,7 +9,8 @@ use axon_plot::rates::{Counted, spread};
 use axon_plot::{Axis, Plot, Series};
 use axon_wire::{Bytes, Rate, Span};
 
-/// The experiment.
+/// Experiment `serverswitch/fig11`: QCN: throughput and queue while the link behind the queue
+/// changes.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "serverswitch/fig11",
     file: file!(),
