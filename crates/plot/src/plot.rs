@@ -53,9 +53,9 @@ pub enum Scale {
 /// Axis of a plot.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
-    /// Quantity and unit.
+    /// Quantity and unit, as text of the axis.
     pub label: String,
-    /// Scale.
+    /// Linear or logarithmic scale.
     pub scale: Scale,
 }
 
@@ -112,7 +112,7 @@ pub struct Plot {
     pub y: Axis,
     /// Names of the groups of bars: the point with `x` = 2 is in the third. Empty for lines.
     pub groups: Vec<String>,
-    /// Series.
+    /// Series, drawn in this order.
     pub series: Vec<Series>,
     /// Note below the legend on omitted values; empty if all are drawn.
     pub note: String,

@@ -18,10 +18,10 @@ const RADIUS: i32 = 3;
 /// Difference of the radii of concentric rings, in pixels.
 const RING: i32 = 3;
 
-/// Point in pixels.
+/// Point, in pixels.
 pub type Point = (f64, f64);
 
-/// Line in pixels.
+/// Line through points, in pixels.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Line {
     /// Points in order; `None` is a gap.
@@ -33,7 +33,7 @@ pub struct Line {
 /// Marker at a point. The marker with the least radius is filled, others are rings.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Marker {
-    /// Center.
+    /// Center of the marker.
     pub at: Point,
     /// Radius of the outline, in pixels.
     pub radius: i32,

@@ -12,9 +12,9 @@ use axon_wire::PortNo;
 /// Scope of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// All of a pod, including its addresses that belong to no edge switch.
+    /// All addresses of a pod, including those that belong to no edge switch.
     Pod(u32),
-    /// An edge switch.
+    /// The addresses of one edge switch.
     Edge(u32),
 }
 

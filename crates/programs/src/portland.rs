@@ -203,7 +203,7 @@ impl Ingress {
         }
     }
 
-    /// Matches one PMAC.
+    /// Matches exactly one PMAC.
     fn exactly(self, pmac: MacAddr) -> Match {
         self.0.exactly(&pmac.0)
     }

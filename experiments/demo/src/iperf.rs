@@ -11,9 +11,9 @@ use serde::Deserialize;
 
 /// Port of every server.
 pub const PORT: u16 = 5201;
-/// Bytes of an IP packet that a host's link carries, as in the demo's fabric files. Twelve
-/// iperf3 with datagrams of 1500 bytes ask for more than two CPUs have: over our switches and over
-/// Linux bridges alike the load, not the links, would set the figure.
+/// Bytes of an IP packet that a host's link carries, as in the demo's fabric files. Twelve iperf3
+/// with datagrams of 1500 bytes need more than two CPUs: over our switches and over Linux bridges
+/// alike the load, not the links, would determine the figure.
 pub const MTU: u32 = 9000;
 /// Bytes of application data in a UDP datagram that fills the MTU: UDP 8, IPv4 20.
 pub const UDP_PAYLOAD_BYTES: u32 = MTU - 8 - 20;

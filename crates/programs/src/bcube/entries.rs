@@ -150,9 +150,9 @@ pub(super) fn filters(own: u32, links: &[PortNo], hosts: &HostPorts) -> Vec<Chan
 pub(super) struct FlowKey {
     /// Port of the host.
     pub(super) ingress: PortNo,
-    /// Destination address.
+    /// Destination address of the flow.
     pub(super) destination: Ipv4Addr,
-    /// IP protocol.
+    /// IP protocol of the flow.
     pub(super) protocol: u8,
     /// Ports of TCP and UDP; `None` for other protocols.
     pub(super) l4_ports: Option<[u8; 4]>,

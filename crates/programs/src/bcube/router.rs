@@ -318,7 +318,7 @@ impl Router {
         }
     }
 
-    /// Removes idle flows.
+    /// Removes flows that have been idle for too long.
     fn age(&mut self, here: &mut Here<'_>) {
         for place in self.flows.places() {
             let (frames, _) = Flows::counted(place, here.control);

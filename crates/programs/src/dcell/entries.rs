@@ -63,7 +63,7 @@ pub(super) struct Recipient {
     pub(super) tunnel: u16,
 }
 
-/// Entries by name.
+/// Changes that create entries, by the names of the entries.
 pub(super) type Entries = BTreeMap<EntryName, Change>;
 
 /// Returns all entries of a server.
@@ -123,11 +123,11 @@ pub(super) fn entries(
 /// Way of packets to a part of the network.
 #[derive(Clone, Copy)]
 enum Way {
-    /// By the next neighbour.
+    /// Directly, by this next neighbour.
     Direct(u32),
-    /// By a proxy.
+    /// Around a failure, by a proxy.
     Around(Detour),
-    /// No way.
+    /// No path exists.
     None,
 }
 

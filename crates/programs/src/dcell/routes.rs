@@ -23,16 +23,16 @@ pub struct Route {
     pub first: u32,
     /// Number of servers in the part.
     pub count: u32,
-    /// Next neighbour.
+    /// Number of the next neighbour.
     pub next: u32,
 }
 
 /// Detour by a proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Detour {
-    /// Proxy.
+    /// Number of the proxy.
     pub proxy: u32,
-    /// Next neighbour.
+    /// Number of the next neighbour.
     pub next: u32,
 }
 

@@ -62,7 +62,7 @@ struct Lookup<'a> {
     site: &'a Site,
     towards: Towards,
     entries: Entries,
-    /// Uplinks in service.
+    /// Uplinks that are in service.
     up: Vec<PortNo>,
     position: u32,
 }

@@ -10,7 +10,7 @@ use std::path::Path;
 /// The network namespace of the calling thread.
 const OWN: &str = "/proc/thread-self/ns/net";
 
-/// Network namespace.
+/// Open file of a network namespace.
 #[derive(Debug)]
 pub struct Namespace(File);
 

@@ -13,7 +13,7 @@ pub(super) struct Packet {
     pub(super) held: Held,
 }
 
-/// Which way a payload crosses the bus.
+/// Direction of a payload on the bus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
     /// From the NIC to the host.

@@ -142,7 +142,7 @@ impl<'a> World<'a> {
                     self.done(engine);
                 }
             }
-            // Something has started or ended meanwhile.
+            // An access has started or ended meanwhile, so the event is stale.
             Event::Memory(_) => {}
             Event::Firmware => self.round.processed(),
             Event::Host => {

@@ -26,7 +26,7 @@ pub const EXPERIMENT: Experiment = Experiment {
 
 /// Hosts of each network.
 const SIZES: [usize; 3] = [1_000, 2_000, 4_000];
-/// The topologies.
+/// Topologies of the comparison.
 const SHAPES: [Shape; 2] = [Shape::Torus, Shape::RandomLow];
 /// Questions of each host.
 const ASKS: usize = 5;

@@ -155,7 +155,7 @@ pub fn victims_and_aggressor(until: Time, victim_bytes: u64) -> Vec<Source> {
 
 /// Use of a wire between two times.
 pub struct Use {
-    /// Mean in Gb/s.
+    /// Mean rate in Gb/s.
     pub mean: f64,
     /// Standard deviation over bins in Gb/s.
     pub sd: f64,

@@ -51,7 +51,7 @@ const QUERIES_PERCENT: f64 = 10.0;
 /// Name of a run whose congestion point is the agent's.
 const SOFTWARE: &str = "responder in software";
 
-/// Run.
+/// Result of one run.
 struct Run {
     /// By step with a queue: its mean in the steady half, in per cent of Q_EQ, and the link
     /// utilisation there, per cent.

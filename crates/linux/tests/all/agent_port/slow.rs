@@ -1,4 +1,4 @@
-//! Slow agents get back-pressure and lose nothing. Agents that poll for packets for long notice
+//! Slow agents get back-pressure and lose nothing. Agents that poll for packets for long see
 //! that their switch has ended.
 
 use super::support::{LIMIT, Switch, bytes, numbered, packet};
