@@ -136,7 +136,7 @@ fn column(x: f64) -> i64 {
     (x / COLUMN).floor() as i64
 }
 
-/// The point of a segment at `x`, which lies between its ends.
+/// Returns the point of a segment at `x`, which is between its ends.
 fn along(from: Point, to: Point, x: f64) -> Point {
     if x == from.0 {
         return from;

@@ -1,7 +1,7 @@
-//! Compact entries for the edge switches that a switch below the core does not reach by all its
-//! uplinks alike.
+//! Compact entries for the edge switches that a switch below the core reaches by some of its
+//! uplinks only.
 //!
-//! Where links have failed, the edge switches of a pod mostly have one uplink in common. That is
+//! Where links have failed, the edge switches of a pod mostly have one uplink in common. That takes
 //! one entry for the pod, and one for each edge switch with another uplink.
 
 use crate::live::Towards;

@@ -128,7 +128,7 @@ pub fn client_error(json: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// Recorded from `iperf3 -s -1 -J` 3.12, cut down to what is read; UDP at 20 Mb/s.
+    /// Output of `iperf3 -s -1 -J` 3.12, reduced to the keys that are read; UDP at 20 Mb/s.
     const UDP: &str = r#"{"start":{"version":"iperf 3.12"},"intervals":[
       {"streams":[],"sum":{"start":0,"end":1.000103,"seconds":1.0001029968261719,"bytes":2497984,
        "bits_per_second":19981813.936583374,"jitter_ms":0.008,"lost_packets":0,"packets":1697,

@@ -1,4 +1,4 @@
-//! Network namespaces without a name: each goes with the last of its file and its processes.
+//! Network namespaces without a name: each is removed with its last file and process.
 
 use anyhow::{Context, Result};
 use axon_linux::sys;

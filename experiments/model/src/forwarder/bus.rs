@@ -30,7 +30,7 @@ struct Crossing {
     left: u64,
 }
 
-/// The bus and what waits for it.
+/// The bus and its queue.
 #[derive(Debug, Default)]
 pub(super) struct Bus {
     /// The first has the bus, if `is_held`.

@@ -139,7 +139,7 @@ impl Memory {
 mod tests {
     use super::*;
 
-    /// Ends of what was started at once, in us.
+    /// Returns the ends of accesses that were started at once, in us.
     fn ends(mhz: f64, share: f64, started: &[(Engine, f64, f64)]) -> Vec<(Engine, f64)> {
         let mut memory = Memory::new(mhz, share);
         for &(engine, accesses, most) in started {

@@ -56,7 +56,7 @@ struct World<'a> {
     now: Picos,
     events: Events,
     memory: Memory,
-    /// The epoch of the memory whose next end is among the events.
+    /// Epoch of the memory whose next end is among the events.
     expected: u64,
     buffers: Buffers,
     bus: Bus,

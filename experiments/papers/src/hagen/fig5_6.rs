@@ -66,8 +66,8 @@ const VOLUME: u64 = 8 << 20;
 const LIMIT: Span = Span::from_secs(120);
 /// The largest message without a jump in the paper.
 const PAPER_SMOOTH: u64 = 1 << 17;
-/// Below this size latency fluctuates in the paper's figure 5-7 with PFC off, and not with it on;
-/// and what counts as that, per cent.
+/// Size below which latency fluctuates in the paper's figure 5-7 with PFC off, and not with it on;
+/// and the fluctuation that counts, per cent.
 const SHORT: u64 = 1 << 12;
 const FLUCTUATES: f64 = 5.0;
 /// Least ratio to the latency with PFC on that counts as a jump.

@@ -95,7 +95,7 @@ impl Run {
     }
 }
 
-/// Counts the times in which nothing goes on.
+/// Counter of intervals without progress.
 #[derive(Default)]
 struct Stills {
     completed: u64,

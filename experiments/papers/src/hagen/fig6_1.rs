@@ -1,4 +1,4 @@
-//! Figure 6-1 (002 §6.1): what frames of different sizes get beside those of maximum size.
+//! Figure 6-1 (002 §6.1): throughput of frames of different sizes beside frames of maximum size.
 
 use super::contest::{CELLS, FRAME, GAP, relative_throughput};
 use crate::reproduce::{Context, Experiment, Outcome, Row, Table};
