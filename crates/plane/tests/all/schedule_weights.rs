@@ -58,8 +58,8 @@ fn fair_weight(cost: FrameCost, sizes: &[u32], rival: u32) -> f64 {
     f64::from(high) / f64::from(unit)
 }
 
-/// Jain's index of what each class sent in the last run, over its weight (paper 002 formula
-/// 6.3).
+/// Returns Jain's index of the bytes of each class in the last run, divided by its weight (paper
+/// 002 formula 6.3).
 fn jain(bytes: &[u64]) -> f64 {
     let sum: f64 = bytes.iter().map(|&x| x as f64).sum();
     let squares: f64 = bytes.iter().map(|&x| (x as f64).powi(2)).sum();

@@ -1,11 +1,11 @@
-//! The queue of a switch against theory, and what must be exact to the tick or to the byte.
+//! The queue of a switch compared with theory, with results that are exact to the tick or to the
+//! byte.
 //!
 //! One source, a switch's real data plane, one sink. The source's link is so fast that a frame
-//! takes a thousandth of its time there; the other is 1 Gb/s and is what frames wait for. The
-//! waiting of every single frame must be what Lindley's recursion gives for the same arrivals,
-//! to the tick: `W' = max(0, W + service - gap)`. So the mean of the simulator is that of the
-//! recursion; and that must be within 2 % of theory, for the frames simulated and for many
-//! more.
+//! takes a thousandth of its time there; the other link, on which frames wait, has 1 Gb/s. The
+//! waiting time of every single frame must equal the result of Lindley's recursion for these
+//! arrivals, to the tick: `W' = max(0, W + service - gap)`. So the mean of the simulator is that of
+//! the recursion, which must be within 2 % of theory, for the frames simulated and for many more.
 
 use axon_fabric::model::Wire;
 use axon_fabric::traffic::Sizes;

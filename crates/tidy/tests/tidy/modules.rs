@@ -258,7 +258,7 @@ impl<'a> Crate<'a> {
         meanings.next()
     }
 
-    /// True if module `inner` lies within module `outer`.
+    /// True if module `inner` is within module `outer`.
     fn is_within(&self, inner: usize, outer: usize) -> bool {
         let up = |&module: &usize| self.modules[module].parent;
         std::iter::successors(Some(inner), up).any(|module| module == outer)

@@ -60,7 +60,7 @@ fn switch() {
     let _ = std::io::stdin().read(&mut [0]);
 }
 
-/// The same switch, as on a kernel without TCX links.
+/// Runs the switch of [`switch`] as on a kernel without TCX links.
 fn filters() {
     let mut kernel = kernel("switch", one_route());
     for (port, device, kind) in [(HOSTS, "in1", PortKind::Host), (AXON, "in2", PortKind::Axon)] {

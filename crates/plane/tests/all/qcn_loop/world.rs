@@ -70,7 +70,7 @@ pub struct World {
     events: BinaryHeap<Reverse<(Time, u64, Event)>>,
     pub sequence: u64,
     pub delay: Span,
-    /// Of the bottleneck.
+    /// Rate of the bottleneck.
     pub rate: Rate,
     pub sources: Vec<Source>,
     pub point: CongestionPoint,

@@ -187,7 +187,7 @@ fn a_failed_level_switch_is_survived_by_all_pairs() {
         net.run(Span::from_millis(500));
         for from in 0..16 {
             for to in (0..16).filter(|&to| to != from) {
-                // The first packet may have to detect what others have lost.
+                // The first packet may have to detect a failure that others have met.
                 let ways = [net.datagram(from, to, 1), net.datagram(from, to, 1)];
                 let way = ways[1].as_ref().unwrap_or_else(|| panic!("{from} to {to}: {ways:?}"));
                 assert!(

@@ -1,19 +1,19 @@
 //! The campaign: random fabrics with lossy links, random failures and recoveries, then quiet. Some
 //! have links that duplicate, delay and alter messages, tables that are soon full, short leases,
-//! traffic classes, narrow or wide hops, suspended nodes, hostile hosts, hosts that say nothing of
+//! traffic classes, narrow or wide hops, suspended nodes, hostile hosts, hosts that send nothing by
 //! themselves, tenants, some with several hosts behind one port, VLANs, groups, IPv6, bonds.
 //!
-//! After every step: no frame was delivered to another host than the one it is for, or crossed from
-//! one tenant or VLAN to another, no member of a group has had one twice and nobody else any, no
-//! datagram to or from a bond came twice, no
-//! two hosts of a VLAN have one address, what nodes keep is bounded. In the end every two hosts
-//! that are connected to each other and to the controller, and may reach each other, must ping, and
-//! no switch that the controller can reach may hold a route that leads nowhere.
+//! After every step: no frame was delivered to a host that it is not for, or crossed from one
+//! tenant or VLAN to another; no member of a group has received a datagram twice, and no other host
+//! has received any; no datagram to or from a bond arrived twice; no two hosts of a VLAN have one
+//! address; the state of nodes is bounded. In the end every two hosts that are connected to each
+//! other and to the controller, and may reach each other, must ping, and no switch that the
+//! controller can reach may hold a route that leads nowhere.
 //!
-//! The seeds are shared out between the data planes. `AXON_SEEDS=2000` runs that many over the
-//! software plane, the reference and the pipeline, and a tenth of it over the one that refuses;
-//! `AXON_SEED=17` runs exactly that one, over `AXON_DATAPLANE=reference` if that is said, and
-//! writes its trace to a file. Threads share out whole seeds; within a seed there is one.
+//! The seeds are distributed over the data planes. `AXON_SEEDS=2000` runs that many over the
+//! software plane, the reference and the pipeline, and a tenth of it over the one that refuses.
+//! `AXON_SEED=17` runs exactly that one, over `AXON_DATAPLANE=reference` if this is set, and writes
+//! its trace to a file. Threads run whole seeds; a seed runs on one thread.
 
 mod behind;
 mod bonds;

@@ -53,7 +53,7 @@ pub struct Attack {
 /// The plan of a seed.
 pub struct Plan {
     pub builder: Builder,
-    /// How links disturb frames.
+    /// Disturbances of frames by links.
     pub disorder: Option<Disorder>,
     /// Routes that the table of a port holds, if few.
     pub routes_per_port: Option<usize>,

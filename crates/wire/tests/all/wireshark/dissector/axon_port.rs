@@ -157,7 +157,7 @@ fn every_packet_type_is_read_with_hops_of_every_width_and_with_its_priority() {
 fn every_control_message_is_read_as_an_envelope_in_packets_and_link_frames() {
     let mut cases = Vec::new();
     for (name, message) in samples::all() {
-        // As many bytes as are sealed: the message and the tag.
+        // Number of sealed bytes: the message and the tag.
         let sealed = [message.encode(), vec![0x5e; 16]].concat();
         let (envelope, fields) = envelope(&sealed);
         let (frame, header) = plain_packet(PacketType::Control, &envelope);

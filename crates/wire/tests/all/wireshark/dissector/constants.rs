@@ -122,7 +122,7 @@ fn pages_and_comments_have_the_constants_of_the_code() {
     }
 }
 
-/// Of `axon.envelope.{version,length}`, and of names without braces.
+/// Covers names with braces, `axon.envelope.{version,length}`, and without.
 #[test]
 fn the_fields_that_the_demo_page_names_are_those_of_the_dissector() {
     let (page, script) = (read("docs/demo.md"), read("docs/wireshark/axon.lua"));
