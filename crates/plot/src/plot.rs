@@ -26,7 +26,7 @@ const NAME_CHARACTER: usize = 6;
 const NAME_LINE: usize = 13;
 /// Maximum number of points of a line with a marker at each.
 const MARKED_MAX: usize = 32;
-/// Space below zero, as a share of what is drawn, so that a line at zero is not on the axis.
+/// Space below zero as a share of the drawn range, so that a line at zero is not on the axis.
 const BELOW_ZERO: f64 = 0.015;
 /// Colours that the colour-blind can distinguish.
 const COLOURS: [RGBColor; 8] = [
@@ -53,9 +53,9 @@ pub enum Scale {
 /// Axis of a plot.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
-    /// Quantity and unit.
+    /// Quantity and unit, as text of the axis.
     pub label: String,
-    /// Scale.
+    /// Linear or logarithmic scale.
     pub scale: Scale,
 }
 
@@ -112,7 +112,7 @@ pub struct Plot {
     pub y: Axis,
     /// Names of the groups of bars: the point with `x` = 2 is in the third. Empty for lines.
     pub groups: Vec<String>,
-    /// Series.
+    /// Series, drawn in this order.
     pub series: Vec<Series>,
     /// Note below the legend on omitted values; empty if all are drawn.
     pub note: String,
@@ -248,7 +248,7 @@ impl Plot {
         self.names(area, &chart)
     }
 
-    /// The lines with their markers; what no axis has room for is no point of a line.
+    /// Returns the lines with their markers. Points outside of the axes are left out.
     fn curves<X, Y>(&self, area: &Area<'_>, chart: &Chart<'_, X, Y>) -> Drawn
     where
         X: Ranged<ValueType = f64>,

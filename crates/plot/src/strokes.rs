@@ -18,10 +18,10 @@ const RADIUS: i32 = 3;
 /// Difference of the radii of concentric rings, in pixels.
 const RING: i32 = 3;
 
-/// Point in pixels.
+/// Point, in pixels.
 pub type Point = (f64, f64);
 
-/// Line in pixels.
+/// Line through points, in pixels.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Line {
     /// Points in order; `None` is a gap.
@@ -33,7 +33,7 @@ pub struct Line {
 /// Marker at a point. The marker with the least radius is filled, others are rings.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Marker {
-    /// Center.
+    /// Center of the marker.
     pub at: Point,
     /// Radius of the outline, in pixels.
     pub radius: i32,
@@ -136,7 +136,7 @@ fn column(x: f64) -> i64 {
     (x / COLUMN).floor() as i64
 }
 
-/// The point of a segment at `x`, which lies between its ends.
+/// Returns the point of a segment at `x`, which is between its ends.
 fn along(from: Point, to: Point, x: f64) -> Point {
     if x == from.0 {
         return from;

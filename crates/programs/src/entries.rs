@@ -35,7 +35,7 @@ impl Match {
         Match::default()
     }
 
-    /// Appends exact bytes.
+    /// Appends bytes that must match exactly.
     #[must_use]
     pub fn exactly(self, bytes: &[u8]) -> Match {
         let count = bytes.len();
@@ -143,7 +143,7 @@ impl Entries {
         self.first.push(TcamEntry { udlk, value, mask, action: action.into() });
     }
 
-    /// Adds a change.
+    /// Appends a change.
     pub fn push(&mut self, change: Change) {
         self.changes.push(change);
     }
@@ -178,7 +178,7 @@ impl Entries {
         Target::Interface(self.ports + port.0)
     }
 
-    /// Returns all changes.
+    /// Returns all changes, in order.
     pub fn into_changes(mut self) -> Vec<Change> {
         for entry in core::mem::take(&mut self.first) {
             self.set_next(entry);

@@ -1,7 +1,7 @@
-//! Compact entries for the edge switches that a switch below the core does not reach by all its
-//! uplinks alike.
+//! Compact entries for the edge switches that a switch below the core reaches by some of its
+//! uplinks only.
 //!
-//! Where links have failed, the edge switches of a pod mostly have one uplink in common. That is
+//! Where links have failed, the edge switches of a pod mostly have one uplink in common. That takes
 //! one entry for the pod, and one for each edge switch with another uplink.
 
 use crate::live::Towards;
@@ -12,9 +12,9 @@ use axon_wire::PortNo;
 /// Scope of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// All of a pod, including its addresses that belong to no edge switch.
+    /// All addresses of a pod, including those that belong to no edge switch.
     Pod(u32),
-    /// An edge switch.
+    /// The addresses of one edge switch.
     Edge(u32),
 }
 

@@ -48,9 +48,9 @@ pub enum ProgramKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the program {program} runs on {expected}")]
 pub struct Unsuitable {
-    /// The program.
+    /// Program that refuses the network.
     pub program: ProgramKind,
-    /// Supported networks.
+    /// Networks that the program supports, as text of the error message.
     pub expected: &'static str,
 }
 

@@ -41,7 +41,7 @@ use axon_wire::{MacAddr, PortNo, Span, Time};
 pub const ETHERTYPE: u16 = PROBE;
 /// Maximum number of ports of a node, so that a set fits into a frame.
 pub const PORTS_MAX: usize = 512;
-/// Hello interval.
+/// Interval between two Hellos.
 pub const HELLO: Span = Span::from_millis(300);
 /// Time without a hello after which a port is dead; also the grace period of ports at the start.
 pub const SILENCE: Span = Span::from_secs(1);
@@ -59,7 +59,7 @@ struct State {
     down: BTreeSet<PortNo>,
 }
 
-/// Message between neighbours.
+/// Message between neighbouring switches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Message {
     Hello { digest: u64 },

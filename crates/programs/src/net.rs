@@ -100,7 +100,7 @@ impl Net {
         self.run(due.since(self.now));
     }
 
-    /// Advances time.
+    /// Advances time by `span`.
     pub fn run(&mut self, span: Span) {
         let end = self.now + span;
         loop {

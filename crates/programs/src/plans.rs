@@ -1,4 +1,4 @@
-//! Test networks.
+//! Plans of small networks for tests.
 
 use crate::site::{Neighbour, Plan, PlanHost, PlanNode, PlanPort, Shape};
 use alloc::format;

@@ -32,7 +32,7 @@ const NUMBER: u16 = 1;
 /// edge switch needs about the square.
 const HALF_MAX: u32 = 40;
 
-/// Supported networks.
+/// Networks that the program supports, as named in [`Unsuitable`](crate::Unsuitable).
 pub const EXPECTED: &str = "a fat tree of switches with at most 80 ports, all hosts at its edge";
 
 /// Tables of one switch.
@@ -203,7 +203,7 @@ impl Ingress {
         }
     }
 
-    /// Matches one PMAC.
+    /// Matches exactly one PMAC.
     fn exactly(self, pmac: MacAddr) -> Match {
         self.0.exactly(&pmac.0)
     }

@@ -25,7 +25,7 @@ pub enum Shape {
     Bcube {
         /// Ports of a switch.
         n: u32,
-        /// Highest level.
+        /// Highest level, counted from 0.
         k: u32,
     },
     /// DCell: servers first, then the switches of the cells of level 0 (C. Guo et al., SIGCOMM
@@ -33,19 +33,19 @@ pub enum Shape {
     Dcell {
         /// Servers of a cell of level 0.
         n: u32,
-        /// Highest level.
+        /// Highest level, counted from 0.
         k: u32,
     },
 }
 
-/// Whole network.
+/// Network that a control program runs in.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
     /// Topology of the network.
     pub shape: Shape,
     /// Switches and forwarding servers.
     pub nodes: Vec<PlanNode>,
-    /// Hosts.
+    /// Hosts of the network.
     pub hosts: Vec<PlanHost>,
     /// Length of the prefix that all hosts share, in bits.
     pub prefix_len: u8,
@@ -54,11 +54,11 @@ pub struct Plan {
 /// Switch or forwarding server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlanNode {
-    /// Name: `s1`.
+    /// Name of the node, such as `s1`.
     pub name: String,
-    /// MAC address.
+    /// MAC address of the node.
     pub mac: MacAddr,
-    /// Ports in order.
+    /// Ports in order of their numbers.
     pub ports: Vec<PlanPort>,
 }
 
@@ -75,7 +75,7 @@ pub struct PlanPort {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Neighbour {
-    /// No neighbour.
+    /// No neighbour is connected.
     Nothing,
     /// Another node, by its number from 0, and its port.
     Node(u32, PortNo),
@@ -86,14 +86,14 @@ pub enum Neighbour {
     Agent,
 }
 
-/// Host.
+/// Host and its attachment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlanHost {
-    /// Name: `h1`.
+    /// Name of the host, such as `h1`.
     pub name: String,
-    /// MAC address.
+    /// MAC address of the host.
     pub mac: MacAddr,
-    /// Fixed IPv4 address.
+    /// Fixed IPv4 address of the host.
     pub ip: Ipv4Addr,
     /// Node of the host, by its number from 0.
     pub node: u32,
@@ -104,7 +104,7 @@ pub struct PlanHost {
 /// Place of one program in its network.
 #[derive(Clone, Debug)]
 pub struct Site {
-    /// Network.
+    /// Plan of the network.
     pub plan: Arc<Plan>,
     /// Node controlled by the program, by its number from 0.
     pub node: u32,

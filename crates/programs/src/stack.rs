@@ -25,7 +25,7 @@ pub const HOPS_MAX: usize = 8;
 /// Maximum number of hosts: the IPv4 table has 8192 entries.
 const HOSTS_MAX: usize = 8192;
 
-/// Supported networks.
+/// Networks that the program supports, as named in [`Unsuitable`](crate::Unsuitable).
 pub const EXPECTED: &str =
     "a network of at most 8192 hosts, each at most 8 links away from any other switch with hosts";
 

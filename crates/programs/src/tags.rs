@@ -23,7 +23,7 @@ const FIRST: u32 = 16;
 /// Maximum number of hosts: the label table has 4096 entries.
 const HOSTS_MAX: usize = 4096;
 
-/// Supported networks.
+/// Networks that the program supports, as named in [`Unsuitable`](crate::Unsuitable).
 pub const EXPECTED: &str = "any network with 1 to 4096 hosts";
 
 /// Label tables of one switch.

@@ -15,21 +15,21 @@ pub struct Tree {
 /// Position of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// At the edge.
+    /// Switch with hosts.
     Edge {
         /// Pod, 0 to `k - 1`.
         pod: u32,
         /// Position in the pod, 0 to `k / 2 - 1`.
         position: u32,
     },
-    /// Above the edge.
+    /// Switch between edge and core.
     Aggregation {
         /// Pod, 0 to `k - 1`.
         pod: u32,
         /// Position in the pod, 0 to `k / 2 - 1`.
         position: u32,
     },
-    /// In the core.
+    /// Core switch.
     Core,
 }
 

@@ -6,7 +6,7 @@ use crate::selection::Subject;
 use axon_plot::{Axis, Plot, Series};
 use std::collections::BTreeSet;
 
-/// Plotted figures.
+/// Figures that are plotted.
 const DRAWN: [Quantity; 6] = [
     Quantity::TcpOneStream,
     Quantity::TcpFourStreams,

@@ -72,9 +72,9 @@ pub fn run(settings: &Settings, stop: &Stop) -> Result<Found> {
 
 struct Run {
     found: Found,
-    /// Available subjects.
+    /// Subjects that are available on this machine.
     active: Vec<Subject>,
-    /// Available measurements.
+    /// Measurements that are available on this machine.
     parts: Vec<Part>,
 }
 

@@ -1,4 +1,4 @@
-//! `axon-bench` as a user types it. Nothing is asserted about time: machines differ.
+//! Tests of `axon-bench` from its command line. No test asserts times, since machines differ.
 
 #[path = "../../../crates/cli/tests/common/mod.rs"]
 mod common;
@@ -12,7 +12,7 @@ use std::time::Duration;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_axon-bench");
 
-/// Network namespaces of its own need root.
+/// Returns whether network namespaces can be created, which needs root.
 fn is_possible() -> bool {
     nix::unistd::geteuid().is_root() && needs::lab()
 }
@@ -67,7 +67,7 @@ fn the_smallest_run_measures_bridges_and_a_data_plane_and_removes_both() {
     assert!(is_clean(&folder), "labs and files are gone");
 }
 
-/// True if no lab and no folder of a run is left.
+/// Returns whether no lab and no folder of a run remains.
 fn is_clean(folder: &Folder) -> bool {
     let names = std::fs::read_dir(&folder.0).unwrap().flatten();
     let labs = std::fs::read_dir(folder.0.join("state")).into_iter().flatten().flatten();

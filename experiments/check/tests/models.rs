@@ -1,4 +1,5 @@
-//! The small models, to their end, and the planted faults. `make check-models` runs the large ones.
+//! The small models, explored completely, and the planted faults. `make check-models` runs the
+//! large ones.
 
 use axon_check::budget::Budget;
 use axon_check::catalogue::{self, Entry, Size};

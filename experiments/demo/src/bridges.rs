@@ -17,7 +17,7 @@ use std::time::Duration;
 /// port waits twice.
 const SETTLED_LIMIT: Duration = Duration::from_secs(20);
 const LOOK: Duration = Duration::from_millis(200);
-/// Timeout of `bridge(8)`.
+/// Limit of an answer of `bridge(8)`.
 const ANSWER: Duration = Duration::from_secs(15);
 
 /// The probes beside the cut. What the others know of the lost bridge ages for up to 6 s, and the

@@ -23,14 +23,14 @@ const OPEN: &str = "File: ";
 /// Frames of one capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Take {
-    /// All but bulk data, complete.
+    /// Complete frames of everything but bulk data.
     Everything,
     /// Bulk data, headers only.
     Bulk,
 }
 
 impl Take {
-    /// Both captures.
+    /// Both kinds of captures.
     pub const ALL: [Take; 2] = [Take::Everything, Take::Bulk];
 
     /// Returns the name in file names.
@@ -70,12 +70,12 @@ pub fn command(take: Take, port: &str, file: &Path) -> Vec<String> {
     shell.iter().chain(&options).map(|word| (*word).to_owned()).collect()
 }
 
-/// Running capture.
+/// A running capture, and its output file.
 #[derive(Debug)]
 pub struct Capture {
     process: Process,
     take: Take,
-    /// Output file.
+    /// Output file of the capture.
     pub file: PathBuf,
     host: String,
 }
@@ -128,12 +128,12 @@ impl Capture {
     }
 }
 
-/// Completed capture.
+/// A completed capture.
 #[derive(Clone, Debug)]
 pub struct Captured {
     /// Host of the port.
     pub host: String,
-    /// Captured frames.
+    /// Kind of the captured frames.
     pub take: Take,
     /// File in pcap format.
     pub file: PathBuf,

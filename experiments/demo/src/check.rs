@@ -25,8 +25,8 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-/// EtherTypes that a host's port may carry: IPv4, IPv6 (the fabric asks for members of groups by
-/// MLD as by IGMP), ARP, our link frames, MAC control.
+/// EtherTypes that a host's port may carry: IPv4, IPv6 (the fabric queries members of groups by MLD
+/// as by IGMP), ARP, our link frames, MAC control.
 const ETHERTYPES: [u16; 5] =
     [ethertype::IPV4, ethertype::IPV6, ethertype::ARP, ethertype::LINK, ethertype::MAC_CONTROL];
 /// The longest frame that is none of several in one: 14 bytes, one tag of 4 and the MTU.
@@ -58,7 +58,7 @@ pub struct Findings {
 }
 
 impl Findings {
-    /// Adds other results.
+    /// Adds the results of another capture.
     pub fn add(&mut self, other: Findings) {
         self.frames += other.frames;
         self.missed += other.missed;

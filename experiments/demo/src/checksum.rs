@@ -7,11 +7,11 @@
 /// State of the checksum of a captured frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Checksum {
-    /// Valid.
+    /// The checksum is valid.
     Right,
     /// Sum of the pseudo-header, left to a NIC.
     LeftToNic,
-    /// Invalid.
+    /// The checksum is invalid.
     Wrong,
     /// Not checkable: another protocol, a fragment, or truncated by the capture.
     Unknown,

@@ -7,7 +7,7 @@ use axon_linux::machine::Machine;
 
 /// The line, hosts numbered and placed as in the paper.
 pub const LINE: &str = include_str!("table1-line.yaml");
-/// The ring.
+/// The ring, with the hosts of the line.
 pub const RING: &str = include_str!("table1-ring.yaml");
 
 /// The links where the kernel carries the frames: a fifth of the paper's rate.

@@ -87,10 +87,10 @@ fn receive_from(socket: &UdpSocket, duration: Duration) -> Result<String> {
     Ok(lines)
 }
 
-/// Received probe.
+/// A received probe, with its number and time of arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
-    /// Number, from 0.
+    /// Number of the probe, from 0.
     pub number: u32,
     /// Send time in ns.
     pub sent: u64,

@@ -11,9 +11,9 @@ use serde::Deserialize;
 
 /// Port of every server.
 pub const PORT: u16 = 5201;
-/// Bytes of an IP packet that a host's link carries, as in the demo's fabric files. Twelve
-/// iperf3 with datagrams of 1500 bytes ask for more than two CPUs have: over our switches and over
-/// Linux bridges alike the load, not the links, would set the figure.
+/// Bytes of an IP packet that a host's link carries, as in the demo's fabric files. Twelve iperf3
+/// with datagrams of 1500 bytes need more than two CPUs: over our switches and over Linux bridges
+/// alike the load, not the links, would determine the figure.
 pub const MTU: u32 = 9000;
 /// Bytes of application data in a UDP datagram that fills the MTU: UDP 8, IPv4 20.
 pub const UDP_PAYLOAD_BYTES: u32 = MTU - 8 - 20;
@@ -128,7 +128,7 @@ pub fn client_error(json: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// Recorded from `iperf3 -s -1 -J` 3.12, cut down to what is read; UDP at 20 Mb/s.
+    /// Output of `iperf3 -s -1 -J` 3.12, reduced to the keys that are read; UDP at 20 Mb/s.
     const UDP: &str = r#"{"start":{"version":"iperf 3.12"},"intervals":[
       {"streams":[],"sum":{"start":0,"end":1.000103,"seconds":1.0001029968261719,"bytes":2497984,
        "bits_per_second":19981813.936583374,"jitter_ms":0.008,"lost_packets":0,"packets":1697,

@@ -65,7 +65,7 @@ const STEPS: u64 = 18;
 /// Plan of the cut in the fabric.
 const CUT: CutPlan = CutPlan { load_s: 8, probes: Duration::from_secs(5), is_tree: false };
 
-/// Results by topology.
+/// Results of the whole demo.
 #[derive(Default)]
 struct Found {
     udp: Comparison,

@@ -42,7 +42,7 @@ pub fn has_program(program: &str) -> bool {
     path.split(':').any(|dir| std::path::Path::new(dir).join(program).exists())
 }
 
-/// Describes this machine.
+/// Returns the description of this machine.
 pub fn describe() -> Machine {
     let cpuinfo = read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = cpuinfo.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));

@@ -19,7 +19,7 @@ pub const AXON_OF_HOST: [usize; HOSTS] = [0, 1, 2, 0, 1, 2];
 pub struct Flow {
     /// The sending host, counted from 1 as in the paper.
     pub from: usize,
-    /// The receiving host.
+    /// The receiving host, counted from 1 as in the paper.
     pub to: usize,
 }
 

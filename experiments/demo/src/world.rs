@@ -30,7 +30,7 @@ const LEASE_LIMIT: Duration = Duration::from_secs(20);
 pub struct Setup<'a> {
     /// Name of the lab.
     pub name: &'a str,
-    /// [`LINE`](super::fabric::LINE) or [`RING`](super::fabric::RING).
+    /// Fabric file: [`LINE`](super::fabric::LINE) or [`RING`](super::fabric::RING).
     pub topology: &'a str,
     /// Capabilities of this machine.
     pub machine: &'a Machine,
@@ -42,7 +42,7 @@ pub struct Setup<'a> {
 
 /// Running lab. Dropping it ends the lab.
 pub struct World<'a> {
-    // In order: processes end before the lab does.
+    // Dropped in order: processes end before the lab does.
     clients: Vec<Process>,
     captures: Vec<Capture>,
     addresses: Vec<Ipv4Addr>,

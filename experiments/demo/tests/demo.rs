@@ -1,4 +1,4 @@
-//! `axon-demo` as a user types it.
+//! Tests of `axon-demo` from its command line.
 
 #[path = "../../../crates/cli/tests/common/mod.rs"]
 mod common;

@@ -24,15 +24,15 @@ pub const HOST_AGENT_US: f64 = 4.0;
 /// buffers for eight packets.
 pub const PACKET_BYTES: std::ops::RangeInclusive<u64> = 64..=16 * PAGE_BYTES;
 
-/// Error: unknown name.
+/// Error: no hardware of a kind has the given name.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("no {kind} is named {found}; expected {expected}")]
 pub struct UnknownName {
-    /// Kind of hardware.
+    /// Kind of hardware, as text of the message.
     pub kind: &'static str,
-    /// Found name.
+    /// Name that was found.
     pub found: String,
-    /// Known names.
+    /// Names that are known.
     pub expected: String,
 }
 
@@ -77,15 +77,15 @@ pub struct NicProfile {
     pub buffers: u32,
     /// Time of the processor for a page beyond its instructions, in microseconds, **fitted**: the
     /// 34.28 us of the LANai 9 in table 2 are 0.41 us more than the 33.87 us that the paper's
-    /// constants give, and the paper does not say why. The others need none.
+    /// constants give, and the paper gives no reason. The others need none.
     pub stall_us: f64,
 }
 
 impl Nic {
-    /// All of them.
+    /// All modelled NICs.
     pub const ALL: [Nic; 3] = [Nic::Lanai4, Nic::Lanai7, Nic::Lanai9];
 
-    /// Returns the constants.
+    /// Returns the constants of this NIC.
     pub fn profile(self) -> NicProfile {
         let narrow = NicProfile {
             memory_width_bytes: 4,
@@ -139,7 +139,7 @@ pub enum Bus {
 }
 
 impl Bus {
-    /// All of them.
+    /// All modelled buses.
     pub const ALL: [Bus; 2] = [Bus::Pci33, Bus::Pci66];
 
     /// Returns the clock in MHz.

@@ -78,7 +78,7 @@ pub struct Ethernet {
 }
 
 impl Ethernet {
-    /// Modelled NICs.
+    /// All modelled NICs.
     pub const ALL: [Ethernet; 5] = [
         Ethernet { ports: 1, gb_s: 100 },
         Ethernet { ports: 2, gb_s: 100 },
@@ -119,7 +119,7 @@ pub enum Scheme {
 }
 
 impl Scheme {
-    /// All of them.
+    /// All transfer schemes.
     pub const ALL: [Scheme; 3] = [Scheme::Off, Scheme::On, Scheme::Headers];
 
     /// Returns the bytes of a frame that go to the host, and that come back.

@@ -11,7 +11,7 @@ const SOURCE: MacAddr = MacAddr([2, 0, 0, 0, 1, 1]);
 const SWITCH: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
 const EGRESS: PortNo = PortNo(3);
 
-/// A switch whose queue is as long as the test says, with one packet for the agent.
+/// A switch whose queue length the test sets, with one packet for the agent.
 struct Switch {
     queue: Option<u64>,
     head: Vec<u8>,
@@ -80,7 +80,7 @@ fn frame(source: MacAddr) -> Vec<u8> {
     frame
 }
 
-/// What is sent for a marked frame that finds so many bytes in the queue.
+/// Returns the CNM for a marked frame that finds `queue` bytes in the queue.
 fn mark(agent: &mut CongestionResponder, source: MacAddr, queue: Option<u64>) -> Option<CnmFrame> {
     let mut switch = Switch { queue, head: frame(source), sent: Vec::new(), dropped: 0 };
     let handle = Handle::from_raw(1);

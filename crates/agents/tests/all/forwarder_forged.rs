@@ -1,4 +1,4 @@
-//! Forwarding agents over minutes: neighbours that answer late, and packets that someone forges.
+//! Forwarding agents over minutes, with late answers of neighbours and forged packets.
 
 use crate::forwarder::{
     ACK, OWN, PORT, RST, SYN, all_there, answer, backend_of, balancer, balancer_of, client,
@@ -60,7 +60,7 @@ fn who_probes_absent_addresses_takes_no_neighbour_away_whose_answer_is_old() {
         }
         answer(&mut port, Span::from_millis(100), all_there);
     }
-    // One that is gone is forgotten, and who sends to it learns of it.
+    // A neighbour that is gone is removed, and a packet for it ends as unresolved.
     answer(&mut port, Span::from_secs(70), |_| None);
     let before = port.count("unresolved");
     assert_ne!(port.give(&frame), [expected]);
@@ -74,7 +74,7 @@ fn tcp() -> Port<Forwarder> {
     port
 }
 
-/// What is left of the connections after so many seconds without a packet.
+/// Connections that remain after `seconds` without a packet.
 fn left_after(port: &mut Port<Forwarder>, seconds: u64) -> u64 {
     answer(port, Span::from_secs(seconds), all_there);
     port.count("connections")
@@ -100,7 +100,7 @@ fn a_reset_or_fin_of_one_who_does_not_see_the_connection_ends_nothing() {
     assert_eq!(left_after(&mut port, 300), 1);
     let sent = port.give(&segment(&backend, ACK, 100, 8));
     assert_eq!(ends_of(&sent[0]), client.reversed());
-    // A reset where the other side is ends it, and so do two FINs.
+    // A reset with the expected sequence number ends a connection, and so do two FINs.
     port.give(&segment(&client, RST, 8, 0));
     assert_eq!(left_after(&mut port, 11), 0);
     let backend = shake_hands(&mut port, &client);
@@ -117,7 +117,7 @@ fn a_reset_with_data_in_flight_ends_a_connection_and_both_ways_after_four_minute
     port.give(&segment_with(&client, ACK, (8, 100), 300));
     port.give(&segment(&backend, RST | ACK, 90_000, 308));
     assert_eq!(left_after(&mut port, 11), 0);
-    // A FIN of one side, and a reset that is near in both numbers only.
+    // A FIN of one side, and a reset whose numbers are only near the expected ones.
     for (bits, sequence, acknowledged) in [(FIN | ACK, 100, 8), (RST | ACK, 90_000, 7)] {
         let backend = shake_hands(&mut port, &client);
         port.give(&segment(&backend, bits, sequence, acknowledged));
@@ -135,7 +135,7 @@ fn a_forged_reset_of_a_client_does_not_end_its_handshake() {
     port.give(&segment(&backend, SYN | ACK, 99, 8));
     port.give(&segment(&client, ACK, 8, 100));
     assert_eq!(left_after(&mut port, 11), 1);
-    // A backend that refuses ends it.
+    // A refusal by the backend ends the connection.
     let refused = Ends { ports: (6000, PORT), ..client };
     let sent = port.give(&segment(&refused, SYN, 7, 0));
     port.give(&segment(&ends_of(&sent[0]).reversed(), RST | ACK, 0, 8));

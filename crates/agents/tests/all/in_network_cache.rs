@@ -1,4 +1,4 @@
-//! Requests are answered beside the switch.
+//! The in-network cache answers requests beside the switch.
 
 use crate::port::{Port, SERVER, datagram, ends};
 use axon_agents::node::PayloadMode;
@@ -17,21 +17,21 @@ fn cache(config: InNetworkCacheConfig, payload: PayloadMode) -> CachePort {
     Port::new(port, InNetworkCache::new(config))
 }
 
-/// The paper's request: 128 bytes on the wire with an ID in front of its payload.
+/// Builds the paper's request: 128 bytes on the wire with an ID in front of its payload.
 fn request(id: u64) -> Vec<u8> {
     let mut payload = id.to_be_bytes().to_vec();
     payload.resize(128 - 4 - 42, 0);
     datagram(&ends(4000, 5000), &payload)
 }
 
-/// The paper's reply of 1,514 bytes.
+/// Builds the paper's reply of 1,514 bytes.
 fn reply(id: u64) -> Vec<u8> {
     let mut payload = id.to_be_bytes().to_vec();
     payload.extend((0..1514 - 42 - 8).map(|byte| (byte as u64 ^ id) as u8));
     datagram(&ends(4000, 5000).reversed(), &payload)
 }
 
-/// A client asks the server, and gets this reply.
+/// Lets a client request an item, and the server send its reply.
 fn learn(port: &mut CachePort, id: u64) {
     port.give(&request(id));
     port.give(&reply(id));
@@ -63,7 +63,7 @@ fn an_answer_goes_to_whoever_asks_with_his_own_addresses() {
     assert_eq!(Ends::of(answer, &ip), Some(other.reversed()));
     assert_eq!(answer[42..], reply(7)[42..]);
     assert_eq!(pseudo(&answer[34..ip.end], (ip.source, ip.destination), UDP), u16::MAX);
-    // The same ID at another server is another thing.
+    // One ID at another server is a different item.
     let mut elsewhere = ends(4000, 5000);
     elsewhere.addresses.1 = [10, 0, 0, 3].into();
     let asked = datagram(&elsewhere, &7_u64.to_be_bytes());
@@ -152,7 +152,7 @@ fn a_write_in_fragments_ends_all_entries() {
     let mut port = cache(InNetworkCacheConfig::MEMCACHED, PayloadMode::Cached);
     learn_value(&mut port);
     let mut first = command("set k 0 0 4000\r\nnew");
-    // More fragments: 0x2000 more in the header, so as much less in its checksum.
+    // More fragments: adds 0x2000 to the header, and subtracts it from the checksum.
     first[20] |= 0x20;
     let sum = u16::from_be_bytes([first[24], first[25]]);
     let sum = sum.checked_sub(0x2000).unwrap_or_else(|| sum.wrapping_sub(0x2001));
@@ -171,7 +171,7 @@ fn memcached_is_answered_with_the_id_of_the_request_until_the_entry_is_old() {
     assert_eq!(port.give(&command("get k\r\n")), [expected]);
     port.wait(Span::from_secs(10));
     assert_eq!(port.give(&command("get k\r\n")), [command("get k\r\n")]);
-    // What is no whole answer of one item is not kept.
+    // An incomplete answer, or one with several items, is not cached.
     for text in ["END\r\n", "VALUE k 0 5 77\r\nhello\r\nEND\r\n", "VALUE k 0 9\r\nhel"] {
         port.give(&answer([1, 1], text));
         assert_eq!(port.give(&command("get k\r\n")), [command("get k\r\n")], "{text}");
@@ -187,7 +187,7 @@ fn a_write_ends_an_entry_and_an_answer_from_before_it_is_not_kept() {
         assert_eq!(port.give(&command(write)), [command(write)]);
         let get = command("get k\r\n");
         assert_eq!(port.give(&get), std::slice::from_ref(&get), "{write}");
-        // The server has answered this one before the write came to it.
+        // The server has answered this request before the write reached it.
         port.give(&answer([9, 9], VALUE));
         assert_eq!(port.give(&get), std::slice::from_ref(&get), "{write}");
         port.wait(Span::from_secs(1));
@@ -196,7 +196,7 @@ fn a_write_ends_an_entry_and_an_answer_from_before_it_is_not_kept() {
         assert_ne!(port.give(&get), [get], "{write}");
         assert_eq!(port.count("invalidated"), 1, "{write}");
     }
-    // A write of another key leaves it alone.
+    // A write of another key keeps the entry.
     let mut port = cache(InNetworkCacheConfig::MEMCACHED, PayloadMode::Cached);
     learn_value(&mut port);
     port.give(&command("set other 0 0 3\r\nnew\r\n"));
@@ -204,7 +204,7 @@ fn a_write_ends_an_entry_and_an_answer_from_before_it_is_not_kept() {
     assert_eq!((port.count("hits"), port.count("invalidated")), (1, 0));
 }
 
-/// A switch that never gives what is fetched: it has taken the packets back.
+/// A switch that never delivers fetched payload: it has reclaimed the packets.
 struct TakesBack {
     frame: Vec<u8>,
     fetches: usize,

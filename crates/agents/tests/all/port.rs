@@ -1,4 +1,4 @@
-//! An agent at its port, its wire always taken care of.
+//! An agent at its port, with a wire that the test always serves.
 
 use axon_agents::node::PORT;
 use axon_agents::{Agent, AgentNode, AgentPortConfig};
@@ -8,15 +8,15 @@ use std::net::Ipv4Addr;
 
 use axon_agents::packet::{Ends, udp};
 
-/// An agent, its wire, and what has come out.
+/// An agent, its wire, and the frames that have left.
 pub struct Port<A> {
     pub node: AgentNode<A>,
     pub now: Time,
     pub sent: Vec<Vec<u8>>,
-    /// How many of them the network has looked at.
+    /// Number of sent frames that the network has processed.
     pub seen: usize,
     pub dropped: Vec<Drop>,
-    /// The wire takes frames; otherwise it stays busy with the first.
+    /// Whether the wire takes frames; otherwise it stays busy with the first.
     pub wire: bool,
 }
 
@@ -47,13 +47,13 @@ impl<A: Agent> Port<A> {
                 }
             }
         }
-        // Conservation: what came in or was made is out, here, or has ended.
+        // Conservation: each frame that was received or created has left, is held, or was dropped.
         let (received, own, here) = self.node.accounts();
         let out = (self.sent.len() + self.dropped.len()) as u64;
         assert_eq!(received + own, out + here, "{received} in, {own} made, {here} here");
     }
 
-    /// Gives it a frame; returns what it sends at once.
+    /// Delivers a frame to the agent; returns the frames that it sends at once.
     pub fn give(&mut self, frame: &[u8]) -> Vec<Vec<u8>> {
         let before = self.sent.len();
         let frame = FrameBuf::new(frame);
@@ -61,12 +61,12 @@ impl<A: Agent> Port<A> {
         self.sent[before..].to_vec()
     }
 
-    /// Lets the wire take the next frame.
+    /// Frees the wire for the next frame.
     pub fn tx_done(&mut self) {
         self.input(Input::TxDone { port: PORT });
     }
 
-    /// Lets time pass, with every deadline in it.
+    /// Advances time by `span`, with every deadline in it.
     pub fn wait(&mut self, span: Span) {
         let end = self.now + span;
         while let Some(deadline) = self.node.deadline().filter(|&deadline| deadline <= end) {
@@ -76,7 +76,7 @@ impl<A: Agent> Port<A> {
         self.now = end;
     }
 
-    /// What the agent has counted under this name.
+    /// Value of the agent's counter of this name.
     pub fn count(&self, name: &str) -> u64 {
         self.node.agent().counters()[name]
     }
@@ -85,13 +85,13 @@ impl<A: Agent> Port<A> {
 pub const CLIENT: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 pub const SERVER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
 
-/// From a port of the client to a port of the server.
+/// Addresses and ports from a port of the client to a port of the server.
 pub fn ends(from: u16, to: u16) -> Ends {
     let macs = (MacAddr([2, 0, 0, 0, 0, 1]), MacAddr([2, 0, 0, 0, 0, 2]));
     Ends { macs, addresses: (CLIENT, SERVER), ports: (from, to) }
 }
 
-/// A datagram as a frame.
+/// Builds the frame of a datagram.
 pub fn datagram(ends: &Ends, payload: &[u8]) -> Vec<u8> {
     udp(ends, &[payload])
 }

@@ -1,4 +1,4 @@
-//! `axon attach`: an agent that ships at a port of a switch, and what is wrong where it cannot be.
+//! `axon attach` with a shipped agent at a port of a switch, and its errors.
 
 use crate::common::{Folder, axon, bad, good, text};
 use axon_linux::agent_port::{AgentPort, AgentPortSetup};
@@ -13,7 +13,7 @@ const FABRIC: &str = "name: a\ntopology: {ring: {switches: 3}}\nagents:\n\
     - {name: vip, at: s2, forwarder: {address: 10.0.0.99, routes: [{to: 0.0.0.0/0}]}}\n\
     - {name: own, at: s1, run: [sh, -c, 'echo $AXON_AGENT_NAME at $AXON_AGENT_SOCKET; exit 3']}\n";
 
-/// How long an agent may take to do what it does.
+/// Time limit of each step of an agent.
 const LIMIT: Duration = Duration::from_secs(60);
 
 #[test]
@@ -46,12 +46,12 @@ fn a_program_of_the_users_own_takes_its_place_and_has_its_socket() {
     assert_eq!(text(&usual.stdout), "own at /run/axon/a/own.sock\n");
 }
 
-/// The port of a switch, for which this test cares as a switch does.
+/// Opens the port of a switch; the test services it as a switch does.
 fn opened(socket: &str) -> AgentPort {
     AgentPort::open("s2-p4", &AgentPortSetup::at(Path::new(socket))).unwrap()
 }
 
-/// Cares for a port until this holds.
+/// Services a port until `holds` is true.
 fn care(port: &mut AgentPort, what: &str, holds: impl Fn(&AgentPort) -> bool) {
     let (mut pool, began) = (Pool::default(), Instant::now());
     while !holds(port) {
@@ -74,7 +74,7 @@ fn an_agent_is_attached_again_and_ends_with_what_it_has_counted() {
     let (name, process) = port.agent_status().agent.unwrap();
     assert_eq!((&name[..], process as u32), ("vip", agent.id()));
 
-    // Another one is refused, with the reason of the switch.
+    // A second agent is refused with the reason of the switch.
     let second = std::thread::scope(|scope| {
         let second = scope.spawn(|| axon(&["attach", &fabric, "vip", "--socket", &socket]));
         care(&mut port, "refused", |port| port.agent_status().counters.refused == 1);
@@ -86,7 +86,7 @@ fn an_agent_is_attached_again_and_ends_with_what_it_has_counted() {
         "{said}"
     );
 
-    // The switch goes, and comes back.
+    // The switch stops and restarts.
     drop(port);
     let mut port = opened(&socket);
     care(&mut port, "attached again", |port| port.carrier() == Some(true));

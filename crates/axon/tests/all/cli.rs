@@ -1,4 +1,4 @@
-//! The binary as a user types it: output, errors and exit codes.
+//! The binary from its command line: output, errors and exit codes.
 //!
 //! `BLESS=1` rewrites the expected output in `tests/check/`.
 
@@ -39,7 +39,7 @@ const VERBS: &[&str] = &[
     "completions",
     "man",
 ];
-/// What Debian calls the user without rights: its number.
+/// User ID of Debian's user `nobody`, which has no rights.
 const NOBODY: u32 = 65_534;
 
 #[test]
@@ -145,7 +145,7 @@ fn the_keys_of_a_switch_fit_that_switch_alone() {
     assert!(bad(&other, 2).contains("the keys are those of node"), "{other:?}");
     let controller = axon(&["controller", &part]);
     assert!(bad(&controller, 2).contains("needs the master key"), "{controller:?}");
-    // A port that is not there is found later than a key that does not fit.
+    // A missing port is detected later than a key that does not fit.
     let fits = axon(&["switch", &part, "s2", "--tap", "s3-p0"]);
     assert!(bad(&fits, 2).contains("no port s3-p0"), "{fits:?}");
     let every = folder.path("keys");
@@ -231,7 +231,7 @@ fn an_agent_that_cannot_be_ends_at_once_and_says_why() {
     ];
     for ([host, port, rate], why) in cases {
         let words = [env!("CARGO_BIN_EXE_axon"), "agent", "--host", host, "--port", port];
-        // One that goes on has to be ended.
+        // A command that keeps running has to be ended.
         let output = Command::new("timeout").arg("20").args(words).args(["--rate", rate]).output();
         let output = output.unwrap();
         assert!(bad(&output, 2).contains(why), "{output:?}");
@@ -308,8 +308,7 @@ fn without_a_lab_the_error_names_the_way_out() {
     }
 }
 
-/// Runs the binary as some user, with the labs' state in a folder, out of the way of the
-/// user's own.
+/// Runs the binary as some user. The state of labs is in a folder apart from the user's own.
 struct User<'a> {
     program: Vec<&'a str>,
     folder: &'a Folder,
@@ -324,7 +323,7 @@ impl User<'_> {
     }
 }
 
-/// Ends the lab also when the test fails half-way.
+/// Ends the lab, also when the test fails half-way.
 struct Ends<'a>(&'a User<'a>);
 
 impl Drop for Ends<'_> {
@@ -365,7 +364,7 @@ fn round_trip(user: &User) {
     assert_eq!(user.axon("ping h5 h6 --timeout 1").status.code(), Some(1));
     good(&user.axon("link s3,h5 up"));
     good(&user.axon("ping h6 h5"));
-    // The server has 10.0.0.1. A client is leased what its host has.
+    // The server has 10.0.0.1. A client is leased the address that its host has.
     let (own, other) = (address(user, "h1"), address(user, "h4"));
     assert_eq!((own.as_str(), other.as_str()), ("10.0.0.7", "10.0.0.4"));
     good(&user.axon("exec h1 -- ping -c 2 -W 5 h4"));
@@ -383,14 +382,14 @@ fn round_trip(user: &User) {
     assert_eq!(std::fs::read_dir(user.folder.0.join("state")).unwrap().count(), 0);
 }
 
-/// A folder that anyone may enter, with a fabric file and a copy of the binary: the build's
-/// own directory may be closed to others.
+/// Returns a folder that any user may enter, with a fabric file and a copy of the binary. The
+/// build's own directory may be closed to other users.
 fn prepared(name: &str) -> (Folder, String) {
     let folder = Folder::new(&format!("cli-{name}"));
     std::fs::copy(scenario("ring3"), folder.0.join("ring3.yaml")).unwrap();
     let program = folder.0.join("axon");
-    // By a process of its own: a test on another thread that forks while this one writes would
-    // hold the file open for writing, and it could not be run.
+    // A separate process copies it. If another thread of this one forks while the copy is open for
+    // writing, the copy cannot be executed.
     let binary = env!("CARGO_BIN_EXE_axon");
     assert!(
         Command::new("cp").args([binary.as_ref(), program.as_os_str()]).status().unwrap().success()
@@ -414,7 +413,7 @@ fn a_lab_from_up_to_down() {
 fn a_lab_without_root_from_up_to_down() {
     let as_nobody = ["runuser", "-u", "nobody", "--"];
     if !needs::is_root() {
-        // Then a_lab_from_up_to_down is this very test.
+        // In this case `a_lab_from_up_to_down` is the same test.
         return;
     }
     let probe: Vec<&str> =

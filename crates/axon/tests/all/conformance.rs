@@ -1,8 +1,7 @@
-//! `axon conformance` as a user types it: against our own switch with and without a fault, and
+//! `axon conformance` from its command line: against our own switch with and without a fault, and
 //! against real interfaces: a Linux bridge, and our own switch as a process.
 //!
-//! The real ones stand in a network namespace of the test's own: it starts this program again in
-//! one, as itself.
+//! Real devices are in a network namespace of the test, in which the test runs this program again.
 
 use crate::needs;
 use nix::sys::signal::{Signal, kill};
@@ -19,7 +18,7 @@ fn axon(arguments: &[&str]) -> Command {
     command
 }
 
-/// The verdicts by name, and the exit status.
+/// Returns the verdicts by name, and the exit status.
 fn verdicts(output: &Output) -> (Vec<(String, String)>, Option<i32>) {
     let text = String::from_utf8_lossy(&output.stdout);
     let said = String::from_utf8_lossy(&output.stderr);
@@ -73,7 +72,7 @@ fn a_fault_is_found_and_the_exit_status_says_so() {
     }
 }
 
-/// Runs `test`, which has this name here, by another process in a network namespace of its own.
+/// Runs `test`, whose name is `name`, in another process with a network namespace of its own.
 fn in_own_namespace(name: &str, test: fn()) {
     if std::env::var_os(INSIDE).is_some() {
         for which in ["all", "default"] {
@@ -87,7 +86,7 @@ fn in_own_namespace(name: &str, test: fn()) {
     let allowed = |kinds: &str| {
         Command::new("unshare").args([kinds, "true"]).output().is_ok_and(|o| o.status.success())
     };
-    // Root in a container may lack the right and still be allowed a user namespace.
+    // Root in a container may lack the privilege and still be allowed a user namespace.
     let Some(kinds) = ["-n", "-rn"].into_iter().find(|kinds| allowed(kinds)) else {
         needs::skip("the kernel allows no network namespaces here");
         return;
@@ -111,14 +110,14 @@ fn ip(line: &str) {
     assert!(can(line), "ip {line}");
 }
 
-/// A pair of interfaces that are up.
+/// Creates a pair of interfaces and sets both up.
 fn pair(one: &str, other: &str) {
     ip(&format!("link add {one} type veth peer name {other}"));
     ip(&format!("link set {one} up"));
     ip(&format!("link set {other} up"));
 }
 
-/// Runs one case against what stands between `h1` and `h2`.
+/// Runs one case against the device between `h1` and `h2`.
 fn real(family: &str, case: &str) -> (Vec<(String, String)>, Option<i32>) {
     let chosen = ["conformance", family, "--case", case, "--iface", "h1", "--through", "h2"];
     let rate = ["--rate", "100", "--json"];
@@ -149,13 +148,13 @@ fn a_linux_bridge_keeps_lldp() {
     assert_eq!(real("dcbx", "lldp-not-forwarded"), ended("failed", 1));
 }
 
-/// Processes that end with the test.
+/// Processes that are ended with the test.
 struct Daemons(Vec<Child>);
 
 impl Drop for Daemons {
     fn drop(&mut self) {
         for child in &mut self.0 {
-            // By SIGTERM a switch takes its programs along.
+            // On SIGTERM a switch removes its programs.
             let _ = kill(Pid::from_raw(child.id() as i32), Signal::SIGTERM);
             let _ = child.wait();
         }

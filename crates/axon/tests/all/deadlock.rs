@@ -1,4 +1,4 @@
-//! Deadlocks that the routes allow, and that traffic brings about, as a user types it.
+//! Deadlocks that the routes allow and that traffic causes, from the command line.
 
 use crate::common::{axon, bad, good, scenario};
 use serde_json::Value;

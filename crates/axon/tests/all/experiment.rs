@@ -40,8 +40,8 @@ impl Place {
         self.0.path(path)
     }
 
-    /// Writes a file with a mode. By a process of its own: a test on another thread that forks
-    /// while this one writes would hold the file open for writing, and it could not be run.
+    /// Writes a file with a mode, in a separate process. If another thread of this process forks
+    /// while the file is open for writing, the file cannot be executed.
     fn write(&self, path: &str, mode: &str, contents: &str) {
         let file = self.at(path);
         std::fs::create_dir_all(file.parent().unwrap()).unwrap();
@@ -51,7 +51,7 @@ impl Place {
         assert!(command.status().unwrap().success());
     }
 
-    /// A program that says its version, and else its path and its arguments, and ends with 7.
+    /// Writes a program that prints its version, or else its path and arguments, and exits with 7.
     fn fake(&self, path: &str, version: &str) {
         let name = Path::new(path).file_name().unwrap().to_str().unwrap();
         let script = format!(
@@ -102,7 +102,7 @@ fn each_command_becomes_its_program_with_arguments_output_and_status_as_they_are
 #[test]
 fn a_program_that_is_not_there_is_named_with_where_it_was_looked_for_and_how_to_build_it() {
     let place = Place::new("experiment-missing");
-    // A folder of the name is no program.
+    // A folder of that name is not a program.
     std::fs::create_dir_all(place.at("path/axon-cam")).unwrap();
     for (command, package) in EXPERIMENTS {
         let output = place.run(&["path"], &[command, "--help"]);
@@ -172,7 +172,7 @@ fn a_program_that_is_none_is_refused_in_one_sentence() {
     };
     let script = format!("#!/bin/sh\necho axon-bench {VERSION}\n");
     assert!(refused("644", &script).contains(" is not executable; "));
-    // The next one of the path is taken then.
+    // The next program on the path is used.
     place.fake("next/axon-bench", VERSION);
     assert_eq!(place.run(&["path", "next"], &["bench"]).status.code(), Some(7));
     for garbage in ["", "\u{7f}ELF", "axon-bench"] {

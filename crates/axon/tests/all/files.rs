@@ -1,4 +1,4 @@
-//! Fabric files and errors about them as a user sees them; ports and files of daemons.
+//! Fabric files and their errors on the command line; ports and files of daemons.
 
 use crate::common::{Folder, axon, bad, good, root, scenario, text};
 use crate::needs;
@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
-/// The names of all properties of a schema.
+/// Collects the names of all properties of a schema.
 fn keys(schema: &Value, into: &mut BTreeSet<String>) {
     if let Some(properties) = schema["properties"].as_object() {
         into.extend(properties.keys().cloned());
@@ -19,7 +19,7 @@ fn keys(schema: &Value, into: &mut BTreeSet<String>) {
     }
 }
 
-/// True if a text has a key as it stands in YAML.
+/// Returns whether a text has a key, as written in YAML.
 fn has_key(text: &str, key: &str) -> bool {
     let is_part = |before: char| before.is_alphanumeric() || before == '_';
     text.match_indices(&format!("{key}:")).any(|(at, _)| !text[..at].ends_with(is_part))
@@ -33,7 +33,7 @@ fn all_keys_yaml_has_every_key_and_what_it_shows_in_comments_works() {
     let all_keys = std::fs::read_to_string(root().join("scenarios/all-keys.yaml")).unwrap();
     let missing: Vec<&String> = all.iter().filter(|key| !has_key(&all_keys, key)).collect();
     assert!(all.len() > 200 && missing.is_empty(), "all-keys.yaml lacks {missing:?}");
-    // A section that stands in a comment, to the first line that is not indented.
+    // Sections in comments, up to the first line that is not indented.
     for line in all_keys.lines() {
         is_shown = ["# dcb:", "# traffic:"].contains(&line) || is_shown && line.starts_with("#   ");
         lines.push(if is_shown { &line[2..] } else { line });
@@ -111,7 +111,7 @@ fn what_is_no_yaml_is_refused_in_our_words() {
     assert!(said.contains("a.yaml: it is no text in UTF-8; expected a fabric file"), "{said}");
 }
 
-/// The binary in a network namespace of its own, without any port.
+/// Returns the binary in a network namespace of its own, without any port.
 fn alone(arguments: &[&str]) -> Option<Command> {
     let can = Command::new("unshare").args(["-rn", "true"]).output();
     if !can.is_ok_and(|output| output.status.success()) {
@@ -145,7 +145,7 @@ fn a_daemon_without_its_ports_says_what_it_waits_for() {
         let mut daemon = command.spawn().unwrap();
         let mut line = String::new();
         let mut lines = BufReader::new(daemon.stderr.take().unwrap());
-        // The first says that the key is no secret.
+        // The first run warns that the key is not secret.
         for _ in 0..2 {
             lines.read_line(&mut line).unwrap();
         }

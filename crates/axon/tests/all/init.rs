@@ -1,5 +1,4 @@
-//! What a newcomer does before a lab runs: a fabric file from a template, completions, manual
-//! pages.
+//! First steps without a lab: a fabric file from a template, completions, manual pages.
 
 use crate::common::{Folder, axon, bad, good, root, text};
 use std::process::{Command, Output};
@@ -12,7 +11,7 @@ fn within(folder: &Folder, arguments: &[&str]) -> Output {
     command.args(arguments).current_dir(&folder.0).output().unwrap()
 }
 
-/// The commands that `axon --help` lists.
+/// Returns the commands that `axon --help` lists.
 fn commands() -> Vec<String> {
     let help = axon(&["--help"]);
     let lines = good(&help).lines().skip_while(|line| *line != "Commands:").skip(1);
@@ -56,7 +55,7 @@ fn the_lossless_template_is_also_proved_with_the_values_that_it_has_for_a_lab() 
     assert!(good(&proved).contains("lossless: proved lossless and free of deadlock"), "{proved:?}");
 }
 
-/// What a comment of a template shows is right too, once it is no comment any more.
+/// The commented-out sections of a template are valid when uncommented.
 #[test]
 fn what_a_template_has_as_a_comment_works() {
     let folder = Folder::new("init-comments");

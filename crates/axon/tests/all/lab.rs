@@ -1,5 +1,4 @@
-//! The first ten minutes with a lab: addresses, names, pings, shells and links, as a user types
-//! them.
+//! First use of a lab from the command line: addresses, names, pings, shells and links.
 
 use crate::common::{Folder, bad, failed, good, text};
 use crate::needs;
@@ -7,13 +6,13 @@ use serde_json::Value;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Output, Stdio};
 
-/// A folder for fabric files, and the labs that are started from it: they end with the test.
+/// A folder for fabric files and the labs started from it, which end with the test.
 struct Bench {
     folder: Folder,
 }
 
 impl Bench {
-    /// None where labs are not possible, if that is no failure.
+    /// Returns `None` where labs are not possible and that is not a failure.
     fn new(name: &str) -> Option<Bench> {
         needs::lab().then(|| Bench { folder: Folder::new(&format!("lab-{name}")) })
     }
@@ -29,7 +28,7 @@ impl Bench {
         self.command(line).output().unwrap()
     }
 
-    /// Writes a template and starts it.
+    /// Writes a template and starts its lab.
     fn up(&self, template: &str, options: &str) {
         good(&self.axon(&format!("init {template} {template}.yaml")));
         let output = self.axon(&format!("up {template}.yaml --timeout 120{options}"));
@@ -60,7 +59,7 @@ fn hosts_have_addresses_and_names_when_up_returns() {
     assert!(good(&output).contains("10.0.0.3"), "{output:?}");
     let hosts = bench.axon("exec s1 -- cat /etc/hosts");
     assert!(good(&hosts).starts_with("127.0.0.1 localhost\n10.0.0.1 h1\n"), "{hosts:?}");
-    // The machine's own file is as it was.
+    // The file of the machine is unchanged.
     assert!(!std::fs::read_to_string("/etc/hosts").unwrap_or_default().contains("10.0.0.1 h1"));
 
     let output = bench.axon("ping");
@@ -97,7 +96,7 @@ fn a_shell_on_a_host_has_its_name_in_the_prompt() {
     shell.stdin.take().unwrap().write_all(b"hostname\nexit 7\n").unwrap();
     let output = shell.wait_with_output().unwrap();
     assert_eq!((text(&output.stdout), output.status.code()), ("h2\n", Some(7)), "{output:?}");
-    // On a terminal, as script(1) makes one.
+    // On a terminal, emulated by script(1).
     if !needs::programs(&["script"]) {
         return;
     }
@@ -109,7 +108,7 @@ fn a_shell_on_a_host_has_its_name_in_the_prompt() {
     let mut keys = terminal.stdin.take().unwrap();
     let mut screen = Vec::new();
     let mut out = BufReader::new(terminal.stdout.take().unwrap());
-    // Only what the shell has begun to read is typed: until then an end of input is lost.
+    // Input is typed only when the shell reads; an earlier end of input is lost.
     while !text(&screen).contains("h2:") && out.read_until(b':', &mut screen).unwrap() > 0 {}
     keys.write_all(b"sleep 100 &\njobs\nexit 3\n").unwrap();
     std::io::Read::read_to_end(&mut out, &mut screen).unwrap();
@@ -128,7 +127,7 @@ fn a_link_is_cut_and_mended_by_the_names_of_its_ends() {
     let said = failed(&output);
     assert_eq!(said, "", "{output:?}");
     assert!(text(&output.stdout).contains("no answer: h1 to h2, h2 to h1\n0 of 2 pairs"));
-    // A host that never sends is reached when the command is back.
+    // When the command returns, a host that never sends is reachable.
     assert_eq!(good(&bench.axon("link s1-p0 up")), "ring: link h1-p0 to s1-p0 is up\n");
     good(&bench.axon("ping h2 h1"));
     let cut = bench.axon("link s2,s1 down");
@@ -160,7 +159,7 @@ fn an_operator_sees_hosts_flows_paths_and_loads() {
     let h3 = &hosts["hosts"][2];
     assert_eq!((&h3["host"], &h3["addresses"][0]), (&"h3".into(), &"10.0.0.3".into()));
     assert_eq!(h3["at"], h3["learned_at"][0]);
-    // Nothing was sent yet, so there is no route, and that is an answer.
+    // Nothing was sent yet, so there is no route; the command succeeds.
     let none = bench.axon("path h1 h3");
     assert_eq!(none.status.code(), Some(1), "{none:?}");
     assert!(text(&none.stdout).contains("`axon ping h1 h3`"), "{none:?}");
@@ -187,7 +186,7 @@ fn an_operator_sees_hosts_flows_paths_and_loads() {
 fn of_two_labs_every_command_wants_one_named() {
     let Some(bench) = Bench::new("two") else { return };
     bench.up("line", " --bare");
-    // The only one that runs need not be named.
+    // A single running lab need not be named.
     let none = bench.axon("exec h1 -- ip -4 -o addr show dev h1-p0");
     assert_eq!(good(&none), "", "--bare");
     let output = bench.axon("ping h1 h2");

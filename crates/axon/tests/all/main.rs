@@ -1,4 +1,4 @@
-//! The binary as a user types it.
+//! Tests of the `axon` binary from its command line.
 
 mod attach;
 mod cli;

@@ -1,12 +1,11 @@
-//! Fabrics in Python, as `docs/your-own-fabric.md` has them: its files are written and its commands
-//! typed.
+//! Fabrics in Python: writes the files of `docs/your-own-fabric.md` and runs its commands.
 
 use crate::common::{Folder, good, root, text};
 use crate::needs;
 use axon_external::Interpreter;
 use std::process::{Command, Output};
 
-/// A Python with the module; `None`, said aloud, where there is none.
+/// Returns a Python with the module, or prints that there is none and returns `None`.
 fn interpreter() -> Option<Interpreter> {
     Interpreter::find().map_err(|error| needs::skip(&error.to_string())).ok()
 }
@@ -15,13 +14,13 @@ fn page() -> String {
     std::fs::read_to_string(root().join("docs/your-own-fabric.md")).unwrap()
 }
 
-/// The blocks of a page in one language.
+/// Returns the code blocks of a page in one language.
 fn blocks<'a>(page: &'a str, language: &str) -> Vec<&'a str> {
     let begin = format!("```{language}\n");
     page.split(&begin[..]).skip(1).filter_map(|rest| rest.split("\n```").next()).collect()
 }
 
-/// A folder with the files that a user has after typing those of the page.
+/// A folder with the files of the page.
 struct User {
     folder: Folder,
     python: Interpreter,
@@ -56,7 +55,7 @@ impl User {
     }
 }
 
-/// The commands of the page, those of labs or the others.
+/// Returns the commands of the page: those of labs, or the others.
 fn commands(of_labs: bool) -> Vec<String> {
     let page = page();
     let lines = blocks(&page, "sh").join("\n");

@@ -1,5 +1,5 @@
-//! `axon probe` as a user types it, in the simulator; and what real ports say of a file that
-//! is for the simulator.
+//! `axon probe` in the simulator, from the command line; and its errors for a simulator's file on
+//! real ports.
 
 use crate::common::{Folder, axon, bad, good, scenario};
 use serde_json::Value;
@@ -72,7 +72,7 @@ fn real_ports_refuse_the_simulators_networks_and_name_the_keys_that_they_ignore(
         assert_eq!(bad(&axon(arguments), 2), wanted);
     }
     folder.file("real.yaml", format!("{ring}device: ideal\nlinks: {{ latency: 5us }}\n"));
-    // Nobody listens there, so nothing is changed.
+    // No process listens there, so nothing is changed.
     let output = axon(&["rekey", file, &folder.path("none"), "--insecure-lab-key"]);
     let warnings = format!(
         "warning: {file}:3:9: device: ignored in the lab (simulator only)\n\

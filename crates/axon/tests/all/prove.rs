@@ -1,4 +1,4 @@
-//! `axon prove` as a user types it.
+//! `axon prove` from its command line.
 
 use crate::common::{Folder, axon, bad, good, scenario, text};
 use serde_json::Value;
@@ -7,7 +7,7 @@ use std::process::Output;
 const RING: &str = "name: ring4\ntopology:\n  ring: { switches: 4, hosts_per_switch: 4 }\n";
 const UP_DOWN: &str = "controller: { router: up_down }\n";
 
-/// Standard output of a run that must say "not proved".
+/// Returns the standard output of a run that must report "not proved".
 fn not(output: &Output) -> &str {
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     text(&output.stdout)
@@ -24,8 +24,8 @@ fn a_ring_of_four_with_shortest_routes_has_the_cycle_found_by_hand() {
     let output = axon(&["prove", &ring]);
     let said = not(&output);
     assert!(said.starts_with("ring4: NOT PROVED free of deadlock\n"), "{said}");
-    // Ports 0 to 3 are the hosts'. Links are numbered as they come: s1-p4 to s2-p4, s2-p5 to
-    // s3-p4, s3-p5 to s4-p4, and s4-p5 back to s1-p5. The buffers are at the far ends.
+    // Ports 0 to 3 lead to hosts. Links take the next numbers: s1-p4 to s2-p4, s2-p5 to s3-p4,
+    // s3-p5 to s4-p4, and s4-p5 back to s1-p5. The buffers are at the far ends.
     assert!(said.contains("\n  s2-p4 -> s3-p4 -> s4-p4 -> s1-p5 -> s2-p4\n"), "{said}");
     assert!(said.contains("way out: controller.router: up_down"), "{said}");
     let value = json(&axon(&["prove", &ring, "--json", "-"]));
@@ -33,7 +33,7 @@ fn a_ring_of_four_with_shortest_routes_has_the_cycle_found_by_hand() {
     assert_eq!(value["routes"]["looked_at"], 16 * 15);
     let waits = value["deadlock"]["cycle"]["waits"].as_array().unwrap();
     assert_eq!(waits.len(), 4);
-    // Whoever makes a buffer wait sits two switches before the one that it leads to.
+    // The host that makes a buffer wait is two switches before the buffer it waits for.
     let switch = |host: &Value| {
         let number: usize = host.as_str().unwrap()[1..].parse().unwrap();
         (number - 1) / 4
@@ -90,15 +90,15 @@ fn a_torus_has_a_cycle_unless_it_goes_up_and_down() {
 fn a_failure_is_proved_too_or_the_pairs_it_parts_are_named() {
     let folder = Folder::new("prove-fail");
     let ring = folder.file("ring.yaml", format!("{RING}{UP_DOWN}"));
-    // A ring without one of its links is a line: whatever mixes there has no cycle.
+    // A ring without one of its links is a line: no combination of its routes has a cycle.
     for link in ["s1,s2", "s2-p5", "s4-p4", "s4,s1"] {
         let value = json(&axon(&["prove", &ring, "--fail", link, "--json", "-"]));
         assert_eq!(value["proved"], true, "{link}: {value}");
         assert_eq!(value["after_failure"]["transition"]["free"], true, "{link}: {value}");
         assert!(value["after_failure"]["routes_moved"].as_u64().unwrap() > 0, "{link}");
     }
-    // In this torus s1 is the root: who loses its link to it has no other way up, and one of its
-    // links is turned.
+    // In this torus s1 is the root. A switch that loses its link to s1 has no other way up, and one
+    // of its links is reversed.
     let torus = std::fs::read_to_string(scenario("torus5x5")).unwrap();
     let torus = folder.file("torus.yaml", format!("{torus}\n{UP_DOWN}"));
     for link in ["s6,s7", "s1,s2", "s1,s6"] {
@@ -120,7 +120,7 @@ fn each_link_and_each_switch_fails_by_itself_and_what_is_not_proved_is_named() {
     let said = good(&output);
     assert!(said.contains("each link      4 of 4 failures proved; "), "{said}");
     assert!(said.contains("each switch    4 of 4 failures proved; "), "{said}");
-    // Without an order the routes of a ring have a cycle, and most failures leave those of before.
+    // Without an order the routes of a ring have a cycle, and most failures leave the old cycles.
     let shortest = folder.file("shortest.yaml", RING);
     let output = axon(&["prove", &shortest, "--fail", "each-link", "--json", "-"]);
     let value: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -174,7 +174,7 @@ fn what_cannot_be_tried_ends_with_two() {
     bad(&axon(&["prove", &ring, "--pairs", "0"]), 2);
 }
 
-/// Two switches with one lossless class; what is said of buffers.
+/// Runs two switches with one lossless class; returns the results for their buffers.
 fn with_buffers(folder: &Folder, buffers: &str) -> Output {
     let text = format!(
         "name: two\ntopology: {{ line: {{ switches: 2, hosts_per_switch: 2 }} }}\n\
@@ -193,8 +193,8 @@ fn headroom_is_compared_with_what_each_port_needs() {
     good(&enough);
     let said = json(&enough);
     assert_eq!((&said["proved"], &said["headroom"]["suffices"]), (&true.into(), &true.into()));
-    // 1500 + 18 bytes; then what 1.6144 us at 10 Gb/s, twice the same frame with 24 bytes
-    // around it, and 84 of the PFC frame bring, of which the memory keeps 1518 in 1542.
+    // 1500 + 18 bytes; then the bytes of 1.6144 us at 10 Gb/s, twice that frame with 24 bytes
+    // around it, and 84 bytes of the PFC frame. Memory holds 1518 of each 1542 of these.
     let host = 1518 + (2 * 1542 + 84 + 2018) * 1518 / 1542;
     let kinds = said["headroom"]["kinds"].as_array().unwrap();
     assert_eq!(kinds[0]["needed_bytes"], host);
@@ -241,7 +241,7 @@ fn a_lossless_priority_that_nobody_stops_is_no_proof_whether_neighbours_agree_or
         "{text}"
     );
     assert!(text.contains("\n  priority 3 at s1-p0, s1-p1, s1-p2 and 3 more\n"), "{text}");
-    // A switch that follows its neighbour has nobody to follow towards its hosts.
+    // A willing switch has no neighbour to follow towards its hosts.
     let willing = "dcbx: { overrides: [ { switches: [s2], willing: pfc, pfc: [] } ] }";
     let said = json(&with_buffers(&folder, willing));
     let without_pfc = said["without_pfc"].as_array().unwrap().iter();
@@ -264,8 +264,8 @@ fn a_watchdog_as_short_as_a_pause_by_congestion_is_no_proof() {
     };
     let said = json(&with("detection: 900us"));
     assert_eq!((&said["proved"], &said["deadlock"]["free"]), (&false.into(), &true.into()));
-    // At either switch two other ports share 60 % of 10 Gb/s, which is 8/3 ns a byte: a
-    // third of the pool, which is half of what is free then, and the headroom.
+    // At either switch two other ports share 60 % of 10 Gb/s, which is 8/3 ns a byte: a third of
+    // the pool (half of the memory that is free then) and the headroom.
     let needed = said["headroom"]["kinds"][1]["needed_bytes"].as_u64().unwrap();
     let longest = ((1 << 20) / 3 + needed) * 8 / 3;
     let watchdog = &said["watchdog"];
@@ -278,7 +278,7 @@ fn a_watchdog_as_short_as_a_pause_by_congestion_is_no_proof() {
     assert!(["s1-p2", "s2-p2"].contains(&watchdog["at"].as_str().unwrap()), "{watchdog}");
     let enough = format!("detection: {}ns", longest + 2);
     good(&with(&enough));
-    // By the share of time: a peer without a storm lets 30 % through, of which a third may be
+    // By share of time: a peer without a storm lets 30 % through, and a third of that may be
     // missing.
     let said = json(&with(&format!("detection: {}ns, paused: 90%", 2 * longest + 2)));
     assert_eq!(
@@ -369,8 +369,8 @@ fn a_link_whose_rate_changes_needs_the_headroom_of_all_its_rates() {
     let (text, slower) = with("1Gbps");
     assert!(text.contains("(to a switch, 1 Gb/s to 10 Gb/s, 500ns of cable)"), "{text}");
     let (_, faster) = with("25Gbps");
-    // What was begun at a tenth of the rate takes ten times as long, while the peer sends at all of
-    // it.
+    // A frame that began at a tenth of the rate takes ten times as long, while the peer sends at
+    // full rate.
     assert!(needed(&slower) > needed(&same) + 8 * 1_500, "{slower}");
     assert!(needed(&faster) > needed(&same) + 2_000, "{faster}");
     assert_eq!(slower["proved"], true);

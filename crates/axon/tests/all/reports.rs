@@ -1,5 +1,5 @@
-//! What the report of `axon sim` says of flows that were cut off, of datagrams that were lost with
-//! their link, and of hosts without an address.
+//! Reports of `axon sim` about unfinished flows, datagrams lost with their link, and hosts without
+//! an address.
 
 use crate::common::{Folder, axon, failed, good, text};
 use serde_json::Value;
@@ -47,10 +47,10 @@ fn a_stream_that_goes_on_for_longer_than_a_second_comes_to_its_end() {
     let flow = &whole["flows"][0];
     assert_eq!((status, &flow["received_bytes"]), (Some(0), &400_000.into()), "{whole}");
     assert_eq!((&flow["completed"], &flow["unfinished"]), (&1.into(), &false.into()));
-    // Who ends a run earlier learns that it was too early.
+    // A run that is ended earlier reports unfinished flows.
     let (status, part) = report(&file, &["--duration", "100ms"]);
     assert_eq!((status, &part["flows"][0]["unfinished"]), (Some(1), &true.into()), "{part}");
-    // What stops when it is asked to is at its end.
+    // A flow with a stop time is finished at that time.
     let stopped = "{tcp: {bytes: 400kB}, from: h1, to: h3, stop: 500ms}";
     let (status, stopped) = report(&fabric(&folder, stopped, slow), &[]);
     assert_eq!((status, &stopped["flows"][0]["unfinished"]), (Some(0), &false.into()));
@@ -66,7 +66,7 @@ fn datagrams_that_were_lost_with_their_link_are_counted_as_lost() {
     assert_eq!((status, &flow["in_flight_packets"]), (Some(0), &0.into()), "{flow}");
     assert_eq!(flow["lost_packets"], flow["missing_packets"]);
     assert!(flow["lost"]["no_route"].as_u64() > Some(100), "{flow}");
-    // A run that ends before the edge gives up says so.
+    // A run that ends before the edge gives up reports this.
     let output = axon(&["sim", &file, "--duration", "1s"]);
     good(&output);
     let said = text(&output.stderr);
@@ -82,7 +82,7 @@ fn hosts_that_never_got_an_address_are_reported() {
     assert!(good(&output).starts_with("a, seed 1: 4 of 6 hosts have an address"));
     let said = "warning: 2 of 6 hosts are cut off and have no address: h5, h6\n";
     assert!(text(&output.stderr).contains(said), "{output:?}");
-    // A link that loses all is no link that is down: its host should have had an address.
+    // A link that loses every frame is not down: its host should have had an address.
     let lossy = format!("{hosts}overrides: [{{between: [h5, s3], loss_ppm: 1000000}}]\n");
     let output = axon(&["sim", &folder.file("lossy.yaml", lossy)]);
     assert!(failed(&output).contains("1 of 6 hosts are connected and have no address"));

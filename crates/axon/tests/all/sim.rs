@@ -1,4 +1,4 @@
-//! `axon sim` and `axon trace` as a user types them.
+//! `axon sim` and `axon trace` from their command lines.
 
 use crate::common::{Folder, axon, bad, failed, good, incomplete, pcap, scenario, text};
 use serde_json::Value;
@@ -8,7 +8,7 @@ fn parse(json: &str) -> Value {
     serde_json::from_str(json).unwrap()
 }
 
-/// A report without what belongs to the machine and not to the run.
+/// Returns a report without its machine-dependent part.
 fn simulated(file: &str, more: &[&str]) -> Value {
     let output = axon(&[&["sim", file, "--json", "-"], more].concat());
     without_wall(parse(good(&output)))
@@ -75,7 +75,7 @@ fn traffic_is_reported_flow_by_flow_in_every_form() {
         assert!(drawn.contains("time since traffic began, ms"), "{name}");
     }
     let drawn = folder.read("p.svg");
-    // Flows of one entry have its name and their hosts; of sixteen, eight are drawn.
+    // Flows of one entry have its name and their hosts; the plot shows eight of sixteen.
     let (name, from, to) = (&flows[0]["name"], &flows[0]["from"], &flows[0]["to"]);
     let [name, from, to] = [name, from, to].map(|text| text.as_str().unwrap());
     for part in ["payload received, Mb/s", &format!("{name} "), "and 8 of 16 flows"] {
@@ -233,7 +233,7 @@ fn an_interrupted_run_writes_what_there_is() {
         .stderr(std::process::Stdio::null())
         .spawn()
         .unwrap();
-    // The run has begun once its trace is there with something in it.
+    // The run has begun once its trace file is not empty.
     let begun = || std::fs::metadata(folder.path("t.txt")).is_ok_and(|file| file.len() > 0);
     while !begun() {
         assert!(run.try_wait().unwrap().is_none(), "it ended by itself");

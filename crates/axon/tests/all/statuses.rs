@@ -1,5 +1,5 @@
-//! Exit statuses by one rule, and results that cannot be written: closed pipes, full disks, bad
-//! paths, and `-` for standard output.
+//! Exit statuses follow one rule. Errors of output: closed pipes, full disks, bad paths, and `-`
+//! for standard output.
 
 use crate::common::{Folder, axon, bad, good, root, scenario, text};
 use serde_json::Value;
@@ -17,7 +17,7 @@ fn command(arguments: &[&str]) -> Command {
     command
 }
 
-/// A fabric in which a stream is cut off: a run of it fails.
+/// Returns a fabric whose stream is cut off, so that its run fails.
 fn cut(folder: &Folder) -> String {
     let text = "name: cut\ntopology: {line: {switches: 2}}\n\
                 traffic: [{tcp: {}, from: h1, to: h2}]\n\
@@ -120,7 +120,7 @@ fn what_is_interrupted_ends_with_130() {
     let mut run = command(&["trace", "-"]).stdin(Stdio::piped()).spawn().unwrap();
     let id = run.id().to_string();
     let began = Instant::now();
-    // Once it takes SIGINT, the second of the signals.
+    // Whether the process catches SIGINT, signal 2.
     let takes = || {
         let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap();
         let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
@@ -133,7 +133,7 @@ fn what_is_interrupted_ends_with_130() {
     assert_eq!(run.wait().unwrap().code(), Some(130));
 }
 
-/// Commands that print, each with its exit status.
+/// Returns commands that print, each with its exit status.
 fn printing(folder: &Folder) -> Vec<(Vec<String>, i32)> {
     let (ring, trace) = (scenario("ring3"), folder.path("t.txt"));
     good(&axon(&["sim", &ring, "--trace", &trace]));
@@ -172,7 +172,7 @@ fn a_reader_that_leaves_changes_no_exit_status() {
         let output = run(&words, writer.try_clone().unwrap(), Stdio::piped());
         assert_eq!(output.status.code(), Some(code), "{words:?}: {output:?}");
         assert!(!text(&output.stderr).contains("panicked"), "{words:?}: {output:?}");
-        // As `2>&1 | head` does.
+        // Both outputs to one closed pipe, like `2>&1 | head`.
         let output = run(&words, writer.try_clone().unwrap(), writer);
         assert_eq!(output.status.code(), Some(code), "{words:?} with both: {output:?}");
     }
@@ -190,7 +190,7 @@ fn a_full_disk_loses_what_did_not_fit_and_nothing_panics() {
         let output = run(&words, Stdio::piped(), full());
         assert_eq!(output.status.code(), Some(code), "{words:?} without stderr: {output:?}");
     }
-    // Results that do not fit cost none of the others.
+    // An output that cannot be written does not affect the others.
     let json = folder.path("r.json");
     let output =
         run(&["sim", &scenario("ring3"), "--json", &json].map(String::from), full(), full());
@@ -250,7 +250,7 @@ fn a_dash_is_standard_output_for_every_file() {
         let start = String::from_utf8_lossy(&output.stdout[..output.stdout.len().min(80)]);
         assert!(begun, "{arguments:?}: {start}");
     }
-    // A trace may go straight to its filter.
+    // A trace can be piped into its filter.
     let simulated = axon(&["sim", &ring, "--trace", "-"]);
     let file = folder.file("t.txt", &simulated.stdout);
     assert!(good(&axon(&["trace", &file, "--kind", "power"])).lines().count() > 3);

@@ -1,4 +1,4 @@
-//! `axon sweep` as a user types it: the product, the tables, what goes wrong, and going on.
+//! `axon sweep` from its command line: Cartesian product, tables, errors, and continuation.
 
 use crate::common::{Folder, axon, bad, failed, good, incomplete, scenario, text};
 use crate::needs;
@@ -13,7 +13,7 @@ use std::os::unix::fs::MetadataExt;
 use std::process::{Child, Command, Stdio};
 use std::thread::yield_now;
 
-/// Two hosts, a stream of datagrams that ends.
+/// Two hosts and a stream of datagrams that ends.
 const LINE: &str = "name: a\ntopology: {line: {switches: 2}}\nlinks: {rate: 100Mbps}\n\
                     traffic: [{udp: {rate: 3Mbps}, from: h1, to: h2, stop: 5ms}]\n";
 /// A stream that is cut off unless it is short.
@@ -21,7 +21,7 @@ const CUT: &str = "name: cut\ntopology: {line: {switches: 2}}\n\
                    traffic: [{tcp: {bytes: 1KiB}, from: h1, to: h2}]\n\
                    faults: [{after_start: 100ms, down: [s1, s2]}]\n";
 
-/// The table of a folder: for each run, what is in each column.
+/// Returns the table of a folder: for each run, the name and value of each column.
 fn table(folder: &Folder, out: &str) -> Vec<Vec<(String, String)>> {
     let text = folder.read(&format!("{out}/runs.csv"));
     let mut reader = csv::Reader::from_reader(text.as_bytes());
@@ -45,7 +45,7 @@ fn column(rows: &[Vec<(String, String)>], name: &str) -> Vec<String> {
     rows.iter().map(|row| cell(row, name).to_owned()).collect()
 }
 
-/// Every file of a sweep, by name.
+/// Returns every file of a sweep, by name.
 fn files(folder: &Folder, out: &str) -> Vec<(String, Vec<u8>)> {
     let mut names: Vec<String> =
         ["runs.csv", "runs.parquet", "format.json", "sweep.json"].map(str::to_owned).to_vec();
@@ -114,7 +114,7 @@ fn the_files_are_the_same_with_one_job_and_with_two() {
     assert!(files(&folder, "1") == files(&folder, "2"));
 }
 
-/// A sweep that has begun, and has finished at least two runs.
+/// Starts a sweep and waits until it has finished at least two runs.
 fn begun(folder: &Folder, arguments: &[&str], out: &str) -> Child {
     let mut sweep = Command::new(env!("CARGO_BIN_EXE_axon"))
         .args(arguments)
@@ -129,7 +129,7 @@ fn begun(folder: &Folder, arguments: &[&str], out: &str) -> Child {
     sweep
 }
 
-/// The processes that are runs of a sweep.
+/// Returns the processes that are runs of a sweep.
 fn runs_of(sweep: &Child) -> Vec<i32> {
     let wanted = format!("--part-of\0{}\0", sweep.id());
     let entries = std::fs::read_dir("/proc").unwrap().flatten();
@@ -140,7 +140,8 @@ fn runs_of(sweep: &Child) -> Vec<i32> {
     .collect()
 }
 
-/// Waits until a process that was sent `SIGSTOP` has stopped: true; or has ended: false.
+/// Waits for a process that was sent `SIGSTOP`: returns true if it has stopped, false if it has
+/// ended.
 fn stops(process: Pid) -> bool {
     loop {
         let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
@@ -204,7 +205,7 @@ fn a_run_that_fails_is_listed_and_the_others_are_kept() {
     let arguments = [&["sweep", &file, "--out", &out][..], &over].concat();
     let reason = "1 of 1 flows did not come to their end";
     for _ in 0..2 {
-        // The second time nothing runs, and the answer is the same.
+        // A second sweep runs nothing and gives the same answer.
         let output = axon(&arguments);
         let said = failed(&output);
         let line = format!("failed: traffic.0.tcp.bytes=1GB, seed=3: {reason}\n");
@@ -231,7 +232,7 @@ fn a_run_that_is_killed_is_a_row_and_runs_again_the_next_time() {
     let over = ["--over", "seed=1..40", "--over", "traffic.0.stop=1ms,2ms"];
     let arguments = [&["sweep", &file, "--jobs", "1", "--out", &out][..], &over].concat();
     let mut sweep = begun(&folder, &arguments, "out");
-    // A run may end between being found and being killed; one that is stopped does not.
+    // A run may end between being found and being killed; a stopped run does not.
     let run = loop {
         assert!(sweep.try_wait().unwrap().is_none(), "it ended by itself");
         let run = runs_of(&sweep).first().map(|run| Pid::from_raw(*run));
@@ -346,7 +347,7 @@ fn a_run_that_needs_more_than_its_share_has_all_of_the_memory_by_itself() {
         let over = ["--over", "topology.fat_tree.k=2,12"];
         axon(&[&["sweep", &file, "--out", &out][..], &over, &limits].concat())
     };
-    // The larger needs some 77 MiB: less than all, more than a third.
+    // The larger run needs some 77 MiB: less than the limit, more than a third of it.
     let output = limited("3", "200MiB");
     assert!(good(&output).starts_with("a: 2 runs, 2 passed\n"), "{output:?}");
     let said = text(&output.stderr);
@@ -411,7 +412,7 @@ fn the_parquet_file_has_what_the_csv_has() {
     read_by_pyarrow(&folder);
 }
 
-/// Another implementation reads the file: the same columns, types and cells.
+/// Reads the file with pyarrow, another implementation: same columns, types and cells.
 fn read_by_pyarrow(folder: &Folder) {
     const READ: &str = "
 import csv, sys

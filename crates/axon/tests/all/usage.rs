@@ -1,5 +1,5 @@
-//! What a new user mistypes, and what the answers say: the right form, one wording for a file that
-//! is not there, tabs, standard input, a full disk, and drops apart from ends in normal operation.
+//! Usage errors and their messages: the right form, one wording for a missing file, tabs, standard
+//! input, a full disk; and drops apart from normal ends of frames.
 
 use crate::common::{Folder, axon, bad, good, incomplete, text};
 use serde_json::Value;
@@ -9,7 +9,7 @@ use std::process::{Command, Output, Stdio};
 
 const LINE: &str = "name: a\ntopology: {line: {switches: 2}}\n";
 
-/// A run with a text as standard input.
+/// Runs `axon` with a text as standard input.
 fn fed(arguments: &[&str], input: &str) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_axon"));
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -120,7 +120,7 @@ fn a_tab_that_indents_is_named_with_its_line_and_column() {
             "{said}"
         );
     }
-    // Where the YAML is right, what is wrong in it is said, tabs or not.
+    // Errors in valid YAML are reported, with tabs or without.
     for (text, error) in [
         (
             "name: a\ntopology: {ring: {swiches: 3,\n\thosts_per_switch: 1}}\n",
@@ -128,7 +128,7 @@ fn a_tab_that_indents_is_named_with_its_line_and_column() {
         ),
         ("name: a\nnope: 1\n\t\n", "2:1: nope: unknown key `nope`; expected one of name, "),
         ("name: a\nnope: 1\n\t# none\n", "2:1: nope: unknown key `nope`; expected one of name, "),
-        // Here it is wrong further down.
+        // This YAML is invalid further down.
         ("name: a\nnope: 1\n\t\nb: [\n", "2:1: nope: unknown key `nope`; expected one of name, "),
         (
             "name: a\nnope: 1\n\t# none\nb: [\n",
@@ -201,7 +201,7 @@ fn drops_are_apart_from_what_ends_in_normal_operation() {
     assert!(keys("ended").iter().all(|reason| ordinary.contains(reason)), "{report}");
     assert!(!keys("drops").iter().any(|reason| ordinary.contains(reason)), "{report}");
     assert!(report["ended"]["consumed"].as_u64().unwrap() > 0);
-    // What the cut link should have carried is a drop that an operator sees, by its own reason.
+    // Frames for the cut link are dropped, and reported with a reason of their own.
     assert!(report["drops"]["port_down"].as_u64().unwrap() > 0, "{report}");
     let drops = text(&output.stdout).lines().find(|line| line.starts_with("drops: ")).unwrap();
     assert!(drops.contains("port_down ") && !drops.contains("port_unknown"), "{drops}");

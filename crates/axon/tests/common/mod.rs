@@ -1,4 +1,4 @@
-//! The helpers of all programs' tests, and runs of `axon`.
+//! Helpers for the tests of all programs, and runs of `axon`.
 #![allow(dead_code, unused_imports, reason = "each test file uses its own part")]
 
 #[path = "../../../cli/tests/common/mod.rs"]

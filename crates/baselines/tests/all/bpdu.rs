@@ -1,4 +1,4 @@
-//! Our BPDUs as Wireshark's dissector reads them.
+//! Our BPDUs as decoded by Wireshark's dissector.
 
 use crate::tshark::dissect;
 use axon_baselines::rstp::bpdu::SentRole;

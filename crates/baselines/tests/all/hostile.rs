@@ -1,5 +1,4 @@
-//! Frames that nobody should send, at the nodes of the other networks: none may panic, and
-//! every frame has one fate.
+//! Invalid frames at the nodes of the other networks: none may panic, and every frame has one fate.
 
 use axon_baselines::bridge::{BridgeNode, BridgeNodeConfig};
 use axon_baselines::portland::message::{Ldm, Level, Message, Place, Report, Way};
@@ -15,7 +14,7 @@ use proptest::prelude::*;
 const OWN: MacAddr = MacAddr([2, 0x73, 0, 0, 0, 1]);
 const PORTS: u16 = 4;
 
-/// One thing that happens: at a port, a frame made from good bytes with some changed.
+/// One event at a port: a frame made from valid bytes, some of them changed.
 #[derive(Clone, Debug)]
 struct Happening {
     port: u16,
@@ -75,7 +74,7 @@ fn good(which: usize) -> Vec<u8> {
         2 => message(Message::Place(place)),
         3 => message(Message::Routes { sequence: 1, entries: vec![(place, vec![PortNo(60_000)])] }),
         4 => message(Message::RouteQuery(place)),
-        // Location discovery of a fabric manager, so that a switch believes the others.
+        // Location discovery of a fabric manager, which makes a switch accept the other messages.
         5 => Message::Ldm(Ldm {
             port: PortNo(0),
             level: Level::Manager,
@@ -101,7 +100,7 @@ fn good(which: usize) -> Vec<u8> {
     }
 }
 
-/// Runs it all; the wires are free again at once.
+/// Runs all events; wires are free again at once.
 fn run<N: Node>(
     mut node: N,
     ports: impl Fn(&N) -> &Ports,

@@ -1,4 +1,4 @@
-//! How the nodes of the other networks behave, seen from outside.
+//! External behaviour of the nodes of the other networks.
 
 mod bpdu;
 mod hostile;

@@ -1,4 +1,4 @@
-//! What a payload cache does, case by case (paper 003, section 3).
+//! Behaviour of a payload cache, case by case (paper 003, section 3).
 
 use axon_cache::{
     CacheConfig, CacheCounters, ConfigError, FetchError, Full, Handle, HandleFault, OnSent,
@@ -11,7 +11,7 @@ type Cache = PayloadCache<FrameBuf>;
 const NOW: Time = Time::ZERO;
 const HEAD: usize = 100;
 
-/// So many buffers, and two in the send segment.
+/// Configuration with this number of buffers, two of them in the send segment.
 fn config(buffers: usize) -> CacheConfig {
     CacheConfig { buffers, send_buffers: 2, head_bytes: HEAD, hold_max: None, seed: 11 }
 }
@@ -89,7 +89,7 @@ fn a_kept_payload_is_sent_again_until_its_buffer_is_given_away_and_then_is_a_mis
     assert_eq!(attached.evicted.as_ref().map(name), Some(1));
     assert_eq!(fault(&mut cache, kept), HandleFault::Reallocated);
 
-    // The agent has to bring it: that is what a miss costs.
+    // The agent has to bring the payload, which is the cost of a miss.
     let own = cache.bring(NOW, frame(1)).unwrap().handle;
     assert_eq!(name(&cache.send(own, 0).unwrap()), 1);
     let counters = *cache.counters();
@@ -169,7 +169,7 @@ fn payloads_expire_by_how_long_they_are_held_wherever_their_buffers_are() {
     let at = Time::from_nanos;
     let mut handles = [0, 1, 2, 3].map(|nanos| cache.receive(at(nanos), frame(1)).unwrap().handle);
     cache.send(handles[1], 0).unwrap();
-    // Past the first one, so that on the ring the third one is next.
+    // After the first one, so that the third one is next on the ring.
     let last = cache.receive(at(4), frame(2)).unwrap().handle;
     assert_eq!(last.raw() & 0xffff, 1);
     handles[1] = last;
@@ -244,7 +244,7 @@ fn a_frame_is_filled_delivered_and_sent_in_the_steps_of_table_3() {
     assert_eq!(fault(&mut cache, handle), HandleFault::InTransfer, "it is being read");
     assert_eq!(cache.end_send(handle).unwrap_err().fault, HandleFault::NoTransfer);
 
-    // It may be sent while it drains to the agent.
+    // A payload may be sent while it drains to the agent.
     assert_eq!(name(cache.begin_send(handle, 0, OnSent::Keep).unwrap()), 1);
     assert_eq!(cache.delivered(handle).unwrap(), None);
     assert_eq!(cache.state(handle).unwrap(), State::Drain);

@@ -1,4 +1,4 @@
-//! Payload caches, seen from outside.
+//! External behaviour of payload caches.
 
 mod buffers;
 mod states;

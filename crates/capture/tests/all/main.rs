@@ -1,4 +1,4 @@
-//! Captures and recordings, seen from outside.
+//! External behaviour of captures and recordings.
 
 #[path = "../../../wire/tests/needs/mod.rs"]
 mod needs;

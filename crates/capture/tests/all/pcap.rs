@@ -1,4 +1,4 @@
-//! Captures as others write them, as ours are read, and as nobody should write them.
+//! Captures of other programs, our captures as others read them, and malformed captures.
 
 mod model;
 
@@ -10,7 +10,7 @@ use std::process::Command;
 const MICROS: u32 = 0xa1b2_c3d4;
 const NANOS: u32 = 0xa1b2_3c4d;
 
-/// Numbers in one byte order.
+/// Encodes numbers in one byte order.
 #[derive(Clone, Copy)]
 struct Order {
     big: bool,
@@ -40,7 +40,7 @@ impl Order {
         file
     }
 
-    /// A block, padded.
+    /// Encodes a block with its padding.
     fn block(self, kind: u32, body: &[u8]) -> Vec<u8> {
         let length = (12 + body.len().next_multiple_of(4)) as u32;
         let mut block = [&self.words(&[kind, length]), body].concat();
@@ -116,7 +116,7 @@ fn a_snap_length_cuts_the_bytes_and_keeps_the_length() {
 
 #[test]
 fn pcap_is_read_in_both_byte_orders_and_both_units() {
-    // The first is longer on the wire than the snap length.
+    // The first frame is longer on the wire than the snap length.
     let frames: [(u32, u32, u32, &[u8]); 2] =
         [(10, 999_999, 1514, &[1; 60]), (11, 2, 70, &[2; 70])];
     for order in [LITTLE, BIG] {
@@ -174,7 +174,7 @@ fn an_offset_of_seconds_is_added() {
 #[test]
 fn options_that_are_odd_cost_no_frame() {
     for order in [LITTLE, BIG] {
-        // A time zone, a comment that is no text, and no end mark.
+        // A time zone, a comment that is not UTF-8, and no end mark.
         let odd = [order.option(10, &[0, 0, 0, 7]), order.option(1, &[0xff, 0xfe, 0xff])].concat();
         let name = order.option(2, b"eth0");
         let inbound = order.option(2, &order.words(&[1]));
@@ -236,7 +236,7 @@ fn simple_and_obsolete_packets_are_read() {
     }
 }
 
-/// A file with three frames, and where each record begins; the last is where the file ends.
+/// Returns files with three frames, each with the offsets of its records and of its end.
 fn files() -> [(Vec<u8>, Vec<usize>); 2] {
     let pcap = LITTLE.pcap(MICROS, 65_535, &[(1, 2, 60, &[1; 60][..]); 3]);
     let ends = vec![24, 100, 176, 252];
@@ -287,7 +287,7 @@ fn what_is_read_of_a_file_with_any_byte_changed_reads_the_same_when_it_is_writte
     check(&write(&several()));
 }
 
-/// The error that ends a file.
+/// Returns the error that ends a file.
 fn refusal(file: &[u8]) -> String {
     read(file).1.map(|error| error.to_string()).unwrap_or_default()
 }
@@ -342,7 +342,7 @@ fn what_is_no_capture_is_refused() {
     assert_eq!(refusal(&file), text);
 }
 
-/// A file that is gone at the end of the test.
+/// A file that is removed at the end of the test.
 struct TemporaryFile(std::path::PathBuf);
 
 impl Drop for TemporaryFile {
@@ -351,7 +351,8 @@ impl Drop for TemporaryFile {
     }
 }
 
-/// What a program prints about a file; `None` where the program is missing, if that is no failure.
+/// Returns the output of a program about a file; `None` where the program is missing and that is
+/// not a failure.
 fn printed(program: &str, file: &TemporaryFile, arguments: &[&str]) -> Option<String> {
     if !needs::programs(&[program]) {
         return None;
@@ -367,7 +368,7 @@ fn printed(program: &str, file: &TemporaryFile, arguments: &[&str]) -> Option<St
 fn others_read_what_we_write() {
     let name = format!("axon-capture-{}.pcapng", std::process::id());
     let file = TemporaryFile(std::env::temp_dir().join(name));
-    // tshark has no time after the year 2262.
+    // tshark has no times after the year 2262.
     let frames = &several()[..5];
     std::fs::write(&file.0, write(frames)).unwrap();
     let fields = [
@@ -381,7 +382,7 @@ fn others_read_what_we_write() {
     let mut arguments = vec!["-T", "fields", "-E", "separator=|"];
     fields.iter().for_each(|field| arguments.extend(["-e", field]));
     if let Some(text) = printed("tshark", &file, &arguments) {
-        // Wireshark counts link types by itself: Ethernet is 1, USER0 is 45.
+        // Wireshark numbers link types in its own way: Ethernet is 1, USER0 is 45.
         let expected = [
             "s1-p0|45|0x00000001|1700000000.123456789|60|60",
             "s1-p0|1|0x00000002|1700000000.123456790|61|61",

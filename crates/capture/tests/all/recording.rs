@@ -1,4 +1,4 @@
-//! Recordings: what is written reads the same, and what was altered afterwards is found.
+//! Recordings: they read back unchanged, and later alterations are found.
 
 mod model;
 
@@ -23,7 +23,7 @@ fn header() -> Header {
     }
 }
 
-/// The input number `index`, and what is answered to it.
+/// Returns input number `index` and the answer to it.
 fn step(index: u64) -> (Time, Input, Vec<Action>) {
     let at = Time::from_nanos(1_000 * index + 3);
     let port = PortNo((index % 2) as u16);
@@ -39,7 +39,7 @@ fn step(index: u64) -> (Time, Input, Vec<Action>) {
     (at, input, if index.is_multiple_of(3) { vec![] } else { vec![note, transmit] })
 }
 
-/// A recording of so many steps, flushed every ten of them.
+/// Makes a recording of `steps` steps, flushed every ten of them.
 fn recording(steps: u64, bytes_max: u64) -> (Vec<u8>, Option<EndReason>) {
     let mut file = Vec::new();
     let mut writer = Writer::new(&mut file, &header(), bytes_max).unwrap();
@@ -56,7 +56,7 @@ fn recording(steps: u64, bytes_max: u64) -> (Vec<u8>, Option<EndReason>) {
     (file, ended)
 }
 
-/// Reads all records that there are, and says how they end.
+/// Reads all records, and returns how they end.
 fn read(file: &[u8]) -> (Vec<Record>, Result<Ending, RecordingError>) {
     let mut reader = match Reader::new(file) {
         Ok(reader) => reader,
@@ -160,8 +160,8 @@ fn what_is_no_recording_is_refused() {
 }
 
 proptest! {
-    /// The byte that is named is the one that was changed, with what it was; the record is the one
-    /// that holds it, and all before are read.
+    /// An error names the changed byte, with its former meaning. It names the record that contains
+    /// the byte, and all earlier records are read.
     #[test]
     fn a_byte_that_is_changed_is_found_with_its_place(
         at in any::<prop::sample::Index>(), by in 1u8..,
@@ -178,7 +178,7 @@ proptest! {
                 prop_assert_eq!(written, file[at] ^ by);
                 let holds = whole.iter().rposition(|record| record.offset <= place.offset);
                 let record = &whole[holds.unwrap_or(0)];
-                // Between two blocks the next record is named, with the time of the last.
+                // A change between two blocks names the next record, with the time of the last.
                 let named = [record.number, record.number + 1];
                 prop_assert!(named.contains(&place.record), "{} at {}", place, record.number);
                 let last = whole[records.len().saturating_sub(1)].at;

@@ -1,4 +1,4 @@
-//! Tests of programs share these: folders, scenarios, and checks of what a run has printed.
+//! Shared by tests of programs: folders, scenarios, and checks of printed output.
 #![allow(dead_code, reason = "each test file uses its own part")]
 
 use std::fs::File;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A directory that goes when the test ends.
+/// A directory that is removed when the test ends.
 pub struct Folder(pub PathBuf);
 
 impl Folder {
@@ -24,7 +24,7 @@ impl Folder {
         self.0.join(name).to_str().unwrap().to_owned()
     }
 
-    /// Writes a file; its path.
+    /// Writes a file; returns its path.
     pub fn file(&self, name: &str, contents: impl AsRef<[u8]>) -> String {
         std::fs::write(self.0.join(name), contents).unwrap();
         self.path(name)
@@ -41,7 +41,7 @@ impl Drop for Folder {
     }
 }
 
-/// Of the repository.
+/// Returns the root of the repository.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
@@ -58,13 +58,13 @@ pub fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).unwrap()
 }
 
-/// Standard output of a run that must succeed.
+/// Asserts that a run succeeded; returns its standard output.
 pub fn good(output: &Output) -> &str {
     assert!(output.status.success(), "{output:?}");
     text(&output.stdout)
 }
 
-/// Standard error of a run that must end with `code` and print nothing else.
+/// Asserts that a run exited with `code` and printed nothing; returns its standard error.
 pub fn bad(output: &Output, code: i32) -> &str {
     assert_eq!(output.status.code(), Some(code), "{output:?}");
     assert_eq!(text(&output.stdout), "");
@@ -72,19 +72,20 @@ pub fn bad(output: &Output, code: i32) -> &str {
     text(&output.stderr)
 }
 
-/// Standard error of a run that must fail, whatever it has printed before.
+/// Asserts that a run failed, with or without output; returns its standard error.
 pub fn failed(output: &Output) -> &str {
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     text(&output.stderr)
 }
 
-/// Standard error of a run that could not do all that it was to do, whatever it has printed before.
+/// Asserts that a run could not complete its task, with or without output; returns its standard
+/// error.
 pub fn incomplete(output: &Output) -> &str {
     assert_eq!(output.status.code(), Some(2), "{output:?}");
     text(&output.stderr)
 }
 
-/// Ethernet frames as a pcap file, all seen at once.
+/// Writes Ethernet frames as a pcap file, all with one timestamp.
 pub fn pcap(frames: &[Vec<u8>]) -> Vec<u8> {
     let mut bytes = vec![0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     bytes.extend([0xff, 0xff, 0, 0, 1, 0, 0, 0]);
@@ -97,8 +98,8 @@ pub fn pcap(frames: &[Vec<u8>]) -> Vec<u8> {
     bytes
 }
 
-/// Help, version and usage errors of a program beside `axon`, such as `axon-bench`, also when `axon
-/// bench` has started it.
+/// Checks help, version and usage errors of a program beside `axon`, such as `axon-bench`, also
+/// when started by `axon bench`.
 pub fn check_usage(program: &str) {
     let name = Path::new(program).file_name().unwrap().to_str().unwrap().to_owned();
     let from_axon = name.replacen('-', " ", 1);

@@ -1,4 +1,4 @@
-//! Holds the JSON that a program writes to the types in the sources, which docs/outputs.md lists.
+//! Checks the JSON of a program against the types in the sources, which docs/outputs.md lists.
 #![allow(dead_code, reason = "each program's tests use their own part")]
 
 pub mod model;
@@ -8,11 +8,11 @@ use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
 
-/// The page that has every key.
+/// Page that lists every key.
 pub const PAGE: &str = "docs/outputs.md";
 
-/// Holds a command's JSON to the type of this name, in a file whose path ends so, but for `format`,
-/// which is 2.
+/// Checks a command's JSON against the type `of` (its name and the end of its file's path), except
+/// for `format`, which is 2.
 pub fn checked(title: &str, of: (&str, &str), mut value: Value) {
     let mut model = Model::read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."));
     let at = model.root(of.0, of.1);
@@ -22,14 +22,14 @@ pub fn checked(title: &str, of: (&str, &str), mut value: Value) {
     check(&model, &Shape::Type(at), &value, title);
 }
 
-/// The JSON of a command, whatever its exit status.
+/// Returns the JSON of a command with any exit status.
 fn json(program: &str, arguments: &[&str]) -> Value {
     let output = Command::new(program).args(arguments).output().unwrap();
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
     serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{arguments:?}: {error}"))
 }
 
-/// Runs a program twice: only `machine` may differ.
+/// Runs a program twice and asserts that only `machine` differs.
 pub fn twice(program: &str, arguments: &[&str]) -> Value {
     let [first, second] = [(); 2].map(|()| {
         let mut value = json(program, arguments);
@@ -46,7 +46,7 @@ pub fn twice(program: &str, arguments: &[&str]) -> Value {
     value
 }
 
-/// Every key that is there is known, and every one that is known is there.
+/// Asserts that the keys of a value are exactly those of its type.
 fn check(model: &Model, shape: &Shape, value: &Value, path: &str) {
     match (shape, value) {
         (Shape::Maybe(_), Value::Null) => {}

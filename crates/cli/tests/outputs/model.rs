@@ -1,11 +1,11 @@
-//! The shape of what serde writes for a type, read from the sources: keys, kinds of values, and the
-//! comments above the fields.
+//! The shape of serde's output for a type, read from the sources: keys, kinds of values, and the
+//! comments of fields.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use syn::{Attribute, Fields, GenericArgument, Item, PathArguments, Type};
 
-/// Types that write themselves by hand, and what they write.
+/// Types with a `Serialize` written by hand, and their output.
 const BY_HAND: [(&str, &str); 7] = [
     ("text::mac", "text, `02:00:00:00:00:01`"),
     ("text::optional_mac", "text, `02:00:00:00:00:01`, or null"),
@@ -16,18 +16,18 @@ const BY_HAND: [(&str, &str); 7] = [
     ("Counts", "object: a number for each reason that occurred"),
 ];
 
-/// A value.
+/// Shape of a value.
 #[derive(Clone, Debug)]
 pub enum Shape {
-    /// A number, a text, or what is described in words.
+    /// A number, a text, or a description in words.
     Plain(String),
-    /// A list of these.
+    /// A list of values of this shape.
     List(Box<Shape>),
-    /// An object with one of these for each of some names.
+    /// An object with one value of this shape for each of some names.
     Map(Box<Shape>),
-    /// Null, or this.
+    /// Null, or a value of this shape.
     Maybe(Box<Shape>),
-    /// A type of [`Model`], by its place.
+    /// A type of [`Model`], by its index.
     Type(usize),
 }
 
@@ -36,23 +36,23 @@ pub enum Shape {
 pub struct Field {
     pub key: String,
     pub shape: Shape,
-    /// True if it may be left out.
+    /// Whether the key may be absent.
     pub optional: bool,
     pub doc: String,
 }
 
-/// What a type writes.
+/// Output of a type.
 #[derive(Clone, Debug)]
 pub enum Body {
-    /// An object.
+    /// An object with these keys.
     Object(Vec<Field>),
-    /// One of some texts, each with what it means.
+    /// One of some texts, each with its meaning.
     Texts(Vec<(String, String)>),
-    /// An object of one of some forms, each with its keys.
+    /// An object in one of several forms, each with its keys.
     Forms(Vec<(String, Vec<Field>)>),
 }
 
-/// A type that is written.
+/// A type with serialised output.
 #[derive(Clone, Debug)]
 pub struct Written {
     pub name: String,
@@ -60,12 +60,12 @@ pub struct Written {
     pub body: Body,
 }
 
-/// All types that are written, as far as they have been asked for.
+/// All serialised types that have been requested.
 pub struct Model {
-    /// Name, file, declaration.
+    /// Name, file and declaration of each item.
     items: Vec<(String, PathBuf, Item)>,
     pub types: Vec<Written>,
-    /// By file and name, the path that the name is imported by, without it.
+    /// The path of each import without the name itself, by file and name.
     imports: BTreeMap<(PathBuf, String), Vec<String>>,
     places: BTreeMap<usize, usize>,
 }
@@ -91,7 +91,7 @@ impl Model {
         Model { items, types: Vec::new(), imports, places: BTreeMap::new() }
     }
 
-    /// The place of type `name`, declared in a file whose path ends in `file`.
+    /// Returns the index of type `name`, declared in a file whose path ends in `file`.
     pub fn root(&mut self, name: &str, file: &str) -> usize {
         let found =
             self.items.iter().position(|(its, path, _)| its == name && path.ends_with(file));
@@ -153,7 +153,7 @@ impl Model {
         }
     }
 
-    /// The keys of an object.
+    /// Returns the keys of an object.
     pub fn keys(&self, at: usize) -> Vec<Field> {
         match &self.types[at].body {
             Body::Object(fields) => fields.clone(),
@@ -242,7 +242,7 @@ impl Model {
         }
     }
 
-    /// Of some types of one name, the one that a file means: its own, or the one that it imports.
+    /// Chooses among types of one name the one that a file refers to: its own or the imported one.
     fn among(&self, all: &[usize], name: &str, file: &Path) -> usize {
         if let Some(&here) = all.iter().find(|&&item| self.items[item].1 == file) {
             return here;
@@ -294,7 +294,7 @@ impl Model {
     }
 }
 
-/// A variant of an enum with contents, by how serde writes which variant it is.
+/// Returns the form of an enum variant with contents, by serde's tagging.
 fn form(serde: &Serde, of: String, content: Vec<Field>, doc: String) -> (String, Vec<Field>) {
     if serde.has("untagged") {
         return (of, content);
@@ -304,7 +304,7 @@ fn form(serde: &Serde, of: String, content: Vec<Field>, doc: String) -> (String,
         let tag = Field { key: tag, shape, optional: false, doc };
         return (of, [vec![tag], content].concat());
     }
-    // A key for the variant, with an object or a value in it.
+    // A key for the variant, with an object or a value.
     let (shape, inner) = match &content[..] {
         [only] if only.key.is_empty() => (only.shape.clone(), Vec::new()),
         _ => (plain("object"), content),
@@ -323,8 +323,8 @@ fn by_hand(name: &str) -> Option<Shape> {
     BY_HAND.iter().find(|(by, _)| *by == name).map(|(_, text)| plain(text))
 }
 
-/// The structs and enums of a file that serde writes, its private modules' too.
-/// Adds what the file imports.
+/// Returns the structs and enums of a file that serde writes, including those of private modules.
+/// Adds the imports of the file.
 fn declared(
     path: &Path,
     imports: &mut BTreeMap<(PathBuf, String), Vec<String>>,
@@ -366,7 +366,7 @@ fn declared(
     named.collect()
 }
 
-/// The names of a `use`, and the paths that lead to them.
+/// Returns the names of a `use` declaration and the paths that lead to them.
 fn imported(
     tree: &syn::UseTree,
     from: &mut Vec<String>,
@@ -386,7 +386,7 @@ fn imported(
     }
 }
 
-/// The folder of the crate that a file belongs to.
+/// Returns the folder of the crate that a file belongs to.
 fn of_crate(file: &Path) -> String {
     let parts: Vec<_> = file.iter().map(|part| part.to_string_lossy()).collect();
     let source = parts.iter().rposition(|part| part == "src").unwrap();
@@ -401,7 +401,7 @@ fn attributes(item: &Item) -> &[Attribute] {
     }
 }
 
-/// The comment above something, in one line, its links to code as plain text.
+/// Returns the doc comment of an item in one line, with its links to code as plain text.
 fn doc(attributes: &[Attribute]) -> String {
     let lines = attributes.iter().filter_map(|attribute| match &attribute.meta {
         syn::Meta::NameValue(meta) if meta.path.is_ident("doc") => match &meta.value {
@@ -414,7 +414,7 @@ fn doc(attributes: &[Attribute]) -> String {
     text.replace("[`", "`").replace("`]", "`")
 }
 
-/// Serde's attributes of something: `rename_all = "snake_case"`, `flatten`.
+/// Serde's attributes of an item: `rename_all = "snake_case"`, `flatten`.
 struct Serde(BTreeMap<String, Option<String>>);
 
 impl Serde {
@@ -443,7 +443,7 @@ impl Serde {
         self.0.get(name).cloned().flatten()
     }
 
-    /// A variant's name as it is written.
+    /// Returns a variant's name as serde writes it.
     fn rename(&self, name: &str) -> String {
         match self.value("rename_all").as_deref() {
             None => name.to_owned(),

@@ -1,4 +1,4 @@
-//! The test suite itself, held to our own switch and to the golden vectors.
+//! Checks of the test suite itself against our own switch and the golden vectors.
 
 mod own_switch;
 mod tester;

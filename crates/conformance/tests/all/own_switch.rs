@@ -1,5 +1,5 @@
-//! Our own switch passes every case, so all of them are applicable to it; and with a fault in it,
-//! it fails the one that is there to find that fault.
+//! Our own switch passes every case, so all cases are applicable to it. With a fault in it, it
+//! fails the case that detects this fault.
 
 use axon_conformance::case::{Outcome, Verdict};
 use axon_conformance::cases;
@@ -58,7 +58,7 @@ fn our_switch_speaks_dcbx() {
     passes("dcbx");
 }
 
-/// Our own switch, as a device that the tester cannot configure.
+/// Our own switch as a device that the tester cannot configure.
 struct Given(Simulated, Setup);
 
 impl Rig for Given {
@@ -159,11 +159,11 @@ fn the_pages_name_every_case_and_every_fault() {
     assert_eq!(rows, cases::all().count() + Plant::ALL.len(), "a case or fault that is gone");
 }
 
-/// The case that a device fails which does the other thing.
+/// Returns the case that a device with the other interpretation fails.
 fn found_by(ambiguity: Ambiguity) -> Option<&'static str> {
     match ambiguity {
         Ambiguity::PfcReserved => Some("pfc/high-octet-ignored"),
-        // Our own shares are good by both bounds, and both tie rules have a case.
+        // Our own shares meet both bounds, and both tie rules have a case.
         Ambiguity::EtsBound | Ambiguity::EtsWindow | Ambiguity::Tie => None,
         Ambiguity::CnmOffset => Some("qcn/feedback-grows-with-queue"),
         Ambiguity::CnmPriority
@@ -185,7 +185,7 @@ fn each_ambiguity_is_read_either_way_and_a_device_that_reads_it_otherwise_is_fou
             for tester in &ways {
                 let both = [device.clone(), tester.clone()];
                 let outcome = case.run(&mut Simulated::with_interpretations(None, both, SEED));
-                // A device may also choose the priority of the sampled frame as its own.
+                // A device may also use its own priority for the sampled frame.
                 let own = ambiguity == Ambiguity::CnmVlan && tester == &ways[0];
                 let good = device == tester || own;
                 let wanted = if good { Verdict::Passed } else { Verdict::Failed };

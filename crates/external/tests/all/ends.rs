@@ -1,4 +1,4 @@
-//! Both ends in one process: what the switch does with programs of all manners.
+//! Both ends in one process: behaviour of the switch with correct and faulty programs.
 
 use crate::rig::{KNOWN, MODES, Mode, OTHER, Rig, frame, threaded};
 use axon_external::message::Call;

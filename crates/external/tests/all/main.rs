@@ -1,4 +1,4 @@
-//! Control programs in a process of their own, on a switch.
+//! Control programs in separate processes, attached to a switch.
 
 mod ends;
 mod parity;

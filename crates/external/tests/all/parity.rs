@@ -30,7 +30,7 @@ fn to(target: Target) -> Action {
     Action::from(target)
 }
 
-/// The changes of `parity.py`.
+/// Returns the changes of `parity.py`.
 fn changes() -> Vec<Change> {
     let port = |port| to(Target::Port(PortNo(port)));
     let bytes = |first, last| Field::Bytes { first, last };
@@ -94,7 +94,7 @@ fn changes() -> Vec<Change> {
     ]
 }
 
-/// The place of a kind in [`MODIFIES`]: a new kind does not compile until it has one.
+/// Returns the index of a kind in [`MODIFIES`]. A new kind does not compile until it has one.
 fn number(modify: &Modify) -> usize {
     match modify {
         Modify::DecrementTtl => 0,
@@ -113,7 +113,7 @@ fn number(modify: &Modify) -> usize {
     }
 }
 
-/// Kinds of modifications.
+/// Number of kinds of modifications.
 const MODIFIES: usize = 13;
 
 fn action(change: &Change) -> Option<&Action> {
@@ -136,7 +136,7 @@ fn every_kind_of_modification_is_among_the_changes() {
     assert_eq!(kinds, (0..MODIFIES).collect());
 }
 
-/// All entries, as the changes that make them.
+/// Returns all entries as the changes that create them.
 fn shown(tables: &Tables) -> Vec<Change> {
     let all = TableName::ALL.into_iter().flat_map(|table| tables.entries(table));
     all.map(|entry| entry.change).collect()

@@ -1,4 +1,4 @@
-//! Programs in Python that go wrong, in every callback and in every manner.
+//! Programs in Python that fail, in every callback and in every way.
 
 use crate::needs;
 use crate::rig::{KNOWN, MODES, Mode, OTHER, Rig, site};
@@ -49,7 +49,7 @@ class Fabric(axon.Program):
 
 const PLACES: [&str; 6] = ["load", "__init__", "start", "link", "receive_packet", "timeout"];
 
-/// A fault, and what the failure says of it.
+/// A fault, and a part of its error message.
 const FAULTS: [(&str, &str); 7] = [
     ("raise ValueError('no such luck')", "ValueError: no such luck"),
     ("raise ConnectionRefusedError('of its own')", "ConnectionRefusedError: of its own"),
@@ -60,7 +60,7 @@ const FAULTS: [(&str, &str); 7] = [
     ("while True: pass", "it did not answer within"),
 ];
 
-/// A Python with the module; `None`, said aloud, where there is none.
+/// Returns a Python with the module, or prints that there is none and returns `None`.
 pub fn interpreter() -> Option<Interpreter> {
     match Interpreter::find() {
         Ok(interpreter) => Some(interpreter),
@@ -71,12 +71,12 @@ pub fn interpreter() -> Option<Interpreter> {
     }
 }
 
-/// Takes what a program prints, and does nothing with it.
+/// Returns a sink that discards the output of a program.
 fn silent() -> Sink {
     Arc::new(|_| ())
 }
 
-/// A file of its own for one test.
+/// Returns a file of its own for one test.
 fn file(name: &str, text: &str) -> PathBuf {
     let folder = std::env::temp_dir().join(format!("axon-external-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
@@ -96,7 +96,7 @@ fn rig(interpreter: &Interpreter, mode: Mode, file: &std::path::Path) -> Rig {
     })
 }
 
-/// Does with a switch what comes to every callback of its program.
+/// Drives a switch so that every callback of its program is called.
 fn drive(rig: &mut Rig) {
     rig.wait("the start", |rig| rig.node.program().is_ready());
     rig.links_up();
@@ -119,12 +119,12 @@ fn a_program_in_python_runs_in_both_modes() {
     }
 }
 
-/// One program that goes wrong: its switch says so, keeps its tables, and counts.
+/// Runs one faulty program: its switch reports the fault, keeps its tables, and counts.
 fn check(interpreter: &Interpreter, mode: Mode, place: &str, fault: usize) {
     let (what, expected) = FAULTS[fault];
     let case = format!("{mode:?}, {place}, {what}");
     let path = program(place, what, &format!("{mode:?}-{place}-{fault}"));
-    // Only what hangs may be cut short: the others must have time on a busy machine.
+    // Only a hanging program gets a short limit: others need time on a busy machine.
     let limit = if expected.contains("answer") { 2 } else { 60 };
     let limit = Duration::from_secs(limit);
     let limits = match place {
@@ -170,7 +170,7 @@ fn what_a_program_for_real_ports_prints_comes_line_by_line() {
     let sink: Sink = Arc::new(move |line: &str| send.send(line.to_owned()).unwrap());
     let mut rig = Rig::new(interpreter.start_queued(&path, &site(), sink).unwrap());
     rig.wait("the end", |rig| rig.failure().is_some());
-    // Ends with the process, which alone has the other end.
+    // Ends with the process, which alone holds the other end.
     let lines: Vec<String> = receive.iter().collect();
     assert_eq!(lines[..3], ["one", "two", "axon: the program of s1 has ended:"]);
     assert_eq!(lines.last().unwrap(), "ValueError: three");

@@ -1,5 +1,5 @@
-//! What waits for a program, step by step: time goes on only where a test says so, and the test
-//! itself is the program.
+//! Queued calls to a program, step by step. Time advances only where a test advances it, and the
+//! test itself acts as the program.
 
 use crate::rig::{OTHER, Rig, frame, site};
 use axon_external::message::Call;
@@ -16,7 +16,7 @@ struct Steps {
 }
 
 impl Steps {
-    /// A program that has started, on a switch that sends it all packets.
+    /// Starts a program on a switch that sends it all packets.
     fn new() -> Steps {
         let (near, far) = UnixStream::pair().unwrap();
         let queued = Queued::new(Peer::new(near), &site(), Limits::default()).unwrap();
@@ -35,14 +35,14 @@ impl Steps {
         steps
     }
 
-    /// Lets time pass, and the switch look at its program.
+    /// Advances time, and lets the switch poll its program.
     fn pass(&mut self, span: Span) {
         let now = self.rig.now();
         self.rig.frozen = Some(now + span);
         self.rig.handle(Input::Timeout);
     }
 
-    /// Answers the call in flight, and lets a little time pass.
+    /// Answers the call in flight, and advances time a little.
     fn answer(&mut self, deadline: Option<Time>) -> Call {
         let (_, call) = self.session.next_call().unwrap().expect("a call");
         self.session.done(deadline, true).unwrap();

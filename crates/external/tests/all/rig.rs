@@ -11,15 +11,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 pub const OWN: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
-/// The address that the programs of these tests lead to port 1.
+/// Address that the programs of these tests forward to port 1.
 pub const KNOWN: MacAddr = MacAddr([2, 0, 0, 0, 0, 9]);
-/// One that they lead to the program.
+/// Address that the programs of these tests send to the program.
 pub const OTHER: MacAddr = MacAddr([2, 0, 0, 0, 0, 10]);
 
-/// How long a test waits for what must happen.
+/// Limit of a test's wait for an event.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How a switch is joined with its program.
+/// Connection between a switch and its program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     Waiting,
@@ -44,12 +44,12 @@ pub fn site() -> Site {
     Site { plan: Arc::new(plan), node: 0, seed: 7 }
 }
 
-/// A frame from a host to `to`.
+/// Builds a frame from a host to `to`.
 pub fn frame(to: MacAddr) -> Vec<u8> {
     [&to.0[..], &[2, 0, 0, 0, 1, 1, 0x88, 0xb5], &[0; 46]].concat()
 }
 
-/// A program whose other end is a thread of this process.
+/// Returns a program whose other end is a thread of this process.
 pub fn threaded(
     mode: Mode,
     limits: Limits,
@@ -66,10 +66,10 @@ pub fn threaded(
 /// A switch with two ports.
 pub struct Rig {
     pub node: ProgramNode,
-    /// What has left, by port.
+    /// Frames that have left, by port.
     pub left: Vec<(PortNo, Vec<u8>)>,
     began: Instant,
-    /// The time, if it does not pass by itself.
+    /// The time, if it does not advance by itself.
     pub frozen: Option<Time>,
 }
 
@@ -83,7 +83,7 @@ impl Rig {
         self.frozen.unwrap_or_else(|| Time::from_nanos(self.began.elapsed().as_nanos() as u64))
     }
 
-    /// Hands the switch an input, and all that follows from it.
+    /// Passes an input to the switch, and performs the resulting actions.
     pub fn handle(&mut self, input: Input) {
         let mut actions = Vec::new();
         self.node.handle(self.now(), input, &mut actions);
@@ -103,14 +103,14 @@ impl Rig {
         }
     }
 
-    /// A frame for `to` comes in by port 0.
+    /// Receives a frame for `to` at port 0.
     pub fn receive(&mut self, to: MacAddr) {
         let frame = FrameBuf::new(&frame(to));
         let complete_at = self.now();
         self.handle(Input::Frame { port: PortNo(0), frame, complete_at, intact: true });
     }
 
-    /// Lets time pass until `done`, and a little at least.
+    /// Advances time until `done`, by a little at least.
     pub fn wait(&mut self, what: &str, done: impl Fn(&Rig) -> bool) {
         let end = Instant::now() + PATIENCE;
         loop {
@@ -128,7 +128,7 @@ impl Rig {
         self.node.program().failure()
     }
 
-    /// Frames from port 0 that were dropped for a reason.
+    /// Returns the number of frames from port 0 that were dropped for a reason.
     pub fn dropped(&self, reason: Drop) -> u64 {
         self.node.pipeline().ports().counters().port(PortNo(0)).dropped(reason)
     }

@@ -1,5 +1,5 @@
-//! Every way to be wrong has a file in `tests/errors` and beside it the exact answer.
-//! `BLESS=1` rewrites the answers; the diff is reviewed like code.
+//! Every kind of error has a file in `tests/errors` and the exact message beside it. `BLESS=1`
+//! rewrites the messages; the diff is reviewed like code.
 
 use std::path::Path;
 

@@ -48,13 +48,13 @@ fn the_published_schema_is_that_of_the_code() {
     assert!(published == schema, "stale: run the tests with BLESS=1 and review the diff");
 }
 
-/// The descriptions of a schema that do not say what they are about, with their places.
+/// Collects the descriptions of a schema that do not name their subject, with their places.
 fn bare_descriptions(value: &serde_json::Value, place: &str, found: &mut Vec<String>) {
     const WORDS_MIN: usize = 4;
     let below = |key: &str| format!("{place}/{key}");
     match value {
         serde_json::Value::Object(keys) => {
-            // A property may have the name `description`; its value is a schema, not a text.
+            // A property may be named `description`; its value is then a schema, not a text.
             let text = keys.get("description").and_then(serde_json::Value::as_str);
             let is_bare = |text: &&str| {
                 text.split_whitespace().count() < WORDS_MIN || text.starts_with("See `")
@@ -93,7 +93,7 @@ fn the_page_of_ambiguities_names_keys_that_there_are() {
     let text = format!("name: ambiguities\ntopology: {{line: {{switches: 1}}}}\n{block}");
     axon_fabric::parse("ambiguities.yaml".as_ref(), &text)
         .unwrap_or_else(|error| panic!("{error}"));
-    // Every key that a row names is one of them.
+    // Every key named in a row must be one of them.
     for named in page.split('`').skip(1).step_by(2).filter(|named| named.starts_with("dcb.")) {
         let key = named.split(':').next().unwrap().rsplit('.').next().unwrap();
         assert!(block.contains(&format!("{key}:")), "{named}");
@@ -113,7 +113,7 @@ dcb:
     overrides: [{switches: [s2], willing: both}]
 ";
 
-/// The same file as it was written before the keys had their names of today.
+/// Returns a fabric file with the former names of keys.
 fn with_old_keys() -> String {
     let new_and_old = [
         ("non_ect:", "others:"),

@@ -1,5 +1,5 @@
 //! Two hosts of two tenants behind a Linux bridge at one port of a lab: each reaches its own tenant
-//! and no other, and what is revoked for one is not for its neighbour.
+//! and no other, and a revocation for one does not affect its neighbour.
 
 use crate::support::{Test, state_root};
 use axon_linux::lab::{self, Lab, UpOptions};
@@ -14,12 +14,12 @@ use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 const NAME: &str = "test-behind";
-/// How long anything may take that is waited for.
+/// Limit of every wait.
 const LIMIT: Duration = Duration::from_secs(60);
-/// The two that are behind the bridge, which is in the place of h1.
+/// The two hosts behind the bridge, which replaces h1.
 const HIDDEN: [MacAddr; 2] = [MacAddr([2, 0, 0, 0, 0x80, 1]), MacAddr([2, 0, 0, 0, 0x80, 2])];
 
-/// The bridge, and a namespace of its own for each host. They end with the standard input.
+/// Creates the bridge, and a namespace of its own for each host. They end with the standard input.
 const BRIDGE: &str = "
 ip address flush dev h1-p0
 ip link add br0 type bridge
@@ -43,8 +43,8 @@ read end || kill $all
 pub const TESTS: &[Test] =
     &[("two_tenants_behind_one_port_are_kept_apart_by_their_sources", apart)];
 
-/// Two switches; h1 is alone at s1. The first behind the bridge and h2 are red, the second and h3
-/// blue.
+/// Two switches; h1 is alone at s1. The first host behind the bridge and h2 are red, the second and
+/// h3 blue.
 fn fabric_file(dataplane: &str) -> PathBuf {
     let [first, second] = HIDDEN;
     let text = format!(
@@ -78,7 +78,7 @@ impl Hidden {
         Hidden { shell, processes }
     }
 
-    /// True if one of them has an answer of a host.
+    /// True if a hidden host gets an answer from a host.
     fn reaches(&self, lab: &Lab, from: usize, to: u32) -> bool {
         let pid = &self.processes[from];
         let line = format!("nsenter -t {pid} -n ping -c 2 -i 0.2 -W 1 10.0.80.{to}");
@@ -92,7 +92,7 @@ impl Hidden {
     }
 }
 
-/// The sources that have routes of their own at the port of the bridge.
+/// Sources with routes of their own at the port of the bridge.
 fn sources(lab: &Lab) -> BTreeSet<MacAddr> {
     let status = lab.status().expect("the lab runs");
     let switches = status.iter().filter_map(|status| match status.node() {
@@ -114,7 +114,7 @@ fn apart() {
                 assert!(Instant::now() < limit, "{dataplane}: {from} does not reach h{to}");
             }
         }
-        // At the same time: one that is not reached takes a second.
+        // In parallel: a ping without an answer takes a second.
         std::thread::scope(|scope| {
             for (from, to) in [(0, 3), (1, 2)] {
                 let (hidden, lab) = (&hidden, &lab);

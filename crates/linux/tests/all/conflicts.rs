@@ -1,5 +1,5 @@
 //! Two real hosts with one address: the first holder keeps it while it answers, an alarm names
-//! both, and the second one has it as soon as the first has given it up.
+//! both, and the second host gets it as soon as the first has given it up.
 
 use crate::support::{Pinging, Test, needs, replies, shell, state_root};
 use axon_linux::lab::{self, Lab, UpOptions, alarms::alarms};
@@ -8,9 +8,9 @@ use axon_wire::MacAddr;
 use std::time::{Duration, Instant};
 
 const NAME: &str = "test-conflicts";
-/// How long anything may take that is waited for.
+/// Limit of every wait.
 const LIMIT: Duration = Duration::from_secs(60);
-/// The address that both have, outside of the pool.
+/// Address that both hosts have, outside of the pool.
 const SHARED: &str = "10.0.82.100";
 
 pub const TESTS: &[Test] = &[
@@ -50,7 +50,7 @@ s.send(b'\\xff' * 6 + mac + arp + mac + ip + bytes(6) + ip)
     assert!(command.status().expect("it starts").success());
 }
 
-/// The host that has the address, as each that knows says.
+/// Holders of the address, as reported by each node that has one.
 fn owners(lab: &Lab) -> Vec<MacAddr> {
     let status = lab.status().expect("daemons answer");
     let shared: std::net::IpAddr = SHARED.parse().expect("an address");
@@ -73,7 +73,7 @@ fn await_owner(lab: &Lab, mac: MacAddr) {
     }
 }
 
-/// Waits for the lines about conflicts in the status, or for none.
+/// Waits until the status has `count` lines about conflicts.
 fn await_alarms(lab: &Lab, count: usize) -> String {
     let limit = Instant::now() + LIMIT;
     loop {
@@ -94,8 +94,8 @@ fn echoed(lab: &Lab, host: &str) -> u64 {
     text.trim().parse().unwrap_or_else(|_| panic!("{host}: {text:?}"))
 }
 
-/// Has the kernel of a host believe an ARP entry for a second and a half at most, and ask for it a
-/// second later. The defaults add up to 50 s.
+/// Sets a host's kernel to keep an ARP entry reachable for at most a second and a half, and to
+/// probe it a second later. The defaults add up to 50 s.
 fn forget_soon(lab: &Lab, host: &str) {
     let conf = format!("/proc/sys/net/ipv4/neigh/{host}-p0");
     let [believed, asked] = ["base_reachable_time_ms", "delay_first_probe_time"];
@@ -117,7 +117,7 @@ fn held(controller: bool) {
     shell(lab, "h3", &format!("ping -c 2 -i 0.2 -W 5 {SHARED}"));
     let before = echoed(lab, "h2");
     let pinging = Pinging::start(lab, "h3", &format!("-i 0.1 {SHARED}"));
-    // Host 2 announces the address, and pings with it for longer than an ARP entry is believed.
+    // Host 2 announces the address, and pings with it for longer than an ARP entry stays reachable.
     shell(lab, "h2", &format!("ip address add {SHARED}/16 dev h2-p0"));
     announce(lab, "h2");
     shell(lab, "h2", &format!("ping -q -c 5 -W 1 -I {SHARED} 10.0.82.3 || true"));

@@ -1,4 +1,4 @@
-//! Labs on each data plane: what hosts send arrives whole, whatever carries it.
+//! Labs on each data plane: data of hosts arrives unchanged on each of them.
 //!
 //! Like the lab's tests, this one is a program of its own. It is the hosts' program too.
 
@@ -16,14 +16,14 @@ use std::process::{Child, ChildStdout, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 use xxhash_rust::xxh3::Xxh3;
 
-/// Of one stream of TCP, with a last segment that is not full.
+/// Length of one TCP stream in bytes, with a last segment that is not full.
 const STREAM_BYTES: usize = 20_000_001;
 const PORT: u16 = 4800;
-/// A datagram that UDP segmentation leaves, and how many there are in one call and in all.
+/// Length of a datagram after UDP segmentation, and the number of datagrams in one call and in all.
 const DATAGRAM_BYTES: usize = 1_400;
 const SEGMENTS: usize = 10;
 const DATAGRAMS: usize = 400;
-/// Whoever waits for something waits no longer.
+/// Limit of every wait.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 pub const TESTS: &[Test] = &[
@@ -34,7 +34,7 @@ pub const TESTS: &[Test] = &[
     ("a_switch_that_is_stopped_carries_no_more", stopped),
 ];
 
-/// A program on a host.
+/// Runs a program on a host.
 pub fn run_part(words: &[&str]) -> ExitCode {
     match *words {
         ["receive-stream", address] => receive_stream(address),
@@ -46,7 +46,7 @@ pub fn run_part(words: &[&str]) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// What a stream consists of.
+/// Contents of a stream.
 fn stream() -> Vec<u8> {
     let mut random = Random::new(7);
     let mut bytes = Vec::with_capacity(STREAM_BYTES + 8);
@@ -79,7 +79,7 @@ fn send_stream(address: &str) {
     to.write_all(&stream()).expect("all of it");
 }
 
-/// The content of datagram number `number`.
+/// Contents of datagram number `number`.
 fn datagram(number: usize) -> Vec<u8> {
     let mut bytes = vec![number as u8; DATAGRAM_BYTES];
     bytes[..8].copy_from_slice(&(number as u64).to_be_bytes());
@@ -90,7 +90,7 @@ fn receive_datagrams(address: &str) {
     let socket = UdpSocket::bind(address).expect("an address of this host");
     socket.set_read_timeout(Some(Duration::from_secs(3))).expect("an option");
     println!("ready");
-    // What a receiver is late for on a busy machine is not the data plane's loss.
+    // Losses of a receiver that is late on a busy machine are not losses of the data plane.
     setsockopt(&socket, sockopt::RcvBufForce, &(8 << 20)).expect("root may");
     let (mut came, mut buffer) = ([false; DATAGRAMS], [0; 1 << 16]);
     while came.contains(&false) {
@@ -132,14 +132,14 @@ fn up(more: &str, options: &UpOptions) -> Lab {
     lab
 }
 
-/// True if the kernel carries frames here; says aloud why not.
+/// True if the kernel carries frames here; prints the reason if not.
 fn has_kernel() -> bool {
     let why = Machine::tried().no_tc;
     why.iter().for_each(|why| needs::skip(why));
     why.is_none()
 }
 
-/// Runs a line of shell on a host; what it prints.
+/// Runs a line of shell on a host; returns its output.
 fn on(lab: &Lab, host: &str, line: &str) -> String {
     let output = lab.command(host, &["sh", "-c", line]).unwrap().output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
@@ -158,7 +158,7 @@ fn start(lab: &Lab, host: &str, words: [&str; 2]) -> (Child, BufReader<ChildStdo
     (child, said)
 }
 
-/// What h3 says of what h1 has sent to it.
+/// Returns the receiver's report at h3 about data sent by h1.
 fn sent(lab: &Lab, what: &str, address: &str) -> String {
     let (mut receiver, mut said) = start(lab, "h3", [&format!("receive-{what}"), address]);
     let send = part("dataplanes", [&format!("send-{what}"), address]);
@@ -170,7 +170,8 @@ fn sent(lab: &Lab, what: &str, address: &str) -> String {
     line.trim().to_owned()
 }
 
-/// Gives h1 and h3 addresses of IPv6, and entries for each other: the fabric serves no ND yet.
+/// Gives h1 and h3 IPv6 addresses and neighbour entries for each other: the fabric serves no ND
+/// yet.
 fn set_ipv6(lab: &Lab) {
     for (own, other) in [(1, 3), (3, 1)] {
         let (device, mac) = (format!("h{own}-p0"), host_mac(other - 1));
@@ -235,7 +236,8 @@ fn without_kernel() {
     assert!(!says.contains('\n'), "{says}");
 }
 
-/// Each of ten requests and replies passes two ports of the transit switch, and has its mark once.
+/// Each of ten requests and replies passes two ports of the transit switch, and has one mark of
+/// each.
 fn capture() {
     const MARK: [u8; 16] = *b"axon-was-here-16";
     if !has_kernel() {
@@ -288,7 +290,8 @@ fn deleted_queue() {
     lab::down(Some(lab.name())).unwrap();
 }
 
-/// SIGTERM is an end, not a restart: its programs go, and with them every path through it.
+/// SIGTERM ends a switch without a restart: its programs are removed, and with them every path
+/// through it.
 fn stopped() {
     if !has_kernel() {
         return;
@@ -307,7 +310,7 @@ fn stopped() {
         let output = lab.command("h1", &["ping", "-c", "1", "-W", "1", "10.0.77.3"]);
         output.unwrap().output().unwrap().status.success()
     };
-    // Its queues go first, and then the programs.
+    // Its queues are removed first, and then the programs.
     while passes() {
         assert!(Instant::now() < limit, "nothing carries frames there");
     }

@@ -1,5 +1,5 @@
-//! A ring of lossless links among real hosts: with shortest paths it deadlocks for good, and
-//! the lab's status names the cycle; with up*/down* routes the same traffic goes on.
+//! A ring of lossless links among real hosts. With shortest paths it deadlocks permanently, and the
+//! lab's status names the cycle; with up*/down* routes the same traffic continues.
 
 use crate::support::{Test, part};
 use axon_linux::lab::deadlock::Deadlock;
@@ -17,11 +17,11 @@ const PORT: u16 = 4791;
 const HOSTS: usize = 10;
 /// The cycle that `axon prove` names; `crates/axon/tests/all/deadlock.rs` compares the simulator's.
 const CYCLE: [&str; 6] = ["s2-p2", "s3-p2", "s4-p2", "s5-p2", "s1-p3", "s2-p2"];
-/// Frames that end for these reasons were acted on, not lost.
+/// Frames that end for these reasons were processed, not lost.
 const CONSUMED: [Drop; 2] = [Drop::Consumed, Drop::MacControl];
-/// Nothing here takes longer, however busy the machine is.
+/// Limit of every wait, also on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
-/// From one look to the next.
+/// Interval between checks.
 const LOOK: Duration = Duration::from_millis(100);
 
 pub const TESTS: &[Test] = &[
@@ -29,14 +29,14 @@ pub const TESTS: &[Test] = &[
     ("with_up_and_down_the_same_traffic_goes_on_and_loses_nothing", go_on),
 ];
 
-/// A program on a host.
+/// Runs a program on a host.
 pub fn run_part(words: &[&str]) -> ExitCode {
     let [to] = *words else { return ExitCode::FAILURE };
     talk(to)
 }
 
-/// As a program that knows nothing of any of this: sends to one host as fast as the kernel lets
-/// it, and reads what another sends, until it is killed.
+/// Sends to one host as fast as the kernel permits, like a program that is unaware of the fabric,
+/// and reads the datagrams of another, until it is killed.
 fn talk(to: &str) -> ExitCode {
     let socket = UdpSocket::bind(("0.0.0.0", PORT)).expect("a socket");
     let reads = socket.try_clone().expect("the same socket");
@@ -45,16 +45,16 @@ fn talk(to: &str) -> ExitCode {
         while reads.recv(&mut bytes).is_ok() {}
     });
     println!("ready");
-    // Waits until those that are to be sent to have said so, too.
+    // Waits until the receivers have reported that they are ready, too.
     let mut line = String::new();
     std::io::stdin().read_line(&mut line).expect("a word");
     loop {
-        // An answer that a port is closed comes as an error of a later call.
+        // A refusal by a closed port appears as an error of a later call.
         let _ = socket.send_to(&[0; 1_400], (to, PORT));
     }
 }
 
-/// The lab, with every host sending to one that is two links on.
+/// The lab, with every host sending to a host two links away.
 struct Talk {
     lab: Lab,
     talkers: Vec<Child>,
@@ -81,7 +81,7 @@ impl Talk {
             std::io::Read::read_exact(from, &mut word).expect("it is ready");
         }
         let lost_before = Talk::lost(&lab.status().expect("daemons answer"));
-        // They begin at the end of their input.
+        // They begin when their input ends.
         talkers.iter_mut().for_each(|talker| drop(talker.stdin.take()));
         Talk { lab, talkers, lost_before }
     }
@@ -102,7 +102,7 @@ impl Talk {
         text
     }
 
-    /// Datagrams that the programs of a host could read.
+    /// Datagrams that the programs of a host have read.
     fn received(&self, host: usize) -> u64 {
         let text = self.run(host, "cat /proc/net/snmp");
         let mut lines = text.lines().filter_map(|line| line.strip_prefix("Udp: "));
@@ -152,7 +152,7 @@ fn end_in_deadlock() {
     };
     println!("after {:.1} s: {found:?}", began.elapsed().as_secs_f32());
     assert_eq!(found.cycle, CYCLE);
-    // What is not lossless goes through all the same, and the cycle stays as it is.
+    // Lossy traffic passes all the same, and the cycle stays as it is.
     talk.run(1, "ping -q -c 3 -i 0.2 -W 5 10.0.77.5");
     let (status, later) = talk.look();
     assert_eq!(later.expect("it is there for ever").cycle, CYCLE);
@@ -163,7 +163,7 @@ fn end_in_deadlock() {
 fn go_on() {
     let talk = Talk::start(Some("up_down"));
     let began = Instant::now();
-    // In a ring that comes to rest no flow gets so far.
+    // In a ring that deadlocks no flow gets that far.
     for datagrams in [200, 300] {
         while (1..=HOSTS).any(|host| talk.received(host) < datagrams) {
             let (status, deadlock) = talk.look();

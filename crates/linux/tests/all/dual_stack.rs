@@ -1,9 +1,8 @@
 //! Dual-stack hosts that have never sent a frame: every pair reaches each other over IPv4 and IPv6,
-//! names resolve by mDNS, and a stream to a group comes to its members once each and to no other
-//! port.
+//! names resolve by mDNS, and a stream to a group arrives at each member once and at no other port.
 //!
-//! On a ring of three switches with six hosts; `AXON_DUAL_STACK=torus`, as `make dual-stack` sets
-//! it, takes a torus of 25 switches with 50 hosts, of which 20 are members.
+//! The fabric is a ring of three switches with six hosts. `AXON_DUAL_STACK=torus`, as
+//! `make dual-stack` sets it, takes a torus of 25 switches with 50 hosts, of which 20 are members.
 
 use crate::support::{Test, needs, state_root, until};
 use axon_linux::lab::{self, Lab, UpOptions};
@@ -13,23 +12,23 @@ use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Stdio};
 use std::time::{Duration, Instant};
 
-/// What hosts run, and those that run avahi-daemon.
+/// Program of the hosts, and the hosts that run avahi-daemon.
 const PEER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/all/dual_stack_peer.py");
 const MDNS_PEER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/all/groups_peer.py");
-/// How long the kernel may have something to say of an address that is new to it: it repeats a
-/// report of its groups within a second (RFC 3810 section 9.11), and what it sends is dropped.
+/// Time in which the kernel may send reports about a new address. It repeats a report of its groups
+/// within a second (RFC 3810 section 9.11), and these frames are dropped.
 const QUIET: Duration = Duration::from_secs(3);
-/// Links, and the queues of hosts.
+/// Rate of links and of the queues of hosts.
 const RATE: &str = "100mbit";
 
-/// A size of the test.
+/// One size of the test.
 struct Size {
     topology: &'static str,
     hosts: usize,
     members: usize,
-    /// Hosts with an mDNS responder.
+    /// Number of hosts with an mDNS responder.
     responders: usize,
-    /// Datagrams to each of both groups.
+    /// Number of datagrams to each of both groups.
     stream: usize,
 }
 
@@ -69,7 +68,7 @@ fn fabric_file(size: &Size) -> PathBuf {
     path
 }
 
-/// A program of a host, which answers each line with one line.
+/// A program on a host, which answers each line with one line.
 struct Peer {
     child: Child,
     output: BufReader<ChildStdout>,
@@ -77,7 +76,7 @@ struct Peer {
 }
 
 impl Peer {
-    /// Starts it; it is ready when it has said so.
+    /// Starts a program, and waits until it reports that it is ready.
     fn start(lab: &Lab, host: usize, argv: &str) -> Peer {
         let name = format!("h{host}");
         let mut command = lab.command(&name, &["sh", "-c", argv]).expect("a command");
@@ -110,7 +109,7 @@ impl Peer {
     }
 }
 
-/// Has all of them do something at once; answers with what each says.
+/// Sends a line to all programs at once; returns their answers.
 fn all(peers: &mut [Peer], line: impl Fn(usize) -> String) -> Vec<String> {
     peers.iter_mut().for_each(|peer| peer.say(&line(peer.host)));
     peers.iter_mut().map(Peer::line).collect()
@@ -120,7 +119,7 @@ fn numbers(line: &str) -> Vec<usize> {
     line.split(' ').map(|word| word.parse().unwrap_or_else(|_| panic!("{line}"))).collect()
 }
 
-/// The hosts that the controller knows.
+/// Number of hosts that the controller knows.
 fn known(lab: &Lab) -> usize {
     let nodes = lab.status().expect("daemons answer");
     let of = |node: &axon_linux::status::NodeStatus| match &node.status()?.node {
@@ -147,7 +146,7 @@ fn dual_stack() {
     };
     let mut peers: Vec<Peer> = (1..=size.hosts).map(start).collect();
     peers.iter_mut().for_each(|peer| assert_eq!(peer.line(), "ready"));
-    // What the kernel says of its addresses finds a queue without room.
+    // The kernel's reports about its addresses meet a queue without room.
     std::thread::sleep(QUIET);
     all(&mut peers, |_| "open".into());
     silent(&lab, &mut peers);
@@ -159,7 +158,7 @@ fn dual_stack() {
     println!("{:.1} s in all", began.elapsed().as_secs_f32());
 }
 
-/// No host has sent a frame. Then one asks each, over one family or the other.
+/// No host has sent a frame. Then one pings each, over one family or the other.
 fn silent(lab: &Lab, peers: &mut [Peer]) {
     let said = all(peers, |_| "silent".into());
     assert!(said.iter().all(|line| line == "0 0"), "sent unasked, sent at all: {said:?}");
@@ -170,7 +169,7 @@ fn silent(lab: &Lab, peers: &mut [Peer]) {
     let answer = peers[0].ask(&format!("ping {}", asked.join(" ")));
     let count = asked.len();
     assert!(answer.starts_with(&format!("{count} ")) && answer.ends_with(" -"), "{answer}");
-    // Whoever has sent was asked before.
+    // A host that has sent a frame was pinged before.
     let said = all(&mut peers[1..], |_| "silent".into());
     let unasked: usize = said.iter().map(|line| numbers(line)[0]).sum();
     assert_eq!(unasked, 0, "{said:?}");
@@ -182,7 +181,7 @@ fn silent(lab: &Lab, peers: &mut [Peer]) {
     );
 }
 
-/// Every host asks every other, over both families.
+/// Every host pings every other, over both families.
 fn every_pair(size: &Size, peers: &mut [Peer]) {
     let pairs = size.hosts * (size.hosts - 1);
     for (family, address) in [("IPv4", v4 as fn(usize) -> String), ("IPv6", v6)] {
@@ -255,7 +254,8 @@ fn come_to(peers: &mut [Peer], members: &[usize], number: usize, limit: Duration
     })
 }
 
-/// A stream of host 1 to both groups: each member has each datagram once, and no other port any.
+/// Sends a stream from host 1 to both groups: each member gets each datagram once, and no other
+/// port gets any.
 fn stream(size: &Size, peers: &mut [Peer]) {
     // Spread over the switches.
     let step = (size.hosts - 1) / size.members;
@@ -263,8 +263,8 @@ fn stream(size: &Size, peers: &mut [Peer]) {
     for &member in &members {
         assert_eq!(peers[member].ask("join"), "joined");
     }
-    // A datagram that has come to all members shows that all have been reported, and as frames of a
-    // path keep their order, that none of those before it is on its way any more.
+    // A datagram that has reached all members shows that all have been reported. As frames of a
+    // path keep their order, no earlier datagram is in flight any more.
     let is_heard = |number: &usize| {
         peers[0].ask(&format!("send 1 {number}"));
         come_to(peers, &members, *number, Duration::from_secs(1))
@@ -276,14 +276,14 @@ fn stream(size: &Size, peers: &mut [Peer]) {
     peers[0].ask(&format!("send 1 {last}"));
     assert!(come_to(peers, &members, last, Duration::from_secs(20)), "the last one is lost");
     let once = format!("{0} {0} {0} {0} {0} {0}", size.stream + 1);
-    // Ports are counted by another thread than that which reads.
+    // The thread that counts at ports is not the one that reads.
     until(Duration::from_secs(20), || {
         members.iter().all(|&member| peers[member].ask("counts") == once)
     });
     let said = all(peers, |_| "counts".into());
     for (index, line) in said.iter().enumerate() {
         let expected = if members.contains(&index) { once.as_str() } else { "0 0 0 0 0 0" };
-        // What the sender itself sends is not what its port is sent.
+        // Frames that the sender sends are not counted as sent to its port.
         assert_eq!(line, expected, "h{}: at the port, read, different; IPv4, IPv6", index + 1);
     }
     println!(

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Stdio};
 use std::time::{Duration, Instant};
 
-/// What hosts run.
+/// Program of the hosts.
 const PEER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/all/groups_peer.py");
 /// Datagrams to each of both groups.
 const COUNT: u32 = 200;
@@ -24,10 +24,10 @@ pub const TESTS: &[Test] = &[
     ("names_resolve_by_mdns", names_resolve_by_mdns),
 ];
 
-/// No wait takes longer, however busy the machine is.
+/// Limit of every wait, also on a busy machine.
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// Three switches in a ring and six hosts; h6 is of no group, h7 of another tenant.
+/// Three switches in a ring and six hosts; h6 is in no group, h7 in another tenant.
 fn fabric_file() -> PathBuf {
     let text = "name: test-groups
 topology:
@@ -55,7 +55,7 @@ multicast: { query_interval: 1s }
     path
 }
 
-/// A host's program.
+/// A program on a host.
 struct Peer {
     child: Child,
     output: BufReader<ChildStdout>,
@@ -63,7 +63,7 @@ struct Peer {
 }
 
 impl Peer {
-    /// Starts it and waits until it is ready.
+    /// Starts a program and waits until it is ready.
     fn start(lab: &Lab, host: &str, what: &str, last: &str) -> Peer {
         let line = format!("exec unshare -m python3 {PEER} {what} {host}-p0 {last}");
         let mut command = lab.command(host, &["sh", "-c", &line]).expect("a command");
@@ -86,7 +86,7 @@ impl Peer {
         writeln!(input, "{line}").expect("it reads");
     }
 
-    /// Has it end, and returns what it says.
+    /// Ends the program, and returns its output.
     fn end(mut self) -> (String, String) {
         self.say("");
         drop(self.child.stdin.take());
@@ -97,7 +97,7 @@ impl Peer {
     }
 }
 
-/// Brings the lab up, with IPv6 on at all hosts, which labs leave off.
+/// Starts the lab, with IPv6 on at all hosts; labs leave it off.
 fn up() -> Lab {
     let (lab, report) =
         lab::up(&fabric_file(), &UpOptions::default(), |_| ()).expect("it comes up");
@@ -121,7 +121,7 @@ fn up() -> Lab {
 /// Queries of all edges to all host ports, for each of both families.
 const QUERIES_PER_ROUND: u64 = 2 * 7;
 
-/// The counters of all edges together.
+/// Sum of the counters of all edges.
 fn edges(lab: &Lab) -> EdgeCounters {
     let status = lab.status().expect("daemons answer");
     let mut sum = EdgeCounters::default();
@@ -152,7 +152,7 @@ fn a_stream_comes_to_each_member_once_and_to_no_other_port() {
     };
     let mut receivers: Vec<Peer> = members.iter().map(join).collect();
     let watchers = ["h6", "h7"].map(|host| Peer::start(&lab, host, "watch", ""));
-    // A membership lasts for 12 s without an answer to the edges' queries, one each second.
+    // Without an answer to the edges' queries, one each second, a membership lasts for 12 s.
     let before = edges(&lab).group_queries;
     await_edges(&lab, |now| now.group_queries >= before + 13 * QUERIES_PER_ROUND);
     shell(&lab, "h1", &format!("python3 {PEER} send h1-p0 {COUNT}"));
@@ -169,13 +169,13 @@ fn a_stream_comes_to_each_member_once_and_to_no_other_port() {
         let (host, text) = watcher.end();
         assert_eq!(text, "frames 0\n", "{host} is no member, or may not be reached");
     }
-    // They leave. Then one comes back, and nothing comes to the ports of the others.
+    // They leave. Then one returns, and the ports of the others receive nothing.
     await_edges(&lab, |now| now.members_left >= 2 * members.len() as u64);
     let joined = edges(&lab).members_joined;
     let mut back = join(&5);
     await_edges(&lab, |now| now.members_joined >= joined + 2);
     let watchers = ["h2", "h4"].map(|host| Peer::start(&lab, host, "watch", ""));
-    // Until the controller has made the list of members anew, nothing comes to that one either.
+    // Until the controller has computed the new list of members, that one receives nothing either.
     std::thread::scope(|scope| {
         let (back, began) = (scope.spawn(|| back.line()), Instant::now());
         while !back.is_finished() {

@@ -1,5 +1,5 @@
 //! One hostile host at each edge of a lab sends ARP, DHCP, LLDP, PFC and garbage at line rate: no
-//! neighbour of any switch goes down, and the others still reach each other.
+//! neighbour of any switch is lost, and the other hosts still reach each other.
 
 use crate::support::{Test, part, state_root};
 use axon_linux::lab::{self, Lab, UpOptions};
@@ -17,9 +17,9 @@ use std::path::PathBuf;
 use std::process::{Child, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
-/// Bits per second of every link, and what a hostile host sends.
+/// Rate of every link and of a hostile host, in bits per second.
 const RATE: u64 = 20_000_000;
-/// How long the attack lasts.
+/// Duration of the attack.
 const ATTACK: Duration = Duration::from_secs(8);
 /// Preamble, FCS and gap.
 const WIRE_OVERHEAD_BYTES: usize = 24;
@@ -27,13 +27,13 @@ const WIRE_OVERHEAD_BYTES: usize = 24;
 pub const TESTS: &[Test] =
     &[("hostile_hosts_at_line_rate_take_no_neighbour_down", hostile_hosts_take_no_neighbour_down)];
 
-/// A program on a hostile host.
+/// Runs a program on a hostile host.
 pub fn run_part(words: &[&str]) -> ExitCode {
     let [device] = *words else { return ExitCode::FAILURE };
     flood(device)
 }
 
-/// What a hostile host sends, over and over.
+/// Frames that a hostile host repeats.
 fn frames(seed: u64, own: MacAddr) -> Vec<Vec<u8>> {
     let mut random = Rand64::new(u128::from(seed));
     let mut frames = Vec::new();
@@ -47,9 +47,9 @@ fn frames(seed: u64, own: MacAddr) -> Vec<Vec<u8>> {
         let ip = |random: &mut Rand64| Ipv4Addr::new(10, 0, 77, random.rand_u64() as u8);
         let (from, to) = (ip(&mut random), ip(&mut random));
         frames.push(host_frame::request(mac, from, MacAddr::BROADCAST, to));
-        // A client that nobody has seen before asks for an address.
+        // An unknown client requests an address.
         frames.push(discover(MacAddr([2, 0x67, a, b, c, d]), number));
-        // The ports of DHCP, and then nothing that makes sense.
+        // The ports of DHCP, followed by garbage.
         let mut dhcp = [&[0xff; 6][..], &mac.0, &[8, 0, 0x45, 0, 2, 0]].concat();
         dhcp.extend([0, 0, 0, 0, 64, 17, 0, 0, 0, 0, 0, 0, 255, 255, 255, 255, 0, 68, 0, 67]);
         dhcp.extend(bytes(&mut random, 500));
@@ -64,7 +64,7 @@ fn frames(seed: u64, own: MacAddr) -> Vec<Vec<u8>> {
     frames
 }
 
-/// A DHCPDISCOVER, as a client sends it.
+/// A DHCPDISCOVER of a client.
 fn discover(mac: MacAddr, transaction: u32) -> Vec<u8> {
     const BYTES: u16 = 342;
     let mut frame = vec![0; usize::from(BYTES)];
@@ -90,7 +90,7 @@ fn discover(mac: MacAddr, transaction: u32) -> Vec<u8> {
     frame
 }
 
-/// Sends at line rate by a device until its standard input ends.
+/// Sends at line rate through a device until its standard input ends.
 fn flood(device: &str) -> ExitCode {
     let own = MacAddr(sys::device_mac(device).expect("a device"));
     let frames = frames(own.0[5].into(), own);
@@ -106,7 +106,7 @@ fn flood(device: &str) -> ExitCode {
         }
         std::thread::sleep(due.saturating_sub(began.elapsed()));
         let batch: Vec<&[u8]> = batch.iter().map(Vec::as_slice).collect();
-        // A full queue of the device is what a flood meets.
+        // A flood fills the queue of the device.
         let _ = sys::send_many(socket.as_fd(), &batch);
         let bytes: usize = batch.iter().map(|frame| frame.len() + WIRE_OVERHEAD_BYTES).sum();
         bits += 8 * bytes as u64;
@@ -115,7 +115,7 @@ fn flood(device: &str) -> ExitCode {
 }
 
 /// Three switches with three hosts each, of which the last is hostile. Neighbours may be silent for
-/// more than a second, so that none is lost because a busy machine does not run its daemon.
+/// more than a second, so that none is lost because a busy machine does not schedule its daemon.
 fn fabric_file() -> PathBuf {
     let host = |n: usize| format!("      h{n}: {{ at: s{}, ip: 10.0.77.{n} }}\n", (n - 1) / 3 + 1);
     let hosts: String = (1..=9).map(host).collect();
@@ -131,8 +131,8 @@ fn fabric_file() -> PathBuf {
     path
 }
 
-/// How long the first ping takes between hosts that have no route to each other yet: the mean over
-/// these pairs, in milliseconds.
+/// Mean time of the first ping between hosts without a route to each other, over these pairs, in
+/// milliseconds.
 fn set_ups(lab: &Lab, pairs: &[(usize, usize)]) -> f64 {
     let mut sum = 0.0;
     for &(from, to) in pairs {
@@ -148,7 +148,7 @@ fn set_ups(lab: &Lab, pairs: &[(usize, usize)]) -> f64 {
     sum / pairs.len() as f64
 }
 
-/// Each node's neighbours, and how often its daemon was started again, which would hide a loss.
+/// Neighbours of each node, and the number of restarts of its daemon, which would hide a loss.
 fn neighbours(lab: &Lab) -> Vec<(String, usize, u32)> {
     let status = lab.status().expect("daemons answer");
     let of = |node: &axon_linux::status::NodeStatus| {
@@ -162,7 +162,7 @@ fn neighbours(lab: &Lab) -> Vec<(String, usize, u32)> {
     status.iter().map(of).collect()
 }
 
-/// Switches that have refused control frames of a host because these were too many.
+/// Number of switches that have refused excess control frames of a host.
 fn limited(lab: &Lab) -> usize {
     let status = lab.status().expect("daemons answer");
     let limited = |status: &&axon_linux::status::NodeStatus| match status.node() {
@@ -172,7 +172,7 @@ fn limited(lab: &Lab) -> usize {
     status.iter().filter(limited).count()
 }
 
-/// Lines of the daemons' logs that report a lost neighbour.
+/// Number of lines in the daemons' logs that report a lost neighbour.
 fn losses(lab: &Lab) -> usize {
     let mut count = 0;
     let mut folders = vec![lab.state().path().to_owned()];

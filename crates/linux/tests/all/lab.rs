@@ -1,4 +1,4 @@
-//! The lab, from the outside: it comes up, carries pings, and leaves nothing behind.
+//! External behaviour of the lab: it comes up, carries pings, and leaves nothing behind.
 
 use crate::support::{Pinging, Test, daemon, needs, processes, replies, state_root, until};
 use axon_fabric::assemble::switch_id;
@@ -36,7 +36,7 @@ pub const TESTS: &[Test] = &[
     ("a_full_disk_ends_neither_daemons_nor_the_supervisor", a_full_disk_ends_nobody),
 ];
 
-/// A ring of three, six hosts with fixed addresses: pings then need no DHCP client.
+/// A ring of three switches and six hosts with fixed addresses, so that pings need no DHCP client.
 fn fabric_file() -> PathBuf {
     let host = |n: u32| {
         format!(
@@ -95,7 +95,7 @@ fn an_interrupted_up_leaves_nothing_behind() {
     }
 }
 
-/// Processes of this test that belong to its lab: by their parts, inside of it and outside.
+/// Processes of this test that belong to its lab, inside and outside, recognised by their parts.
 fn lab_processes() -> Vec<i32> {
     let contains = |text: &[u8], part: &[u8]| text.windows(part.len()).any(|w| w == part);
     let all = processes().into_iter();
@@ -144,7 +144,7 @@ fn probes_measure_a_path() {
         let [around] = times.round_trips().expect("out and back")[..] else { panic!("one link") };
         assert_eq!(around.ticks() + inside.residence.ticks(), times.total.ticks());
     }
-    // Two at once know their own reports; what cannot be is refused by the switch.
+    // Two probes at once get their own reports; the switch refuses impossible ones.
     let more = ProbePlan { count: 5, ..plan.clone() };
     let both = std::thread::scope(|scope| {
         let asked = [&plan, &more].map(|plan| scope.spawn(|| lab.probe("s1", plan)));
@@ -168,8 +168,8 @@ fn a_killed_supervisor_takes_everything_along() {
     let mut left = left.spawn().expect("it starts");
     kill(Pid::from_raw(supervisor.pid), Signal::SIGKILL).expect("it is ours");
     let started = Instant::now();
-    // It stays until the last process of its namespace has ended, which closes devices and so may
-    // have to wait for other namespaces that end.
+    // It runs until the last process of its namespace has ended. That closes devices, which may
+    // wait for other namespaces that are ending.
     let runs = || state.supervisor().is_some() || !lab_processes().is_empty();
     while runs() && started.elapsed() < Duration::from_secs(120) {
         let _ = left.try_wait();
@@ -216,8 +216,8 @@ fn a_second_up_says_the_way_out() {
     lab::down(None).expect("it is the only one");
 }
 
-/// Kills the daemon of s1; returns when its hosts reach others by a new one. On the kernel's data
-/// plane they reach them meanwhile, too.
+/// Kills the daemon of s1; returns when its hosts reach others through a new one. On the kernel's
+/// data plane they reach them meanwhile, too.
 fn kill_s1(lab: &Lab) {
     let s1 = || daemon("s1");
     let before = s1().expect("s1 runs");
@@ -227,14 +227,14 @@ fn kill_s1(lab: &Lab) {
         assert!(Instant::now() < limit, "s1 runs again");
         std::thread::sleep(Duration::from_millis(50));
     }
-    // With -w, one answer ends it: it asks once a second until then.
+    // With -w one answer ends ping, which sends a request each second until then.
     for (from, to) in [(1, 3), (3, 2), (2, 1)] {
         let output = run(lab, &format!("h{from}"), &format!("ping -c 1 -w 30 10.0.77.{to}"));
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
     }
 }
 
-/// The state directory is a file system of 1 MiB that something else fills.
+/// The state directory is a file system of 1 MiB that other data fills.
 fn a_full_disk_ends_nobody() {
     if !needs::root("mount a small file system") {
         return;
@@ -274,8 +274,8 @@ fn a_switch_that_is_killed_comes_back() {
     lab::down(Some(lab.name())).expect("it ends");
 }
 
-/// The ring with a heartbeat of 500 ms, for tests that may lose no packet: a busy machine may leave
-/// a daemon without processor for the 250 ms after which a neighbour is lost by default.
+/// The ring with a heartbeat of 500 ms, for tests that may lose no packet: a busy machine may not
+/// schedule a daemon for the 250 ms after which a neighbour is lost by default.
 fn patient_fabric_file() -> PathBuf {
     let file = fabric_file();
     let text = std::fs::read_to_string(&file).expect("it was just made");
@@ -283,7 +283,7 @@ fn patient_fabric_file() -> PathBuf {
     file
 }
 
-/// The ring with a key file of its own; the paths of both.
+/// The ring with a key file of its own; returns the paths of both.
 fn fabric_with_key_file() -> (PathBuf, PathBuf) {
     let file = patient_fabric_file();
     let key = file.with_extension("key");
@@ -293,14 +293,14 @@ fn fabric_with_key_file() -> (PathBuf, PathBuf) {
     (file, key)
 }
 
-/// Keys in the order of their lines: to seal with, to accept too.
+/// Writes keys in this order: the first seals, all are accepted.
 fn write_keys(path: &Path, keys: &[&str]) {
     let mut file = std::fs::File::create(path).expect("a file");
     file.set_permissions(Permissions::from_mode(0o600)).expect("it is ours");
     file.write_all(keys.join("\n").as_bytes()).expect("there is room");
 }
 
-/// Control messages refused because of their keys, by all nodes.
+/// Number of control messages refused for their keys, by all nodes.
 fn refused_by_key(lab: &Lab) -> u64 {
     let refused = |status: &NodeStatus| {
         let counts = match status.node().expect("it answers") {
@@ -313,7 +313,7 @@ fn refused_by_key(lab: &Lab) -> u64 {
     lab.status().expect("daemons answer").iter().map(refused).sum()
 }
 
-/// Messages for its control plane that s1 has received.
+/// Number of messages for its control plane that s1 has received.
 fn received_by_s1(lab: &Lab) -> u64 {
     let nodes = lab.status().expect("daemons answer");
     let s1 = nodes.iter().find(|node| node.name() == "s1").and_then(NodeStatus::node);
@@ -328,7 +328,7 @@ fn keys_change_while_hosts_ping() {
     let lab = up(&file);
     let steady = Pinging::start(&lab, "h1", "-i 0.02 10.0.77.3");
     let steps = [vec![&*old, &new], vec![&*new, &old], vec![&*new]];
-    // Pairs whose route nobody has asked for yet.
+    // Pairs without a requested route.
     let fresh = [[(1, 5), (3, 6)], [(2, 4), (5, 3)], [(6, 2), (4, 1)]];
     for (step, fresh) in steps.iter().zip(fresh) {
         write_keys(&key, step);
@@ -351,7 +351,7 @@ fn keys_change_while_hosts_ping() {
     let numbers = replies(&steady.end());
     assert_eq!(numbers, (1..=numbers.len() as u32).collect::<Vec<_>>(), "lost or out of order");
     assert_eq!(refused_by_key(&lab), 0);
-    // With the keys that follow from the new one, s2 alone can use them.
+    // Only s2 can use the keys that are derived from the new one.
     let switch = of_switch(&[0x22; 32], switch_id(1));
     let own = Keys { current: Secret::Switch(switch), other: None };
     rekey(&lab.state().socket("s2"), &own).expect("they are its own");
@@ -360,9 +360,9 @@ fn keys_change_while_hosts_ping() {
         assert!(error.to_string().contains("the keys are those of"), "{error}");
     }
     assert!(run(&lab, "h3", "ping -c 3 -W 5 10.0.77.5").status.success());
-    // A switch that starts again reads the file.
+    // A restarted switch reads the file.
     kill_s1(&lab);
-    // Neighbours may have sealed some heartbeats for the incarnation that was killed; then none is
+    // Neighbours may have sealed some heartbeats for the killed incarnation. Afterwards none is
     // refused while s1 receives eight more messages.
     let quiet = (0..20).any(|_| {
         let (refused, received) = (refused_by_key(&lab), received_by_s1(&lab));
@@ -382,7 +382,7 @@ fn gap(output: &str) -> f64 {
     times.windows(2).map(|pair| pair[1] - pair[0]).fold(0.0, f64::max)
 }
 
-/// What the controller has of its incarnation before, if it answers.
+/// The state that the controller restored of its previous incarnation, if it answers.
 fn restored(status: &[NodeStatus]) -> Option<Restored> {
     match status.first()?.node()? {
         NodeTelemetry::Controller(controller) => Some(controller.restored),
@@ -391,7 +391,7 @@ fn restored(status: &[NodeStatus]) -> Option<Restored> {
 }
 
 /// Four hosts exchange a hundred requests a second with others while the controller is killed and
-/// started again, until it has the routes of its incarnation before.
+/// restarted, until it has the routes of its previous incarnation.
 fn a_killed_controller_costs_nothing() {
     const PAIRS: [(u32, u32); 4] = [(1, 3), (3, 5), (5, 1), (2, 6)];
     let file = &patient_fabric_file();
@@ -406,7 +406,7 @@ fn a_killed_controller_costs_nothing() {
     assert!(run(&lab, "h4", "ping -i 0.05 -c 20 10.0.77.6").status.success());
     let before = daemon("c1").expect("c1 runs");
     kill(Pid::from_raw(before), Signal::SIGKILL).expect("it is ours");
-    // Routes in both directions; that is a matter of moments, however slow the machine is.
+    // Routes in both directions, which take moments even on a slow machine.
     let started = Instant::now();
     let mut status = lab.status().expect("daemons answer");
     while restored(&status).is_none_or(|restored| restored.routes_kept < 8) {
@@ -454,7 +454,7 @@ fn what_up_has_not_made_down_leaves_alone() {
     let lab = up(file);
     let state = lab.state().clone();
     lab::down(Some(lab.name())).expect("it ends");
-    // A directory of the lab's name, with a process of ours in it, that is no lab.
+    // A directory of the lab's name, with a process of ours in it, which is not a lab.
     std::fs::create_dir(state.path()).expect("a directory");
     let mut other = std::process::Command::new("sleep").arg("1000").spawn().expect("it starts");
     let process = ProcessId::of(other.id() as i32).expect("it runs");

@@ -1,11 +1,10 @@
-//! A switch and two peers that others have made, lldpd and lldpad, over a veth pair in namespaces
-//! of the test's own.
+//! A switch and two foreign peers, lldpd and lldpad, over a veth pair in namespaces of the test's
+//! own.
 //!
 //! lldpad's DCBX (its module for 802.1Qaz) stays off on a device whose driver does not answer
-//! `DCB_CMD_GDCBX`, and the kernel's veth does not: `lldptool` says "Device not capable". So for
-//! these tests it is started with `lldpad/driver.c` preloaded, which plays the driver: it answers
-//! that question, and accepts every setting. State machines, TLVs and frames are lldpad's
-//! own.
+//! `DCB_CMD_GDCBX`, and the kernel's veth does not: `lldptool` says "Device not capable". For these
+//! tests it is started with `lldpad/driver.c` preloaded, which emulates the driver: it answers that
+//! request, and accepts every setting. State machines, TLVs and frames are lldpad's own.
 
 use crate::alone::{needs, veth};
 use crate::runner::Test;
@@ -32,15 +31,15 @@ pub const TESTS: &[Test] = &[
     ("a_willing_lldpad_follows_a_switch", a_willing_lldpad_follows_a_switch),
 ];
 
-/// How long something is waited for that never comes.
+/// Limit of a wait.
 const PATIENCE: Span = Span::from_secs(30);
 
-/// A daemon, which is ended with the test.
+/// A daemon, ended with the test.
 struct Daemon(Child);
 
 impl Daemon {
     fn start(command: &mut Command) -> Daemon {
-        // The run loop has blocked them for this thread, and a child inherits that.
+        // The run loop has blocked them for this thread, and children inherit that.
         let mut blocked = SigSet::empty();
         [Signal::SIGTERM, Signal::SIGINT].into_iter().for_each(|signal| blocked.add(signal));
         blocked.thread_unblock().unwrap();
@@ -52,13 +51,13 @@ impl Daemon {
 
 impl std::ops::Drop for Daemon {
     fn drop(&mut self) {
-        // It has children to end, so it is asked.
+        // It has children to end, so it gets SIGTERM.
         let _ = kill(Pid::from_raw(self.0.id() as i32), Signal::SIGTERM);
         let _ = self.0.wait();
     }
 }
 
-/// True if these programs are here and may change their user, as daemons do.
+/// True if these programs are installed and may change their user, as daemons do.
 fn here(programs: &[&str]) -> bool {
     if !needs::programs(programs) {
         return false;
@@ -71,7 +70,7 @@ fn here(programs: &[&str]) -> bool {
     all
 }
 
-/// What a command prints; empty if it fails.
+/// Returns the output of a command; empty if it fails.
 fn say<S: AsRef<OsStr>>(program: &str, words: &[S]) -> String {
     let output = Command::new(program).args(words).output().unwrap();
     if !output.status.success() {
@@ -97,14 +96,14 @@ struct Scene {
 
 impl Scene {
     fn new(dcbx: &str) -> Scene {
-        // What the daemons write stays in the test's own mount namespace.
+        // Files of the daemons stay in the test's own mount namespace.
         let none: Option<&str> = None;
         mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none).unwrap();
         for place in ["/run", "/dev/shm"] {
             mount(Some("none"), place, Some("tmpfs"), MsFlags::empty(), none).unwrap();
         }
         std::fs::create_dir("/run/lldpd").unwrap();
-        // Nothing goes over it, but daemons wait for it.
+        // It carries nothing, but daemons wait for it.
         axon_linux::sys::set_device_up("lo", true).unwrap();
         veth();
         let text = format!(
@@ -128,12 +127,12 @@ impl Scene {
         Scene { runtime: Runtime::open(node, clock, options).unwrap(), clock }
     }
 
-    /// What the switch reports of DCBX at `va`.
+    /// Returns the DCBX telemetry of the switch at `va`.
     fn status(&self) -> DcbxTelemetry {
         self.runtime.node().telemetry(Time::ZERO).dcbx.swap_remove(0)
     }
 
-    /// Lets the switch run until `done` looks at its status and says so.
+    /// Runs the switch until `done` accepts its status.
     fn until(&mut self, what: &str, mut done: impl FnMut(&DcbxTelemetry) -> bool) {
         let end = self.clock.now() + PATIENCE;
         while self.clock.now() < end {
@@ -157,7 +156,7 @@ fn lldpd(scene: &mut Scene) -> Daemon {
     daemon
 }
 
-/// lldpad, with the driver that this test plays, or without.
+/// Starts lldpad, with or without the driver that this test emulates.
 fn lldpad(scene: &mut Scene, with_driver: bool) -> Daemon {
     let mut command = Command::new("lldpad");
     command.args(["-f", "/run/lldpad.conf"]);
@@ -190,7 +189,7 @@ fn lldpd_and_a_switch_see_each_other() {
     for known in ["chassis.name=s1", "chassis.mac=02:73:00:00:00:01", "ttl=121"] {
         assert!(shown.contains(known), "{known}: {shown}");
     }
-    // ETS configuration, ETS recommendation and PFC, as lldpd keeps what it does not decode.
+    // ETS configuration, ETS recommendation and PFC, which lldpd stores undecoded.
     for subtype in [9, 10, 11] {
         let known = format!("unknown-tlvs.unknown-tlv.subtype={subtype}");
         assert!(shown.contains(&known), "{known}: {shown}");
@@ -267,7 +266,7 @@ fn a_willing_lldpad_follows_a_switch() {
     }
     let mut scene = Scene::new("{}");
     let _lldpad = lldpad(&mut scene, true);
-    // Willing is what it is by itself.
+    // Willing is its default.
     scene.until("lldpad follows", |port| {
         let shown = lldptool("-t -i vb");
         let pfc = port.received.as_ref().and_then(|peer| peer.pfc);

@@ -1,4 +1,4 @@
-//! Ports, labs, daemons and agents from the outside; `runner` says how the tests run.
+//! External tests of ports, labs, daemons and agents; `runner` describes how they run.
 
 mod agent;
 mod agent_port;
@@ -52,7 +52,7 @@ const NEW_IPC: CloneFlags = CloneFlags::CLONE_NEWIPC;
 
 static TESTS: Tests = Tests {
     modules: &[
-        // Those that take longest first, so that the last to end is a short one.
+        // The longest first, so that the last one to end is short.
         module("torus", Place::Lab, torus::TESTS),
         module("tenants", Place::Lab, tenants::TESTS),
         module("groups", Place::Lab, groups::TESTS),
@@ -87,6 +87,6 @@ static TESTS: Tests = Tests {
 };
 
 fn main() -> ExitCode {
-    // First: the lab starts its parts from the program that calls it.
+    // First, since the lab starts its parts from the program that calls it.
     axon_linux::lab::part().unwrap_or_else(|| TESTS.main())
 }

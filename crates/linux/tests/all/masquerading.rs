@@ -1,5 +1,5 @@
 //! Masquerading with real hosts: twelve of them behind tables of two entries, with the kernel's own
-//! stack, on the user-space plane and under the kernel's.
+//! stack, on the user-space plane and on the kernel's.
 //!
 //! Like the lab's tests, this one is a program of its own. It is the hosts' program too.
 
@@ -12,7 +12,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{ExitCode, Stdio};
 
-/// Of one stream of TCP, with a last segment that is not full.
+/// Length of one TCP stream in bytes, with a last segment that is not full.
 const STREAM_BYTES: usize = 2_000_001;
 const PORT: u16 = 4810;
 const HOSTS: usize = 12;
@@ -23,7 +23,7 @@ pub const TESTS: &[Test] = &[
     ("under_the_kernels_plane_masqueraded_frames_take_the_user_space_path", on_tc),
 ];
 
-/// A program on a host.
+/// Runs a program on a host.
 pub fn run_part(words: &[&str]) -> ExitCode {
     match *words {
         ["receive", address] => receive(address),
@@ -71,7 +71,7 @@ fn up(more: &str) -> Lab {
     lab
 }
 
-/// Runs a line of shell on a host; what it prints.
+/// Runs a line of shell on a host; returns its output.
 fn on(lab: &Lab, host: usize, line: &str) -> String {
     let host = format!("h{host}");
     let output = lab.command(&host, &["sh", "-c", line]).unwrap().output().unwrap();
@@ -81,7 +81,7 @@ fn on(lab: &Lab, host: usize, line: &str) -> String {
     text
 }
 
-/// What h`to` says of what h`from` has sent to it by TCP.
+/// Returns the report of h`to` about the TCP stream from h`from`.
 fn transfer(lab: &Lab, from: usize, to: usize) -> String {
     let address = format!("10.0.79.{to}:{PORT}");
     let receive = part("masquerading", ["receive", &address]);
@@ -117,7 +117,7 @@ fn ping_all(lab: &Lab) {
     }
 }
 
-/// The entry of a host's kernel for another, once it is reachable.
+/// The neighbour entry of a host's kernel for another host, once it is reachable.
 fn reachable(lab: &Lab, host: usize, other: usize) -> String {
     let show = format!("ip neighbour show 10.0.79.{other}");
     let line = format!(
@@ -131,7 +131,7 @@ fn all_pairs() {
     ping_all(&lab);
     let given: u64 = edges(&lab).iter().map(|edge| edge.macs_masqueraded).sum();
     println!("{given} of 132 destinations masqueraded");
-    // 11 destinations at each port, of which its table holds 2.
+    // 11 destinations at each port, whose table holds 2.
     assert_eq!(given, 108);
     let slow = |lab: &Lab| edges(lab).iter().map(|edge| edge.slow_path).sum::<u64>();
     let before = slow(&lab);
@@ -143,7 +143,7 @@ fn all_pairs() {
     lab::down(Some(NAME)).expect("it ends");
 }
 
-/// A kernel verifies its neighbours by unicast ARP: each answer leaves the entry as it was.
+/// A kernel verifies its neighbours by unicast ARP: no answer changes the entry.
 fn refreshed(lab: &Lab) {
     let mut masqueraded = 0;
     for other in 2..=HOSTS {

@@ -1,5 +1,5 @@
-//! Real hosts that move from switch to switch in a lab, and hosts behind a bridge at one port. How
-//! long a move takes is measured by `tools/moves`.
+//! Real hosts that move from switch to switch in a lab, and hosts behind a bridge at one port.
+//! `tools/moves` measures the duration of a move.
 
 use crate::support::{Test, needs, state_root};
 use axon_linux::lab::{self, Lab, UpOptions};
@@ -12,7 +12,7 @@ use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
 const NAME: &str = "test-moves";
-/// How long anything may take that is waited for.
+/// Limit of every wait.
 const LIMIT: Duration = Duration::from_secs(60);
 
 pub const TESTS: &[Test] = &[
@@ -46,7 +46,7 @@ fn up(dataplane: &str) -> Lab {
     lab
 }
 
-/// Runs a line of the shell in a node; whether it succeeded, and what it printed.
+/// Runs a line of the shell in a node; returns whether it succeeded, and its output.
 fn sh(lab: &Lab, node: &str, line: &str) -> (bool, String) {
     let mut command = lab.command(node, &["sh", "-ec", line]).expect("a command");
     let output = command.output().expect("it starts");
@@ -60,7 +60,7 @@ fn run(lab: &Lab, node: &str, line: &str) -> String {
     text
 }
 
-/// Tries until a line of the shell succeeds.
+/// Repeats a line of the shell until it succeeds.
 fn soon(lab: &Lab, node: &str, line: &str) {
     let limit = Instant::now() + LIMIT;
     loop {
@@ -81,7 +81,8 @@ fn controller(lab: &Lab) -> ControllerTelemetry {
     found.expect("the controller answers")
 }
 
-/// Waits until the controller has a host at this port: the number of a switch from 1, and a port.
+/// Waits until the controller has a host at this port, given as the number of a switch from 1, and
+/// a port.
 fn await_place(lab: &Lab, mac: MacAddr, place: (u64, u16)) {
     let fabric = lab.fabric().expect("its file is there");
     let expected = axon_fabric::assemble::switch_id((place.0 - 1) as usize);
@@ -97,14 +98,14 @@ fn await_place(lab: &Lab, mac: MacAddr, place: (u64, u16)) {
     }
 }
 
-/// Echoes what one connection sends, and ends with it.
+/// Server that echoes one connection, and ends with it.
 const SERVER: &str = "import socket
 s = socket.create_server(('0.0.0.0', 5600)); print('ready', flush=True); c, _ = s.accept()
 while (data := c.recv(4096)): c.sendall(data)
 ";
 
-/// Exchanges a byte each 5 ms over one connection, and prints for each line of its input how many
-/// exchanges there were, after one more.
+/// Client that exchanges a byte each 5 ms over one connection. For each line of its input it prints
+/// the number of exchanges so far, after one more.
 const CLIENT: &str = "import select, socket, sys
 s = socket.create_connection(('10.0.79.2', 5600)); s.settimeout(50); count = 0
 while True:
@@ -114,7 +115,7 @@ while True:
     if ready: print(count, flush=True)
 ";
 
-/// A program that runs in a node, by its pipes.
+/// A program that runs in a node, with its pipes.
 struct Part(Child, BufReader<std::process::ChildStdout>);
 
 impl Part {
@@ -157,7 +158,7 @@ fn hosts_move_between_switches_and_their_connections_survive() {
         let mut client = Part::start(&lab, "h1", &["python3", "-uc", CLIENT]);
         let mut exchanges = 0;
         let before = controller(&lab).counters;
-        // Announced, silent, to another port of the same switch, and home.
+        // Announced, silent, to another port of the same switch, and back.
         for (to, place, announce) in [
             ("s3-p2", (3, 2), true),
             ("s1-p3", (1, 3), false),
@@ -186,7 +187,7 @@ fn hosts_move_between_switches_and_their_connections_survive() {
     }
 }
 
-/// A namespace that a program of node `v` holds open; returns it and its process.
+/// A namespace that a program of node `node` holds open; returns the program and its process.
 fn held(lab: &Lab, node: &str, own: bool) -> (Part, String) {
     let words: &[&str] = if own { &["unshare", "-n"] } else { &[] };
     let argv = [words, &["sh", "-c", "echo $$; exec sleep 100000"]].concat();
@@ -195,8 +196,8 @@ fn held(lab: &Lab, node: &str, own: bool) -> (Part, String) {
     (part, pid)
 }
 
-/// Three hosts of their own behind a Linux bridge in the place of h2: two with fixed addresses, one
-/// with one from DHCP. Returns what runs a line in each.
+/// Three hosts behind a Linux bridge in place of h2: two with fixed addresses, one with an address
+/// from DHCP. Returns the command prefix that runs a line in each.
 fn bridge(lab: &Lab) -> (Vec<Part>, Vec<String>) {
     run(
         lab,
@@ -226,7 +227,7 @@ fn bridge(lab: &Lab) -> (Vec<Part>, Vec<String>) {
     (parts, inside)
 }
 
-/// Its address from DHCP.
+/// Returns the address that it has from DHCP.
 fn leased(lab: &Lab, enter: &str) -> String {
     let script = "[ \"$1\" = bound ] && ip address add \"$ip/16\" dev eth0 || :";
     let file = "/run/lease.sh";
@@ -260,19 +261,20 @@ fn hosts_behind_a_bridge_at_one_port() {
             }
         };
         all_pairs();
-        // One moves from behind the bridge to a port of its own, and speaks to those it has left.
+        // One moves from behind the bridge to a port of its own, and exchanges frames with those it
+        // has left.
         let (_there, pid) = held(&lab, "s3", false);
         run(&lab, "h2", &format!("ip link set g1 netns {pid} name s3-p2 up"));
         run(&lab, "s3", "ip link set s3-p2 up");
         soon(&lab, "h2", &format!("{} {}", inside[0], ping(&addresses[1])));
         let first = MacAddr([2, 0, 0, 0, 0x79, 1]);
         await_place(&lab, first, (3, 2));
-        // Those behind the bridge find it at once, whatever their edge believed.
+        // Hosts behind the bridge reach it at once, with any stale state in their edge.
         for enter in &inside[1..] {
             soon(&lab, "h2", &format!("{enter} {}", ping(&addresses[0])));
         }
         all_pairs();
-        // And back: no frame of the bridge may come back to it by the fabric.
+        // And back: no frame of the bridge may return to it through the fabric.
         let (_back, pid) = held(&lab, "h2", false);
         run(&lab, "s3", &format!("ip link set s3-p2 netns {pid} name g1 up"));
         run(&lab, "h2", "ip link set g1 master br0 up");
@@ -301,7 +303,7 @@ fn both<A: Send, B: Send>(
     })
 }
 
-/// The ports with a device, of these.
+/// Returns those of the ports that have a device.
 fn plugged<'a>(lab: &Lab, ports: &[&'a str]) -> Vec<&'a str> {
     let here = |port: &&str| sh(lab, &port[..2], &format!("ip link show dev {port}")).0;
     ports.iter().copied().filter(here).collect()
@@ -309,7 +311,7 @@ fn plugged<'a>(lab: &Lab, ports: &[&'a str]) -> Vec<&'a str> {
 
 fn commands_at_the_same_time_follow_each_other() {
     let lab = up("full");
-    // Two that move one host: the second finds it where the first has put it.
+    // Two commands move one host: the second finds it where the first has moved it.
     let lab_of_all = &lab;
     let silent = |what, to| move || lab_of_all.move_cable(what, to, false);
     let (first, second) = both(silent("h2", "s3-p2"), silent("h2", "s1-p3"));
@@ -317,7 +319,7 @@ fn commands_at_the_same_time_follow_each_other() {
     let last = if first.from == second.to { &first } else { &second };
     assert!(first.from == second.to || second.from == first.to, "{first:?} {second:?}");
     assert_eq!(plugged(&lab, &["s2-p0", "s3-p2", "s1-p3"]), [&last.to[..]]);
-    // Two that want one port: the second is refused, and stays where it is.
+    // Two hosts are moved to one port: the second is refused, and stays where it is.
     let (h2, h3) = both(silent("h2", "s3-p4"), silent("h3", "s3-p4"));
     let (moved, refused) = match (h2, h3) {
         (Ok(moved), Err(refused)) | (Err(refused), Ok(moved)) => (moved, refused),
@@ -327,7 +329,7 @@ fn commands_at_the_same_time_follow_each_other() {
     assert!(refused.to_string().contains(&format!("s3-p4 is taken by {host}")), "{refused}");
     let left: &str = if host == "h2" { "s3-p0" } else { &last.to };
     assert_eq!(plugged(&lab, &["s3-p4", left]), ["s3-p4", left]);
-    // A link that is cut and mended while its host moves is whole at both ends.
+    // A link that is cut and restored while its host moves is up at both ends.
     let cut = || lab.set_link("h1-p0", false).and_then(|_| lab.set_link("h1-p0", true));
     let (moved, mended) = both(silent("h1", "s2-p4"), cut);
     assert_eq!(moved.expect("it moves").to, "s2-p4");
@@ -335,7 +337,7 @@ fn commands_at_the_same_time_follow_each_other() {
     for host in ["h2", "h3"] {
         soon(&lab, "h1", &format!("ping -c 1 -W 1 10.0.79.{}", &host[1..]));
     }
-    // What ends the lab waits for what changes it, or comes before it.
+    // A command that ends the lab waits for one that changes it, or comes first.
     let (moved, ended) = both(silent("h1", "s1-p0"), || lab::down(Some(NAME)));
     assert_eq!(ended.expect("it ends"), NAME);
     if let Err(error) = moved {

@@ -51,10 +51,10 @@ pub const TESTS: &[Test] = &[
     ("an_agent_without_its_hosts_interface_ends_and_leaves_nothing", an_agent_ends),
 ];
 
-/// Its host's interface is there and is none that it could have made.
+/// The interface of its host exists and is not one that the agent could have made.
 fn an_agent_ends() {
     veth();
-    // An agent that does not end by itself is killed by the alarm.
+    // The alarm kills an agent that does not end by itself.
     nix::unistd::alarm::set(20);
     let folder = std::env::temp_dir();
     let [socket, capture] = ["sock", "pcapng"]
@@ -87,7 +87,7 @@ fn an_agent_ends() {
     assert!(!String::from_utf8_lossy(&queues.stdout).contains("htb"), "{queues:?}");
 }
 
-/// The next frame that `wanted` accepts.
+/// Returns the next frame that `wanted` accepts.
 fn next(port: &mut dyn Port, wanted: impl Fn(&[u8]) -> bool) -> Vec<u8> {
     let mut pool = Pool::default();
     for _ in 0..100 {
@@ -110,7 +110,7 @@ fn a_tag_that_the_kernel_took_out_comes_back() {
     let (mut a, mut b) =
         (PacketPort::open("va", false).unwrap(), PacketPort::open("vb", false).unwrap());
     for tpid in [[0x81, 0x00], [0x88, 0xa8]] {
-        // What looks like a tag here are hops of an Axon header.
+        // Bytes like those of a tag are hops of an Axon header here.
         let mut bytes: Vec<u8> = (16..116).collect();
         bytes[12..14].copy_from_slice(&tpid);
         bytes[14..16].copy_from_slice(&[0xe1, 0x23]);
@@ -120,7 +120,7 @@ fn a_tag_that_the_kernel_took_out_comes_back() {
     assert_eq!(b.counters().rx_tags_restored, 2);
 }
 
-/// Gives `va` an address and a neighbour behind `vb`, and a socket that sends there.
+/// Gives `va` an address and a neighbour behind `vb`; returns a socket that sends there.
 fn sender() -> UdpSocket {
     ip("address add 10.0.0.1/24 dev va");
     ip("neigh add 10.0.0.2 lladdr 02:00:00:00:00:02 dev va");
@@ -148,7 +148,7 @@ fn a_partial_checksum_is_completed() {
         sum = (sum & 0xffff) + (sum >> 16);
     }
     assert_eq!(sum, 0xffff);
-    // With the offload off, as the lab sets it, there is nothing left to complete.
+    // With the offload off, as in the lab, no checksum is left to complete.
     sys::set_offload("va", Offload::TxChecksum, false).unwrap();
     sender_again(b"even").expect("a second datagram");
     next(&mut b, is_udp);
@@ -165,7 +165,7 @@ fn a_super_frame_is_refused_and_counted() {
     veth();
     let mut b = PacketPort::open("vb", false).unwrap();
     let socket = sender();
-    // The port was opened at 1500, and its link takes more since.
+    // The port was opened at 1500, and its link accepts more since.
     ip("link set vb mtu 4000");
     ip("link set va mtu 4000");
     socket.send(&[0; 3000]).unwrap();
@@ -211,7 +211,7 @@ fn carrier_is_followed_at_once() {
     assert!(!is_up("va"));
 }
 
-/// Sends back what it receives and writes down what happens to its one port.
+/// Sends back received frames, and records the events of its one port.
 #[derive(Default)]
 struct Echo {
     links: Vec<bool>,
@@ -349,7 +349,7 @@ fn an_mtu_that_is_too_small() {
     }
     let mut b = PacketPort::open("vb", false).unwrap();
     b.send(&[frame(&[9; 2000])]).unwrap();
-    // The news of the MTU may come after the frame.
+    // The message about the MTU may arrive after the frame.
     let (_, mtu, _, first) = shown();
     b.send(&[frame(&[9; 2000])]).unwrap();
     let (up, _, _, then) = shown();
@@ -386,8 +386,8 @@ fn a_log_on_a_full_disk_ends_no_node() {
     assert_eq!(runtime.node().links, [true, false, true, false]);
 }
 
-/// Runs a node without any device and asks it for probes that lead nowhere. Returns the reason why
-/// not, and its status.
+/// Runs a node without any device and requests probes without a valid path. Returns the reason of
+/// the refusal, and its status.
 fn refused<N: Inspect>(node: N, name: &str) -> (CommandError, Status) {
     let socket = std::env::temp_dir().join(format!("axon-{name}-{}.sock", std::process::id()));
     let options = RunOptions {
@@ -471,13 +471,13 @@ fn frames_never_cease() {
     assert!(status.ports[0].counters.rx_frames > 0, "{status:?}");
 }
 
-/// Sends every frame back out of its one port, over the queues and the flow control of a switch.
+/// Sends every frame back out of its one port, through the queues and the flow control of a switch.
 struct Mirror {
     ports: Ports,
 }
 
 impl Mirror {
-    /// Priority 3 is lossless, and one queued frame of it is too many.
+    /// Priority 3 is lossless, and one queued frame of it exceeds the threshold.
     fn new() -> Mirror {
         let three = Priority::ALL[3];
         let pfc = PrioritySet::only(three);
@@ -526,8 +526,8 @@ impl Inspect for Mirror {
     }
 }
 
-/// The frame that leaves last takes the port below its XON threshold, and is on the wire then: the
-/// XON waits behind it, and no data does.
+/// The last frame takes the port below its XON threshold while it is on the wire: the XON is queued
+/// behind it, and no data is.
 fn an_xon_behind_a_busy_wire() {
     veth();
     let clock = Clock::start();
@@ -548,7 +548,7 @@ fn an_xon_behind_a_busy_wire() {
     peer.send(&frames).unwrap();
     let counts =
         |runtime: &Runtime<Mirror>| runtime.node().ports.pfc_counts(PortNo(0), Priority::ALL[3]).0;
-    // Two frames take 16 ms of this wire; a loop that does not wake sleeps until the end.
+    // Two frames take 16 ms of this wire; a loop that does not wake up sleeps until the end.
     let limit = clock.now() + Span::from_secs(5);
     let sent = |frame: &[u8]| {
         let pfc = MacControl::parse(frame, MacAddr::default());

@@ -1,5 +1,5 @@
 //! Programmable switches among real hosts: every program carries pings and survives a cut link
-//! where its paper says so, servers forward for others, and operators see and change the tables.
+//! where its paper claims it, servers forward for others, and operators read and change the tables.
 //!
 //! Like the lab's, this test is a program of its own.
 
@@ -20,7 +20,7 @@ use axon_wire::{MacAddr, PortNo};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How long any pair may take to answer, on a machine that compiles besides.
+/// Limit for the answers of any pair, on a machine that also compiles.
 const LIMIT: Duration = Duration::from_secs(30);
 
 pub const TESTS: &[Test] = &[
@@ -32,7 +32,7 @@ pub const TESTS: &[Test] = &[
     ("a_recorded_program_answers_the_same_in_its_replay", recorded),
 ];
 
-/// A lab of this fabric, which is up and whose switches are ready.
+/// Starts a lab of this fabric, and waits until its switches are ready.
 fn up(name: &str, text: &str) -> Lab {
     up_with(name, text, UpOptions::default())
 }
@@ -52,7 +52,7 @@ fn down(lab: &Lab) {
     lab::down(Some(lab.name())).expect("it ends");
 }
 
-/// All pairs of hosts, both ways, answer.
+/// Asserts that all pairs of hosts answer, in both directions.
 fn ping_all(lab: &Lab) {
     let fabric = lab.fabric().expect("its file is there");
     let hosts = fabric.hosts.len();
@@ -106,14 +106,14 @@ fn servers() {
         assert_eq!(links, output("s1", "ip -o link"), "one namespace with two names");
         let name = output("h1", "cat /etc/hostname");
         assert_eq!(name, "h1", "each has its own files");
-        // Only NIC ports carry the transit; the kernel of the server routes nothing.
+        // Transit uses NIC ports only; the kernel of the server routes nothing.
         lab.set_link(cut, false).expect("there is such a link");
         ping_all(&lab);
         down(&lab);
     }
 }
 
-/// A lab of three bridges, and the socket of s1 for its tables.
+/// Starts a lab of three bridges; returns it, and the socket of s1 for its tables.
 fn bridges(name: &str) -> (Lab, PathBuf) {
     let lab = up(name, "topology: {line: {switches: 2, hosts_per_switch: 2}}\nprogram: bridge\n");
     let socket = lab.tables_of("s1").expect("s1 has tables");
@@ -144,7 +144,7 @@ fn tables() {
     assert_eq!((full.entries as usize, full.size), (macs.len(), 32_768));
     assert_eq!((&s1.program[..], s1.ready), ("bridge", true));
     assert_eq!((&s1.failure, &s1.refusal), (&None, &None));
-    // Frames to h2 from s1's first host port are dropped from now on, by a new key.
+    // With a new key, frames to h2 from s1's first host port are dropped from now on.
     let h2 = fabric.hosts[1].mac;
     let udlk = Udlk::new([Field::Bytes { first: 0, last: 5 }]);
     let entry = TcamEntry {
@@ -171,7 +171,7 @@ fn tables() {
     let shown = entries(&socket, TableName::Tcam).expect("a table");
     let ours = shown.iter().find(|shown| is_ours(&shown.change)).expect("it is there");
     assert!(ours.frames > 0 && ours.bytes >= 42 * ours.frames, "{ours:?}");
-    // The same in words, for a frame that nobody has sent.
+    // Explained in words, for a frame that no host has sent.
     let mut frame = vec![0; 60];
     frame[..6].copy_from_slice(&h2.0);
     let explained = ask(&socket, &TablesRequest::Explain(PortNo(0), frame.clone()));
@@ -184,7 +184,7 @@ fn tables() {
     assert!(has("out", "dropped: denied") && way.sent.is_empty(), "{way:?}");
     let nowhere = ask(&socket, &TablesRequest::Explain(PortNo(99), frame)).expect("an answer");
     assert_eq!(nowhere, TablesAnswer::NoSuchPort(PortNo(99)));
-    // Without the entry all is as before: the program sets its own entries again.
+    // Without the entry the state is as before: the program sets its own entries again.
     let removed = ask(&socket, &TablesRequest::Clear(TableName::Tcam)).expect("an answer");
     assert!(matches!(removed, TablesAnswer::Committed(1..)), "{removed:?}");
     assert_eq!(tcam(), own);
@@ -238,7 +238,7 @@ fn hostile() {
         let macs = entries(&socket, TableName::Mac).expect("a table");
         assert!(macs.iter().all(|shown| shown.change != good()), "{macs:?}");
     }
-    // A table that is full: 4096 labels, in transactions that fit a request, and one more.
+    // A full table: 4096 labels, in transactions that fit a request, and one more.
     for first in (0..4096).step_by(512) {
         let labels = (first..first + 512).map(|label| Change::Mpls(label, drop())).collect();
         assert_eq!(commit(&socket, labels), TablesAnswer::Committed(512));
@@ -263,7 +263,7 @@ fn recorded() {
     let text = "topology: {bcube: {n: 2, k: 1}}\nprogram: bcube\n";
     let lab = up_with("program-recorded", text, options);
     ping_all(&lab);
-    // What an operator changes is an input too.
+    // A change by an operator is an input, too.
     let socket = lab.tables_of("s1").expect("s1 has tables");
     let miss = Change::Miss(Some(Target::Drop.into()));
     assert_eq!(commit(&socket, vec![miss]), TablesAnswer::Committed(1));

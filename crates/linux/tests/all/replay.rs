@@ -1,7 +1,7 @@
-//! Labs that are recorded: every node, replayed, answers as it did.
+//! Recorded labs: when replayed, every node answers as it did.
 //!
-//! `AXON_RECORD_SECONDS=600` lets the ring run for ten minutes; ten links fail in whatever time
-//! there is. Some 500 MB of recordings are then written to the directory for temporary files.
+//! `AXON_RECORD_SECONDS=600` runs the ring for ten minutes; ten links fail in any duration. Some
+//! 500 MB of recordings are then written to the directory for temporary files.
 
 use crate::support::{Test, daemon, needs, state_root};
 use axon_capture::recording::Ending;
@@ -15,9 +15,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Output, Stdio};
 use std::time::{Duration, Instant};
 
-/// Links that fail, one after another, and come back.
+/// Links that fail, one after another, and are restored.
 const FAILURES: u32 = 10;
-/// How long the ring runs, in seconds, unless the environment says otherwise.
+/// Duration of the ring's run in seconds, unless the environment sets another.
 const SECONDS: u64 = 10;
 const VARIABLE: &str = "AXON_RECORD_SECONDS";
 
@@ -30,7 +30,7 @@ pub const TESTS: &[Test] = &[
     ("a_lab_whose_recordings_cannot_begin_says_why", cannot_begin),
 ];
 
-/// Of this test, in a directory that is not below /run.
+/// Recordings of this test, in a directory that is not below /run.
 struct Recordings(PathBuf);
 
 impl Recordings {
@@ -39,7 +39,7 @@ impl Recordings {
         Recordings(std::env::temp_dir().join(name))
     }
 
-    /// The lab of this fabric, recorded.
+    /// Starts the lab of this fabric, recorded.
     fn up(&self, fabric: &str) -> Lab {
         let root = state_root();
         let path = root.with_extension("yaml");
@@ -51,7 +51,7 @@ impl Recordings {
         lab
     }
 
-    /// Replays all of them; the names of their files and what came of each.
+    /// Replays all recordings; returns the names of their files and the results.
     fn replay(&self) -> Vec<(String, Replayed)> {
         let files = recordings(&self.0).expect("there are recordings");
         let one = |file: &PathBuf| {
@@ -106,13 +106,13 @@ fn ring() {
     }
 }
 
-/// Axon's lookups are entries of tables there, and what they answer is recorded.
+/// Axon's lookups are table entries there, and their results are recorded.
 fn pipeline() {
     ring_with("dataplane: pipeline\n");
 }
 
-/// Runs a ring with this in its file, while its links fail; the recordings, which all replay.
-/// Nothing where a program is missing.
+/// Runs a ring with `more` in its file while its links fail; returns the recordings, which all
+/// replay. `None` where a program is missing.
 fn ring_with(more: &str) -> Option<Recordings> {
     if !needs::programs(&["iperf3"]) {
         return None;
@@ -122,12 +122,12 @@ fn ring_with(more: &str) -> Option<Recordings> {
     let recordings = Recordings::new();
     let lab = recordings.up(&format!("{}{more}", ring_file()));
     let fabric = lab.fabric().expect("its file is there");
-    // From each switch to the one opposite, and back: every link has its part.
+    // From each switch to the opposite one, and back, so that every link carries traffic.
     let flows: [(usize, usize); 4] = [(1, 5), (3, 7), (6, 2), (8, 4)];
     let servers: Vec<Child> =
         flows.iter().map(|(_, to)| start(&lab, *to, "iperf3 -s -1")).collect();
     let client = |(from, to): &(usize, usize)| {
-        // A server says nowhere that it listens.
+        // A server does not report that it listens.
         let client = format!("iperf3 -c 10.0.77.{to} -t {seconds} -b 1M");
         start(
             &lab,
@@ -159,7 +159,7 @@ fn ring_with(more: &str) -> Option<Recordings> {
     Some(recordings)
 }
 
-/// A byte that is changed in the middle of a recording is found, with its place.
+/// A byte changed in the middle of a recording is found, with its offset.
 fn altered(file: &Path) {
     let mut bytes = std::fs::read(file).expect("it is there");
     let at = bytes.len() / 2;
@@ -176,7 +176,7 @@ fn killed() {
     let recordings = Recordings::new();
     let lab = recordings.up(&ring_file());
     let before = daemon("s1").expect("s1 runs");
-    // What has reached the file is older than a tenth of a second.
+    // The file has only data that is older than a tenth of a second.
     std::thread::sleep(Duration::from_millis(300));
     kill(Pid::from_raw(before), Signal::SIGKILL).expect("it is ours");
     let started = Instant::now();

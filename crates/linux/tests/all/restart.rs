@@ -1,8 +1,7 @@
-//! Switches whose frames the kernel carries are killed and start anew, again and again, under
-//! flows that they are the edge of or in the middle of: no flow loses a packet, and no host
-//! receives a frame that is not for it.
+//! Switches whose frames the kernel carries are killed and restarted repeatedly, under flows that
+//! begin, end or pass there: no flow loses a packet, and no host receives a frame for another.
 //!
-//! `AXON_RESTARTS=n` kills so many; five without.
+//! `AXON_RESTARTS=n` sets the number of kills; the default is five.
 
 use crate::support::{Pinging, Test, daemon, needs, part, replies, state_root};
 use axon_linux::choice::Carrier;
@@ -24,12 +23,12 @@ const NAME: &str = "test-restart";
 const HOSTS: u32 = 5;
 /// Across the line both ways, within an edge, and from the middle.
 const FLOWS: [(u32, u32); 5] = [(1, 4), (5, 2), (1, 2), (3, 1), (4, 3)];
-/// The kinds of frames that hosts of this lab have to do with: IPv4, ARP, IPv6.
+/// Types of the frames of hosts in this lab: IPv4, ARP, IPv6.
 const TYPES: [[u8; 2]; 3] = [[0x08, 0x00], [0x08, 0x06], [0x86, 0xdd]];
 
 pub const TESTS: &[Test] = &[("switches_killed_under_traffic_lose_and_misdeliver_nothing", killed)];
 
-/// A program on a host.
+/// Runs a program on a host.
 pub fn run_part(words: &[&str]) -> ExitCode {
     let [own] = *words else { return ExitCode::FAILURE };
     watch(own)
@@ -57,8 +56,8 @@ fn mac(host: u32) -> String {
     format!("02:00:00:00:79:{host:02x}")
 }
 
-/// Looks at all frames that come to this namespace, and prints those that are neither for this MAC
-/// nor for a group, and those that no host sends. Ends when its input does.
+/// Watches all frames that enter this namespace, and prints those that are neither for this MAC nor
+/// for a group, and those that no host sends. Ends with its input.
 fn watch(own: &str) -> ExitCode {
     let own: Vec<u8> = own.split(':').map(|byte| u8::from_str_radix(byte, 16).unwrap()).collect();
     let any = SockProtocol::EthAll;
@@ -94,7 +93,7 @@ fn start<W: AsRef<OsStr>>(lab: &Lab, node: &str, words: &[W]) -> Child {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts")
 }
 
-/// True if all switches have their neighbours, and none of these is restarting.
+/// True if all switches have their neighbours, and no neighbour is restarting.
 fn is_whole(status: &[NodeStatus]) -> bool {
     let whole = |status: &NodeStatus| {
         let Some(node) = status.node() else { return false };
@@ -109,7 +108,7 @@ fn is_whole(status: &[NodeStatus]) -> bool {
     status.iter().all(whole)
 }
 
-/// Kills the daemon of a switch and waits for the next one to be among its neighbours.
+/// Kills the daemon of a switch and waits until the next one is among its neighbours.
 fn kill_once(lab: &Lab, switch: &str) {
     let before = daemon(switch).expect("it runs");
     kill(Pid::from_raw(before), Signal::SIGKILL).expect("it is ours");
@@ -155,7 +154,7 @@ fn killed() {
     for round in 0..given.unwrap_or(5u32) {
         let switch = ["s2", "s1", "s3"][round as usize % 3];
         kill_once(&lab, switch);
-        // Whatever the next incarnation decides late is part of it.
+        // Late decisions of the next incarnation are included.
         thread::sleep(Duration::from_millis(u64::from(300 + round * 7919 % 1_700)));
     }
     for (ping, (from, to)) in pings.into_iter().zip(FLOWS) {

@@ -49,7 +49,7 @@ links: {{ rate: 100Mbps }}
     lab::up(&path, &options, |_| ()).expect("it comes up").0
 }
 
-/// Waits until a line of the shell succeeds, ten seconds at the most; returns what it prints.
+/// Repeats a line of the shell until it succeeds, ten seconds at most; returns its output.
 fn wait(lab: &Lab, node: &str, line: &str) -> String {
     shell(lab, node, &format!("for n in $(seq 200); do {line} && exit 0; sleep 0.05; done; exit 1"))
 }
@@ -72,8 +72,8 @@ fn edges(lab: &Lab) -> Vec<EdgeCounters> {
     nodes.iter().filter_map(of).collect()
 }
 
-/// Writes the script that both clients call: it sets the address and keeps all that it was given in
-/// the host's own /run.
+/// Writes the script that both clients call: it sets the address, and stores all received options
+/// in the host's own /run.
 fn script() -> PathBuf {
     use std::os::unix::fs::PermissionsExt;
     let text = r#"#!/bin/sh
@@ -93,7 +93,7 @@ exit 0
     path
 }
 
-/// Starts udhcpc in a host; it stays.
+/// Starts udhcpc in a host, where it keeps running.
 fn udhcpc(lab: &Lab, host: &str) -> String {
     let script = script().display().to_string();
     let words = format!("udhcpc -b -t 10 -T 1 -O mtu -p /run/u.pid -i {host}-p0 -s {script}");
@@ -105,7 +105,7 @@ fn udhcpc(lab: &Lab, host: &str) -> String {
     wait(lab, host, "cat /run/lease.bound 2>/dev/null")
 }
 
-/// Starts dhclient in a host, with this identifier; it stays.
+/// Starts dhclient in a host, with this identifier; it keeps running.
 fn dhclient(lab: &Lab, host: &str, id: &str) -> String {
     let script = script().display().to_string();
     let conf = format!(
@@ -119,7 +119,7 @@ fn dhclient(lab: &Lab, host: &str, id: &str) -> String {
     wait(lab, host, "cat /run/lease.BOUND 2>/dev/null")
 }
 
-/// What a client was given under a name.
+/// Returns the option of this name that a client received.
 fn given<'a>(lease: &'a str, name: &str) -> Option<&'a str> {
     lease.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('='))
 }
@@ -189,12 +189,12 @@ fn relayed() {
     wait(&lab, "h1", "test -e /run/lease.renew");
     shell(&lab, "h2", "dhclient -4 -r -cf /run/d.conf -lf /run/d.leases -pf /run/d.pid h2-p0");
     wait(&lab, "h3", "grep -q DHCPRELEASE /run/dnsmasq.log");
-    // A host that plays the server: its answers end at its edge.
+    // A host that acts as a server: its answers are dropped at its edge.
     let forged = "import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); \
                   s.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1); \
                   s.bind(('10.0.77.4', 67)); s.sendto(b'x' * 300, ('10.0.255.255', 68))";
     shell(&lab, "h4", &format!("python3 -c \"{forged}\""));
-    // What it sends to the relay is not the server's.
+    // Its frames to the relay do not come from the server.
     let to_relay = forged.replace("10.0.255.255', 68", "10.0.0.1', 67").replace(
         "b'x' * 300",
         "bytes([2, 1, 6]) + bytes(21) + bytes([10, 0, 0, 1]) + bytes(208) + \
@@ -266,7 +266,7 @@ fn kea() {
     shell(&lab, "h1", &format!("ping -c 1 -W 5 {two}"));
     shell(&lab, "h1", "kill -USR1 $(cat /run/u.pid)");
     wait(&lab, "h1", "test -e /run/lease.renew");
-    // A host that has an address asks for the rest; the server answers to that address.
+    // A host with an address requests the other settings; the server answers to that address.
     let inform = format!(
         "import socket as s; c = s.socket(s.AF_INET, s.SOCK_DGRAM); c.settimeout(5); \
          c.setsockopt(s.SOL_SOCKET, s.SO_REUSEADDR, 1); \
@@ -290,8 +290,8 @@ fn kea() {
     lab::down(Some(lab.name())).expect("it ends");
 }
 
-/// Starts systemd-networkd in a host, without systemd: where nobody can write to /sys it takes
-/// devices as they are. Returns the address that it sets.
+/// Starts systemd-networkd in a host, without systemd; as /sys is not writable, it uses devices as
+/// they are. Returns the address that it sets.
 fn networkd(lab: &Lab, host: &str) -> String {
     shell(
         lab,
@@ -308,7 +308,7 @@ fn networkd(lab: &Lab, host: &str) -> String {
     wait(lab, host, &format!("ip -4 -o address show dev {host}-p0 | grep inet"))
 }
 
-/// Starts the client of DHCPv6 in a host; returns the address that it sets.
+/// Starts the DHCPv6 client in a host; returns the address that it sets.
 fn dhclient6(lab: &Lab, host: &str) -> String {
     let conf = "timeout 10; retry 1;";
     let script = beside("6.sh");
@@ -417,7 +417,7 @@ fn dhcpv6() {
     println!("kea, DHCPv6: {:?}", telemetry.dhcp);
     assert!(telemetry.hosts.iter().any(|host| host.ips.contains(&address)), "it is learned");
     assert_eq!(telemetry.dhcp.released, 1);
-    // The same client, served by dnsmasq in its place.
+    // The same client, served by dnsmasq instead.
     shell(
         &lab,
         "h1",
@@ -448,8 +448,7 @@ fn uplink() {
     }
     let lab = up("uplinks:
   - { name: up1, at: s2-p7, gateway: 10.0.77.254, dns: [10.0.77.253], domain: example.net }");
-    // The outside: an address beyond the gateway, a name server, and a DHCP server that nobody
-    // has asked for.
+    // The outside: an address beyond the gateway, a name server, and a rogue DHCP server.
     shell(
         &lab,
         "up1",
@@ -488,7 +487,7 @@ fn uplink() {
 }
 
 /// Switches IPv6 on at a host and waits for its address of the prefix, after duplicate address
-/// detection; returns it.
+/// detection; returns that address.
 fn with_ipv6(lab: &Lab, host: &str) -> String {
     shell(lab, host, &format!("echo 0 > /proc/sys/net/ipv6/conf/{host}-p0/disable_ipv6"));
     let show = format!("ip -6 -o address show dev {host}-p0 scope global -tentative");
@@ -511,7 +510,7 @@ fn advertised() {
   interval: 4s");
     let own = [with_ipv6(&lab, "h1"), with_ipv6(&lab, "h2")];
     shell(&lab, "h1", &format!("ping -6 -c 1 -W 5 {}", own[1]));
-    // To the router, which has no address of the prefix, over its link-local one.
+    // To the router, which has no address of the prefix, at its link-local one.
     let fabric = lab.fabric().expect("its file is there");
     let pairs = [(0, 1), (1, 0), (0, 2)];
     let pings = lab.ping_over(Family::V6, &fabric, &pairs, Duration::from_secs(5), || ());
@@ -521,7 +520,7 @@ fn advertised() {
     let default = shell(&lab, "h1", "ip -6 route show default");
     assert!(default.contains(&format!("via {local} ")), "{default}");
     assert_eq!(shell(&lab, "h1", "cat /proc/sys/net/ipv6/conf/h1-p0/mtu").trim(), "1400");
-    // Another reader of the formats, beside the kernel.
+    // A second decoder of the formats, besides the kernel.
     let filter = "icmp6 and ip6[40] == 134";
     let line = format!("timeout 30 tshark -V -l -i h1-p0 -c 1 -f '{filter}' 2>/run/t.log");
     let text = shell(&lab, "h1", &line);
@@ -529,7 +528,7 @@ fn advertised() {
         assert!(text.contains(part), "{part}: {text}");
     }
     assert!(!text.contains("Malformed") && !text.to_lowercase().contains("bad checksum"), "{text}");
-    // A host that says it is a router.
+    // A host that advertises itself as a router.
     let forged = "import socket as s; f = s.socket(s.AF_INET6, s.SOCK_RAW, 58); \
                   f.setsockopt(s.IPPROTO_IPV6, s.IPV6_MULTICAST_HOPS, 255); \
                   f.sendto(bytes([134, 0, 0, 0, 64, 0, 7, 8]) + bytes(8), \

@@ -1,4 +1,4 @@
-//! Real hosts that say nothing of themselves, in a lab: whoever looks for one finds it.
+//! Real hosts that send nothing by themselves, in a lab: others can reach them.
 //!
 //! The lab starts its parts from the program that calls it, so this test is a program of its own
 //! and not run by libtest.
@@ -56,7 +56,7 @@ fn addresses_that_have_never_sent_a_frame_answer_the_first_ping() {
     let (lab, _) = lab::up(&fabric_file(), &UpOptions::default(), |_| ()).expect("it comes up");
     // A second address of a known host. The kernel does not announce it (arp_notify is off).
     shell(&lab, "h2", "ip address add 10.0.77.72/16 dev h2-p0");
-    // A host that nobody has heard of: another MAC, another address.
+    // An unknown host: another MAC, another address.
     shell(
         &lab,
         "h4",
@@ -65,13 +65,13 @@ fn addresses_that_have_never_sent_a_frame_answer_the_first_ping() {
     );
     assert_eq!(controller(&lab).seeks_found, 0);
     for address in ["10.0.77.72", "10.0.77.74"] {
-        // One request of one host, without a repetition.
+        // One request of one host, without repetition.
         let text = shell(&lab, "h1", &format!("ping -c 1 -W 5 {address}"));
         println!("{}", text.lines().nth(1).unwrap_or_default());
     }
     let counters = controller(&lab);
     assert_eq!((counters.seeks, counters.seeks_found), (2, 2), "{counters:?}");
-    // The silent host's own words work too, and a host that is not there is not.
+    // Frames of the silent host itself pass, too; a missing host is not found.
     shell(&lab, "h4", "ping -c 1 -W 5 10.0.77.72");
     shell(&lab, "h1", "! ping -c 1 -W 2 10.0.77.99");
     assert!(controller(&lab).seeks > 2);
@@ -86,7 +86,7 @@ fn the_fabrics_own_address_answers_ping() {
     lab::down(Some(lab.name())).expect("it ends");
 }
 
-/// Switches IPv6 on at a host, which labs leave off.
+/// Switches IPv6 on at a host; labs leave it off.
 fn switch_ipv6_on(lab: &Lab, host: &str) {
     shell(lab, host, &format!("echo 0 > /proc/sys/net/ipv6/conf/{host}-p0/disable_ipv6"));
 }
@@ -100,7 +100,7 @@ fn link_local(lab: &Lab, host: &str) -> String {
     format!("{}%{device}", address.unwrap_or_else(|| panic!("no address: {state}")))
 }
 
-/// The IPv6 addresses of a host's device once duplicate address detection is over.
+/// Returns the IPv6 addresses of a host's device once duplicate address detection is over.
 fn valid(lab: &Lab, host: &str, which: &str) -> String {
     let show = format!("ip -6 -o address show dev {host}-p0 {which}");
     // Detection takes a second and a random delay of up to one more (RFC 4862).
@@ -114,24 +114,24 @@ fn valid(lab: &Lab, host: &str, which: &str) -> String {
 fn hosts_reach_each_other_over_ipv6() {
     let (lab, _) = lab::up(&fabric_file(), &UpOptions::default(), |_| ()).expect("it comes up");
     let hosts = ["h1", "h2", "h3"];
-    // On all at once: each waits for a second or two.
+    // On all at once, since each waits for a second or two.
     hosts.into_iter().for_each(|host| switch_ipv6_on(&lab, host));
     let local = hosts.map(|host| link_local(&lab, host));
     let of_h2 = local[1].split('%').next().unwrap_or_default();
     shell(&lab, "h1", &format!("ping -6 -c 1 -W 5 {of_h2}%h1-p0"));
-    // Addresses that their hosts have never sent from.
+    // Addresses from which their hosts have never sent.
     for (host, last) in [("h1", 1), ("h2", 2)] {
         let options = "nodad";
         shell(&lab, host, &format!("ip address add 2001:db8::{last}/64 dev {host}-p0 {options}"));
     }
     shell(&lab, "h1", "ping -6 -c 1 -W 5 2001:db8::2");
     shell(&lab, "h2", "ping -6 -c 3 -i 0.2 -W 5 2001:db8::1");
-    // The first holder keeps its address, and the kernel of the second sees it.
+    // The first holder keeps its address, and the kernel of the second detects it.
     shell(&lab, "h3", "ip address add 2001:db8::2/64 dev h3-p0");
     let of_h3 = valid(&lab, "h3", "scope global");
     assert!(of_h3.contains("dadfailed"), "{of_h3}");
     shell(&lab, "h1", "ping -6 -c 1 -W 5 2001:db8::2");
-    // One that nobody has is the host's own.
+    // A free address becomes the host's own.
     shell(&lab, "h3", "ip address add 2001:db8::3/64 dev h3-p0");
     let of_h3 = valid(&lab, "h3", "to 2001:db8::3");
     assert!(!of_h3.contains("dadfailed"), "{of_h3}");
@@ -158,10 +158,10 @@ fn hosts_with_fixed_addresses_of_both_families_have_them_when_the_lab_is_up() {
         let is_v6 = family == Family::V6;
         assert!(pings.iter().all(|ping| ping.address.is_some_and(|ip| ip.is_ipv6() == is_v6)));
     }
-    // A cut link takes no address away.
+    // A cut link removes no address.
     lab.set_link("h1,s1", false).expect("there is this link");
     lab.set_link("h1,s1", true).expect("there is this link");
-    // The kernel detects duplicates again when the link is back, and waits for that.
+    // The kernel repeats duplicate address detection when the link is back, and waits for that.
     assert!(valid(&lab, "h1", "scope global").contains("2001:db8::1/64"));
     shell(&lab, "h1", "ping -6 -c 1 -W 5 2001:db8::4 || ping -6 -c 5 -i 0.5 -W 1 2001:db8::4");
     lab::down(Some(lab.name())).expect("it ends");

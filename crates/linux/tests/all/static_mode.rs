@@ -31,7 +31,7 @@ paths: [{ from: h1, to: h2, via: [s1, s4, s3, s2], backup: [s1, s2] }]
     path
 }
 
-/// The switches that frames from one host to another pass, by their names.
+/// Names of the switches that frames from one host to another pass.
 fn way(lab: &Lab, from: usize, to: usize) -> Vec<String> {
     let (fabric, status) = (lab.fabric().expect("a file"), lab.status().expect("answers"));
     let found = path(&Directory::new(&fabric, &status), from, to);

@@ -12,19 +12,19 @@ use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-/// How often the process is killed.
+/// Number of times the process is killed.
 const KILLS: u32 = 100;
-/// Addresses that are given out, again and again.
+/// Number of addresses that are leased repeatedly.
 const POOL: u64 = 50;
-/// Words of the process that are read before it is killed, at most.
+/// Maximum number of words read from the process before it is killed.
 const WORDS_MAX: u64 = 4_000;
-/// What the process says in the place of a client: the address is released.
+/// Client number that marks a released address.
 const RELEASED: u32 = 0;
 
 pub const TESTS: &[Test] =
     &[("no_lease_is_given_twice_in_100_kills", no_lease_is_given_twice_in_100_kills)];
 
-/// The process that is killed.
+/// Runs the process that is killed.
 pub fn run_part(words: &[&str]) -> ExitCode {
     let [path, seed] = *words else { return ExitCode::FAILURE };
     give(Path::new(path), seed.parse().expect("a number"))
@@ -43,7 +43,7 @@ fn lease(address: u32, client: u32, state: StoredState) -> StoredLease {
     }
 }
 
-/// The clients to which addresses are bound.
+/// Clients to which addresses are bound.
 fn bound(entries: &[Stored]) -> BTreeMap<u32, u32> {
     let lease = |entry: &Stored| match entry {
         Stored::Lease(lease) if lease.state == StoredState::Bound => {
@@ -55,9 +55,9 @@ fn bound(entries: &[Stored]) -> BTreeMap<u32, u32> {
     entries.iter().filter_map(lease).collect()
 }
 
-/// Gives addresses that are free to clients and frees those that they release, without end. Writes
-/// eight bytes to standard output for each: a lease after it was kept, as its acknowledgement goes
-/// to the client; a release before that was kept, as it comes from the client.
+/// Leases free addresses to clients and frees released ones, without end. Writes eight bytes to
+/// standard output for each: a lease after it was stored, when its acknowledgement goes to the
+/// client; a release before it is stored, when it arrives from the client.
 fn give(path: &Path, seed: u64) -> ! {
     let clock = Clock::start();
     let (mut store, found) = Store::open(path, "test", &clock).expect("it opens after every kill");
@@ -80,7 +80,7 @@ fn give(path: &Path, seed: u64) -> ! {
         store.keep_changes([&change].into_iter());
         if holder.is_none() {
             bound.insert(address, client);
-            // On a machine that is busy with something else it waits in vain, and says so.
+            // On a busy machine the wait may fail, which is reported.
             while store.status().queued_bytes > 0 {
                 std::thread::yield_now();
             }
@@ -98,8 +98,8 @@ impl Drop for Folder {
     }
 }
 
-/// Lets the process run until it has said so many words, and kills it wherever it is then; answers
-/// with all that it has said.
+/// Runs the process until it has written this many words, and kills it at any point; returns all
+/// words.
 fn run_and_kill(path: &Path, random: &mut Rand64) -> Vec<(u32, u32)> {
     let path = path.to_str().expect("plain text");
     let words = part("store", [path, &random.rand_u64().to_string()]);
@@ -126,7 +126,7 @@ fn no_lease_is_given_twice_in_100_kills() {
     let folder = Folder(folder);
     let path = folder.0.join("c1.store");
     let mut random = Rand64::new(seed.into());
-    // By address: the client to which it was acknowledged last, and which has not released it.
+    // By address: the client with the last acknowledged lease that has not been released.
     let mut holders: BTreeMap<u32, u32> = BTreeMap::new();
     let mut given = 0;
     for kill in 0..KILLS {
@@ -145,7 +145,7 @@ fn no_lease_is_given_twice_in_100_kills() {
             let kept = bound.get(address);
             assert_eq!(kept, Some(client), "kill {kill}: the lease of {address:#x}");
         }
-        // What was kept and not said, or said to be released and not kept.
+        // Leases that were stored but not reported, or reported as released but still stored.
         holders = bound;
     }
     println!("{given} leases, {KILLS} kills");

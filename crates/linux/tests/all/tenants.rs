@@ -1,5 +1,5 @@
-//! Tenants of a lab with real hosts: who may not reach whom does not, and a pair that is revoked
-//! under a running ping stops. The gap is printed.
+//! Tenants of a lab with real hosts: hosts that may not reach each other do not, and a pair that is
+//! revoked under a running ping stops. The gap is printed.
 
 use crate::support::{Test, needs, state_root};
 use axon_linux::lab::{self, Lab, UpOptions};
@@ -19,7 +19,7 @@ pub const TESTS: &[Test] = &[
     ("a_scan_is_reported_with_its_source", scan),
 ];
 
-/// A line of three switches. h1 and h2 are red, h3 is blue, h4 is shared, h5 is nothing.
+/// A line of three switches. h1 and h2 are red, h3 is blue, h4 is shared, h5 is in no tenant.
 fn fabric_file(dataplane: &str) -> PathBuf {
     let switches = [1, 3, 3, 2, 2];
     let host = |(n, at): (usize, &u32)| {
@@ -53,11 +53,11 @@ fn controller(lab: &Lab) -> ControllerTelemetry {
     found.expect("the controller answers")
 }
 
-/// A ping that runs, and its output.
+/// A running ping, and its output.
 struct Ping(Child, BufReader<ChildStdout>);
 
 impl Ping {
-    /// A hundred requests a second.
+    /// Starts a ping with a hundred requests a second.
     fn start(lab: &Lab, from: u32, to: u32) -> Ping {
         let line = format!("exec ping -D -i 0.01 10.0.78.{to}");
         let mut command =
@@ -67,14 +67,14 @@ impl Ping {
         Ping(child, BufReader::new(output))
     }
 
-    /// Waits for so many replies.
+    /// Waits for `count` replies.
     fn replies(&mut self, count: usize) {
         let lines = (&mut self.1).lines().map_while(Result::ok);
         let some = lines.filter(|line| line.contains("bytes from")).take(count).count();
         assert_eq!(some, count, "the ping has ended");
     }
 
-    /// Ends it; when the last reply came, in seconds since 1970, of those not read yet.
+    /// Ends the ping; returns the time of the last unread reply, in seconds since 1970.
     fn end(mut self) -> Option<f64> {
         self.0.kill().expect("it runs");
         let lines = (&mut self.1).lines().map_while(Result::ok);
@@ -104,7 +104,7 @@ fn tenants() {
     }
 }
 
-/// A thousand addresses that nobody has, from a host in no tenant.
+/// A scan of a thousand free addresses, from a host in no tenant.
 const SCAN: &str = "import socket
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 for n in range(1000):
@@ -140,7 +140,7 @@ fn scan() {
 fn held(lab: &Lab, dataplane: &str) {
     let fabric = lab.fabric().expect("its file is there");
     let mac = |host: usize| -> MacAddr { fabric.hosts[host - 1].mac };
-    // At the same time: one that is not reached takes a second.
+    // In parallel: a ping without an answer takes a second.
     std::thread::scope(|scope| {
         for (from, to, expected) in [
             (1, 2, true),
@@ -167,7 +167,7 @@ fn held(lab: &Lab, dataplane: &str) {
     let changed = change(&socket, pair(false)).expect("the controller takes it");
     let answered = begun.elapsed();
     assert_eq!((changed.done.routes_removed, changed.outstanding), (2, vec![]), "{dataplane}");
-    // What was in flight comes; then nothing.
+    // Frames in flight arrive; then nothing.
     std::thread::sleep(Duration::from_millis(500));
     let from_here = now();
     std::thread::sleep(Duration::from_secs(1));

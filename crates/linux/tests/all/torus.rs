@@ -15,7 +15,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 /// Links that are cut.
 const CUTS: usize = 10;
-/// What the DHCP client does with a lease: it sets the address and nothing else.
+/// Script of the DHCP client: it sets the address of the lease and nothing else.
 const SCRIPT: &str = "#!/bin/sh\n\
     [ \"$1\" = bound ] && exec ip addr replace \"$ip/$mask\" dev \"$interface\"\n\
     exit 0\n";
@@ -51,7 +51,7 @@ fn seed() -> u64 {
     given.unwrap_or(now.as_secs())
 }
 
-/// Every host asks for an address; answers with all of them.
+/// Every host requests an address; returns all of them.
 fn lease_all(lab: &Lab, fabric: &Fabric) -> Vec<String> {
     // Not below /run, of which a lab has its own.
     let root = state_root();
@@ -65,10 +65,10 @@ fn lease_all(lab: &Lab, fabric: &Fabric) -> Vec<String> {
     shown.iter().map(|text| address(text).expect("a lease")).collect()
 }
 
-/// Pings from every host to every other; answers with the pairs that failed.
+/// Pings from every host to every other; returns the pairs that failed.
 fn unanswered(lab: &Lab, fabric: &Fabric, addresses: &[String]) -> Vec<String> {
     let all = addresses.join(" ");
-    // One request will do where the route stands; one that has to be found may take more.
+    // One request is enough if the route exists; a missing route may take more.
     let line = format!(
         "for a in {all}; do \
          ping -q -c 1 -W 2 $a >/dev/null || ping -q -c 5 -i 0.2 -w 10 $a >/dev/null || echo $a; \
@@ -83,8 +83,8 @@ fn unanswered(lab: &Lab, fabric: &Fabric, addresses: &[String]) -> Vec<String> {
         .collect()
 }
 
-/// Runs a shell line on all hosts at once; answers with what each printed. A line that fails,
-/// or that was never run, fails the test.
+/// Runs a shell line on all hosts at once; returns their outputs. A line that fails, or was never
+/// run, fails the test.
 fn on_all(lab: &Lab, fabric: &Fabric, line: impl Fn(&str) -> String) -> Vec<String> {
     let start = |name: &str| {
         let line = format!("{{ {}; }} && echo done", line(name));

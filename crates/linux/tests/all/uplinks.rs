@@ -28,7 +28,7 @@ pub const TESTS: &[Test] = &[
 const LAB: &str = "test-uplinks";
 const MAC: &str = "02:00:00:00:77:01";
 
-/// Runs a line of the shell, which must succeed; returns what it prints.
+/// Runs a line of the shell, which must succeed; returns its output.
 fn sh(line: &str) -> String {
     let output = Command::new("sh").args(["-c", line]).output().expect("a shell");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -37,13 +37,13 @@ fn sh(line: &str) -> String {
     text
 }
 
-/// A machine with the device `eth1`, at whose other end there is a gateway.
+/// A machine with the device `eth1`, whose other end is at a gateway.
 struct Machine {
     gateway: File,
 }
 
 impl Machine {
-    /// The calling thread is in its namespace then.
+    /// Moves the calling thread into its namespace.
     fn new() -> Machine {
         let own = || {
             unshare(CloneFlags::CLONE_NEWNET).expect("root may");
@@ -77,7 +77,7 @@ impl Machine {
         sh(&format!("nsenter --net={} sh -c '{line}'", self.path()))
     }
 
-    /// Asserts that the machine has its device back, as it was before.
+    /// Asserts that the machine has its device back, unchanged.
     fn assert_back(&self) {
         let link = sh("ip -details link show dev eth1");
         assert!(link.contains(" mtu 1600 ") && link.contains(MAC), "{link}");
@@ -167,7 +167,7 @@ fn refused() {
     }
 }
 
-/// What a DHCP client of h2 is given.
+/// Returns the settings that a DHCP client of h2 receives.
 fn lease(lab: &Lab) -> String {
     let script = state_root();
     let script = script.with_extension("sh");
@@ -219,7 +219,7 @@ fn planes() {
     }
 }
 
-/// A megabyte there and back between h1 and an address behind the gateway.
+/// Sends a megabyte there and back between h1 and an address behind the gateway.
 fn stream(machine: &Machine, lab: &Lab) {
     let serve = "import socket as s; l = s.create_server((\"198.51.100.1\", 7000)); print(1, \
                  flush=True); c, a = l.accept(); n = 0
@@ -247,13 +247,13 @@ fn what_is_outside_is_not_the_labs(lab: &Lab) {
     assert!(error.contains("s2-p7 is eth1, the device of uplink up1: it stays"), "{error}");
     let error = lab.move_cable("h1", "s2-p7", false).expect_err("it is taken").to_string();
     assert!(error.contains("s2-p7 is taken by eth1, the device of up1"), "{error}");
-    // All hosts ping the gateway, and none is asked to ping from there.
+    // All hosts ping the gateway; no ping starts there.
     let fabric = lab.fabric().expect("its file is there");
     let pings = lab.ping(&fabric, &[(0, 2)], Duration::from_secs(5), || ()).expect("h1 pings");
     assert!(pings[0].rtt_ns.is_some(), "{pings:?}");
 }
 
-/// A switch that is killed gets its port back: the device stays in its namespace.
+/// A killed switch gets its port back: the device stays in its namespace.
 fn restarted(machine: &Machine, lab: &Lab) {
     let of_s2 = "for p in /proc/[0-9]*; do tr \"\\0\" \" \" <$p/cmdline 2>/dev/null | \
                  grep -q \"lab-part node /run/lab s2 $\" && kill -9 ${p#/proc/}; done; true";
@@ -267,7 +267,7 @@ fn restarted(machine: &Machine, lab: &Lab) {
     assert!(!lab.status().expect("daemons answer").is_empty());
 }
 
-/// Waits until the machine has its device again, without any help of `axon`.
+/// Waits until the machine has its device again, without the help of `axon`.
 fn wait_until_back() {
     sh("for n in $(seq 400); do ip link show dev eth1 up 2>/dev/null | grep -q eth1 && exit 0; \
         sleep 0.05; done; exit 1");
@@ -290,7 +290,7 @@ fn killed() {
     drop(lab);
     up("");
     supervisor();
-    // At once: what is left is waited for.
+    // At once: the command waits for leftovers.
     up("");
     keeper();
     lab::down(Some(LAB)).expect("it ends");

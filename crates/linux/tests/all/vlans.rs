@@ -12,7 +12,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::process::{ChildStdout, Stdio};
 
-/// What the trunk host runs.
+/// Program of the trunk host.
 const PEER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/all/vlans_peer.py");
 
 pub const TESTS: &[Test] = &[(
@@ -20,8 +20,8 @@ pub const TESTS: &[Test] = &[(
     access_hosts_and_a_trunk_host_reach_their_own_vlans_and_no_other,
 )];
 
-/// h1 and h2 have the same address in two VLANs, h3 is in the first one too, h4 in none; h5 is in
-/// both by its tags.
+/// h1 and h2 have the same address in two VLANs, h3 is in the first one, h4 in none; h5 is in both
+/// by its tags.
 fn fabric_file() -> PathBuf {
     let text = "name: test-vlans
 topology:
@@ -51,7 +51,7 @@ fn pings(lab: &Lab, host: &str, address: &str, wait: &str) -> bool {
     command.output().expect("it starts").status.success()
 }
 
-/// The MAC that a host has for an address.
+/// Returns the MAC that a host has for an address.
 fn neighbour(lab: &Lab, host: &str, address: &str) -> String {
     let line = format!("ip neighbour show {address}");
     let mut command = lab.command(host, &["sh", "-c", &line]).expect("a command");
@@ -66,7 +66,7 @@ fn access_hosts_and_a_trunk_host_reach_their_own_vlans_and_no_other() {
     assert!(report.missing.is_empty(), "without controller: {:?}", report.missing);
     let fabric = lab.fabric().expect("its file is there");
     let mac = |host: usize| fabric.hosts[host - 1].mac.to_string();
-    // Below the tags the host is one in no VLAN; its own kernel has nothing to do with them.
+    // Without its tags the host is in no VLAN; its own kernel handles no tags.
     let line = format!("exec python3 {PEER} h5-p0 10=10.0.81.50 20=10.0.81.50");
     let mut command = lab.command("h5", &["sh", "-c", &line]).expect("a command");
     let mut peer = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts");
@@ -106,7 +106,7 @@ fn access_hosts_and_a_trunk_host_reach_their_own_vlans_and_no_other() {
         writeln!(input, "ping {vid} {address}").expect("it reads");
         assert_eq!(line(&mut output), expected, "VLAN {vid}, {address}");
     }
-    // h4 sends what belongs to VLAN 10: nobody has it, and it is counted.
+    // h4 sends a packet with an address of VLAN 10: no host has it, and it is counted.
     let forged = "import socket; s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW); \
                   s.bind(('h4-p0', 0)); \
                   [s.send(b'\\xff' * 6 + b'\\2' * 6 + tags + b'\\x08\\x06' + b'\\0' * 46) \

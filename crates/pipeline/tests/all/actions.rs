@@ -1,4 +1,4 @@
-//! What entries do with frames.
+//! Actions of entries on frames.
 
 use crate::rig::{Fate, IPV4, MPLS, Rig, checksum, frame, mac, packet};
 use axon_node::{Drop, Input, Node};
@@ -102,7 +102,7 @@ fn an_index_and_the_address_it_points_at_are_matched_in_one_step() {
     }
     rig.commit(&changes);
     assert_eq!(index, 6);
-    // The last hop stands first: this one goes to 1, then to 2, then to 1.
+    // The last hop is first in the header: this one goes to 1, then to 2, then to 1.
     let mut bytes = frame(mac(2), mac(1), IPV4, &packet(4, [10, 0, 0, 9]));
     bytes[34..38].copy_from_slice(&[1, 2, 1, 0]);
     let mut ways = Vec::new();
@@ -217,7 +217,7 @@ fn a_source_is_learned_until_its_entry_leads_to_its_port() {
     assert_eq!(rig.fate(0, &hello).to_cpu, 0);
     assert_eq!(rig.fate(1, &hello).to_cpu, 1, "it has moved");
     assert_eq!(rig.fate(2, &hello).to_cpu, 0, "nobody learns there");
-    // A group leads to a port if nothing else is in it.
+    // A group leads to a port if it has no other member.
     let entry = |group| Change::Mac(MacKey { bridge: 0, mac: mac(1) }, Some(group));
     rig.commit(&[
         Change::Interface(0, Some(Interface::of(PortNo(0)))),

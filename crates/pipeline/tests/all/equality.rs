@@ -1,10 +1,10 @@
-//! The pipeline equals the reference interpreter.
+//! Equality of the pipeline and the reference interpreter.
 
 use crate::twins::{Draw, Seen, Twins};
 use axon_node::Drop;
 use axon_pipeline::TableName;
 
-/// Table configurations; each goes on changing while frames come.
+/// Number of table configurations. Each keeps changing while frames arrive.
 const CONFIGURATIONS: u64 = 1000;
 const STEPS: u64 = 240;
 
@@ -20,7 +20,7 @@ impl Random {
     }
 }
 
-/// Says of which seed a failure is.
+/// Prints the seed of a failure.
 struct Seed(u64);
 
 impl std::ops::Drop for Seed {
@@ -72,7 +72,7 @@ fn the_pipeline_equals_the_reference_on_random_frames_and_a_hundred_thousand_tra
     let refused: u64 = all.refused.values().sum();
     assert!(all.committed + refused >= 100_000, "{} and {refused}", all.committed);
     assert!(refused * 10 >= all.committed * 4, "{refused} of {} and these", all.committed);
-    // The cases are of all kinds.
+    // The cases cover all kinds.
     for table in
         [TableName::Tcam, TableName::Mpls, TableName::Ipv4, TableName::Mac, TableName::Prefix]
     {

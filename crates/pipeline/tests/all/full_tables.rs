@@ -1,5 +1,4 @@
-//! The pipeline equals the reference interpreter with the paper's tables, all of them full but for
-//! a few entries.
+//! Equality of the pipeline and the reference interpreter with the paper's tables, nearly full.
 
 use crate::equality::Random;
 use crate::rig::{IPV4, MPLS, frame, packet};
@@ -12,7 +11,7 @@ use axon_wire::{MacAddr, PortNo};
 use std::net::Ipv4Addr;
 
 const STEPS: u32 = 400;
-/// Entries that are left in each table for what is drawn; then they are full.
+/// Free entries of each table before the drawn ones fill it.
 const ROOM: u32 = 2;
 /// The lookup key of the entries of the TCAM: source and destination of IPv4.
 const KEY: UdlkId = UdlkId(0);

@@ -1,4 +1,4 @@
-//! Behaviour of the pipeline, by sentences.
+//! External behaviour of the pipeline.
 
 mod actions;
 mod equality;

@@ -25,7 +25,7 @@ fn tcam(index: u16, action: Action) -> Change {
     Change::Tcam(index, Some(TcamEntry { udlk: UdlkId(1), value, mask, action }))
 }
 
-/// A switch that mirrors those, and has no other entries.
+/// Returns a switch that mirrors these datagrams and has no other entries.
 fn rig() -> Rig {
     let mut rig = Rig::new(Sizes::default());
     let field = Field::Bytes { first: 30, last: 33 };
@@ -61,7 +61,7 @@ fn the_tables_decide_about_a_mirrored_frame_as_if_the_entry_were_not_there() {
     rig.commit(&[tcam(602, Target::Drop.into())]);
     let fate = rig.fate(0, &bytes);
     assert_eq!((fate.ports(), fate.dropped), (vec![COPIES], vec![Drop::Denied]));
-    // Not selected: nothing but the decision.
+    // Not selected: the decision alone counts.
     rig.commit(&[Change::Miss(Some(to_port(2)))]);
     let other = frame(mac(9), mac(1), IPV4, &packet(64, [11, 0, 0, 1]));
     assert_eq!(rig.fate(0, &other).ports(), [2]);

@@ -7,7 +7,7 @@ use axon_pipeline::{
 };
 use axon_wire::{FrameBuf, PortNo, Time};
 
-/// Sends whatever it gets where the tables say: to itself.
+/// Sends each packet as the tables decide: to itself.
 struct Echo;
 
 impl Program for Echo {

@@ -1,4 +1,4 @@
-//! What operators ask of a running switch, as bytes.
+//! Requests of operators to a running switch, as bytes.
 
 use crate::rig::{IPV4, frame, mac, packet};
 use axon_node::probe::{PlanKind, ProbePlan};
@@ -10,7 +10,7 @@ use axon_pipeline::{
 };
 use axon_wire::{Hops, PortNo, Time};
 
-/// Sets one entry, and takes nothing.
+/// Sets one entry, and accepts no input.
 struct Static;
 
 impl Program for Static {
@@ -21,7 +21,7 @@ impl Program for Static {
     fn receive_packet(&mut self, _: Time, _: Received<'_>, _: &mut dyn Control) {}
 }
 
-/// The entry that sends frames for a host out of a port.
+/// Entry that sends frames for a host out of a port.
 fn to(host: u8, port: u16) -> Change {
     let key = MacKey { bridge: 0, mac: mac(host) };
     Change::Mac(key, Some(Target::Port(PortNo(port)).into()))

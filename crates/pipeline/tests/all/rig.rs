@@ -4,7 +4,7 @@ use axon_node::{Action, Drop, Input, Node};
 use axon_pipeline::{Change, Pipeline, PipelineConfig, Sizes};
 use axon_wire::{FrameBuf, MacAddr, PortNo, Time};
 
-/// The frame type of IPv4, and of a label.
+/// Frame types of IPv4 and of a label.
 pub const IPV4: u16 = 0x0800;
 pub const MPLS: u16 = 0x8847;
 
@@ -12,7 +12,7 @@ pub fn mac(last: u8) -> MacAddr {
     MacAddr([2, 0, 0, 0, 0, last])
 }
 
-/// What became of a frame.
+/// Fate of a frame.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Fate {
     pub sent: Vec<(u16, Vec<u8>)>,
@@ -45,7 +45,7 @@ impl Rig {
         self.pipeline.commit(changes).unwrap_or_else(|error| panic!("{error}"));
     }
 
-    /// What becomes of a frame from a port; the wires are free again at once.
+    /// Returns the fate of a frame from a port; wires are free again at once.
     pub fn fate(&mut self, port: u16, frame: &[u8]) -> Fate {
         let (now, mut out) = (Time::ZERO, Vec::new());
         let frame = FrameBuf::new(frame);
@@ -74,7 +74,7 @@ pub fn frame(to: MacAddr, from: MacAddr, ethertype: u16, rest: &[u8]) -> Vec<u8>
     bytes
 }
 
-/// An IPv4 packet with this TTL to this address, whose checksum fits.
+/// Builds an IPv4 packet with this TTL to this address and a correct checksum.
 pub fn packet(ttl: u8, to: [u8; 4]) -> Vec<u8> {
     let mut header = vec![0x45, 0, 0, 40, 0, 0, 0, 0, ttl, 17, 0, 0, 10, 0, 0, 1];
     header.extend(to);

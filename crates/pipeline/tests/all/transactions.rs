@@ -1,4 +1,4 @@
-//! Transactions: all changes or none, and why one is refused.
+//! Transactions: all changes or none, and the reasons of refusal.
 
 use crate::rig::{IPV4, Rig, frame, mac, packet};
 use axon_node::Drop;
@@ -39,7 +39,7 @@ fn address(last: u8, action: Action) -> Change {
     Change::Ipv4([10, 0, 0, last].into(), Some(action))
 }
 
-/// A rig in which something of every kind stands.
+/// Returns a rig with an object of every kind.
 fn filled() -> Rig {
     let mut rig = small();
     let tunnel = Tunnel {
@@ -111,7 +111,7 @@ fn what_is_refused_is_named_and_leaves_the_tables_as_they_were() {
     ];
     let mut rig = filled();
     let before = all(&rig);
-    // Each transaction begins and ends with changes that could be made.
+    // Each transaction begins and ends with changes that are valid.
     for (change, reason) in cases {
         let entry = change.entry();
         let first = Change::Mpls(5, Some(drop()));

@@ -1,4 +1,4 @@
-//! Promises of a plane with traffic classes that hold whatever happens to it.
+//! Invariants of a plane with traffic classes under any sequence of events.
 
 use crate::model::classes::{self, Kinds};
 use crate::model::{Event, PORTS, World};
@@ -20,7 +20,7 @@ fn any_priority() -> impl Strategy<Value = Priority> {
     prop::sample::select(Priority::ALL.as_slice())
 }
 
-/// A packet of some priority, for some port or for the control plane.
+/// Draws a packet of some priority, for a port or for the control plane.
 fn any_packet() -> impl Strategy<Value = Vec<u8>> {
     (any_priority(), prop::collection::vec(0..PORTS, 0..3), 14..200usize).prop_map(
         |(priority, hops, inner)| {
@@ -34,7 +34,7 @@ fn any_packet() -> impl Strategy<Value = Vec<u8>> {
     )
 }
 
-/// A host's frame with or without a tag, to a host that there may be a route to.
+/// Draws a host's frame with or without a tag, to a host that may have a route.
 fn any_host_frame() -> impl Strategy<Value = Vec<u8>> {
     (0..4u8, prop::option::of(any_priority()), 46..180usize).prop_map(|(last, tag, payload)| {
         let mut frame = vec![2, 0, 0, 0, 1, last, 2, 0, 0, 0, 0, 9];
@@ -47,7 +47,7 @@ fn any_host_frame() -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
-/// A frame of a peer: PFC, sometimes PAUSE, from no time at all to the longest.
+/// Draws a frame of a peer: PFC, sometimes PAUSE, with times from zero to the maximum.
 fn any_stop() -> impl Strategy<Value = Vec<u8>> {
     let quanta = prop_oneof![Just(0), 1..2_000u16, Just(u16::MAX)].prop_map(Quanta);
     (any::<u8>(), quanta, 0..8u8).prop_map(|(bits, time, kind)| {
@@ -106,8 +106,8 @@ fn any_kinds() -> impl Strategy<Value = Kinds> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1_000))]
 
-    /// `World` checks conservation, the bound of the memory, the discipline of the wire, and
-    /// that nothing stays due, after every event.
+    /// `World` checks conservation, the bound of the memory, the discipline of the wire, and that
+    /// no deadline remains in the past, after every event.
     #[test]
     fn whatever_happens_no_frame_is_lost_and_the_memory_is_bounded(
         kinds in any_kinds(),

@@ -48,8 +48,8 @@ fn plane(change: impl FnOnce(&mut DcbConfig)) -> Plane {
     plane
 }
 
-/// From the near host to the far one: a tag if it has a priority, a CN-TAG if it has a flow,
-/// then IPv4 with these two bits.
+/// Builds a frame from the near host to the far one: a tag if it has a priority, a CN-TAG if it has
+/// a flow, then IPv4 with these two bits.
 fn frame(tag: Option<Priority>, flow: Option<u16>, ecn: u8) -> Vec<u8> {
     let mut frame = [FAR.0, NEAR.0].concat();
     if let Some(priority) = tag {
@@ -63,7 +63,7 @@ fn frame(tag: Option<Priority>, flow: Option<u16>, ecn: u8) -> Vec<u8> {
     frame
 }
 
-/// An Axon packet that has come from far: two hops before, its host at port 8 of the first.
+/// Builds an Axon packet from a distant host, which is at port 8 of the first of two hops.
 fn packet(forward: &[u16], frame: &[u8]) -> Vec<u8> {
     let forward: Hops = forward.iter().copied().map(PortNo).collect();
     let reverse = Hops::from([4, 8]);
@@ -74,7 +74,7 @@ fn packet(forward: &[u16], frame: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Gives `frame` to the plane so often; all that goes out, and why frames ended.
+/// Gives `frame` to the plane this many times; returns all frames sent, and the reasons of drops.
 fn give(
     plane: &mut Plane,
     port: PortNo,
@@ -94,7 +94,7 @@ fn give(
     (sent, drops)
 }
 
-/// All that waits for `port`.
+/// Returns all frames queued for `port`.
 fn drain(plane: &mut Plane, port: PortNo) -> Vec<FrameBuf> {
     let (mut out, mut sent) = (Vec::new(), Vec::new());
     while plane.queued_frames(port) > 0 {
@@ -126,7 +126,7 @@ fn a_host_has_the_priorities_of_the_regeneration_table_and_no_others() {
     };
     assert_eq!([send(3), send(0), send(7), send(5)], [(3, 3), (0, 0), (0, 0), (0, 0)]);
     assert_eq!(plane.counters().port(HOST).regenerated, 2);
-    // It outlives a re-synchronisation, and goes with one that says nothing of it.
+    // The setting survives a re-synchronisation, and ends with one that does not contain it.
     let mut wanted = plane.snapshot();
     plane.resynchronise(T0, &wanted, &mut Vec::new()).unwrap();
     assert_eq!(plane.snapshot().ports[0].regeneration, Some(table));

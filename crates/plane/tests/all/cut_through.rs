@@ -1,5 +1,5 @@
-//! Frames whose head is here before their tail, and whose FCS may not fit (thesis 000 §3.3.1),
-//! and what a full output does (§3.2.1).
+//! Frames whose head arrives before their tail, with a correct or wrong FCS (thesis 000 §3.3.1),
+//! and the behaviour at a full output (§3.2.1).
 
 use axon_node::{Action, Drop, PortKind, Punt};
 use axon_plane::{OnFull, Plane, PlaneConfig, PuntLimit};
@@ -17,7 +17,7 @@ fn at(micros: u64) -> Time {
     Time::ZERO + Span::from_micros(micros)
 }
 
-/// Port 0 has hosts, 1 to 3 have Axons.
+/// Port 0 leads to hosts, ports 1 to 3 to Axons.
 fn plane(change: impl FnOnce(&mut PlaneConfig)) -> Plane {
     let mut config = PlaneConfig::with_ports(4, MacAddr([2, 0, 0, 0, 0, 0xaa]));
     config.punt = PuntLimit { frames_per_second: 1_000_000, burst: 10_000 };
@@ -30,7 +30,7 @@ fn plane(change: impl FnOnce(&mut PlaneConfig)) -> Plane {
     plane
 }
 
-/// A packet with a name in its last byte.
+/// Builds a packet with a name in its last byte.
 fn packet(forward: &Hops, reverse: &Hops, name: u8) -> FrameBuf {
     let mut bytes = vec![0; WIDTH.header_bytes(forward.len() + reverse.len())];
     header::emit(&mut bytes, WIDTH, PacketType::Ethernet, forward, reverse).unwrap();
@@ -47,7 +47,7 @@ fn name(frame: &FrameBuf) -> u8 {
     *frame.bytes().last().unwrap()
 }
 
-/// What the plane asked for, in words.
+/// Describes the plane's actions in words.
 fn words(out: Vec<Action>) -> Vec<String> {
     let word = |action: Action| match action {
         Action::Transmit { port, frame, intact, .. } => {
@@ -131,13 +131,13 @@ fn an_input_keeps_what_an_output_refuses_and_offers_it_again_in_order() {
         config.nack_bytes_max = Bytes(210);
     });
     let mut out = Vec::new();
-    // 69 bytes each: one on the wire, two in the buffer, three with the input.
+    // 69 bytes each: one on the wire, two in the buffer, three at the input.
     for name in 1..=7 {
         plane.receive(at(0), IN, transit(name), at(0), true, &mut out);
     }
     assert_eq!(words(std::mem::take(&mut out)), ["1 p2", "7 queue_full"]);
     assert_eq!((plane.nacked_bytes(IN), plane.queued_frames(OUT)), (Bytes(207), 5));
-    // Another output is not held up, and another input has its own room.
+    // Another output is not blocked, and another input has room of its own.
     plane.receive(
         at(0),
         IN,
@@ -187,7 +187,7 @@ fn a_full_output_reports_to_the_edge_where_the_frame_came_from() {
         plane.receive(at(0), IN, transit(name), at(0), true, &mut out);
         plane.tx_done(at(0), IN, &mut out);
     }
-    // 1 is on the wire, 2 waits; 3 and 4 are reported, 5 is beyond the limit.
+    // 1 is on the wire, 2 is queued; 3 and 4 are reported, 5 is beyond the limit.
     let kinds: Vec<_> = out
         .iter()
         .map(|action| match action {
@@ -200,7 +200,7 @@ fn a_full_output_reports_to_the_edge_where_the_frame_came_from() {
     let Action::Transmit { frame, .. } = &out[1] else { panic!("it is sent") };
     let view = HeaderView::parse(frame.bytes(), WIDTH).unwrap();
     assert_eq!(view.packet_type(), PacketType::Congestion);
-    // One hop is taken: to the port that the refused packet came in by.
+    // One hop is consumed: the one to the ingress port of the refused packet.
     assert_eq!(view.forward(), Hops::to_control(), "5 was the host port");
     let message = Congestion::parse(view.payload()).unwrap();
     assert_eq!((message.host_port, message.egress), (PortNo(5), OUT));
@@ -226,8 +226,8 @@ fn a_full_host_port_reports_to_the_edge_as_well() {
 }
 
 proptest! {
-    /// Whatever the tails do: the control plane gets exactly the sound frames, each when it is
-    /// whole, and those of one ingress in the order they came.
+    /// With any tails, the control plane gets exactly the intact frames, each when it is complete,
+    /// and those of one ingress in order of arrival.
     #[test]
     fn the_control_plane_reads_sound_frames_only(
         frames in prop::collection::vec((1..4u16, 0..50u64, 0..40u64, any::<bool>()), 1..80)

@@ -1,4 +1,5 @@
-//! One priority of hosts that is two between switches: what hosts see of it, and what switches do.
+//! One priority of hosts that is two priorities between switches: behaviour towards hosts and
+//! towards switches.
 
 use axon_node::PortKind;
 use axon_node::{Action, Drop};
@@ -15,7 +16,7 @@ use axon_wire::{Bytes, FrameBuf, HopWidth, Hops, Layer, MacAddr, PortNo, Rate, R
 const WIDTH: HopWidth = HopWidth::Eight;
 const SWITCH: MacAddr = MacAddr([2, 0, 0, 0, 0, 0xaa]);
 const NEAR: MacAddr = MacAddr([2, 0, 0, 0, 1, 1]);
-/// Two hosts, on a route of layer 0 and one of layer 1.
+/// Two hosts, one on a route of layer 0 and one on a route of layer 1.
 const FAR: [MacAddr; 2] = [MacAddr([2, 0, 0, 0, 1, 2]), MacAddr([2, 0, 0, 0, 1, 3])];
 const HOST: PortNo = PortNo(0);
 const AXON: PortNo = PortNo(1);
@@ -30,7 +31,7 @@ fn set(numbers: &[u8]) -> PrioritySet {
     numbers.iter().map(|&number| priority(number)).collect()
 }
 
-/// Hosts know 4 as 3; a group may have 3,000 bytes before its sender is to stop.
+/// Hosts use 3 for 4; a priority group may hold 3,000 bytes before its sender gets XOFF.
 fn plane() -> Plane {
     let mut config = PlaneConfig::with_ports(3, SWITCH);
     let mut dcb = DcbConfig::lossy(vec![Rate::gbps(10); 3], SWITCH);
@@ -68,7 +69,7 @@ fn frame(to: MacAddr, tag: u8) -> Vec<u8> {
     frame
 }
 
-/// A packet from another switch to the host here.
+/// Builds a packet from another switch to the local host.
 fn packet(number: u8) -> Vec<u8> {
     packet_to(HOST, number)
 }
@@ -82,7 +83,7 @@ fn packet_to(egress: PortNo, number: u8) -> Vec<u8> {
     bytes
 }
 
-/// What goes out when these frames come in by `port`.
+/// Receives frames at `port`; returns the frames that are sent.
 fn give(plane: &mut Plane, port: PortNo, frames: &[Vec<u8>]) -> Vec<(PortNo, Vec<u8>)> {
     let mut out = Vec::new();
     for frame in frames {
@@ -91,7 +92,7 @@ fn give(plane: &mut Plane, port: PortNo, frames: &[Vec<u8>]) -> Vec<(PortNo, Vec
     sent(out)
 }
 
-/// The frames that go out; a stop that was heard has ended here.
+/// Returns the sent frames. A received pause has ended by then.
 fn sent(out: Vec<Action>) -> Vec<(PortNo, Vec<u8>)> {
     let sent = out.into_iter().filter_map(|action| match action {
         Action::Transmit { port, frame, .. } => Some((port, frame.bytes().to_vec())),
@@ -101,14 +102,14 @@ fn sent(out: Vec<Action>) -> Vec<(PortNo, Vec<u8>)> {
     sent.collect()
 }
 
-/// The next frame by `port`.
+/// Returns the next frame sent by `port`.
 fn next(plane: &mut Plane, port: PortNo) -> Vec<(PortNo, Vec<u8>)> {
     let mut out = Vec::new();
     plane.tx_done(T0, port, &mut out);
     sent(out)
 }
 
-/// What a frame asks to stop.
+/// Returns the priorities that a frame pauses.
 fn stops(frame: &[u8]) -> PrioritySet {
     assert!(mac_control::is_mac_control(frame));
     let Ok(MacControl::Pfc(pfc)) = MacControl::parse(frame, SWITCH) else { panic!() };
@@ -137,7 +138,7 @@ fn the_layer_of_a_route_decides_the_priority_and_the_tag_stays() {
 #[test]
 fn a_host_is_stopped_by_its_own_priority_whatever_the_layer_that_has_no_room() {
     let mut plane = plane();
-    // The first takes the wire; 1,000 bytes wait for layer 0 and 3,000 for layer 1.
+    // The first takes the wire; 1,000 bytes are queued for layer 0 and 3,000 for layer 1.
     let frames = [FAR[0], FAR[0], FAR[1], FAR[1], FAR[1]].map(|to| frame(to, 3));
     let out = give(&mut plane, HOST, &frames);
     assert_eq!(out.len(), 2, "the frame and the stop");
@@ -145,7 +146,7 @@ fn a_host_is_stopped_by_its_own_priority_whatever_the_layer_that_has_no_room() {
     let memory = plane.ports().memory().unwrap();
     let used = |of: u8| memory.group(HOST, priority(of)).unwrap().xoff;
     assert!(used(3) && !used(4), "counted as the host sent it");
-    // The next switch has no room on layer 1 alone.
+    // The next switch has no room on layer 1 only.
     assert!(give(&mut plane, AXON, &[stop(&[4])]).is_empty());
     let (_, sent) = next(&mut plane, AXON).remove(0);
     assert_eq!(HeaderView::parse(&sent, WIDTH).unwrap().priority(), priority(3));
@@ -201,7 +202,7 @@ fn a_host_is_stopped_by_all_names_of_a_priority_also_where_one_of_them_has_pfc()
     plane.ports_mut().set_pfc(T0, HOST, set(&[3]), &mut Vec::new());
     let out = give(&mut plane, HOST, &vec![frame(FAR[0], 4); 5]);
     assert_eq!((out.len(), out[1].0, stops(&out[1].1)), (2, HOST, set(&[3, 4])));
-    // Between switches each priority is itself.
+    // Between switches priorities are not mapped.
     plane.ports_mut().set_pfc(T0, OTHER_AXON, set(&[3]), &mut Vec::new());
     assert!(give(&mut plane, OTHER_AXON, &[4; 5].map(packet)).iter().all(|(by, _)| *by == HOST));
 }

@@ -1,4 +1,4 @@
-//! How a plane behaves, seen from its ports.
+//! External behaviour of a plane at its ports.
 
 mod classes;
 mod congestion;

@@ -1,4 +1,4 @@
-//! Route memory by index, seen from the ports.
+//! Route memory by index, observed at the ports.
 
 use axon_node::{
     Action, Dataplane, PortKind, PortSetting, Punt, RouteAnswer, RouteChange, RouteTicket,
@@ -19,7 +19,7 @@ fn mac(last: u8) -> MacAddr {
     MacAddr([2, 0, 0, 0, 1, last])
 }
 
-/// Two host ports and an Axon port; a table of one entry, which leads to host 8.
+/// Two host ports and an Axon port, with a table of one entry, which leads to host 8.
 fn plane(change: impl FnOnce(&mut PlaneConfig)) -> Plane {
     let config = PlaneConfig::with_ports(3, MacAddr([2, 0, 0, 0, 0, 0xaa]));
     let mut config = PlaneConfig { routes_per_port_max: 1, ..config };
@@ -41,7 +41,7 @@ fn ask(plane: &mut Plane, change: RouteChange) -> bool {
     matches!(out[..], [Action::RouteChanged(RouteAnswer { result: Ok(()), .. })])
 }
 
-/// Makes an address lead to host 9.
+/// Installs a route from an address to host 9.
 fn masquerade(plane: &mut Plane, mac_given: MacAddr) -> bool {
     let (destination, route) = (mac(9), Route::from([2, 4]));
     ask(plane, RouteChange::Masquerade { port: HOST, key: mac_given.into(), destination, route })
@@ -55,7 +55,7 @@ fn frame(to: MacAddr) -> Vec<u8> {
     frame
 }
 
-/// What is sent for a frame; `None` if it goes to the control plane as it came.
+/// Returns the frame sent for `came`; `None` if it goes to the control plane unchanged.
 fn sent(plane: &mut Plane, port: PortNo, came: &[u8]) -> Option<Vec<u8>> {
     let mut out = Vec::new();
     plane.receive(T0, port, FrameBuf::new(came), T0, true, &mut out);
@@ -92,7 +92,7 @@ fn only_the_whole_address_and_only_from_its_port_has_a_route() {
         assert_eq!(sent(&mut plane, HOST, &frame(forged)), None, "{forged}");
     }
     assert_eq!(sent(&mut plane, OTHER_HOST, &frame(given)), None, "another port");
-    // Another generation takes the index, and a late removal of the first leaves it.
+    // Another generation takes the index, and a late removal of the first generation keeps it.
     assert!(masquerade(&mut plane, address(5, 78)));
     assert!(ask(&mut plane, RouteChange::Remove { port: HOST, key: given.into() }));
     assert_eq!(sent(&mut plane, HOST, &frame(given)), None);

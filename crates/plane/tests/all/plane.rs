@@ -1,4 +1,4 @@
-//! How a whole plane behaves: scripted cases, and promises that hold for any input.
+//! Behaviour of a whole plane: scripted cases, and invariants that hold for any input.
 
 use crate::model::{Event, PORTS, World};
 use axon_node::PortKind;
@@ -14,7 +14,8 @@ use proptest::prelude::*;
 
 const WIDTHS: [HopWidth; 3] = [HopWidth::Four, HopWidth::Eight, HopWidth::Sixteen];
 const T0: Time = Time::ZERO;
-/// Port 0 has hosts, ports 1 to 3 Axons, port 4 is unknown; port 5 has hosts, and is down.
+/// Port 0 leads to hosts, ports 1 to 3 to Axons, port 4 is unknown; port 5 leads to hosts, and is
+/// down.
 const HOST: PortNo = PortNo(0);
 const AXON: PortNo = PortNo(1);
 const UNKNOWN: PortNo = PortNo(4);
@@ -202,7 +203,7 @@ fn xoff_that_is_due_while_the_wire_is_busy_is_sent_next_and_awaits_no_time() {
         let sent = packet(PacketType::Ethernet, &Hops::from([to, 0]), &Hops::default(), &[0; 60]);
         plane.receive(T0, PortNo(from), FrameBuf::new(&sent), T0, true, &mut out);
     };
-    // The second has to wait, so port 1 sends XOFF. Then a frame takes its wire before XOFF is due
+    // The second is queued, so port 1 sends XOFF. Then a frame takes its wire before XOFF is due
     // again, half of 51.2 us later.
     receive(&mut plane, 1, 2);
     receive(&mut plane, 1, 2);
@@ -252,7 +253,7 @@ fn a_header_longer_than_any_route_ends_at_the_axon_port_that_it_comes_in_by() {
             bytes.extend_from_slice(&[0x11; 60]);
             bytes
         };
-        // Hops of 4 bits are padded to whole bytes, so one more may take none.
+        // Hops of 4 bits are padded to whole bytes, so one more hop may take no byte.
         let too_long = (9..).find(|&hops| width.header_bytes(hops.into()) > most).unwrap();
         assert_eq!(reason(receive(&mut plane, AXON, &packet_of(9))), None, "{width:?}");
         let ended = reason(receive(&mut plane, AXON, &packet_of(too_long)));
@@ -277,7 +278,7 @@ fn packets_for_the_control_plane_are_metered_by_the_axon_port_that_they_come_in_
         assert_eq!(punted(&mut plane, port, &error), 5, "{port}");
         assert_eq!(plane.counters().port(port).dropped(Drop::PuntLimit), 90);
     }
-    // What its own control plane sends itself, probes of a port, is not.
+    // Probes of a port, which its own control plane sends itself, are not limited.
     for _ in 0..50 {
         let mut out = Vec::new();
         plane.inject_packet(T0, FrameBuf::new(&addressed), &mut out);
@@ -285,7 +286,7 @@ fn packets_for_the_control_plane_are_metered_by_the_axon_port_that_they_come_in_
     }
 }
 
-/// Frames of hosts fill the buffer of an egress port; then a control message comes in, and the
+/// Frames of hosts fill the buffer of an egress port; then a control message arrives, and the
 /// control plane sends a heartbeat.
 #[test]
 fn heartbeats_and_control_messages_go_before_the_frames_of_hosts_that_wait() {
@@ -386,12 +387,13 @@ fn what_the_control_plane_sends_has_its_priority_whatever_its_destination() {
         header::set_priority(&mut sent, HopWidth::Eight, Priority::new(priority).unwrap());
         sent
     };
-    // An Axon header would begin with its type; these are addresses.
+    // An Axon header would begin with its type; these octets are those of addresses.
     let first_octets = (0..16).map(|nibble| nibble << 4 | 2);
     let hosts = first_octets.map(|octet| MacAddr([octet, 0, 0, 0, 0, 9]));
     for to in hosts.chain([MacAddr::BROADCAST, link::DESTINATION]) {
         let mut out = Vec::new();
-        // The first takes the wire, and the others wait, each in the strict class of its priority.
+        // The first takes the wire; the others are queued, each in the strict class of its
+        // priority.
         for priority in [0, 5, 7] {
             let sent = FrameBuf::new(&transit(priority));
             plane.receive(T0, AXON, sent, T0, true, &mut out);
@@ -452,7 +454,7 @@ fn what_a_cut_link_or_a_silent_neighbour_loses_is_no_ordinary_end() {
         plane.send_raw(T0, PortNo(2), FrameBuf::new(&ethernet(host(1), 60)), &mut out);
         [reason(receive(plane, AXON, &via)), reason(out.remove(0))]
     };
-    // The control plane forgets the neighbour, whose carrier stays, and then the link is cut.
+    // The control plane removes the neighbour while carrier stays, and then the link is cut.
     plane.set_kind(PortNo(2), PortKind::Unknown);
     assert_eq!(lose(&mut plane), [Some(Drop::EgressUnknown); 2]);
     plane.link(T0, PortNo(2), false, &mut Vec::new());
@@ -557,7 +559,7 @@ fn any_event(width: HopWidth) -> impl Strategy<Value = Event> {
     ]
 }
 
-/// Half of all frames are whole when their head is looked at.
+/// Draws tails so that half of all frames are complete when their head is processed.
 fn any_tail() -> impl Strategy<Value = Span> {
     prop_oneof![Just(Span::ZERO), (1..3000u64).prop_map(Span::from_micros)]
 }

@@ -1,4 +1,5 @@
-//! What the probe units of one plane append, and to what (thesis 000 §3.2.2).
+//! Records that the probe units of one plane append, and the packets that receive them (thesis 000
+//! §3.2.2).
 
 use axon_node::{Action, Drop, PortKind, Punt};
 use axon_plane::{Plane, PlaneConfig, ProbeUnits};
@@ -13,7 +14,7 @@ fn at(nanos: u64) -> Time {
     Time::from_nanos(nanos)
 }
 
-/// Ports 0 and 1 have Axons, 2 and 3 hosts.
+/// Ports 0 and 1 lead to Axons, 2 and 3 to hosts.
 fn plane(units: ProbeUnits) -> Plane {
     let config = PlaneConfig { probe_units: units, ..PlaneConfig::with_ports(4, MAC) };
     let mut plane = Plane::new(config);

@@ -1,5 +1,5 @@
-//! The software plane and the reference do the same with every frame, request and setting while
-//! the wires are idle.
+//! Equality of the software plane and the reference for every frame, request and setting while the
+//! wires are idle.
 
 use axon_node::{
     Action, Counters, Dataplane, Drop, Input, Node, PortKind, PortSetting, Punt, QueueState,
@@ -16,12 +16,12 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 const MAC: MacAddr = MacAddr([2; 6]);
-/// The longest frame of a host here.
+/// Maximum length of a host's frame in this test.
 const FRAME_BYTES_MAX: usize = 60;
-/// Ports, of which frames and hops name some more.
+/// Number of ports; frames and hops name some more.
 const PORTS: u16 = 5;
 
-/// What is done to a data plane.
+/// An operation on a data plane.
 #[derive(Clone, Debug)]
 enum Operation {
     Frame {
@@ -42,19 +42,20 @@ enum Operation {
         headroom: usize,
     },
     Pause(PortNo),
-    /// From its own snapshot with so many ports; the others are wiped.
+    /// Re-synchronises the plane from its own snapshot with this many ports; the others are
+    /// cleared.
     Resynchronise(usize),
 }
 
-/// What can be seen of an action. When the last byte of a frame may leave is no part of it: the
-/// reference has stored all of it.
+/// Visible part of an action. The time at which the last byte of a frame may leave is excluded: the
+/// reference has stored the whole frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Seen {
     Transmit(PortNo, Vec<u8>),
     Other(Action),
 }
 
-/// Carries out an operation, and frees every wire that it used.
+/// Applies an operation, and frees every wire that it used.
 fn apply<D: Dataplane>(plane: &mut D, now: Time, operation: &Operation) -> Vec<Seen> {
     let mut out = Vec::new();
     let framed = |headroom: usize, bytes: &[u8]| FrameBuf::with_headroom(headroom, bytes);
@@ -122,18 +123,18 @@ fn mac() -> impl Strategy<Value = [u8; 6]> {
     prop_oneof![4 => host, 1 => other]
 }
 
-/// One of three hosts behind a port.
+/// Draws one of three hosts behind a port.
 fn source() -> impl Strategy<Value = MacAddr> {
     (1..4u8).prop_map(|last| MacAddr([2, 0, 0, 0, 9, last]))
 }
 
-/// Frames to a destination, from one source or from any.
+/// Draws a key of frames to a destination, from one source or from any.
 fn key() -> impl Strategy<Value = RouteKey> {
     let key = |(to, source)| RouteKey::from(MacAddr(to)).from_source(source);
     (mac(), proptest::option::of(source())).prop_map(key)
 }
 
-/// Hops that a header of this width can hold.
+/// Draws hops that a header of this width can hold.
 fn hops(width: HopWidth, most: usize) -> impl Strategy<Value = Hops> {
     vec(port(), 0..most).prop_map(move |hops| {
         let named = hops.into_iter().filter(|&hop| width.can_name(hop));
@@ -149,7 +150,7 @@ fn route() -> impl Strategy<Value = Route> {
     })
 }
 
-/// An Ethernet frame, with or without tags, sometimes too short or too long.
+/// Draws an Ethernet frame, with or without tags, sometimes too short or too long.
 fn ethernet() -> impl Strategy<Value = Vec<u8>> {
     let ethertype = prop_oneof![
         4 => Just([8, 0]),
@@ -174,7 +175,7 @@ fn ethernet() -> impl Strategy<Value = Vec<u8>> {
     });
     let whole = prop_oneof![9 => whole, 1 => ether_probe];
     (whole, 0..30usize).prop_map(|(mut frame, cut)| {
-        // One in ten is cut short.
+        // One in ten is truncated.
         if cut < 3 {
             frame.truncate(cut * 6);
         }
@@ -191,7 +192,7 @@ fn probe_head(options: u8) -> ProbeHead {
     ProbeHead { options, body_bytes: 16, sequence: 7, origin: NodeId(9) }
 }
 
-/// An Axon packet whose header is sound, or nearly.
+/// Draws an Axon packet whose header is valid, or nearly.
 fn packet(width: HopWidth) -> impl Strategy<Value = Vec<u8>> {
     let kind = prop_oneof![
         4 => Just(PacketType::Ethernet),
@@ -281,7 +282,7 @@ fn config(hop_width: HopWidth) -> PlaneConfig {
     }
 }
 
-/// What a data plane says of itself.
+/// Reported state of a data plane.
 #[derive(Debug, PartialEq, Eq)]
 struct State {
     snapshot: Snapshot,
@@ -292,7 +293,7 @@ struct State {
     counters: Counters,
 }
 
-/// The state without the layers of routes that short hops have no room for.
+/// Returns the state without the layers of routes, for which short hops have no room.
 fn state<D: Dataplane>(plane: &D, width: HopWidth) -> State {
     let mut snapshot = plane.snapshot();
     if width == HopWidth::Four {
@@ -335,8 +336,8 @@ proptest! {
     }
 }
 
-/// What a data plane hands over of a frame that comes in by port 1: why, and the length of the
-/// header of the packet, as handed over and as the packet's own bytes tell.
+/// Returns the reason for which a data plane punts a frame from port 1, and the length of its
+/// packet's header, as reported and as computed from the packet's bytes.
 fn handed_over<D: Dataplane>(
     plane: &mut D,
     (width, kind): (HopWidth, PortKind),
@@ -387,7 +388,7 @@ fn at(nanos: u64) -> Time {
     Time::from_nanos(nanos)
 }
 
-/// Two host ports of a reference, with routes from either to the other.
+/// Two host ports of a reference, with routes from each to the other.
 fn hosts(config: PlaneConfig) -> Reference {
     let mut plane = Reference::new(config);
     for port in 0..2 {
@@ -401,7 +402,7 @@ fn hosts(config: PlaneConfig) -> Reference {
     plane
 }
 
-/// A frame for the host at port 1, from port 0.
+/// Receives a frame for the host at port 1 from port 0.
 fn receive(plane: &mut impl Node, now: Time, complete_at: Time) -> Vec<Action> {
     let mut bytes = [0xee; 50];
     bytes[..6].copy_from_slice(&[2, 0, 0, 0, 0, 1]);
@@ -425,7 +426,7 @@ fn the_reference_stores_a_frame_until_its_last_byte_has_come() {
     let out = timeout(&mut plane, at(50));
     assert!(matches!(out[..], [Action::Transmit { port: PortNo(1), .. }]), "{out:?}");
     assert_eq!((plane.deadline(), plane.held_frames()), (None, 0));
-    // One whose link goes down meanwhile is broken.
+    // A frame whose link goes down meanwhile is broken.
     assert_eq!(receive(&mut plane, at(60), at(90)), []);
     apply(&mut plane, at(70), &Operation::Link(PortNo(0), false));
     let out = timeout(&mut plane, at(90));
@@ -441,7 +442,7 @@ fn the_fifo_of_a_port_holds_so_many_bytes_and_no_more() {
     assert!(fates[1].is_empty() && fates[2].is_empty(), "{fates:?}");
     assert!(matches!(fates[3][..], [Action::Dropped { reason: Drop::QueueFull, .. }]), "{fates:?}");
     assert_eq!((plane.queue(PortNo(1)).frames, plane.queue(PortNo(1)).bytes), (2, Bytes(100)));
-    // What waits for a port that is no host port any more never leaves.
+    // Frames queued for a port that is no longer a host port never leave.
     let port = PortNo(1);
     let mut out = Vec::new();
     plane.set_port(at(2), port, PortSetting::Kind(PortKind::Axon), &mut out).unwrap();
@@ -451,7 +452,7 @@ fn the_fifo_of_a_port_holds_so_many_bytes_and_no_more() {
     assert!(out.len() == 2 && out.iter().all(ended), "{out:?}");
 }
 
-/// What leaves a busy port: the bytes of frames, in order.
+/// Returns the frames that leave a busy port, in order.
 fn leaves(plane: &mut impl Dataplane) -> Vec<Vec<u8>> {
     let mut out = Vec::new();
     for port in [PortNo(0), PortNo(1)] {

@@ -12,13 +12,13 @@ fn ets(percent: u8) -> Algorithm {
     Algorithm::Ets { percent }
 }
 
-/// Frame sizes here include the FCS, so that preamble and gap are all that is missing.
+/// Frame sizes here include the FCS, so that only preamble and gap are missing.
 fn config(classes: &[Algorithm]) -> ScheduleConfig {
     let cost = FrameCost { overhead_bytes: GAP_BYTES as u16, cell_bytes: 1 };
     ScheduleConfig { cost, ..ScheduleConfig::of(classes.iter().copied()) }
 }
 
-/// Within a hundredth of what is wanted, which is stricter than a percentage point.
+/// Asserts shares within a hundredth of the wanted ones, which is stricter than a percentage point.
 fn assert_shares(link: &Link, wanted: &[f64]) {
     for (class, (share, wanted)) in link.shares().into_iter().zip(wanted).enumerate() {
         let near = (share - wanted).abs() <= wanted / 100.0;
@@ -26,7 +26,8 @@ fn assert_shares(link: &Link, wanted: &[f64]) {
     }
 }
 
-/// All classes always have frames of these sizes: every window's shares are the configured.
+/// Asserts that every window's shares are the configured ones if all classes always have frames of
+/// these sizes.
 fn assert_utilised(percents: &[u8], sizes: &[&[u32]]) {
     let classes: Vec<Algorithm> = percents.iter().map(|&percent| ets(percent)).collect();
     let sources = sizes.iter().enumerate();
@@ -92,7 +93,7 @@ fn unh_37_1_5_unused_share_goes_to_the_others_in_proportion() {
         link.run(WINDOW);
         assert_shares(&link, &[40.0, 60.0, 0.0]);
     }
-    // A fifth of its share is used: the other four go two to three as well.
+    // A fifth of its share is used: the other four also share two to three.
     let mut link = Link::new(&config(&classes), with(Source::offering(10, 512)));
     for _ in 0..10 {
         link.run(WINDOW);
@@ -109,7 +110,7 @@ fn unh_37_1_6_a_paused_lossless_class_leaves_its_share_and_takes_it_up_again() {
         link.run(WINDOW);
         assert_shares(&link, &[0.0, 60.0, 40.0]);
         link.paused = ClassSet::EMPTY;
-        // What it may send at once is a turn, and less than a frame from before.
+        // Its burst is one quantum, and less than a frame of deficit from earlier.
         let mut at_once = 0;
         while let Some(class) = link.send() {
             if class == 0 {
@@ -126,7 +127,7 @@ fn unh_37_1_6_a_paused_lossless_class_leaves_its_share_and_takes_it_up_again() {
 
 #[test]
 fn a_class_that_is_paused_again_and_again_keeps_its_share_while_it_may_send() {
-    // Paused a third of the time, 10 us in 30: then it has half of two thirds.
+    // Paused a third of the time (10 us in 30), it has half of two thirds.
     let sources = vec![Source::of(&[1522]), Source::of(&[1522])];
     let mut link = Link::new(&config(&[ets(50), ets(50)]), sources);
     let mut wire_bytes = [0, 0];
@@ -149,7 +150,7 @@ fn unh_37_1_7_strict_classes_are_served_first() {
         let [low, high] = strict;
         vec![Source::of(&[68]), low, Source::of(&[1522]), high]
     };
-    // What strict classes ask for they get; the rest is shared as configured.
+    // Strict classes get all that they offer; the rest is shared as configured.
     let asking = [Source::offering(20, 128), Source::offering(30, 1522)];
     let mut link = Link::new(&config(&classes), sources(asking));
     for _ in 0..10 {
@@ -187,7 +188,7 @@ fn any_classes() -> impl Strategy<Value = Vec<Algorithm>> {
     ];
     let strict = || prop::collection::vec(any::<bool>(), 8);
     (prop::collection::vec(sharing, 8), strict()).prop_map(|(mut classes, strict)| {
-        // All that share do it as the first.
+        // All sharing classes use the algorithm of the first.
         let kind = core::mem::discriminant(&classes[0]);
         for (class, strict) in strict.into_iter().enumerate() {
             if strict || core::mem::discriminant(&classes[class]) != kind {
@@ -199,8 +200,8 @@ fn any_classes() -> impl Strategy<Value = Vec<Algorithm>> {
 }
 
 proptest! {
-    /// Whatever is ready: something is sent if anything can be, only what is ready is sent,
-    /// and no class that shares is sent while a strict one could be.
+    /// With any ready classes: a frame is sent if one can be, only ready classes send, and no
+    /// sharing class sends while a strict one could.
     #[test]
     fn the_wire_never_idles_and_the_order_of_kinds_holds(
         classes in any_classes(),

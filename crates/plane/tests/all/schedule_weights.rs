@@ -1,16 +1,16 @@
-//! Paper 002 chapter 6: short frames beside long ones when the scheduler charges each frame
-//! for gap and preamble, the weights that make up for it, and weights that follow the traffic.
+//! Paper 002 chapter 6: short frames beside long ones when the scheduler charges each frame for gap
+//! and preamble, the weights that compensate for it, and weights that follow the traffic.
 //!
-//! The paper's numbers do not come from gap and preamble alone. Charging 20 bytes a frame,
-//! 68-byte frames need 1.277 times the weight of 1522-byte frames; the paper found 1.72, and
-//! 1.08 for 256 bytes. No constant gives both: 1.72 would take 53 bytes, 1.08 takes 24. Its
-//! loss of "almost 25 %" for 68-byte frames does fit: 22 % with 20 bytes, 25 % with 24.
+//! The paper's numbers do not come from gap and preamble alone. Charging 20 bytes a frame, 68-byte
+//! frames need 1.277 times the weight of 1522-byte frames; the paper found 1.72, and 1.08 for 256
+//! bytes. No constant gives both: 1.72 would take 53 bytes, 1.08 takes 24. Its loss of "almost 25
+//! %" for 68-byte frames does fit: 22 % with 20 bytes, 25 % with 24.
 //!
-//! A switch that charges for gap and preamble *and* counts in cells of 40 bytes, as memories
-//! keep frames in cells, gives 1.722 at 68 bytes, 1.067 at 256, and 1.394 where half of the
-//! bytes are in frames of either size; of the formulas' weights at the ends of all five bins
-//! none is further off than 2.6 %. So that is taken for the paper's switch. It is a guess that
-//! fits; cells of 24 bytes with an overhead of 29 to 32 fit almost as well.
+//! A switch that charges for gap and preamble *and* counts in cells of 40 bytes, as memories keep
+//! frames in cells, gives 1.722 at 68 bytes, 1.067 at 256, and 1.394 where half of the bytes are in
+//! frames of either size; of the formulas' weights at the ends of all five bins none is off by more
+//! than 2.6 %. The tests use this as the paper's switch. It is a guess that fits; cells of 24 bytes
+//! with an overhead of 29 to 32 fit almost as well.
 
 use crate::link::{Link, Source};
 use axon_plane::schedule::{AWC_ONE, ClassSet, awc_weight};
@@ -32,7 +32,7 @@ fn with_quanta(cost: FrameCost, weights: Weights, quanta: &[u32]) -> ScheduleCon
     ScheduleConfig { classes, cost, weights }
 }
 
-/// Bytes that queues with these quanta send in 10 ms.
+/// Returns the bytes that queues with these quanta send in 10 ms.
 fn sent(cost: FrameCost, queues: &[(u32, &[u32])]) -> Vec<u64> {
     let quanta: Vec<u32> = queues.iter().map(|&(quantum, _)| quantum).collect();
     let sources = queues.iter().map(|(_, sizes)| Source::of(sizes)).collect();
@@ -41,8 +41,8 @@ fn sent(cost: FrameCost, queues: &[(u32, &[u32])]) -> Vec<u64> {
     link.bytes
 }
 
-/// The weight at which a queue of `sizes` sends as many bytes as one of `rival`-byte frames
-/// with weight 1, found by halving as the paper's authors did by hand.
+/// Returns the weight at which a queue of `sizes` sends as many bytes as one of `rival`-byte frames
+/// with weight 1. Found by bisection, which the paper's authors did by hand.
 fn fair_weight(cost: FrameCost, sizes: &[u32], rival: u32) -> f64 {
     let unit = 3000;
     let (mut low, mut high) = (unit / 2, unit * 3);
@@ -58,8 +58,8 @@ fn fair_weight(cost: FrameCost, sizes: &[u32], rival: u32) -> f64 {
     f64::from(high) / f64::from(unit)
 }
 
-/// Jain's index of what each class sent in the last run, over its weight (paper 002 formula
-/// 6.3).
+/// Returns Jain's index of the bytes of each class in the last run, divided by its weight (paper
+/// 002 formula 6.3).
 fn jain(bytes: &[u64]) -> f64 {
     let sum: f64 = bytes.iter().map(|&x| x as f64).sum();
     let squares: f64 = bytes.iter().map(|&x| (x as f64).powi(2)).sum();
@@ -99,7 +99,7 @@ fn gap_and_preamble_alone_ask_for_less_weight_than_the_paper_found() {
         1.1707,
         0.002,
     );
-    // With the FCS the paper's 1.08 at 256 bytes comes out.
+    // Charging the FCS, too, gives the paper's 1.08 at 256 bytes.
     assert_near("256 B, 24 B charged", fair_weight(GAP_FCS, &[256], LONGEST), 1.08, 0.005);
 }
 
@@ -147,19 +147,19 @@ fn a_mixed_queue_needs_the_average_of_weights_if_its_bytes_are_halved() {
     // Figure 6-8: 1.39 for 68 and 256 bytes, "about the average" of 1.72 and 1.08.
     let by_bytes = fair_weight(CELLS, &half_of_bytes(), LONGEST);
     assert_near("figure 6-8, 68 and 256 B, half of the bytes", by_bytes, 1.39, 0.01);
-    // Halves of the frames, as the text has it, weigh the longer ones more, whatever is
-    // charged for a frame: (68 * 1.72 + 256 * 1.08) / 324 = 1.21.
+    // Halves of the frames, as in the paper's text, weigh the longer ones more, with any charge for
+    // a frame: (68 * 1.72 + 256 * 1.08) / 324 = 1.21.
     let by_frames = fair_weight(CELLS, &[68, 256], LONGEST);
     assert_near("68 and 256 B, half of the frames", by_frames, 1.2045, 0.005);
 }
 
 const FIXED: Weights = Weights::Fixed;
-/// The paper's minute is the same for frames that do not change; 20 ms save time.
+/// For constant frames the paper's minute gives the same result; 20 ms save time.
 const AWC: Weights =
     Weights::Awc { window: Span::from_millis(20), size_added_bytes: 0, larger: Larger::One };
 const EXACT: Weights = Weights::ByteFair { window: Span::from_millis(5), size_added_bytes: 0 };
 
-/// Jain's index over 100 ms, after one window of the slowest rule.
+/// Returns Jain's index over 100 ms, after one window of the slowest rule.
 fn jain_of(cost: FrameCost, weights: Weights, sizes: &[&[u32]]) -> f64 {
     let config = with_quanta(cost, weights, &vec![LONGEST; sizes.len()]);
     let sources = sizes.iter().enumerate();
@@ -185,8 +185,8 @@ fn adapted_weights_are_fairer_than_none_and_exact_ones_fairest() {
     for sizes in cases {
         let found = [FIXED, AWC, EXACT].map(|weights| jain_of(CELLS, weights, sizes));
         println!("{sizes:?}, cells of 40 B: DRR, DRR-AWC, byte-fair {found:.6?}");
-        // Algorithm 1 averages weights over frames where bytes would count, which overdoes it
-        // for queues of mixed sizes.
+        // Algorithm 1 averages weights over frames instead of bytes, which is too much for queues
+        // of mixed sizes.
         let of_one_size = sizes.iter().all(|sizes| sizes.len() == 1);
         let bar = if of_one_size { 0.999 } else { 0.99 };
         assert!(found[1] > bar && found[1] > found[0], "{found:?}");
@@ -206,7 +206,7 @@ fn formulas_fitted_to_one_switch_overdo_it_where_only_gap_and_preamble_count() {
     assert!(awc < drr, "{awc} {drr}");
 }
 
-/// Jain's index of each of the next windows.
+/// Returns Jain's index of each of the next windows.
 fn by_window(link: &mut Link, windows: usize, window: Span) -> Vec<f64> {
     let mut next = || {
         link.run(window);
@@ -228,7 +228,7 @@ fn exact_weights_are_there_three_windows_after_the_traffic_has_changed() {
         let mut link = Link::new(&with_quanta(cost, EXACT, &[LONGEST; 3]), sources);
         let found = by_window(&mut link, 20, window);
         println!("{cost:?}: {found:.6?}");
-        // One window to see it, one to repay what was lost, one for the rest of that.
+        // One window to detect it, one to compensate the loss, one for the remainder.
         for settled in [&found[3..10], &found[13..20]] {
             assert!(settled.iter().all(|&jain| jain >= 0.99999), "{found:?}");
         }
@@ -242,7 +242,7 @@ fn exact_weights_are_fair_over_time_whatever_the_sizes_do() {
         let mut sources: Vec<Source> = (0..6)
             .map(|class| Source::random(&every_sizes[..=class + 4], seed + class as u64))
             .collect();
-        // One class that is always taken for what it was a window ago.
+        // One class is always charged for its traffic of the previous window.
         let window = Span::from_millis(5).ticks();
         sources.push(Source::new(
             move |ticks| if (ticks / window).is_multiple_of(2) { 68 } else { LONGEST },

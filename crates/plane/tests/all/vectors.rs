@@ -29,12 +29,12 @@ fn read(file: &str) -> String {
     std::fs::read_to_string(folder().join(file)).expect("the vectors are part of the repository")
 }
 
-/// Runs every case of one file through `answer`, and compares or, if blessed, rewrites what
-/// stands right of `=>`.
+/// Runs every case of one file through `answer`, and compares or, with `BLESS=1`, rewrites the
+/// right side of `=>`.
 fn check(file: &str, answer: impl Fn(&[&str]) -> String) {
     let (blessed, differences) = answers(file, answer);
     if std::env::var_os("BLESS").is_some_and(|value| value == "1") {
-        // In one step: other tests read the file meanwhile.
+        // Replaced in one step, since other tests read the file meanwhile.
         let written = folder().join(file).with_extension("blessed");
         std::fs::write(&written, blessed).expect("the vectors can be written");
         std::fs::rename(&written, folder().join(file)).expect("the vectors can be replaced");
@@ -43,7 +43,7 @@ fn check(file: &str, answer: impl Fn(&[&str]) -> String) {
     }
 }
 
-/// The file with these answers, and where they differ from those that stand there.
+/// Returns the file with these answers, and its differences from the present one.
 fn answers(file: &str, answer: impl Fn(&[&str]) -> String) -> (String, Vec<String>) {
     let text = read(file);
     let mut blessed = String::new();
@@ -208,7 +208,7 @@ fn the_step_is_taken_as_in_the_vectors() {
     });
 }
 
-/// The same with the step of the reference, which no bless asks.
+/// Runs the step of the reference on a case; `BLESS=1` does not use it.
 fn reference_step(hop_width: &str, ingress: &str, kinds_of: &str, packet: &str) -> String {
     let (mut packet, kinds) = (bytes(packet), kinds(kinds_of));
     let kind_of = |port: PortNo| kinds.get(port.index()).copied();
@@ -234,7 +234,7 @@ fn the_reference_takes_the_step_as_in_the_vectors() {
     assert!(differences.is_empty(), "{}", differences.join("\n"));
 }
 
-/// One frame through a data plane with these routes.
+/// Sends one frame through a data plane with these routes.
 fn edge_case<D: Dataplane>(new: fn(PlaneConfig) -> D, fields: &[&str]) -> String {
     let [hop_width, ingress, kinds_of, routes, frame] = *fields else {
         panic!("not a case: {fields:?}");
@@ -405,7 +405,8 @@ fn message_case(name: &str) -> String {
     hex(&bytes)
 }
 
-/// The version of a format. It stands in the vectors, so a new one also needs a new second reader.
+/// Returns the version of a format. The vectors contain it, so a new version also needs a new
+/// second reader.
 fn version_case(format: &str) -> String {
     let version = match format {
         "envelope" => version::ENVELOPE,
@@ -440,7 +441,7 @@ fn every_sample_of_a_control_message_stands_in_the_vectors() {
 #[test]
 fn every_fate_of_a_packet_stands_in_the_vectors() {
     let text = read("forward.txt") + &read("edge.txt");
-    // Entries of a programmable data plane trap frames; this one has none.
+    // Entries of a programmable data plane trap frames; this plane has no such entries.
     for punt in Punt::ALL.iter().filter(|punt| **punt != Punt::Trap) {
         assert!(text.contains(&format!("=> punt-{} ", punt.name())), "no {}", punt.name());
     }

@@ -22,7 +22,7 @@ pub struct AxonTables {
     width: HopWidth,
     routes_per_port_max: usize,
     tables: Tables,
-    /// By port: the keys that have an entry, and the match count of each when it was last read.
+    /// Keys with an entry by port, each with its match count when it was last read.
     destinations: Vec<KeyMap<u64>>,
     /// Bridge of each VLAN of a port, and of each source in it that has its own routes, with the
     /// number of entries of that source. Untagged frames use the bridge of their port.

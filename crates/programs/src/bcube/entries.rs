@@ -21,7 +21,7 @@ pub const ROUTING_KEY: UdlkId = UdlkId(1);
 const FILTER_KEY: UdlkId = UdlkId(2);
 /// Overhead of a tunnel in bytes: IPv4 header and shim.
 pub const OVERHEAD_BYTES: usize = 20 + SHIM_BYTES;
-/// Supported networks.
+/// Networks that the program supports, as named in [`Unsuitable`](crate::Unsuitable).
 pub(crate) const EXPECTED: &str = "topology bcube with k of at most 6, (k+1)n of at most 256, \
                                    (k+1)(n-1) of at most 128, and 16 hosts per server";
 /// Number of index values; each neighbour has a routing entry for each.
@@ -150,9 +150,9 @@ pub(super) fn filters(own: u32, links: &[PortNo], hosts: &HostPorts) -> Vec<Chan
 pub(super) struct FlowKey {
     /// Port of the host.
     pub(super) ingress: PortNo,
-    /// Destination address.
+    /// Destination address of the flow.
     pub(super) destination: Ipv4Addr,
-    /// IP protocol.
+    /// IP protocol of the flow.
     pub(super) protocol: u8,
     /// Ports of TCP and UDP; `None` for other protocols.
     pub(super) l4_ports: Option<[u8; 4]>,

@@ -21,7 +21,7 @@ const WITH_PORTS: [u8; 2] = [6, 17];
 
 const _: () = assert!(SHIM_BYTES <= axon_pipeline::Tunnel::SHIM_BYTES_MAX);
 
-/// A flow.
+/// One flow of a source server.
 #[derive(Clone, Debug)]
 pub(super) struct Flow {
     pub(super) key: FlowKey,

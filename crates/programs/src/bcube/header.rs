@@ -34,14 +34,14 @@ pub(super) enum Purpose {
 /// BCube packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct BcubePacket<'a> {
-    /// Sending server.
+    /// Number of the sending server.
     pub(super) source: u32,
     /// Destination server, and the slot of the host there.
     pub(super) destination: (u32, u8),
     pub(super) purpose: Purpose,
     /// TTL: remaining hops, 0 to 7, plus one.
     pub(super) ttl: u8,
-    /// Whole path.
+    /// Path from the sending to the receiving server.
     pub(super) path: Path,
     /// Payload after the header.
     pub(super) body: &'a [u8],

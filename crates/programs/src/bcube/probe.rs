@@ -15,7 +15,7 @@ pub(super) struct Asked {
 /// State of a queried path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
-    /// No answer yet.
+    /// No answer has arrived yet.
     Pending,
     /// Available bandwidth along the path, in bits per second.
     Available(u64),

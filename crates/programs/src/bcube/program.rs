@@ -29,7 +29,7 @@ pub(crate) struct Bcube {
     reported: BTreeMap<u32, Time>,
     /// Time of the next tick; `None` before the start and after a failure.
     tick_at: Option<Time>,
-    /// Number of ticks.
+    /// Number of ticks since the start.
     ticks: u64,
     failure: Option<String>,
     /// Entries that an operator has removed and that could not be restored.
@@ -139,7 +139,7 @@ impl Bcube {
         }
     }
 
-    /// Restores missing entries.
+    /// Restores entries that the tables lack.
     fn restore(&mut self, control: &mut dyn Control) {
         let mut changes = self.local.entries(&self.hosts);
         changes.extend(self.hosts.entries());

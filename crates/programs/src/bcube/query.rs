@@ -23,7 +23,7 @@ pub(super) enum Query {
     },
     /// Report that a server of a path has lost the next neighbour.
     Failure {
-        /// Reporting server.
+        /// Number of the reporting server.
         server: u32,
         /// Hop that it cannot use.
         nha: Nha,

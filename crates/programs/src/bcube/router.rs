@@ -211,7 +211,7 @@ impl Router {
         self.leave_failed(here);
     }
 
-    /// Moves the flows whose paths are no longer usable, and settles queries about them.
+    /// Moves the flows whose paths are no longer usable, and completes queries about them.
     pub(super) fn leave_failed(&mut self, here: &mut Here<'_>) {
         for place in self.flows.places() {
             let Some(flow) = self.flows.get(place) else { continue };
@@ -318,7 +318,7 @@ impl Router {
         }
     }
 
-    /// Removes idle flows.
+    /// Removes flows that have been idle for too long.
     fn age(&mut self, here: &mut Here<'_>) {
         for place in self.flows.places() {
             let (frames, _) = Flows::counted(place, here.control);

@@ -10,7 +10,7 @@ const AGEING: Span = Span::from_secs(300);
 /// Interval between sweeps of all counters.
 const SWEEP: Span = Span::from_secs(10);
 
-/// Learned address.
+/// A learned address and its last use.
 #[derive(Clone, Copy, Debug)]
 struct Known {
     port: PortNo,
@@ -20,7 +20,7 @@ struct Known {
     frames: u64,
 }
 
-/// Forwarding database.
+/// Forwarding database of one switch.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Fdb {
     known: BTreeMap<MacAddr, Known>,

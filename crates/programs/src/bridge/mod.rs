@@ -42,7 +42,7 @@ const FLOOD: u16 = 0;
 pub struct Bridge {
     rstp: Rstp,
     states: Vec<PortState>,
-    /// Ports to agents.
+    /// Ports with agents.
     agents: Vec<PortNo>,
     fdb: Fdb,
     book: Book,

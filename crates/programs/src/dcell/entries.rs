@@ -24,7 +24,7 @@ const ARRIVAL_KEY: UdlkId = UdlkId(2);
 const TAGGED_KEY: UdlkId = UdlkId(3);
 /// Maximum overhead of a packet in bytes: two IPv4 headers with their shims.
 pub const OVERHEAD_BYTES: usize = 2 * (20 + SHIM_BYTES);
-/// Supported networks.
+/// Networks that the program supports, as named in [`Unsuitable`](crate::Unsuitable).
 pub(crate) const EXPECTED: &str = "topology dcell with n of at most 256, so \
                                    few cells that 960 prefixes are enough, and 16 hosts \
      per server";
@@ -63,7 +63,7 @@ pub(super) struct Recipient {
     pub(super) tunnel: u16,
 }
 
-/// Entries by name.
+/// Changes that create entries, by the names of the entries.
 pub(super) type Entries = BTreeMap<EntryName, Change>;
 
 /// Returns all entries of a server.
@@ -123,11 +123,11 @@ pub(super) fn entries(
 /// Way of packets to a part of the network.
 #[derive(Clone, Copy)]
 enum Way {
-    /// By the next neighbour.
+    /// Directly, by this next neighbour.
     Direct(u32),
-    /// By a proxy.
+    /// Around a failure, by a proxy.
     Around(Detour),
-    /// No way.
+    /// No path exists.
     None,
 }
 

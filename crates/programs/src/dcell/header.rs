@@ -13,7 +13,7 @@ pub(super) const IP_PROTOCOL: u8 = 201;
 pub(super) const SHIM_BYTES: usize = 8;
 /// TTL of each header, more than any path with a detour.
 const TTL: u8 = 64;
-/// Proxy flag.
+/// Flag of a packet that goes by a proxy.
 pub(super) const BY_PROXY: u8 = 1;
 
 /// Purpose of a packet.

@@ -2,8 +2,8 @@
 //!
 //! Servers forward; the switches of the cells of level 0 are plain Ethernet. The outer IPv4
 //! destination is the server's number, which is hierarchical, so prefixes find the next hop. A
-//! packet that meets a lost neighbour goes by a proxy in another cell: its header has a flag and
-//! the proxy's address, and TCAM entries that match both overrule the prefixes.
+//! packet that meets a lost neighbour takes a proxy in another cell: its header has a flag and the
+//! proxy's address, and TCAM entries that match both overrule the prefixes.
 
 mod cells;
 mod entries;

@@ -29,14 +29,14 @@ pub(crate) struct Dcell {
     local: Local,
     hosts: HostPorts,
     routes: Vec<Route>,
-    /// Installed entries.
+    /// Record of the installed entries.
     book: Book,
     /// Recipients of the own hosts.
     recipients: BTreeMap<Ipv4Addr, Used>,
     counted_at: Time,
     /// Time of the next tick; `None` before the start.
     tick_at: Option<Time>,
-    /// Number of ticks.
+    /// Number of ticks since the start.
     ticks: u64,
     /// Reason why the last update was refused.
     refusal: Option<String>,
@@ -111,7 +111,7 @@ impl Dcell {
         (0..TARGETS_MAX as u16).find(|number| !used.contains(number))
     }
 
-    /// Removes idle recipients.
+    /// Removes recipients that have been idle for too long.
     fn age(&mut self, now: Time, control: &mut dyn Control) {
         for (&ip, used) in &mut self.recipients {
             let register = Register::EntryFrames(EntryName::Ipv4(ip));

@@ -1,14 +1,14 @@
 //! Paths (DCellRouting, DCell paper section 4.1) and detours around a lost neighbour (after its
 //! local reroute, section 4.3).
 //!
-//! There is one link from the own cell of level l - 1 to another. A path goes to its near end by
-//! the same rule, crosses it, and goes on from its far end by the same rule. All servers on the way
-//! find the same link, so each only needs its next hop towards each other cell. A path has at most
-//! 2^(k+1) - 1 hops.
+//! There is one link from the own cell of level l - 1 to another. A path leads to its near end by
+//! the same rule, crosses it, and continues from its far end by the same rule. All servers on the
+//! path find the same link, so each only needs its next hop towards each other cell. A path has at
+//! most 2^(k+1) - 1 hops.
 //!
 //! If the neighbour towards a cell is lost, the packet first goes to a proxy: a server of a third
-//! cell, from where another link leads on. To a server of the own cell of level 0 behind a lost
-//! switch, the proxy is its peer of level 1, which the own link of level 1 leads to.
+//! cell, from which another link leads on. To a server of the own cell of level 0 behind a lost
+//! switch, the proxy is its peer of level 1, at the other end of the own link of level 1.
 
 use super::cells::Cells;
 use alloc::vec::Vec;
@@ -23,16 +23,16 @@ pub struct Route {
     pub first: u32,
     /// Number of servers in the part.
     pub count: u32,
-    /// Next neighbour.
+    /// Number of the next neighbour.
     pub next: u32,
 }
 
 /// Detour by a proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Detour {
-    /// Proxy.
+    /// Number of the proxy.
     pub proxy: u32,
-    /// Next neighbour.
+    /// Number of the next neighbour.
     pub next: u32,
 }
 

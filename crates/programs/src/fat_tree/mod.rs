@@ -42,7 +42,7 @@ pub struct FatTree {
     edges: Vec<(Prefix, u32)>,
 }
 
-/// Supported networks.
+/// Networks that the program supports, as named in [`Unsuitable`](crate::Unsuitable).
 pub const EXPECTED: &str = "a fat tree with all hosts at its edge switches";
 
 impl FatTree {
@@ -62,7 +62,7 @@ struct Lookup<'a> {
     site: &'a Site,
     towards: Towards,
     entries: Entries,
-    /// Uplinks in service.
+    /// Uplinks that are in service.
     up: Vec<PortNo>,
     position: u32,
 }
@@ -148,8 +148,8 @@ impl Lookup<'_> {
         }
     }
 
-    /// Adds entries for edge switches that are not reached by all uplinks alike. Those with several
-    /// ways have suffixes as long as there is room, and are spread by flow beyond.
+    /// Adds entries for edge switches that are reached by some of the uplinks only. Those with
+    /// several paths have suffixes while there is room, and are spread by flow beyond.
     fn exceptions(&mut self, is_up: impl Fn(Tree, u32) -> bool) {
         let design = self.design;
         let is_up = |edge| is_up(design.tree, edge);

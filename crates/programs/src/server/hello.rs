@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 /// numbers, all in network order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Hello {
-    /// Sending server.
+    /// Number of the sending server.
     pub(crate) server: u32,
     /// Servers recently received at this port.
     pub(crate) received: Vec<u32>,

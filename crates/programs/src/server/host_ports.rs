@@ -88,7 +88,7 @@ impl HostPorts {
         self.first_interface + u16::from(slot)
     }
 
-    /// Answers a host's ARP request with this server's address, whatever the target.
+    /// Answers a host's ARP request for any target with this server's address.
     pub(crate) fn answer_arp(&self, port: PortNo, frame: &[u8], control: &mut dyn Control) {
         let own_mac = self.site.own().mac;
         let known = |ip| self.site.plan.host_of(ip).map(|_| own_mac);

@@ -9,7 +9,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use axon_wire::{MacAddr, PortNo, Span, Time};
 
-/// Announcement interval.
+/// Interval between announcements to neighbours.
 const PERIOD: Span = Span::from_millis(100);
 /// Timeout of a neighbour: three and a half periods.
 const DEAD_AFTER: Span = Span::from_millis(350);
@@ -41,7 +41,7 @@ struct Seen {
 }
 
 impl Neighbours {
-    /// Announcement interval.
+    /// Interval between announcements to neighbours.
     pub(crate) const PERIOD: Span = PERIOD;
 
     /// Creates the empty set of server `own`.

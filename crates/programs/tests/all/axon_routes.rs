@@ -1,4 +1,4 @@
-//! The edge in the exact-match table against the route tables of the plane.
+//! Compares the edge in the exact-match table with the route tables of the plane.
 
 use axon_node::{RouteError, RouteKey};
 use axon_pipeline::{MacKey, Modify, Sizes, TableName, Target};
@@ -17,12 +17,12 @@ fn mac(last: u64) -> MacAddr {
     MacAddr([2, 0, 0, 0, 0, last as u8])
 }
 
-/// Frames to this host, in no VLAN.
+/// Key of frames to this host, without a VLAN.
 fn key(last: u64) -> RouteKey {
     mac(last).into()
 }
 
-/// A frame from one host to another.
+/// Builds a frame from one host to another.
 fn frame_between(source: MacAddr, destination: MacAddr) -> Vec<u8> {
     [&destination.0[..], &source.0, &[8, 0], &[0; 46]].concat()
 }
@@ -39,7 +39,7 @@ fn route(random: &mut Rand64) -> Route {
     Route { layer, ..hops.into_iter().collect() }
 }
 
-/// All that can be asked of both.
+/// Asserts that both give equal results for all queries.
 fn assert_same(pipeline: &AxonTables, plane: &RouteTables, context: &str) {
     for port in (0..4).map(PortNo) {
         assert_eq!(pipeline.len(port), plane.len(port), "{context}");
@@ -56,7 +56,7 @@ fn whatever_is_installed_removed_and_looked_up_both_hold_the_same_routes() {
             (AxonTables::with_config(&config), RouteTables::with_config(&config));
         for number in 0..4000 {
             let port = PortNo(random.rand_range(0..4) as u16);
-            // One MAC in several VLANs is as many destinations.
+            // One MAC in several VLANs counts as one destination for each.
             let vlan = VlanId::new(random.rand_range(0..3) as u16).expect("a VLAN");
             let destination = mac(random.rand_range(0..3));
             let source = mac(10 + random.rand_range(0..3));

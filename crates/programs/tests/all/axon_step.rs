@@ -1,4 +1,4 @@
-//! The transit step in table entries against the step of the plane.
+//! Compares the transit step in table entries with the step of the plane.
 
 use axon_node::{Drop, PortKind};
 use axon_pipeline::{EntryName, Sizes, TableName};
@@ -21,7 +21,7 @@ fn tables(width: HopWidth, kinds: &[PortKind]) -> AxonTables {
     tables
 }
 
-/// The step by the entries; the parser refuses what has no sound header.
+/// Performs the step by the entries; the parser refuses frames without a valid header.
 fn step(tables: &mut AxonTables, width: HopWidth, ingress: PortNo, bytes: &mut [u8]) -> Step {
     match HeaderFields::parse(bytes, width) {
         Ok(header) => {
@@ -43,7 +43,7 @@ fn port(word: &str) -> PortNo {
     if word == "cpu" { PortNo::CONTROL } else { PortNo(word.parse().expect("a port")) }
 }
 
-/// What the entries do with a case of `vectors/forward.txt`.
+/// Returns the entries' result for a case of `vectors/forward.txt`.
 fn answer(inputs: &str) -> String {
     let fields: Vec<&str> = inputs.split(' ').collect();
     let [bits, ingress, kinds, packet] = fields[..] else { panic!("not a case: {inputs}") };
@@ -78,7 +78,7 @@ fn the_entries_take_the_step_as_in_the_vectors() {
     assert!(count >= 40, "{count} cases");
 }
 
-/// Random numbers of the tests.
+/// Random numbers for the tests.
 struct Dice(Rand64);
 
 impl Dice {
@@ -90,7 +90,7 @@ impl Dice {
         of[self.below(of.len() as u64) as usize]
     }
 
-    /// A port that hops of this width can name, mostly one of the switch.
+    /// Draws a port that hops of this width can name, mostly one of the switch.
     fn hop(&mut self, width: HopWidth, ports: u16) -> PortNo {
         match self.below(8) {
             0 => PortNo::CONTROL,
@@ -108,7 +108,7 @@ impl Dice {
         (0..count).map(|_| self.hop(width, ports)).collect()
     }
 
-    /// A frame that comes in by an Axon port: most have a sound header.
+    /// Draws a frame received at an Axon port, mostly with a valid header.
     fn frame(&mut self, width: HopWidth, ports: u16) -> Vec<u8> {
         let payload = self.below(80) as usize;
         let (onward, back) = (self.hops(width, ports), self.hops(width, ports));
@@ -119,7 +119,7 @@ impl Dice {
             header::emit(&mut bytes, width, of_type, &onward, &back).expect("it fits");
         }
         if self.below(2) == 0 {
-            // A priority and the bits that nothing reads.
+            // A priority, and the reserved bits.
             let spare = [(5, 0x0f), (length - 1, 0x0f)][usize::from(width == HopWidth::Four)];
             bytes[spare.0] ^= self.below(16) as u8 & spare.1;
         }
@@ -134,7 +134,7 @@ impl Dice {
     }
 }
 
-/// How often each outcome came about.
+/// Index of a step's outcome, for counting.
 fn outcome(step: &Step) -> usize {
     match step {
         Step::Egress(_) => 0,

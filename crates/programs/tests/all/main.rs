@@ -1,4 +1,4 @@
-//! Programs held to the data planes that they stand for, and fabrics of forwarding servers.
+//! Programs compared with the data planes that they implement, and fabrics of forwarding servers.
 
 mod axon_routes;
 mod axon_step;

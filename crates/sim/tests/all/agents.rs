@@ -1,4 +1,5 @@
-//! Agents beside switches: what is selected goes through them, and hosts talk to them.
+//! Agents beside switches: selected packets pass through them, and hosts exchange packets with
+//! them.
 
 use crate::common;
 use axon_agents::packet::{Ends, Ipv4, udp};
@@ -14,7 +15,7 @@ const CACHE: &str = "name: t\nprogram: bridge\n\
     agents: [{at: s1, cache: {}, buffers: 64, select: [{protocol: udp, destination_port: 5000}, \
     {protocol: udp, source_port: 5000}]}]\n";
 
-/// A host that is not one of the simulator's: it has its link and asks for the IDs in their order.
+/// A host outside the simulator's own: it has a link and requests the IDs in order.
 struct Client {
     ends: Ends,
     ids: Vec<u64>,
@@ -80,17 +81,17 @@ impl Node for Server {
     }
 }
 
-/// Frames that came out of a host's link at the switch.
+/// Frames from a host's link that arrived at the switch.
 fn from_host(world: &World, host: usize) -> u64 {
     world.engine().fates(world.access_link(host), 0).delivered
 }
 
-/// Frames that came out of a host's link at the host.
+/// Frames from a host's link that arrived at the host.
 fn to_host(world: &World, host: usize) -> u64 {
     world.engine().fates(world.access_link(host), 1).delivered
 }
 
-/// A world with a client that asks for these IDs from the sixth second on, and a server.
+/// A world with a server and a client that requests these IDs from the sixth second on.
 fn cache_world(text: &str, ids: Vec<u64>) -> World {
     let fabric = common::fabric(text);
     let mut world = World::new(&fabric, 1);
@@ -101,7 +102,7 @@ fn cache_world(text: &str, ids: Vec<u64>) -> World {
         addresses: (address(&client), address(&server)),
         ports: (4000, 5000),
     };
-    // The bridge forwards to its hosts before.
+    // The bridge forwards to its hosts by then.
     let next_at = Time::ZERO + Span::from_secs(6);
     let (interval, replies) = (Span::from_micros(100), Vec::new());
     let client = Client { ends, ids, interval, next_at, replies };
@@ -126,10 +127,10 @@ fn a_cache_beside_the_switch_answers_what_it_has_seen_and_the_server_gets_the_re
     let counters = ["hits", "misses", "fills"].map(|name| report.counters[name]);
     assert_eq!(counters, [300, 100, 100]);
     assert_eq!(from_host(&world, 1) - before.0, 100, "the server has sent so many replies");
-    // Bridge protocol data units come, too.
+    // Bridge protocol data units arrive, too.
     let replies = to_host(&world, 0) - before.1;
     assert!((400..410).contains(&replies), "{replies}");
-    // The head of each packet crossed, and the payload of a reply once, to be kept.
+    // The head of each packet was copied, and the payload of each reply once, to be cached.
     let payload = &report.payload;
     assert_eq!((payload.received, payload.brought, payload.hits), (500, 300, 200));
     assert_eq!(world.engine().check_conservation(), Ok(()));
@@ -224,7 +225,7 @@ fn a_byte_stream_passes_a_balancer_both_ways_with_its_checksums() {
     let stats = world.flow_stats(0, id).expect("a client");
     assert_eq!((stats.completed, stats.failed), (50, 0));
     assert_eq!(count(&world, "connections_opened"), 1);
-    // Payload caching: heads crossed, payloads did not.
+    // Payload caching: heads were copied, payloads were not.
     let payload = world.agent_reports()[0].payload;
     assert!(payload.saved_bytes > 50 * 19_000, "{payload:?}");
     assert!(payload.copied_to_agent_bytes < payload.received * 99, "{payload:?}");

@@ -1,4 +1,4 @@
-//! Other networks in the same world: bridges with RSTP, PortLand, static multipath.
+//! Other networks in the simulator: bridges with RSTP, PortLand, static multipath.
 
 use crate::common::{self, pairs, unreached};
 use axon_baselines::bridge::plane::PortState;
@@ -10,9 +10,9 @@ use axon_sim::{Options, PingPlan, World};
 use axon_wire::{PortNo, Span};
 use std::net::Ipv4Addr;
 
-/// Long enough for every bridge's port to a host to find that it is an edge.
+/// Long enough for bridges to detect that their ports to hosts are edge ports.
 const ETHERNET_BOOT: Span = Span::from_secs(5);
-/// Long enough for PortLand's switches to learn their locations, and for the hosts to announce
+/// Long enough for PortLand's switches to learn their locations, and for hosts to announce
 /// themselves a second time.
 const PORTLAND_BOOT: Span = Span::from_millis(2500);
 
@@ -29,7 +29,7 @@ fn boot(network: &str, topology: &str, span: Span) -> World {
     world
 }
 
-/// Every pair of connected hosts must ping; every frame must be accounted for.
+/// Asserts that every pair of connected hosts pings, and that every frame is accounted for.
 fn assert_whole(world: &mut World, tries: u16, context: &str) {
     let hosts = world.connected_hosts();
     assert!(hosts.len() > 1, "{context}");
@@ -43,7 +43,7 @@ fn assert_whole(world: &mut World, tries: u16, context: &str) {
     world.engine().check_conservation().unwrap_or_else(|fault| panic!("{context}: {fault}"));
 }
 
-/// Links between bridges that forward at both ends.
+/// Links between bridges whose ports forward at both ends.
 fn forwarding(world: &World) -> Vec<usize> {
     let forwards = |switch: usize, port: PortNo| match world.baseline(switch) {
         Some(Baseline::Bridge(node)) => node.bridge().state(port) == PortState::Forwarding,
@@ -64,8 +64,8 @@ fn link_to_root(world: &World, switch: usize) -> usize {
     links.position(|link| link.a == end || link.b == end).expect("a link between switches")
 }
 
-/// Frames that bridges have passed on and that were not thrown away behind the next link: one
-/// end of each link that is not in the tree forwards, the other discards.
+/// Frames that bridges have forwarded and that were not discarded behind the next link: one end of
+/// each link outside the tree forwards, the other discards.
 fn passed(world: &World) -> i64 {
     let switches = 0..world.fabric().switches.len();
     let counters = switches.filter_map(|switch| Some(world.baseline(switch)?.ports().counters()));
@@ -92,7 +92,7 @@ fn bridges_make_a_tree_of_any_graph_and_a_broadcast_passes_each_link_of_it_once(
         let mut world = boot("ethernet", topology, ETHERNET_BOOT);
         let (switches, hosts) = (world.fabric().switches.len(), world.fabric().hosts.len());
         assert_eq!(forwarding(&world).len(), switches - 1, "{topology}");
-        // An ARP request for an address that nobody has, asked as often as the host likes.
+        // An ARP request for a free address, repeated as often as the host does.
         let (before, asked) = (passed(&world), sent_by_host(&world, 0));
         let nobody = Ipv4Addr::new(10, 0, 255, 1);
         world.ping(0, PingPlan::until_reply(nobody, Span::from_millis(100), 1)).unwrap();
@@ -109,15 +109,15 @@ fn bridges_make_a_tree_of_any_graph_and_a_broadcast_passes_each_link_of_it_once(
 fn bridges_take_another_way_within_a_second_of_a_cut() {
     let mut world = boot("ethernet", "{torus: {rows: 3, cols: 3}}", ETHERNET_BOOT);
     assert_whole(&mut world, 5, "before");
-    // The link by which s9 reaches the root, while h1 pings h9 a thousand times a second; with
-    // that one cut, the next one.
+    // The link by which s9 reaches the root, while h1 pings h9 a thousand times a second; with that
+    // one cut, the next one.
     let mut longest = Span::ZERO;
     let mut cut = Vec::new();
     for _ in 0..3 {
         let link = link_to_root(&world, 8);
         assert!(!cut.contains(&link));
         let ping = common::start_steady(&mut world, 0, 8, Span::from_millis(1500));
-        // A request is on its way.
+        // A request is in flight.
         world.run_for(Span::from_millis(100) + Span::from_micros(5));
         world.inject(FaultKind::LinkDown(link));
         world.run_for(Span::from_millis(2600));
@@ -212,8 +212,8 @@ fn portland_asks_everyone_for_an_address_that_nobody_has_registered() {
 fn portland_goes_round_what_breaks_in_a_fat_tree() {
     let mut world = boot("portland", "{fat_tree: {k: 4}}", PORTLAND_BOOT);
     assert_whole(&mut world, 5, "before");
-    // s1-s9 (edge to aggregation), then an aggregation switch, then a core switch, then a link
-    // from aggregation to core in another pod; each on top of the others.
+    // s1-s9 (edge to aggregation), then an aggregation switch, then a core switch, then a link from
+    // aggregation to core in another pod; each in addition to the others.
     let link = |world: &World, a: usize, b: usize| {
         let mut links = world.fabric().links.iter();
         links.position(|link| (link.a.switch, link.b.switch) == (a, b)).unwrap()
@@ -261,7 +261,7 @@ fn portland_follows_a_host_that_moves() {
     let mut world = World::new(&own, 1);
     world.run_for(PORTLAND_BOOT);
     assert_whole(&mut world, 5, "before");
-    // While h16 pings it, h1 moves to another pod; h1's old switch sends h16 the new address.
+    // While h16 pings it, h1 moves to another pod; h1's former switch sends h16 the new address.
     let ping = common::start_steady(&mut world, 15, 0, Span::from_secs(4));
     world.run_for(Span::from_millis(500));
     world.move_host(0, spare);
@@ -269,7 +269,8 @@ fn portland_follows_a_host_that_moves() {
     let stats = world.ping_stats(ping).unwrap();
     println!("{} without an answered request", stats.gap_max);
     assert!(stats.gap_max < Span::from_secs(2), "{stats:?}");
-    // A host's stack that learns of the move forgets all its neighbours, and asks for one a second.
+    // A host's stack that learns of the move discards all its neighbours, and requests one a
+    // second.
     assert_whole(&mut world, 300, "after the move");
 }
 
@@ -302,7 +303,7 @@ fn static_multipath_uses_every_link_of_a_fat_tree() {
             assert!(sent > 0, "nothing from side {side} of {link:?}");
         }
     }
-    // A switch passes over its own dead ports; of those further away it knows nothing.
+    // A switch avoids its own dead ports, but does not learn of dead ports further away.
     let mut world = boot("ecmp", "{torus: {rows: 3, cols: 3}}", Span::from_millis(10));
     assert_whole(&mut world, 5, "torus");
 }
@@ -324,7 +325,7 @@ fn a_scenario_runs_on_every_network_as_on_ours() {
     for network in ["ethernet", "portland", "ecmp"] {
         let mut fabric = fabric(network, "{ring: {switches: 4}}");
         assert_ne!(fabric.network, Network::Axon);
-        // One static table never learns of a broken link; the others find the other way round.
+        // A static table never reflects a broken link; the other networks find the other path.
         if fabric.network != Network::Ecmp {
             let at = Span::from_secs(8);
             fabric.faults.push(Fault { at, what: FaultKind::LinkDown(1) });
@@ -335,8 +336,8 @@ fn a_scenario_runs_on_every_network_as_on_ours() {
     }
 }
 
-/// A random graph with lossy links in which links break and mend at random; at the end all is
-/// whole again.
+/// A random graph with lossy links in which links break and recover at random; in the end all are
+/// up.
 fn survives(network: &str, seed: u64) {
     let mut random = oorandom::Rand64::new(u128::from(seed));
     let topology = format!("{{random: {{switches: 9, degree: 4, seed: {seed}}}}}");
@@ -361,7 +362,7 @@ fn survives(network: &str, seed: u64) {
     }
     (0..links).for_each(|link| world.inject(FaultKind::LinkUp(link as usize)));
     (1..9).for_each(|switch| world.inject(FaultKind::SwitchUp(switch)));
-    // Longer than anything that a bridge believes of a root that is gone.
+    // Longer than any bridge keeps information about a lost root.
     world.run_for(Span::from_secs(30));
     if network == "ethernet" {
         assert_eq!(forwarding(&world).len(), 8, "seed {seed}");

@@ -1,4 +1,4 @@
-//! Several hosts behind one port, by a plain bridge, with routes of their own.
+//! Several hosts behind one port, connected by a plain bridge, with routes of their own.
 
 use crate::common::{self, BOOT, Builder, line, mac, start_steady, states, unreached};
 use axon_fabric::model::{BySource, End, Policy, RouterKind};
@@ -46,8 +46,8 @@ fn boot(builder: &Builder, dataplane: DataplaneKind, behind: &[usize]) -> World 
     world
 }
 
-/// The sources for which routes stand in the data plane of the first switch at the port of host 0;
-/// those for all hosts there have none.
+/// Sources with routes in the data plane of the first switch at the port of host 0; routes for all
+/// hosts there have no source.
 fn sources(world: &World, builder: &Builder) -> BTreeSet<Option<MacAddr>> {
     let End { switch, port } = at(builder, 0);
     let ports = world.switch(switch).unwrap().plane().snapshot().ports;
@@ -100,7 +100,7 @@ fn a_frame_to_a_mac_that_its_neighbour_reaches_comes_to_nobody() {
         let mut came = [[0; 4]; 4];
         for one in world.engine_mut().take_captured() {
             let source = MacAddr::source_of(&one.frame).filter(|_| !one.outbound);
-            // What switches ask in the name of a host is no frame of it.
+            // Requests that switches send for a host are not frames of the host.
             let from = (0..4).find(|&from| source == Some(mac(from)) && one.frame[12..14] == MARK);
             if let Some(from) = from {
                 came[one.station - first][from] += 1;

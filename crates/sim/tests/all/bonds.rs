@@ -1,5 +1,5 @@
-//! Hosts with bonds over the data planes: ports of one or two switches are one place, and what
-//! becomes of traffic when one of them, or its switch, fails.
+//! Hosts with bonds over the data planes: ports of one or two switches are one location, and the
+//! traffic when one of them, or its switch, fails.
 
 use crate::common::{self, Builder, assert_sound, assert_whole, boot_on, end, fabric};
 use axon_fabric::model::{Bond, End, Fabric, FaultKind};
@@ -44,13 +44,13 @@ fn a_data_plane_that_refuses_or_answers_late_carries_a_bond_too() {
     assert_eq!(common::unreached(&mut world, &[(0, 1), (1, 0)], 30), []);
 }
 
-/// Four switches in a ring; h1 has a bond to s1 and s2, and so many others are at s3 and s4.
+/// Four switches in a ring; h1 has a bond to s1 and s2, and `others` more hosts are at s3 and s4.
 fn two_switches(others: usize) -> Builder {
     let mut builder = Builder::new(4);
     for switch in 0..4 {
         builder.link(switch, (switch + 1) % 4);
     }
-    // At no switch that fails here.
+    // Not at a switch that fails in this test.
     builder.fabric.controller.at = builder.free_port(2);
     builder.host(0, true);
     let first = end(0, builder.fabric.hosts[BONDED].port.0);
@@ -75,13 +75,13 @@ fn await_members(world: &mut World, wanted: &[Mux]) {
     assert!(came, "{:?}, {:?}", muxes(world), members(world));
 }
 
-/// What the controller has of the ports of the bond.
+/// State of the bond's ports at the controller.
 fn members(world: &World) -> Vec<(MemberState, bool)> {
     let bonds = world.controller().expect("it runs").controller().bonds_telemetry();
     bonds[0].members.iter().map(|member| (member.state, member.mismatch)).collect()
 }
 
-/// How many routes to the host with the bond end at each of its ports.
+/// Number of routes to the host with the bond that end at each of its ports.
 fn routes_by_port(world: &World) -> Vec<usize> {
     let controller = world.controller().expect("it runs").controller();
     let mac = world.host(BONDED).expect("it runs").mac();
@@ -111,10 +111,10 @@ fn a_bond_to_two_switches_comes_up_and_everybody_reaches_it(plane: DataplaneKind
     assert_eq!(misdelivered.sum::<u64>(), 0);
 }
 
-/// Who sends what to whom: two others to the host with the bond, and that to one of them.
+/// Flows: two other hosts to the host with the bond, and from it to one of them.
 const FLOWS: [(usize, usize, u16); 3] = [(1, BONDED, 7000), (2, BONDED, 7001), (BONDED, 1, 7002)];
 
-/// Lets a connection carry this much along each flow; answers with the senders.
+/// Starts a connection with this many bytes along each flow; returns the senders.
 fn start_tcp(world: &mut World, number: u16, bytes: Option<u64>) -> Vec<(usize, AppId)> {
     let options = TcpOptions::default();
     let flows = FLOWS.map(|(from, to, port)| (from, to, port + 10 * (1 + number)));
@@ -127,7 +127,7 @@ fn start_tcp(world: &mut World, number: u16, bytes: Option<u64>) -> Vec<(usize, 
     flows.map(start).to_vec()
 }
 
-/// Lets a datagram follow the other along each flow; answers with the receivers.
+/// Starts a stream of datagrams along each flow; returns the receivers.
 fn start_datagrams(world: &mut World, interval: Span) -> Vec<(usize, AppId)> {
     let start = |(from, to, port)| {
         let target = world.address(to).expect("an address");
@@ -139,7 +139,7 @@ fn start_datagrams(world: &mut World, interval: Span) -> Vec<(usize, AppId)> {
     FLOWS.map(start).to_vec()
 }
 
-/// Datagrams that have come, and those that came after one that was sent later.
+/// Received datagrams, and those received after one that was sent later.
 fn received(world: &World, sinks: &[(usize, AppId)]) -> (u64, u64) {
     let of = |&(host, id): &(usize, AppId)| world.flow_stats(host, id).unwrap().received.clone();
     let all = sinks.iter().map(of);
@@ -183,7 +183,7 @@ fn each_port_and_each_switch_may_fail_and_come_back(plane: DataplaneKind) {
         println!("{} failure {failure}: gaps {at_loss:?}, lost {lost:?}", plane.name());
         assert!(at_loss.iter().all(|&gap| gap < Span::from_millis(5)), "{at_loss:?}");
         let after = received(&world, &sinks);
-        // 2,000 datagrams a second in each of three flows: none is lost when it is back.
+        // 2,000 datagrams a second in each of three flows: none is lost when the port is back.
         assert!(after.0 - before.0 >= 3 * 2_000 * 4 - 3, "{before:?} {after:?}");
         assert_eq!(after.1, 0, "in order");
     }
@@ -212,7 +212,7 @@ fn under_load_a_port_that_is_back_loses_nothing_and_moves_each_route_once() {
     assert_eq!((moved, routes_by_port(&world)), (1, vec![1, 1]));
     let sent = 3 * (Span::from_millis(2_500).ticks() / interval.ticks());
     assert!(after.0 - before.0 >= sent - 3, "of {sent}");
-    // What is sent on the new way overtakes what waits on the old: 256 KiB of two connections at
+    // Datagrams on the new path overtake those queued on the old: 256 KiB of two connections at
     // most, which take 2 ms.
     assert!(after.1 <= 20, "{} out of order", after.1);
 }
@@ -245,7 +245,7 @@ fn a_bond_carries_more_than_one_link_to_the_host_and_from_it() {
         world.run_for(Span::from_millis(200));
         let before = received(&world);
         world.run_for(span);
-        // Hundredths of what a link carries in that time.
+        // Hundredths of the capacity of a link in that time.
         rates.push((received(&world) - before) * 8 * 100 / (span.as_millis() * 1_000_000));
         for &(from, source, ..) in &apps {
             world.with_host(from, |host, now| host.stop(source, now));
@@ -257,7 +257,7 @@ fn a_bond_carries_more_than_one_link_to_the_host_and_from_it() {
     assert_sound(&world);
 }
 
-/// Two switches, and hosts at bonds that are cabled as the test says.
+/// Two switches, and hosts with bonds that are cabled as `text` describes.
 fn listed(text: &str) -> Fabric {
     fabric(&format!(
         "name: a\ntopology:\n  listed:\n    switches: [s1, s2]\n    hosts: {{h1: {{at: s1-p0, ip: \
@@ -294,7 +294,7 @@ fn a_host_without_lacp_is_at_a_port_of_a_bond_as_at_any_other() {
     assert_whole(&mut world);
 }
 
-/// Puts the cable of a port of a host's bond into another port of a switch.
+/// Moves the cable of a port of a host's bond to another port of a switch.
 fn replug(world: &mut World, host: usize, to: End) {
     let near = WireEnd { station: world.host_station(host), port: PortNo(1) };
     let far = WireEnd { station: to.switch, port: to.port };
@@ -302,7 +302,7 @@ fn replug(world: &mut World, host: usize, to: End) {
     world.engine_mut().reconnect(link, near, far);
 }
 
-/// Exchanges the second cables of two hosts; a free port takes one of them meanwhile.
+/// Exchanges the second cables of two hosts, by way of a free port.
 fn exchange(world: &mut World, (a, to_a): (usize, End), (b, to_b): (usize, End)) {
     replug(world, a, end(1, 3));
     replug(world, b, to_b);
@@ -350,12 +350,12 @@ fn a_link_that_is_lost_without_its_carrier_is_left_after_the_time_out_of_lacp() 
     world.run_for(Span::from_millis(100));
     let link = world.bond_link(BONDED, 0);
     world.engine_mut().set_silent(link, true);
-    // Long enough for LACP to give up the partner.
+    // Long enough for LACP to expire the partner.
     world.run_for(Span::from_secs(8));
     world.engine_mut().set_silent(link, false);
     let gaps = pings.map(|ping| world.ping_stats(ping).unwrap().gap_max);
     println!("without a sign: {gaps:?}");
-    // Up to a second before the loss the last LACPDU came, and three count.
+    // The last LACPDU arrived up to a second before the loss, and three must be missed.
     assert!(gaps.iter().all(|&gap| gap < Span::from_millis(3_100)), "{gaps:?}");
     assert!(gaps.iter().any(|&gap| gap > Span::from_millis(1_900)), "one was on it: {gaps:?}");
     await_members(&mut world, &[Mux::Distributing; 2]);

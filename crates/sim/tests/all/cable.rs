@@ -1,4 +1,4 @@
-//! Two hosts on one cable, no switch: links, hosts and accounts by themselves.
+//! Two hosts on one cable without a switch: links, hosts and accounts by themselves.
 
 use axon_fabric::model::Wire;
 use axon_sim::apps::UdpPlan;

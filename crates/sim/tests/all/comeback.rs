@@ -1,4 +1,4 @@
-//! A controller that is killed and comes back: flows go on, and addresses stay whose they are.
+//! A controller that is killed and restarted: flows continue, and addresses keep their holders.
 
 use crate::common::{
     Builder, HEARTBEAT, assert_sound, assert_whole, boot, boot_with, dhcp, fabric, line, ring,
@@ -11,7 +11,7 @@ use axon_wire::{PortNo, Span, Time};
 use oorandom::Rand64;
 use std::collections::BTreeMap;
 
-/// The time between two requests of a flow.
+/// Interval between two requests of a flow.
 const INTERVAL: Span = Span::from_millis(20);
 
 /// Establishes a flow for each of these pairs, then starts a steady ping of `span` over each.
@@ -23,7 +23,7 @@ fn establish(world: &mut World, flows: &[(usize, usize)], span: Span) -> Vec<Pin
         };
         flows.iter().map(start).collect::<Vec<_>>()
     };
-    // A few hundred set-ups at a time: as hosts begin to speak with each other.
+    // A few hundred set-ups at a time, as when hosts begin to communicate.
     let first = ping(world, &|to| PingPlan::until_reply(to, Span::from_millis(200), 50));
     let limit = world.now() + Span::from_secs(20);
     let done = world.run_until_true(limit, |world| {
@@ -34,15 +34,15 @@ fn establish(world: &mut World, flows: &[(usize, usize)], span: Span) -> Vec<Pin
     ping(world, &|to| PingPlan::steady(to, INTERVAL, count))
 }
 
-/// Kills the controller in the midst of these flows and starts it again; returns the longest time
-/// that any of them went without an answer, and how many requests had none.
+/// Kills the controller during these flows and restarts it; returns the longest time that any flow
+/// went without an answer, and the number of requests without one.
 fn kill_amid(world: &mut World, flows: &[(usize, usize)]) -> (Span, u64) {
     let pings = establish(world, flows, Span::from_millis(2_400));
     world.run_for(Span::from_millis(200));
     world.inject(FaultKind::ControllerDown);
     world.run_for(Span::from_millis(200));
     world.inject(FaultKind::ControllerUp);
-    // The flows end, and then no reply is waited for any more.
+    // The flows end, and then no reply is outstanding.
     world.run_for(Span::from_millis(3_200));
     let stats = pings.iter().map(|&id| world.ping_stats(id).expect("its host runs"));
     let stats: Vec<_> = stats.inspect(|stats| assert!(stats.done, "{stats:?}")).collect();
@@ -50,7 +50,7 @@ fn kill_amid(world: &mut World, flows: &[(usize, usize)]) -> (Span, u64) {
     (stats.iter().map(|stats| stats.gap_max).max().expect("flows"), lost)
 }
 
-/// Flows between hosts of a ring of switches, each to so many others.
+/// Flows between hosts of a ring of switches, from each to `peers` others.
 fn flows(hosts: usize, peers: usize) -> Vec<(usize, usize)> {
     let of = |from| (1..=peers).map(move |n| (from, (from + n) % hosts));
     (0..hosts).flat_map(of).collect()
@@ -84,7 +84,7 @@ fn a_controller_killed_under_2400_flows_costs_no_flow_a_packet() {
     assert_sound(&world);
 }
 
-/// A link on the way of flows is cut, and a host moved, while nobody is there to see it: the flows
+/// A link on the path of flows is cut, and a host is moved, while the controller is down: the flows
 /// have other routes as soon as the controller knows the fabric again.
 #[test]
 fn routes_over_what_has_died_or_moved_meanwhile_are_replaced() {
@@ -104,7 +104,7 @@ fn routes_over_what_has_died_or_moved_meanwhile_are_replaced() {
     let restored = world.controller().expect("on").controller().restored();
     assert!(restored.routes_kept > 0 && restored.routes_moved > 0, "{restored:?}");
     assert_eq!(restored.routes_pending, 0, "{restored:?}");
-    // Routes of the host that has moved went with its port.
+    // Routes of the moved host were removed with its port.
     let total = restored.routes_kept + restored.routes_moved + restored.routes_removed;
     assert!(total as usize >= routes - 7, "{restored:?} of {routes}");
     assert_whole(&mut world);
@@ -152,8 +152,8 @@ fn lossless_traffic_loses_nothing_when_the_controller_starts_anew() {
         world.start_traffic();
         world.run_for(Span::from_millis(200));
         let dropped = |world: &World| {
-            // The controller's switch may have a message for it when it loses its power: its own,
-            // or one that came over a link. What its hosts send is not exempt.
+            // The controller's switch may hold a message for it when it loses power: its own, or
+            // one received over a link. Frames of its hosts are not exempt.
             let at = world.fabric().controller.at.switch;
             let counters = world.switch(at).expect("power").plane().counters();
             let links = world.fabric().links.iter().flat_map(|link| [link.a, link.b]);
@@ -168,7 +168,7 @@ fn lossless_traffic_loses_nothing_when_the_controller_starts_anew() {
                 let exempt = if reason == Drop::PortDown { messages } else { 0 };
                 (reason, counts.sum::<u64>() - exempt)
             };
-            // Control frames end as consumed, and those that come before the kind of the
+            // Control frames end as consumed, and those received before the kind of the
             // controller's port is known as port_unknown.
             let ordinary = [Drop::Consumed, Drop::MacControl, Drop::PortUnknown];
             let lost = |reason: &&Drop| !ordinary.contains(reason);
@@ -186,11 +186,11 @@ fn lossless_traffic_loses_nothing_when_the_controller_starts_anew() {
     }
 }
 
-/// A fabric whose hosts' MACs all point to the same address, and how its hosts fare.
+/// A fabric whose MACs of hosts all hash to the same address, and the state of its hosts.
 struct Leases {
     world: World,
     random: Rand64,
-    /// Hosts whose cable is out.
+    /// Hosts whose cable is unplugged.
     out: [bool; 12],
     kills: u32,
     /// Declines that the controller has accepted.
@@ -216,7 +216,7 @@ impl Leases {
         self.random.rand_range(0..end)
     }
 
-    /// A host starts anew, loses its cable or has it again, or declines its address.
+    /// Restarts a host, removes or restores its cable, or lets it decline its address.
     fn step(&mut self) {
         let host = self.below(12) as usize;
         match (self.out[host], self.below(3)) {
@@ -233,7 +233,7 @@ impl Leases {
         }
     }
 
-    /// A host finds that another uses its address, says so, and begins anew.
+    /// A host detects that another uses its address, declines it, and restarts.
     fn decline(&mut self, host: usize) {
         let Some(ip) = self.world.address(host) else { return };
         let (mac, now) = (self.world.fabric().hosts[host].mac, self.world.now());
@@ -261,7 +261,7 @@ impl Leases {
         self.world.inject(FaultKind::ControllerUp);
     }
 
-    /// Runs on; at no moment two hosts have one address.
+    /// Runs on, and asserts that at no moment two hosts have one address.
     fn run_for(&mut self, span: Span) {
         let end = self.world.now() + span;
         while self.world.now() < end {
@@ -277,8 +277,8 @@ impl Leases {
 }
 
 /// Hosts come and go and decline addresses while the controller is killed at random moments. Leases
-/// are shorter than the time for which some hosts are away, also than that for which a lease from
-/// the store stands: so addresses go to others, but never while one uses them.
+/// are shorter than the absence of some hosts, and than the validity of a lease from the store:
+/// addresses go to others, but never while a host uses them.
 #[test]
 fn no_lease_is_given_twice_in_100_kills_of_the_controller() {
     let (mut kills, mut declined, mut expired) = (0, 0, 0);
@@ -292,7 +292,7 @@ fn no_lease_is_given_twice_in_100_kills_of_the_controller() {
             let micros = leases.below(400_000);
             leases.run_for(Span::from_micros(micros));
             if round == 5 {
-                // Two hosts are away until their leases have run out at the server too.
+                // Two hosts are absent until their leases have expired at the server too.
                 (0..2).for_each(|host| leases.world.inject(FaultKind::HostDown(host)));
                 leases.run_for(Span::from_secs(85));
                 let held = |host: usize| leases.world.address(host).is_some();

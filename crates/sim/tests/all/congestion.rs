@@ -1,6 +1,6 @@
-//! Congestion notification through two switches, frame by frame: hosts with reaction points
-//! hold the queue of a bottleneck at its set point, wherever that is and whatever the link
-//! does, and nothing is lost.
+//! Congestion notification through two switches, frame by frame: hosts with reaction points hold
+//! the queue of a bottleneck at its set point, at either switch and with any changes of the link,
+//! and nothing is lost.
 #![allow(clippy::disallowed_types, reason = "a node must be Send, and a test looks into it")]
 
 use axon_fabric::model::Wire;
@@ -19,14 +19,14 @@ use axon_wire::{Bytes, FrameBuf, HopWidth, MacAddr, PortNo, Rate, Route, Span, T
 use std::sync::{Arc, Mutex};
 
 const SINK: MacAddr = MacAddr([2, 0, 0, 0, 1, 0xff]);
-/// Without FCS.
+/// Length of a frame, without FCS.
 const FRAME_BYTES: u64 = 1_500;
-/// `cpMinSampleBase` and its jitter: what may join a queue before its first sample.
+/// `cpMinSampleBase` and its jitter: maximum bytes queued before the first sample.
 const SAMPLE_BYTES_MAX: u64 = 150_000 * 115 / 100;
 /// Preamble, FCS and gap.
 const OVERHEAD: u64 = 24;
 
-/// A host that always has something to send, in priority 3, and acts on CNMs.
+/// A host that always has frames to send, in priority 3, and acts on CNMs.
 struct Source {
     limiter: RateLimiter,
     frame: Vec<u8>,
@@ -82,7 +82,7 @@ impl Node for Source {
     }
 }
 
-/// What has happened at a bottleneck since somebody looked.
+/// Measurements at a bottleneck since the last call.
 #[derive(Clone, Debug, Default)]
 struct Seen {
     /// Byte ticks in the queue.
@@ -143,9 +143,9 @@ impl Node for Switch {
 /// Sources at the first switch, a link, the second switch, a sink.
 struct World {
     engine: Engine,
-    /// To the sink.
+    /// Link to the sink.
     last_link: LinkId,
-    /// Of the two switches, the queues on the way to the sink.
+    /// Queues towards the sink, of the two switches.
     seen: [Arc<Mutex<Seen>>; 2],
     set_point: u64,
 }
@@ -209,14 +209,14 @@ impl World {
         self.engine.run(end);
     }
 
-    /// What is seen at both switches in `span`.
+    /// Measures both switches for `span`.
     fn look(&mut self, span: Span) -> [Seen; 2] {
         self.seen.iter().for_each(|seen| *seen.lock().unwrap() = Seen::default());
         self.run(span);
         [0, 1].map(|switch| self.seen[switch].lock().unwrap().clone())
     }
 
-    /// The mean of a queue over `span`, in thousandths of the set point.
+    /// Mean length of a queue over `span`, in thousandths of the set point.
     fn relative(&self, seen: &Seen, span: Span) -> u64 {
         let mean = seen.area / u128::from(span.ticks());
         mean as u64 * 1_000 / self.set_point
@@ -233,7 +233,7 @@ fn many_sources_hold_the_first_switch_at_its_set_point() {
         let [near, far] = world.look(span);
         let what = format!("{kilobytes} KB, {sources} sources, seed {seed}: {near:?} {far:?}");
         assert!((900..=1_100).contains(&world.relative(&near, span)), "{what}");
-        // On the wire between the switches each frame has its header as well.
+        // On the wire between the switches each frame also has its header.
         let frame = FRAME_BYTES + OVERHEAD;
         let on_wire = far.sink_bytes / frame * (frame + HopWidth::Eight.header_bytes(2) as u64);
         assert!(on_wire * 1_000 > Rate::gbps(10).bytes_in(span).0 * 999, "{what}");
@@ -244,7 +244,7 @@ fn many_sources_hold_the_first_switch_at_its_set_point() {
 }
 
 /// The step test of paper 004, figure 11, with shorter steps and reaction points whose variables
-/// are brought to a link of 1 Gb/s (`RpConfig::scaled_for_port`).
+/// are scaled to a link of 1 Gb/s (`RpConfig::scaled_for_port`).
 #[test]
 fn the_second_switch_is_held_at_its_set_point_while_its_link_changes_and_loses_nothing() {
     for (kilobytes, seed) in [(25, 5), (200, 6)] {
@@ -260,7 +260,7 @@ fn the_second_switch_is_held_at_its_set_point_while_its_link_changes_and_loses_n
             assert!((900..=1_100).contains(&world.relative(&far, span)), "{what}");
             let all = Rate::mbps(megabits).bytes_in(span).0;
             assert!(far.sink_bytes * 1_000 > all * 998, "{what}");
-            // Until the first sample comes, and until the source has been slowed down.
+            // Until the first sample arrives, and until the source has been slowed down.
             assert!(step.longest < 4 * world.set_point + SAMPLE_BYTES_MAX, "{what}");
             assert_eq!((step.drops, near.drops, far.drops), (0, 0, 0), "{what}");
         }

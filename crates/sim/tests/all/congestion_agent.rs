@@ -11,8 +11,8 @@ use axon_wire::cn::{self, CnmFormat, CnmFrame};
 use axon_wire::{FrameBuf, PortNo, Span, Time};
 use std::sync::{Arc, Mutex};
 
-/// Two hosts send to the third as fast as their links are. The frames of the first to UDP port 5001
-/// are its marked ones.
+/// Two hosts send to the third at the rate of their links. The frames of the first to UDP port 5001
+/// are marked.
 const FABRIC: &str = "name: t\nprogram: bridge\n\
     topology: {listed: {switches: [s1, s2], hosts: {h1: s1, h2: s2, h3: s1}, links: [[s1, s2]]}}\n\
     links: {rate: 1Gbps, latency: 1us, queue: 256KiB}\n";
@@ -20,16 +20,16 @@ const AGENT: &str = "agents: [{at: s1, congestion: {egress: h1, set_point: 20kB}
     select: [{protocol: udp, destination_port: 5001}], latency: 200us}]\n";
 
 const SET_POINT: i64 = 20_000;
-/// Frames of each sender, and which of them it marks: every eighth.
+/// Frames of each sender; every eighth is marked.
 const FRAMES: u64 = 120;
 const MARKS: u64 = 8;
 const PAYLOAD_BYTES: usize = 1400;
-/// With Ethernet, IPv4 and UDP headers.
+/// Length of a frame with Ethernet, IPv4 and UDP headers.
 const FRAME_BYTES: u64 = PAYLOAD_BYTES as u64 + 42;
-/// The bridges forward by then.
+/// Time at which the bridges forward.
 const START: Span = Span::from_secs(8);
 
-/// What comes to a host: marked frames, others, and CNMs.
+/// Frames received by a host: marked frames, others, and CNMs.
 #[derive(Debug, Default)]
 struct Seen {
     marked: u64,
@@ -37,7 +37,7 @@ struct Seen {
     cnms: Vec<CnmFrame>,
 }
 
-/// A host that sends its frames one after the other, and keeps what comes.
+/// A host that sends its frames one after the other, and stores received frames.
 struct Host {
     ends: Ends,
     marks: bool,
@@ -76,7 +76,7 @@ impl Node for Host {
     }
 }
 
-/// A world of this fabric in which h2 and h3 send to h1, and what the three have seen.
+/// A world of this fabric in which h2 and h3 send to h1, and the frames received by all three.
 fn world(text: &str, threads: usize) -> (World, [Arc<Mutex<Seen>>; 3]) {
     let mut world = World::new(&common::fabric(text), 1);
     world.set_threads(threads);
@@ -89,7 +89,7 @@ fn world(text: &str, threads: usize) -> (World, [Arc<Mutex<Seen>>; 3]) {
             addresses: (address(host), address(to)),
             ports: (4000, 5000),
         };
-        // The receiver sends one frame, so that the bridges know where it is.
+        // The receiver sends one frame, so that the bridges learn its port.
         let (left, early) =
             if host == 0 { (1, Span::from_millis(100)) } else { (FRAMES, Span::ZERO) };
         let next_at = Time::ZERO + START - early;
@@ -101,7 +101,7 @@ fn world(text: &str, threads: usize) -> (World, [Arc<Mutex<Seen>>; 3]) {
     (world, seen)
 }
 
-/// The length of the queue that a CNM is about, in bytes, down to 64.
+/// Queue length in a CNM, in bytes, rounded down to 64.
 fn queue(cnm: &CnmFrame) -> i64 {
     SET_POINT - 64 * i64::from(cnm.cnm.offset)
 }
@@ -115,7 +115,7 @@ fn the_source_of_marked_frames_is_sent_the_length_of_the_queue_as_they_found_it(
     let counters = ["samples", "unread", "other", "no_room"].map(|name| report.counters[name]);
     assert_eq!(counters, [marks, 0, 0, 0]);
     let [receiver, source, other] = seen.map(|seen| std::mem::take(&mut *seen.lock().unwrap()));
-    // The frames themselves are where they would be without the agent.
+    // The frames themselves arrive as without the agent.
     assert_eq!((receiver.marked, receiver.plain), (marks, 2 * FRAMES - marks));
     assert!(receiver.cnms.is_empty() && other.cnms.is_empty(), "only the source of marks");
     assert_eq!(source.cnms.len() as u64, report.counters["cnms"]);
@@ -123,7 +123,7 @@ fn the_source_of_marked_frames_is_sent_the_length_of_the_queue_as_they_found_it(
     let switch = axon_fabric::assemble::switch_mac(0);
     for (number, cnm) in source.cnms.iter().enumerate() {
         assert_eq!((cnm.source, cnm.destination), (switch, world.fabric().hosts[1].mac));
-        // Of both senders as much has come as one has sent, and half of it has left.
+        // As many frames of each sender have arrived as one has sent, and half of them have left.
         let before_last = (source.cnms.len() - 1 - number) as u64;
         let sent = FRAMES - before_last * MARKS;
         let expected = (sent * FRAME_BYTES) as i64;

@@ -1,4 +1,4 @@
-//! Pauses by switches that only wait for their hosts: how long they last, and how long at most.
+//! Pauses by switches that only wait for their hosts: their duration, and its bound.
 
 use axon_controller::router::Step;
 use axon_controller::topology::SwitchIndex;
@@ -13,10 +13,10 @@ use axon_wire::{PortNo, Priority, Rate, Span, Time};
 
 use crate::common::fabric;
 
-/// Without FCS.
+/// Length of a frame, without FCS.
 const FRAME_BYTES: usize = 1_514;
 const END: Time = Time::from_nanos(4_000_000);
-/// Hosts have the first ports of a switch, its link the one behind.
+/// Hosts are at the first ports of a switch, and its link is at the next one.
 const LINK: PortNo = PortNo(4);
 
 /// Two switches with four hosts each; priorities 3 and 4 are lossless and hold up to 400 kB each.
@@ -29,8 +29,8 @@ fn text(classes: &str) -> String {
     )
 }
 
-/// How the buffer towards the second switch drains, the longest pause that congestion causes there,
-/// and the configurations of the switches.
+/// Draining of the buffer towards the second switch, the longest pause that congestion causes
+/// there, and the configurations of the switches.
 fn known(text: &str) -> (Draining, Span, [DcbConfig; 2]) {
     let fabric = fabric(text);
     let from = fabric.links[0].a;
@@ -44,7 +44,7 @@ fn known(text: &str) -> (Draining, Span, [DcbConfig; 2]) {
     (draining(pauses[0].buffer), pauses[0].longest, [0, 1].map(config))
 }
 
-/// Sends as fast as it may, between two moments in microseconds.
+/// A source that sends as fast as it may, between two times in microseconds.
 fn source(at: (usize, u16), priority: u8, (from, until): (u64, u64)) -> Source {
     let [from, until] = [from, until].map(|micros| Time::from_nanos(1_000 * micros));
     let route = [LINK, PortNo(0)];
@@ -57,8 +57,8 @@ fn source(at: (usize, u16), priority: u8, (from, until): (u64, u64)) -> Source {
     }
 }
 
-/// True if the first switch takes for a storm what the second does, with this detection time: a
-/// host of the second is sent priority 3, then 4, while the three others there send to it too.
+/// True if the first switch, with this detection time, takes the pauses of the second for a storm:
+/// a host of the second is sent priority 3, then 4, while the three others there send to it too.
 fn is_storm(detection: Span, switches: &[DcbConfig; 2], until: u64) -> bool {
     let watchdog = WatchdogConfig {
         detection,
@@ -85,7 +85,7 @@ fn is_storm(detection: Span, switches: &[DcbConfig; 2], until: u64) -> bool {
     storms > 0
 }
 
-/// How long what one group has to free takes at so many bits per second.
+/// Time to drain `bytes` of one priority group at this many bits per second.
 fn alone(bytes: u64, rate: u64) -> Span {
     Span::from_nanos(bytes * 8 * 1_000_000_000 / rate)
 }
@@ -95,7 +95,7 @@ fn a_layer_that_waits_behind_another_towards_a_host_is_paused_until_that_has_gon
     let classes = "layers: [[3, 4]]\n  classes:\n  - {priorities: [3], ets: 45, lossless: true}\n  \
                    - {priorities: [4], ets: 45, lossless: true}\n";
     let (known, bound, mut switches) = known(&text(classes));
-    // As at ports with hosts, both wait in one class here.
+    // As at ports with hosts, both priorities share one class here.
     switches[1].prio_tc[4] = switches[1].prio_tc[3];
     let alone = alone(known.bytes.0, known.to_hosts.unwrap().promised / known.ingress_ports);
     assert!(alone < Span::from_micros(100) && Span::from_millis(2) < bound, "{bound:?}");
@@ -107,11 +107,12 @@ fn a_layer_that_waits_behind_another_towards_a_host_is_paused_until_that_has_gon
 fn a_priority_that_waits_behind_another_of_its_class_is_paused_until_that_has_gone() {
     let classes = "classes:\n  - {priorities: [3, 4], ets: 90, lossless: true}\n";
     let (known, bound, switches) = known(&text(classes));
-    // All that the other may hold counts: without it there is headroom and what is to be free.
+    // All bytes that the other priority may hold count: without them there is the headroom and the
+    // room to be freed.
     let own = known.bytes.0 - 400_000;
     let half = alone(own, known.to_hosts.unwrap().promised / known.ingress_ports / 2);
     assert!(half < Span::from_micros(150) && Span::from_millis(1) < bound, "{bound:?}");
-    // The first stops just before its share is full, so that the class goes on.
+    // The first is paused just before its share is full, so that the class keeps sending.
     assert!(is_storm(Span::from_micros(700), &switches, 500), "longer than {half:?}");
     assert!(!is_storm(bound, &switches, 500));
 }

@@ -1,5 +1,5 @@
-//! Switches of a fabric that speak DCBX: they agree before the traffic comes, it flows as they
-//! have agreed, and a fabric without `dcbx` knows nothing of it.
+//! Switches of a fabric with DCBX: they agree before traffic starts, traffic follows the agreement,
+//! and a fabric without `dcbx` sends none.
 
 use crate::common;
 use axon_node::{Note, PortView};
@@ -58,7 +58,7 @@ fn what_a_willing_switch_takes_over_keeps_its_neighbours_traffic() {
     assert_eq!(links.len(), 2);
     let switch = world.switch(1).unwrap();
     for port in (0..switch.plane().count()).map(PortNo) {
-        // Hosts in the simulator do not speak DCBX: there it does what its file says.
+        // Hosts in the simulator do not send DCBX: their ports use the settings of the file.
         let expected = if links.contains(&port) { both } else { PrioritySet::EMPTY };
         assert_eq!(switch.plane().ports().unwrap().pfc(port), expected, "{port:?}");
     }

@@ -1,5 +1,5 @@
-//! Deadlocks: those that traffic brings about are among those that the routes let one expect, and
-//! with routes that go up and then down, or are divided into layers, there are none.
+//! Deadlocks: those that traffic causes are among those that the routes predict. Routes that go up
+//! and then down, or are divided into layers, cause none.
 
 use crate::common::{self, pick};
 use axon_fabric::model::{Fabric, RouterKind};
@@ -21,8 +21,8 @@ fn fabric(text: &str, router: RouterKind) -> Fabric {
     fabric
 }
 
-/// Which buffers wait for which by the routes of the fabric's flows, and whether they form a
-/// cycle. Replies and what resolves addresses are in no lossless priority.
+/// Pairs of buffers that may wait for each other by the routes of the fabric's flows, and whether
+/// they form a cycle. Replies and address resolution are in no lossless priority.
 fn predicted(fabric: &Fabric, seed: u64) -> (BTreeSet<(Buffer, Buffer)>, bool) {
     let mut planned =
         Planned::new(fabric, fabric.controller.router.build(seed, fabric.layers()), seed);
@@ -44,7 +44,7 @@ fn predicted(fabric: &Fabric, seed: u64) -> (BTreeSet<(Buffer, Buffer)>, bool) {
     (pairs, matches!(all.verdict(), Verdict::Cycle(_)))
 }
 
-/// Lets the traffic run for `span`, or until there is a deadlock: its buffers, in order.
+/// Runs the traffic for `span`, or until there is a deadlock; returns its buffers, in order.
 fn run(fabric: &Fabric, seed: u64, span: Span) -> Option<Vec<Buffer>> {
     let mut world = World::new(fabric, seed);
     let limit = Time::ZERO + Span::from_secs(10);
@@ -60,7 +60,7 @@ fn run(fabric: &Fabric, seed: u64, span: Span) -> Option<Vec<Buffer>> {
     Some(cycle.waits.iter().map(|wait| wait.buffer).collect())
 }
 
-/// True if each waits for the next, and the last for the first, by the routes.
+/// True if each buffer waits for the next, and the last for the first, by the routes.
 fn is_predicted(deadlock: &[Buffer], pairs: &BTreeSet<(Buffer, Buffer)>) -> bool {
     let next = deadlock.iter().cycle().skip(1);
     deadlock.iter().zip(next).all(|(&here, &on)| pairs.contains(&(here, on)))
@@ -74,7 +74,7 @@ fn five_switches_in_a_ring_deadlock_in_the_cycle_that_their_routes_let_one_expec
     let deadlock = run(&fabric, fabric.seed, Span::from_millis(500)).expect("a deadlock");
     assert_eq!(deadlock.len(), 5);
     assert!(cycle && is_predicted(&deadlock, &pairs), "{deadlock:?}");
-    // It stays; a run reports it, and fails.
+    // The deadlock persists; a run reports it, and fails.
     let options = axon_sim::Options {
         duration: Some(Span::from_millis(300)),
         ..axon_sim::Options::default()
@@ -85,8 +85,8 @@ fn five_switches_in_a_ring_deadlock_in_the_cycle_that_their_routes_let_one_expec
     assert!(deadlock.at_ns > report.boot_ns && !report.passed());
 }
 
-/// Frames of another priority in the same class, on their way to a host with a slow link, wait in
-/// a queue that may send. They do not help those that wait for each other.
+/// Frames of another priority in the same class, for a host with a slow link, are in a queue that
+/// may send. They do not release the frames that wait for each other.
 #[test]
 fn a_deadlock_is_seen_though_a_priority_of_the_same_class_can_go_on() {
     let text = include_str!("../../../../scenarios/deadlock5.yaml")
@@ -113,7 +113,7 @@ fn the_same_ring_up_and_down_goes_on() {
     assert_eq!(run(&fabric, fabric.seed, Span::from_millis(500)), None);
 }
 
-/// The shortest way round is open on two layers, though on one it is not.
+/// The shortest path around the ring is open on two layers, but not on one.
 #[test]
 fn the_same_ring_on_two_layers_goes_on_with_shortest_paths() {
     let text = include_str!("../../../../scenarios/deadlock5.yaml");
@@ -176,7 +176,7 @@ fn random_text(seed: u64) -> String {
     text
 }
 
-/// The same with a second priority for the same frames.
+/// The fabric of `text` with a second priority for the same frames.
 fn on_two_layers(text: &str) -> String {
     text.replace("[0, 1, 2, 4, 5, 6], ets: 50", "[0, 1, 2, 5, 6], ets: 40").replace(
         "- { priorities: [7] }",

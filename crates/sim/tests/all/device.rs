@@ -1,4 +1,4 @@
-//! What the hardware of switches and wires does to frames: time, and flipped bits.
+//! Effects of the hardware of switches and wires on frames: time, and flipped bits.
 
 #![allow(clippy::disallowed_types, reason = "a node must be Send, and a test looks into it")]
 
@@ -12,7 +12,7 @@ use axon_sim::{Engine, World};
 use axon_wire::{FrameBuf, PortNo, Rate, Span, Time};
 use std::sync::{Arc, Mutex};
 
-/// Sends the frames it is given at their times, and writes down what comes.
+/// Sends given frames at their times, and records received frames.
 struct End {
     plan: Vec<(Time, usize)>,
     seen: Arc<Mutex<Vec<Seen>>>,
@@ -26,7 +26,7 @@ struct Seen {
     intact: bool,
 }
 
-/// Sends what comes in by port 0 out of port 1, less some bytes at its front; what finds the
+/// Forwards frames from port 0 to port 1, without some bytes at the front; a frame that finds the
 /// wire busy waits.
 struct Relay {
     strip: usize,
@@ -81,7 +81,7 @@ fn at(nanos: u64) -> Time {
     Time::from_nanos(nanos)
 }
 
-/// Source, relays, sink, in a line of 1 us links of these rates; returns what the sink saw.
+/// Source, relays, and sink in a line of 1 us links of these rates; records the frames at the sink.
 struct Line {
     engine: Engine,
     seen: Arc<Mutex<Vec<Seen>>>,
@@ -138,7 +138,7 @@ fn the_prototype_takes_520_ns_from_an_axon_and_768_ns_from_a_host() {
             for bytes in [60, 1514] {
                 let seen = Line::new(&device, host, &[1, 1], 0, &[(at(5000), bytes)]).run();
                 let frame = (8 + bytes as u64 + 4) * 8;
-                // In at 5000 + 1000; out is when it came, less its wire and its length.
+                // In at 5000 + 1000; out at the time of arrival, minus its wire and its length.
                 let first_bit_out = seen[0].at.as_nanos() - 1000 - frame;
                 let stored = if device.cut_through { 0 } else { frame };
                 assert_eq!(first_bit_out - 6000, nanos + stored, "{} {bytes} B", device.name);
@@ -170,7 +170,7 @@ fn frames_follow_one_another_at_line_rate_through_any_pipeline() {
 
 #[test]
 fn a_stripped_frame_starts_later_and_ends_with_its_tail() {
-    // The relay takes 100 bytes off the front: the rest cannot end before its tail has come.
+    // The relay strips 100 bytes: the rest cannot end before its tail has arrived.
     let device =
         Device { from_host: Vec::new(), from_switch: Vec::new(), ..Device::axon_netfpga() };
     let seen = Line::new(&device, false, &[1, 1], 100, &[(at(0), 1100)]).run();

@@ -1,5 +1,5 @@
 //! The edge of the congestion notification domain: a host that advertises reaction points by LLDP
-//! is let in, and kept out again when it is gone; another stays outside.
+//! is admitted, and excluded again when it is gone; another host stays outside.
 
 use crate::common;
 use axon_node::{Dataplane, Note};
@@ -8,7 +8,7 @@ use axon_sim::World;
 use axon_wire::priority::Priority;
 use axon_wire::{PortNo, Span, Time};
 
-/// h1 and h2 send in the domain's priority over one link; h1 is pulled out for ten seconds.
+/// h1 and h2 send in the domain's priority over one link; h1 is unplugged for ten seconds.
 const FABRIC: &str = "
 name: domain
 topology: { line: { switches: 2, hosts_per_switch: 2 } }
@@ -26,7 +26,7 @@ traffic:
 faults: [{ at: 20s, unplug: h1 }, { at: 30s, plug: h1 }]
 ";
 
-/// How s1 defends priority 3 against a host.
+/// Defence mode of s1 for priority 3 at a host's port.
 fn mode(world: &World, port: PortNo) -> DefenceMode {
     let three = Priority::new(3).unwrap();
     world.switch(0).unwrap().dcbx(port).unwrap().defences().unwrap().mode(three)

@@ -18,7 +18,7 @@ fn with_fixed(mut builder: Builder) -> Builder {
     builder
 }
 
-/// Edges advertise a prefix.
+/// A fabric whose edges advertise a prefix.
 fn advertising(mut builder: Builder) -> Builder {
     let text = "name: a\ntopology: {line: {switches: 1}}\nipv6: {prefix: \"2001:db8:7::/64\"}\n";
     builder.fabric.ipv6 = common::fabric(text).ipv6;
@@ -39,7 +39,7 @@ fn torus() -> Builder {
     builder
 }
 
-/// Pings between all pairs of hosts over both families; the pairs that had no answer.
+/// Pings all pairs of hosts over both families; returns the pairs without an answer.
 fn unreached(world: &mut World) -> Vec<(usize, IpAddr)> {
     let hosts: Vec<usize> = (0..world.fabric().hosts.len()).collect();
     let mut pings: Vec<(usize, IpAddr, Option<PingId>)> = Vec::new();
@@ -69,7 +69,7 @@ fn fifty_silent_hosts_on_a_torus_reach_each_other_over_both_families() {
     world.run_until(Time::ZERO + Span::from_secs(2));
     let learned = (0..25).map(|at| world.switch(at).unwrap().edge().hosts().count());
     assert_eq!(learned.sum::<usize>(), 0, "nobody has sent a frame");
-    // The first question to one that has never said anything, over IPv6.
+    // The first ping to a host that has never sent a frame, over IPv6.
     let plan = PingPlan::until_reply(ip6(49), Span::from_secs(1), 1);
     let first = world.ping(0, plan).unwrap();
     world.run_for(Span::from_millis(50));
@@ -98,7 +98,7 @@ fn the_first_holder_of_an_address_keeps_it() {
     builder.fabric.hosts[2].ip6 = Some(ip6(0));
     let mut world = World::begin(&builder.fabric, Setup { seed: 1, ..Setup::default() });
     world.set_host_retry(Span::from_millis(200));
-    // The third host comes up when the first has the address.
+    // The third host comes up after the first has the address.
     world.inject(FaultKind::HostDown(2));
     let has = |world: &World| world.address6(0).is_some();
     assert!(world.run_until_true(common::BOOT, has));

@@ -1,13 +1,13 @@
-//! Backup routes: for how long a flow is silent after a cut, with them and without.
+//! Backup routes: duration of a flow's silence after a cut, with them and without.
 
 use crate::common::{self, Builder, HEARTBEAT, assert_sound, assert_whole, boot_on, ring};
 use axon_fabric::model::FaultKind;
 use axon_sim::{DataplaneKind, PingPlan, World};
 use axon_wire::Span;
 
-/// Between two requests.
+/// Interval between two requests.
 const INTERVAL: Span = Span::from_micros(100);
-/// The controller is far away: without backups it takes twice this at least.
+/// Latency to the controller: without backups a repair takes at least twice this.
 const FAR: Span = Span::from_millis(4);
 
 /// Each scenario of this file as a test on each data plane that answers at once.
@@ -54,15 +54,15 @@ fn torus() -> Builder {
     builder
 }
 
-/// A fabric with its controller far away.
+/// A fabric with its controller at a high latency.
 fn far(mut builder: Builder, backups: bool) -> Builder {
     builder.fabric.controller.wire.latency = FAR;
     builder.fabric.controller.backups = backups;
     builder
 }
 
-/// How long requests between two hosts go without an answer when this happens, and how many
-/// backups were used.
+/// Longest time without an answer between two hosts after this fault, and the number of used
+/// backups.
 fn gap_of(
     builder: &Builder,
     plane: DataplaneKind,
@@ -95,7 +95,7 @@ fn used(world: &World) -> u64 {
     switches.map(|switch| switch.edge().counters().backups_used).sum()
 }
 
-/// The longest gap over every link of a fabric, with backups and without.
+/// Longest gap over every link of a fabric, with backups and without.
 fn longest(
     make: impl Fn() -> Builder,
     plane: DataplaneKind,
@@ -148,7 +148,7 @@ fn without_the_controller_backups_are_used_all_the_same(plane: DataplaneKind) {
 }
 
 fn a_second_cut_after_the_first_finds_another_backup(plane: DataplaneKind) {
-    // Every switch of a torus has four links: two of them may go.
+    // Every switch of a torus has four links, two of which may fail.
     let builder = far(torus(), true);
     for (first, second) in [(0, 1), (1, 0), (0, 8), (8, 9)] {
         let faults = [FaultKind::LinkDown(first), FaultKind::LinkDown(second)];
@@ -163,7 +163,7 @@ fn what_an_edge_has_decided_by_itself_the_controller_takes_over() {
     assert_whole(&mut world);
     world.inject(FaultKind::LinkDown(0));
     world.run_for(Span::from_millis(100));
-    // Every edge has what the controller's registry has.
+    // The registry of every edge equals the controller's.
     let (mut compared, controller) = (0, world.controller().expect("it runs").controller());
     assert!(used(&world) > 0, "edges were first");
     for (_, route) in controller.flows().iter() {
@@ -180,8 +180,8 @@ fn what_an_edge_has_decided_by_itself_the_controller_takes_over() {
     assert_whole(&mut world);
 }
 
-/// The longest gap over every link of a fabric of bridges with rapid spanning trees (IEEE 802.1Q
-/// clause 13), its hellos 2 s apart. Requests are a millisecond apart.
+/// Longest gap over every link of a fabric of bridges with rapid spanning trees (IEEE 802.1Q clause
+/// 13), whose hellos are 2 s apart. Requests are a millisecond apart.
 fn longest_of_bridges(topology: &str, (from, to): (usize, usize), silent: bool) -> Span {
     let text = format!("name: t\nprogram: bridge\ntopology: {topology}\n");
     let fabric = common::fabric(&text);
@@ -208,7 +208,7 @@ fn longest_of_bridges(topology: &str, (from, to): (usize, usize), silent: bool) 
 #[test]
 fn beside_it_rapid_spanning_trees_on_the_same_graphs() {
     for (name, topology, pair) in [
-        // That of `make failover`.
+        // The ring of `make failover`.
         ("ring of 4", "{ring: {switches: 4}}", (0, 2)),
         ("ring", "{ring: {switches: 5}}", (0, 2)),
         ("torus", "{torus: {rows: 3, cols: 3}}", (0, 4)),
@@ -216,7 +216,7 @@ fn beside_it_rapid_spanning_trees_on_the_same_graphs() {
         let cut = longest_of_bridges(topology, pair, false);
         let silent = longest_of_bridges(topology, pair, true);
         println!("{name}, bridges with RSTP: cut {cut}, silent {silent}");
-        // Three hellos are missed before a silent neighbour counts as gone.
+        // A silent neighbour counts as lost after three missed hellos.
         assert!(silent > Span::from_secs(4), "{name}: {silent}");
         assert!(cut > Span::from_millis(1), "{name}: {cut}");
     }

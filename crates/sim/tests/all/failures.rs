@@ -1,4 +1,5 @@
-//! What breaks, comes back, moves or changes kind, and how long pings are lost meanwhile.
+//! Failures, recoveries, moves and changes of kind, and the time for which pings are lost
+//! meanwhile.
 
 use crate::common::{
     self, HEARTBEAT, assert_sound, assert_whole, boot_on, end, line, ring, start_steady, unreached,
@@ -41,8 +42,8 @@ on_each_dataplane! {
     a_port_changes_kind_at_run_time,
 }
 
-/// Runs a 1 kHz ping from h1 to h2 over a ring of three, does `fault` in its middle, and
-/// returns the longest time without an answered request.
+/// Runs a 1 kHz ping from h1 to h2 over a ring of three, injects `fault` in its middle, and returns
+/// the longest time without an answered request.
 fn gap_of(plane: DataplaneKind, fault: FaultKind) -> Span {
     let mut world = boot_on(&ring(3, 1, true), plane);
     assert_whole(&mut world);
@@ -143,8 +144,7 @@ fn a_dead_hosts_flows_are_destroyed_everywhere(plane: DataplaneKind) {
     world.inject(FaultKind::HostDown(2));
     world.run_for(Span::from_millis(200));
     if plane == DataplaneKind::Refusing {
-        // Its switch removes the host when it has taken the kind of the port, the others after
-        // that.
+        // Its switch removes the host after it has accepted the kind of the port, the others later.
         common::take_all(&mut world);
         world.run_for(Span::from_millis(200));
         common::take_all(&mut world);
@@ -196,7 +196,7 @@ fn a_suspended_node_is_waited_for_or_given_up_and_comes_back(plane: DataplaneKin
         (FaultKind::ControllerStopped, FaultKind::ControllerGoesOn),
     ];
     for (stop, go_on) in ways {
-        // Shorter than its neighbours' patience: what came in meanwhile is answered late.
+        // Shorter than its neighbours' limit: messages received meanwhile are answered late.
         let ping = start_steady(&mut world, 0, 1, Span::from_millis(100));
         world.run_for(Span::from_millis(20));
         world.inject(stop);
@@ -205,7 +205,7 @@ fn a_suspended_node_is_waited_for_or_given_up_and_comes_back(plane: DataplaneKin
         world.run_for(Span::from_millis(200));
         let stats = world.ping_stats(ping).expect("it runs");
         assert_eq!((stats.sent, stats.received), (100, 100), "{stop:?}: {stats:?}");
-        // Longer: its neighbours give it up, and find it again.
+        // Longer: its neighbours declare it lost, and find it again.
         world.inject(stop);
         world.run_for(HEARTBEAT * 10);
         world.engine().check_conservation().unwrap();
@@ -246,7 +246,7 @@ fn a_port_changes_kind_at_run_time(plane: DataplaneKind) {
     common::take_all(&mut world);
     assert_eq!(kind(&world, 0), Some(PortKind::Host));
     assert_whole(&mut world);
-    // It goes back, and a second link between the switches takes its place.
+    // It moves back, and a second link between the switches takes its place.
     world.move_host(0, home);
     let link = world.connect(spare[0], spare[1], common::wire());
     world.run_for(Span::from_secs(1));
@@ -267,8 +267,7 @@ fn a_port_changes_kind_at_run_time(plane: DataplaneKind) {
     assert!(world.now() > Time::ZERO);
 }
 
-/// Installs that the switches of a ring of three have refused, and how often their tables were
-/// lost.
+/// Number of routes that the switches of a ring of three have refused, and number of lost tables.
 fn went_wrong(world: &axon_sim::World) -> (u64, u64) {
     let planes = (0..3).map(|switch| match world.switch(switch).expect("on").plane() {
         SwitchPlane::Refusing(plane) => (plane.refused(), plane.losses()),
@@ -277,8 +276,8 @@ fn went_wrong(world: &axon_sim::World) -> (u64, u64) {
     planes.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
 }
 
-/// A hub with links to every switch of a ring of 44: no two are more than two links apart. Without
-/// the hub they are up to 22, and the root of the routes is one of them.
+/// A hub with links to every switch of a ring of 44: no two switches are more than two links apart.
+/// Without the hub they are up to 22 apart, and the root of the routes is one of them.
 #[test]
 fn the_ring_that_a_dead_hub_leaves_carries_everybody() {
     let mut links: Vec<String> = (2..=45).map(|rim| format!("[s1, s{rim}]")).collect();
@@ -328,7 +327,7 @@ fn settings_and_removals_that_a_data_plane_refuses_are_made_in_the_end() {
     assert!(refused.iter().all(|&count| count > 0), "settings, removals, at the edge: {refused:?}");
 }
 
-/// Every pair pings for less time than passes before a refused route is tried again.
+/// Every pair pings for less time than passes before a refused route is retried.
 #[test]
 fn no_request_is_lost_while_routes_are_refused_or_late() {
     let mut world = boot_on(&ring(3, 2, true), DataplaneKind::Refusing);
@@ -349,7 +348,7 @@ fn no_request_is_lost_while_routes_are_refused_or_late() {
 #[test]
 fn a_data_plane_that_refuses_and_forgets_ends_with_every_pair_served() {
     let mut world = boot_on(&ring(3, 2, true), DataplaneKind::Refusing);
-    // Each turn takes all routes of a host away, and they are set anew.
+    // Each pass removes all routes of a host, and they are installed again.
     for _ in 0..20 {
         assert_whole(&mut world);
         world.inject(FaultKind::HostDown(2));
@@ -360,7 +359,7 @@ fn a_data_plane_that_refuses_and_forgets_ends_with_every_pair_served() {
     assert_whole(&mut world);
     let (refused, losses) = went_wrong(&world);
     assert!(refused >= 10 && losses >= 2, "{refused} refused, {losses} losses");
-    // After the retries every flow has its place in a table.
+    // After the retries every flow has its table entry.
     let installed = |world: &axon_sim::World| {
         (0..3).map(|switch| world.table_entries(switch)).sum::<usize>() == 30
     };

@@ -1,9 +1,9 @@
-//! What becomes of packets that find their buffer full: each of the three answers of thesis
-//! 000 §3.2.1, from end to end.
+//! Fate of packets that find their buffer full: each of the three options of thesis 000 §3.2.1, end
+//! to end.
 //!
-//! Two hosts behind s1 send 40 datagrams each to two behind s2, all of them as fast as their
-//! own links carry: twice what the link between the switches does. Half of them cross it while they
-//! come; the others need a place.
+//! Two hosts behind s1 send 40 datagrams each to two behind s2, all of them as fast as their own
+//! links permit: twice the rate of the link between the switches. Half of them cross it while they
+//! arrive; the others need buffers.
 
 use crate::common::{assert_sound, boot, line};
 use axon_fabric::model::{App, OnFull, Traffic};
@@ -13,9 +13,9 @@ use axon_sim::results::FlowReport;
 use axon_wire::priority::Priority;
 use axon_wire::{Bytes, PortNo, Rate, Span};
 
-/// Datagrams of one sender.
+/// Datagrams of each sender.
 const COUNT: u64 = 40;
-/// The buffer at each output for each input: five full frames.
+/// Buffer at each output for each input: five full frames.
 const QUEUE: Bytes = Bytes(8 * 1024);
 
 /// Runs both flows to their end.
@@ -51,8 +51,8 @@ fn received(report: &[FlowReport]) -> u64 {
     report.iter().map(|flow| flow.received_packets).sum()
 }
 
-/// What the two ports with senders have counted: packets dropped for want of room, packets
-/// kept, congestion messages, PAUSE frames.
+/// Counts of the two ports with senders: packets dropped for lack of room, packets kept, congestion
+/// messages, PAUSE frames.
 fn counted(world: &World) -> [u64; 4] {
     let counters = world.switch(0).unwrap().plane().counters();
     let mut sum = [0; 4];
@@ -68,7 +68,7 @@ fn counted(world: &World) -> [u64; 4] {
     sum
 }
 
-/// The switches that received congestion messages, each with the port of the sender that it names.
+/// Switches that received congestion messages, each with the sender's port named in it.
 fn notified(world: &World) -> Vec<(usize, PortNo)> {
     let notes = world.engine().notes().iter();
     notes

@@ -1,4 +1,5 @@
-//! Groups: what a host sends to one comes to each member once and to nobody else, whatever fails.
+//! Groups: a datagram to a group arrives at each member once and at no other host, with any
+//! failures.
 
 use crate::common::{self, Builder, boot, mac};
 use axon_controller::policy::Group;
@@ -14,7 +15,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 const GROUP: Ipv4Addr = Ipv4Addr::new(239, 1, 2, 3);
 const MDNS: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 0xfb);
-/// A word that other frames do not have.
+/// A word that other frames do not contain.
 const WORD: [u8; 6] = *b"stream";
 
 /// A 5x5 torus with one host at each switch.
@@ -72,7 +73,7 @@ fn report(world: &mut World, host: usize, joined: bool) {
     send(world, host, frames, Span::from_micros(10));
 }
 
-/// Begins to keep what hosts are sent.
+/// Begins to capture the frames sent to hosts.
 fn watch(world: &mut World) {
     for host in 0..world.fabric().hosts.len() {
         let station = world.host_station(host);
@@ -80,7 +81,7 @@ fn watch(world: &mut World) {
     }
 }
 
-/// How often each host was sent each number of the stream since the last time.
+/// Number of times that each host was sent each number of the stream since the last call.
 fn delivered(world: &mut World) -> BTreeMap<usize, BTreeMap<u16, usize>> {
     let first = world.host_station(0);
     let mut by_host: BTreeMap<usize, BTreeMap<u16, usize>> = BTreeMap::new();
@@ -102,7 +103,8 @@ fn stream(world: &mut World, from: usize, group: IpAddr, count: u16) {
     world.run_for(Span::from_millis(5) * u64::from(count) + Span::from_secs(1));
 }
 
-/// Each of these hosts has had each of so many numbers once, and nobody else any.
+/// Asserts that each of these hosts has received each of `count` numbers once, and no other host
+/// any.
 fn assert_once(world: &mut World, hosts: &[usize], count: u16) {
     let had = delivered(world);
     assert_eq!(had.keys().copied().collect::<Vec<_>>(), hosts);
@@ -122,11 +124,11 @@ fn twenty_members_on_a_torus_have_each_frame_once_and_nobody_else_any() {
     for group in [IpAddr::V4(GROUP), IpAddr::V6(MDNS)] {
         stream(&mut world, 0, group, 100);
         assert_once(&mut world, &members, 100);
-        // A member that sends has nothing of its own.
+        // A member that sends does not receive its own datagrams.
         stream(&mut world, 4, group, 10);
         assert_once(&mut world, &members[1..], 10);
     }
-    // Half of them leave, and are members for two seconds more.
+    // Half of them leave, and stay members for two more seconds.
     members[..10].iter().for_each(|&host| report(&mut world, host, false));
     world.run_for(Span::from_secs(3));
     stream(&mut world, 0, GROUP.into(), 20);
@@ -207,8 +209,8 @@ fn a_storm_of_one_host_leaves_others_a_bounded_number_of_frames_and_tables_are_b
     for numbers in had.values() {
         assert!((200..=302).contains(&numbers.len()), "{} in two seconds", numbers.len());
     }
-    // Another host's frames are not held up by that, and its reports of a thousand groups make
-    // no more entries than its port has.
+    // Frames of another host are not delayed by that, and its reports of a thousand groups fill
+    // only the entries of its port.
     let frames = (0..1_000)
         .map(|n| reports::igmp_v2((mac(1), ip(1)), Ipv4Addr::from(0xef02_0000 + n), true));
     send(&mut world, 1, frames.collect(), Span::from_millis(20));

@@ -1,5 +1,5 @@
-//! Two hosts on one cable whose NICs have priorities and flow control: a slow reader stops
-//! the sender, the sender's sockets wait, and nothing is lost but what has no flow control.
+//! Two hosts on one cable whose NICs have priorities and flow control: a slow reader pauses the
+//! sender, the sender's sockets block, and only traffic without flow control is lost.
 
 use axon_fabric::model::Wire;
 use axon_node::Drop;
@@ -15,7 +15,7 @@ use std::net::Ipv4Addr;
 
 const RATE: Rate = Rate::gbps(10);
 const LATENCY: Span = Span::from_micros(1);
-/// The port whose frames have priority 3, and one whose frames have 0.
+/// A port whose frames have priority 3, and one whose frames have 0.
 const LOSSLESS: u16 = 7;
 const LOSSY: u16 = 8;
 /// A datagram with all its headers fills 1,000 bytes, its FCS included.
@@ -80,7 +80,7 @@ fn run(engine: &mut Engine, span: Span) {
     engine.check_conservation().unwrap();
 }
 
-/// A stream of datagrams at line rate; who sends it, and who counts it.
+/// Starts a stream of datagrams at line rate; returns its sender and its receiver.
 fn blast(engine: &mut Engine, port: u16) -> (AppId, AppId) {
     let now = engine.now();
     let sink = host(engine, 1).udp_listen(port);
@@ -95,7 +95,7 @@ fn dropped(engine: &Engine, reason: Drop) -> u64 {
     engine.accounts().dropped[reason as usize]
 }
 
-/// Bytes that the sink has counted, of `rate` for `span`, in thousandths.
+/// Bytes that the sink has counted in `span`, in thousandths of `rate`.
 fn part(engine: &mut Engine, sink: AppId, rate: Rate, span: Span) -> u64 {
     let (_, Bytes(payload)) = host(engine, 1).udp_received(sink);
     // The reader reads whole frames, without FCS.

@@ -1,5 +1,5 @@
-//! Hosts with reaction points behind a switch with congestion points: the queue of the link
-//! that all go to stays at its set point, the link is full, and nothing is lost or stopped.
+//! Hosts with reaction points behind a switch with congestion points: the queue of their common
+//! link stays at its set point, the link is full, and nothing is lost or paused.
 #![allow(clippy::disallowed_types, reason = "a node must be Send, and a test looks into it")]
 
 use axon_fabric::model::Wire;
@@ -24,7 +24,7 @@ const RATE: Rate = Rate::gbps(10);
 const LATENCY: Span = Span::from_nanos(500);
 const SET_POINT: u64 = 50_000;
 const SOURCES: usize = 3;
-/// The station and the port of the switch that all go to.
+/// Station and switch port of the common destination.
 const SINK: usize = SOURCES;
 const PORT: u16 = 7;
 
@@ -36,10 +36,10 @@ fn ip(host: usize) -> Ipv4Addr {
     Ipv4Addr::new(10, 0, 0, host as u8 + 1)
 }
 
-/// What has happened at the queue to the sink.
+/// Measurements at the queue to the sink.
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
-    /// Byte ticks.
+    /// Byte ticks in the queue.
     area: u128,
     drops: u64,
     cnms: u64,
@@ -59,7 +59,7 @@ impl Node for Switch {
         seen.area += queued * u128::from(now.since(self.last).ticks());
         self.last = now;
         let start = out.len();
-        // There is no control plane for what goes to all: it goes to the sink.
+        // There is no control plane for broadcasts: they go to the sink.
         if let Input::Frame { port, frame, .. } = &mut input
             && frame.bytes()[0] & 1 == 1
         {
@@ -81,7 +81,7 @@ impl Node for Switch {
     }
 }
 
-/// A switch that leads hosts to the sink and back.
+/// A switch that connects hosts with the sink.
 fn plane(cnpvs: PrioritySet) -> Plane {
     let ports = SOURCES as u16 + 1;
     let own = MacAddr([2, 0, 0, 0, 0, 1]);

@@ -1,4 +1,4 @@
-//! Hostile hosts: what they send at line rate neither delays what others set up nor takes a link
+//! Hostile hosts: their traffic at line rate neither delays the set-ups of others nor takes a link
 //! down.
 
 use crate::common;
@@ -26,18 +26,18 @@ fn random_bytes(random: &mut Rand64, bytes: usize) -> Vec<u8> {
     (0..bytes).map(|_| random.rand_u64() as u8).collect()
 }
 
-/// A DHCP DISCOVER of so many bytes as an Ethernet frame.
+/// A DHCP DISCOVER of this length as an Ethernet frame.
 fn discover(mac: MacAddr, transaction: u32, bytes: usize) -> Vec<u8> {
     common::dhcp(mac, transaction, bytes, &[53, 1, 1])
 }
 
-/// An ARP request, of a host that may not exist, for another that may not.
+/// An ARP request from a host that may not exist, for another that may not exist.
 fn arp_request(random: &mut Rand64, from: MacAddr) -> Vec<u8> {
     let ip = |random: &mut Rand64| Ipv4Addr::from(0x0a00_0000 | random.rand_u64() as u32 & 0xffff);
     host_frame::request(from, ip(random), MacAddr::BROADCAST, ip(random))
 }
 
-/// What a hostile host sends, over and over: ARP and DHCP under its own MAC and under others, LLDP,
+/// Frames that a hostile host repeats: ARP and DHCP under its own MAC and under others, LLDP,
 /// pauses of all priorities, frames that look like Axon's, and garbage.
 fn hostile_frames(seed: u64, own: MacAddr) -> Vec<Vec<u8>> {
     let mut random = Rand64::new(u128::from(seed));
@@ -83,8 +83,8 @@ fn neighbours(world: &World) -> usize {
     switches.map(|switch| switch.discovery().neighbours().count()).sum()
 }
 
-/// How long each set-up of the good hosts takes, which ask for each other one after the other, and
-/// whether all links between switches stayed up meanwhile.
+/// Times of the set-ups of honest hosts, which request each other one after the other, and whether
+/// all links between switches stayed up meanwhile.
 fn set_ups(fabric: &Fabric, attacked: bool) -> (Histogram, bool) {
     let mut world = World::new(fabric, 1);
     common::await_addresses(&mut world);
@@ -92,7 +92,7 @@ fn set_ups(fabric: &Fabric, attacked: bool) -> (Histogram, bool) {
     let (all, now) = (neighbours(&world), world.now());
     for host in hostile(fabric).filter(|_| attacked) {
         let frames = hostile_frames(host as u64, fabric.hosts[host].mac);
-        // A shorter interval than any frame takes at 1 Gb/s: the NIC is always full.
+        // A shorter interval than any frame takes at 1 Gb/s, so that the NIC is always full.
         let plan = RawPlan { frames, interval: Span::from_nanos(1000), count: None };
         world.host_mut(host).unwrap().raw(plan, now);
         world.nudge_host(host);
@@ -104,7 +104,7 @@ fn set_ups(fabric: &Fabric, attacked: bool) -> (Histogram, bool) {
         let others = hosts[place + 1..].iter().chain(&hosts[..place]);
         let targets = others.map(|&other| world.address(other).unwrap()).collect();
         let plan = ArpPlan { targets, interval: Span::from_millis(10) };
-        // They do not all begin at the same moment.
+        // Their starts are staggered.
         let start = now + Span::from_micros(137 * place as u64);
         asked.push((host, world.host_mut(host).unwrap().ask(plan, start)));
         world.nudge_host(host);
@@ -165,7 +165,7 @@ fn one_hostile_host_per_edge_slows_set_ups_of_others_by_less_than_a_tenth() {
     }
 }
 
-/// Two switches whose link is slower than what eight hosts may send to the controller behind it.
+/// Two switches whose link is slower than the rate of eight hosts to the controller behind it.
 const SLOW: &str = "name: slow
 topology:
   listed:
@@ -228,8 +228,8 @@ fn a_host_that_chooses_the_highest_priority_has_its_share_and_no_more() {
     world.host_mut(1).unwrap().raw(plan, now);
     world.nudge_host(1);
     let sink = world.host_mut(2).unwrap().udp_listen(9);
-    // 400 Mb/s, of a link of which each may have half. Both fill one lossy queue, in which a frame
-    // finds room or not whoever has sent it.
+    // 400 Mb/s, on a link of which each may use half. Both fill one lossy queue, which admits
+    // frames regardless of their sender.
     let (payload, interval) = (1472, Span::from_micros(30));
     let plan = UdpPlan { target, port: 9, payload, interval, count: 10_000 };
     let start = now + Span::from_millis(50);

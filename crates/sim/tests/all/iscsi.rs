@@ -15,8 +15,8 @@ const PORT: u16 = 3260;
 const COMMANDS: u64 = 20;
 const LENGTH: u32 = 300_001;
 
-/// Runs commands, so many outstanding, to their end: the world, the initiator at the first host
-/// and the target at the second.
+/// Runs commands, `depth` of them outstanding, to their end; returns the world, the initiator at
+/// the first host and the target at the second.
 fn run(is_read: bool, depth: u32, processor: Processor) -> (World, AppId, AppId) {
     let mut world = World::new(&common::fabric(FABRIC), 1);
     common::await_addresses(&mut world);
@@ -43,7 +43,7 @@ fn run(is_read: bool, depth: u32, processor: Processor) -> (World, AppId, AppId)
     (world, initiator, target)
 }
 
-/// From the first command to the last status.
+/// Time from the first command to the last status.
 fn took((world, initiator, _): &(World, AppId, AppId)) -> Span {
     let stats = world.flow_stats(0, *initiator).unwrap();
     stats.done.unwrap().since(stats.first_sent.unwrap())
@@ -63,8 +63,8 @@ fn every_command_has_its_data_and_its_status() {
         assert_eq!(stats[0].times.count(), COMMANDS);
         let received = [from, to].map(|end: usize| stats[end].received.bytes);
         assert_eq!(received, [Bytes(0), Bytes(data)], "read: {is_read}");
-        // 37 segments of a read, each with a header; of a write one is immediate data, and
-        // two R2Ts ask for the rest.
+        // 37 segments of a read, each with a header; of a write one is immediate data, and two R2Ts
+        // request the rest.
         let headers = [stats[from].sent_bytes.0 - data, stats[to].sent_bytes.0].map(|all| all / 48);
         let wanted = if is_read { [37, 1] } else { [1 + 32 + 4, 2 + 1] };
         assert_eq!(headers, wanted.map(|each: u64| each * COMMANDS), "read: {is_read}");

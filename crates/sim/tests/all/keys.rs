@@ -9,11 +9,11 @@ use axon_sim::World;
 use axon_wire::Span;
 use oorandom::Rand64;
 
-/// Those that the nodes begin with.
+/// Initial key of the nodes.
 const OLD: Key = [7; 32];
 const NEW: Key = [8; 32];
 
-/// What a node has: the controller master keys, a switch its own keys alone.
+/// Keys of a node: master keys for the controller, a switch's own keys for a switch.
 fn keys(world: &World, station: usize, current: Key, other: Option<Key>) -> Keys {
     let secret = |master: Key| match station == world.controller_station() {
         true => Secret::Master(master),
@@ -48,9 +48,9 @@ fn keys_are_changed_in_three_steps_and_nothing_is_lost_nor_refused() {
             while !stations.is_empty() {
                 let next = random.rand_range(0..stations.len() as u64) as usize;
                 rekey(&mut world, stations.swap_remove(next), current, other);
-                // Long enough for a neighbour that is not heard to be given up.
+                // Long enough for a silent neighbour to be declared lost.
                 world.run_for(Span::from_millis(100));
-                // A route that nobody has asked for yet.
+                // A route that no host has requested yet.
                 let pair = fresh.swap_remove(random.rand_range(0..fresh.len() as u64) as usize);
                 assert_eq!(unreached(&mut world, &[pair], 1), [], "seed {seed}");
             }
@@ -70,7 +70,7 @@ fn a_step_that_is_left_out_is_an_outage_until_it_is_done() {
     let before = refused(&world);
     let steady = start_steady(&mut world, 0, 2, Span::from_secs(7));
     world.run_for(Span::from_millis(100));
-    // s1 has the new keys alone, all others have the old ones.
+    // s1 has only the new keys, all others the old ones.
     rekey(&mut world, 0, NEW, None);
     let lost = |world: &World| {
         let stats = world.ping_stats(steady).unwrap();

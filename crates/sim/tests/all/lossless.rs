@@ -1,5 +1,5 @@
-//! Lossless classes, frame by frame: nothing is lost with enough headroom, something is with one
-//! frame less, and the wire that all go to is never idle.
+//! Lossless classes, frame by frame: with enough headroom nothing is lost, with one frame less
+//! something is, and the common output wire is never idle.
 #![allow(clippy::disallowed_types, reason = "a node must be Send, and a test looks into it")]
 
 use axon_fabric::model::Wire;
@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex};
 
 const RATE: Rate = Rate::gbps(10);
 const MAC: MacAddr = MacAddr([2, 0, 0, 0, 0, 0xaa]);
-/// The longest frame, without FCS.
+/// Length of the longest frame, without FCS.
 const FRAME_BYTES_MAX: u64 = 1_514;
 /// Preamble, FCS and gap.
 const OVERHEAD: u64 = 24;
@@ -29,15 +29,15 @@ fn priority(number: u8) -> Priority {
     Priority::new(number).unwrap()
 }
 
-/// What a source is to send.
+/// Load of a source.
 #[derive(Clone)]
 struct Load {
     priority: Priority,
-    /// The port of the switch that it is for.
+    /// Egress port at the switch.
     out: PortNo,
-    /// From the start of one frame to the next, at least; zero for as fast as the wire takes.
+    /// Minimum interval between the starts of frames; zero for line rate.
     interval: Span,
-    /// Lengths of frames, drawn evenly.
+    /// Range of frame lengths, drawn evenly.
     bytes: (u64, u64),
 }
 
@@ -96,7 +96,7 @@ impl Node for Source {
     }
 }
 
-/// What came, by ingress of the switch.
+/// Frames received, by ingress of the switch.
 #[derive(Clone, Debug, Default)]
 struct Come {
     frames: u64,
@@ -126,7 +126,7 @@ impl Node for Sink {
     }
 }
 
-/// A switch's data plane without a control plane; says what it has dropped.
+/// A switch's data plane without a control plane, which reports its drops.
 struct Switch {
     plane: Plane,
     drops: Arc<Mutex<[u64; Drop::ALL.len()]>>,
@@ -174,8 +174,8 @@ fn dcb(ports: u16, lossless: PrioritySet, headroom: u64) -> DcbConfig {
     }
 }
 
-/// Sources at ports 0, 1, ..., and a sink at the port after them, all by links of `latency`.
-/// What came of each, and what was dropped, by reason.
+/// Sources at ports 0, 1, ..., and a sink at the port after them, all on links of `latency`.
+/// Returns the received frames of each, and the drops by reason.
 fn run(
     loads: &[Load],
     dcb: DcbConfig,
@@ -193,7 +193,7 @@ fn run(
     for station in 0..=ports {
         engine.add_station(&format!("n{station}"));
     }
-    // Station 0 is the switch, station p + 1 stands at its port p.
+    // Station 0 is the switch, station p + 1 is at its port p.
     for port in 0..ports {
         let ends = [(0, port), (usize::from(port) + 1, 0)];
         let [a, b] = ends.map(|(station, port)| WireEnd { station, port: PortNo(port) });
@@ -221,14 +221,14 @@ fn run(
     (come, drops)
 }
 
-/// All drops but the flow control frames, which end where they are heard.
+/// Number of drops, except for consumed flow control frames.
 fn lost(drops: &[u64; Drop::ALL.len()]) -> u64 {
     let counts = Drop::ALL.iter().zip(drops);
     counts.filter(|(reason, _)| **reason != Drop::MacControl).map(|(_, count)| count).sum()
 }
 
-/// What may still come after the headroom is first used: the frame that uses it first, the way
-/// there and back, the flow control frame, and the frame that the sender has just begun.
+/// Bytes that may arrive after the headroom is first used: the frame that uses it first, the round
+/// trip, the flow control frame, and the frame that the sender has just begun.
 fn headroom(latency: Span) -> u64 {
     let frame = FRAME_BYTES_MAX + OVERHEAD;
     let on_the_way = 2 * latency.ticks() / RATE.time_for(Bytes(1)).ticks();

@@ -1,5 +1,5 @@
-//! Random fabrics whose headroom suffices by the formula: whatever their hosts send, nothing is
-//! lost. With one frame less than the formula says, something is.
+//! Random fabrics whose headroom suffices by the formula lose nothing, with any traffic of their
+//! hosts. With one frame less than the formula requires, they lose frames.
 
 use crate::common::{fabric, pick};
 use axon_fabric::dcb::{cable_ends, frame_bytes, headroom, needed};
@@ -10,11 +10,11 @@ use axon_wire::{Rate, Span, Time};
 use oorandom::Rand64;
 use std::fmt::Write;
 
-/// Fabrics of the first test.
+/// Number of fabrics of the first test.
 const FABRICS: u64 = 1_000;
 
-/// Lets the fabric's traffic run for `span`, with a host that hardly reads. Frames that found no
-/// room, and hops that frames have gone meanwhile.
+/// Runs the fabric's traffic for `span`, with a host that hardly reads. Returns the frames that
+/// found no room, and the hops that frames have passed meanwhile.
 fn run(fabric: &Fabric, seed: u64, span: Span, slow: Option<usize>) -> (u64, u64) {
     let mut world = World::new(fabric, seed);
     let limit = Time::ZERO + Span::from_secs(10);
@@ -39,8 +39,8 @@ fn run(fabric: &Fabric, seed: u64, span: Span, slow: Option<usize>) -> (u64, u64
     (lost, world.engine().packet_hops() - before)
 }
 
-/// Random topology, rates, cables, devices, frames, shares; all hosts send as fast as they can
-/// in two lossless priorities, several of them to the same one.
+/// Random topology, rates, cables, devices, frames, shares; all hosts send as fast as they can in
+/// two lossless priorities, several of them to the same host.
 fn random_text(seed: u64) -> String {
     let mut random = Rand64::new(u128::from(seed));
     let random = &mut random;
@@ -96,7 +96,8 @@ fn nothing_is_lost_in_random_fabrics_with_the_headroom_that_they_need() {
     for seed in 1..=FABRICS {
         let mut text = random_text(seed);
         if seed.is_multiple_of(3) {
-            // Then 4 is what 3 is on further routes, and what hosts send with it is taken for 3.
+            // Then 4 replaces 3 on further routes, and frames that hosts send with 4 are treated as
+            // 3.
             let layers = "router: layered }\ndcb:\n  layers: [[3, 4]]";
             text = text.replace("router: up_down }\ndcb:", layers);
             assert!(text.contains(layers));
@@ -109,9 +110,9 @@ fn nothing_is_lost_in_random_fabrics_with_the_headroom_that_they_need() {
     assert!(hops > FABRICS * 100, "{hops} hops: too little to say anything");
 }
 
-/// A host that hardly reads has stopped the port to it, by what an eighth host sends. Then three
-/// hosts begin to send to it, at once as fast as they can; three more keep the ports to those
-/// busy, so that the PFC frames to them have to wait.
+/// A host that hardly reads has paused its port, because of the frames of an eighth host. Then
+/// three hosts begin to send to it at line rate; three more keep the ports to those busy, so that
+/// the PFC frames to them are delayed.
 fn bound(headroom: &str, latency: &str, seed: u64) -> String {
     let mut text = format!(
         "name: bound\ntopology: {{ line: {{ switches: 1, hosts_per_switch: 8 }} }}\n\

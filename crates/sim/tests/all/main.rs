@@ -1,5 +1,5 @@
-//! Worlds: how nodes, links, hosts and controllers behave together. One binary for all of them, for
-//! each would hold the whole simulator.
+//! Tests of whole worlds: nodes, links, hosts and controllers together. They are in one binary,
+//! because each binary would contain the whole simulator.
 
 mod addresses;
 mod agents;

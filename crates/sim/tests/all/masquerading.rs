@@ -1,5 +1,4 @@
-//! Tables that are far too small: hosts are given masqueraded addresses and reach each other all
-//! the same.
+//! Tables that are far too small: hosts are given masqueraded addresses and still reach each other.
 
 use crate::common::{self, Builder, assert_sound, boot, pairs, ring, unreached};
 use axon_fabric::cam::Cam;
@@ -10,7 +9,7 @@ use std::collections::BTreeSet;
 
 const PORT: u16 = 5_000;
 const TRANSFER: u64 = 20_000;
-/// From the beginning of one transfer of a host to that of its next, with and without masquerading.
+/// Interval between the starts of a host's transfers, with and without masquerading.
 const ROUND: Span = Span::from_millis(200);
 
 fn with_cam(mut builder: Builder, entries: usize, route_memory: usize) -> Builder {
@@ -19,8 +18,8 @@ fn with_cam(mut builder: Builder, entries: usize, route_memory: usize) -> Builde
 }
 
 /// Lets each host send to each other over TCP, one transfer of each host in each round; the next
-/// begins after so long, whatever is done. Returns how many transfers were done within their round,
-/// and how many in the end.
+/// begins after `round` in any case. Returns the number of transfers that completed within their
+/// round, and in the end.
 fn transfers(world: &mut World, round: Span) -> (usize, usize) {
     let hosts = world.fabric().hosts.len();
     let options = TcpOptions { buffer_bytes: 8_192, ..TcpOptions::default() };
@@ -43,8 +42,9 @@ fn transfers(world: &mut World, round: Span) -> (usize, usize) {
     (in_time, all.iter().filter(|transfer| is_done(world, transfer)).count())
 }
 
-/// Lets each host send to each other over TCP, all at once. Returns how many transfers are done
-/// after each of these spans, and how many frames the control planes of edges forwarded by then.
+/// Lets each host send to each other over TCP, all at once. Returns the number of transfers
+/// completed after each of these spans, and of frames that the control planes of edges had
+/// forwarded by then.
 fn transfers_at_once(world: &mut World, looks: &[Span]) -> Vec<(usize, u64)> {
     let hosts: Vec<usize> = (0..world.fabric().hosts.len()).collect();
     let options = TcpOptions { buffer_bytes: 8_192, ..TcpOptions::default() };
@@ -75,7 +75,7 @@ fn misdelivered(world: &World) -> u64 {
     (0..world.fabric().hosts.len()).map(|host| world.host(host).unwrap().misdelivered()).sum()
 }
 
-/// Entries in the tables of all switches, and in their route memories, at the fullest port.
+/// Maximum number of entries at a port: in the tables of all switches, and in their route memories.
 fn fullest(world: &World) -> (usize, usize) {
     let switches = (0..world.fabric().switches.len()).filter_map(|at| world.switch(at));
     let ports = switches.flat_map(|switch| axon_node::Dataplane::snapshot(switch.plane()).ports);
@@ -83,7 +83,8 @@ fn fullest(world: &World) -> (usize, usize) {
     sizes.fold((0, 0), |most, has| (most.0.max(has.0), most.1.max(has.1)))
 }
 
-/// Frames that the control planes of all edges have forwarded, and corrections that they sent.
+/// Number of frames that the control planes of all edges have forwarded, and of corrections that
+/// they sent.
 fn slow(world: &World) -> (u64, u64) {
     let switches = (0..world.fabric().switches.len()).filter_map(|at| world.switch(at));
     let counters = switches.map(|switch| switch.edge().counters());
@@ -93,7 +94,7 @@ fn slow(world: &World) -> (u64, u64) {
 #[test]
 fn with_tables_of_four_entries_64_hosts_reach_each_other_in_time_only_by_masquerading() {
     let hosts: Vec<usize> = (0..64).collect();
-    // The same rounds for both.
+    // Both runs have the same rounds.
     let run = &|route_memory: usize| {
         let mut world = boot(&with_cam(ring(8, 8, true), 4, route_memory));
         let silent = unreached(&mut world, &pairs(&hosts), 20).len();
@@ -174,7 +175,7 @@ fn what_hosts_were_given_goes_on_when_a_node_starts_anew_on_its_data_plane() {
     let mut world = boot(&with_cam(ring(3, 2, true), 1, 64));
     let hosts: Vec<usize> = (0..6).collect();
     assert_eq!(unreached(&mut world, &pairs(&hosts), 20), []);
-    // By port and address: what the data plane has, and what the edge knows of it.
+    // By port and address: the entries of the data plane, and the edge's record of them.
     let has = |world: &World| -> BTreeSet<(PortNo, MacAddr, MacAddr)> {
         let snapshot = axon_node::Dataplane::snapshot(world.switch(0).unwrap().plane());
         let ports = (0..).map(PortNo).zip(snapshot.ports);
@@ -194,7 +195,7 @@ fn what_hosts_were_given_goes_on_when_a_node_starts_anew_on_its_data_plane() {
     world.crash_node(0);
     world.run_for(Span::from_millis(300));
     world.restart_node(0);
-    // Longer than anything stands that nobody decides about.
+    // Longer than any entry stays without a decision.
     for _ in 0..3 {
         world.run_for(Span::from_secs(5));
         assert_eq!(unreached(&mut world, &pairs(&hosts), 1), []);

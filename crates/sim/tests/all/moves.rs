@@ -1,19 +1,20 @@
-//! Hosts that move from a port of one switch to a port of another: for how long nothing reaches
-//! them, with the timers that a fabric has by default.
+//! Hosts that move from a port of one switch to a port of another: the time for which they are
+//! unreachable, with the default timers of a fabric.
 
 use crate::common::{self, Builder, assert_sound, assert_whole, ring, states, unreached};
 use axon_fabric::model::{AxonPorts, End, FaultKind, Timers};
 use axon_sim::{DataplaneKind, PingPlan, PingStats, Setup, World};
 use axon_wire::{Span, Time};
 
-/// What a move may cost.
+/// Maximum gap of a move.
 const GAP_MAX: Span = Span::from_millis(200);
-/// For how long the cable is in no port.
+/// Time for which the cable is in no port.
 const UNPLUGGED: Span = Span::from_millis(50);
 /// Moves of one run.
 const MOVES: usize = 20;
 
-/// Four switches in a ring with a host and a spare port each. What is not in the file is a host.
+/// Four switches in a ring with a host and a spare port each. Ports that are not in the file are
+/// host ports.
 fn with_spare_ports() -> (Builder, Vec<End>) {
     let mut builder = ring(4, 1, true);
     builder.fabric.timers = Timers::default();
@@ -31,13 +32,13 @@ fn begin(builder: &Builder, dataplane: DataplaneKind, silent_hosts: bool) -> Wor
     world
 }
 
-/// For how long nothing of a ping was answered. Requests that wait for a route are answered when
-/// there is one, so the longest wait counts, and so do requests in a row that were lost.
+/// Time for which no request of a ping was answered. Requests that wait for a route are answered
+/// once there is one, so the longest wait counts, and so do consecutive lost requests.
 fn silence(stats: &PingStats) -> Span {
     stats.rtt_max.map_or(stats.gap_max, |rtt| stats.gap_max.max(rtt))
 }
 
-/// For how long requests of h1 to h2 go without an answer while h2 is moved to this port.
+/// Time for which requests of h1 to h2 go without an answer while h2 is moved to this port.
 fn gap_of_move(world: &mut World, to: End, unplugged: Span) -> Span {
     let target = world.address(1).expect("an address");
     let plan = PingPlan::steady(target, Span::from_millis(1), 1_000);
@@ -56,7 +57,7 @@ fn gap_of_move(world: &mut World, to: End, unplugged: Span) -> Span {
     silence(&stats)
 }
 
-/// The gaps of as many moves, from spare port to spare port.
+/// Gaps of this many moves, from spare port to spare port.
 fn gaps(dataplane: DataplaneKind, silent: bool, unplugged: Span) -> Vec<Span> {
     let (builder, spare) = with_spare_ports();
     let mut world = begin(&builder, dataplane, silent);
@@ -107,7 +108,7 @@ fn a_silent_host_whose_cable_is_out_for_seconds_is_found_when_it_is_back() {
     assert_eq!(unreached(&mut world, &[(0, 1)], 3), []);
     let target = world.address(1).expect("an address");
     for (n, &to) in spare.iter().enumerate() {
-        // Longer than a round of questions, and not as long as set-ups go on.
+        // Longer than a round of requests, and shorter than the duration of set-ups.
         let unplugged = Span::from_millis(1_300 + 400 * n as u64);
         let plan = PingPlan::steady(target, Span::from_millis(5), 1_000);
         let ping = world.ping(0, plan).expect("the host runs");

@@ -1,4 +1,5 @@
-//! Priorities of traffic: each entry's frames carry theirs, both ways, and applications see none.
+//! Priorities of traffic: the frames of each entry carry its priority, in both directions, and
+//! applications do not see it.
 
 use crate::common;
 use axon_node::Drop;

@@ -48,8 +48,8 @@ fn a_probe_through_one_to_five_switches_measures_what_its_bytes_take() {
             let plan = ProbePlan { bytes, ..plan_along(world.fabric(), &path).unwrap() };
             let report = probe(&mut world, plan);
             let times = report.returns[0].times().expect("every unit left its record");
-            // A probe grows by one record at each unit, so that each wire takes longer. The
-            // switches of this world take no time and have nothing in their queues.
+            // A probe grows by one record at each unit, so each wire takes longer. The switches of
+            // this world take no time and have empty queues.
             let wires = 2 * beyond;
             let length = |wire: usize| bytes + RECORD_BYTES * (2 * wire + 1);
             let total: u64 = (0..wires).map(|wire| hop_nanos(length(wire))).sum();
@@ -70,8 +70,8 @@ fn a_probe_through_one_to_five_switches_measures_what_its_bytes_take() {
 
 #[test]
 fn probe_units_stand_at_the_ports_of_the_device() {
-    // Table 4.2 of the thesis: 65 cycles of 8 ns from port to port, whatever the size; the
-    // wire takes its microsecond, because the first of those cycles begins with the first bit.
+    // Table 4.2 of the thesis: 65 cycles of 8 ns from port to port, for any size; the wire takes
+    // its microsecond, because the first of those cycles begins with the first bit.
     let cable = 2 * 1000;
     for bytes in [60, 1514] {
         let mut world = line_of(4, Device::axon_netfpga());
@@ -82,8 +82,8 @@ fn probe_units_stand_at_the_ports_of_the_device() {
         assert_eq!(times.round_trips(), Some(vec![Span::from_nanos(cable); 3]));
         assert_eq!(times.total, Span::from_nanos(5 * 520 + 3 * cable));
     }
-    // One that stores the frame before it looks it up: 6068.2 ns, and 5.93 ns for each byte as
-    // it comes; the frame is here when its last bit is, so its time on the wire is the link's.
+    // A switch that stores the frame before the look-up: 6068.2 ns, and 5.93 ns for each received
+    // byte. The frame is received with its last bit, so its time on the wire counts for the link.
     let mut world = line_of(3, Device::store_and_forward());
     let plan = plan_along(world.fabric(), &[0, 1, 2]).unwrap();
     let report = probe(&mut world, ProbePlan { bytes: 1514, ..plan });
@@ -97,15 +97,15 @@ fn probe_units_stand_at_the_ports_of_the_device() {
 #[test]
 fn a_probe_that_waits_behind_another_records_for_how_long() {
     let mut world = line(3);
-    // Away from heartbeats, which go before probes.
+    // Away from heartbeats, which precede probes.
     world.run_for(Span::from_millis(3));
-    // The second leaves s1 a microsecond later, and finds the wire taken.
+    // The second leaves s1 a microsecond later, and finds the wire busy.
     let plan = plan_along(world.fabric(), &[0, 1, 2]).unwrap();
     let plan = ProbePlan { bytes: 1514, count: 2, interval: Span::from_micros(1), ..plan };
     let report = probe(&mut world, plan);
     let [first, second] = &report.returns[..] else { panic!("both come back: {report:?}") };
     let (ahead, behind) = (first.times().unwrap(), second.times().unwrap());
-    // The first has become longer behind the first wire, so the second catches up with it.
+    // The first is longer behind the first wire, so the second catches up with it.
     let inside = |times: &ProbeTimes| {
         times.passages.iter().fold(Span::ZERO, |sum, passage| sum + passage.residence)
     };
@@ -142,7 +142,7 @@ fn an_ether_probe_measures_the_ethernet_outside() {
     for back in &report.returns {
         let times = back.times().expect("both units left their record");
         assert_eq!((times.out, times.back), (ports[0].port, ports[1].port));
-        // The bridge takes no time of its own; BPDUs of 60 bytes may be on its wires.
+        // The bridge itself takes no time; BPDUs of 60 bytes may be on its wires.
         let least = 2 * hop_nanos(1000 + RECORD_BYTES);
         let waited = times.total.as_nanos() - least;
         assert!(waited <= 8 * (8 + 60 + 4 + 12), "{waited} ns beyond {least}");
@@ -153,7 +153,7 @@ fn an_ether_probe_measures_the_ethernet_outside() {
         Err(CommandError::Probe(ProbeRefusal::Port(ports[2].port))),
         "nothing is connected there"
     );
-    // Without the bridge nothing comes back, and the plan says that nothing was learned.
+    // Without the bridge no probe returns, and the report has no measurement.
     let mut alone = World::new(&builder.fabric, 1);
     let engine = alone.engine_mut();
     for port in &ports[..2] {

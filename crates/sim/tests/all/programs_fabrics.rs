@@ -1,5 +1,5 @@
-//! Fabrics as programs: bridge, fat tree, PortLand, labels, stacks, VL2. They deliver, on the paths
-//! of their papers, go on after failures, and do what the native networks do.
+//! Fabrics as programs: bridge, fat tree, PortLand, labels, stacks, VL2. They deliver on the paths
+//! of their papers, survive failures, and equal the native networks.
 
 use crate::common::{self, pairs, unreached};
 use axon_baselines::bridge::plane::PortState;
@@ -21,14 +21,14 @@ const CLOS: &str = "{listed: {switches: [s1, s2, s3, s4, s5, s6], \
                     hosts: {h1: s1, h2: s1, h3: s2, h4: s2, h5: s3, h6: s3, h7: s4, h8: s4}, \
                     links: [[s1, s5], [s1, s6], [s2, s5], [s2, s6], \
                     [s3, s5], [s3, s6], [s4, s5], [s4, s6]]}}";
-/// Long enough for every bridge's port to a host to find that it is an edge.
+/// Long enough for bridges to detect that their ports to hosts are edge ports.
 const BRIDGE_BOOT: Span = Span::from_secs(5);
 /// Long enough for PortLand's switches to learn their locations.
 const PORTLAND_BOOT: Span = Span::from_millis(2500);
-/// For all that follows the plan.
+/// Long enough for programs that follow the plan.
 const BOOT: Span = Span::from_millis(50);
 
-/// A fabric of switches that `key` says: `program: NAME` or `network: NAME`.
+/// A fabric whose switches run `key`: `program: NAME` or `network: NAME`.
 fn fabric(key: &str, topology: &str) -> Fabric {
     let text = format!("name: t\n{key}\ntopology: {topology}\ntimers: {{heartbeat: 20ms}}\n");
     common::fabric(&text)
@@ -44,7 +44,7 @@ fn hosts(world: &World) -> Vec<usize> {
     (0..world.fabric().hosts.len()).collect()
 }
 
-/// Every pair of hosts must ping; every frame must be accounted for.
+/// Asserts that every pair of hosts pings, and that every frame is accounted for.
 fn assert_whole(world: &mut World, tries: u16, context: &str) {
     let all = pairs(&hosts(world));
     let silent = unreached(world, &all, tries);
@@ -57,9 +57,9 @@ fn assert_whole(world: &mut World, tries: u16, context: &str) {
     }
 }
 
-/// Switches on the way of a ping from one host to another and back, by the links that it passes:
-/// one more than switches, each way. A link that it passes twice has its bytes twice, and headers
-/// add less than half of them. Neighbours are known from before.
+/// Number of switches on the path of a ping from one host to another and back, computed from the
+/// links that it passes: one more link than switches, each way. A link that it passes twice carries
+/// its bytes twice, and headers add less than half of them. Neighbours are resolved before.
 fn switches_there_and_back(world: &mut World, from: usize, to: usize) -> usize {
     world.count_classes();
     assert_eq!(unreached(world, &[(from, to)], 1), [], "{from} to {to}");
@@ -71,7 +71,7 @@ fn switches_there_and_back(world: &mut World, from: usize, to: usize) -> usize {
     carried.iter().map(|bytes| (bytes / once) as usize).sum::<usize>() - 2
 }
 
-/// The length of the shortest path, in switches.
+/// Length of the shortest path, in switches.
 fn shortest(world: &World, from: usize, to: usize) -> usize {
     let of = |host: usize| world.fabric().hosts[host].switch;
     let path = axon_sim::probe::shortest_path(world.fabric(), of(from), of(to));
@@ -96,7 +96,7 @@ fn all_pairs_ping_on_paths_as_long_as_those_of_the_papers() {
         for (from, to) in pairs(&hosts(&world)) {
             let there_and_back = switches_there_and_back(&mut world, from, to);
             let shortest = shortest(&world, from, to);
-            // Packets in packets go by way of the middle.
+            // Encapsulated packets pass through the middle.
             let expected = match program {
                 "vl2" if shortest == 3 && topology == TREE => 5,
                 _ => shortest,
@@ -199,7 +199,7 @@ fn forwarding(world: &World) -> Vec<usize> {
     open.map(|(index, _)| index).collect()
 }
 
-/// Bytes that hosts send one another on each link, when all have pinged all once.
+/// Bytes of hosts' frames on each link, when each host has pinged each other once.
 fn bytes_by_link(world: &mut World) -> Vec<u64> {
     world.count_classes();
     let all = pairs(&hosts(world));
@@ -241,7 +241,7 @@ fn a_bridge_as_a_program_has_the_tree_of_the_native_one_and_every_link_carries_t
     }
 }
 
-/// By switch and host: the ports that frames of other switches for the host may leave by.
+/// Egress ports of frames from other switches, by switch and destination host.
 type Ways = BTreeMap<(usize, usize), BTreeSet<u16>>;
 
 fn native_ways(world: &World) -> Ways {
@@ -292,7 +292,7 @@ fn portland_as_a_program_has_the_ways_of_the_native_one() {
     for topology in [TREE, "{fat_tree: {k: 6, hosts_per_edge: 1}}"] {
         let mut native = boot("network: portland", topology, 1, PORTLAND_BOOT);
         let mut program = boot("program: portland", topology, 1, BOOT);
-        // The native manager knows hosts that have sent something.
+        // The native manager knows only hosts that have sent a frame.
         assert_whole(&mut native, 5, topology);
         assert_whole(&mut program, 1, topology);
         assert_eq!(program_ways(&program), native_ways(&native), "{topology}");
@@ -336,7 +336,7 @@ fn labels_and_stacks_and_two_level_lookup_take_paths_as_short_as_static_multipat
     }
 }
 
-/// Links and switches break and mend at random under lossy links; at the end all is whole again.
+/// Links and switches break and recover at random under lossy links; in the end all are up.
 fn survives(kind: ProgramKind, topology: &str, seed: u64) {
     let mut random = oorandom::Rand64::new(u128::from(seed));
     let mut own = fabric(&format!("program: {kind}"), topology);
@@ -360,7 +360,7 @@ fn survives(kind: ProgramKind, topology: &str, seed: u64) {
     }
     (0..links).for_each(|link| world.inject(FaultKind::LinkUp(link as usize)));
     (0..switches).for_each(|switch| world.inject(FaultKind::SwitchUp(switch as usize)));
-    // Longer than anything that a bridge believes of a root that is gone.
+    // Longer than any bridge keeps information about a lost root.
     world.run_for(Span::from_secs(30));
     assert_whole(&mut world, 50, &format!("{kind}, seed {seed}"));
 }

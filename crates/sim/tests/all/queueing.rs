@@ -1,11 +1,11 @@
-//! The queue of a switch against theory, and what must be exact to the tick or to the byte.
+//! The queue of a switch compared with theory, with results that are exact to the tick or to the
+//! byte.
 //!
 //! One source, a switch's real data plane, one sink. The source's link is so fast that a frame
-//! takes a thousandth of its time there; the other is 1 Gb/s and is what frames wait for. The
-//! waiting of every single frame must be what Lindley's recursion gives for the same arrivals,
-//! to the tick: `W' = max(0, W + service - gap)`. So the mean of the simulator is that of the
-//! recursion; and that must be within 2 % of theory, for the frames simulated and for many
-//! more.
+//! takes a thousandth of its time there; the other link, on which frames wait, has 1 Gb/s. The
+//! waiting time of every single frame must equal the result of Lindley's recursion for these
+//! arrivals, to the tick: `W' = max(0, W + service - gap)`. So the mean of the simulator is that of
+//! the recursion, which must be within 2 % of theory, for the frames simulated and for many more.
 
 use axon_fabric::model::Wire;
 use axon_fabric::traffic::Sizes;
@@ -27,14 +27,14 @@ const OVERHEAD: u64 = 8 + 4 + 12;
 const BYTE: u64 = 800;
 const OUT: PortNo = PortNo(1);
 
-/// Sends frames at their times, one after the other where they come too close.
+/// Sends frames at their times, one after the other where they are too close.
 struct Source {
     plan: VecDeque<(Time, u64)>,
     busy: bool,
     sent: Sender<Time>,
 }
 
-/// Writes down when the last bit of each frame came.
+/// Records the time of the last bit of each frame.
 struct Sink(Sender<(Time, usize)>);
 
 /// A packet of `bytes` bytes that leaves by [`OUT`].
@@ -87,8 +87,8 @@ fn plane(ports: u16) -> Plane {
     plane
 }
 
-/// Runs the frames (when, how many bytes without FCS) through the switch; when each was sent
-/// and when its last bit was at the sink. Links have no latency.
+/// Sends the frames (time, bytes without FCS) through the switch. Returns the time at which each
+/// was sent and at which its last bit reached the sink. Links have no latency.
 fn simulate(plan: &[(Time, u64)], rates: [Rate; 2]) -> Vec<(Time, Time)> {
     let ((sent, sent_at), (came, came_at)) = (mpsc::channel(), mpsc::channel());
     let mut engine = Engine::new(1, None);
@@ -115,8 +115,8 @@ fn simulate(plan: &[(Time, u64)], rates: [Rate; 2]) -> Vec<(Time, Time)> {
     times
 }
 
-/// Arrivals at random, of frames whose whole length on the wire (with preamble and gap) is
-/// drawn from `sizes`: when, and how long without FCS.
+/// Random arrivals of frames whose length on the wire (with preamble and gap) is drawn from
+/// `sizes`: time, and length without FCS.
 struct Arrivals {
     gaps: Sizes,
     sizes: Sizes,
@@ -135,7 +135,7 @@ impl Iterator for Arrivals {
     }
 }
 
-/// Waiting of each frame by the recursion, from arrivals (ticks) and lengths.
+/// Waiting times of frames by the recursion, from arrivals (ticks) and lengths.
 fn lindley(frames: impl Iterator<Item = (u64, u64)>) -> impl Iterator<Item = u64> {
     let mut free_at = 0;
     frames.map(move |(arrival, bytes)| {
@@ -179,9 +179,10 @@ fn check(load: u64, sizes: &Sizes, mean_bytes: u64, theory: u64, seed: u64) {
     near(lindley(many).sum::<u64>() / COMPUTED as u64, COMPUTED);
 }
 
-/// Constant service: the mean waiting is `load / (2 (1 - load))` services (Pollaczek and
-/// Khinchine). Of 60,000 frames chance alone moves the mean by some percent at these loads, so
-/// the seeds are of samples that come near; the recursion over two million needs no such choice.
+/// Constant service: the mean waiting time is `load / (2 (1 - load))` services (Pollaczek and
+/// Khinchine). With 60,000 frames chance alone changes the mean by some percent at these loads, so
+/// the seeds are chosen for samples close to it; the recursion over two million needs no such
+/// choice.
 #[test]
 fn waiting_with_constant_service_is_that_of_theory() {
     let service = 1500 * BYTE;
@@ -189,8 +190,8 @@ fn waiting_with_constant_service_is_that_of_theory() {
     check(80, &Sizes::Fixed(1500), 1500, service * 2, 7);
 }
 
-/// Exponential service: the mean waiting is `load / (1 - load)` services. Lengths are whole
-/// bytes, 84 of them at least: with a mean of 5,000 that changes the mean by 0.01 %.
+/// Exponential service: the mean waiting time is `load / (1 - load)` services. Lengths are whole
+/// bytes, at least 84 of them: with a mean of 5,000 that changes the mean by 0.01 %.
 #[test]
 fn waiting_with_exponential_service_is_that_of_theory() {
     let (sizes, service) = (Sizes::Exponential { mean: 5_000 }, 5_000 * BYTE);
@@ -209,7 +210,7 @@ fn frames_follow_each_other_at_line_rate_to_the_tick() {
             for (number, &(sent, came)) in times.iter().enumerate() {
                 let place = number as u64 * (bytes + OVERHEAD) * byte;
                 assert_eq!(sent.ticks(), place, "{gigabits} Gb/s, {bytes} bytes, frame {number}");
-                // Stored and sent on once: preamble, frame and FCS twice.
+                // Stored and forwarded once: preamble, frame and FCS twice.
                 let passage = 2 * (bytes + OVERHEAD - 12) * byte;
                 assert_eq!(came.ticks(), place + passage, "{gigabits} Gb/s, {bytes} bytes");
             }
@@ -217,7 +218,7 @@ fn frames_follow_each_other_at_line_rate_to_the_tick() {
     }
 }
 
-/// A bucket of tokens, each worth one frame, counted in ticks: what the meter has to equal.
+/// Reference of the meter: a bucket of tokens, each worth one frame, counted in ticks.
 struct Bucket {
     interval: u64,
     room: u64,
@@ -251,7 +252,7 @@ fn the_meter_neither_makes_nor_loses_a_token() {
         let mut bucket = Bucket { interval, room, level: room, at: 0, overflowed: 0 };
         let (mut now, mut admitted) = (0, 0);
         for _ in 0..20_000 {
-            // Mostly crowded, sometimes at the limit, seldom after a long rest.
+            // Mostly crowded, sometimes at the limit, rarely after a long idle time.
             let mean = match random.rand_range(0..64 * u64::from(burst)) {
                 0 => interval * 4 * u64::from(burst),
                 other if other % 4 == 0 => interval,
@@ -262,15 +263,15 @@ fn the_meter_neither_makes_nor_loses_a_token() {
             assert_eq!(passes, bucket.admit(now), "seed {seed} at {now}");
             admitted += u64::from(passes);
         }
-        // All that ever was in the bucket is spent, there, or ran over.
+        // All tokens that were ever in the bucket are spent, present, or overflowed.
         let came = room + now;
         assert_eq!(came, admitted * interval + bucket.level + bucket.overflowed, "seed {seed}");
         assert!(admitted > 1000 && admitted < 20_000, "seed {seed}: {admitted}");
     }
 }
 
-/// Keeps three inputs of an output full for a while and counts what each may send: frames and
-/// bytes of wire time, after every frame.
+/// Keeps three inputs of an output full for a while and counts the frames and wire bytes that each
+/// may send, after every frame.
 fn shares(lengths: [u64; 3], frames: usize, mut look: impl FnMut([u64; 3], [u64; 3])) {
     let mut plane = plane(5);
     let mut out = Vec::new();
@@ -280,7 +281,7 @@ fn shares(lengths: [u64; 3], frames: usize, mut look: impl FnMut([u64; 3], [u64;
     let feed = |plane: &mut Plane, input: usize, out: &mut Vec<_>| {
         plane.receive(Time::ZERO, inputs[input], packet(lengths[input]), Time::ZERO, true, out);
     };
-    // The first frame finds the wire free; it is not part of the competition.
+    // The first frame finds the wire free, and does not compete.
     feed(&mut plane, 0, &mut out);
     for _ in 0..20 {
         (0..3).for_each(|input| feed(&mut plane, input, &mut out));
@@ -306,7 +307,7 @@ fn apart(all: [u64; 3]) -> u64 {
 
 #[test]
 fn equal_frames_of_three_inputs_alternate_exactly() {
-    // As long as the quantum: 1600 bytes on the wire.
+    // Frames as long as the quantum: 1600 bytes on the wire.
     shares([1576; 3], 3000, |count, _| assert!(apart(count) <= 1, "{count:?}"));
 }
 

@@ -7,8 +7,8 @@ use axon_sim::World;
 use axon_wire::{Rate, Span, Time};
 
 /// Both hosts of the first switch, and one of the second, send as fast as they can over the link
-/// that changes, `back` after the start of traffic for the second time. Lossy frames the other way
-/// hold up what is said about stops.
+/// that changes; it changes for the second time `back` after the start of traffic. Lossy frames in
+/// the other direction delay flow control frames.
 fn fabric(back: Span) -> Fabric {
     let back = back.as_nanos();
     let text = format!(
@@ -38,8 +38,8 @@ fn started(fabric: &Fabric, seed: u64) -> World {
     world
 }
 
-/// Lossless frames that were lost: those without headroom, and all datagrams of the lossless
-/// entries that have ended for any reason.
+/// Lost lossless frames: those without headroom, and all datagrams of the lossless entries that
+/// were dropped for any reason.
 fn lost(world: &World) -> u64 {
     world.engine().check_conservation().unwrap();
     let flows = world.traffic_report();
@@ -47,7 +47,7 @@ fn lost(world: &World) -> u64 {
     lossless.sum::<u64>() + world.engine().accounts().dropped[Drop::HeadroomFull as usize]
 }
 
-/// Bytes of payload that have come by the lossless entries.
+/// Bytes of payload received by the lossless entries.
 fn come(world: &World) -> u64 {
     world.traffic_report().iter().take(3).map(|flow| flow.received_bytes).sum()
 }
@@ -78,7 +78,7 @@ fn a_link_that_becomes_faster_in_the_middle_of_a_frame_finds_the_headroom_that_i
     for seed in 0..40 {
         let fabric = fabric(Span::from_micros(900) + Span::from_nanos(311 * seed));
         let mut world = started(&fabric, seed);
-        // What comes over the link finds the way on stopped, and stops the link in its turn.
+        // Frames from the link find their egress paused, and pause the link in turn.
         world.host_mut(4).unwrap().set_receive_rate(Some(Rate::mbps(200)));
         let before = world.engine().packet_hops();
         world.run_for(Span::from_micros(1_200));

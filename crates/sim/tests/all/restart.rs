@@ -1,5 +1,5 @@
-//! The node of a switch that is killed and starts anew while its data plane goes on: established
-//! flows lose nothing, wherever they cross it.
+//! The node of a switch that is killed and restarted while its data plane keeps forwarding:
+//! established flows lose nothing, wherever they cross it.
 
 use crate::common::{
     Builder, HEARTBEAT, assert_sound, assert_whole, boot_with, line, pairs, ring, unreached,
@@ -10,10 +10,10 @@ use axon_sim::{PingId, PingPlan, World};
 use axon_wire::{PortNo, Span};
 use oorandom::Rand64;
 
-/// The time between two requests of a flow.
+/// Interval between two requests of a flow.
 const INTERVAL: Span = Span::from_millis(5);
 
-/// Steady pings between all pairs of hosts, for `span`, over routes that stand.
+/// Starts steady pings between all pairs of hosts, for `span`, over existing routes.
 fn flows(world: &mut World, span: Span) -> Vec<PingId> {
     let hosts: Vec<usize> = (0..world.fabric().hosts.len()).collect();
     assert_eq!(unreached(world, &pairs(&hosts), 30), []);
@@ -25,7 +25,7 @@ fn flows(world: &mut World, span: Span) -> Vec<PingId> {
     pairs(&hosts).into_iter().map(start).collect()
 }
 
-/// Requests without an answer.
+/// Number of requests without an answer.
 fn lost(world: &World, flows: &[PingId]) -> u64 {
     let stats = flows.iter().map(|&id| world.ping_stats(id).expect("its host runs"));
     let stats = stats.inspect(|stats| assert!(stats.done, "{stats:?}"));
@@ -36,7 +36,7 @@ fn controller(world: &World) -> &Controller {
     world.controller().expect("it runs").controller()
 }
 
-/// Kills the nodes of switches one after another, each for a time below the bound.
+/// Kills the nodes of switches one after another, each for less than the bound.
 fn play(builder: &Builder, seed: u64) {
     let mut random = Rand64::new(u128::from(seed));
     let mut world = boot_with(builder, seed);
@@ -106,7 +106,7 @@ fn a_link_that_dies_beside_a_node_that_restarts_is_rerouted_around_at_once() {
     assert_eq!(unreached(&mut world, &pairs(&hosts), 30), []);
     world.crash_node(2);
     world.run_for(HEARTBEAT * 10);
-    // Nobody at the far end reports it but the one neighbour.
+    // At the far end only the one neighbour reports it.
     world.inject(FaultKind::LinkSilent(2));
     world.run_for(HEARTBEAT * 4);
     assert_eq!(unreached(&mut world, &pairs(&[0, 1, 3]), 1), []);

@@ -1,4 +1,4 @@
-//! A ring of three switches: boot, reach, repeat exactly.
+//! A ring of three switches: boot, reachability, exact repetition.
 
 use crate::common::{self, assert_whole, boot, boot_with, line, pairs, ring, unreached};
 use axon_sim::{Options, World};

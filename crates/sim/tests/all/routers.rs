@@ -1,5 +1,5 @@
-//! Routers at work: hosts reach each other whichever there is, and a route that moves reorders no
-//! more than is said.
+//! Routers: hosts reach each other with each router, and a moved route reorders no more than
+//! documented.
 
 use crate::common::{Builder, assert_sound, assert_whole, boot, mac, ring, unreached};
 use axon_controller::router::{RouterKind, Step};
@@ -10,13 +10,13 @@ use axon_wire::Span;
 
 const PORT: u16 = 5001;
 
-/// A steady stream of datagrams of 1,000 bytes.
+/// Plan of a steady stream of datagrams of 1,000 bytes.
 fn plan(world: &World, to: usize, interval: Span, count: u64) -> UdpPlan {
     let target = world.address(to).expect("it has an address");
     UdpPlan { target, port: PORT, payload: 1_000, interval, count }
 }
 
-/// The links that the controller's route from one host to another takes.
+/// Links of the controller's route from one host to another.
 fn route(world: &World, from: usize, to: usize) -> Vec<Step> {
     let controller = world.controller().expect("it runs").controller();
     let index = |host| controller.hosts().by_mac(mac(host)).expect("it is known");
@@ -79,7 +79,7 @@ fn a_route_that_moves_reorders_for_no_longer_than_its_paths_differ() {
 }
 #[test]
 fn measured_load_moves_two_heavy_flows_apart() {
-    // Two switches with a cable between them, and a way round over a third.
+    // Two switches with a cable between them, and a path around it over a third.
     let mut builder = Builder::new(3);
     for (a, b) in [(0, 1), (0, 2), (2, 1)] {
         builder.link(a, b);
@@ -94,11 +94,11 @@ fn measured_load_moves_two_heavy_flows_apart() {
     let pairs: Vec<(usize, usize)> = (0..4).map(|host| (host, host + 4)).collect();
     assert!(unreached(&mut world, &pairs, 10).is_empty());
     world.run_for(Span::from_secs(2));
-    // Of four flows over two ways, two share one.
+    // Of four flows over two paths, two share one.
     let ways: Vec<Vec<Step>> = pairs.iter().map(|&(from, to)| route(&world, from, to)).collect();
     let mut heavy = (0..4).flat_map(|a| (0..a).map(move |b| (a, b)));
     let (a, b) = heavy.find(|&(a, b)| ways[a] == ways[b]).expect("two share a way");
-    // Each sends 800 Mb/s: together they do not fit.
+    // Each sends 800 Mb/s: together they exceed the link.
     for host in [a, b] {
         let plan = plan(&world, host + 4, Span::from_micros(10), 200_000);
         world.with_host(host + 4, |host, _| host.udp_listen(PORT)).expect("it has power");

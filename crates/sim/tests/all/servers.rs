@@ -1,4 +1,4 @@
-//! Servers that forward, as control programs: BCube and DCell (paper 004 §5.1 and appendix A).
+//! Forwarding servers as control programs: BCube and DCell (paper 004 §5.1 and appendix A).
 
 use crate::common::{self, pairs, unreached};
 use axon_fabric::model::{End, FaultKind};
@@ -21,7 +21,7 @@ fn link_between(world: &World, a: usize, b: usize) -> usize {
     links.position(|link| joins([link.a, link.b])).expect("a link")
 }
 
-/// Every pair pings in one of so many requests; every frame is accounted for.
+/// Asserts that every pair pings within `tries` requests, and that every frame is accounted for.
 fn assert_all_pairs(world: &mut World, tries: u16, context: &str) {
     let hosts: Vec<usize> = (0..world.fabric().hosts.len()).collect();
     let silent = unreached(world, &pairs(&hosts), tries);
@@ -78,7 +78,7 @@ fn a_server_of_bcube_without_power_is_gone_around() {
     }
 }
 
-/// Starts a connection from host 1, of server 01, to host 4, of server 10, that sends on and on.
+/// Starts an endless connection from host 1, of server 01, to host 4, of server 10.
 fn connect(world: &mut World, port: u16) -> AppId {
     let options = TcpOptions { buffer_bytes: 1 << 18, ..TcpOptions::default() };
     let target = world.address(4).unwrap();
@@ -88,7 +88,7 @@ fn connect(world: &mut World, port: u16) -> AppId {
     sink
 }
 
-/// What connections to host 4 carry from now on, in kb/s.
+/// Current rates of connections to host 4, in kb/s.
 fn rates(world: &mut World, sinks: &[AppId]) -> Vec<u64> {
     let bytes = |world: &World| -> Vec<u64> {
         let of = |&sink| world.flow_stats(4, sink).unwrap().received.bytes.0;
@@ -132,9 +132,9 @@ fn two_connections_that_start_together_take_a_path_each() {
 
 #[test]
 fn connections_that_share_a_path_part_when_they_ask_again() {
-    // Slow links, as it takes long.
+    // Slow links, since the test takes long.
     let mut world = boot(&BCUBE.replace("rate: 1Gbps", "rate: 50Mbps"));
-    // While the way by 11 is broken both go by 00.
+    // While the path by 11 is broken both use 00.
     let link = link_between(&world, 1, 21);
     world.inject(FaultKind::LinkDown(link));
     let sinks = [5001, 5002].map(|port| connect(&mut world, port));
@@ -142,7 +142,7 @@ fn connections_that_share_a_path_part_when_they_ask_again() {
     let shared: u64 = rates(&mut world, &sinks).iter().sum();
     assert!((40_000..50_000).contains(&shared), "{shared} kb/s over one path");
     world.inject(FaultKind::LinkUp(link));
-    // They ask every ten to eleven seconds.
+    // They probe every ten to eleven seconds.
     world.run_for(Span::from_secs(22));
     let parted: u64 = rates(&mut world, &sinks).iter().sum();
     assert!(10 * parted >= 17 * shared, "{parted} kb/s, before {shared} kb/s");

@@ -1,5 +1,5 @@
-//! Hosts with fixed addresses that say nothing of themselves: whoever looks for one finds it, and
-//! nobody who looks for nobody is a burden to others.
+//! Hosts with fixed addresses that send nothing by themselves: others can reach them, and searches
+//! for missing hosts are no burden to others.
 
 use crate::common::{self, Builder, assert_sound, pairs, ring, unreached};
 use axon_sim::host::arp_host::{ArpHosts, AskPlan};
@@ -7,7 +7,7 @@ use axon_sim::{DataplaneKind, PingPlan, Setup, World};
 use axon_wire::{Span, Time};
 use std::net::Ipv4Addr;
 
-/// A fabric whose ports know what they are, and whose hosts have said nothing.
+/// A fabric whose ports know their kinds, and whose hosts have sent nothing.
 fn silent(builder: &Builder, dataplane: DataplaneKind) -> World {
     let setup = Setup { seed: 1, dataplane, silent_hosts: true, ..Setup::default() };
     let mut world = World::begin(&builder.fabric, setup);
@@ -48,7 +48,8 @@ fn a_scan_of_a_thousand_addresses_reaches_each_host_with_a_bounded_number_of_fra
     let how = ArpHosts { retry: Span::from_secs(1), announce_within: None };
     let mut world = World::with_arp_hosts(&builder.fabric, 1, how);
     world.run_until(Time::ZERO + Span::from_secs(2));
-    // What each host receives in ten seconds: in quiet ones a Hello of its switch now and then.
+    // Frames that each host receives in ten seconds: in quiet ones an occasional Hello of its
+    // switch.
     let received = |world: &mut World| {
         let count = |world: &World, host| world.arp_host(host).unwrap().received();
         let before: Vec<u64> = (0..6).map(|host| count(world, host)).collect();
@@ -67,7 +68,7 @@ fn a_scan_of_a_thousand_addresses_reaches_each_host_with_a_bounded_number_of_fra
     }
     let counters = world.controller().unwrap().controller().counters();
     assert!(counters.seeks_limited > 0, "{counters:?}");
-    // Who is there is found all the same, from another port.
+    // A present host is found all the same, from another port.
     let target = vec![world.address(5).unwrap()];
     world.ask(2, AskPlan { targets: target, first_at: world.now(), interval });
     world.run_for(Span::from_millis(50));

@@ -1,8 +1,8 @@
-//! One link or one switch fails in a saturated fabric of lossless links: whatever it is, there is
-//! no deadlock, and the others go on.
+//! One link or one switch fails in a saturated fabric of lossless links: there is no deadlock, and
+//! the other flows continue.
 //!
-//! `AXON_FABRICS=100` looks at every failure in as many random fabrics (`make prove-failures`);
-//! without, a sample with the tests.
+//! `AXON_FABRICS=100` tests every failure in as many random fabrics (`make prove-failures`);
+//! without it the tests take a sample.
 
 use crate::common;
 use axon_fabric::failure::Failed;
@@ -16,7 +16,7 @@ use std::fmt::Write;
 
 const ROUTERS: [RouterKind; 2] = [RouterKind::UpDown, RouterKind::Layered];
 
-/// How many random fabrics are wanted, if that is said.
+/// Requested number of random fabrics, if set.
 fn wanted() -> Option<u64> {
     std::env::var("AXON_FABRICS").ok()?.parse().ok()
 }
@@ -38,7 +38,7 @@ fn fabric(seed: u64, router: RouterKind) -> Fabric {
         ring_with_chords(seed),
         router.name()
     );
-    // One to each other by a drawn number of switches on: a permutation.
+    // Each sends to the host a drawn number of switches away: a permutation.
     let hosts = text.matches("{ at: s").count() as u64;
     let by = Rand64::new(u128::from(seed)).rand_range(1..hosts);
     for from in 0..hosts {
@@ -48,8 +48,8 @@ fn fabric(seed: u64, router: RouterKind) -> Fabric {
     common::fabric(&text)
 }
 
-/// Saturates a fabric, lets something fail, and looks for a deadlock; returns how many flows go on
-/// half a millisecond later, and how many do not.
+/// Saturates a fabric, injects a failure, and looks for a deadlock. Returns the number of flows
+/// that continue half a millisecond later, and of those that do not.
 fn saturate(fabric: &Fabric, seed: u64, failed: Failed) -> (usize, usize) {
     let mut world = World::new(fabric, seed);
     let limit = Time::ZERO + Span::from_secs(10);
@@ -97,7 +97,7 @@ fn a_saturated_fabric_goes_on_whatever_fails() {
             }
         }
         println!("{}: {runs} runs, {moved} flows go on, {silent} do not", router.name());
-        // At a failed switch two do not.
+        // At a failed switch two flows stop.
         assert!(moved > silent * 5, "{}: {moved} go on, {silent} do not", router.name());
     }
 }

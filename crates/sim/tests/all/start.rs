@@ -1,23 +1,23 @@
-//! Traffic starts when the network can carry it, and faults count from where they say.
+//! Traffic starts when the network can carry it, and faults count from their stated origin.
 
 use crate::common::fabric;
 use axon_fabric::model::Fabric;
 use axon_sim::run::{Options, Report, run};
 use axon_wire::Span;
 
-/// The shipped scenario in which every host of a fat tree sends to one other, on some network.
+/// The shipped scenario in which every host of a fat tree sends to one other, on this network.
 fn permutation(network: &str) -> Fabric {
     let text = include_str!("../../../../scenarios/permutation.yaml");
     fabric(&format!("{text}network: {network}\n"))
 }
 
-/// Every flow must have sent all of its two milliseconds and received most of it.
+/// Asserts that every flow has sent for all of its two milliseconds and has received most of it.
 fn assert_flows(report: &Report, network: &str) {
     assert!(report.passed(), "{network}: {:?} {:?}", report.silent, report.unaccounted);
     assert!(report.warnings.is_empty(), "{network}: {:?}", report.warnings);
     assert!(!report.flows.is_empty());
     for flow in &report.flows {
-        // 3 Gb/s for 2 ms in packets of 1500 bytes; the first may wait for an address.
+        // 3 Gb/s for 2 ms in packets of 1500 bytes; the first may wait for address resolution.
         assert!(flow.sent_packets > 400, "{network}: {flow:?}");
         assert!(flow.received_packets > 0, "{network}: {flow:?}");
     }
@@ -28,7 +28,7 @@ fn a_permutation_flows_on_every_network() {
     for network in ["axon", "portland", "ecmp"] {
         assert_flows(&run(&permutation(network), Options::default()), network);
     }
-    // A tree has not the capacity for all: most is dropped, but every host sends.
+    // A tree lacks the capacity for all: most is dropped, but every host sends.
     let report = run(&permutation("ethernet"), Options::default());
     assert!(report.passed() && report.warnings.is_empty(), "{:?}", report.warnings);
     assert!(report.flows.iter().all(|flow| flow.sent_packets > 0), "{:?}", report.flows);
@@ -63,7 +63,7 @@ fn traffic_that_could_not_begin_fails_the_run_with_words() {
     assert!(!report.passed());
     assert!(report.silent[0].contains("sent nothing in"), "{:?}", report.silent);
     assert!(report.warnings[0].contains("not ready after"), "{:?}", report.warnings);
-    // Nothing is asked of hosts that are cut off from each other, but an answer in words.
+    // Hosts that are cut off from each other cause only a message.
     let report = run(&fabric(&format!("{FIXED}{cut}")), Options::default());
     assert!(report.flows[0].received_packets == 0);
 }
@@ -73,7 +73,7 @@ fn a_fault_after_the_start_hits_the_traffic_and_the_run_lasts_until_all_is_over(
     let faults = "faults: [{after_start: 2ms, down: [s1, s2]}, {after_start: 900ms, up: [s1, s2]}]";
     let report = run(&fabric(&format!("{FIXED}{faults}\n")), Options::default());
     let flow = &report.flows[0];
-    // What came after the cut waited for the mend.
+    // Datagrams after the cut were delayed until the repair.
     let latency = flow.latency.unwrap();
     assert!(latency.min_ns < 1_000_000 && latency.max_ns > 800_000_000, "{flow:?}");
     assert!(report.simulated_ns > report.boot_ns + 900_000_000, "{report:?}");

@@ -69,7 +69,8 @@ fn silent_hosts_are_found_where_the_file_has_them_and_where_it_has_not() {
     world.run_until(Time::ZERO + Span::from_secs(2));
     assert_eq!(unreached(&mut world, &pairs(&[0, 1, 2, 3]), 30), []);
 
-    // Elsewhere than the file has it: nobody has heard it, and it is asked for at every edge.
+    // At another port than in the file: no switch has received its frames, and all edges are
+    // queried.
     let mut builder = alone(ring(4, 1, true));
     let spare = builder.free_port(1);
     let setup = Setup { seed: 1, silent_hosts: true, ..Setup::default() };
@@ -99,7 +100,7 @@ fn edges_take_the_routes_that_the_plan_proves() {
     }
 }
 
-/// A ring of five in which h1 reaches h2 the long way round, with a stated backup.
+/// A ring of five in which h1 reaches h2 by the longer path, with a configured backup.
 fn stated() -> Builder {
     let mut builder = ring(5, 1, true);
     let fabric = &mut builder.fabric;
@@ -207,7 +208,7 @@ fn a_cable_that_is_not_as_the_file_has_it_is_reported_and_not_used() {
     let mut builder = ring(4, 1, true);
     let [wrong, free] = [builder.free_port(0), builder.free_port(2)];
     let mut world = boot(&alone(builder));
-    // A short cut across the ring that the file does not have.
+    // A short cut across the ring that is not in the file.
     world.connect(wrong, free, common::wire());
     world.run_for(Span::from_secs(1));
     let found = |world: &World, switch: usize| {
@@ -285,7 +286,8 @@ fn the_same_seed_has_the_same_trace() {
     assert_eq!(hash(), hash());
 }
 
-/// The round trip of a first ping, its set-up included, and how many packets crossed links for it.
+/// Round trip time of a first ping, set-up included, and the number of packets that crossed links
+/// for it.
 fn first_ping(builder: &Builder, (from, to): (usize, usize)) -> (Span, u64) {
     let mut world = boot(builder);
     let hops = |world: &mut World, ping: bool| {
@@ -297,7 +299,7 @@ fn first_ping(builder: &Builder, (from, to): (usize, usize)) -> (Span, u64) {
         let stats = id.and_then(|id| world.ping_stats(id));
         (stats.and_then(|stats| stats.rtt_max), world.engine().packet_hops() - before)
     };
-    // What is sent in as much time without a ping, which is the same in each heartbeat.
+    // Packets sent in the same time without a ping, equal in each heartbeat.
     let quiet = (0..4).map(|_| hops(&mut world, false).1).sum::<u64>();
     let (rtt, first) = hops(&mut world, true);
     let rest = (0..3).map(|_| hops(&mut world, false).1).sum::<u64>();

@@ -1,4 +1,5 @@
-//! A host that floods its switch with stops blocks its own queue; with the watchdog, nothing else.
+//! A host that floods its switch with PFC frames blocks its own queue; with the watchdog, nothing
+//! else.
 
 use axon_node::{Drop, Note};
 use axon_plane::dcb::DcbConfig;
@@ -10,11 +11,11 @@ use axon_wire::{Bytes, MacAddr, PortNo, Rate, Span, Time, TrafficClass};
 
 const RATE: Rate = Rate::gbps(10);
 const LATENCY: Span = Span::from_nanos(500);
-/// Without FCS.
+/// Length of a frame, without FCS.
 const FRAME_BYTES: u64 = 1_514;
-/// From one frame to the next: 5 Gb/s to the host that storms, 4 Gb/s to the other.
+/// Intervals of frames: 5 Gb/s to the host that storms, 4 Gb/s to the other.
 const INTERVALS: [Span; 2] = [Span::from_nanos(2_461), Span::from_nanos(3_076)];
-/// The storm; the last stop of it lasts for 3,355 us more.
+/// The storm; its last pause lasts for 3,355 us more.
 const STORM: (Time, Time) = (Time::from_nanos(1_000_000), Time::from_nanos(2_000_000));
 const CALM: Time = Time::from_nanos(5_356_000);
 const DETECTION: Span = Span::from_micros(200);
@@ -53,8 +54,8 @@ fn run(action: Option<StormAction>) -> Seen {
 }
 
 /// Two sources at one switch; behind a second one, the host that storms and another. The watchdog
-/// acts when a queue was stopped for this part of its detection time, in percent; the storm lets go
-/// for a moment each so long.
+/// acts when a queue was paused for this part of its detection time, in percent; the storm breaks
+/// for a moment at this interval.
 fn storm(watchdog: Option<(StormAction, u8)>, breaks: Option<Span>) -> Seen {
     let watchdog = watchdog.map(|(action, paused_percent)| WatchdogConfig {
         detection: DETECTION,
@@ -88,12 +89,12 @@ fn storm(watchdog: Option<(StormAction, u8)>, breaks: Option<Span>) -> Seen {
     plan.run(END, 1)
 }
 
-/// Frames that came to a sink between two moments.
+/// Number of frames received by a sink between two times.
 fn come(seen: &Seen, sink: usize, from: Time, until: Time) -> usize {
     seen.sinks[sink].iter().filter(|(at, _)| (from..until).contains(at)).count()
 }
 
-/// Of the frames that are meant for the innocent host between two moments, in per cent.
+/// Frames received by the other host between two times, in percent of those sent to it.
 fn percent_for_the_other(seen: &Seen, from: Time, until: Time) -> u64 {
     let meant = until.since(from).ticks() / INTERVALS[1].ticks();
     100 * come(seen, 1, from, until) as u64 / meant
@@ -138,7 +139,7 @@ fn forwarding_into_a_storm_loses_nothing() {
 
 #[test]
 fn a_storm_that_lets_a_frame_go_now_and_then_is_found_by_the_share_of_time_that_it_stops() {
-    // Stopped for all but some 70 ns of each 50 us.
+    // Paused for all but some 70 ns of each 50 us.
     let breaks = Some(Span::from_micros(50));
     let evaded = storm(Some((StormAction::Drop, 100)), breaks);
     let at = Time::from_nanos;
@@ -161,7 +162,7 @@ fn storms_are_noted_once(seen: &Seen) {
         [(1, Note::PauseStorm { port, class }), (1, Note::PauseStormOver { port, class })];
     assert_eq!(notes, expected);
     let (begins, ends) = (seen.notes[0].0, seen.notes[1].0);
-    // From the first frame that waits behind the first stop, and from the end of the last stop.
+    // From the first frame queued by the first pause, and from the end of the last pause.
     let late = Span::from_micros(10);
     assert!((STORM.0 + DETECTION..STORM.0 + DETECTION + late).contains(&begins), "{begins:?}");
     let restored = CALM + RESTORATION;

@@ -1,4 +1,4 @@
-//! Streams over TCP by their congestion control, through switches that mark.
+//! TCP streams by congestion control, through switches that mark.
 
 use crate::common::{self, assert_sound};
 use axon_node::Dataplane;
@@ -8,8 +8,8 @@ use axon_wire::{Bytes, Span, Time};
 
 const PORT: u16 = 5001;
 
-/// Two hosts send to a third for 200 ms; bytes that came, frames that were marked, and segments
-/// that were sent again.
+/// Two hosts send to a third for 200 ms; returns received bytes, marked frames, and retransmitted
+/// segments.
 fn run(congestion: Congestion) -> (u64, u64, u64) {
     let mut world = World::new(
         &common::fabric(

@@ -1,5 +1,5 @@
 //! Flow control by watermarks and with targeting, frame by frame: nothing is lost, the wire is
-//! never idle, and our own targeting leaves alone whoever sends no more than its share.
+//! never idle, and our own targeting does not pause a source that sends no more than its share.
 
 use axon_plane::dcb::{DcbConfig, QueueOrder};
 use axon_plane::memory::{MemoryConfig, PriorityGroupLimits, QueueLimits, Share};
@@ -11,13 +11,13 @@ use axon_wire::{Bytes, MacAddr, PortNo, Rate, Span, Time};
 use oorandom::Rand64;
 
 const RATE: Rate = Rate::gbps(10);
-/// The longest frame, without FCS.
+/// Length of the longest frame, without FCS.
 const FRAME_BYTES_MAX: u64 = 1_514;
 const START: Time = Time::from_nanos(10_000);
 const END: Time = Time::from_nanos(2_000_000);
 
-/// Bytes that still come from one source after XOFF is sent to it: the way there and back, the flow
-/// control frame, the frame that it has just begun, and the one that its port is sending now.
+/// Bytes still received from one source after XOFF is sent to it: the round trip, the flow control
+/// frame, the frame that it has just begun, and the frame that its port is sending now.
 fn in_flight(latency: Span) -> u64 {
     let frame = FRAME_BYTES_MAX + OVERHEAD_BYTES;
     2 * latency.ticks() / RATE.time_for(Bytes(1)).ticks() + 2 * frame + 60 + OVERHEAD_BYTES
@@ -48,7 +48,7 @@ fn switch(ports: u16, (watermarks, order): (Watermarks, QueueOrder)) -> DcbConfi
     }
 }
 
-/// Sources with these frames and intervals before one port.
+/// Runs sources with these frames and intervals to one port.
 fn run(
     loads: &[(u64, Span)],
     choice: Option<Choice>,
@@ -82,7 +82,7 @@ fn run(
     plan.run(END, seed)
 }
 
-/// The part of the time that the wire to the sink was used, per mille, from its first frame on.
+/// Utilisation of the wire to the sink from its first frame on, per mille.
 fn used(seen: &Seen) -> u64 {
     let passed = &seen.sinks[0];
     let sum: u64 = passed.iter().map(|(_, bytes)| bytes).sum();

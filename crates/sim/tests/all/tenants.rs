@@ -1,4 +1,4 @@
-//! Tenants: where the policy gives no route, no frame comes through, whatever a host sends.
+//! Tenants: where the policy gives no route, no frame passes, with any frames of a host.
 
 use crate::common::{self, Builder, HEARTBEAT, end, line, mac, pairs, ring, unreached};
 use axon_controller::policy::{Group, Identity};
@@ -16,11 +16,11 @@ use oorandom::Rand64;
 use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Policies that are drawn.
+/// Number of drawn policies.
 const POLICIES: u64 = 1_000;
-/// The EtherType of frames that say who sent them (IEEE 802, local experimental).
+/// EtherType of frames that name their sender (IEEE 802, local experimental).
 const MARKED: [u8; 2] = [0x88, 0xb5];
-/// A word that other frames do not have.
+/// A word that other frames do not contain.
 const WORD: [u8; 6] = *b"tenant";
 
 fn subject(host: usize) -> Subject {
@@ -37,20 +37,20 @@ fn identity(builder: &Builder, host: usize) -> Identity {
     Identity { mac: mac(host), at: Some((switch_id(switch), port)) }
 }
 
-/// A frame that says who sends it, under any MAC.
+/// A frame that names its sender, under any MAC.
 fn marked(to: MacAddr, from: MacAddr, sender: usize) -> Vec<u8> {
     let mut frame = [&to.0[..], &from.0, &MARKED, &WORD, &[sender as u8]].concat();
     frame.resize(60, 0);
     frame
 }
 
-/// Who sent a marked frame, wherever the mark is in it.
+/// Sender of a marked frame, with the mark at any offset.
 fn sender_of(frame: &[u8]) -> Option<usize> {
     let place = frame.windows(WORD.len()).position(|bytes| bytes == WORD)?;
     frame.get(place + WORD.len()).map(|&sender| usize::from(sender))
 }
 
-/// Keeps what all hosts send and are sent.
+/// Captures the frames that all hosts send and receive.
 fn watch(world: &mut World) {
     for host in 0..world.fabric().hosts.len() {
         let station = world.host_station(host);
@@ -58,7 +58,7 @@ fn watch(world: &mut World) {
     }
 }
 
-/// What hosts were sent since the last time, by host.
+/// Frames that hosts were sent since the last call, by host.
 fn delivered(world: &mut World) -> Vec<(usize, Captured)> {
     let first = world.host_station(0);
     let captured = world.engine_mut().take_captured().into_iter();
@@ -70,8 +70,8 @@ fn below(random: &mut Rand64, limit: usize) -> usize {
     random.rand_range(0..limit as u64) as usize
 }
 
-/// A small fabric with a policy, and whether its hosts may use the MACs of others: all are pinned
-/// then.
+/// Draws a small fabric with a policy, and whether its hosts may use the MACs of others, in which
+/// case all are pinned.
 fn draw(random: &mut Rand64) -> (Builder, bool) {
     let switches = 2 + below(random, 2);
     let mut builder = line(switches, 0, true);
@@ -115,8 +115,8 @@ fn draw(random: &mut Rand64) -> (Builder, bool) {
     (builder, spoofs)
 }
 
-/// All that a host can send to reach others that it may not: under its own name and, if it
-/// `spoofs`, under those of others, and frames that look like Axon's.
+/// All frames that a host can send to reach others that it may not reach: under its own address
+/// and, if it `spoofs`, under those of others, and frames that look like Axon's.
 fn attacks(builder: &Builder, host: usize, spoofs: bool, random: &mut Rand64) -> Vec<Vec<u8>> {
     let hosts = builder.fabric.hosts.len();
     let ip = |host: usize| Ipv4Addr::new(10, 0, 0, host as u8 + 10);
@@ -124,7 +124,7 @@ fn attacks(builder: &Builder, host: usize, spoofs: bool, random: &mut Rand64) ->
     for other in (0..hosts).filter(|&other| other != host) {
         frames.push(host_frame::request(mac(host), ip(host), MacAddr::BROADCAST, ip(other)));
         frames.push(marked(mac(other), mac(host), host));
-        // It says that it has the address of another.
+        // It claims the address of another host.
         let victim = below(random, hosts);
         frames.push(host_frame::request(mac(host), ip(victim), MacAddr::BROADCAST, ip(victim)));
         frames.push(host_frame::request(mac(host), ip(victim), MacAddr::BROADCAST, ip(other)));
@@ -149,13 +149,13 @@ fn attacks(builder: &Builder, host: usize, spoofs: bool, random: &mut Rand64) ->
     frames
 }
 
-/// Who may reach whom in a fabric.
+/// Whether two hosts may reach each other.
 fn allowed(builder: &Builder, (a, b): (usize, usize)) -> bool {
     builder.fabric.policy.allows(&identity(builder, a), &identity(builder, b))
 }
 
-/// Draws a policy and holds a world to it. Answers with how many frames said who sent them, and how
-/// many requests were denied.
+/// Draws a policy and checks a world against it. Returns the number of frames that named their
+/// sender, and of denied requests.
 ///
 /// # Errors
 /// A frame that crossed, or a pair that should reach each other and does not.
@@ -169,7 +169,7 @@ fn hold(seed: u64) -> Result<[u64; 2], String> {
     let known = |world: &World| {
         world.controller().is_some_and(|node| node.controller().hosts().len() == hosts)
     };
-    // What they send to the server makes them known, once their ports are host ports.
+    // Their frames to the server make them known, once their ports are host ports.
     for host in 0..hosts {
         let server = builder.fabric.dhcp.server;
         world.ping(host, PingPlan::until_reply(server, Span::from_millis(100), 20));
@@ -201,13 +201,13 @@ fn hold(seed: u64) -> Result<[u64; 2], String> {
     Ok([marks, world.controller().unwrap().controller().counters().arp_denied])
 }
 
-/// Looks at all that hosts were sent. Answers with how many frames said who sent them.
+/// Checks all frames that hosts were sent. Returns the number of those that named their sender.
 fn look(world: &mut World, builder: &Builder) -> Result<u64, String> {
     let mut marks = 0;
     for (host, Captured { at, frame, .. }) in delivered(world) {
         let sender = sender_of(&frame);
         marks += u64::from(sender.is_some());
-        // Switches send ARP requests in the name of hosts.
+        // Switches send ARP requests for hosts.
         let known = |named: MacAddr| {
             (0..builder.fabric.hosts.len()).find(|&other| mac(other) == named && other != host)
         };
@@ -268,13 +268,13 @@ fn pair(a: usize, b: usize, allowed: bool) -> PolicyChange {
     PolicyChange::Pair(HostPair::of(mac(a), mac(b)), allowed)
 }
 
-/// When the last frame between two hosts came to one of them, if one did.
+/// Time at which the last frame between two hosts arrived at one of them, if any.
 fn last_between(world: &mut World, a: usize, b: usize) -> Option<Time> {
     let from = |frame: &[u8], host| MacAddr::source_of(frame) == Some(mac(host));
     let ours = |(host, one): &(usize, Captured)| {
         *host == a && from(&one.frame, b) || *host == b && from(&one.frame, a)
     };
-    // What switches ask in the name of a host is no frame of it.
+    // Requests that switches send for a host are not frames of the host.
     let is_arp = |frame: &[u8]| matches!(host_frame::classify(frame), Kind::Arp(_));
     let all = delivered(world).into_iter();
     all.filter(ours).filter(|(_, one)| !is_arp(&one.frame)).map(|(_, one)| one.at).max()

@@ -1,4 +1,4 @@
-//! The same world on one thread and on several: the same trace, to the last byte of its text.
+//! One world on one thread and on several: equal traces, to the last byte of their text.
 
 use crate::common::{self, Builder, HEARTBEAT, Page, ring};
 use axon_fabric::model::{Device, Fault, FaultKind};
@@ -25,7 +25,7 @@ fn troubled(device: Device) -> Builder {
     builder
 }
 
-/// What came of it: the hash, events, packet-hops and the text of the trace.
+/// Result of a run: the hash, events, packet-hops and the text of the trace.
 fn run(builder: &Builder, seed: u64, threads: usize) -> (u64, u64, u64, String) {
     let page = Page::default();
     let mut world = World::with_trace(&builder.fabric, seed, Some(Box::new(page.clone())));
@@ -45,7 +45,7 @@ fn run(builder: &Builder, seed: u64, threads: usize) -> (u64, u64, u64, String) 
         }
     }
     world.run_for(Span::from_millis(60));
-    // Threads may come and go while it runs.
+    // The number of threads may change during the run.
     world.set_threads(threads.max(2) - 1);
     world.run_for(HEARTBEAT);
     world.set_threads(threads);
@@ -90,7 +90,7 @@ fn links_that_take_no_time_cannot_be_run_apart() {
     for link in &mut builder.fabric.links {
         link.wire.latency = Span::ZERO;
     }
-    // The frame's own length on the wire is time enough where it is stored.
+    // Where a frame is stored, its length on the wire is enough lookahead.
     let mut world = World::new(&builder.fabric, 1);
     assert_eq!(world.set_threads(2), 2);
     let head = Device { from_switch: Vec::new(), from_host: Vec::new(), ..Device::axon_netfpga() };

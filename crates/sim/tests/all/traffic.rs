@@ -1,4 +1,4 @@
-//! Applications in hosts: each does what its name says, and no frame is unaccounted for.
+//! Applications in hosts: each behaves as documented, and every frame is accounted for.
 
 use crate::common::{self, Builder, assert_sound, boot, line, ring};
 use axon_fabric::capture::CapturedFrame;
@@ -32,11 +32,11 @@ fn stats(world: &World, host: usize, id: AppId) -> &FlowStats {
     world.flow_stats(host, id).expect("it runs")
 }
 
-/// What runs, and from which host to which.
+/// An application, and pairs of hosts that run it.
 type Entry<'a> = (App, &'a [(usize, usize)]);
 
-/// Runs one entry of traffic for a while and gives its flows; every frame must be accounted
-/// for, and every byte right.
+/// Runs one entry of traffic for a while and returns its flows; every frame must be accounted for,
+/// and every byte correct.
 fn run(builder: &mut Builder, app: App, flows: &[(usize, usize)], span: Span) -> Vec<FlowReport> {
     run_some(builder, &[(app, flows)], span)
 }
@@ -68,7 +68,8 @@ fn datagrams_arrive_in_order_at_their_rate() {
     let flow = &report[0];
     assert_eq!((flow.sent_packets, flow.received_packets), (500, 500));
     assert_eq!((flow.lost_packets, flow.reordered, flow.received_bytes), (Some(0), 0, 500_000));
-    // 1000 bytes every 20 us are 400 Mb/s; the last flies a little longer than its interval.
+    // 1000 bytes every 20 us are 400 Mb/s; the last one is in flight a little longer than its
+    // interval.
     let goodput = flow.goodput_bps.unwrap();
     assert!((399_000_000..=401_000_000).contains(&goodput), "{goodput}");
     let latency = flow.latency.unwrap();
@@ -88,7 +89,7 @@ fn two_flows_share_a_line_and_a_queue_drops_the_rest() {
         let (lost, in_flight) = (flow.lost_packets.unwrap(), flow.in_flight_packets.unwrap());
         assert_eq!(flow.lost.iter().collect::<Vec<_>>(), [(&"queue_full", &lost)]);
         assert_eq!(flow.sent_packets, flow.received_packets + lost + in_flight);
-        // A full queue of 128 KiB is shared by both, and what waits in their hosts is their own.
+        // Both share a full queue of 128 KiB; frames queued in their hosts are separate.
         assert!(lost > 1000 && (20..200).contains(&in_flight), "{flow:#?}");
     }
 }
@@ -120,7 +121,7 @@ fn what_ends_with_a_link_a_switch_or_in_a_host_is_lost_and_nothing_stays_in_flig
         world.start_traffic();
         world.run_for(Span::from_millis(20));
         world.inject(fault);
-        // Long enough for frames that wait for a route in vain to be given up.
+        // Long enough for frames without a route to be dropped.
         world.run_for(Span::from_secs(20));
         for flow in world.traffic_report() {
             let (lost, left) = (flow.lost_packets.unwrap(), flow.in_flight_packets.unwrap());
@@ -189,8 +190,8 @@ fn a_stopped_stream_stops_and_closes() {
     assert_sound(&world);
 }
 
-/// Sends 20 MB into a host that reads at half the rate out of a ring of 512 frames, with a window
-/// twice as large: how often segments were sent again, how many were dropped, and how long it took.
+/// Sends 20 MB to a host that reads at half the rate from a ring of 512 frames, with a window twice
+/// as large. Returns the number of retransmissions, the number of drops, and the duration.
 fn overflow(sack: bool) -> (u64, u64, Span) {
     let mut world = boot(&line(2, 1, true));
     let rate = Rate::from_bits_per_second(500_000_000);
@@ -220,11 +221,11 @@ fn losses_of_many_segments_at_once_cost_no_timeout_with_sack_and_take_longer_wit
     let (again, dropped, took) = overflow(true);
     println!("with SACK: {again} again, {dropped} dropped, {took}");
     assert!(dropped > 100 && took < Span::from_millis(600), "{dropped} dropped, {took}");
-    // The ring lets every second frame in; each that it dropped comes again, and few others do.
+    // The ring admits every second frame; each dropped one is retransmitted, and few others are.
     assert!(again >= dropped && again < dropped * 5 / 4, "{again} again, {dropped} dropped");
     let (again, dropped, took) = overflow(false);
     println!("without: {again} again, {dropped} dropped, {took}");
-    // A segment is mended per round trip, or by a timeout (RFC 6582).
+    // One segment is repaired per round trip, or by a timeout (RFC 6582).
     assert!(dropped > 100 && took > Span::from_millis(500), "{dropped} dropped, {took}");
 }
 
@@ -301,7 +302,7 @@ fn an_incast_waits_for_every_answer() {
     assert_eq!(report.len(), 1);
     let flow = &report[0];
     assert_eq!((flow.completed, flow.failed, flow.received_bytes), (5, 0, 5 * 5 * 20_000));
-    // 100,000 bytes come through one link of 1 Gb/s.
+    // 100,000 bytes arrive through one link of 1 Gb/s.
     assert!(flow.times.unwrap().min_ns > 800_000, "{flow:?}");
     assert_eq!((flow.from.as_str(), flow.to.as_str()), ("*", "h1"));
 }
@@ -435,7 +436,7 @@ fn a_replay_that_changes_nothing_is_counted_wherever_its_frames_go() {
     let mut builder = line(2, 2, true);
     builder.fabric.network = Network::Ethernet;
     let macs: Vec<[u8; 6]> = builder.fabric.hosts.iter().map(|host| host.mac.0).collect();
-    // To the target, to two others, and to nobody: a bridge floods that to all.
+    // To the target, to two others, and to an unknown MAC, which a bridge floods.
     let to = [macs[3], macs[1], macs[2], [4, 0, 0, 0, 0, 9]];
     let frame = |n: u8| {
         // Bridges begin to forward after some seconds: the very first is lost.

@@ -1,4 +1,4 @@
-//! Ports to a real network: what hosts reach there.
+//! Ports to a real network, and the addresses that hosts reach there.
 
 use crate::common::{await_addresses, fabric};
 use axon_sim::{PingPlan, World};

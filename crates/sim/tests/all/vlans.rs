@@ -1,4 +1,4 @@
-//! VLANs: access and trunk hosts reach those of their own VLAN and no others, whatever tags they
+//! VLANs: access and trunk hosts reach those of their own VLAN and no others, with any tags they
 //! send.
 
 use crate::common::{await_addresses, fabric, states, take_all};
@@ -36,7 +36,7 @@ vlans:
 - {id: 30, access: [h5], trunk: [h6], dhcp: {subnet: 192.168.30.0/24}}
 ";
 
-/// The one that leases addresses.
+/// The VLAN that leases addresses.
 const VLAN: VlanId = VlanId::new(30).expect("30 is a VLAN");
 
 const PLANES: [DataplaneKind; 4] = [
@@ -58,7 +58,7 @@ fn mac(world: &World, host: usize) -> MacAddr {
     world.fabric().hosts[host].mac
 }
 
-/// How many of these pings are answered: host and address.
+/// Number of these pings (host and address) that are answered.
 fn answered(world: &mut World, pings: &[(usize, Ipv4Addr)], tries: u16) -> Vec<bool> {
     let interval = Span::from_millis(100);
     let ids: Vec<_> = pings
@@ -69,7 +69,7 @@ fn answered(world: &mut World, pings: &[(usize, Ipv4Addr)], tries: u16) -> Vec<b
     ids.iter().map(|&id| world.ping_stats(id).unwrap().received > 0).collect()
 }
 
-/// No host has had a frame of a host that is in another VLAN.
+/// Asserts that no host has received a frame of a host in another VLAN.
 fn assert_apart(world: &World) {
     let vlans = [&[0, 1][..], &[1, 2, 3], &[4, 5], &[6, 7]];
     for (host, of) in world.fabric().hosts.iter().enumerate() {
@@ -111,7 +111,7 @@ fn hosts_reach_their_own_vlan_with_and_without_tags_on_every_plane() {
         assert_eq!(reached, [true; 11], "{dataplane:?}: {}", states(&world));
         let others = [(0, leased[0]), (4, five), (6, six), (0, h7), (5, h8), (7, leased[1])];
         assert_eq!(answered(&mut world, &others, 5), [false; 6], "{dataplane:?}");
-        // One MAC per address in each VLAN: each was answered by its own.
+        // One MAC per address in each VLAN: each was answered by the host of its own VLAN.
         for (from, to) in [(0, 1), (1, 0), (2, 3), (3, 2), (4, 5), (6, 7)] {
             let senders = world.host(from).unwrap().senders();
             assert!(senders.contains(&mac(&world, to)), "{dataplane:?}: {from} {to}");
@@ -137,17 +137,18 @@ fn a_controller_that_starts_anew_has_the_hosts_and_leases_of_vlans() {
         let mut all: Vec<(Ipv4Addr, MacAddr)> = leased.into_iter().zip(macs).collect();
         all.sort_unstable();
         assert_eq!(held(&world), all, "{dataplane:?}");
-        // One of the hosts is silent: nobody could report it.
+        // One of the hosts is silent: no switch could report it.
         let silent = world.host_station(4);
         world.engine_mut().power_off(silent);
         world.start_controller();
         let restored = world.controller().unwrap().controllers().restored();
-        // h2 is there for each of its VLANs.
+        // h2 is known once in each of its VLANs.
         assert_eq!((restored.hosts >= 8, restored.refused), (true, 0), "{restored:?}");
         assert_eq!(held(&world), all, "{dataplane:?}: before any switch was heard");
         world.run_for(Span::from_secs(4));
         assert_eq!(held(&world), all, "{dataplane:?}");
-        // The other one forgets, asks, and gets its own and not that of the silent one.
+        // The other one clears its cache, requests the address, and gets the answer of its own VLAN
+        // and not that of the silent host.
         world.start_host(5);
         let limit = world.now() + Span::from_secs(10);
         assert!(world.run_until_true(limit, |world| world.address(5).is_some()));
@@ -227,7 +228,7 @@ fn double_tags_reserved_and_foreign_vlans_are_dropped_and_counted() {
     }
 }
 
-/// A router on a stick: one host with one MAC in two VLANs, which have the same addresses.
+/// A router on a stick: one host with one MAC in two VLANs that have the same addresses.
 #[test]
 fn one_mac_in_two_vlans_over_a_trunk_has_the_neighbours_of_each() {
     for dataplane in [DataplaneKind::Software, DataplaneKind::Reference, DataplaneKind::Pipeline] {
@@ -238,7 +239,7 @@ fn one_mac_in_two_vlans_over_a_trunk_has_the_neighbours_of_each() {
         world.engine_mut().capture(WireEnd { station, port: PortNo(0) });
         let stick = mac(&world, 1);
         let [five, nine] = [5, 9].map(|last| Ipv4Addr::new(10, 0, 0, last));
-        // Its stack is in VLAN 10; in VLAN 20 it asks for the same address by hand.
+        // Its stack is in VLAN 10; in VLAN 20 the test requests the same address itself.
         let reached = answered(&mut world, &[(1, five)], 30);
         assert_eq!(reached, [true], "{dataplane:?}: {}", states(&world));
         let request = host_frame::request(stick, nine, MacAddr::BROADCAST, five);
@@ -291,7 +292,7 @@ fn hosts_of_a_vlan_make_their_addresses_of_its_own_prefix() {
     world.run_until_true(limit, World::all_have_addresses);
     let prefixes: Vec<_> = (0..8).map(|host| has(&world, host)).collect();
     let (none, of_30) = (Some(0xfd00), Some(0xfd30));
-    // VLANs 10 and 20 are advertised nothing; h6 has it with tags.
+    // VLANs 10 and 20 get no advertisements; h6 gets them with tags.
     assert_eq!(prefixes, [None, None, None, None, of_30, of_30, none, none]);
     let pings = [(4, 5), (5, 4), (6, 7), (4, 7), (7, 5)].map(|(from, to)| {
         let target = world.address6(to).expect("it has one");

@@ -1,5 +1,5 @@
-//! A run that stops on its way and goes on, also as another fabric from then on, is the run that
-//! did not stop.
+//! A run that stops and continues, possibly as another fabric from then on, equals the run that did
+//! not stop.
 
 use crate::common::Page;
 use axon_fabric::model::Fabric;
@@ -82,7 +82,7 @@ fn a_run_goes_on_with_other_faults_as_if_they_had_been_its_own() {
         let report = go_on(up(&before, Span::from_millis(5)), &after, 1);
         same(&report, &run(&after, Options::default()));
     }
-    // At the very beginning nothing has happened yet, not even what is due at once.
+    // At the very beginning no event has occurred, not even those that are due at once.
     let at_once = fabric("  - { after_start: 0ms, down: [s1, s2] }");
     let whole = run(&at_once, Options::default());
     same(&go_on(up(&at_once, Span::ZERO), &at_once, 1), &whole);

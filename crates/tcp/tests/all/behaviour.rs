@@ -1,4 +1,4 @@
-//! What the RFCs say of a connection, one behaviour each.
+//! Behaviour of a connection that the RFCs demand, one test each.
 
 use crate::link::{CLEAN, FIRST, Link, Pair};
 use axon_tcp::{Config, Connection, Failure, Flags, Segment, Seq, State};
@@ -216,7 +216,7 @@ fn reordering_within_a_quarter_of_a_round_trip_sends_nothing_again() {
     pair.client().write(2_000_000);
     pair.run_until(|pair| pair.server().received() == 2_000_000);
     let stats = pair.client().stats();
-    // Until reordering has been seen, three arrivals out of order count as a loss.
+    // Until reordering has been detected, three arrivals out of order count as a loss.
     assert!(stats.retransmits <= 3, "{stats:?}");
     assert!(stats.recoveries <= 1, "{stats:?}");
 }
@@ -234,7 +234,7 @@ fn a_lost_tail_is_probed_after_two_round_trips() {
     let stats = pair.client().stats();
     assert_eq!((stats.probes, stats.timeouts, stats.retransmits), (1, 0, 1));
     assert!(pair.now.since(start) < Span::from_millis(42), "{:?}", pair.now.since(start));
-    // What repaired a loss is congestion: RFC 8985 7.4.2.
+    // The repair of a loss counts as congestion: RFC 8985 7.4.2.
     pair.client().write(1000);
     pair.run_for(Span::from_millis(100));
     assert_eq!(pair.client().stats().reductions, 1);

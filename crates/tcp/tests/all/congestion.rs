@@ -18,7 +18,7 @@ fn config(congestion: Algorithm) -> Config {
 const BOTTLENECK: Link =
     Link { rate: Rate::mbps(100), delay: Span::from_millis(5), queue: 125_000, ..CLEAN };
 
-/// The share of the link that is used from the second second to the sixth, per mille.
+/// Returns the used share of the link from the second second to the sixth, per mille.
 fn used(congestion: Algorithm, link: Link) -> (u64, Pair) {
     let mut pair = Pair::established([config(congestion); 2], link);
     pair.client().write(1 << 40);
@@ -73,7 +73,7 @@ fn classic_ecn_halves_without_a_loss_and_says_so() {
     let stats = pair.client().stats();
     assert!(stats.reductions >= 2 && pair.dropped == 0, "{stats:?}");
     let cwr = pair.trace.iter().filter(|(_, from, s)| *from == 0 && s.flags.has(Flags::CWR));
-    // The SYN, and one of each reduction.
+    // The SYN, and one segment of each reduction.
     let counted = cwr.count() as u32;
     assert!(counted.abs_diff(stats.reductions + 1) <= 1, "{counted} {stats:?}");
 }
@@ -93,7 +93,7 @@ fn ecn_is_agreed_upon_by_both_or_not_used() {
     }
 }
 
-/// RFC 8257 §3.2: a change of the marks is acknowledged at once, with the state before it.
+/// RFC 8257 §3.2: a change of CE marking is acknowledged at once, with the state before it.
 #[test]
 fn a_dctcp_receiver_reports_every_run_of_marks() {
     let mut pair = Pair::established([config(Algorithm::Dctcp); 2], CLEAN);
@@ -113,7 +113,8 @@ fn a_dctcp_receiver_reports_every_run_of_marks() {
             answers.push((answer.ack.since(pair_first()) / 1460, answer.flags.has(Flags::ECE)));
         }
     }
-    // Two plain; the third alone before the first mark; marks at once; the plain one in between.
+    // Two unmarked; the third alone before the first mark; marks at once; the unmarked one in
+    // between.
     assert_eq!(
         answers,
         [(2, false), (3, false), (4, true), (5, true), (6, false), (7, true)][..]
@@ -212,7 +213,7 @@ fn without_sack_a_partial_acknowledgement_lets_no_burst_leave() {
             let times = data.iter().filter(|(_, segment)| segment.seq == seq);
             times.map(|&(at, _)| at).max().unwrap()
         };
-        // From the first one sent again until what follows the last one can be acknowledged.
+        // From the first retransmission until the data after the last one can be acknowledged.
         let (from, to) = (again(10), again(*lost.last().unwrap()) + BOTTLENECK.delay);
         let recovery = data.iter().map(|&(at, _)| at).filter(|&at| at > from && at < to);
         let times: Vec<_> = recovery.collect();

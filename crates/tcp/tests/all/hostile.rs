@@ -1,4 +1,4 @@
-//! Segments that no TCP would send.
+//! Segments that no correct TCP sends.
 
 use crate::link::{CLEAN, FIRST, Pair};
 use axon_tcp::{Algorithm, Config, Connection, Flags, Mark, Options, Sacks, Segment, Seq, parse};
@@ -6,7 +6,7 @@ use axon_wire::{Span, Time};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// A number near those in use, or any.
+/// Draws a sequence number near those in use, or any.
 fn seq() -> impl Strategy<Value = Seq> {
     let near = |base: Seq| (-70_000i32..70_000).prop_map(move |by| base + by as u32);
     prop_oneof![near(FIRST[0]), near(FIRST[1]), any::<u32>().prop_map(Seq)]

@@ -1,26 +1,26 @@
-//! Two ends and a link with a rate, a delay, a queue, and faults by a seed.
+//! Two ends and a link with a rate, a delay, a queue, and seeded faults.
 
 use axon_tcp::{Config, Connection, Flags, Mark, Segment, Seq, State};
 use axon_wire::{Bytes, Rate, Span, Time};
 use std::collections::BTreeMap;
 
-/// Bytes of headers around a segment, as far as the rate counts them.
+/// Bytes of headers around a segment that the rate counts.
 const AROUND: u64 = 58;
 
-/// What the link does.
+/// Parameters of the link.
 #[derive(Clone, Copy, Debug)]
 pub struct Link {
     pub rate: Rate,
     pub delay: Span,
-    /// Bytes that wait for the wire at most; what is more is dropped.
+    /// Maximum number of queued bytes; segments beyond it are dropped.
     pub queue: u64,
-    /// A queue above this marks what is capable.
+    /// Queue length in bytes above which ECN-capable segments are marked.
     pub mark_above: u64,
-    /// Of a thousand segments, lost.
+    /// Lost segments of a thousand.
     pub lost: u32,
-    /// Of a thousand, doubled.
+    /// Duplicated segments of a thousand.
     pub doubled: u32,
-    /// Of a thousand, held up by up to `hold`.
+    /// Segments of a thousand that are delayed by up to `hold`.
     pub held: u32,
     pub hold: Span,
 }
@@ -50,10 +50,10 @@ pub struct Pair {
     random: oorandom::Rand32,
     pub sent: u64,
     pub dropped: u64,
-    /// Drops what this says of: the sender, its segment, and its number from one on.
+    /// Drops the segments it selects by sender, segment, and the segment's number from one on.
     pub drop_if: DropIf,
     pub reading: bool,
-    /// An end closes once its peer has.
+    /// Whether an end closes once its peer has closed.
     pub closing: bool,
     pub trace: Vec<(Time, usize, Segment)>,
 }
@@ -122,7 +122,7 @@ impl Pair {
         }
     }
 
-    /// Takes from both ends what they send now.
+    /// Takes the segments that both ends send now.
     pub fn pump(&mut self) {
         for from in 0..2 {
             let mut burst = 0;
@@ -156,7 +156,7 @@ impl Pair {
         }
     }
 
-    /// When something happens next.
+    /// Time of the next event.
     fn next(&self) -> Option<Time> {
         let arrival = self.flight.first_key_value().map(|(&(at, _), _)| at);
         let timers = self.ends.iter().flatten().filter_map(|end| end.deadline());
@@ -164,7 +164,7 @@ impl Pair {
         timers.chain(arrival).min()
     }
 
-    /// One step to the next moment at which something happens; `false` if nothing will.
+    /// Advances to the next event; returns `false` if there is none.
     pub fn step(&mut self) -> bool {
         self.pump();
         let Some(next) = self.next() else { return false };
@@ -176,7 +176,7 @@ impl Pair {
         true
     }
 
-    /// Runs until `done`, or nothing happens any more, or it takes too many steps.
+    /// Runs until `done`, until no event remains, or for a maximum number of steps.
     pub fn run_until(&mut self, mut done: impl FnMut(&Pair) -> bool) {
         let mut steps = 0;
         while !done(self) {
@@ -198,7 +198,7 @@ impl Pair {
         self.now = end;
     }
 
-    /// Runs until both ends are no more.
+    /// Runs until both ends are closed.
     pub fn run(&mut self) {
         let closed = |end: &Option<Connection>| end.as_ref().is_none_or(|end| end.is_closed());
         self.run_until(|pair| pair.ends.iter().all(closed));
@@ -213,7 +213,7 @@ impl Pair {
         pair
     }
 
-    /// The data segments of the first end, with their times.
+    /// Returns the data segments of the first end, with their times.
     pub fn data(&self) -> Vec<(Time, Segment)> {
         let of = self.trace.iter().filter(|(_, from, segment)| *from == 0 && segment.bytes > 0);
         of.map(|&(at, _, segment)| (at, segment)).collect()

@@ -1,4 +1,4 @@
-//! Whatever the link does, all bytes arrive once and both ends close.
+//! With any faults of the link, all bytes arrive once and both ends close.
 
 use crate::link::{Link, Pair};
 use axon_tcp::{Algorithm, Config};
@@ -57,7 +57,7 @@ fn link() -> impl Strategy<Value = Link> {
     )
 }
 
-/// Sends `there` bytes one way and `back` the other, each end as much as its buffer takes.
+/// Sends `there` bytes one way and `back` bytes the other, as buffers permit.
 fn transfer(configs: [Config; 2], link: Link, seed: u64, bytes: [u64; 2]) -> Pair {
     let mut pair = Pair::new(configs, link, seed);
     pair.closing = false;

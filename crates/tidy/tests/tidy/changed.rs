@@ -1,11 +1,11 @@
-//! `tools/test --changed` in small workspaces: the packages that `make check` tests, and what it
-//! compares with where there is no `main`, no branch or no repository.
+//! `tools/test --changed` in small workspaces: the packages that `make check` tests, and the base
+//! of the comparison where there is no `main`, no branch or no repository.
 
 use crate::root;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A workspace of two crates, of which `b` depends on `a`; it goes when the test ends.
+/// A workspace of two crates, of which `b` depends on `a`. It is removed when the test ends.
 struct Workspace(PathBuf);
 
 impl Workspace {
@@ -41,7 +41,7 @@ impl Workspace {
 
     fn run(&self, program: &str, arguments: &[&str]) -> String {
         let mut command = Command::new(program);
-        // A repository around the folder of temporary files is none of this test's.
+        // A repository around the folder of temporary files does not belong to this test.
         command.env("GIT_CEILING_DIRECTORIES", self.0.parent().unwrap_or(Path::new("/")));
         let output = command.args(arguments).current_dir(&self.0).output().unwrap();
         let error = String::from_utf8_lossy(&output.stderr);
@@ -59,7 +59,7 @@ impl Workspace {
         self.git(&["commit", "--quiet", "--message=change"]);
     }
 
-    /// The sentence and the packages.
+    /// Returns the printed sentence and the packages.
     fn changed(&self) -> (String, Vec<String>) {
         let text = self.run("python3", &["tools/test", "--changed", "--list"]);
         let mut lines = text.lines().map(str::to_owned);
@@ -82,7 +82,7 @@ fn a_branch_is_compared_with_main_and_a_change_takes_its_dependents_along() {
     let (sentence, packages) = workspace.changed();
     assert!(sentence.contains("changed since main ("), "{sentence}");
     assert_eq!(packages, ["b"]);
-    // A file that is not committed counts, and a new one.
+    // Uncommitted files count, including new ones.
     workspace.file("crates/a/src/new.rs", "");
     assert_eq!(workspace.changed().1, ["a", "b"]);
     workspace.git(&["checkout", "--quiet", "--detach"]);

@@ -1,5 +1,4 @@
-//! Lines of code are no longer than 100 columns: rustfmt leaves alone what stands in macros, long
-//! strings and comments.
+//! Lines of code have at most 100 columns: rustfmt does not wrap macros, long strings and comments.
 
 use super::{assert_none, files};
 
@@ -12,7 +11,7 @@ fn lines_of_code_have_at_most_100_columns() {
     assert_none(&problems);
 }
 
-/// The lines that are too long, as lines for a reader.
+/// Returns the lines that are too long, for a reader.
 fn too_long(name: &str, text: &str) -> Vec<String> {
     let columns = text.lines().map(|line| line.chars().count()).enumerate();
     let long = columns.filter(|&(_, columns)| columns > COLUMNS_MAX);

@@ -4,12 +4,12 @@ use super::modules::{Crate, Import};
 use super::{assert_none, is_crate_root, sources};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A file may not need, directly or by way of others, a file that needs it. That holds for a
-/// parent and its child modules as well: what both need stands in a child of its own, and the
-/// parent shows it with `pub use`.
+/// A file may not import, directly or indirectly, a file that imports it. This holds for a parent
+/// and its child modules as well: shared items are in a child of their own, which the parent
+/// re-exports with `pub use`.
 ///
-/// An `impl` block that another file adds to a type is seen by its imports, a call to its methods
-/// is not.
+/// An `impl` block that another file adds to a type is recognised by its imports; a call of its
+/// methods is not.
 #[test]
 fn files_of_a_crate_do_not_import_each_other_in_a_cycle() {
     let sources: BTreeMap<String, String> = sources().into_iter().collect();
@@ -25,7 +25,7 @@ fn files_of_a_crate_do_not_import_each_other_in_a_cycle() {
     assert_none(&problems);
 }
 
-/// The sets of files that need each other.
+/// Returns the sets of files that import each other.
 fn cycles(imports: &[Import]) -> Vec<BTreeSet<&str>> {
     let mut needs: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for import in imports {
@@ -55,7 +55,7 @@ fn cycles(imports: &[Import]) -> Vec<BTreeSet<&str>> {
     found.into_iter().collect()
 }
 
-/// The imports that close a cycle, as lines of text.
+/// Describes the imports that close a cycle, as lines of text.
 fn shown(imports: &[Import], cycle: &BTreeSet<&str>) -> Vec<String> {
     let inside = |file: &String| cycle.contains(file.as_str());
     let closing = imports.iter().filter(|import| inside(&import.from) && inside(&import.to));
@@ -65,7 +65,7 @@ fn shown(imports: &[Import], cycle: &BTreeSet<&str>) -> Vec<String> {
     closing.map(line).collect()
 }
 
-/// The cycles of a crate with these files in `src`, and the imports of each as text.
+/// Returns the cycles of a crate with these files in `src`, and the imports of each as text.
 fn found(files: &[(&str, &str)]) -> Vec<Vec<String>> {
     let in_src = |&(name, text): &(&str, &str)| (format!("src/{name}"), text.to_owned());
     let sources: BTreeMap<String, String> = files.iter().map(in_src).collect();

@@ -1,4 +1,4 @@
-//! The rules of the house, as tests.
+//! House rules, as tests.
 
 mod changed;
 mod columns;
@@ -13,12 +13,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const FILE_LINES_MAX: usize = 500;
-/// A file of tests only may be longer.
+/// Maximum number of lines of a file of tests only.
 const TEST_FILE_LINES_MAX: usize = 700;
 const FUNCTION_LINES_MAX: usize = 70;
-/// Where `unsafe` may stand.
+/// Crates that may contain `unsafe`.
 const UNSAFE_CRATES: &[&str] = &["crates/agent-port/", "crates/huge-pages/", "crates/linux/"];
-/// What each crate may depend on of ours: arrows go down only.
+/// Allowed dependencies of each crate on crates of ours; they form layers.
 const ARROWS: &[(&str, &[&str])] = &[
     ("axon-wire", &[]),
     ("axon-node", &["axon-wire"]),
@@ -101,12 +101,12 @@ const FUZZ: [&str; 8] = [
     "axon-wire",
 ];
 const BENCH: [&str; 22] = with(DEMO, ["axon-demo", "axon-plot"]);
-/// Experiments are programs of their own: no arrow leads to them from here.
+/// Crates of the product. Experiments are separate programs on which none of them depends.
 const AXON: [&str; 24] = with(
     CONFORMANCE,
     ["axon-cli", "axon-conformance", "axon-external", "axon-huge-pages", "axon-plot"],
 );
-/// The packages that a plain `cargo build` leaves out: experiments, tools and the Python module.
+/// Packages that a plain `cargo build` omits: experiments, tools and the Python module.
 const NOT_BY_DEFAULT: [&str; 8] = [
     "axon-bench",
     "axon-check",
@@ -117,13 +117,13 @@ const NOT_BY_DEFAULT: [&str; 8] = [
     "axon-py",
     "axon-tidy",
 ];
-/// What tests of a crate may use besides, as they are part of nothing.
+/// Additional dependencies of a crate's tests, which no crate depends on.
 const ARROWS_OF_TESTS: &[(&str, &[&str])] = &[
     ("axon-controller", &["axon-plane", "axon-prove"]),
     ("axon-programs", &["axon-fabric"]),
     ("axon-sim", &["axon-huge-pages"]),
 ];
-/// A dependency needs one of these; terms joined by AND need to be here each.
+/// Accepted licences. A dependency needs one of them; terms joined by AND must all be listed.
 const LICENCES: &[&str] = &[
     "0BSD",
     "Apache-2.0",
@@ -137,7 +137,7 @@ const LICENCES: &[&str] = &[
     "Zlib",
 ];
 
-/// These names and some more.
+/// Returns these names and some more.
 const fn with<const A: usize, const B: usize, const C: usize>(
     some: [&'static str; A],
     more: [&'static str; B],
@@ -155,12 +155,12 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
-/// The committed text files, with their text.
+/// Returns the committed text files, with their text.
 fn files() -> Vec<(String, String)> {
     let output = Command::new("git").arg("-C").arg(root()).arg("ls-files").output().unwrap();
     assert!(output.status.success(), "the tidy test needs git and a checkout");
     let names = String::from_utf8(output.stdout).unwrap();
-    // Inputs of fuzz targets are whatever they are.
+    // Inputs of fuzz targets may have any content.
     let is_ours = |name: &&str| !name.starts_with("fuzz/seeds/");
     let read =
         |name: &str| Some((name.to_string(), std::fs::read_to_string(root().join(name)).ok()?));
@@ -171,7 +171,7 @@ fn sources() -> Vec<(String, String)> {
     files().into_iter().filter(|(name, _)| name.ends_with(".rs")).collect()
 }
 
-/// The text before the tests at the bottom.
+/// Returns the text before the tests at the bottom.
 fn without_tests(text: &str) -> &str {
     let end = text.find("#[cfg(test)]\nmod ").unwrap_or(text.len());
     &text[..end]
@@ -194,8 +194,8 @@ fn files_are_short() {
     assert_none(&problems);
 }
 
-/// A function begins at a line with `fn ` and ends at the brace of the same indentation,
-/// which is where rustfmt puts it.
+/// A function begins at a line with `fn ` and ends at the brace of the same indentation, where
+/// rustfmt places it.
 #[test]
 fn functions_are_short() {
     let mut problems = Vec::new();
@@ -235,12 +235,12 @@ fn unsafe_code_has_one_home() {
             problems.push(format!("{name}: unsafe code outside its home"));
         }
     }
-    // Strings and comments of this very file are not code.
+    // Strings and comments of this file are not code.
     problems.retain(|problem| !problem.starts_with("crates/tidy/tests/tidy/"));
     assert_none(&problems);
 }
 
-/// A file that Cargo compiles by itself: the root of a crate.
+/// Returns whether Cargo compiles a file by itself: the root of a crate.
 fn is_crate_root(name: &str) -> bool {
     let parts: Vec<&str> = name.split('/').collect();
     match parts[..] {
@@ -254,8 +254,8 @@ fn is_crate_root(name: &str) -> bool {
     }
 }
 
-/// The files that the `mod` lines of one file may mean: `x.rs` and `x/mod.rs` in the folder
-/// of its modules, or what `#[path]` above the line says.
+/// Returns the files that the `mod` lines of a file may refer to: `x.rs` and `x/mod.rs` in the
+/// folder of its modules, or the path in `#[path]` above the line.
 fn modules(name: &str, text: &str) -> Vec<PathBuf> {
     let path = Path::new(name);
     let folder = path.parent().unwrap();
@@ -289,7 +289,7 @@ fn modules(name: &str, text: &str) -> Vec<PathBuf> {
     found
 }
 
-/// The path without `.` and `..`.
+/// Returns the path without `.` and `..`.
 fn plain(path: &Path) -> String {
     let mut parts: Vec<&str> = Vec::new();
     for part in path.to_str().unwrap().split('/') {
@@ -302,7 +302,7 @@ fn plain(path: &Path) -> String {
     parts.join("/")
 }
 
-/// Whoever follows `mod` from the root of each crate comes to every file.
+/// Every file is reachable by `mod` from the root of a crate.
 #[test]
 fn no_file_is_dead() {
     let sources: BTreeMap<String, String> = sources().into_iter().collect();
@@ -324,11 +324,11 @@ fn no_file_is_dead() {
 
 #[test]
 fn text_is_clean_and_knows_no_machine() {
-    // In halves, so that this file does not find itself.
+    // Split in halves, so that this file does not match itself.
     let homes = [concat!("/ho", "me/"), concat!("/ro", "ot/"), concat!("/wo", "rk/")];
     let mut problems = Vec::new();
     for (name, text) in files() {
-        // Tests may show what other programs print.
+        // Tests may contain output of other programs.
         let shipped = if name.ends_with(".rs") { without_tests(&text) } else { &text };
         if shipped.contains(concat!("/t", "mp")) {
             problems.push(format!("{name}: ask std::env::temp_dir, or mktemp, for the directory"));
@@ -350,11 +350,11 @@ fn text_is_clean_and_knows_no_machine() {
     assert_none(&problems);
 }
 
-/// A test that prints this by itself passes in CI without having run.
+/// A test that prints this itself would pass in CI without having run.
 #[test]
 fn what_a_test_lacks_is_said_in_one_place() {
     let home = "crates/wire/tests/needs/mod.rs";
-    // In halves, so that this file does not find itself.
+    // Split in halves, so that this file does not match itself.
     let words = [concat!("\"SK", "IP"), concat!("\"skip", "ped:")];
     let says = |(name, text): &(String, String)| {
         let said = |line: &str| words.iter().any(|word| line.contains(word));
@@ -387,7 +387,7 @@ fn every_link_between_pages_leads_somewhere() {
 fn metadata() -> serde_json::Value {
     let output = Command::new(env!("CARGO"))
         .args(["metadata", "--offline", "--locked", "--format-version=1"])
-        // Other systems' dependencies need not be on this disk.
+        // Dependencies of other systems need not be on this disk.
         .arg("--filter-platform=x86_64-unknown-linux-gnu")
         .current_dir(root())
         .output()
@@ -448,7 +448,7 @@ fn has_doc_example(text: &str) -> bool {
     })
 }
 
-/// rustdoc takes seconds to look for examples in a crate: only those that have some are run.
+/// rustdoc takes seconds to look for examples in a crate: it runs only for crates that have some.
 #[test]
 fn a_library_runs_its_doc_examples_or_has_none() {
     let (metadata, sources) = (metadata(), sources());
@@ -470,8 +470,8 @@ fn a_library_runs_its_doc_examples_or_has_none() {
     }
 }
 
-/// The packages that are built here, as `name v1.2.3`. The metadata has more: features that a
-/// package has on other systems only count there as well.
+/// Returns the packages that are built here, as `name v1.2.3`. The metadata also lists features
+/// that a package has only on other systems.
 fn built() -> BTreeSet<String> {
     let output = Command::new(env!("CARGO"))
         .args(["tree", "--offline", "--locked", "--workspace", "--prefix=none", "--format={p}"])

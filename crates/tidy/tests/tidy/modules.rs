@@ -1,19 +1,19 @@
-//! The modules of a crate and what they name of each other, read from the tokens of its files.
+//! The modules of a crate and the names they use of each other, read from the tokens of its files.
 //!
-//! A file is split into tokens, so comments and strings are no code. Attributes, `mod`, `use` and
-//! paths are recognised by their tokens; code under `#[cfg(test)]` and `#[test]` is left out. A
-//! path leads to the file that defines its last module or item: `use` declarations are followed
-//! wherever they lead, so a name that is re-exported somewhere leads to where it is written.
+//! A file is split into tokens, so comments and strings are not code. Attributes, `mod`, `use` and
+//! paths are recognised by their tokens; code under `#[cfg(test)]` and `#[test]` is excluded. A
+//! path leads to the file that defines its last module or item. `use` declarations are followed, so
+//! a re-exported name leads to its definition.
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::str::FromStr;
 
-/// Words before the name of an item.
+/// Keywords before the name of an item.
 const ITEMS: [&str; 9] =
     ["struct", "enum", "union", "trait", "type", "fn", "const", "static", "macro_rules"];
-/// `use` declarations that one name may lead through.
+/// Maximum length of a chain of `use` declarations for one name.
 const DEPTH_MAX: usize = 16;
 
 /// A name that a `use` declaration brings into a module.
@@ -21,7 +21,7 @@ struct Use {
     /// `None` for `*`.
     name: Option<String>,
     path: Vec<String>,
-    /// `pub`, of whatever kind.
+    /// Whether it is `pub`, with any visibility.
     exported: bool,
     line: usize,
 }
@@ -39,23 +39,23 @@ struct Module {
     words: BTreeSet<String>,
 }
 
-/// Where a path leads.
+/// Target of a path.
 #[derive(Clone, Copy)]
 enum Target {
-    /// To a module itself.
+    /// A module itself.
     Module(usize),
-    /// To an item of this module.
+    /// An item of this module.
     Item(usize),
 }
 
-/// That one file needs another.
+/// An import of one file by another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Import {
     pub from: String,
     pub to: String,
-    /// In `from`, counted from 1.
+    /// Line in `from`, counted from 1.
     pub line: usize,
-    /// The path as it is written there.
+    /// The path as written there.
     pub path: String,
 }
 
@@ -66,7 +66,7 @@ pub struct Crate<'a> {
 }
 
 impl<'a> Crate<'a> {
-    /// Reads a crate from its root on.
+    /// Reads a crate, starting at its root.
     pub fn read(root: &str, sources: &'a BTreeMap<String, String>) -> Crate<'a> {
         let mut all = Crate { sources, modules: Vec::new() };
         let folder = root.rsplit_once('/').map_or("", |(folder, _)| folder);
@@ -87,7 +87,7 @@ impl<'a> Crate<'a> {
         self.modules.len() - 1
     }
 
-    /// Reads a file whose modules lie in `folder`.
+    /// Reads a file whose modules are in `folder`.
     fn read_file(&mut self, file: &str, folder: &str, parent: Option<usize>) -> usize {
         let module = self.add(file, parent);
         let tokens = TokenStream::from_str(&self.sources[file]);
@@ -196,7 +196,7 @@ impl<'a> Crate<'a> {
         at
     }
 
-    /// Where `path` leads that is written in module `from`; `None` if out of the crate.
+    /// Resolves `path`, written in module `from`; `None` if it leads out of the crate.
     fn resolve(&self, from: usize, path: &[String], depth: usize) -> Option<Target> {
         let (first, rest) = path.split_first()?;
         if depth > DEPTH_MAX {
@@ -218,8 +218,8 @@ impl<'a> Crate<'a> {
         }
     }
 
-    /// Where a path leads from inside a module. A name that is not found there is taken for an
-    /// item of it, made by a macro.
+    /// Resolves a path inside a module. A name that is not found is taken for an item that a macro
+    /// defines.
     fn walk(&self, module: usize, path: &[String], depth: usize) -> Option<Target> {
         let Some((first, rest)) = path.split_first() else {
             return Some(Target::Module(module));
@@ -236,14 +236,14 @@ impl<'a> Crate<'a> {
         }
     }
 
-    /// What one name means inside a module.
+    /// Resolves one name inside a module.
     fn look_up(&self, module: usize, name: &str, depth: usize) -> Option<Target> {
         let here = &self.modules[module];
         if let Some(&child) = here.children.get(name) {
             return Some(Target::Module(child));
         }
         if let Some(used) = here.uses.iter().find(|used| used.name.as_deref() == Some(name)) {
-            // What comes from another crate is defined here as far as this crate goes.
+            // Items of another crate count as defined here.
             return self.resolve(module, &used.path, depth + 1).or(Some(Target::Item(module)));
         }
         if here.items.contains(name) {
@@ -258,15 +258,15 @@ impl<'a> Crate<'a> {
         meanings.next()
     }
 
-    /// True if module `inner` lies within module `outer`.
+    /// True if module `inner` is within module `outer`.
     fn is_within(&self, inner: usize, outer: usize) -> bool {
         let up = |&module: &usize| self.modules[module].parent;
         std::iter::successors(Some(inner), up).any(|module| module == outer)
     }
 
-    /// All imports from file to file. A name that a module re-exports from its own descendants
-    /// and does not use itself is no import. Neither is a `use` of a whole module: the paths that
-    /// go through it are imports.
+    /// Returns all imports from file to file. A name that a module re-exports from its own
+    /// descendants and does not use itself is not an import. A `use` of a whole module is not one
+    /// either: the paths through it are imports.
     pub fn imports(&self) -> Vec<Import> {
         let mut all = Vec::new();
         for (number, module) in self.modules.iter().enumerate() {
@@ -308,7 +308,7 @@ fn is_path_separator(tokens: &[TokenTree; 2]) -> bool {
     tokens.iter().all(|token| is_punct(Some(token), ':'))
 }
 
-/// The text inside `#[…]` or `#![…]` at `at`, and where it ends.
+/// Returns the text inside `#[…]` or `#![…]` at `at`, and its end.
 fn attribute(tokens: &[TokenTree], at: usize) -> (String, usize) {
     let start = if is_punct(tokens.get(at + 1), '!') { at + 2 } else { at + 1 };
     match tokens.get(start) {
@@ -329,7 +329,7 @@ fn is_for_tests(attribute: &str) -> bool {
     }
 }
 
-/// Behind the item that begins at `start`: after its first `;` or braces.
+/// Returns the index behind the item that begins at `start`: after its first `;` or braces.
 fn after_item(tokens: &[TokenTree], start: usize) -> usize {
     let ends = |token: &TokenTree| match token {
         TokenTree::Group(group) => group.delimiter() == Delimiter::Brace,
@@ -348,7 +348,7 @@ fn is_exported(before: &[TokenTree]) -> bool {
     matches!(word, TokenTree::Ident(word) if word == "pub")
 }
 
-/// The names that the tree of a `use` declaration brings in, each with its path.
+/// Returns the names that the tree of a `use` declaration introduces, each with its path.
 fn use_tree(tokens: &[TokenTree], prefix: &[String]) -> Vec<(Option<String>, Vec<String>)> {
     let mut found = Vec::new();
     for branch in tokens.split(|token| is_punct(Some(token), ',')) {

@@ -1,11 +1,11 @@
-//! Pages: their links and headings exist, and none but the generated ones is long.
+//! Pages: their links and headings exist, and only generated pages are long.
 
 use super::{assert_none, files};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 
 const WORDS_MAX: usize = 3_000;
-/// Pages that commands write.
+/// Pages that commands generate.
 const GENERATED: &[&str] = &["docs/outputs.md", "docs/papers.md"];
 
 /// Text of each page by path.
@@ -44,7 +44,7 @@ fn every_page_for_readers_is_in_the_index() {
     assert_none(&missing);
 }
 
-/// Links of a page that lead nowhere.
+/// Returns the broken links of a page.
 fn broken(name: &str, pages: &BTreeMap<String, String>) -> Vec<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let folder = Path::new(name).parent().unwrap_or(Path::new(""));
@@ -59,13 +59,13 @@ fn broken(name: &str, pages: &BTreeMap<String, String>) -> Vec<String> {
     all.into_iter().filter(is_broken).map(|link| format!("{name}: {link}")).collect()
 }
 
-/// Targets of the links of a page, those to other sites excepted.
+/// Returns the targets of a page's links, except those to other sites.
 fn links(text: &str) -> Vec<&str> {
     let targets = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
     targets.filter(|target| !target.contains("://") && !target.contains(' ')).collect()
 }
 
-/// Anchors of a page's headings, as renderers of Markdown make them.
+/// Returns the anchors of a page's headings, as Markdown renderers create them.
 fn headings(text: &str) -> BTreeSet<String> {
     let lines = text.lines().filter(|line| line.starts_with('#'));
     let kept = |of: char| of.is_alphanumeric() || "-_ ".contains(of);
@@ -76,7 +76,7 @@ fn headings(text: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// The path without `.` and `..`.
+/// Returns the path without `.` and `..`.
 fn normal(path: &Path) -> String {
     let mut out = PathBuf::new();
     for part in path.components() {

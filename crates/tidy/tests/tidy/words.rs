@@ -6,7 +6,7 @@
 
 use super::{assert_none, files};
 
-/// A private word, in lower case and as a whole word, and what to say instead.
+/// Private words, in lower case and as whole words, each with its replacement.
 const WORDS: &[(&str, &str)] = &[
     ("bank", "ports"),
     ("banks", "ports"),
@@ -117,7 +117,7 @@ fn the_list_of_exceptions_names_files_that_there_are() {
     assert_none(&problems);
 }
 
-/// True if a file holds text of ours that somebody reads.
+/// True if a file holds text of ours for readers.
 fn is_ours(name: &str) -> bool {
     let kinds = [".rs", ".md", ".yaml", ".txt", ".py", ".lua", ".cc", "schema.json", "Makefile"];
     // Scripts have no ending.
@@ -130,10 +130,10 @@ fn private_words_of_path(name: &str) -> Vec<String> {
     found.map(|problem| format!("{problem} (in the path)")).collect()
 }
 
-/// A word in lower case, and the line that it stands in, counted from 1.
+/// A word in lower case, and its line, counted from 1.
 type Word = (String, usize);
 
-/// What is wrong with the words of a file, as lines for a reader.
+/// Returns the private words of a file, as lines for a reader.
 fn private_words(name: &str, text: &str) -> Vec<String> {
     let allowed = |word: &str| {
         let fits = |place: &str, kept: &str| name.starts_with(place) && ["", word].contains(&kept);
@@ -169,9 +169,8 @@ fn is_whole_doc(text: &str, number: usize) -> bool {
     !is_doc(number.checked_sub(1)) && !is_doc(Some(number + 1))
 }
 
-/// The words of a text: runs of letters, split where a capital follows a small letter. Whatever
-/// stands between two words of a sentence is no word, so a sentence goes on in the next line of a
-/// comment.
+/// Returns the words of a text: runs of letters, split where a capital follows a small letter.
+/// Characters between two words are skipped, so a sentence continues in the next line of a comment.
 fn words(text: &str) -> Vec<Word> {
     let mut words: Vec<Word> = Vec::new();
     for (number, line) in text.lines().enumerate() {

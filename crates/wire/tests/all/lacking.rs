@@ -1,9 +1,9 @@
-//! Tests that lack something fail in CI, and are skipped elsewhere.
+//! Tests that lack a program or a privilege fail in CI, and are skipped elsewhere.
 
 use crate::tshark::needs;
 use std::process::Command;
 
-/// What the test below runs by itself, with and without `CI`.
+/// The test below runs this one separately, with and without `CI`.
 #[test]
 #[ignore = "run by the other test, with an environment of its own"]
 fn a_test_without_its_program() {

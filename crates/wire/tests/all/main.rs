@@ -1,4 +1,4 @@
-//! The bytes of the wire as other programs read them, and what tests do without such a program.
+//! Wire formats as read by other programs, and the behaviour of tests without such a program.
 
 mod lacking;
 #[path = "../samples/mod.rs"]

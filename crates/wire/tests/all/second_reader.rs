@@ -1,5 +1,5 @@
-//! The second reader of the golden vectors, `vectors/read.py`: it agrees with the files as they
-//! are, and not with files in which a fault was planted.
+//! The second reader of the golden vectors, `vectors/read.py`: it accepts the files, and refuses
+//! files with a planted fault.
 
 use crate::tshark::needs;
 use std::fs;
@@ -17,7 +17,7 @@ fn text_of(file: &str) -> String {
     fs::read_to_string(vectors().join(file)).expect("the vectors are part of the repository")
 }
 
-/// Runs the reader over the files in `folder`. Returns true if it agrees with them, and its output;
+/// Runs the reader over the files in `folder`. Returns whether it accepts them, and its output;
 /// `None` without python3.
 fn read(folder: &Path) -> Option<(bool, String)> {
     if !needs::programs(&["python3"]) {
@@ -30,8 +30,8 @@ fn read(folder: &Path) -> Option<(bool, String)> {
     Some((output.status.success(), String::from_utf8(output.stdout).unwrap()))
 }
 
-/// Reads a copy of the vectors, changed by `change`, and an empty file besides, if `more` names
-/// one; asserts that the reader refuses it, and returns what it prints.
+/// Reads a copy of the vectors, changed by `change`, with an additional empty file if `more` names
+/// one. Asserts that the reader refuses it, and returns its output.
 fn refusal(
     name: &str,
     more: Option<&str>,
@@ -68,7 +68,7 @@ fn both_readers_agree_on_every_case() {
 
 #[test]
 fn a_fault_in_any_case_is_found_with_its_file_and_line() {
-    // The last digit or letter becomes another one.
+    // Changes the last digit or letter.
     let altered = |line: &str| {
         let rest = &line[..line.len() - 1];
         format!("{rest}{}", if line.ends_with('0') { '1' } else { '0' })
@@ -86,8 +86,8 @@ fn a_fault_in_any_case_is_found_with_its_file_and_line() {
     }
 }
 
-/// What once happened: the code went to a new version, the cases stayed at the old one, and the
-/// right sides were rewritten. Every case is true, and no envelope is opened any more.
+/// A past error: the code changed to a new version, the cases kept the old one, and the right sides
+/// were rewritten. Every case is then true, but no envelope is opened any more.
 #[test]
 fn a_file_whose_good_cases_became_errors_is_refused() {
     let change = |_: &str, text: String| {

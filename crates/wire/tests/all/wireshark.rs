@@ -1,5 +1,5 @@
-//! Our frames as Wireshark's dissectors read them: those of Data Center Bridging below, Axon's own
-//! in `dissector`. See `tshark` for what happens where it is missing.
+//! Our frames as decoded by Wireshark's dissectors: those of Data Center Bridging below, Axon's own
+//! in `dissector`. Module `tshark` describes the behaviour without tshark.
 
 mod dissector;
 
@@ -143,8 +143,8 @@ fn lldp_with_dcbx_is_read_as_it_was_meant() {
         "_ws.expert",
         "_ws.malformed",
     ];
-    // One with the first three alone would not do: tshark 4.0 takes the end of its TTL for a
-    // trailer and says so, unless it is zero.
+    // A frame with the first three alone would fail: tshark 4.0 takes the end of its TTL for a
+    // trailer and reports it, unless it is zero.
     let last = LldpFrame {
         destination: lldp::NEAREST_BRIDGE,
         source: PORT,

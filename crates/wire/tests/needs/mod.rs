@@ -1,31 +1,31 @@
-//! What a test needs of the machine: programs, and what only root may do.
+//! Requirements of tests: programs, and privileges of root.
 //!
-//! A test that lacks something is skipped, aloud, on a machine of a developer. Where the
-//! environment variable `CI` is set it fails: nobody reads the output of a run that passed.
+//! A test that lacks one of them is skipped, with a message, on the machine of a developer. Where
+//! the environment variable `CI` is set it fails, because the output of a passing run is not read.
 #![allow(dead_code, reason = "each test file uses its own part")]
 
 use std::io::Write;
 use std::path::Path;
 use std::process::Command;
 
-/// Where programs of root are, which others need not have in their path.
+/// Folders with programs of root, which may be missing in the path of other users.
 const PLACES_OF_ROOT: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
 
-/// The beginning of the line of a test that is skipped.
+/// Beginning of the line that a skipped test prints.
 pub const SKIPPED: &str = "SKIP ";
 
-/// Says what is missing, in a sentence without its full stop; the caller returns after it.
+/// Prints what is missing, given as a sentence without its full stop; the caller returns after it.
 ///
 /// # Panics
 /// The environment variable `CI` is set and not empty.
 pub fn skip(missing: &str) {
     let in_ci = std::env::var_os("CI").is_some_and(|value| !value.is_empty());
     assert!(!in_ci, "{missing}: with CI set, a test that cannot be run has failed");
-    // Past the runner of tests, which keeps what a passing test prints to itself.
+    // Written directly, because the test runner captures the output of a passing test.
     let _ = writeln!(std::io::stderr(), "{SKIPPED}{missing}");
 }
 
-/// True if all of these programs are installed; says which is not.
+/// Returns whether all of these programs are installed; prints which one is not.
 ///
 /// # Panics
 /// As [`skip`].
@@ -41,7 +41,7 @@ pub fn programs(names: &[&str]) -> bool {
     missing.is_none()
 }
 
-/// True if this runs as root; says what that is needed for if not.
+/// Returns whether this process runs as root; prints the purpose if not.
 ///
 /// # Panics
 /// As [`skip`].
@@ -53,13 +53,13 @@ pub fn root(what_for: &str) -> bool {
     root
 }
 
-/// True if this runs as root.
+/// Returns whether this process runs as root.
 pub fn is_root() -> bool {
     let own = std::fs::metadata("/proc/self").expect("Linux has /proc");
     std::os::unix::fs::MetadataExt::uid(&own) == 0
 }
 
-/// True if this machine can run a lab of network namespaces; says what is missing if not.
+/// Returns whether this machine can run a lab of network namespaces; prints what is missing if not.
 ///
 /// # Panics
 /// As [`skip`].
@@ -75,7 +75,7 @@ pub fn lab() -> bool {
     may
 }
 
-/// True if the kernel has this device; says so if not.
+/// Returns whether the kernel has this device; prints a message if not.
 ///
 /// # Panics
 /// As [`skip`].

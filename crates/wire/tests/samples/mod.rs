@@ -1,4 +1,4 @@
-//! Control messages of every type and shape, by the names that they have in `vectors/control.txt`.
+//! Control messages of every type and shape, by their names in `vectors/control.txt`.
 
 use axon_wire::header::HopWidth;
 use axon_wire::lacp::{Partner, SystemId};
@@ -188,8 +188,8 @@ fn of_paths() -> Vec<(&'static str, Message)> {
     ]
 }
 
-/// Every sample with its name. A new kind of message or item does not compile before it has a
-/// number here, and panics before it has a sample.
+/// Returns every sample with its name. A new kind of message or item does not compile before it has
+/// a number here, and panics before it has a sample.
 pub fn all() -> Vec<(&'static str, Message)> {
     let samples = [of_links(), of_paths()].concat();
     let mut messages = [false; 15];

@@ -1,5 +1,5 @@
-//! Frames as Wireshark's dissectors read them. `needs` says what becomes of such a test where
-//! `tshark` is missing.
+//! Frames as decoded by Wireshark's dissectors. `needs` describes the behaviour of such a test
+//! without `tshark`.
 
 #[path = "../needs/mod.rs"]
 pub mod needs;
@@ -10,7 +10,7 @@ use std::process::Command;
 /// Link type of a capture: Ethernet.
 pub const ETHERNET: u32 = 1;
 
-/// A capture file (libpcap's classic format, little-endian) of this link type.
+/// Builds a capture file (libpcap's classic format, little-endian) of this link type.
 fn pcap(link_type: u32, frames: &[Vec<u8>]) -> Vec<u8> {
     let mut file = Vec::new();
     for word in [0xa1b2_c3d4, 0x0004_0002, 0, 0, 65_535, link_type] {
@@ -26,13 +26,13 @@ fn pcap(link_type: u32, frames: &[Vec<u8>]) -> Vec<u8> {
     file
 }
 
-/// What tshark reads in these fields of each Ethernet frame, joined by `|`; several values of a
-/// field by `,`. `None` where there is no tshark.
+/// Returns tshark's values of these fields for each Ethernet frame, joined by `|`, with several
+/// values of a field joined by `,`. `None` where there is no tshark.
 pub fn dissect(name: &str, frames: &[Vec<u8>], fields: &[&str]) -> Option<Vec<String>> {
     dissect_with(None, ETHERNET, name, frames, fields)
 }
 
-/// The same for frames of any link type, with the dissectors of a Lua script.
+/// Returns tshark's values for frames of any link type, with the dissectors of a Lua script.
 pub fn dissect_with(
     script: Option<&Path>,
     link_type: u32,

@@ -14,7 +14,7 @@ const PACKETS_PER_SECOND: u64 = 100;
 /// Timeout of either test.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// Runs both tests.
+/// Runs the test over TCP with IPv6, and the one with UDP super-packets.
 pub fn both(world: &World<'_>, seconds: u32) -> Result<Figures> {
     Ok(vec![
         (Quantity::IntactTcpIpv6, tcp_ipv6(world, BYTES_PER_SECOND * u64::from(seconds))?),

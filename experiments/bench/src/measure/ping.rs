@@ -17,7 +17,7 @@ const SLACK_SECONDS: u32 = 5;
 /// Minimum fraction of answered requests.
 const ANSWERED_MIN: f64 = 0.9;
 
-/// Measures both kinds.
+/// Measures spaced and back-to-back pings.
 pub fn both(world: &World<'_>, seconds: u32) -> Result<Figures> {
     let mut figures = Figures::new();
     let paced = format!("-i 0.{INTERVAL_MS:03}");

@@ -16,17 +16,17 @@ use std::path::Path;
 /// Forwarder in place of a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A Linux bridge.
+    /// Linux bridge with one port to each neighbour.
     Bridge,
     /// A redirect at tc to the other port.
     Redirect,
-    /// Open vSwitch.
+    /// Open vSwitch bridge with one port to each neighbour.
     OpenVswitch,
 }
 
 /// Line that is up. Dropping it removes all of it: devices go with their namespaces.
 pub struct Chain {
-    // In order: programs and daemons end before what they are attached to.
+    // Dropped in order: programs and daemons end before their interfaces.
     _programs: Vec<Program>,
     switches_of_ovs: Vec<OpenVswitch>,
     hosts: Vec<Namespace>,

@@ -12,7 +12,7 @@ use std::path::Path;
 
 /// Timeout of switches to find the controller.
 const UP_LIMIT_MS: u64 = 20_000;
-/// The fastest that a file may ask for.
+/// Highest rate that a fabric file may set.
 const RATE: &str = "100Gbps";
 
 /// A lab that is up. Dropping it ends it.
@@ -56,7 +56,7 @@ impl FabricLab {
         Ok(this)
     }
 
-    /// Returns the lab.
+    /// Returns the lab of this fabric.
     pub fn lab(&self) -> &Lab {
         &self.lab
     }

@@ -55,7 +55,7 @@ impl<'a> World<'a> {
         };
         std::fs::create_dir_all(folder)?;
         let world = World { line, folder: folder.to_owned(), stop };
-        // Whoever learns addresses or routes does so now.
+        // Subjects that learn addresses or routes do so now.
         for from in 0..shape.hosts.len() - 1 {
             world.reach(from, shape.hosts.len() - 1)?;
         }

@@ -1,4 +1,4 @@
-//! Network namespaces without a name: each goes with the last of its file and its processes.
+//! Network namespaces without a name: each is removed with its last file and process.
 
 use anyhow::{Context, Result};
 use axon_linux::sys;
@@ -10,7 +10,7 @@ use std::path::Path;
 /// The network namespace of the calling thread.
 const OWN: &str = "/proc/thread-self/ns/net";
 
-/// Network namespace.
+/// Open file of a network namespace.
 #[derive(Debug)]
 pub struct Namespace(File);
 

@@ -16,7 +16,7 @@ const ANSWER: Duration = Duration::from_secs(15);
 
 /// Switch: a database and a daemon, ended on drop.
 pub struct OpenVswitch {
-    // In order: the daemon ends before its database.
+    // Dropped in order: the daemon ends before its database.
     daemon: Process,
     _database: Process,
 }

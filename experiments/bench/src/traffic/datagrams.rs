@@ -76,7 +76,7 @@ pub fn send(to: Ipv4Addr, packets: u64) -> Result<()> {
 /// The port is taken.
 pub fn receive(packets: u64) -> Result<Received> {
     let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, PORT)).context("cannot take datagrams")?;
-    // Above the limit of ordinary sockets; without the right to it, what is allowed.
+    // Above the limit of ordinary sockets; without the privilege, the permitted maximum.
     if setsockopt(&socket, sockopt::RcvBufForce, &BUFFER_BYTES).is_err() {
         setsockopt(&socket, sockopt::RcvBuf, &BUFFER_BYTES)?;
     }

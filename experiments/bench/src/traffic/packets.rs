@@ -26,7 +26,7 @@ use std::time::{Duration, Instant};
 pub const PORT: u16 = 5601;
 /// Bytes of a frame without its FCS.
 const FRAME_BYTES: usize = 60;
-/// Interval of bursts.
+/// Interval between bursts.
 const BURST: Duration = Duration::from_micros(100);
 /// Interval of the receiver's counts.
 const COUNT: Duration = Duration::from_millis(10);

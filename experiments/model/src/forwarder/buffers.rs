@@ -33,7 +33,7 @@ pub(super) struct Held {
 }
 
 impl Held {
-    /// No buffers.
+    /// Value of a packet without buffers.
     pub(super) const NONE: Held = Held { handles: [Handle::NONE; PAGES_MAX], count: 0 };
 
     fn handles(&self) -> &[Handle] {

@@ -13,7 +13,7 @@ pub(super) struct Packet {
     pub(super) held: Held,
 }
 
-/// Which way a payload crosses the bus.
+/// Direction of a payload on the bus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
     /// From the NIC to the host.
@@ -30,7 +30,7 @@ struct Crossing {
     left: u64,
 }
 
-/// The bus and what waits for it.
+/// The bus and its queue.
 #[derive(Debug, Default)]
 pub(super) struct Bus {
     /// The first has the bus, if `is_held`.

@@ -42,7 +42,7 @@ impl Event {
     }
 }
 
-/// Pending events.
+/// Pending events, in their total order.
 #[derive(Debug, Default)]
 pub(super) struct Events {
     /// Events by time, source, and a sequence that counts all events.
@@ -51,7 +51,7 @@ pub(super) struct Events {
 }
 
 impl Events {
-    /// Adds an event.
+    /// Adds an event at `time`.
     pub(super) fn push(&mut self, time: Picos, event: Event) {
         self.sequence += 1;
         self.ahead.insert((time, event.source(), self.sequence), event);

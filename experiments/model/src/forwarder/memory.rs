@@ -11,11 +11,11 @@ use super::events::{Picos, micros, picos};
 pub(super) enum Engine {
     /// DMA over the I/O bus.
     External,
-    /// From the link.
+    /// Network receive, from the link.
     Receive,
-    /// To the link.
+    /// Network send, to the link.
     Send,
-    /// The firmware.
+    /// Processor, which runs the firmware.
     Processor,
 }
 
@@ -28,7 +28,7 @@ const NOTHING: f64 = 1e-6;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Work {
-    /// Accesses to do.
+    /// Remaining accesses.
     left: f64,
     /// Accesses per microsecond at most, as the bus or the link delivers.
     most: f64,
@@ -39,7 +39,7 @@ struct Work {
 /// Memory and its accesses in progress.
 #[derive(Debug)]
 pub(super) struct Memory {
-    /// Accesses per microsecond.
+    /// Capacity in accesses per microsecond.
     cycles: f64,
     /// Accesses per microsecond of the processor with no DMA beside it.
     alone: f64,
@@ -139,7 +139,7 @@ impl Memory {
 mod tests {
     use super::*;
 
-    /// Ends of what was started at once, in us.
+    /// Returns the ends of accesses that were started at once, in us.
     fn ends(mhz: f64, share: f64, started: &[(Engine, f64, f64)]) -> Vec<(Engine, f64)> {
         let mut memory = Memory::new(mhz, share);
         for &(engine, accesses, most) in started {

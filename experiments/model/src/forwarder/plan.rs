@@ -16,11 +16,11 @@ pub enum Arrivals {
 /// Plan of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Plan {
-    /// Modelled machine.
+    /// Modelled NIC, bus and host.
     pub forwarder: Forwarder,
     /// Bytes of each packet.
     pub packet_bytes: u64,
-    /// Arrivals.
+    /// Arrivals of packets.
     pub arrivals: Arrivals,
     /// Unmeasured packets at the start, which fill rings and queues.
     pub warm_up: u64,
@@ -46,9 +46,9 @@ pub enum PlanError {
     Value {
         /// The name of the value.
         what: &'static str,
-        /// Found value.
+        /// Value in the plan.
         found: f64,
-        /// Expected values.
+        /// Accepted values, in words.
         expected: &'static str,
     },
 }
@@ -65,7 +65,7 @@ impl Plan {
         Plan { arrivals: Arrivals::Every(self.packet_bytes as f64 / mb_s), ..self }
     }
 
-    /// Checks the plan.
+    /// Checks the values of the plan.
     pub(super) fn check(&self) -> Result<(), PlanError> {
         if !PACKET_BYTES.contains(&self.packet_bytes) {
             let (least, most) = (*PACKET_BYTES.start(), *PACKET_BYTES.end());

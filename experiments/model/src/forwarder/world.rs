@@ -56,7 +56,7 @@ struct World<'a> {
     now: Picos,
     events: Events,
     memory: Memory,
-    /// The epoch of the memory whose next end is among the events.
+    /// Epoch of the memory whose next end is among the events.
     expected: u64,
     buffers: Buffers,
     bus: Bus,
@@ -142,7 +142,7 @@ impl<'a> World<'a> {
                     self.done(engine);
                 }
             }
-            // Something has started or ended meanwhile.
+            // An access has started or ended meanwhile, so the event is stale.
             Event::Memory(_) => {}
             Event::Firmware => self.round.processed(),
             Event::Host => {

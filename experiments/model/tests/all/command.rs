@@ -1,4 +1,4 @@
-//! `axon-model` as a user types it.
+//! Tests of `axon-model` from its command line.
 
 use crate::common::{check_usage, run};
 use crate::outputs::{checked, twice};

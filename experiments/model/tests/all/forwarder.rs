@@ -1,4 +1,4 @@
-//! The simulated forwarder, beside the queueing model that knows nothing of it.
+//! Compares the simulated forwarder with the queueing model, which is independent of it.
 
 use axon_model::forwarder::{Arrivals, Plan, PlanError, Report, run};
 use axon_model::hardware::{
@@ -40,7 +40,7 @@ fn a_payload_crosses_the_bus_once_with_a_cache_and_twice_without_page_by_page() 
             let report = saturated(measured(nic, Bus::Pci33, is_caching), bytes);
             let crossings = if is_caching { 1.0 } else { 2.0 };
             let expected = crossings * pages(bytes) as f64;
-            // A transfer that has started before the last packet was sent counts.
+            // A transfer that began before the last packet was sent counts.
             assert!((report.transfers - expected).abs() < 0.1, "{nic} {bytes}: {report:?}");
         }
     }
@@ -75,7 +75,7 @@ fn beyond_saturation_packets_wait_on_the_link_and_buffers_and_rings_do_not_overf
         let slow_host = Forwarder { host_us: 500.0, ..modelled(nic, Bus::Pci33, is_caching) };
         let report = saturated(slow_host, PAGE_BYTES);
         assert!((report.mb_s - PAGE_BYTES as f64 / 500.0).abs() < 0.01, "{nic}: {report:?}");
-        // The host reads 64 packets late; with a cache each holds a buffer meanwhile.
+        // The host reads 64 packets late; with a cache each of them holds a buffer meanwhile.
         let held = if is_caching { RING_ENTRIES..=RING_ENTRIES + 4 } else { 1..=4 };
         assert!(held.contains(&report.buffers_most), "{nic} {is_caching}: {report:?}");
     }

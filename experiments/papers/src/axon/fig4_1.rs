@@ -12,7 +12,7 @@ use axon_sim::apps::{TcpOptions, TcpPlan};
 use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::{HopWidth, Span};
 
-/// The experiment.
+/// Experiment `axon/fig4.1`: maximum TCP goodput against frame size.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "axon/fig4.1",
     file: file!(),
@@ -28,7 +28,7 @@ pub const EXPERIMENT: Experiment = Experiment {
 
 /// The links, bits per second.
 const LINK: f64 = 1e9;
-/// The thesis's hops.
+/// Width of hops in the thesis.
 const WIDTH: HopWidth = HopWidth::Four;
 /// Preamble, FCS and gap.
 const AROUND_BYTES: usize = 8 + 4 + 12;
@@ -97,7 +97,7 @@ fn measure(hops: usize, mtu: u16, seed: u64) -> Result<f64> {
     let target = world.address(1).context("every host has its address")?;
     let segment = usize::from(mtu) + ETHERNET_BYTES - HEADERS_BYTES;
     let buffer_bytes = WINDOW_SEGMENTS * segment;
-    // With Nagle's algorithm, as any bulk sender has it: short segments wait.
+    // With Nagle's algorithm, as a bulk sender has it: short segments are delayed.
     let options = TcpOptions { buffer_bytes, nagle: true, ..TcpOptions::default() };
     let sink = world.with_host(1, |host, _| host.tcp_listen(PORT, options, None));
     let sink = sink.context("the host has power")?;

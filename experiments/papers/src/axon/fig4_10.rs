@@ -7,7 +7,7 @@ use axon_plot::{Axis, Plot, Series};
 use axon_sim::apps::{FilePlan, POSTMARK, Protocol, RespondPlan, TcpOptions};
 use axon_wire::Span;
 
-/// The experiment.
+/// Experiment `axon/fig4.10`: PostMark over a file service through 1 to 5 devices.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "axon/fig4.10",
     file: file!(),

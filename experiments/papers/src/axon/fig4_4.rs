@@ -13,7 +13,7 @@ use axon_sim::World;
 use axon_wire::{PortNo, Span, Time};
 use std::path::Path;
 
-/// The experiment.
+/// Experiment `axon/fig4.4`: latency of probes through 1 to 5 devices.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "axon/fig4.4",
     file: file!(),
@@ -118,8 +118,8 @@ fn probe(devices: usize, bytes: usize, seed: u64) -> Result<Span> {
     let times = report.returns.first().and_then(|back| back.times()).context("its records")?;
     ensure!(times.passages.len() == devices, "it passed {} Axons", times.passages.len());
     line::check_conservation(&world)?;
-    // The units stand beside the plane: of the origin's own pipeline, what is not before or
-    // behind them in others either is in its measurement too.
+    // The units are beside the plane. Stages of the origin's own pipeline that are between the
+    // units in other devices are part of its measurement, too.
     let stages = fabric.device.from_switch.iter().map(|stage| stage.time.ticks()).sum::<u64>();
     let residence = times.passages[0].residence.ticks();
     Ok(Span::from_ticks(times.total.ticks() - (stages - residence)))

@@ -10,7 +10,7 @@ use axon_plot::{Axis, Plot, Series};
 use axon_sim::PingPlan;
 use axon_wire::Span;
 
-/// The experiment.
+/// Experiment `axon/fig4.5`: host to host ping through 1 to 5 devices.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "axon/fig4.5",
     file: file!(),

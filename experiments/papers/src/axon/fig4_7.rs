@@ -10,7 +10,8 @@ use axon_plot::{Axis, Plot, Series};
 use axon_sim::apps::{OnOffPlan, Protocol, RequestPlan, RespondPlan, TcpOptions, Transport};
 use axon_wire::{Bytes, Rate, Span};
 
-/// The experiment.
+/// Experiment `axon/fig4.7-8`: TCP round trips under cross load, cut-through against
+/// store-and-forward.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "axon/fig4.7-8",
     file: file!(),
@@ -38,7 +39,7 @@ const LARGE: u32 = 1460;
 /// answer is small. Answers as large as the request are measured beside it.
 const PAYLOADS: [(u32, u32); 3] = [(SMALL, SMALL), (LARGE, SMALL), (LARGE, LARGE)];
 const SIZES: [&str; 3] = ["64 B", "1514 B", "1514 B both ways"];
-/// In [`SIZES`]: the one that is not judged.
+/// Index in [`SIZES`] of the size without a bound.
 const BOTH_WAYS: usize = 2;
 /// Load of the cross traffic, per cent.
 const LOADS: [u64; 11] = [0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100];

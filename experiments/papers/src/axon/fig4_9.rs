@@ -7,7 +7,7 @@ use crate::reproduce::{Context, Experiment, Outcome, Row, Table};
 use anyhow::Result;
 use std::path::{Path, PathBuf};
 
-/// The experiment.
+/// Experiment `axon/fig4.9`: CAM entries against hit rate.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "axon/fig4.9",
     file: file!(),
@@ -34,7 +34,7 @@ const METRICS: [(Reading, &str); 2] =
 /// Numbers of most frequent destinations whose packets are summed up.
 const MOST_FREQUENT: [usize; 3] = [1, 10, 100];
 
-/// A generated trace.
+/// A generated trace, and its curve.
 struct Generated {
     statistics: Statistics,
     least: f64,

@@ -9,7 +9,7 @@ use anyhow::Result;
 use axon_fabric::model::Network;
 use axon_plot::{Axis, Plot, Series};
 
-/// The experiment.
+/// Experiment `axon/fig6a`: control overhead per link on a torus.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "axon/fig6a",
     file: file!(),
@@ -36,21 +36,21 @@ const MEAN_MBPS: f64 = 2.5;
 const MEAN_PERCENT: f64 = 10.0;
 /// Message length in the paper's bound for Ethernet in bytes.
 const ETHERNET_BYTES: f64 = 64.0;
-/// Messages per question.
+/// Messages of a host's question.
 const MESSAGES: f64 = 3.0;
 /// Upper bound of the mean, as a share of the load of Ethernet's links.
 const FAR_BELOW: f64 = 0.1;
-/// Accepted ratio of the worst link to Ethernet's: the paper says "more than twice", which excludes
+/// Accepted ratio of the worst link to Ethernet's: the paper has "more than twice", which excludes
 /// three times.
 const WORST: (f64, f64) = (2.0, 3.0);
 
 struct Point {
     hosts: usize,
     idle: Spread,
-    /// The mean of the same by class of frame.
+    /// Mean of `idle` over links between switches, by class of frame.
     idle_by_class: ByClass,
     asked: Asked,
-    /// Links between switches.
+    /// Number of links between switches.
     links: usize,
     /// Remark about the controller's link.
     beyond: Option<String>,

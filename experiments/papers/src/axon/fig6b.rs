@@ -6,7 +6,7 @@ use crate::reproduce::{Context, Experiment, Outcome, Row, Table};
 use anyhow::Result;
 use axon_plot::{Axis, Plot, Series};
 
-/// The experiment.
+/// Experiment `axon/fig6b`: control overhead on five topologies.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "axon/fig6b",
     file: file!(),

@@ -8,7 +8,7 @@ use axon_fabric::model::Network;
 use axon_plot::{Axis, Plot, Series};
 use axon_wire::Span;
 
-/// The experiment.
+/// Experiment `axon/fig6c`: control overhead of Axon and of PortLand.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "axon/fig6c",
     file: file!(),
@@ -26,7 +26,7 @@ pub const EXPERIMENT: Experiment = Experiment {
 
 /// Hosts of each network.
 const SIZES: [usize; 3] = [1_000, 2_000, 4_000];
-/// The topologies.
+/// Topologies of the comparison.
 const SHAPES: [Shape; 2] = [Shape::Torus, Shape::RandomLow];
 /// Questions of each host.
 const ASKS: usize = 5;

@@ -8,7 +8,7 @@ use axon_fabric::model::Network;
 use axon_wire::Span;
 use std::time::{Duration, Instant};
 
-/// The experiment.
+/// Experiment `axon/init`: the start of 5,000 Axons.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "axon/init",
     file: file!(),

@@ -19,13 +19,13 @@ const SPANNING_TREE: Span = Span::from_secs(32);
 /// Parameters of a line.
 #[derive(Clone, Debug)]
 pub struct Line {
-    /// Number of devices.
+    /// Number of devices in the line.
     pub switches: usize,
     /// Hosts at each device.
     pub hosts_per_switch: usize,
     /// Device profile: the stages that a frame passes.
     pub device: Device,
-    /// Type of network.
+    /// Kind of network.
     pub network: Network,
 }
 

@@ -11,7 +11,7 @@ use oorandom::Rand64;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// The experiment.
+/// Experiment `axon/table2`: flows on links by router, and the cost of a link failure.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "axon/table2",
     file: file!(),
@@ -32,7 +32,7 @@ const FABRICS: [(&str, &str); 2] = [
     ("torus", "torus: { rows: 10, cols: 100, hosts_per_switch: 10 }"),
     ("random-low", "random_links: { switches: 1000, average_degree: 4, hosts_per_switch: 10 }"),
 ];
-/// Flows that each host asks for.
+/// Flows that each host starts.
 const FLOWS_PER_HOST: usize = 5;
 
 /// Column of the paper's table: route length, flows per link (mean, sd, max), and cost of a link

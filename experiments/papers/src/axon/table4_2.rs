@@ -8,7 +8,7 @@ use axon_fabric::model::{Device, Fabric, Stage};
 use axon_plot::{Axis, Plot, Series};
 use axon_wire::Span;
 
-/// The experiment.
+/// Experiment `axon/table4.2`: latency of a hop, stage by stage.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "axon/table4.2",
     file: file!(),

@@ -10,7 +10,7 @@ use anyhow::Result;
 use axon_plot::{Axis, Plot, Series};
 use setup::{Bench, PHASES, Phases};
 
-/// The experiment.
+/// Experiment `axon/table4.3`: time of the control planes for one Axon-ARP.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "axon/table4.3",
     file: file!(),
@@ -58,7 +58,7 @@ fn run(context: &mut Context) -> Result<Outcome> {
     let mean = |phase: usize| all.iter().map(|at| at.us[phase]).sum::<f64>() / all.len() as f64;
     for (phase, name) in NAMES.iter().enumerate() {
         // A tenth of the paper's time, with seals and whole packets; the hundredfold rate is
-        // asked of the decision alone, below.
+        // required of the decision alone, below.
         let (theirs, most) = (PAPER_MEAN_US[phase], PAPER_MEAN_US[phase] / 10.0);
         outcome.rows.push(Row::at_most(format!("phase {name}"), theirs, mean(phase), "us", most));
     }

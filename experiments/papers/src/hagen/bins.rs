@@ -10,7 +10,7 @@ pub struct Bins {
     pub from: Time,
     /// Width of each bin.
     pub width: Span,
-    /// Number of bins.
+    /// Number of bins with values.
     pub count: usize,
 }
 

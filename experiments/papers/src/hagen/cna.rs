@@ -86,7 +86,7 @@ pub struct Throughput {
 
 /// Testbed of the four hosts.
 pub struct Ground {
-    /// Simulated world.
+    /// Simulated world of the four hosts.
     pub world: World,
     streams: u16,
 }

@@ -8,7 +8,7 @@ use axon_conformance::cases;
 use axon_conformance::simulated::Simulated;
 use axon_conformance::simulated::plant::Plant;
 
-/// The experiment.
+/// Experiment `hagen/conformance`: conformance of DCB devices, and the failures seen in the field.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "hagen/conformance",
     file: file!(),

@@ -25,9 +25,9 @@ pub const LONGEST: u32 = 1_522;
 /// Costs of a frame in the scheduler: frame bytes alone, with gap and preamble, and the latter in
 /// cells of 40 bytes. The FCS is not part of a frame in a switch, so it is added to each.
 pub const FRAME: FrameCost = FrameCost { overhead_bytes: FCS as u16, cell_bytes: 1 };
-/// See [`FRAME`].
+/// Cost with gap and preamble; see [`FRAME`].
 pub const GAP: FrameCost = FrameCost { overhead_bytes: FCS as u16 + 20, cell_bytes: 1 };
-/// See [`FRAME`].
+/// Cost with gap and preamble, in cells of 40 bytes; see [`FRAME`].
 pub const CELLS: FrameCost = FrameCost { overhead_bytes: FCS as u16 + 20, cell_bytes: 40 };
 
 const FCS: u32 = 4;
@@ -59,7 +59,7 @@ impl Queue {
     }
 }
 
-/// Contest of queues.
+/// Contest of queues for one port.
 #[derive(Clone, Debug)]
 pub struct Contest {
     /// Classes, at most eight.
@@ -119,14 +119,14 @@ impl Contest {
         let sink = Route::from([ports - 1]);
         for port in (0..ports).map(PortNo) {
             plane.set_kind(port, PortKind::Host);
-            // One route for each port is less than any table holds.
+            // The table holds more than one route for each port.
             let _ = plane.install(port, SINK, &sink);
         }
         plane
     }
 }
 
-/// Saturating source.
+/// Source that saturates its port.
 struct Source {
     /// One frame of each size.
     frames: Vec<Vec<u8>>,

@@ -12,7 +12,8 @@ use axon_wire::priority::Priority;
 use axon_wire::{Bytes, Rate, Span, Time};
 use std::path::Path;
 
-/// The experiment.
+/// Experiment `hagen/fig4-2..7`: TCP, UDP, iSCSI reads and writes on one link, without and with
+/// ETS.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "hagen/fig4-2..7",
     file: file!(),
@@ -44,7 +45,7 @@ const SOURCE: usize = 0;
 const UDP_PAYLOAD: usize = 1472;
 const UDP_WIRE_BYTES: Bytes = Bytes(1538);
 const BUFFER_BYTES: usize = 1 << 20;
-/// Commands outstanding.
+/// Number of outstanding commands.
 const DEPTH: u32 = 4;
 /// Upper bound of the share of iSCSI writes with three classes (§4.5).
 const WRITE_PERCENT: f64 = 25.0;
@@ -54,7 +55,7 @@ const SAN_PERCENT: f64 = 50.0;
 const LAN_PERCENT: f64 = 25.0;
 /// Per cent that count as unchanged.
 const UNCHANGED_PERCENT: f64 = 90.0;
-/// Accepted difference in per cent where the paper says "about the same".
+/// Accepted difference in per cent where the paper has "about the same".
 const SAME_PERCENT: f64 = 20.0;
 /// Accepted difference of a class from its share in per cent (IEEE 802.1Q).
 const ETS_PERCENT: f64 = 10.0;
@@ -278,7 +279,7 @@ fn names(mix: &[Kind]) -> String {
     mix.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(" + ")
 }
 
-/// Reasons for differences.
+/// Reasons for differences from the paper.
 const NOTES: [&str; 4] = [
     "No processor is simulated for TCP and UDP, so each alone fills the link; an iSCSI end works \
      on 819 MB/s at most. Two that go the same way must share the link: what a kind keeps follows \

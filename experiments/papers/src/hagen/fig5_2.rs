@@ -6,7 +6,7 @@ use anyhow::Result;
 use axon_plot::{Axis, Plot, Series};
 use axon_wire::Span;
 
-/// The experiment.
+/// Experiment `hagen/fig5-2..3`: a sender that is faster than its receiver, with PFC off and on.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "hagen/fig5-2..3",
     file: file!(),

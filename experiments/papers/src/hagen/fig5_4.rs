@@ -8,7 +8,7 @@ use axon_plot::{Axis, Plot, Series};
 use axon_wire::Span;
 use axon_wire::priority::Priority;
 
-/// The experiment.
+/// Experiment `hagen/fig5-4`: a stream beside another whose receiver becomes slow.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "hagen/fig5-4",
     file: file!(),
@@ -24,8 +24,8 @@ pub const EXPERIMENT: Experiment = Experiment {
     run,
 };
 
-/// Receive rate of the slowed receiver in MB/s. The paper says that the network converged to its
-/// least capable device, and that the victim had 350 MB/s, so that was the device's rate.
+/// Receive rate of the slowed receiver in MB/s. According to the paper the network converged to its
+/// least capable device, and the victim had 350 MB/s, so that was the device's rate.
 const SLOWED: f64 = 350.0;
 /// Other rates, to see that the victim follows them.
 const SLOWED_ALSO: [f64; 3] = [150.0, 250.0, 450.0];
@@ -36,7 +36,7 @@ const MEASURED: Span = Span::from_millis(100);
 const STEPS: [&str; 3] = ["TS 1 alone", "TS 1 with TS 2", "TS 1 as victim"];
 /// Paper's figures in MB/s.
 const PAPER: [f64; 3] = [550.0, 530.0, 350.0];
-/// Accepted difference in per cent: the text says "about".
+/// Accepted difference in per cent: the text has "about".
 const PERCENT: f64 = 5.0;
 /// Accepted difference of the innocent stream from its fair share with targeted PFC and with QCN,
 /// in per cent.
@@ -51,7 +51,7 @@ const QCN: &str = "congestion_notification: {priorities: [3]}";
 /// Control of the two streams.
 struct Way {
     name: &'static str,
-    /// Lines of `dcb`.
+    /// Lines of the `dcb` section.
     lines: &'static [&'static str],
     /// The priority of TS 2.
     second: Priority,

@@ -6,7 +6,7 @@ use anyhow::Result;
 use axon_plot::{Axis, Plot, Series};
 use axon_wire::Span;
 
-/// The experiment.
+/// Experiment `hagen/fig5-5`: a stream of low rate beside one of full rate.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "hagen/fig5-5",
     file: file!(),
@@ -28,7 +28,7 @@ const SLOWED: [f64; 7] = [500.0, 450.0, 400.0, 350.0, 300.0, 200.0, 100.0];
 const AS_VICTIM: f64 = 350.0;
 /// Throughput in the paper's text in MB/s: alone, with TS 2, as victim.
 const PAPER: [f64; 3] = [250.0, 200.0, 240.0];
-/// Accepted difference from the paper's figures in per cent: the text says "about".
+/// Accepted difference from the paper's figures in per cent: the text has "about".
 const PERCENT: f64 = 10.0;
 const SETTLE: Span = Span::from_millis(10);
 const MEASURED: Span = Span::from_millis(20);
@@ -196,7 +196,7 @@ fn others(context: &mut Context, outcome: &mut Outcome) -> Result<()> {
     Ok(())
 }
 
-/// Why ours differs.
+/// Reasons for differences from the paper.
 const NOTES: [&str; 3] = [
     "The fall when TS 2 joins needs two things, as the table `pausing` shows. The switch pauses \
      all senders of a long queue, not only the one that has filled it: where it counts memory by \

@@ -10,7 +10,7 @@ use axon_sim::host::Host;
 use axon_wire::Span;
 use std::net::Ipv4Addr;
 
-/// The experiment.
+/// Experiment `hagen/fig5-6..7`: latency of MPI's exchange over TCP, with PFC off and on.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "hagen/fig5-6..7",
     file: file!(),
@@ -66,8 +66,8 @@ const VOLUME: u64 = 8 << 20;
 const LIMIT: Span = Span::from_secs(120);
 /// The largest message without a jump in the paper.
 const PAPER_SMOOTH: u64 = 1 << 17;
-/// Below this size latency fluctuates in the paper's figure 5-7 with PFC off, and not with it on;
-/// and what counts as that, per cent.
+/// Size below which latency fluctuates in the paper's figure 5-7 with PFC off, and not with it on;
+/// and the fluctuation that counts, per cent.
 const SHORT: u64 = 1 << 12;
 const FLUCTUATES: f64 = 5.0;
 /// Least ratio to the latency with PFC on that counts as a jump.

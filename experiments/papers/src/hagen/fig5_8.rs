@@ -8,7 +8,7 @@ use axon_plot::{Axis, Plot, Series};
 use axon_sim::World;
 use axon_wire::{Rate, Span};
 
-/// The experiment.
+/// Experiment `hagen/fig5-8`: throughput of iSCSI, with PFC off and on.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "hagen/fig5-8",
     file: file!(),
@@ -95,7 +95,7 @@ impl Run {
     }
 }
 
-/// Counts the times in which nothing goes on.
+/// Counter of intervals without progress.
 #[derive(Default)]
 struct Stills {
     completed: u64,

@@ -1,11 +1,11 @@
-//! Figure 6-1 (002 §6.1): what frames of different sizes get beside those of maximum size.
+//! Figure 6-1 (002 §6.1): throughput of frames of different sizes beside frames of maximum size.
 
 use super::contest::{CELLS, FRAME, GAP, relative_throughput};
 use crate::reproduce::{Context, Experiment, Outcome, Row, Table};
 use anyhow::Result;
 use axon_plot::{Axis, Plot, Series};
 
-/// The experiment.
+/// Experiment `hagen/fig6-1`: throughput by frame size beside frames of 1522 bytes, equal weights.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "hagen/fig6-1",
     file: file!(),

@@ -7,7 +7,7 @@ use axon_plane::schedule::{FrameCost, Larger, Weights};
 use axon_plot::{Axis, Plot, Series};
 use axon_wire::Span;
 
-/// The experiment.
+/// Experiment `hagen/fig6-10`: Jain's index: DRR, DRR-AWC, and the byte-fair variant.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "hagen/fig6-10",
     file: file!(),
@@ -49,7 +49,7 @@ const PLAIN: [Case; 8] = [
     ("68, 512", &[&[68], &[512]]),
     ("128, 1024", &[&[128], &[1_024]]),
 ];
-/// Some have frames of two.
+/// Cases in which some queues have frames of two sizes.
 const MIXED: [Case; 3] = [
     ("68+256", &[&[68, 256]]),
     ("128+512", &[&[128, 512]]),

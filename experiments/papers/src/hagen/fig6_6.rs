@@ -5,7 +5,7 @@ use crate::reproduce::{Context, Experiment, Outcome, Row, Table};
 use anyhow::Result;
 use axon_plot::{Axis, Plot, Series};
 
-/// 68 bytes and others.
+/// Experiment `hagen/fig6-6`: fair weights of two queues of small frames: 68 bytes and others.
 pub const FIG6_6: Experiment = Experiment {
     id: "hagen/fig6-6",
     file: file!(),
@@ -17,7 +17,7 @@ pub const FIG6_6: Experiment = Experiment {
     run: |context| pairs(context, &[(68, 128), (68, 256), (68, 512), (68, 1_024)]),
 };
 
-/// The other sizes.
+/// Experiment `hagen/fig6-7`: fair weights of two queues of small frames: 128 bytes and others.
 pub const FIG6_7: Experiment = Experiment {
     id: "hagen/fig6-7",
     file: file!(),

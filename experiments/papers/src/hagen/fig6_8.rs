@@ -5,7 +5,7 @@ use crate::reproduce::{Context, Experiment, Outcome, Row, Table};
 use anyhow::Result;
 use axon_plot::{Axis, Plot, Series};
 
-/// The experiment.
+/// Experiment `hagen/fig6-8`: the fair weight of a queue of two frame sizes.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "hagen/fig6-8",
     file: file!(),

@@ -10,7 +10,7 @@ use axon_plane::targeted::{Choice, Watermarks};
 use axon_sim::bare::{Phase, Plan, Sink, Source};
 use axon_wire::{PortNo, Span};
 
-/// The experiment.
+/// Experiment `hagen/fig7-11`: targeted flow control over two hops, and together with QCN.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "hagen/fig7-11",
     file: file!(),

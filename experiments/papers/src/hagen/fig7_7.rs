@@ -8,7 +8,8 @@ use axon_plot::{Axis, Plot, Series};
 use axon_sim::bare::Phase;
 use axon_wire::Span;
 
-/// The experiment.
+/// Experiment `hagen/fig7-7`: the outbound link: lossy FIFO, high watermark, high and low
+/// watermark.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "hagen/fig7-7",
     file: file!(),

@@ -12,7 +12,8 @@ use axon_plane::targeted::Choice;
 use axon_plot::{Axis, Plot, Series};
 use axon_sim::bare::Seen;
 
-/// The experiment.
+/// Experiment `hagen/fig7-8`: the inbound links with each way to choose who is to stop (figures 7-8
+/// to 7-10).
 pub const EXPERIMENT: Experiment = Experiment {
     id: "hagen/fig7-8",
     file: file!(),

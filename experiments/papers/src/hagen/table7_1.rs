@@ -9,7 +9,7 @@ use anyhow::Result;
 use axon_plane::targeted::Choice;
 use axon_plot::{Axis, Plot, Series};
 
-/// The experiment.
+/// Experiment `hagen/table7.1`: standard deviation of the victims' throughput.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "hagen/table7.1",
     file: file!(),
@@ -127,8 +127,8 @@ fn run(context: &mut Context) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// Holds what came of each way to choose to its bounds, with full and with short frames of the
-/// victims.
+/// Checks the results of each way to choose against its bounds, with full and with short frames of
+/// the victims.
 fn judge(outcome: &mut Outcome, full: &[Came], short: &[Came]) {
     let lost: u64 = full.iter().chain(short).map(|came| came.lost).sum();
     outcome.rows.push(Row::within("all of them: lost", 0.0, lost as f64, "frames", (0.0, 0.0)));

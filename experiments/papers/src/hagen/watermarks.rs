@@ -30,8 +30,8 @@ pub const TARGET_FRAMES: u64 = 3 * FRAMES_IN_FLIGHT;
 pub const LOW_FRAMES: u64 = FRAMES_IN_FLIGHT;
 /// Interval of a quarter of line rate: a frame in each four frame times.
 pub const QUARTER: Span = Span::from_ticks(4 * FRAME_TIME.ticks());
-/// Width of the bins of throughput: ten frames of a quarter of line rate, 49.2 us, so that a
-/// steady stream has the same in each and what varies is the stream.
+/// Width of the bins of throughput: ten frames of a quarter of line rate, 49.2 us, so that a steady
+/// stream has equal bins, and variation comes from the stream.
 pub const BIN: Span = Span::from_ticks(10 * QUARTER.ticks());
 /// Narrow bins, 12.3 us, a quarter of [`BIN`]: bins of a steady stream differ, though it does not.
 pub const NARROW_BIN: Span = Span::from_ticks(10 * FRAME_TIME.ticks());
@@ -155,7 +155,7 @@ pub fn victims_and_aggressor(until: Time, victim_bytes: u64) -> Vec<Source> {
 
 /// Use of a wire between two times.
 pub struct Use {
-    /// Mean in Gb/s.
+    /// Mean rate in Gb/s.
     pub mean: f64,
     /// Standard deviation over bins in Gb/s.
     pub sd: f64,

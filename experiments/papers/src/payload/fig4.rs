@@ -7,7 +7,7 @@ use axon_model::forwarder::{Plan, run as simulate};
 use axon_model::hardware::{Bus, Nic, PAGE_BYTES};
 use axon_plot::{Axis, Plot, Series};
 
-/// The experiment.
+/// Experiment `payload/fig4`: cache size for a hit rate of 100 % against arrival rate.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "payload/fig4",
     file: file!(),

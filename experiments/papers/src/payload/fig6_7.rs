@@ -7,7 +7,7 @@ use axon_model::hardware::{Bus, Nic, PAGE_BYTES};
 use axon_plot::{Axis, Plot, Series};
 use std::collections::BTreeMap;
 
-/// The experiment.
+/// Experiment `payload/fig6-7`: forwarding bandwidth against packet size.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "payload/fig6-7",
     file: file!(),

@@ -8,7 +8,7 @@ use axon_linux::agent_port::measure::throughput::{Arrival, Turn, cached_and_copi
 use axon_plot::{Axis, Plot, Series};
 use axon_wire::Span;
 
-/// The experiment.
+/// Experiment `payload/live`: a forwarding agent on this machine, without and with payload caching.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "payload/live",
     file: file!(),

@@ -7,7 +7,8 @@ use axon_model::hardware::{Bus, Nic, PAGE_BYTES};
 use axon_model::lanai::{BUS, NIC};
 use axon_plot::{Axis, Plot, Series};
 
-/// The experiment.
+/// Experiment `payload/table2`: demands and saturation of NIC, bus and host, without and with a
+/// payload cache.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "payload/table2",
     file: file!(),
@@ -46,7 +47,7 @@ const PAPER: [Line; 6] = [
     line(Nic::Lanai7, true, [42.26, 31.03, 96.92, 89.10]),
     line(Nic::Lanai9, true, [34.28, 31.03, 119.48, 106.43]),
 ];
-/// One in the last digit that the paper prints.
+/// One unit of the last digit that the paper prints.
 const DIGIT: f64 = 0.01;
 /// Accepted difference of the simulation from saturation, per cent.
 const SATURATION_PERCENT: f64 = 2.0;

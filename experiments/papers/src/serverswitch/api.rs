@@ -11,7 +11,7 @@ use axon_sim::{PingPlan, World};
 use axon_wire::{Span, Time};
 use std::path::Path;
 
-/// The experiment.
+/// Experiment `serverswitch/api`: the programming interface, its rules and the fabrics built on it.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "serverswitch/api",
     file: file!(),

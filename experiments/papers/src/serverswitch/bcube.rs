@@ -12,7 +12,7 @@ use axon_sim::apps::{AppId, TcpOptions, TcpPlan};
 use axon_wire::{PortNo, Span, Time};
 use std::path::Path;
 
-/// The experiment.
+/// Experiment `serverswitch/bcube`: two TCP connections over two parallel paths of BCube.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "serverswitch/bcube",
     file: file!(),

@@ -110,7 +110,7 @@ fn plane(rate: Rate, set_point: Bytes, pool: Bytes) -> Plane {
     config.dcb = Some(Box::new(dcb));
     let mut plane = Plane::new(config);
     PORTS.iter().for_each(|&port| plane.set_kind(port, PortKind::Host));
-    // One route is less than any table holds.
+    // The table holds more than one route.
     let _ = plane.install(PORTS[0], SINK, &Route::from([PORTS[1].0]));
     plane
 }

@@ -5,7 +5,7 @@ use crate::reproduce::{Context, Experiment, Outcome, Row, Table};
 use anyhow::Result;
 use axon_plot::{Axis, Plot, Series};
 
-/// The experiment.
+/// Experiment `serverswitch/fig10`: a cache in the network: saving by hit ratio.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "serverswitch/fig10",
     file: file!(),

@@ -9,7 +9,8 @@ use axon_plot::rates::{Counted, spread};
 use axon_plot::{Axis, Plot, Series};
 use axon_wire::{Bytes, Rate, Span};
 
-/// The experiment.
+/// Experiment `serverswitch/fig11`: QCN: throughput and queue while the link behind the queue
+/// changes.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "serverswitch/fig11",
     file: file!(),
@@ -50,7 +51,7 @@ const QUERIES_PERCENT: f64 = 10.0;
 /// Name of a run whose congestion point is the agent's.
 const SOFTWARE: &str = "responder in software";
 
-/// Run.
+/// Result of one run.
 struct Run {
     /// By step with a queue: its mean in the steady half, in per cent of Q_EQ, and the link
     /// utilisation there, per cent.

@@ -9,7 +9,7 @@ use axon_fabric::device::Device;
 use axon_plot::{Axis, Plot, Series};
 use axon_wire::Span;
 
-/// The experiment.
+/// Experiment `serverswitch/fig9`: source-routed forwarding of BCube: latency and packets a second.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "serverswitch/fig9",
     file: file!(),

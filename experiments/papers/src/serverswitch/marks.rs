@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Offset of the mark byte, which is 1 in a marked frame: the first after its EtherType.
 pub const MARK_AT: usize = 22;
 
-/// Marking state.
+/// Congestion point that marks frames: its settings and state.
 pub struct Marks {
     point: CpConfig,
     random: Random,

@@ -10,7 +10,7 @@ use axon_wire::Span;
 use std::path::Path;
 use std::time::Duration;
 
-/// The experiment.
+/// Experiment `serverswitch/qcn-delay`: delay of a congestion message made in software.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "serverswitch/qcn-delay",
     file: file!(),

@@ -171,7 +171,7 @@ impl Node for Server {
 /// Results of a run, after every hot ID was requested once.
 #[derive(Debug)]
 pub struct Requests {
-    /// Number of requests.
+    /// Number of requests sent.
     pub asked: u64,
     /// Number of requests with a matching reply.
     pub answered: u64,
@@ -222,7 +222,7 @@ impl Requests {
             world.engine_mut().power_on(station, StationNode::Other(Box::new(client)));
             clients.push(answers);
         }
-        // Each client asks for every hot ID first, of its own server.
+        // Each client first requests every hot ID, from its own server.
         let interval = Span::from_nanos(1_000_000_000 / RATE);
         world.run_until(start + interval * HOT + Span::from_micros(900));
         let before = counts(&world)?;

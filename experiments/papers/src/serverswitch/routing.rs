@@ -73,7 +73,7 @@ impl Routing {
     /// A frame was not forwarded.
     pub fn measure(&mut self) -> Result<(f64, f64)> {
         let (mut tables, mut array): (f64, f64) = (0.0, 0.0);
-        // In alternation, so that both run under the same conditions.
+        // Alternately, so that both run under equal conditions.
         for _ in 0..ROUNDS {
             tables = tables.max(self.round(Routing::forward)?);
             array = array.max(self.round(Routing::forward_by_array)?);

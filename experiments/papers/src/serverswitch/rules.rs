@@ -13,7 +13,8 @@ use std::net::Ipv4Addr;
 
 const PORTS: u16 = 8;
 const FRAME_BYTES: usize = 60;
-/// Whole blocks of four bytes: two of the IPv4 header, one in the middle, the last within reach.
+/// Complete blocks of four bytes: two of the IPv4 header, one in the middle, and the last one that
+/// is within reach.
 const BLOCKS: [(u8, u8); 4] = [(14, 17), (30, 33), (62, 65), (122, 125)];
 /// Result of a rule that behaves as in the paper.
 const AS_IN_PAPER: &str = "yes";

@@ -1,4 +1,4 @@
-//! `axon-reproduce` and `axon-cam` as a user types them.
+//! Tests of `axon-reproduce` and `axon-cam` from their command lines.
 
 use crate::common::{Folder, bad, good, pcap, root, text};
 use crate::{REPRODUCE, cam, reproduce};
@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
 
-/// Quick, and needs no privilege.
+/// A quick reproduction that needs no privilege.
 const ID: &str = "axon/table4.2";
 
 #[test]
@@ -70,15 +70,15 @@ fn an_experiment_shows_theirs_and_ours_and_leaves_json_csv_plot_and_page() {
     }
 }
 
-/// Rows whose bounds can miss; the second has missed one since it has bounds on both sides.
+/// Rows that may miss a bound. The second has missed one since it has bounds on both sides.
 const CAN_MISS: [&str; 2] = ["hagen/fig7-7", "axon/fig4.10"];
 
-/// With the program under test, `make` builds nothing.
+/// With the program under test given, `make` builds nothing.
 #[test]
 fn make_reproduce_writes_verdict_commit_and_day_of_each_row_and_fails_if_one_misses() {
     let folder = Folder::new("reproduce-make");
     let mut make = Command::new("make");
-    // It may itself run in `make test`.
+    // The test may itself run in `make test`.
     make.env_remove("MAKEFLAGS").env_remove("MAKELEVEL").env_remove("MFLAGS");
     make.arg("-C").arg(root()).args(["--no-print-directory", "reproduce"]);
     make.arg(format!("REPRODUCE={REPRODUCE}"));
@@ -137,7 +137,7 @@ fn results_that_have_nowhere_to_go_are_refused_before_the_run() {
         let refusal = bad(&output, 2);
         assert!(refusal.starts_with(said) && refusal.lines().count() == 1, "{refusal}");
     }
-    // An earlier result stays if the run does not come to its end.
+    // An earlier result remains if the run does not complete.
     let json = folder.file("result.json", "earlier");
     bad(&reproduce(&[ID, "--out", "/dev/null/here", "--json", &json]), 2);
     assert_eq!(folder.read("result.json"), "earlier");
@@ -159,7 +159,7 @@ fn cam_reads_a_capture_and_refuses_what_is_none() {
     let value: Value = serde_json::from_str(good(&output)).unwrap();
     for kind in ["ip", "mac"] {
         assert_eq!((&value[kind]["packets"], &value[kind]["addresses"]), (&4.into(), &2.into()));
-        // With one entry the last packet alone hits.
+        // With one entry only the last packet hits.
         assert_eq!(value[kind]["curve"][0]["hit_rate_lru"], 0.25, "{value}");
     }
     assert!(folder.read("cam.csv").starts_with("addresses,entries,"));

@@ -1,5 +1,5 @@
-//! Usage, exit statuses by the one rule, and results that cannot be written: closed pipes, full
-//! disks, bad paths, `-` for standard output, and keys of JSON.
+//! Usage errors, exit statuses by one rule, JSON keys, and errors of output: closed pipes, full
+//! disks, bad paths, `-` for standard output.
 
 use crate::common::{Folder, bad, check_usage, good, incomplete, pcap, text};
 use crate::outputs::{checked, twice};
@@ -43,7 +43,7 @@ fn a_capture_that_is_not_there_or_is_a_folder_is_named() {
     assert!(said.starts_with(&head) && said.lines().count() == 1, "{said}");
 }
 
-/// Command lines that print and end with 0.
+/// Returns command lines that print and exit with 0.
 fn printing(folder: &Folder) -> [(&'static str, Vec<String>); 2] {
     let list = ["--list", "--out", &folder.path("out")].map(str::to_owned);
     [(CAM, vec![capture(folder)]), (REPRODUCE, list.to_vec())]
@@ -69,7 +69,7 @@ fn a_reader_that_leaves_changes_no_exit_status() {
         let output = into(program, &words, writer.try_clone().unwrap(), Stdio::piped());
         assert_eq!(output.status.code(), Some(0), "{words:?}: {output:?}");
         assert!(!text(&output.stderr).contains("panicked"), "{words:?}: {output:?}");
-        // As `2>&1 | head` does.
+        // Both outputs to one closed pipe, like `2>&1 | head`.
         let output = into(program, &words, writer.try_clone().unwrap(), writer);
         assert_eq!(output.status.code(), Some(0), "{words:?} with both: {output:?}");
     }

@@ -1,5 +1,5 @@
-//! Holds docs/outputs.md to the types that write JSON and CSV, and what commands write to both.
-//! `BLESS=1` renews the page.
+//! Checks docs/outputs.md against the types that write JSON and CSV, and against the output of
+//! commands. `BLESS=1` rewrites the page.
 
 #[path = "../../../../cli/tests/outputs/mod.rs"]
 mod cli_outputs;
@@ -11,7 +11,7 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-/// Fewer words do not say what a key is.
+/// Minimum number of words that describe a key.
 const MEANING_WORDS_MIN: usize = 4;
 const HEAD: &str = "\
 # Outputs
@@ -43,8 +43,8 @@ if a key is missing here, or is here and no longer written.
 
 ";
 
-/// A section of the page: its title, what is in front of the keys, and the type with the end of
-/// its file's path.
+/// A section of the page: its title, the text before the keys, and the type with the end of its
+/// file's path.
 struct Section {
     title: &'static str,
     about: &'static str,
@@ -165,7 +165,7 @@ fn page() -> String {
     format!("{}\n", text.trim_end())
 }
 
-/// The types that a type's values are of, in the order of its keys.
+/// Returns the types of a type's values, in the order of its keys.
 fn below(model: &Model, at: usize) -> Vec<usize> {
     fn of(shape: &Shape) -> Option<usize> {
         match shape {
@@ -180,7 +180,7 @@ fn below(model: &Model, at: usize) -> Vec<usize> {
     }
 }
 
-/// The heading of a type: its name, with a number if an earlier one has the same.
+/// Returns the heading of a type: its name, with a number if an earlier type has the same name.
 fn heading(model: &Model, at: usize) -> String {
     let name = model.types[at].name.trim_end_matches("Json");
     let before = &model.types[..at];
@@ -188,13 +188,13 @@ fn heading(model: &Model, at: usize) -> String {
     if same == 0 { name.to_owned() } else { format!("{name} {}", same + 1) }
 }
 
-/// A meaning is a sentence, and stands by itself.
+/// Asserts that a meaning is a sentence that can be read alone.
 fn check_meaning(of: &str, meaning: &str) {
     let problem = meaning_problem(meaning);
     assert!(problem.is_none(), "{of}: `{meaning}` {}", problem.unwrap_or_default());
 }
 
-/// Why a comment is no meaning for a reader who does not know the code, if it is none.
+/// Returns why a comment does not explain a key to a reader without the code, or `None`.
 fn meaning_problem(meaning: &str) -> Option<&'static str> {
     if meaning.starts_with("See `") {
         return Some("leads into the code; expected what it is, in which unit");
@@ -218,7 +218,7 @@ fn table(text: &mut String, model: &Model, at: usize) {
         writeln!(text, "| key | value | unit | meaning |\n|---|---|---|---|").unwrap();
         for field in fields {
             let Field { key, shape, optional, doc } = field;
-            // The keys of a form of an object begin with the name of the form.
+            // Descriptions of the keys of an enum variant begin with the variant's name.
             let alone = doc.split_once(": ").filter(|_| is_form).map_or(&doc[..], |(_, doc)| doc);
             check_meaning(&format!("{key} of {name}"), alone);
             let may = if *optional { "; may be left out" } else { "" };
@@ -245,7 +245,7 @@ fn cell(text: &str) -> String {
     text.replace('|', "\\|")
 }
 
-/// A value in words.
+/// Describes a value in words.
 fn value(model: &Model, shape: &Shape) -> String {
     match shape {
         Shape::Plain(text) => text.clone(),
@@ -259,7 +259,7 @@ fn value(model: &Model, shape: &Shape) -> String {
     }
 }
 
-/// The unit that the end of a key says.
+/// Returns the unit that the suffix of a key names.
 fn unit(key: &str) -> &'static str {
     let key = key.trim_end_matches("_max").trim_end_matches("_min");
     let last = key.rsplit(['_', '.']).next().unwrap_or(key);
@@ -283,7 +283,7 @@ fn unit(key: &str) -> &'static str {
     }
 }
 
-/// Lines of at most 100 characters.
+/// Wraps a text at 100 characters.
 fn wrapped(text: &str) -> String {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {
@@ -300,13 +300,13 @@ fn wrapped(text: &str) -> String {
     lines.join("\n")
 }
 
-/// Holds a command's JSON to the type of its section, but for `format`, which is 2.
+/// Checks a command's JSON against the type of its section, except for `format`, which is 2.
 fn checked(title: &str, value: Value) {
     let section = SECTIONS.iter().find(|section| section.title == title).unwrap();
     cli_outputs::checked(title, section.of, value);
 }
 
-/// Runs `axon` twice: only `machine` may differ.
+/// Runs `axon` twice and asserts that only `machine` differs.
 fn twice(arguments: &[&str]) -> Value {
     cli_outputs::twice(env!("CARGO_BIN_EXE_axon"), arguments)
 }

@@ -1,8 +1,8 @@
-//! Agents, good and bad: which operation comes next, and with which handle.
+//! Agents, correct and faulty: choice of the next operation and of its handle.
 
 use axon_node::random::Random;
 
-/// What may be asked of a cache.
+/// Operations on a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
     Receive,
@@ -22,7 +22,7 @@ pub enum Op {
     Reset,
 }
 
-/// How an agent behaves.
+/// Behaviour of an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Answers in the order of arrival.
@@ -31,13 +31,13 @@ pub enum Kind {
     Reorders,
     /// Answers seldom, so that payloads expire.
     Holds,
-    /// Drops most.
+    /// Drops most payloads.
     Drops,
-    /// Sends a payload again and again, kept or not.
+    /// Sends a payload repeatedly, kept or not.
     Repeats,
     /// Brings and replaces payloads.
     Brings,
-    /// Presents handles that are not its own, are old or never were.
+    /// Presents forged handles: another agent's, old ones, or ones that never existed.
     Forges,
 }
 
@@ -52,7 +52,8 @@ impl Kind {
         Kind::Forges,
     ];
 
-    /// The next operation of a runtime with such an agent. Each kind does everything now and then.
+    /// Draws the next operation of a runtime with such an agent. Each kind does everything at
+    /// times.
     pub fn next(self, random: &mut Random) -> Op {
         const ALL: [Op; 15] = [
             Op::Receive,
@@ -71,7 +72,7 @@ impl Kind {
             Op::Expire,
             Op::Reset,
         ];
-        // In the order of the operations above.
+        // Weights in the order of the operations above.
         let weights: [u32; 15] = match self {
             Kind::InOrder => [30, 6, 8, 8, 30, 2, 6, 8, 2, 4, 2, 1, 1, 4, 0],
             Kind::Reorders => [25, 10, 12, 12, 15, 8, 10, 14, 2, 4, 2, 1, 1, 4, 0],
@@ -81,7 +82,7 @@ impl Kind {
             Kind::Brings => [15, 3, 4, 8, 20, 8, 6, 8, 3, 2, 15, 10, 10, 4, 0],
             Kind::Forges => [25, 5, 10, 8, 20, 6, 6, 8, 8, 6, 4, 2, 6, 4, 0],
         };
-        // An agent that dies is rare.
+        // The death of an agent is rare.
         if below(random, 2000) == 0 {
             return Op::Reset;
         }
@@ -95,22 +96,22 @@ impl Kind {
     }
 }
 
-/// The handles that an agent knows.
+/// Handles that an agent remembers.
 #[derive(Default)]
 pub struct Known {
-    /// Those that it has not answered, as far as it cares.
+    /// Handles without an answer, as far as the agent tracks them.
     pub present: Vec<u64>,
-    /// Some that were present once.
+    /// Some handles that were present earlier.
     old: Vec<u64>,
-    /// Those with transfers that may be pending.
+    /// Handles with transfers that may be pending.
     pub transfers: Vec<u64>,
 }
 
 impl Known {
-    /// An agent remembers so many of each.
+    /// Maximum number of handles that an agent remembers, of each kind.
     const MEMORY: usize = 80;
 
-    /// The agent gets a handle.
+    /// Records a handle that the agent receives.
     pub fn get(&mut self, handle: u64) {
         if self.present.len() == Known::MEMORY {
             let first = self.present.remove(0);
@@ -119,7 +120,7 @@ impl Known {
         self.present.push(handle);
     }
 
-    /// The agent has answered.
+    /// Removes a handle that the agent has answered.
     pub fn forget(&mut self, handle: u64) {
         self.present.retain(|&present| present != handle);
         if self.old.len() == Known::MEMORY {
@@ -128,7 +129,8 @@ impl Known {
         self.old.push(handle);
     }
 
-    /// The handle that an agent of this kind answers next. Some other agent has `other`.
+    /// Picks the handle that an agent of this kind answers next. `other` is a handle of another
+    /// agent.
     pub fn pick(&self, kind: Kind, other: Option<u64>, random: &mut Random) -> u64 {
         let wild = if kind == Kind::Forges { 50 } else { 3 };
         if below(random, 100) < wild {
@@ -141,7 +143,7 @@ impl Known {
         .unwrap_or_else(|| self.forge(other, random))
     }
 
-    /// A handle that is likely to be wrong.
+    /// Makes a handle that is likely to be wrong.
     fn forge(&self, other: Option<u64>, random: &mut Random) -> u64 {
         let own = any(&self.present, random).or_else(|| any(&self.old, random)).unwrap_or(0);
         let generation = 1 << 16;
@@ -149,7 +151,7 @@ impl Known {
             0 => random.next_u64(),
             1 => other.unwrap_or(u64::MAX),
             2 | 3 => any(&self.old, random).unwrap_or(own),
-            // Another generation of a buffer, the next one among them.
+            // Another generation of a buffer, including the next one.
             4 => own.wrapping_add(generation),
             5 => own.wrapping_sub(generation * (1 + below(random, 3) as u64)),
             // Another buffer, of the same generation.
@@ -160,12 +162,12 @@ impl Known {
     }
 }
 
-/// Any one of these.
+/// Picks any element of `all`.
 pub fn any(all: &[u64], random: &mut Random) -> Option<u64> {
     if all.is_empty() { None } else { Some(all[below(random, all.len())]) }
 }
 
-/// An even draw from `0..bound`; the bound is small.
+/// Draws evenly from `0..bound`; the bound is small.
 pub fn below(random: &mut Random, bound: usize) -> usize {
     ((u64::from(random.next_u32()) * bound as u64) >> 32) as usize
 }

@@ -1,20 +1,20 @@
-//! What must hold of every payload, whatever the states of buffers are.
+//! Invariants of every payload, independent of the states of buffers.
 //!
-//! This knows nothing of buffers: only which payload entered for which agent under which handle,
-//! and how it left. It holds that none is sent stale, twice, to another agent, or is lost.
+//! The checker records only which payload entered for which agent under which handle, and how it
+//! left. It asserts that no payload is sent stale, sent twice, sent to another agent, or lost.
 
 use std::collections::HashSet;
 
-/// What became of one payload.
+/// Fate of one payload.
 #[derive(Clone, Copy, Debug)]
 struct Fate {
     agent: usize,
     handle: Option<u64>,
-    /// How often it was sent.
+    /// Number of times it was sent.
     sent: u32,
-    /// It was sent for the last time.
+    /// Whether it was sent for the last time.
     spent: bool,
-    /// It came out of the cache.
+    /// Whether it has left the cache.
     out: bool,
 }
 
@@ -26,24 +26,24 @@ pub struct Fates {
 }
 
 impl Fates {
-    /// The number of a new payload for `agent`.
+    /// Enters a new payload for `agent`; returns its number.
     pub fn enter(&mut self, agent: usize) -> usize {
         self.all.push(Fate { agent, handle: None, sent: 0, spent: false, out: false });
         self.all.len() - 1
     }
 
-    /// A cache gave out this handle. It must be new, for whichever agent.
+    /// Records a handle that a cache gave out. It must be new for all agents.
     pub fn give_out(&mut self, handle: u64) {
         assert!(self.handles.insert(handle), "handle {handle:#x} was given out before");
     }
 
-    /// A payload is bound to a handle.
+    /// Binds a payload to a handle.
     pub fn bind(&mut self, number: usize, handle: u64) {
         let fate = &mut self.all[number];
         assert_eq!(fate.handle.replace(handle), None, "payload {number} got another handle");
     }
 
-    /// A payload is sent because `agent` presented `handle`.
+    /// Records that a payload is sent because `agent` presented `handle`.
     pub fn send(&mut self, number: usize, agent: usize, handle: u64, for_good: bool) {
         let fate = &mut self.all[number];
         assert_eq!(fate.agent, agent, "payload {number} sent for another agent");
@@ -54,19 +54,19 @@ impl Fates {
         fate.spent = for_good;
     }
 
-    /// A payload comes out after it was sent for good.
+    /// Records that a payload leaves the cache after its last transmission.
     pub fn end(&mut self, number: usize, agent: usize) {
         assert!(self.all[number].spent, "payload {number} was not sent for good");
         self.come_out(number, agent);
     }
 
-    /// A payload comes out, to make room for another one: it must have been sent before.
+    /// Records that a payload is evicted to make room for another: it must have been sent before.
     pub fn evict(&mut self, number: usize, agent: usize) {
         assert!(self.all[number].sent > 0, "payload {number} evicted unread");
         self.come_out(number, agent);
     }
 
-    /// A payload comes out: released, expired, replaced, reset, or not taken at all.
+    /// Records that a payload leaves the cache: released, expired, replaced, reset, or not taken.
     pub fn come_out(&mut self, number: usize, agent: usize) {
         let fate = &mut self.all[number];
         assert_eq!(fate.agent, agent, "payload {number} came out of the cache of another agent");
@@ -74,7 +74,7 @@ impl Fates {
         fate.out = true;
     }
 
-    /// Nothing is in any cache any more.
+    /// Asserts that no cache holds a payload.
     pub fn finish(&self) {
         let lost = self.all.iter().position(|fate| !fate.out);
         assert_eq!(lost, None, "a payload is lost: {:?}", lost.map(|number| self.all[number]));

@@ -1,9 +1,9 @@
-//! Ten million random operations on the payload caches of seven agents, good and bad, beside a
-//! plain model (paper 003, section 3).
+//! Ten million random operations on the payload caches of seven agents, correct and faulty, beside
+//! a plain model (paper 003, section 3).
 //!
-//! Two judges that know nothing of each other: the model says what every operation must give and
-//! every counter must be; the fates of the payloads say that none is ever sent stale, twice without
-//! having been kept, to another agent, or is lost. `AXON_CACHE_SEED` runs one seed alone.
+//! Two independent checkers: the model predicts the result of every operation and every counter;
+//! the fates of the payloads show that none is ever sent stale, sent twice without having been
+//! kept, sent to another agent, or lost. `AXON_CACHE_SEED` runs one seed alone.
 
 mod agent;
 mod fates;
@@ -14,13 +14,13 @@ mod world;
 use axon_cache::CacheCounters;
 use world::World;
 
-/// Worlds with caches of other sizes, one after the other.
+/// Number of worlds, run one after the other, with caches of various sizes.
 const RUNS: u64 = 400;
-/// Operations in each of them.
+/// Operations in each world.
 const STEPS: u64 = 25_000;
 const SEED: u64 = 0x0003_0003;
 
-/// Names the seed of a run that fails.
+/// Prints the seed of a run that fails.
 struct Run {
     seed: u64,
     step: u64,
@@ -48,7 +48,7 @@ fn run(seed: u64, sum: &mut [(&'static str, u64)]) {
     }
 }
 
-/// The counters that count events.
+/// Returns the event counters by name.
 fn named(counters: &CacheCounters, passed: u64) -> [(&'static str, u64); 17] {
     [
         ("passed", passed),
@@ -82,7 +82,7 @@ fn no_payload_is_sent_stale_or_twice_or_to_another_agent_or_lost() {
         run(SEED + number, &mut sum);
     }
     println!("{} operations: {sum:?}", RUNS * STEPS);
-    // A judge of what never happens proves nothing.
+    // A checker of events that never occur would prove nothing.
     for (name, count) in sum {
         assert!(count >= 10_000, "{name}: {count} times only in {} operations", RUNS * STEPS);
     }

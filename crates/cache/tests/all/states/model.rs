@@ -1,32 +1,32 @@
-//! A plain, slow model of a cache, written from the documentation: lists that are searched, every
-//! fact on its own, no pending count, no generations, no set of free buffers and no queue.
+//! A plain, slow model of a cache, written from the documentation: linear searches, each fact
+//! stored separately, no pending count, no generations, no set of free buffers and no queue.
 
 use axon_cache::{CacheConfig, CacheCounters, HandleFault, OnSent, Side, State};
 use axon_wire::{Span, Time};
 use std::collections::{HashSet, VecDeque};
 
-/// The number of a payload and its length in bytes.
+/// Number of a payload, and its length in bytes.
 pub type Stored = (usize, usize);
 
-/// What one buffer has, or had last.
+/// Current or last contents of one buffer.
 #[derive(Clone, Copy, Default)]
 struct Entry {
     handle: Option<u64>,
     payload: Option<Stored>,
-    /// How many had been given away before it.
+    /// Number of buffers that were given away before it.
     order: u64,
     since: Time,
-    /// The payload is still to come in.
+    /// Whether the payload is still arriving.
     comes: bool,
-    /// The head is still to go to the agent.
+    /// Whether the head is still to be sent to the agent.
     goes: bool,
-    /// So many times it is being sent now.
+    /// Number of transmissions in progress.
     sending: u32,
-    /// The agent has not answered yet.
+    /// Whether the agent has not answered yet.
     unanswered: bool,
-    /// It is gone when the transfers have ended.
+    /// Whether the payload leaves when its transfers have ended.
     leaves: bool,
-    /// The agent brought it, and it was not sent.
+    /// Whether the agent brought the payload and it was not sent yet.
     own: bool,
 }
 
@@ -39,7 +39,7 @@ impl Entry {
         self.moves() || self.unanswered
     }
 
-    /// Empties the buffer; the handle stays, to be known as an old one.
+    /// Empties the buffer. The handle remains and is recognised as an old one.
     fn empty(&mut self) -> Option<Stored> {
         let was = std::mem::replace(self, Entry { handle: self.handle, ..Entry::default() });
         was.payload
@@ -50,16 +50,16 @@ impl Entry {
     }
 }
 
-/// The model of one agent's cache.
+/// Model of one agent's cache.
 pub struct Model {
-    /// Buffers in the order of their ring, from where the next one is looked for.
+    /// Buffers in the order of their ring, starting at the position of the next search.
     receive: VecDeque<Entry>,
     send: VecDeque<Entry>,
     issued: HashSet<u64>,
     head_bytes: usize,
     hold_max: Option<Span>,
     given: u64,
-    /// Buffers that were given although there were others in use before them on the ring.
+    /// Number of buffers that were given away past others in use on the ring.
     pub passed: u64,
     pub counters: CacheCounters,
 }
@@ -101,13 +101,13 @@ impl Model {
         self.send.iter().filter(|entry| entry.in_use()).count()
     }
 
-    /// Buffers that are not free.
+    /// Number of buffers that are not free.
     pub fn taken(&self) -> usize {
         let all = self.receive.iter().chain(&self.send);
         all.filter(|entry| entry.payload.is_some() || entry.moves()).count()
     }
 
-    /// The entry of a handle.
+    /// Finds the entry of a handle.
     fn find(&mut self, handle: u64) -> Result<&mut Entry, HandleFault> {
         let known = self.issued.contains(&handle);
         let mut all = self.receive.iter_mut().chain(&mut self.send);
@@ -125,7 +125,7 @@ impl Model {
         })
     }
 
-    /// The entry of a handle that the agent presents, with its payload.
+    /// Finds the entry of a handle that the agent presents, with its payload.
     fn asked(&mut self, handle: u64, send: bool) -> Result<(&mut Entry, Stored), HandleFault> {
         let fault = match self.find(handle) {
             Err(fault) => fault,
@@ -147,7 +147,7 @@ impl Model {
         Err(fault)
     }
 
-    /// The same, where nothing may be pending.
+    /// Finds the entry of a handle that the agent presents, without pending transfers.
     fn asked_at_rest(&mut self, handle: u64, send: bool) -> Result<Stored, HandleFault> {
         let (entry, stored) = self.asked(handle, send)?;
         if entry.moves() {
@@ -157,8 +157,8 @@ impl Model {
         Ok(stored)
     }
 
-    /// Gives the next buffer to what will have the handle that [`name`](Model::name) gets. Returns
-    /// what was evicted; `None` if there is no room.
+    /// Gives the next buffer to the payload whose handle [`name`](Model::name) records. Returns the
+    /// evicted payload; `None` if there is no room.
     fn attach(&mut self, side: Side, entry: Entry) -> Option<Option<Stored>> {
         let part = self.part(side);
         let Some(at) = part.iter().position(|entry| !entry.in_use()) else {
@@ -168,7 +168,7 @@ impl Model {
             }
             return None;
         };
-        // Those before it are passed: they are the last ones of the ring now.
+        // Buffers before it are passed, and become the last ones of the ring.
         part.rotate_left(at);
         let next = part.pop_front().unwrap_or_default();
         self.passed += u64::from(at > 0);
@@ -184,14 +184,14 @@ impl Model {
         Some(next.payload)
     }
 
-    /// Counts the most that are in use at once.
+    /// Records the maximum number of buffers in use.
     fn watch(&mut self) {
         let (in_use, send_in_use) = (self.in_use() as u64, self.send_in_use() as u64);
         self.counters.in_use_max = self.counters.in_use_max.max(in_use);
         self.counters.send_in_use_max = self.counters.send_in_use_max.max(send_in_use);
     }
 
-    /// The handle that the cache gave out for what was attached last.
+    /// Records the handle that the cache gave out for the payload attached last.
     pub fn name(&mut self, side: Side, handle: u64) {
         self.issued.insert(handle);
         if let Some(entry) = self.part(side).back_mut() {
@@ -241,7 +241,7 @@ impl Model {
         Ok(())
     }
 
-    /// True if the payload of a handle is being sent, and for good, without having been asked for.
+    /// True if the payload of a handle is in its last transmission without a request for it.
     pub fn counts_as_sent(&mut self, handle: u64) -> Option<bool> {
         let entry = self.find(handle).ok()?;
         (entry.sending == 1 && !entry.goes).then_some(entry.leaves)
@@ -260,7 +260,7 @@ impl Model {
         Ok(out)
     }
 
-    /// Counts a send that is accepted.
+    /// Counts an accepted transmission.
     fn count(&mut self, handle: u64, stored: Stored, head_bytes: usize) {
         let own = self.find(handle).is_ok_and(|entry| std::mem::take(&mut entry.own));
         self.counters.copied_from_agent_bytes += head_bytes as u64;
@@ -325,7 +325,7 @@ impl Model {
         Ok(stored)
     }
 
-    /// The payload, if the range lies in it: otherwise its length.
+    /// Returns the payload if it contains the range, otherwise its length.
     pub fn fetch(
         &mut self,
         handle: u64,
@@ -340,7 +340,7 @@ impl Model {
         Ok(Ok(stored))
     }
 
-    /// The old payload, and what was evicted. The inner error says that there was no room.
+    /// Returns the old payload and the evicted one. The inner error means that there was no room.
     #[allow(clippy::type_complexity)]
     pub fn replace(
         &mut self,
@@ -358,8 +358,8 @@ impl Model {
         Ok(self.bring(now, stored).map(|evicted| (old, evicted)))
     }
 
-    /// The entry that was given first of those without an answer, if nothing of it is pending, and
-    /// when it has been held too long.
+    /// Returns the oldest unanswered entry if it has no pending transfers, and the time at which it
+    /// expires.
     fn due(&self, side: Side) -> Option<(u64, Time)> {
         let part = if side == Side::Receive { &self.receive } else { &self.send };
         let held = part.iter().filter(|entry| entry.unanswered);
@@ -380,7 +380,7 @@ impl Model {
         Some((handle, out))
     }
 
-    /// All payloads, and how many buffers were in use.
+    /// Resets the cache; returns all payloads and the number of buffers that were in use.
     pub fn reset(&mut self) -> (Vec<usize>, usize) {
         let lost = self.in_use() + self.send_in_use();
         self.counters.reset += self.taken() as u64;

@@ -1,9 +1,9 @@
-//! A payload that differs from every other one and that nothing can double.
+//! A unique payload that cannot be duplicated.
 
-/// The longest one, in bytes.
+/// Maximum length in bytes.
 const BYTES_MAX: usize = 64;
 
-/// A frame with a number. It has no `Clone`, so a cache that sends it twice has to keep it.
+/// A frame with a number. It has no `Clone`, so a cache must keep it to send it twice.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Payload {
     bytes: [u8; BYTES_MAX],
@@ -11,14 +11,14 @@ pub struct Payload {
 }
 
 impl Payload {
-    /// The one with this number, from 8 to 64 bytes long. Its bytes follow from the number.
+    /// Makes the payload with this number, 8 to 64 bytes long. The number determines its bytes.
     pub fn new(number: usize) -> Payload {
         let mut bytes = [number as u8 ^ 0x5a; BYTES_MAX];
         bytes[..8].copy_from_slice(&(number as u64).to_be_bytes());
         Payload { bytes, length: 8 + number % (BYTES_MAX - 7) }
     }
 
-    /// The number, after a look at every byte.
+    /// Returns the number, after checking every byte.
     pub fn number(&self) -> usize {
         let number = self.bytes.first_chunk().map_or(0, |first| u64::from_be_bytes(*first));
         assert_eq!(*self, Payload::new(number as usize), "the bytes of a payload have changed");

@@ -1,4 +1,4 @@
-//! Some agents with a cache each, and beside each cache its model.
+//! Agents with a cache each, and a model of each cache.
 
 use super::agent::{Kind, Known, Op, any, below};
 use super::fates::Fates;
@@ -11,7 +11,7 @@ use axon_cache::{
 use axon_node::random::Random;
 use axon_wire::{Span, Time};
 
-/// An agent, its cache, and the model of that.
+/// An agent, its cache, and the model of the cache.
 struct Seat {
     kind: Kind,
     cache: PayloadCache<Payload>,
@@ -19,7 +19,7 @@ struct Seat {
     known: Known,
 }
 
-/// One run.
+/// State of one run.
 pub struct World {
     seats: Vec<Seat>,
     fates: Fates,
@@ -28,7 +28,7 @@ pub struct World {
 }
 
 impl World {
-    /// One agent of each kind, with caches of random sizes.
+    /// Makes one agent of each kind, with caches of random sizes.
     pub fn new(seed: u64) -> World {
         let mut random = Random::new(seed);
         let seats = Kind::ALL.iter().map(|&kind| {
@@ -48,7 +48,7 @@ impl World {
         World { seats, fates: Fates::default(), random, now: Time::ZERO }
     }
 
-    /// One operation of one agent, on cache and model; they must agree.
+    /// Performs one operation of one agent on cache and model, which must agree.
     pub fn step(&mut self) {
         self.now += Span::from_ticks(below(&mut self.random, 3) as u64);
         let at = below(&mut self.random, self.seats.len());
@@ -82,8 +82,8 @@ impl World {
         self.compare(at, handle);
     }
 
-    /// Takes everything out of all caches, and looks for what is lost. Returns all counters, and
-    /// how many buffers were given past others in use.
+    /// Empties all caches and looks for lost payloads. Returns all counters, and the number of
+    /// buffers given past others in use.
     pub fn finish(mut self) -> Vec<(CacheCounters, u64)> {
         (0..self.seats.len()).for_each(|at| self.reset(at));
         self.fates.finish();
@@ -91,7 +91,7 @@ impl World {
         self.seats.iter().map(counted).collect()
     }
 
-    /// Everything that the cache shows of itself is what the model has.
+    /// Compares the visible state of the cache with the model.
     fn compare(&mut self, at: usize, handle: u64) {
         let Seat { cache, model, .. } = &mut self.seats[at];
         assert_eq!(*cache.counters(), model.counters);
@@ -107,7 +107,7 @@ impl World {
         assert_eq!(counted.received + counted.brought, out + model.taken() as u64);
     }
 
-    /// A buffer was given to something: the payload that it had before comes out.
+    /// Records that a buffer was given away: its previous payload leaves the cache.
     fn given(
         &mut self,
         at: usize,
@@ -134,7 +134,7 @@ impl World {
         (number, payload, stored)
     }
 
-    /// What the cache did not take is what it was offered.
+    /// Asserts that a payload refused by the cache is the one offered to it.
     fn refused(&mut self, at: usize, number: usize, payload: &Payload) {
         assert_eq!(payload.number(), number);
         self.fates.come_out(number, at);
@@ -186,7 +186,7 @@ impl World {
             Ok(()) => {
                 assert_eq!(expected, Ok(()));
                 self.fates.bind(number, handle);
-                // What the agent brings goes out as soon as it is here.
+                // A payload that the agent brings is sent as soon as it has arrived.
                 if let Some(for_good) = sent {
                     self.fates.send(number, at, handle, for_good);
                 }
@@ -218,7 +218,7 @@ impl World {
         self.settle(at, handle);
     }
 
-    /// The runtime gives up a handle without pending transfers.
+    /// Lets the runtime give up a handle without pending transfers.
     fn settle(&mut self, at: usize, handle: u64) {
         let Seat { model, known, .. } = &mut self.seats[at];
         if !matches!(model.state(handle), Ok(State::Fill | State::Drain)) {
@@ -356,7 +356,8 @@ impl World {
         out.iter().for_each(|&number| self.fates.come_out(number, at));
     }
 
-    /// The cache and the model refuse a handle for the same reason; an agent gives it up mostly.
+    /// Asserts that cache and model refuse a handle for the same reason; the agent then mostly
+    /// gives it up.
     fn is_refused(
         &mut self,
         at: usize,
@@ -376,7 +377,7 @@ impl World {
     }
 }
 
-/// The reason of an error, which names the handle as it was presented.
+/// Returns the reason of an error, which names the handle as it was presented.
 fn fault(error: HandleError, handle: u64) -> HandleFault {
     assert_eq!(error.handle.raw(), handle);
     error.fault

@@ -1,5 +1,5 @@
-//! What an agent costs: TCP from one host to another over a switch, with agents at both and
-//! without any, alternately. Not a test; `docs/agent.md` has what came of it:
+//! Cost of an agent: TCP from one host to another over a switch, alternately with agents at both
+//! and without any. Not a test; `docs/agent.md` has the results:
 //!
 //! ```sh
 //! AXON_COST=1Gbps cargo test -p axon-linux --test all -- --ignored --nocapture agent::cost
@@ -15,7 +15,7 @@ const RATE: &str = "AXON_COST";
 const ROUNDS: usize = 5;
 const PORT: &str = "5201";
 
-/// Measures, and says what came of it.
+/// Measures, and prints the result.
 pub fn measure() {
     let rate = std::env::var(RATE).expect("a rate");
     let network = |name: &str, subnet: u8, agents: &str| {
@@ -52,7 +52,7 @@ dcb:
     }
 }
 
-/// What TCP brings over in three seconds, in Mb/s.
+/// Returns the throughput of TCP in three seconds, in Mb/s.
 fn run(lab: &Lab, to: &str) -> f64 {
     let server = start(lab, "h3", &["iperf3", "-s", "-4", "-1", "-p", PORT]);
     wait_for_sockets(lab, "h3", "/proc/net/tcp", &[PORT]);

@@ -1,6 +1,5 @@
-//! DCBX: hosts whose agents start without lossless priorities. Their switch advertises them; then
-//! nothing is lost there. And hosts whose agents tag every
-//! frame.
+//! DCBX: hosts whose agents start without lossless priorities. Their switch advertises them, and
+//! then nothing is lost. Other hosts have agents that tag every frame.
 
 use super::udp::{LOSSLESS, send_into_h3};
 use super::{Topology, agent, lost, requests, switch, up, wait_until};
@@ -16,7 +15,7 @@ const DCB: &str = "  applications: [udp:4791=3]
 pub fn priorities_of_the_switch_are_taken() {
     let lab = up(&Topology::Star.with(DCB));
     let (pfc, rules) = ("3", "udp:4791=3 default=0");
-    // Agents and their switch have met by now, or do within the second.
+    // Agents and their switch have exchanged DCBX by now, or do within the second.
     let configured = |name| {
         let status = lab.status().expect("daemons answer");
         let agent = agent(&status, name);

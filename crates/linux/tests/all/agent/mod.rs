@@ -15,9 +15,9 @@ use std::ffi::OsStr;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
-/// What has not come about by then never does.
+/// Limit of every wait.
 const LIMIT: Duration = Duration::from_secs(60);
-/// From one look to the next.
+/// Interval between checks.
 const LOOK: Duration = Duration::from_millis(20);
 
 pub const TESTS: &[Test] = &[
@@ -32,7 +32,7 @@ pub const TESTS: &[Test] = &[
     ("cost", cost::measure),
 ];
 
-/// A program on a host.
+/// Runs a program on a host.
 pub fn run_part(words: &[&str]) -> ExitCode {
     match *words {
         ["send", to] => udp::send(to),
@@ -41,16 +41,16 @@ pub fn run_part(words: &[&str]) -> ExitCode {
     }
 }
 
-/// Where three hosts are.
+/// Placement of the three hosts.
 enum Topology {
-    /// All at one switch.
+    /// All hosts at one switch.
     Star,
-    /// h1 and h2 at one, h3 at another.
+    /// h1 and h2 at one switch, h3 at another.
     Dumbbell,
 }
 
 impl Topology {
-    /// A fabric with this in `dcb` beside the classes.
+    /// Returns a fabric with `dcb` besides the classes.
     fn with(self, dcb: &str) -> String {
         let (switches, at, links) = match self {
             Topology::Star => ("s1", "s1", ""),
@@ -77,7 +77,7 @@ dcb:
     }
 }
 
-/// A lab of this fabric.
+/// Starts a lab of this fabric.
 fn raise(fabric: &str) -> Lab {
     let root = state_root();
     let path = root.with_extension("yaml");
@@ -87,7 +87,7 @@ fn raise(fabric: &str) -> Lab {
     lab
 }
 
-/// The same, once h1 and h2 have reached h3.
+/// Starts a lab of this fabric, and waits until h1 and h2 have reached h3.
 fn up(fabric: &str) -> Lab {
     let lab = raise(fabric);
     for host in ["h1", "h2"] {
@@ -98,20 +98,21 @@ fn up(fabric: &str) -> Lab {
     lab
 }
 
-/// A program on a host, whose output is kept.
+/// Starts a program on a host and captures its output.
 fn start<W: AsRef<OsStr>>(lab: &Lab, host: &str, words: &[W]) -> Child {
     let mut command: Command = lab.command(host, words).expect("a command");
     command.stdout(Stdio::piped()).spawn().expect("it starts")
 }
 
-/// What it has printed when it ends well.
+/// Waits for a program to succeed; returns its output.
 fn finish(child: Child) -> String {
     let output = child.wait_with_output().expect("it ends");
     assert!(output.status.success(), "{output:?}");
     String::from_utf8(output.stdout).expect("plain text")
 }
 
-/// Until a host has a socket for each of these ports; `table` is the kernel's table of them.
+/// Waits until a host has a socket for each of these ports; `table` is the kernel's table of
+/// sockets.
 fn wait_for_sockets(lab: &Lab, host: &str, table: &str, ports: &[&str]) {
     let listens = |port: &&str| {
         let mut command = lab.command(host, &["cat", table]).expect("a command");
@@ -122,7 +123,7 @@ fn wait_for_sockets(lab: &Lab, host: &str, table: &str, ports: &[&str]) {
     wait_until("all sockets are open", || ports.iter().all(listens));
 }
 
-/// Looks again and again, but not for ever.
+/// Waits for a condition, up to the limit.
 fn wait_until(what: &str, is_so: impl Fn() -> bool) {
     let began = Instant::now();
     while !is_so() {
@@ -131,28 +132,29 @@ fn wait_until(what: &str, is_so: impl Fn() -> bool) {
     }
 }
 
-/// The status of one daemon of a lab.
+/// Returns the status of one daemon of a lab.
 fn of<'a>(status: &'a [NodeStatus], name: &str) -> &'a Status {
     let status = status.iter().find(|status| status.name() == name);
     status.and_then(NodeStatus::status).expect("it answers")
 }
 
-/// What a switch reports.
+/// Returns the telemetry of a switch.
 fn switch<'a>(status: &'a [NodeStatus], name: &str) -> &'a SwitchTelemetry {
     of(status, name).node.switch().expect("it is a switch")
 }
 
-/// What an agent reports.
+/// Returns the telemetry of an agent.
 fn agent<'a>(status: &'a [NodeStatus], name: &str) -> &'a AgentTelemetry {
     of(status, name).node.agent().expect("it is an agent")
 }
 
-/// How often a port of a switch has named priority 3 in PFC frames to its peer.
+/// Number of PFC frames from a port of a switch that named priority 3.
 fn requests(switch: &SwitchTelemetry, port: usize) -> u64 {
     switch.plane.ports[port].flow_control.as_ref().expect("it has classes").requests[3]
 }
 
-/// Frames that found no room anywhere: in the switch, in agents, in the kernel before them.
+/// Number of frames dropped for lack of room: in the switch, in agents, and in the kernel before
+/// them.
 fn lost(status: &[NodeStatus]) -> u64 {
     let one = |status: &Status| {
         let total = status.node.total();

@@ -1,14 +1,14 @@
-//! Congestion notification: two hosts send as fast as they can over a link that takes half of it.
-//! Its congestion point slows them down by their agents, so that nobody has to be stopped and
-//! nothing is lost.
+//! Congestion notification: two hosts send as fast as they can over a link of half that rate. Its
+//! congestion point slows them down through their agents, so that no sender is paused and nothing
+//! is lost.
 
 use super::udp::{LOSSLESS, send_into_h3};
 use super::{Topology, agent, lost, of, requests, switch, up, wait_until};
 use axon_linux::lab;
 use axon_node::telemetry::DcbxTelemetry;
 
-/// Without notifications the 8.6 MB would pile up until senders are stopped, at a quarter of the
-/// pool each.
+/// Without notifications the 8.6 MB would fill the queue until senders are paused, at a quarter of
+/// the pool each.
 const DCB: &str = "  applications: [udp:4791=3]
   buffers: { reaction: 50ms, lossless_pool: 4MiB }
   congestion_notification:
@@ -38,7 +38,7 @@ pub fn sources_slow_down_to_what_a_link_takes() {
     println!("{come} of {sent}; CNMs {cnms:?}, rates {rates:?} b/s, at most {peak} bytes waited");
     assert_eq!((come, lost(&status)), (sent, 0), "{status:#?}");
     assert!(cnms.iter().all(|&cnms| cnms > 0), "{cnms:?}");
-    // A flow takes a minute from its last notification to its full rate.
+    // After its last notification a flow takes a minute to reach its full rate.
     assert!(rates.iter().all(|&rate| (1..RATE_BPS).contains(&rate)), "{rates:?}");
     for port in 0..2 {
         assert_eq!(requests(s1, port), 0, "nobody was paused: {s1:#?}");

@@ -1,5 +1,5 @@
-//! TCP: two hosts send to a third, each with `iperf3` as it is, first in a lossless class and then
-//! in a lossy one. What TCP has to send twice says what was lost on the way.
+//! TCP: two hosts send to a third, each with an unmodified `iperf3`, first in a lossless class and
+//! then in a lossy one. The retransmissions of TCP show the losses on the path.
 
 use super::{Topology, finish, lost, requests, start, switch, up, wait_for_sockets};
 use crate::support::needs;
@@ -9,10 +9,10 @@ use serde_json::Value;
 const DCB: &str = "  applications: [tcp:5201=3, tcp:5202=3]
   buffers: { reaction: 50ms, lossless_pool: 64KiB, lossy_pool: 64KiB }
 ";
-/// Ports with a rule, and ports with none.
+/// Ports with a rule, and ports without.
 const LOSSLESS: [&str; 2] = ["5201", "5202"];
 const LOSSY: [&str; 2] = ["5301", "5302"];
-/// What each sender sends.
+/// Amount of data that each sender sends.
 const BYTES: &str = "4M";
 
 pub fn two_hosts_into_one() {
@@ -28,12 +28,13 @@ pub fn two_hosts_into_one() {
     assert!(requests(s1, 0) > 0 && requests(s1, 1) > 0, "{s1:#?}");
     assert_eq!(lossless[1], 0, "{status:#?}");
     assert!(lossy[1] > 0 && lossy[0] > 0, "two into one: {lossy:?}");
-    // A machine that lets nobody run for a while makes TCP send again what was not lost.
+    // On a machine that suspends processes for a while, TCP retransmits segments that were not
+    // lost.
     assert!(lossless[0] * 10 <= lossy[0], "{lossless:?} {lossy:?}");
     lab::down(Some(lab.name())).expect("it ends");
 }
 
-/// h1 and h2 send to these ports of h3 at the same time; how many segments they sent again.
+/// h1 and h2 send to these ports of h3 at the same time; returns their number of retransmissions.
 fn incast(lab: &Lab, ports: [&str; 2]) -> u64 {
     let server = |port| start(lab, "h3", &["iperf3", "-s", "-4", "-1", "-p", port]);
     let servers = ports.map(server);

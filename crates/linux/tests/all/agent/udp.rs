@@ -1,5 +1,5 @@
-//! UDP: what programs send in a lossless class arrives, all of it, although two hosts send as fast
-//! as they can into the link of one.
+//! UDP: all datagrams in a lossless class arrive, although two hosts send as fast as they can over
+//! one link.
 
 use super::{Topology, finish, of, requests, switch, up, wait_for_sockets};
 use crate::support::part;
@@ -16,15 +16,15 @@ const DCB: &str = "  applications: [udp:4791=3]
 
 /// Datagrams that each sender sends.
 const COUNT: u64 = 3_000;
-/// Bytes of each.
+/// Payload of each datagram, in bytes.
 const BYTES: usize = 1_400;
-/// UDP ports: of the rule for the lossless class, and of none.
+/// UDP ports: one with the rule for the lossless class, and one without a rule.
 pub const LOSSLESS: &str = "4791";
 const LOSSY: &str = "5001";
-/// A receiver that receives nothing for so long has heard all.
+/// A receiver that receives nothing for this time has received all.
 const SILENCE: Duration = Duration::from_secs(3);
 
-/// As a program that knows nothing of any of this: sends as fast as the kernel lets it.
+/// Sends as fast as the kernel permits, like a program that is unaware of the fabric.
 pub fn send(to: &str) -> ExitCode {
     let socket = UdpSocket::bind("0.0.0.0:0").expect("a socket");
     socket.connect(to).expect("an address");
@@ -36,14 +36,14 @@ pub fn send(to: &str) -> ExitCode {
 
 pub fn receive(port: &str) -> ExitCode {
     let socket = UdpSocket::bind(format!("0.0.0.0:{port}")).expect("a socket");
-    // What the kernel drops because this program does not run says nothing about the fabric.
+    // Drops by the kernel while this program is not scheduled are unrelated to the fabric.
     let size = 64 << 20;
     setsockopt(&socket, sockopt::RcvBufForce, &size)
         .or_else(|_| setsockopt(&socket, sockopt::RcvBuf, &size))
         .expect("a buffer");
     println!("ready");
     let (mut bytes, mut count) = ([0; 2 * BYTES], 0);
-    // The first may take long; after that, silence means the end.
+    // The first datagram may take long; after that, silence marks the end.
     while socket.recv(&mut bytes).is_ok() {
         count += 1;
         socket.set_read_timeout(Some(SILENCE)).expect("it is not zero");
@@ -52,18 +52,18 @@ pub fn receive(port: &str) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// This program in another part, on a host.
+/// Starts this program in another role on a host.
 fn start(lab: &Lab, host: &str, words: [&str; 2]) -> Child {
     super::start(lab, host, &part("agent", words))
 }
 
-/// The number that a program has printed last.
+/// Returns the last number that a program has printed.
 fn number(child: Child) -> u64 {
     finish(child).lines().last().and_then(|line| line.parse().ok()).expect("a number")
 }
 
-/// h1 and h2 send as fast as they can to each of these ports of h3; what they sent to one, and
-/// what came to each.
+/// h1 and h2 send as fast as they can to each of these ports of h3; returns the number sent to one,
+/// and the numbers received at each.
 pub fn send_into_h3<const PORTS: usize>(lab: &Lab, ports: [&str; PORTS]) -> (u64, [u64; PORTS]) {
     let receivers = ports.map(|port| start(lab, "h3", ["receive", port]));
     wait_for_sockets(lab, "h3", "/proc/net/udp", &ports);

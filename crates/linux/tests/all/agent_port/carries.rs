@@ -1,4 +1,4 @@
-//! What a working agent may do with packets.
+//! Operations of a correct agent on packets.
 
 use super::support::{Switch, bytes, numbered, packet};
 use axon_agents::{Full, Outbox};
@@ -133,7 +133,7 @@ pub fn a_payload_is_replaced_and_frames_of_the_agents_own_are_sent() {
             let mut wanted = numbered(round, 128);
             wanted.extend_from_slice(&[round; 50]);
             assert_eq!(bytes(&switch.take()), [wanted, vec![0xbb; 60]]);
-            // The buffers come back.
+            // The buffers are returned.
             assert_eq!(agent.next_given().unwrap(), None);
         }
         assert_eq!(agent.send(&[0; 4000]), Err(Full), "too long");
@@ -251,7 +251,7 @@ pub fn what_was_fetched_of_a_packet_does_not_come_once_the_packet_was_decided_on
         let mut agent = switch.client();
         switch.give(&numbered(1, 1000));
         let handle = packet(&mut agent).handle;
-        // Of the second part there is no buffer left to fetch it to.
+        // No buffer is left for the second part.
         agent.fetch(handle, 0, 100);
         agent.fetch(handle, 100, 100);
         agent.forward(handle);

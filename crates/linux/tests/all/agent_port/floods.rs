@@ -1,4 +1,4 @@
-//! Agents that want more of their switch than their share.
+//! Agents that request more than their share of the switch.
 
 use super::hostile::{impatient, is_whole_again};
 use super::rogue::Rogue;
@@ -16,16 +16,16 @@ use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// Bytes that a port copies for its agent in one go; one answer may be beyond.
+/// Bytes that a port copies for its agent in one round; one answer may exceed it.
 const COPIED_BYTES_MAX: u64 = 256 << 10;
 
-/// Bytes that were copied so far.
+/// Bytes copied so far.
 fn copied(switch: &Switch) -> u64 {
     let counters = switch.port.agent_status().counters;
     counters.copied_to_agent_bytes + counters.copied_from_agent_bytes
 }
 
-/// Runs the port until it has no more; what came, and in how many rounds.
+/// Runs the port until it has no more work; returns the frames, and the number of rounds.
 fn rounds(switch: &mut Switch, longest: u64) -> (Vec<FrameBuf>, u32) {
     let (mut frames, mut rounds) = (Vec::new(), 0);
     loop {
@@ -75,7 +75,7 @@ pub fn long_frames_of_an_agents_own_come_in_several_rounds() {
     assert_eq!(rounds, 41u32.div_ceil(5), "five are more than the bytes of a round");
 }
 
-/// The frames of what an agent has sent that has gone since.
+/// Frames that an agent has sent and that have left since.
 fn sent_and_gone(switch: &mut Switch) -> Vec<Vec<u8>> {
     let mut agent = switch.client();
     (0..41).for_each(|number| agent.send(&numbered(number, 60_000)).unwrap());
@@ -93,7 +93,7 @@ pub fn what_an_agent_leaves_behind_comes_in_rounds_too_and_then_it_is_detached()
     let (frames, rounds) = rounds(&mut switch, 60_000);
     assert!(bytes(&frames) == sent, "in their order");
     assert!(rounds >= 41u32.div_ceil(5), "{rounds} rounds");
-    // The next one is not refused, whenever it has come.
+    // The next connection is not refused, whenever it was made.
     switch.until_counted(|counters| counters.attached == 2);
     switch.until(|_| next.is_finished());
     next.join().unwrap().expect("it is attached");
@@ -123,7 +123,7 @@ pub fn between_an_agent_and_the_next_one_the_node_sees_no_carrier() {
     let agent = switch.client();
     let path = switch.setup.socket.clone();
     let next = UnixStream::connect(&path).unwrap();
-    // It is accepted, and says nothing yet.
+    // It is accepted, and sends nothing yet.
     (0..10).for_each(|_| drop(switch.take()));
     (&next).write_all(&handshake::hello("next")).unwrap();
     drop(agent);
@@ -221,7 +221,7 @@ pub fn an_agent_that_attaches_over_and_over_does_not_fill_the_log() {
     let writer = log.clone();
     let subscriber =
         tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).finish();
-    // For all threads: whether a line is of interest is remembered for all of them.
+    // For all threads: tracing caches the interest in a line for all of them.
     tracing::subscriber::set_global_default(subscriber).expect("no other test has one");
     let mut switch = Switch::named("s9-p9", |_| {});
     for _ in 0..300 {

@@ -1,4 +1,4 @@
-//! Agents that break the shared memory, forge, die or stall: they lose their own packets and
+//! Agents that corrupt the shared memory, forge, die or stall: they lose their own packets and
 //! nothing else.
 
 use super::rogue::Rogue;
@@ -17,7 +17,7 @@ use std::io::Write;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-/// After an agent was detached all buffers are back, and the next agent works.
+/// Asserts that all buffers are back after an agent was detached, and that the next agent works.
 pub fn is_whole_again(switch: &mut Switch, what: &str) {
     assert_eq!(switch.port.carrier(), Some(false), "{what}");
     let mut agent = switch.client();
@@ -85,7 +85,7 @@ pub fn an_unknown_kind_and_cursors_that_cannot_be_detach() {
     rogue.stream.write_all(b"x").unwrap();
     switch.until(|port| port.carrier() == Some(false));
     is_whole_again(&mut switch, "the socket");
-    // The switch looks at this cursor when its ring may be full, and when packets expire.
+    // The switch reads this cursor when its ring may be full, and when packets expire.
     for cursor in [u32::MAX, 0x8000_0000, slots] {
         let mut switch = Switch::with(impatient);
         let rogue = Rogue::attach(&mut switch);
@@ -117,10 +117,10 @@ pub fn forged_handles_and_second_answers_send_nothing_and_cost_others_nothing() 
             assert!(switch.take().is_empty(), "{raw:#x}");
             assert_eq!(switch.port.agent_status().counters.answers_refused, count);
         }
-        // Of another packet of its own, with the wrong chunk.
+        // The answer to another of its packets, with the wrong chunk.
         rogue.answer(Descriptor { chunk: given[1].chunk, ..forward(&given[0]) });
         assert!(switch.take().is_empty());
-        // Twice at once, and again later.
+        // Twice in a row, and again later.
         rogue.answer(forward(&given[2]));
         rogue.answer(forward(&given[2]));
         assert_eq!(bytes(&switch.take()), [numbered(2, 500)]);
@@ -139,14 +139,14 @@ pub fn forged_handles_and_second_answers_send_nothing_and_cost_others_nothing() 
     }
 }
 
-/// A head is made longer in front of a payload that fills the longest frame, and a payload brought
-/// behind a head.
+/// A head is extended before a payload that fills the longest frame, and a payload is brought after
+/// a head.
 pub fn a_frame_longer_than_the_longest_is_refused_and_its_buffers_come_back() {
     for payload in [PayloadMode::Cached, PayloadMode::Copied] {
         let mut switch = Switch::with(|setup| (setup.buffers, setup.payload) = (4, payload));
         let mut rogue = Rogue::attach(&mut switch);
         let longest = rogue.layout.buffer_bytes;
-        // The buffer of what replaces comes back between the two packets.
+        // The buffer of the replacement is returned between the two packets.
         for (kind, slots) in [(Kind::Forward, [0, 1]), (Kind::Replace, [2, 4])] {
             switch.give(&numbered(1, longest));
             let given = rogue.given(slots[0]);
@@ -201,7 +201,7 @@ pub fn what_is_fetched_beyond_the_end_of_a_frame_is_what_there_is() {
         assert_eq!((part.kind, part.handle, part.bytes), (Kind::Payload, handle, expected));
     }
     assert_eq!(switch.port.agent_status().counters.fetched, 4);
-    // With the chunk of another packet there is nothing.
+    // With the chunk of another packet there is no data.
     let other = rogue.given(1).chunk;
     rogue.answer(Descriptor { chunk: other, bytes: 300, ..fetch });
     switch.take();
@@ -210,8 +210,8 @@ pub fn what_is_fetched_beyond_the_end_of_a_frame_is_what_there_is() {
     assert_eq!((counters.fetched, counters.answers_refused), (4, 1));
 }
 
-/// Random words in both rings and cursors, under load: no panic, and nothing leaves the switch but
-/// what came in, with heads that the agent wrote.
+/// Random words in both rings and cursors, under load: no panic, and the switch sends only packets
+/// it received, with heads that the agent wrote.
 pub fn random_memory_ends_in_a_detached_agent_or_in_packets_of_its_own() {
     let seed = std::env::var("AXON_SEED").map_or(41, |seed| seed.parse().unwrap());
     let mut random = oorandom::Rand64::new(seed);
@@ -307,7 +307,7 @@ pub fn a_packet_that_is_held_for_too_long_expires_and_its_late_answer_is_refused
     for number in 2..12 {
         switch.give(&numbered(number, 300));
         let handle = packet(&mut agent).handle;
-        // The head of the late packet is not that of another one.
+        // The head of the late packet is not the head of another one.
         if let Some(head) = agent.head(late) {
             head.fill(0xdd);
         }
@@ -343,7 +343,7 @@ pub fn while_a_port_is_paused_no_packet_expires() {
     };
     switch.give(&pfc(0xffff));
     let began = Instant::now();
-    // More than it may be held for.
+    // Longer than the hold limit.
     switch.until(|_| began.elapsed().as_millis() > 60);
     assert_eq!((switch.port.agent_status().cache.expired, switch.port.carrier()), (0, Some(true)));
     switch.give(&pfc(0));
@@ -364,7 +364,7 @@ pub fn an_agent_that_reads_and_never_answers_is_detached_when_it_has_all_there_i
         switch.take();
         std::thread::yield_now();
     }
-    // Two for each buffer: those that it may have, and those that have expired.
+    // Two for each buffer: packets held in it, and expired packets.
     assert_eq!(switch.port.agent_status().cache.expired, 8);
     assert_eq!(switch.port.agent_status().counters.broken, 1);
     is_whole_again(&mut switch, "it kept all");

@@ -1,4 +1,4 @@
-//! Agent ports: both sides of the shared memory, and agents that break it.
+//! Agent ports: both sides of the shared memory, and agents that corrupt it.
 
 mod carries;
 mod floods;

@@ -1,5 +1,5 @@
 //! Agents in Python at a real port: each call, agents that forge or end, the program of the page,
-//! and one through which a live switch carries frames.
+//! and an agent through which a live switch carries frames.
 
 use super::support::{LIMIT, Switch, bytes, numbered, socket};
 use crate::needs;
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
-/// The first byte of a frame says what becomes of it.
+/// The first byte of a frame selects the call.
 const EVERY_CALL: &str = r#"
 import sys
 import axon
@@ -68,7 +68,7 @@ except axon.SwitchGone:
     print("the switch is gone")
 "#;
 
-/// Without the module: it follows the layout, and writes what it likes.
+/// A program without the module that follows the layout and writes arbitrary values.
 const FORGER: &str = r#"
 import mmap, os, socket, struct, sys, time
 
@@ -122,7 +122,7 @@ class Raises(axon.Agent):
 axon.run_agent(Raises(), sys.argv[1])
 "#;
 
-/// A Python with the module; `None`, said aloud, where there is none.
+/// Returns a Python with the module, or prints that there is none and returns `None`.
 fn interpreter() -> Option<Interpreter> {
     Interpreter::find().map_err(|error| needs::skip(&error.to_string())).ok()
 }
@@ -131,7 +131,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// A process of Python; it ends with the test.
+/// A process of Python, ended with the test.
 struct Agent(Child);
 
 impl Agent {
@@ -143,7 +143,7 @@ impl Agent {
         Agent(child.expect("a process"))
     }
 
-    /// The same, attached.
+    /// Runs a program like `start`, and waits until it is attached.
     fn attach(switch: &mut Switch, python: &Interpreter, program: &[&str]) -> Agent {
         let mut agent = Agent::start(python, program, &switch.setup.socket);
         switch.until(|port| port.carrier() == Some(true) || agent.0.try_wait().unwrap().is_some());
@@ -151,7 +151,7 @@ impl Agent {
         agent
     }
 
-    /// Waits for its end: whether it succeeded, and what it has printed.
+    /// Waits for its end; returns whether it succeeded, and its output.
     fn ended(&mut self) -> (bool, String, String) {
         let (mut printed, mut errors) = (String::new(), String::new());
         self.0.stdout.take().unwrap().read_to_string(&mut printed).unwrap();
@@ -162,18 +162,18 @@ impl Agent {
 
 impl Drop for Agent {
     fn drop(&mut self) {
-        // It may have ended.
+        // It may have ended already.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-/// A port whose agent may take its time: Python starts when the machine lets it.
+/// A port with a generous time limit, since Python may start late on a busy machine.
 fn switch(mode: PayloadMode) -> Switch {
     Switch::with(|setup| (setup.payload, setup.hold_max) = (mode, None))
 }
 
-/// The next frames that come from the agent.
+/// Returns the next frames from the agent.
 fn take(switch: &mut Switch, count: usize) -> Vec<Vec<u8>> {
     let (began, mut frames) = (Instant::now(), Vec::new());
     while frames.len() < count {
@@ -207,7 +207,7 @@ pub fn an_agent_in_python_uses_every_call() {
         assert_eq!(frames[0], whole(7));
         let refused = String::from_utf8_lossy(&frames[1]);
         assert!(refused.contains("decide once on each packet"), "{refused}");
-        // All of one batch, and more than there are buffers.
+        // All packets of one batch, and more than there are buffers.
         for _ in 0..2000 {
             if switch.port.room() == 0 {
                 take(&mut switch, 1);
@@ -229,7 +229,7 @@ pub fn a_forger_gets_nothing_of_what_it_was_not_given_and_is_detached_for_what_c
     switch.give(&numbered(1, 500));
     switch.give(&numbered(2, 500));
     assert_eq!(take(&mut switch, 1), [numbered(1, 500)]);
-    // Six that were forged, and one that was answered before.
+    // Six forged answers, and one repeated answer.
     let counters = switch.until_counted(|counters| counters.answers_refused >= 7);
     assert_eq!((counters.answers_refused, counters.forwarded, counters.broken), (7, 1, 0));
     drop(agent.0.stdin.take());
@@ -238,7 +238,7 @@ pub fn a_forger_gets_nothing_of_what_it_was_not_given_and_is_detached_for_what_c
     let counters = switch.port.agent_status().counters;
     assert_eq!((counters.broken, counters.lost), (1, 1));
     assert_eq!(agent.ended(), (true, "detached\n".into(), String::new()));
-    // The next one works.
+    // The next agent works.
     let _next = Agent::attach(&mut switch, &python, &["-c", EVERY_CALL]);
     switch.give(&numbered(6, 500));
     assert_eq!(take(&mut switch, 1), [numbered(6, 500)]);
@@ -288,7 +288,7 @@ pub fn a_live_switch_carries_frames_through_an_agent_in_python() {
         let program = root().join("crates/py/examples/rewriter.py");
         let mut agent = Agent::start(&python, &[program.to_str().unwrap()], &socket);
         bench.wait().unwrap();
-        // It compares the frames that leave.
+        // The bench compares the frames that leave.
         while bench.counters().forwarded < 10_000 {
             bench.turn(Span::from_millis(50)).unwrap();
         }

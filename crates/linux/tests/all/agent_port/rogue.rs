@@ -1,4 +1,4 @@
-//! An agent that does what no working one does.
+//! An agent that violates the protocol.
 
 use super::support::Switch;
 use axon_linux::agent_port::handshake::{self, Shared};
@@ -13,12 +13,12 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-/// An agent without manners: it writes to the memory what it likes.
+/// A rogue agent, which writes arbitrary values to the memory.
 pub struct Rogue {
     pub memory: Memory,
     pub layout: Layout,
     pub stream: UnixStream,
-    /// What wakes it.
+    /// Event file that wakes it.
     pub ear: OwnedFd,
     tail: u32,
 }
@@ -30,7 +30,7 @@ impl Rogue {
         Rogue::answered(stream)
     }
 
-    /// One that has said hello.
+    /// Returns an agent that has sent its hello.
     pub fn answered(stream: UnixStream) -> Rogue {
         let Shared { memory, memory_bytes, agent_bell: ear, .. } =
             handshake::parse_answer(&stream).unwrap();
@@ -46,7 +46,7 @@ impl Rogue {
         switch.attach(move || Rogue::connect(&path))
     }
 
-    /// Writes four words as the next answer, and shows them.
+    /// Writes four words as the next answer, and publishes them.
     pub fn words(&mut self, words: [u64; 4]) {
         let slot = self.tail as usize % self.layout.ring_slots;
         let at = self.layout.from_agent() + slot * DESCRIPTOR_BYTES;
@@ -61,7 +61,7 @@ impl Rogue {
         self.words(answer.words());
     }
 
-    /// What the switch has written in slot `slot`.
+    /// Returns the descriptor that the switch has written in slot `slot`.
     pub fn given(&self, slot: usize) -> Descriptor {
         let at = self.layout.to_agent() + slot * DESCRIPTOR_BYTES;
         let words = [0, 1, 2, 3].map(|i| self.memory.long(at + 8 * i).load(Ordering::Relaxed));

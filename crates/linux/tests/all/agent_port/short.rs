@@ -1,5 +1,5 @@
-//! Frames of an agent that are shorter than the header of Ethernet: each ends, once, in whatever
-//! data plane its switch has.
+//! Frames of an agent that are shorter than the Ethernet header: each is dropped, once, in any data
+//! plane of its switch.
 
 use super::rogue::Rogue;
 use super::support::Switch;
@@ -11,7 +11,7 @@ use axon_wire::{FrameBuf, MacAddr, PortNo, Time};
 
 const MAC: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
 
-/// What a node does with a frame that comes in by port 0.
+/// Returns the actions of a node for a frame received at port 0.
 fn outcome(node: &mut impl Node, frame: FrameBuf) -> Vec<Action> {
     let (port, mut out) = (PortNo(0), Vec::new());
     let input = Input::Frame { port, frame, complete_at: Time::ZERO, intact: true };

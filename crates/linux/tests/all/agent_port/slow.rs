@@ -1,5 +1,5 @@
-//! Agents that are slow and go on: they get back-pressure, and lose nothing. And agents that look
-//! for packets for long: they see that their switch has gone.
+//! Slow agents get back-pressure and lose nothing. Agents that poll for packets for long see
+//! that their switch has ended.
 
 use super::support::{LIMIT, Switch, bytes, numbered, packet};
 use axon_agents::{Agent, Event, Outbox};
@@ -13,16 +13,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
-/// How long a packet may be held: several packets of a slow agent, and fewer than it has.
+/// Maximum time that a packet may be held: several packets of a slow agent, and fewer than it has.
 const HOLD_MAX: Span = Span::from_millis(600);
-/// What a slow agent takes for a packet.
+/// Time that a slow agent takes for a packet.
 const SERVICE: Duration = Duration::from_millis(60);
 
 fn slow(setup: &mut AgentPortSetup) {
     (setup.buffers, setup.hold_max) = (24, Some(HOLD_MAX));
 }
 
-/// All packets came back in their order, and the agent is still attached.
+/// Asserts that all packets came back in order, and that the agent is still attached.
 fn lost_nothing(switch: &Switch, frames: &[Vec<u8>], count: u8) {
     let status = switch.port.agent_status();
     let sent: Vec<Vec<u8>> = (0..count).map(|number| numbered(number, 300)).collect();
@@ -50,7 +50,7 @@ pub fn an_agent_that_reads_one_packet_after_the_other_is_no_stalled_one_however_
     lost_nothing(&switch, &frames, 48);
 }
 
-/// Takes its time for each packet.
+/// An agent that delays each packet.
 struct Slow;
 
 impl Agent for Slow {
@@ -82,7 +82,7 @@ pub fn the_runner_shows_what_a_slow_agent_has_read_and_answered_in_time() {
     });
 }
 
-/// Has a deadline that is always over.
+/// An agent with a deadline that is always in the past.
 struct AlwaysDue;
 
 impl Agent for AlwaysDue {
@@ -99,7 +99,7 @@ pub fn an_agent_that_never_sleeps_sees_that_its_switch_has_gone() {
     let (end, (over, is_over)) = (AtomicBool::new(false), channel::<()>());
     let options = RunOptions { spin: Span::from_secs(3600) };
     let ended = std::thread::scope(|scope| {
-        // Otherwise it would run for ever.
+        // Without this it would run forever.
         let end = &end;
         scope.spawn(move || {
             let _ = is_over.recv_timeout(LIMIT);

@@ -1,5 +1,5 @@
-//! Agents that keep the files that they share with their switch busy, or send it files that are
-//! slow to close: its thread must not wait for them.
+//! Agents that keep the files shared with their switch busy, or send it files that are slow to
+//! close: its thread must not wait for them.
 
 use super::hostile::is_whole_again;
 use super::rogue::Rogue;
@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Instant;
 
-/// A terminal that takes no more bytes: what reads it, and what writes to it and waits.
+/// A terminal that takes no more bytes: its reading end, and a writing end that blocks.
 fn full_terminal() -> (File, File) {
     let open = |path: &str, flags| {
         let mut options = OpenOptions::new();
@@ -45,7 +45,7 @@ fn full_terminal() -> (File, File) {
     (reads, open(&path, 0))
 }
 
-/// Splices from one file into another until that cannot be; says how many bytes it was.
+/// Splices from one file into another until that fails; returns the number of bytes.
 fn splice(from: &OwnedFd, to: &File) -> u64 {
     let (from, to, none) = (from.as_raw_fd(), to.as_raw_fd(), std::ptr::null_mut());
     let mut sum = 0;
@@ -59,14 +59,14 @@ fn splice(from: &OwnedFd, to: &File) -> u64 {
     }
 }
 
-/// True if a thread of this process waits in `splice(2)`.
+/// True if a thread of this process is blocked in `splice(2)`.
 fn waits_in_splice(thread: i32) -> bool {
     let call = std::fs::read_to_string(format!("/proc/self/task/{thread}/syscall"));
     let number = call.ok().and_then(|call| call.split(' ').next()?.parse().ok());
     number == Some(libc::SYS_splice)
 }
 
-/// Waits until a test is over; then, or if it is not in time, closes the file.
+/// Waits until a test is over, or its time limit has passed, and then closes the file.
 fn release(file: File, over: &Receiver<()>, late: &AtomicBool) {
     late.store(over.recv_timeout(LIMIT) == Err(RecvTimeoutError::Timeout), Ordering::Relaxed);
     drop(file);
@@ -101,7 +101,7 @@ pub fn an_agent_that_splices_what_wakes_it_into_a_full_terminal_does_not_stop_it
         scope.spawn(move || release(reads, &is_over, late));
         (1..20).for_each(|number| ring(&mut switch, number));
         assert_eq!(switch.port.agent_status().counters.packets, 20);
-        // Whoever releases it may have done so.
+        // The other thread may have ended already.
         let _ = over.send(());
         splicer.join().unwrap();
     });
@@ -111,8 +111,8 @@ pub fn an_agent_that_splices_what_wakes_it_into_a_full_terminal_does_not_stop_it
     is_whole_again(&mut switch, "it spliced");
 }
 
-/// Sends bytes, and with them a file that takes longer to close than anything may wait here: until
-/// what is returned is dropped.
+/// Sends bytes together with a file that takes too long to close, until the returned stream is
+/// dropped.
 fn send_slow_file(to: &UnixStream, bytes: &[u8]) -> TcpStream {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut slow = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
@@ -128,12 +128,12 @@ fn send_slow_file(to: &UnixStream, bytes: &[u8]) -> TcpStream {
     reads
 }
 
-/// A switch that waits until such a file is closed does so for longer than `until` allows.
+/// A switch that waits for the close of such a file does so for longer than `until` allows.
 pub fn files_that_agents_send_are_not_closed_by_the_thread_of_the_switch() {
     let mut switch = Switch::with(|setup| setup.buffers = 16);
     let path = switch.setup.socket.clone();
     let mut kept = Vec::new();
-    // With its hello, and once more when it is attached.
+    // Sent with its hello, and again when it is attached.
     let connect = || {
         let stream = UnixStream::connect(&path).unwrap();
         let reads = send_slow_file(&stream, &handshake::hello("rogue"));
@@ -144,7 +144,7 @@ pub fn files_that_agents_send_are_not_closed_by_the_thread_of_the_switch() {
     kept.push(send_slow_file(&rogue.stream, b"x"));
     drop(rogue);
     switch.until(|port| port.carrier() == Some(false));
-    // Instead of a hello, with a name that is refused, and without saying anything more.
+    // Instead of a hello, with a name that is refused, and without further data.
     let attached = switch.attach(|| Rogue::connect(&path));
     for bytes in [&b"x"[..], &handshake::hello("other")] {
         let stream = UnixStream::connect(&path).unwrap();
@@ -174,7 +174,7 @@ pub fn while_too_many_sockets_cannot_be_closed_nobody_is_accepted() {
     let waits = switch.port.agent_status().counters.waits;
     let counters = switch.until_counted(|counters| counters.waits > waits + 3);
     assert_eq!(counters.refused, 32);
-    // With their readers gone all can be closed.
+    // Without readers all files can be closed.
     drop(kept);
     switch.until_counted(|counters| counters.refused == 33);
 }

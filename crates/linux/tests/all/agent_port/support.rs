@@ -8,10 +8,10 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-/// How long anything is waited for that comes at once.
+/// Limit of a wait for an event that should occur at once.
 pub const LIMIT: Duration = Duration::from_secs(20);
 
-/// A path for a socket that no other test has.
+/// Returns a path for a socket that no other test uses.
 pub fn socket() -> PathBuf {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -26,12 +26,13 @@ pub struct Switch {
 }
 
 impl Switch {
-    /// One with these settings, at a socket of its own, where the next agent is attached at once.
+    /// A port with these settings, at a socket of its own, where the next agent is attached at
+    /// once.
     pub fn with(change: impl FnOnce(&mut AgentPortSetup)) -> Switch {
         Switch::named("s1-p1", change)
     }
 
-    /// The same with another name in the log.
+    /// A port like [`Switch::with`], with another name in the log.
     pub fn named(name: &str, change: impl FnOnce(&mut AgentPortSetup)) -> Switch {
         let mut setup = AgentPortSetup::at(&socket());
         setup.backoff_max = Span::ZERO;
@@ -40,7 +41,7 @@ impl Switch {
         Switch { port, pool: Pool::default(), setup }
     }
 
-    /// Runs the port until `done`; returns the frames that came.
+    /// Runs the port until `done`; returns the frames that left.
     pub fn until(&mut self, mut done: impl FnMut(&mut AgentPort) -> bool) -> Vec<FrameBuf> {
         let (began, mut frames) = (Instant::now(), Vec::new());
         while !done(&mut self.port) {
@@ -51,13 +52,13 @@ impl Switch {
         frames
     }
 
-    /// Runs the port until it has counted so much; what comes is thrown away.
+    /// Runs the port until its counters satisfy `done`; discards the frames.
     pub fn until_counted(&mut self, done: impl Fn(&AgentCounters) -> bool) -> AgentCounters {
         self.until(|port| done(&port.agent_status().counters));
         self.port.agent_status().counters
     }
 
-    /// Attaches what `connect` connects, which waits for the port.
+    /// Attaches the agent that `connect` connects; `connect` blocks on the port.
     pub fn attach<T: Send>(&mut self, connect: impl FnOnce() -> T + Send) -> T {
         std::thread::scope(|scope| {
             let connecting = scope.spawn(connect);
@@ -72,14 +73,14 @@ impl Switch {
         self.attach(move || Client::connect(&path, "test").expect("attached"))
     }
 
-    /// Sends one frame to the agent, and returns what the port did not keep.
+    /// Sends one frame to the agent, and returns frames that the port did not keep.
     pub fn give(&mut self, bytes: &[u8]) -> Vec<FrameBuf> {
         let mut frames = vec![FrameBuf::new(bytes)];
         self.port.transmit(&mut frames).expect("it never fails");
         frames
     }
 
-    /// What came from the agent so far.
+    /// Returns the frames received from the agent so far.
     pub fn take(&mut self) -> Vec<FrameBuf> {
         let mut frames = Vec::new();
         self.port.receive(&mut self.pool, &mut frames).expect("it never fails");
@@ -87,12 +88,12 @@ impl Switch {
     }
 }
 
-/// A frame whose bytes tell its number and their places.
+/// A frame whose bytes encode its number and their positions.
 pub fn numbered(number: u8, bytes: usize) -> Vec<u8> {
     (0..bytes).map(|at| if at == 0 { number } else { at as u8 }).collect()
 }
 
-/// The next packet that an agent gets.
+/// Returns the next packet that an agent receives.
 pub fn packet(client: &mut Client) -> axon_agents::Packet {
     match client.next_given().expect("a working switch") {
         Some(Given::Packet(packet)) => packet,
@@ -100,7 +101,7 @@ pub fn packet(client: &mut Client) -> axon_agents::Packet {
     }
 }
 
-/// The bytes of frames.
+/// Returns the bytes of frames.
 pub fn bytes(frames: &[FrameBuf]) -> Vec<Vec<u8>> {
     frames.iter().map(|frame| frame.bytes().to_vec()).collect()
 }

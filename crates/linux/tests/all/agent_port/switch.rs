@@ -1,4 +1,4 @@
-//! A switch of three agent ports on its run loop: what happens at one port is no matter of others.
+//! A switch of three agent ports on its run loop: events at one port do not affect the others.
 
 use super::support::{LIMIT, packet, socket};
 use axon_agents::{Agent, Event, Outbox};
@@ -43,10 +43,10 @@ impl Inspect for Three {
 }
 
 const FRAME_BYTES: usize = 600;
-/// Frames on their way at once, by either way.
+/// Frames in flight at once, by either path.
 const WINDOW: usize = 32;
 
-/// The switch; port 0 is the source's, port 1 that of the agent under test, port 2 the sink's.
+/// Runs the switch: port 0 leads to the source, port 1 to the agent under test, port 2 to the sink.
 fn run(sockets: &[PathBuf; 3], hold_max: Span, end: &AtomicBool) {
     let mut plane = Plane::new(PlaneConfig::with_ports(3, MacAddr([2, 0, 0, 0, 0, 1])));
     (0..3).for_each(|port| plane.set_kind(PortNo(port), PortKind::Axon));
@@ -97,7 +97,7 @@ struct Ends {
 }
 
 impl Ends {
-    /// Sends `count` frames by `hops`, and waits until the last has come.
+    /// Sends `count` frames by `hops`, and waits until the last has arrived.
     fn carry(&mut self, hops: &[u16], count: u32) {
         let (first, mut next) = (self.sent, self.sent);
         let began = Instant::now();
@@ -114,7 +114,7 @@ impl Ends {
             while let Some(Given::Packet(packet)) = self.sink.next_given().unwrap() {
                 let number = self.sink.head(packet.handle).unwrap()[40..44].to_vec();
                 self.sink.drop(packet.handle);
-                // Those by the agent may be late ones of before.
+                // Frames through the agent may be late ones of an earlier batch.
                 next += u32::from(number == next.to_be_bytes());
             }
             self.sink.flush();
@@ -122,7 +122,7 @@ impl Ends {
         }
     }
 
-    /// Sends frames that nobody may ever see.
+    /// Sends frames that need not arrive.
     fn send(&mut self, hops: &[u16], count: u32) {
         for _ in 0..count {
             let began = Instant::now();
@@ -229,7 +229,7 @@ pub fn agents_that_die_or_stall_under_load_lose_their_own_packets_and_others_los
                 agent.forward(first.handle);
                 agent.flush();
             } else {
-                // It reads no more: once the switch has detached it, another one is attached.
+                // It stops reading: once the switch has detached it, another agent is attached.
                 drop(connect(path));
             }
             drop(agent);

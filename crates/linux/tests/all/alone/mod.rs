@@ -13,7 +13,7 @@ pub(crate) use crate::needs;
 /// these kinds.
 ///
 /// # Errors
-/// The kernel allows none to this user.
+/// The kernel does not permit this user new namespaces.
 pub fn enter(kinds: CloneFlags) -> Result<(), String> {
     let (user, kinds) = (nix::unistd::geteuid(), CloneFlags::CLONE_NEWNET | kinds);
     if !(user.is_root() && unshare(kinds).is_ok()) {
@@ -31,7 +31,7 @@ pub fn ip(line: &str) {
     assert!(status.success(), "ip {line}");
 }
 
-/// A veth pair that is up at both ends, `va` without IPv6 chatter.
+/// Creates a veth pair that is up at both ends; `va` sends no IPv6 frames of its own.
 pub fn veth() {
     for which in ["all", "default"] {
         let _ = std::fs::write(format!("/proc/sys/net/ipv6/conf/{which}/disable_ipv6"), "1");
@@ -46,7 +46,7 @@ pub fn veth() {
     }
 }
 
-/// Waits for `fd`, at most five seconds.
+/// Waits for `fd`, five seconds at most.
 pub fn wait(fd: BorrowedFd<'_>) {
     let mut fds = [PollFd::new(fd, PollFlags::POLLIN)];
     poll(&mut fds, PollTimeout::from(5000u16)).unwrap();

@@ -6,11 +6,11 @@ use axon_linux::attach;
 use axon_linux::lab::Lab;
 use std::process::{Child, Stdio};
 
-/// The address of the service.
+/// Address of the service.
 const URL: &str = "http://10.0.200.1/";
 /// A download in bytes: many windows of TCP.
 const LONG_BYTES: usize = 8 << 20;
-/// Answers with the name of its host, or with as many bytes as the path says.
+/// Program that answers with the name of its host, or with the number of bytes in the path.
 const SERVER: &str = "
 import http.server, socket
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -26,7 +26,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 http.server.ThreadingHTTPServer(('0.0.0.0', 80), Handler).serve_forever()
 ";
 
-/// A web server on a host; it ends with the lab.
+/// Starts a web server on a host, which ends with the lab.
 fn serve(lab: &Lab, host: &str) -> Child {
     let mut command = lab.command(host, &["python3", "-c", SERVER]).expect("a node");
     let server = command.stdin(Stdio::null()).spawn().expect("it starts");
@@ -35,9 +35,9 @@ fn serve(lab: &Lab, host: &str) -> Child {
     server
 }
 
-/// The servers that have answered so many requests, each on a connection of its own.
+/// Returns the servers that have answered `count` requests, each on a connection of its own.
 fn answers(lab: &Lab, client: &str, count: usize) -> Vec<String> {
-    // Where a switch or an agent has just come back, the first tries may find no way.
+    // After a switch or an agent has restarted, the first tries may fail.
     let curl = ["curl", "-s", "-f", "--retry", "60", "--retry-delay", "1", "--retry-all-errors"];
     let one = || output(lab, client, &[&curl[..], &["--connect-timeout", "10", URL]].concat());
     let mut servers: Vec<String> = (0..count).map(|_| one()).collect();
@@ -46,7 +46,7 @@ fn answers(lab: &Lab, client: &str, count: usize) -> Vec<String> {
     servers
 }
 
-/// The process of a switch, by its number in the lab.
+/// Returns the process of a switch, by its number in the lab.
 fn switch_process(lab: &Lab, switch: &str) -> i32 {
     let script = format!(
         "for p in /proc/[0-9]*; do tr '\\0' ' ' < $p/cmdline | \
@@ -74,7 +74,7 @@ pub fn spreads_and_comes_back() {
     println!("balancer: {counters:?}");
     assert!(begun.is_some_and(|count| count >= 25), "{counters:?}");
 
-    // The agent is killed: another process takes its place, and new connections work.
+    // The agent is killed: another process replaces it, and new connections work.
     let first = agent_process(&lab).expect("it is attached");
     kill(&lab, first);
     until(&lab, "another process is attached", || {
@@ -83,7 +83,7 @@ pub fn spreads_and_comes_back() {
     assert_eq!(answers(&lab, "h1", 12), ["h3", "h4"], "after the agent was killed");
     assert_eq!(agent(&lab).restarts, 1);
 
-    // The switch is killed: the agent stays, and is attached to the next one.
+    // The switch is killed: the agent keeps running, and is attached to the next one.
     let second = agent_process(&lab);
     kill(&lab, switch_process(&lab, "s1"));
     let own = lab.state().agent_status("vip");

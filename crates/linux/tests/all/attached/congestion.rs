@@ -1,11 +1,12 @@
-//! A congestion responder of the fabric file between real hosts: a host marks its datagrams by a
-//! DSCP, and sees congestion notification messages at its port.
+//! A congestion responder of the fabric file between real hosts: a host marks its datagrams with a
+//! DSCP, and receives congestion notification messages at its port.
 
 use super::{agent, down, output, up};
 use crate::support::needs;
 use crate::support::state_root;
 
-/// Sends bursts of marked datagrams to h2 until a message has come, and prints how many have.
+/// Sends bursts of marked datagrams to h2 until a message has arrived, and prints the number of
+/// messages.
 const SOURCE: &str = r#"
 import socket, time
 seen = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.ntohs(3))

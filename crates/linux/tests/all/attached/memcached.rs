@@ -1,8 +1,8 @@
 //! The cache of scenarios/agent-memcached.yaml between a real memcached and its clients.
 //!
-//! Hit ratios are asked for by a client of ours, `memcached.py`, which follows the protocol of
-//! memcached: the clients of libmemcached do not read by UDP, and its `memcaslap`, which does, has
-//! no hit ratio to ask for. Both are run, too.
+//! Hit ratios are produced by a client of ours, `memcached.py`, which follows the protocol of
+//! memcached: the clients of libmemcached do not read by UDP, and its `memcaslap`, which does,
+//! cannot be set to a hit ratio. Both are run, too.
 
 use super::{agent, down, output, scenario, until, up};
 use crate::support::needs;
@@ -10,18 +10,19 @@ use axon_linux::lab::Lab;
 use std::process::Stdio;
 
 const CLIENT: &str = include_str!("memcached.py");
-/// Of a value, in bytes: its answer fits one datagram of memcached, 1,400 bytes, and one frame.
+/// Length of a value in bytes: its answer fits one datagram of memcached, 1,400 bytes, and one
+/// frame.
 const VALUE_BYTES: &str = "1300";
 const SERVER: &str = "h3";
 /// Requests at each hit ratio.
 const REQUESTS: u64 = 1000;
-/// Keys that the cache has.
+/// Keys that are in the cache.
 const KNOWN: u64 = 100;
-/// By how much the bytes saved may differ from the hit ratio.
+/// Maximum difference between the saved share of bytes and the hit ratio.
 const BOUND: f64 = 0.01;
 
-/// What memcaslap does: keys of 16 bytes, values of 900, one `set` and 99 `get`s. It sets each key
-/// once: where it overwrites, it takes right values for wrong ones, by TCP and without us too.
+/// Load of memcaslap: keys of 16 bytes, values of 900, one `set` and 99 `get`s. It sets each key
+/// once: where it overwrites, it mistakes right values for wrong ones, by TCP and without us too.
 const LOAD: &str = "key\n16 16 1\nvalue\n900 900 1\ncmd\n0 0.01\n1 0.99\n";
 
 fn client(lab: &Lab, host: &str, words: &[&str]) -> String {
@@ -30,7 +31,7 @@ fn client(lab: &Lab, host: &str, words: &[&str]) -> String {
     output(lab, host, &all)
 }
 
-/// Bytes of replies: what the switch has received from the server, and sent to client h1.
+/// Bytes of replies that the switch has received from the server, and sent to client h1.
 fn replies(lab: &Lab) -> [u64; 2] {
     let (fabric, status) = (lab.fabric().expect("a fabric"), lab.status().expect("a status"));
     let switch = status.iter().find_map(|node| node.status()).expect("the switch answers");
@@ -38,13 +39,13 @@ fn replies(lab: &Lab) -> [u64; 2] {
     [port(2).rx_bytes, port(0).tx_bytes]
 }
 
-/// What the cache has counted under this name.
+/// Value of the cache's counter of this name.
 fn counted(lab: &Lab, name: &str) -> u64 {
     agent(lab).counters.expect("its process answers")[name]
 }
 
-/// Asks with this hit ratio, in percent; answers with what share of the reply bytes the server did
-/// not have to send.
+/// Sends requests with this hit ratio, in percent; returns the share of the reply bytes that the
+/// server did not send.
 fn saved(lab: &Lab, percent: u64) -> f64 {
     let hits = REQUESTS * percent / 100;
     let (before, counted_before) = (replies(lab), counted(lab, "hits"));
@@ -63,19 +64,19 @@ fn saved(lab: &Lab, percent: u64) -> f64 {
     saved
 }
 
-/// A real client of the cache: `memccp` writes a file by UDP, and waits for no answer.
+/// A real client of the cache: `memccp` writes a file by UDP, without waiting for answers.
 fn written_by_libmemcached(lab: &Lab) {
     let script = "cd /run && python3 -c \"$0\" value h3 \"$1\" known-8 1 > known-8 && \
                   memccp --servers=h3 --udp --set known-8";
     output(lab, "h2", &["sh", "-c", script, CLIENT, VALUE_BYTES]);
     until(lab, "the cache has seen the write", || counted(lab, "invalidated") == 2);
-    // Behind the write on the way to the server.
+    // Ordered after the write on the path to the server.
     client(lab, "h1", &["same", "known-8", "1"]);
 }
 
 /// A real client that sets and reads by UDP, and compares every value. Its keys have control
-/// characters, which the protocol forbids and the server takes: so the cache leaves all of it to
-/// the server, and forgets everything at each `set`.
+/// characters, which the protocol forbids and the server accepts: the cache leaves them all to the
+/// server, and discards everything at each `set`.
 fn load_by_libmemcached(lab: &Lab) {
     let (hits, before) = (counted(lab, "hits"), agent(lab).port_counters.expect("a port"));
     let script = format!(
@@ -92,7 +93,7 @@ fn load_by_libmemcached(lab: &Lab) {
     let after = agent(lab).port_counters.expect("a port");
     println!("memcaslap: {gets} get, {sets} set through the agent, no wrong value");
     assert!(gets > 0 && sets > 0, "{text}");
-    // The last answers may come after its time is over.
+    // The last answers may arrive after its time is over.
     assert!(after.packets - before.packets >= gets + sets, "all went by the agent: {after:?}");
     assert_eq!((counted(lab, "hits"), counted(lab, "entries")), (hits, 0));
     for wrong in ["get_misses", "verify_misses", "verify_failed"] {
@@ -105,7 +106,7 @@ pub fn saves_what_it_answers() {
         return;
     }
     let lab = up(&scenario("agent-memcached"));
-    // Root of a user namespace has no other user.
+    // Root of a user namespace has no other user to change to.
     let user = if needs::is_root() { "nobody" } else { "root" };
     let words = ["memcached", "-u", user, "-U", "11211", "-m", "64"];
     let mut command = lab.command("h3", &words).expect("a node");
@@ -114,7 +115,7 @@ pub fn saves_what_it_answers() {
     let ratios = [0, 25, 50, 75, 100];
     let new = ratios.map(|percent| format!("new{percent}={REQUESTS}"));
     let new = new.iter().map(String::as_str);
-    // At the server itself, so that the cache sees no write.
+    // At the server itself, so that the cache receives no write.
     client(&lab, "h3", &["fill", &known].into_iter().chain(new).collect::<Vec<_>>());
     client(&lab, "h2", &["get", &known]);
     assert_eq!((counted(&lab, "fills"), counted(&lab, "hits")), (KNOWN, 0));
@@ -123,7 +124,7 @@ pub fn saves_what_it_answers() {
         let asked = percent as f64 / 100.0;
         assert!((saved - asked).abs() <= BOUND, "asked {asked}, saved {saved}");
     }
-    // A write by another client is seen: both get the new value, which only the server had.
+    // A write by another client is detected: both get the new value, which only the server had.
     client(&lab, "h2", &["set", "known-7", "1"]);
     assert_eq!(counted(&lab, "invalidated"), 1);
     for host in ["h1", "h2"] {

@@ -1,5 +1,5 @@
 //! Agents of the fabric file in a lab, as `axon up` starts them: attached to their switches,
-//! started again when they are killed, and carrying the traffic of real programs.
+//! restarted when they are killed, and carrying the traffic of real programs.
 
 mod balancer;
 mod congestion;
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::Output;
 use std::time::{Duration, Instant};
 
-/// How long a daemon may take to come back, on a machine that compiles besides.
+/// Limit for the restart of a daemon on a machine that also compiles.
 const LIMIT: Duration = Duration::from_secs(60);
 
 pub const TESTS: &[Test] = &[
@@ -24,12 +24,12 @@ pub const TESTS: &[Test] = &[
 
 pub use own::run_part;
 
-/// A file of the examples.
+/// Returns the path of an example.
 fn scenario(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../scenarios/{name}.yaml"))
 }
 
-/// A lab of this file, which is up with its agents attached.
+/// Starts a lab of this file, and waits until its agents are attached.
 fn up(file: &Path) -> Lab {
     let options = UpOptions { timeout_ms: 120_000, ..UpOptions::default() };
     let (lab, report) = lab::up(file, &options, |_| ()).unwrap_or_else(|e| panic!("{e:#}"));
@@ -42,21 +42,22 @@ fn down(lab: &Lab) {
     lab::down(Some(lab.name())).expect("it ends");
 }
 
-/// What a command on a node puts out; it has to succeed.
+/// Runs a command on a node, which must succeed; returns its output.
 fn output(lab: &Lab, node: &str, words: &[&str]) -> String {
     let output: Output = lab.command(node, words).expect("a node").output().expect("it starts");
     assert!(output.status.success(), "{node}: {words:?}: {output:?}");
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// The only agent of a lab.
+/// Returns the only agent of a lab.
 fn agent(lab: &Lab) -> AttachedAgent {
     let status = lab.status().expect("a status");
     let [agent] = &lab.attached(&status).expect("its agents")[..] else { panic!("one agent") };
     agent.clone()
 }
 
-/// The process of the only agent, as the port of its switch knows it: by its number in the lab.
+/// Returns the process of the only agent, by its number in the lab, as reported by its switch's
+/// port.
 fn agent_process(lab: &Lab) -> Option<i32> {
     let status = lab.status().expect("a status");
     let ports = status.iter().filter_map(|node| node.status()).flat_map(|status| &status.ports);
@@ -69,7 +70,7 @@ fn kill(lab: &Lab, process: i32) {
     output(lab, "s1", &["kill", "-KILL", &process.to_string()]);
 }
 
-/// Waits until this holds of the lab.
+/// Waits until a condition holds for the lab.
 fn until(lab: &Lab, what: &str, holds: impl Fn() -> bool) {
     let began = Instant::now();
     while !holds() {

@@ -1,4 +1,4 @@
-//! A program of the user's own as an agent: here it is this test.
+//! A user's own program as an agent, which is this test program.
 
 use super::{agent, down, up};
 use crate::support::{part, state_root};
@@ -17,7 +17,7 @@ use std::time::Duration;
 /// Lines of 101 bytes that it writes to its standard error.
 const LINES: u64 = 3 * LOG_BYTES_MAX / 100;
 
-/// Sends everything on.
+/// An agent that forwards everything.
 struct Onward;
 
 impl Agent for Onward {
@@ -28,15 +28,15 @@ impl Agent for Onward {
     }
 }
 
-/// The agent.
+/// Runs the agent.
 pub fn run_part(_: &[&str]) -> ExitCode {
     let variable = |name| std::env::var_os(name).expect("its starter sets it");
-    // More than a log may have.
+    // More than the limit of a log.
     for line in 0..LINES {
         eprintln!("{line:0>100}");
     }
     let (socket, name) = (PathBuf::from(variable(SOCKET_VARIABLE)), variable(NAME_VARIABLE));
-    // Beside the fabric file.
+    // Files beside the fabric file are visible.
     assert!(Path::new(&name).with_extension("here").is_file(), "it was started elsewhere");
     let mut client = loop {
         match Client::connect(&socket, &name.to_string_lossy()) {
@@ -55,7 +55,7 @@ pub fn is_started_and_attached() {
     std::fs::create_dir_all(&folder).expect("a folder");
     std::fs::write(folder.join("mine.here"), "").expect("a file");
     let words = part("attached", []).join("', '");
-    // ICMP goes through the agent.
+    // ICMP passes through the agent.
     let text = format!(
         "name: own-agent\nprogram: bridge\n\
          topology: {{ listed: {{ switches: [s1], hosts: {{ h1: s1, h2: s1 }}, links: [] }} }}\n\

@@ -1,5 +1,5 @@
 //! Three switches in a line between two hosts, all of them the tc program on veth pairs of one
-//! namespace: frames and super-packets that a host's stack would send, whole.
+//! namespace. Frames and super-packets of a host's stack arrive whole.
 
 use super::step::hex;
 use super::{BPF, bpf, kernel, settings};
@@ -18,18 +18,18 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Of a frame of the fabric, above 1500 and the headers here.
+/// MTU of the fabric, above 1500 and the headers used here.
 const MTU: usize = 1600;
 /// `struct virtio_net_hdr`, in front of each packet of a [`Host`].
 const VIRTIO_BYTES: usize = 10;
-/// Bytes of payload that a super-packet is cut into.
+/// Payload bytes of each segment of a super-packet.
 const CUT: u16 = 1400;
 
-/// Ports of a switch here: 0 to the left, 1 to the right.
+/// Ports of a switch: 0 to the left, 1 to the right.
 const LEFT: PortNo = PortNo(0);
 const RIGHT: PortNo = PortNo(1);
 
-/// A host at the end of the line, with its packets as they are before they are cut.
+/// A host at the end of the line, with packets before segmentation.
 pub struct Host {
     socket: OwnedFd,
 }
@@ -50,7 +50,7 @@ impl Host {
         assert_eq!(sent, Ok(packet.len()), "{}", hex(packet));
     }
 
-    /// The next packet, with its virtio header.
+    /// Returns the next packet, with its virtio header.
     pub fn receive(&self, context: impl Fn() -> String) -> Vec<u8> {
         let mut bytes = vec![0; 70_000];
         loop {
@@ -69,14 +69,14 @@ impl Host {
     }
 }
 
-/// True if something comes within two seconds.
+/// True if a packet arrives within two seconds.
 fn comes(socket: &impl AsFd) -> bool {
     use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
     let mut fds = [PollFd::new(socket.as_fd(), PollFlags::POLLIN)];
     poll(&mut fds, PollTimeout::from(2000u16)).unwrap() > 0
 }
 
-/// A pair of devices that are up, of frames as a fabric's links take them.
+/// Creates a pair of devices that are up, with the MTU of a fabric's links.
 pub fn pair(a: &str, b: &str) {
     for which in ["all", "default"] {
         let _ = std::fs::write(format!("/proc/sys/net/ipv6/conf/{which}/disable_ipv6"), "1");
@@ -86,14 +86,14 @@ pub fn pair(a: &str, b: &str) {
     sys::set_device_up(b, true).unwrap();
 }
 
-/// Sets a port of a switch to a device, and attaches the program.
+/// Assigns a device to a port of a switch, and attaches the program.
 pub fn attach(kernel: &mut Kernel, port: PortNo, device: &str, kind: PortKind) -> Attachment {
     let ifindex = nix::net::if_::if_nametoindex(device).unwrap();
     kernel.set_port(port, ifindex, kind).unwrap();
     kernel.attach(port, device).unwrap()
 }
 
-/// True if that is a program at tc: by a link, or before Linux 6.6 by a filter.
+/// True if the program is attached at tc: by a link, or before Linux 6.6 by a filter.
 pub fn at_tc(attachment: Attachment) -> bool {
     matches!(attachment, Attachment::Tc | Attachment::TcFilter)
 }
@@ -132,7 +132,7 @@ impl Chain {
         Chain { switches: made.collect(), a: Host::open("ha"), b: Host::open("hb") }
     }
 
-    /// Takes the devices away, and what is pinned.
+    /// Removes the devices and pinned objects.
     fn remove(self) {
         for device in ["ha", "hb", "s10", "s20"] {
             let _ = Command::new("ip").args(["link", "delete", device]).output();
@@ -142,26 +142,26 @@ impl Chain {
         }
     }
 
-    /// The route from one end to the other, for frames to `destination`.
+    /// Installs the route from one end to the other, for frames to `destination`.
     fn route(&mut self, destination: MacAddr) {
         let route: Route = self.switches.iter().map(|_| RIGHT).collect();
         self.switches[0].set_route(LEFT, destination, &route).unwrap();
     }
 
-    /// Sends packets from `a` and holds those that come to `b` to them.
+    /// Sends packets from `a` and compares them with those that arrive at `b`.
     fn pass(&self, packets: &[Vec<u8>]) {
         for some in packets.chunks(16) {
             some.iter().for_each(|packet| self.a.send(packet));
             for packet in some {
                 let came = self.b.receive(|| hex(packet));
-                // Where a checksum is left to the device is said in both alike.
+                // Both mark checksums that are left to the device.
                 assert_eq!(hex(&came), hex(packet));
             }
         }
     }
 }
 
-/// A frame of UDP or whatever, behind a virtio header that says nothing.
+/// A frame of any type, behind an empty virtio header.
 fn frame(destination: MacAddr, source: [u8; 6], ethertype: u16, bytes: usize) -> Vec<u8> {
     let mut packet = vec![0; VIRTIO_BYTES + bytes];
     let frame = &mut packet[VIRTIO_BYTES..];
@@ -174,8 +174,8 @@ fn frame(destination: MacAddr, source: [u8; 6], ethertype: u16, bytes: usize) ->
     packet
 }
 
-/// A socket of host `a` that hands its stack several datagrams at once, which nobody on the way is
-/// to take apart.
+/// A socket of host `a` that passes its stack several datagrams at once, which must not be
+/// segmented on the path.
 struct Sender {
     socket: UdpSocket,
 }
@@ -193,7 +193,7 @@ impl Sender {
     }
 }
 
-/// Where datagrams for the destination with these two bytes go.
+/// Address of datagrams for the destination with these two bytes.
 fn address(value: u16, is_v6: bool) -> SocketAddr {
     let [a, b] = value.to_be_bytes();
     let ip: IpAddr = if is_v6 {
@@ -204,7 +204,7 @@ fn address(value: u16, is_v6: bool) -> SocketAddr {
     (ip, 5001).into()
 }
 
-/// The destination whose frames have `value` in bytes 12 and 13 behind a header of 9 bytes.
+/// Destination whose frames have `value` in bytes 12 and 13 behind a header of 9 bytes.
 fn destination(value: u16) -> MacAddr {
     let [a, b] = value.to_be_bytes();
     MacAddr([2, 0, 0, a, b, 7])
@@ -282,14 +282,14 @@ pub fn every_value() {
         // 3000 bytes are cut into three frames.
         assert_eq!((left.in_frames, right.out_frames), (4 << 16, 4 << 16));
     }
-    // Of IPv6, those types that a kernel may treat in ways of their own, and some.
+    // Of IPv6, types that a kernel may treat specially, and some others.
     let types = [0x0800, 0x8100, 0x88a8, 0x86dd, 0x8906, 0x8847, 0x8848, 0x6558, 0x8914, 0x88e5];
     let values = || types.into_iter().chain((0..=u16::MAX).step_by(257));
     neighbours(values(), true);
     super_packets(&chain, values(), true);
 }
 
-/// Frames of hosts with tags of their own, and addresses that read as tags behind a header, one
+/// Frames of hosts with tags of their own, and addresses that look like tags behind a header, one
 /// after the other.
 pub fn tags() {
     if bpf().is_none() {
@@ -322,7 +322,8 @@ pub fn tags() {
             }
         }
     }
-    // A frame of 1500 bytes may have one tag on top, and the node forwards no longer ones here.
+    // A frame of 1500 bytes may have one tag in addition, and the node forwards no longer frames in
+    // this test.
     packets.retain(|packet| packet.len() <= VIRTIO_BYTES + 1518);
     let mut port = PacketPort::open("hb", false).unwrap();
     for packet in packets {
@@ -332,12 +333,12 @@ pub fn tags() {
     }
 }
 
-/// The next frame at a port, with the tag that the kernel took out.
+/// Returns the next frame at a port, with the tag that the kernel removed.
 pub fn next(port: &mut PacketPort, context: impl Fn() -> String) -> Vec<u8> {
     receive(port, 1, context).remove(0)
 }
 
-/// The next `count` frames at a port, and no more.
+/// Returns the next `count` frames at a port, and asserts that no more arrive.
 pub fn receive(port: &mut PacketPort, count: usize, context: impl Fn() -> String) -> Vec<Vec<u8>> {
     let (mut pool, mut frames) = (Pool::default(), Vec::new());
     while frames.len() < count {
@@ -349,7 +350,7 @@ pub fn receive(port: &mut PacketPort, count: usize, context: impl Fn() -> String
     frames.iter().map(|frame| frame.bytes().to_vec()).collect()
 }
 
-/// Routes to and fro, as long as the programs attach them, with hops that go over several words.
+/// Routes to and fro, up to the length that the programs attach, with hops that span several words.
 pub fn long_routes() {
     if bpf().is_none() {
         return;

@@ -1,4 +1,4 @@
-//! What the programs leave to the node, on real devices.
+//! Frames that the programs leave to the node, on real devices.
 
 use super::chain::{Host, at_tc, attach, next, pair};
 use super::step::hex;
@@ -20,7 +20,7 @@ const AXON: PortNo = PortNo(2);
 const UNKNOWN: PortNo = PortNo(3);
 const HOST: [u8; 6] = [2, 0, 0, 0, 0, 9];
 
-/// A frame to `destination`, whose type and first bytes are these.
+/// A frame to `destination` with this type and these first bytes.
 fn frame(destination: [u8; 6], rest: &[u8]) -> Vec<u8> {
     let mut bytes = [&destination[..], &[2, 0, 0, 0, 0, 1], rest].concat();
     bytes.resize(64, 0x5a);
@@ -35,7 +35,7 @@ fn packet(kind: PacketType, forward: &[u16], reverse: &[u16]) -> Vec<u8> {
     bytes
 }
 
-/// Where frames come in, the queue that gets them, and the frames.
+/// Ingress port, receiving queue, and frame of each case.
 fn cases() -> Vec<(PortNo, NodeQueue, Vec<u8>)> {
     let link_local = [0x01, 0x80, 0xc2, 0, 0, 0x0e];
     let tagged = [0x81, 0, 0, 0x64, 0x81, 0, 0x20, 0x65, 0x88, 0xb7];
@@ -45,12 +45,12 @@ fn cases() -> Vec<(PortNo, NodeQueue, Vec<u8>)> {
         (HOSTS, NodeQueue::Hosts, frame([0xff; 6], &[0x08, 0x06])),
         (HOSTS, NodeQueue::Hosts, frame([0xff; 6], &tagged)),
         (HOSTS, NodeQueue::Links, frame(link_local, &[0x88, 0xb5])),
-        // A host that sends what looks like a packet of the fabric.
+        // A host that sends a frame like a packet of the fabric.
         (HOSTS, NodeQueue::Hosts, packet(PacketType::Ethernet, &[2, 1], &[])),
         (AXON, NodeQueue::Fabric, frame(link_local, &[0x88, 0xb5])),
         (AXON, NodeQueue::Fabric, packet(PacketType::Control, &[255], &[1, 2])),
         (AXON, NodeQueue::Fabric, packet(PacketType::Probe, &[1], &[])),
-        // With hops that read as two tags.
+        // With hops that look like two tags.
         (
             AXON,
             NodeQueue::Fabric,
@@ -61,7 +61,7 @@ fn cases() -> Vec<(PortNo, NodeQueue, Vec<u8>)> {
     ]
 }
 
-/// Each of three queues gets what is for it, as it was on the wire, with the port in a tag.
+/// Each of three queues gets its frames, as they were on the wire, with the port in a tag.
 pub fn node() {
     if bpf().is_none() {
         return;
@@ -108,13 +108,13 @@ pub fn node() {
     if needs::device("/dev/net/tun") {
         untrusted(&mut kernel, &mut outside[AXON.index() - 1]);
     }
-    // And with a route it is the kernel's.
+    // With a route it is forwarded by the kernel.
     kernel.set_route(HOSTS, MacAddr(HOST), &Route::from([2, 7])).unwrap();
     send(&mut outside, HOSTS, &cases[1].2);
     let came = next(&mut outside[AXON.index() - 1], || "a tagged frame".into());
     let expected = [&[0x10, 0, 0x80, 1, 0, 0x10, 7, 1], &cases[1].2[..]].concat();
     assert_eq!(hex(&came), hex(&expected));
-    // But for MAC control, which ends here whatever its address.
+    // MAC control is an exception: it is consumed here for any address.
     let pause = frame(HOST, &[0x88, 0x08, 0, 1, 0xff, 0xff]);
     send(&mut outside, HOSTS, &pause);
     let came = next(&mut nodes[NodeQueue::Hosts as usize], || "a PAUSE".into());
@@ -122,8 +122,8 @@ pub fn node() {
     assert!(kernel.take_used(HOSTS, MacAddr(HOST)).unwrap());
 }
 
-/// A port that sends too much to a queue of the node loses the rest; its other queue and other
-/// ports do not suffer.
+/// A port that sends too much to a queue of the node loses the excess; its other queue and other
+/// ports are unaffected.
 pub fn budget() {
     if bpf().is_none() {
         return;
@@ -157,7 +157,7 @@ pub fn budget() {
     }
 }
 
-/// A TAP device whose guest hands over packets behind a virtio header.
+/// A TAP device whose guest passes packets behind a virtio header.
 fn guest(name: &str) -> File {
     let file = File::options().read(true).write(true).open("/dev/net/tun").unwrap();
     // SAFETY: `ifreq` is plain data for which all zeros is a value.
@@ -174,8 +174,8 @@ fn guest(name: &str) -> File {
     file
 }
 
-/// Datagrams that a guest hands over as one: no device on their way would take them behind a
-/// header, so they are the node's. Its frames are the kernel's.
+/// Datagrams that a guest passes as one packet: no device on the path would take them behind a
+/// header, so they go to the node. Single frames go through the kernel.
 fn untrusted(kernel: &mut Kernel, link: &mut PacketPort) {
     let mut guest = guest("guest");
     attach(kernel, GUEST, "guest", PortKind::Host);
@@ -207,7 +207,7 @@ fn untrusted(kernel: &mut Kernel, link: &mut PacketPort) {
     assert_eq!(kernel.traffic(GUEST).unwrap().in_frames, 1);
 }
 
-/// A chain of one switch, whose XDP programs push and strip, and pass up what is the node's.
+/// A chain of one switch, whose XDP programs push and strip, and pass the node's frames up.
 pub fn xdp() {
     if bpf().is_none() {
         return;

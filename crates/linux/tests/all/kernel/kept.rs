@@ -1,5 +1,5 @@
-//! What the XDP program keeps beside the tables that the node writes: routes that frames have taken
-//! lately, and the devices of ports.
+//! Data that the XDP program caches beside the tables that the node writes: recently used routes,
+//! and the devices of ports.
 
 use super::random::raw;
 use super::step::{LOOPBACK, run};
@@ -27,7 +27,7 @@ fn switch() -> (Kernel, LoadedProgram) {
     (kernel, program)
 }
 
-/// A frame of the host; what it is behind the switch.
+/// Passes a frame of the host; returns the frame behind the switch.
 fn pass(program: &mut LoadedProgram) -> Option<Vec<u8>> {
     run(program, Plane::Xdp, &[&HOST.0[..], &[0x5a; 60]].concat())
 }
@@ -91,7 +91,7 @@ pub fn devices() {
         (0, PortKind::Axon, None),
         (0, PortKind::Host, None),
         (LOOPBACK, PortKind::Host, Some(66)),
-        // A device that is gone.
+        // A device that was removed.
         (4711, PortKind::Host, None),
         (4711, PortKind::Axon, None),
         (LOOPBACK, PortKind::Axon, Some(74)),

@@ -1,5 +1,5 @@
 //! The kernel's data plane: its programs take the same step as `axon_plane`, their tables outlive
-//! the process, and everything is gone with its folder, device or namespace.
+//! the process, and everything is removed with its folder, device or namespace.
 //!
 //! Each test has network and mount namespaces of its own.
 
@@ -17,7 +17,7 @@ use axon_wire::HopWidth;
 use nix::mount::{MsFlags, mount};
 use std::path::{Path, PathBuf};
 
-/// Where each test mounts a BPF file system that nobody else sees.
+/// Mount point of each test's private BPF file system.
 const BPF: &str = "/sys/fs/bpf";
 
 pub const TESTS: &[Test] = &[
@@ -42,7 +42,7 @@ pub const TESTS: &[Test] = &[
 
 pub use pins::run_part;
 
-/// A BPF file system of this test's own; none, said aloud, where BPF is not permitted.
+/// A BPF file system of this test's own; `None`, with a message, where BPF is not permitted.
 fn bpf() -> Option<&'static Path> {
     let none: Option<&str> = None;
     let own = mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none)

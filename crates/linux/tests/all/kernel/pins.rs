@@ -1,4 +1,4 @@
-//! What stays when a process ends, and what does not.
+//! Objects that persist after a process, and objects that do not.
 
 use super::chain::{at_tc, attach, next, pair, receive};
 use super::step::hex;
@@ -60,7 +60,7 @@ fn switch() {
     let _ = std::io::stdin().read(&mut [0]);
 }
 
-/// The same switch, as on a kernel without TCX links.
+/// Runs the switch of [`switch`] as on a kernel without TCX links.
 fn filters() {
     let mut kernel = kernel("switch", one_route());
     for (port, device, kind) in [(HOSTS, "in1", PortKind::Host), (AXON, "in2", PortKind::Axon)] {
@@ -96,7 +96,7 @@ fn devices() {
     pair("in2", "out2");
 }
 
-/// A frame of the host, and what it is on the link when its route is `hops` long.
+/// A frame of the host, and that frame on the link when its route has `hops` hops.
 fn frame() -> Vec<u8> {
     let mut frame = [&HOST.0[..], &[2, 0, 0, 0, 0, 1, 0x88, 0xb7]].concat();
     frame.resize(64, 0x5a);
@@ -118,7 +118,7 @@ impl Outside {
         Outside { host, link }
     }
 
-    /// A frame of the host comes to the link, with `last` as the hop that is left.
+    /// Asserts that a frame of the host reaches the link, with `last` as the remaining hop.
     fn passes(&mut self, last: u8) {
         self.host.send(&[FrameBuf::new(&frame())]).unwrap();
         let came = next(&mut self.link, || "the switch does not forward".into());
@@ -126,7 +126,7 @@ impl Outside {
     }
 }
 
-/// Killed and opened again, while frames pass all the time.
+/// Killed and opened again, while frames keep passing.
 pub fn adopted() {
     if bpf().is_none() {
         return;
@@ -163,7 +163,7 @@ pub fn adopted() {
     }
 }
 
-/// As [`adopted`], [`replaced_device`] and [`gone`] on a kernel without TCX links.
+/// Tests [`adopted`], [`replaced_device`] and [`gone`] on a kernel without TCX links.
 pub fn filtered() {
     if bpf().is_none() {
         return;
@@ -194,14 +194,14 @@ pub fn filtered() {
         assert_eq!((filters_of("in1"), filters_of("in2")), (0, 1));
     }
     let mut kernel = kernel("switch", one_route());
-    // What a process left that ended between the folder and the filter, or after the filter.
+    // Leftovers of a process that ended between the folder and the filter, or after the filter.
     assert_eq!(kernel.attach_filter(HOSTS, "in1").unwrap(), Attachment::TcFilter);
     remove_filters("in1");
     assert_eq!(kernel.attach(HOSTS, "in1").unwrap(), Attachment::TcFilter);
     outside.passes(7);
     remove_filters("in1");
     assert!(kernel.detach(HOSTS).unwrap());
-    // From a link, where there are such, to a filter and back.
+    // From a link, where the kernel has them, to a filter and back.
     let is = kernel.attach(HOSTS, "in1").unwrap();
     assert!(at_tc(is));
     assert_eq!(kernel.attach_filter(HOSTS, "in1").unwrap(), Attachment::TcFilter);
@@ -211,7 +211,7 @@ pub fn filtered() {
     assert_eq!(kernel.attach(HOSTS, "in1").unwrap(), is);
     assert_eq!(filters_of("in1"), usize::from(is == Attachment::TcFilter));
     filter_of_another(&mut kernel);
-    // A device that is gone, and the end.
+    // A removed device, and the end.
     assert_eq!(kernel.attach_filter(PortNo(3), "other").unwrap(), Attachment::TcFilter);
     assert_eq!(filters_of("other"), 1, "in the place of the one before");
     alone::ip("link delete other");
@@ -224,7 +224,7 @@ pub fn filtered() {
     assert!(!folder.exists());
 }
 
-/// The filter of another switch stays, and its number is not taken.
+/// The filter of another switch stays, and its number is not used.
 fn filter_of_another(kernel: &mut Kernel) {
     alone::ip("link add name other index 201 type veth peer name outside");
     assert_eq!(kernel.attach_filter(PortNo(3), "other").unwrap(), Attachment::TcFilter);
@@ -240,7 +240,7 @@ fn filter_of_another(kernel: &mut Kernel) {
     assert_eq!(filters_of("other"), 1, "detached from where its device is not");
 }
 
-/// How many filters a device has at its ingress.
+/// Number of filters at the ingress of a device.
 fn filters_of(device: &str) -> usize {
     let shown = Command::new("tc").args(["filter", "show", "dev", device, "ingress"]).output();
     let shown = String::from_utf8(shown.unwrap().stdout).unwrap();
@@ -252,7 +252,7 @@ fn remove_filters(device: &str) {
     assert!(removed.unwrap().success());
 }
 
-/// A device with the same number as the one before, or with another.
+/// A device with the number of the one before, or with another number.
 pub fn replaced_device() {
     if bpf().is_none() {
         return;
@@ -276,7 +276,7 @@ pub fn replaced_device() {
     }
 }
 
-/// Programs and tables by the kernel's numbers, which are never used again.
+/// Programs and tables by the kernel's numbers, which are never reused.
 #[derive(Debug, PartialEq, Eq)]
 struct Ids {
     programs: Vec<u32>,
@@ -284,7 +284,7 @@ struct Ids {
 }
 
 impl Ids {
-    /// Those that are pinned in a folder or below it.
+    /// Programs and tables pinned in a folder or below it.
     fn pinned(folder: &Path) -> Ids {
         let (mut programs, mut maps) = (Vec::new(), Vec::new());
         let mut ahead: Vec<PathBuf> = vec![folder.into()];
@@ -304,7 +304,7 @@ impl Ids {
         Ids { programs, maps }
     }
 
-    /// Those of them that the kernel has.
+    /// Programs and tables of these that the kernel still has.
     fn there(&self) -> Ids {
         let programs = loaded_programs().filter_map(Result::ok).map(|program| program.id());
         let maps = loaded_maps().filter_map(Result::ok).map(|map| map.id());
@@ -314,7 +314,7 @@ impl Ids {
         }
     }
 
-    /// Waits until the kernel, which frees them in the background, has none.
+    /// Waits until the kernel, which frees them in the background, has none left.
     fn vanish(&self) {
         let end = Instant::now() + Duration::from_secs(10);
         let none = Ids { programs: Vec::new(), maps: Vec::new() };
@@ -325,7 +325,7 @@ impl Ids {
     }
 }
 
-/// In the words of [`switch`].
+/// Parses the output of [`switch`].
 fn ids(line: &str) -> Ids {
     let numbers = |part: &str| -> Vec<u32> {
         let words = part.split([',', ' ']).filter(|word| !word.is_empty());

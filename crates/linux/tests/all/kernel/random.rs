@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Frames through each data plane.
+/// Number of frames through each data plane.
 const FRAMES: u32 = 1_000_000;
 const WIDTHS: [HopWidth; 3] = [HopWidth::Four, HopWidth::Eight, HopWidth::Sixteen];
 const ROUTES: u32 = 200;
@@ -23,7 +23,7 @@ fn seed() -> u64 {
     std::env::var("SEED").map_or(13, |seed| seed.parse().expect("a number"))
 }
 
-/// Kinds of the ports of a switch; 1 and 2 are hosts' and Axon.
+/// Kinds of the ports of a switch; 1 leads to hosts, 2 to an Axon.
 fn kinds(width: HopWidth) -> Vec<PortKind> {
     let ports = width.ports_max().min(300);
     let kind = |port| match port % 8 {
@@ -34,7 +34,7 @@ fn kinds(width: HopWidth) -> Vec<PortKind> {
     (0..ports).map(kind).collect()
 }
 
-/// Bytes of which most begin with a sound header.
+/// Random bytes, most of them with a valid header.
 fn random_packet(rand: &mut Rand32, width: HopWidth) -> Vec<u8> {
     let count = |rand: &mut Rand32| match rand.rand_range(0..20) {
         0 => 0,
@@ -42,7 +42,7 @@ fn random_packet(rand: &mut Rand32, width: HopWidth) -> Vec<u8> {
         2..=5 => rand.rand_range(8..24),
         _ => rand.rand_range(1..9),
     };
-    // With a few that name no port, or the control plane.
+    // Includes some hops that name no port, or the control plane.
     let most = width.ports_max() as u32;
     let ports = most.min(310);
     let hops = |rand: &mut Rand32, count: u32| -> Hops {
@@ -87,7 +87,7 @@ fn random_packet(rand: &mut Rand32, width: HopWidth) -> Vec<u8> {
         2 => bytes.truncate(rand.rand_range(0..bytes.len() as u32) as usize),
         _ => {}
     }
-    // BPF_PROG_RUN takes nothing shorter, and what reads as IP must have room for its header.
+    // BPF_PROG_RUN accepts nothing shorter, and an IP packet must have room for its header.
     bytes.resize(bytes.len().max(SHORTEST), 0);
     if [[0x08, 0], [0x86, 0xdd]].contains(&[bytes[12], bytes[13]]) {
         bytes.resize(bytes.len().max(60), 0);
@@ -101,12 +101,12 @@ fn random_bytes(rand: &mut Rand32, bytes: &mut [u8]) {
     }
 }
 
-/// Frames that must be alike; the words are made for those that are not.
+/// Asserts that frames are equal; formats the context only on failure.
 fn same(out: &[u8], expected: &[u8], context: impl Fn() -> String) {
     assert!(out == expected, "{}\n  left {}\n  not  {}", context(), hex(out), hex(expected));
 }
 
-/// What came of the frames of one port.
+/// Results of the frames of one port.
 #[derive(Default)]
 struct Tally {
     valid: u32,
@@ -116,7 +116,7 @@ struct Tally {
 }
 
 impl Tally {
-    /// A frame left by `egress`.
+    /// Counts a frame that left by `egress`.
     fn forwarded(&mut self, ingress: PortNo, egress: PortNo, came: usize, left: usize) {
         self.decided += 1;
         let of = self.traffic.entry(ingress.0).or_default();
@@ -129,7 +129,7 @@ impl Tally {
         self.left += 1;
         let of = self.traffic.entry(ingress.0).or_default();
         match plane {
-            // There is no node.
+            // No node is running.
             Plane::Tc => of.lost_packets += 1,
             Plane::Xdp => of.node_packets += 1,
         }
@@ -184,7 +184,7 @@ fn plane(settings: &axon_linux::kernel::KernelSettings, kinds: &[PortKind]) -> a
     plane
 }
 
-/// A destination that may have a route.
+/// A random destination that may have a route.
 fn random_destination(rand: &mut Rand32) -> MacAddr {
     let last = rand.rand_range(0..ROUTES + 20) as u16;
     let first = if rand.rand_range(0..30) == 0 { 3 } else { 2 };
@@ -211,7 +211,7 @@ fn random_frame(rand: &mut Rand32) -> Vec<u8> {
     frame
 }
 
-/// What the plane does with a frame of a host: where it sends it, if it does.
+/// Returns the egress and frame of the plane for a frame of a host, if it sends it.
 fn of_plane(
     plane: &mut axon_plane::Plane,
     ingress: PortNo,
@@ -282,7 +282,7 @@ fn random_hosts(
     }
 }
 
-/// All frames of one data plane.
+/// Passes all frames of one data plane.
 fn frames_of(data_plane: Plane) -> Tally {
     let mut rand = Rand32::new(seed());
     let mut all = Tally::default();
@@ -332,7 +332,7 @@ pub fn frames() {
     }
 }
 
-/// A table as the programs see it.
+/// A table as seen by the programs.
 pub fn raw(folder: &str, table: &str) -> Map {
     let folder = std::fs::read_dir(Path::new(BPF).join(folder)).unwrap().next().unwrap().unwrap();
     Map::from_map_data(MapData::from_pin(folder.path().join(table)).unwrap()).unwrap()
@@ -342,7 +342,7 @@ fn raw_routes(folder: &str) -> HashMap<MapData, [u8; 8], [u64; 10]> {
     HashMap::try_from(raw(folder, "routes")).unwrap()
 }
 
-/// A value that has some words of one route and some of another is none: its frames are the node's.
+/// A value that mixes words of two routes is invalid: its frames go to the node.
 pub fn mixed_routes() {
     if bpf().is_none() {
         return;
@@ -366,7 +366,7 @@ pub fn mixed_routes() {
             let pick = |word: usize| if mask >> word & 1 == 0 { one.1[word] } else { two.1[word] };
             let value: [u64; 10] = std::array::from_fn(|word| pick(word.min(8)));
             raw.insert(one.0, value, 0).unwrap();
-            // Programs look it up again when any route is changed.
+            // Programs look the route up again after any route has changed.
             kernel.remove_route(PortNo(0), MacAddr([2; 6])).unwrap();
             let forwarded = run(&mut program, plane, &frame).is_some();
             let whole = (0..9).all(|word| value[word] == one.1[word])
@@ -376,8 +376,8 @@ pub fn mixed_routes() {
     }
 }
 
-/// One thread changes routes as fast as it can, so that the kernel uses the memory of one for the
-/// other; a program on another core sees a route of the frame's own flow, or none.
+/// One thread changes routes as fast as it can, so that the kernel reuses the memory of one for
+/// another. A program on another core sees a route of the frame's own flow, or none.
 pub fn changed_routes() {
     if bpf().is_none() {
         return;

@@ -1,4 +1,4 @@
-//! What the programs must decide, by `axon_plane`, and the golden vectors.
+//! Expected decisions of the programs, from `axon_plane` and the golden vectors.
 
 use super::{bpf, kernel, settings};
 use axon_linux::kernel::{Kernel, KernelSettings, LoadedProgram, Plane, Verdict};
@@ -8,18 +8,18 @@ use axon_wire::header::{HeaderFields, PacketType};
 use axon_wire::{HopWidth, PortNo};
 use std::collections::BTreeMap;
 
-/// A device that frames can be redirected to: that of a namespace that has no other.
+/// A device that frames can be redirected to: the only device of a new namespace.
 pub const LOOPBACK: u32 = 1;
-/// The shortest frame that BPF_PROG_RUN takes; devices take no less than 14 bytes.
+/// Length of the shortest frame that BPF_PROG_RUN accepts; devices accept 14 bytes or more.
 pub const SHORTEST: usize = 15;
-/// Forward hops within this many words of 64 bits can be taken.
+/// Forward hops within this many words of 64 bits can be consumed.
 const WORDS_MAX: usize = 8;
-/// The shortest frame that tc can take a header off.
+/// Length of the shortest frame whose header tc can strip.
 const SHORTEST_OF_TC: usize = 34;
 
-/// What becomes of a frame that comes in by an Axon port: the port that it leaves by, and as what.
-/// Nothing, if the node has to decide: that is what `forward` leaves to it, or what the plane
-/// refuses for its length.
+/// Returns the egress and contents of a frame received at an Axon port. Returns `None` if the node
+/// has to decide: for frames that `forward` leaves to it, and for those whose length the plane
+/// refuses.
 pub fn transit(
     frame: &[u8],
     settings: &KernelSettings,
@@ -44,7 +44,7 @@ pub fn transit(
 }
 
 /// True if a packet that [`transit`] forwards as `left` is within the limits of the programs, which
-/// `ebpf/README.md` lists: then they must not leave it to the node.
+/// `ebpf/README.md` lists. The programs must not leave such a packet to the node.
 pub fn is_within_limits(frame: &[u8], left: &[u8], settings: &KernelSettings) -> bool {
     let width = settings.hop_width;
     let header = HeaderFields::parse(frame, width).expect("it was forwarded");
@@ -59,9 +59,8 @@ pub fn is_within_limits(frame: &[u8], left: &[u8], settings: &KernelSettings) ->
     header.packet_type != PacketType::Probe && hops && bytes
 }
 
-/// Puts a frame through a program: what it is if it leaves by a port, nothing if it is the node's,
-/// which gets it as it came. The tables name no device of the node, so what tc leaves to it is
-/// dropped.
+/// Passes a frame through a program. Returns the frame if it leaves by a port, and `None` if it
+/// goes to the node, unchanged. The tables name no device of the node, so tc drops frames for it.
 pub fn run(program: &mut LoadedProgram, plane: Plane, frame: &[u8]) -> Option<Vec<u8>> {
     let mut out = [0; 4096];
     let run = program.run(frame, &mut out, 1);
@@ -85,7 +84,7 @@ fn bytes(word: &str) -> Vec<u8> {
     (0..word.len()).step_by(2).map(byte).collect()
 }
 
-/// The golden packets are short: each is run as it is where it can be, and with a payload.
+/// Golden packets are short: each is run unchanged where possible, and with a payload.
 pub fn vectors() {
     if bpf().is_none() {
         return;
@@ -99,7 +98,7 @@ pub fn vectors() {
             let [width, ingress, kinds, packet, "=>", verdict, _, left] = fields[..] else {
                 panic!("not a case: {line}");
             };
-            // The node's own packets do not come in by a port.
+            // The node's own packets do not arrive at a port.
             if ingress == "cpu" {
                 continue;
             }
@@ -150,7 +149,7 @@ impl Switch {
             _ => PortKind::Unknown,
         };
         let mut kinds: Vec<PortKind> = kinds.chars().map(kind).collect();
-        // What is plugged into the ingress port is not part of a case; its program asks.
+        // The kind of the ingress port is not part of a case, but its program needs it.
         kinds[ingress.index()] = PortKind::Axon;
         let most = settings(plane, width, kinds.len() as u16);
         let mut kernel = kernel(&name, KernelSettings { route_bytes_max: 65535, ..most });
@@ -165,7 +164,7 @@ impl Switch {
         self.kinds.get(port.index()).copied()
     }
 
-    /// One packet, which is to leave as `expected`, if it is forwarded at all.
+    /// Runs one packet, which must leave as `expected` if it is forwarded at all.
     fn check(&mut self, packet: &[u8], expected: Option<&[u8]>, tally: &mut (u32, u32)) {
         let settings = self.kernel.settings();
         let context = || format!("{settings:?}: {}", hex(packet));

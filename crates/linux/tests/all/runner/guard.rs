@@ -58,7 +58,7 @@ pub fn guard(name: &str) -> ExitCode {
         left.extend(wait_for_children());
     }
     kill_children();
-    // Those of a lab that was just being started.
+    // Labs that were just being started.
     end_labs();
     remove_folder();
     if code == 0 && !left.is_empty() {
@@ -76,7 +76,7 @@ pub fn clean_after(guard: i32) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Ends the labs that there are; their names.
+/// Ends all labs; returns their names.
 fn end_labs() -> Vec<String> {
     let names = StateDir::all().unwrap_or_default();
     for name in &names {
@@ -95,7 +95,7 @@ fn remove_folder() {
     }
 }
 
-/// Children of this process that run, by number and command line.
+/// Running children of this process, by number and command line.
 fn children() -> Vec<(Pid, String)> {
     let own = std::process::id().to_string();
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
@@ -103,7 +103,7 @@ fn children() -> Vec<(Pid, String)> {
     let child = |pid: i32| {
         let folder = Path::new("/proc").join(pid.to_string());
         let stat = std::fs::read_to_string(folder.join("stat")).ok()?;
-        // The name in parentheses may hold anything.
+        // The name in parentheses may contain any character.
         let (_, rest) = stat.rsplit_once(") ")?;
         let mut fields = rest.split(' ');
         let (state, parent) = (fields.next()?, fields.next()?);
@@ -114,7 +114,7 @@ fn children() -> Vec<(Pid, String)> {
     pids.filter_map(child).collect()
 }
 
-/// Gives the processes of a test that has passed time to end; those that do not.
+/// Gives the processes of a passed test time to end; returns those that do not.
 fn wait_for_children() -> Vec<String> {
     let began = Instant::now();
     loop {

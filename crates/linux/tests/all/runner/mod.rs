@@ -75,14 +75,14 @@ pub type Exception = (&'static str, &'static str);
 /// All tests of this program.
 pub struct Tests {
     pub modules: &'static [Module],
-    /// Run while no other test does.
+    /// Tests that run while no other test does.
     pub exclusive: &'static [Exception],
-    /// Run with `--ignored` only.
+    /// Tests that run with `--ignored` only.
     pub ignored: &'static [Exception],
 }
 
 impl Tests {
-    /// Runs what this process is started for.
+    /// Runs the task that this process was started for.
     pub fn main(&'static self) -> ExitCode {
         let words: Vec<String> = std::env::args().skip(1).collect();
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -107,7 +107,7 @@ impl Tests {
         self.modules.iter().flat_map(of)
     }
 
-    /// Is the test of this name.
+    /// Runs the test of this name.
     fn test(&self, name: &str) -> ExitCode {
         end_with_guard();
         let (_, module, run) = self.all().find(|(one, ..)| one == name).expect("a test");
@@ -119,7 +119,7 @@ impl Tests {
                     needs::skip(&missing);
                     return ExitCode::SUCCESS;
                 }
-                // Forgotten with the old user namespace.
+                // The setting is lost with the old user namespace.
                 end_with_guard();
             }
         }
@@ -151,7 +151,7 @@ impl Tests {
             Trial::ignorable_test(name, move || runner.run(&own, is_exclusive))
                 .with_ignored_flag(is_ignored)
         };
-        // The exclusive ones at the end: each waits until no other test runs.
+        // Exclusive tests at the end: each waits until no other test runs.
         let all = first.into_iter().map(|name| (name, false));
         let all = all.chain(last.into_iter().map(|name| (name, true)));
         let conclusion = libtest_mimic::run(&arguments, all.map(trial).collect());
@@ -177,7 +177,7 @@ struct Runner {
 
 impl Runner {
     fn run(&self, name: &str, is_exclusive: bool) -> Result<Completion, Failed> {
-        // Nothing is kept there, so a panic with the lock breaks nothing.
+        // The lock protects no data, so a panic while it is held breaks nothing.
         let _shared = (!is_exclusive).then(|| self.machine.read());
         let _alone = is_exclusive.then(|| self.machine.write());
         let began = Instant::now();
@@ -193,7 +193,7 @@ impl Runner {
         Err(format!("{output}{name}: {status}").into())
     }
 
-    /// The status of the test's guard, and the output of both.
+    /// Runs the test's guard in a folder; returns its status, and the output of both.
     fn run_in_folder(&self, name: &str) -> Result<(ExitStatus, String), Failed> {
         let number = self.folders.fetch_add(1, Ordering::Relaxed);
         let folder = format!("axon-test-{}-{number}", std::process::id());
@@ -212,7 +212,7 @@ impl Runner {
             guard.stdout(output.try_clone()?).stderr(output.try_clone()?);
         }
         let mut guard = guard.spawn()?;
-        // Its end is the end of this process to the guard.
+        // The guard detects the end of this process when the pipe closes.
         let lifeline = guard.stdin.take();
         let status = guard.wait()?;
         drop(lifeline);
@@ -237,7 +237,7 @@ impl Runner {
     }
 }
 
-/// A file that is gone when the last process has closed it.
+/// A file that is removed when the last process has closed it.
 fn unnamed_file(folder: &Path) -> std::io::Result<File> {
     let path: PathBuf = folder.join("output");
     let file = File::options().read(true).append(true).create_new(true).open(&path)?;

@@ -13,20 +13,20 @@ use std::time::{Duration, Instant};
 pub(crate) use crate::needs;
 pub use crate::runner::Test;
 
-/// The directory of the state of this test's labs. Names beside it are the test's own.
+/// Directory of the state of this test's labs. Names beside it belong to the test, too.
 pub fn state_root() -> PathBuf {
     PathBuf::from(std::env::var_os(lab::STATE_VARIABLE).expect("the runner has set it"))
 }
 
-/// The command line of a process of this program that runs the part of a module, with these words.
+/// Command line of a process of this program that runs the part of a module, with these words.
 pub fn part<const N: usize>(module: &str, words: [&str; N]) -> Vec<String> {
     let program = std::env::current_exe().expect("a running program has a path");
     let program = program.to_str().expect("a path in plain text");
     [program, PART, module].into_iter().chain(words).map(str::to_owned).collect()
 }
 
-/// The processes that this test has started, directly or by others, with their command lines: their
-/// environment names the state of its labs.
+/// Processes that this test has started, directly or through others, with their command lines.
+/// Their environment names the state of its labs.
 pub fn processes() -> Vec<(i32, Vec<u8>)> {
     let root = state_root();
     let own = [lab::STATE_VARIABLE.as_bytes(), b"=", root.as_os_str().as_encoded_bytes()].concat();
@@ -38,7 +38,7 @@ pub fn processes() -> Vec<(i32, Vec<u8>)> {
         .collect()
 }
 
-/// The daemon of a node of this test's lab.
+/// Process of a node's daemon in this test's lab.
 pub fn daemon(node: &str) -> Option<i32> {
     let end = format!("\0node\0/run/lab\0{node}\0");
     let is_it = |(_, line): &(i32, Vec<u8>)| line.ends_with(end.as_bytes());
@@ -54,10 +54,10 @@ pub struct Pinging {
 }
 
 impl Pinging {
-    /// Replies that come before the ping is ended.
+    /// Replies that arrive before the ping is ended.
     const LAST: usize = 20;
 
-    /// Starts `ping` with these words, of which the last is the address.
+    /// Starts `ping` with these words, the last of which is the address.
     pub fn start(lab: &Lab, node: &str, words: &str) -> Pinging {
         // It ends with its input.
         let line = format!("ping {words} & read -r end; kill -INT $!; wait $!");
@@ -71,13 +71,13 @@ impl Pinging {
             count.fetch_add(1, Ordering::Relaxed);
             line
         };
-        // Read at once: a ping whose pipe is full waits.
+        // Read at once: a ping with a full pipe blocks.
         let read = || from.lines().map_while(Result::ok).map(counted).collect();
         Pinging { child, lines, output: std::thread::spawn(read) }
     }
 
-    /// Ends it; returns its output. Before that come replies to requests that are sent later than
-    /// this is called, so all that is lost until then shows as a gap.
+    /// Ends the ping; returns its output. First, replies to requests sent after this call arrive,
+    /// so all earlier losses show as a gap.
     pub fn end(mut self) -> String {
         let (before, began) = (self.lines.load(Ordering::Relaxed), Instant::now());
         while self.lines.load(Ordering::Relaxed) < before + Pinging::LAST {
@@ -102,13 +102,13 @@ pub fn until(limit: Duration, mut holds: impl FnMut() -> bool) -> bool {
     }
 }
 
-/// The sequence numbers of the replies in a ping's output, in the order in which they came.
+/// Sequence numbers of the replies in a ping's output, in order of arrival.
 pub fn replies(output: &str) -> Vec<u32> {
     let number = |line: &str| line.split("icmp_seq=").nth(1)?.split(' ').next()?.parse().ok();
     output.lines().filter_map(number).collect()
 }
 
-/// Runs a line of the shell in a node of a lab, which must succeed; returns what it prints.
+/// Runs a line of the shell in a node of a lab, which must succeed; returns its output.
 pub fn shell(lab: &Lab, node: &str, line: &str) -> String {
     let mut command = lab.command(node, &["sh", "-c", line]).expect("a command");
     let output = command.output().expect("it starts");

@@ -1,4 +1,5 @@
-//! Transactions by the book: on a copy of all entries, which replaces them if nothing was refused.
+//! Transactions of the reference: applied to a copy of all entries, which replaces them if no
+//! change was refused.
 
 use super::{Reference, Stored};
 use axon_pipeline::key::{BLOCKS_MAX, REACH_BYTES};
@@ -8,7 +9,7 @@ use axon_pipeline::{
 };
 use axon_wire::{FrameBuf, PortNo, Route};
 
-/// The order in which entries are taken out; they are put in in the reverse order.
+/// Order in which entries are removed; they are added in the reverse order.
 fn rank(name: EntryName) -> usize {
     match name {
         EntryName::Group(_) => 1,
@@ -20,7 +21,7 @@ fn rank(name: EntryName) -> usize {
     }
 }
 
-/// True if a change puts something in.
+/// True if a change adds an entry.
 fn puts(change: &Change) -> bool {
     match change {
         Change::Udlk(_, some) => some.is_some(),
@@ -33,7 +34,7 @@ fn puts(change: &Change) -> bool {
     }
 }
 
-/// The action of what a change puts in.
+/// Returns the action of the entry that a change adds.
 pub fn action_of(change: &Change) -> Option<&Action> {
     match change {
         Change::Tcam(_, entry) => entry.as_ref().map(|entry| &entry.action),
@@ -50,7 +51,7 @@ fn pushes(action: &Action, tunnel: u16) -> bool {
     action.modify.contains(&Modify::TunnelPush(tunnel))
 }
 
-/// How many entries use what has this name.
+/// Returns the number of entries that use the object of this name.
 fn users(entries: &[Stored], name: EntryName) -> u32 {
     let uses = |stored: &&Stored| {
         let action = action_of(&stored.change);
@@ -120,7 +121,7 @@ fn check_group(group: &Group) -> Result<(), Reason> {
 }
 
 impl Reference {
-    /// Makes all changes, or none.
+    /// Applies all changes, or none.
     pub fn commit(&mut self, changes: &[Change]) -> Result<(), ChangeError> {
         let refused = |index: usize| {
             let (position, entry) = (index as u32 + 1, changes[index].entry());
@@ -160,7 +161,7 @@ impl Reference {
         Ok(())
     }
 
-    /// What is wrong with a change, whatever else there is.
+    /// Checks a change by itself, independent of other entries.
     fn check_alone(&self, change: &Change) -> Result<(), Reason> {
         let sizes = &self.config.sizes;
         match change {
@@ -207,7 +208,7 @@ impl Reference {
         if port.0 < self.config.ports { Ok(()) } else { Err(Reason::NoSuchPort(port)) }
     }
 
-    /// True if the header of a route names its ports, and has room before a frame.
+    /// True if the header of a route can name its ports and has room before a frame.
     fn holds(&self, route: &Route) -> bool {
         let width = self.config.hop_width;
         let last = (1 << width.bits()) - 1;
@@ -244,7 +245,7 @@ impl Reference {
         Ok(())
     }
 
-    /// What is wrong with a change beside the entries that there are.
+    /// Checks a change against the present entries.
     fn check_beside(&self, change: &Change, entries: &[Stored]) -> Result<(), Reason> {
         let is_there = |name: EntryName| entries.iter().any(|of| of.change.entry() == name);
         if let Change::Udlk(_, Some(udlk)) = change {
@@ -305,7 +306,7 @@ impl Reference {
     }
 }
 
-/// At most two keys for each type of frames.
+/// Checks that each type of frames has at most two keys.
 fn check_type(udlk: &Udlk, entries: &[Stored]) -> Result<(), Reason> {
     let concerns = |udlk: &Udlk, of| udlk.frame_type.is_none_or(|only| only == of);
     for of in FrameType::ALL {

@@ -1,24 +1,24 @@
-//! A frame, what is read of it, and each change of it by the book, on plain vectors.
+//! A frame of the reference, its parsed fields, and each change of it, on plain vectors.
 
 use axon_node::Drop;
 use axon_pipeline::{FrameType, Label, Modify, Tunnel};
 use axon_wire::header::{self, HOPS_MAX, HeaderView, HopWidth, PacketType};
 use axon_wire::{MacAddr, PortNo, Priority};
 
-/// A frame on its way, and how many bytes may still be put before it.
+/// A frame in flight, and the number of bytes that may still be prepended.
 #[derive(Clone)]
 pub struct Frame {
     pub bytes: Vec<u8>,
     pub headroom: usize,
-    /// It begins with an Axon header.
+    /// Whether it begins with an Axon header.
     pub is_axon: bool,
 }
 
-/// What is read of an Ethernet frame.
+/// Parsed fields of an Ethernet frame.
 pub struct Read {
     pub outer: FrameType,
     pub inner: FrameType,
-    /// Where the header behind EtherType and tag begins.
+    /// Offset of the header behind EtherType and tag.
     pub at: usize,
     pub destination: MacAddr,
     pub source: MacAddr,
@@ -41,7 +41,7 @@ fn type_of(ethertype: Option<u16>) -> FrameType {
     }
 }
 
-/// Reads a frame; what is left of one behind an Axon header may be too short for its addresses.
+/// Parses a frame. The rest of a frame behind an Axon header may be too short for its addresses.
 pub fn read(frame: &[u8]) -> Read {
     let outer = type_of(word(frame, 12));
     let (inner, at) = match outer {
@@ -58,14 +58,14 @@ pub fn read(frame: &[u8]) -> Read {
     Read { outer, inner, at, destination: mac(0), source: mac(6), address, label }
 }
 
-/// What is read of a frame that begins with an Axon header: nothing but that.
+/// Fields of a frame that begins with an Axon header, of which nothing else is parsed.
 pub fn read_axon() -> Read {
     let mac = MacAddr::BROADCAST;
     let outer = FrameType::Axon;
     Read { outer, inner: outer, at: 0, destination: mac, source: mac, address: None, label: None }
 }
 
-/// The sum of 16-bit words in one's complement.
+/// Sums 16-bit words in one's complement.
 fn sum(words: impl IntoIterator<Item = u16>) -> u16 {
     words.into_iter().fold(0, |sum: u16, word| {
         let (sum, carry) = sum.overflowing_add(word);
@@ -96,7 +96,7 @@ impl Frame {
         if self.is_axon { Err(Drop::Malformed) } else { Ok(read(&self.bytes)) }
     }
 
-    /// Where an IP header begins, and whether it is IPv4.
+    /// Offset of the IP header, and whether it is IPv4.
     fn ip(&self) -> Result<(usize, bool), Drop> {
         let Read { inner, at, .. } = self.read()?;
         let rest = self.bytes.len().saturating_sub(at);
@@ -156,7 +156,7 @@ impl Frame {
         Ok(())
     }
 
-    /// The packet behind EtherType and tag says by its version which it is.
+    /// Sets the EtherType by the version of the IP packet that follows.
     fn uncover(&mut self) -> Result<(), Drop> {
         let at = self.read()?.at;
         match self.bytes.get(at).map(|byte| byte >> 4) {
@@ -166,7 +166,7 @@ impl Frame {
         }
     }
 
-    /// The top label: its place, traffic class with bottom bit, and TTL.
+    /// The top label: its offset, traffic class with bottom bit, and TTL.
     fn top(&self) -> Result<(usize, u8, u8), Drop> {
         let Read { label, at, .. } = self.read()?;
         label.ok_or(Drop::Malformed)?;
@@ -249,7 +249,7 @@ impl Frame {
         Ok(())
     }
 
-    /// Makes one change.
+    /// Applies one change.
     pub fn modify(
         &mut self,
         change: &Modify,
@@ -323,7 +323,7 @@ impl Frame {
         self.write_axon(width, view.packet_type(), (rest, &way_back), priority)
     }
 
-    /// Writes a header over one that is as long.
+    /// Writes a header over one of the same length.
     fn write_axon(
         &mut self,
         width: HopWidth,

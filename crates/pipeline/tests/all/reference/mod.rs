@@ -1,9 +1,9 @@
-//! The reference interpreter: a slow and obvious pipeline, for tests.
+//! The reference interpreter: a slow and simple pipeline for tests.
 //!
-//! It shares the public types with the pipeline and the codec of the Axon header, and no code of
-//! lookups, spreading, transactions or modifiers. All entries are in one list, as
-//! the changes that made them, and every lookup goes through all of it. A port is idle whenever a
-//! frame comes; what leaves by it leaves in order.
+//! It shares the public types and the codec of the Axon header with the pipeline, and no code of
+//! lookups, spreading, transactions or modifiers. All entries are in one list, as the changes that
+//! made them, and every lookup searches all of it. A port is idle whenever a frame arrives; frames
+//! leave a port in order.
 
 mod commit;
 mod flow;
@@ -21,7 +21,7 @@ pub use commit::action_of;
 use frame::{Frame, Read, read, read_axon};
 use std::collections::BTreeMap;
 
-/// An entry: the change that made it, and the frames that met it.
+/// An entry: the change that made it, and the count of frames that matched it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stored {
     pub change: Change,
@@ -29,25 +29,25 @@ pub struct Stored {
     pub bytes: u64,
 }
 
-/// What came of a frame.
+/// Result of processing a frame.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outcome {
-    /// What left, by port, in order.
+    /// Frames that left, by port, in order.
     pub sent: BTreeMap<PortNo, Vec<Vec<u8>>>,
-    /// What the control program gets, in order, with the port that it came in by.
+    /// Frames for the control program, in order, each with its ingress port.
     pub to_cpu: Vec<(PortNo, Vec<u8>)>,
-    /// What ended, in order.
+    /// Reasons of dropped frames, in order.
     pub dropped: Vec<(PortNo, Drop)>,
 }
 
-/// What a port may send to the control program: 10 ps ticks until a sender at the limit would send
-/// next.
+/// Rate limit of a port towards the control program, as the time (10 ps ticks) at which a sender at
+/// the limit would send next.
 #[derive(Clone, Copy)]
 struct Limit {
     frames_per_second: u32,
-    /// Of frames whose target is the program.
+    /// Time for frames whose target is the program.
     next: u64,
-    /// Of copies.
+    /// Time for copies.
     next_copy: u64,
 }
 
@@ -55,18 +55,18 @@ pub struct Reference {
     config: PipelineConfig,
     pub entries: Vec<Stored>,
     up: Vec<bool>,
-    /// By port, and last the control program.
+    /// Counters by port, those of the control program last.
     pub counters: Vec<PortCounters>,
     limits: Vec<Limit>,
 }
 
-/// Where a frame comes from.
+/// Origin of a frame.
 #[derive(Clone, Copy)]
 struct Origin {
     now: Time,
-    /// The port that it is looked up as from.
+    /// Port used as ingress of the lookup.
     ingress: PortNo,
-    /// Where it is counted.
+    /// Port whose counters count the frame.
     counted: PortNo,
     priority: u8,
 }
@@ -92,7 +92,7 @@ impl Reference {
         self.limits[port.index()] = Limit { frames_per_second, next: 0, next_copy: 0 };
     }
 
-    /// A frame comes in by a port.
+    /// Receives a frame at a port.
     pub fn receive(&mut self, now: Time, port: PortNo, bytes: &[u8], intact: bool) -> Outcome {
         let mut outcome = Outcome::default();
         self.came(port, bytes);
@@ -116,7 +116,7 @@ impl Reference {
         outcome
     }
 
-    /// The control program sends a frame where the tables say.
+    /// Sends a frame of the control program as the tables decide.
     pub fn inject(&mut self, now: Time, port: Option<PortNo>, bytes: &[u8]) -> Outcome {
         let mut outcome = Outcome::default();
         self.came(PortNo::CONTROL, bytes);
@@ -128,7 +128,7 @@ impl Reference {
         outcome
     }
 
-    /// The control program sends a frame out of a port.
+    /// Sends a frame of the control program out of a port.
     pub fn send(&mut self, now: Time, port: PortNo, bytes: &[u8]) -> Outcome {
         let mut outcome = Outcome::default();
         self.came(PortNo::CONTROL, bytes);
@@ -156,7 +156,8 @@ impl Reference {
         outcome.dropped.push((origin.counted, reason));
     }
 
-    /// Too short for Ethernet, or longer than allowed; a tag and a CN-TAG come on top.
+    /// True if a frame is too short for Ethernet, or longer than allowed; a tag and a CN-TAG add to
+    /// the limit.
     fn has_fault(&mut self, origin: Origin, bytes: &[u8], outcome: &mut Outcome) -> bool {
         let is_tagged = matches!(bytes.get(12..14), Some([0x81, 0x00] | [0x88, 0xa8]));
         let at = if is_tagged { 16 } else { 12 };
@@ -184,12 +185,12 @@ impl Reference {
         }
     }
 
-    /// A copy to the control program.
+    /// Sends a copy to the control program.
     fn copy(&mut self, origin: Origin, bytes: &[u8], outcome: &mut Outcome) {
         self.trap(origin, bytes.to_vec(), |limit| &mut limit.next_copy, outcome);
     }
 
-    /// To the control program, within the limit of the port.
+    /// Sends a frame to the control program, within the limit of the port.
     fn trap(
         &mut self,
         origin: Origin,
@@ -260,7 +261,7 @@ impl Reference {
         }
     }
 
-    /// Counts a frame at the entry that wins among these, and sends a copy to its mirror.
+    /// Counts a frame at the winning entry, and sends a copy to its mirror.
     fn meet(
         &mut self,
         origin: Origin,
@@ -301,7 +302,7 @@ impl Reference {
         Ok(frame)
     }
 
-    /// A frame goes to its target. `came` is as it came in, of which the flow is known.
+    /// Sends a frame to its target. `came` is the frame as received, which determines its flow.
     fn go(
         &mut self,
         origin: Origin,
@@ -375,12 +376,12 @@ impl Reference {
             },
             _ => false,
         });
-        // Neither a group nor all zero is the address of a station.
+        // A group address or zero is not the address of a station.
         let is_address = read.source.0[0] & 1 == 0 && read.source.0 != [0; 6];
         learn && is_address && !leads
     }
 
-    /// The entry that wins: TCAM before label before address before MAC before prefix.
+    /// Returns the winning entry: TCAM before label before address before MAC before prefix.
     fn winner(
         &self,
         bytes: &[u8],
@@ -392,7 +393,7 @@ impl Reference {
         let address = read.address.filter(|_| routed).map(u32::from_be_bytes);
         let label = read.label.filter(|_| routed);
         let destination = MacKey { bridge, mac: read.destination };
-        // Higher is better; of one table only the TCAM and the prefixes can have several.
+        // Higher is better; only the TCAM and the prefixes can have several matches.
         let rank = |stored: &Stored| -> Option<(u32, u32)> {
             match &stored.change {
                 Change::Tcam(index, Some(entry)) => {
@@ -422,14 +423,14 @@ impl Reference {
         ranked.max().map(|(_, index)| index)
     }
 
-    /// The key of a frame, if frames of its type have it.
+    /// Returns the key of a frame, if frames of its type have it.
     fn key(&self, id: UdlkId, bytes: &[u8], of: FrameType, origin: Origin) -> Option<Vec<u8>> {
         let udlk = self.udlk(id)?;
         let has = udlk.frame_type.is_none_or(|only| only == of);
         has.then(|| value_of(udlk, bytes, origin.ingress, origin.priority))
     }
 
-    /// The lookup key of a number.
+    /// Returns the lookup key of a number.
     pub fn udlk(&self, id: UdlkId) -> Option<&Udlk> {
         self.entries.iter().find_map(|stored| match &stored.change {
             Change::Udlk(other, Some(udlk)) if *other == id => Some(udlk),
@@ -437,14 +438,14 @@ impl Reference {
         })
     }
 
-    /// Frames and bytes of an entry that frames can meet.
+    /// Returns frames and bytes of an entry that frames can match.
     pub fn counters_of_entry(&self, name: EntryName) -> Option<(u64, u64)> {
         let found = self.entries.iter().find(|stored| stored.change.entry() == name)?;
         action_of(&found.change).map(|_| (found.frames, found.bytes))
     }
 }
 
-/// The fields of a key, in their order; a byte that the frame does not have is zero.
+/// Returns the fields of a key in order; bytes beyond the frame are zero.
 pub fn value_of(udlk: &Udlk, bytes: &[u8], ingress: PortNo, priority: u8) -> Vec<u8> {
     let mut value = Vec::new();
     for field in &udlk.fields {

@@ -1,6 +1,7 @@
-//! Frames and entries drawn from bytes: from a generator of random numbers or from a fuzzer.
+//! Frames and entries drawn from bytes, of a random number generator or of a fuzzer.
 //!
-//! All come from small universes, so that frames meet entries and entries overlap; some are wrong.
+//! All are drawn from small ranges, so that frames match entries and entries overlap; some are
+//! invalid.
 
 use super::super::reference::{Reference, value_of};
 use axon_pipeline::{
@@ -14,7 +15,7 @@ use std::net::Ipv4Addr;
 /// Ports of the switch.
 pub const PORTS: u16 = 4;
 
-/// Draws from bytes; `None` where they end.
+/// Draws from bytes; returns `None` at their end.
 pub struct Draw<'a>(pub &'a mut dyn FnMut() -> Option<u8>);
 
 impl Draw<'_> {
@@ -22,7 +23,7 @@ impl Draw<'_> {
         (self.0)()
     }
 
-    /// Below `bound`, which is 256 at most.
+    /// Draws a number below `bound`, which is 256 at most.
     pub fn below(&mut self, bound: u16) -> Option<u16> {
         Some(u16::from(self.byte()?) % bound)
     }
@@ -35,7 +36,7 @@ impl Draw<'_> {
         Some(all[usize::from(self.below(all.len() as u16)?)])
     }
 
-    /// A port that is there, mostly.
+    /// Draws a port, mostly an existing one.
     pub fn port(&mut self) -> Option<PortNo> {
         Some(PortNo(if self.one_in(60)? { PORTS + self.below(2)? } else { self.below(PORTS)? }))
     }
@@ -57,7 +58,7 @@ impl Draw<'_> {
         self.of(&[0, 1, 2, 3, 16, (1 << 20) - 1])
     }
 
-    /// A frame of any kind, some of them cut short or too long.
+    /// Draws a frame of any kind; some are truncated or too long.
     pub fn frame(&mut self) -> Option<Vec<u8>> {
         let mut frame = if self.one_in(6)? { self.axon()? } else { Vec::new() };
         frame.extend(self.mac()?.0);
@@ -90,7 +91,7 @@ impl Draw<'_> {
         Some(frame)
     }
 
-    /// An Axon header with a few hops of 8 bits.
+    /// Draws an Axon header with a few hops of 8 bits.
     fn axon(&mut self) -> Option<Vec<u8>> {
         let hops = |draw: &mut Self| -> Option<Vec<PortNo>> {
             let count = 0..draw.below(4)?;
@@ -105,7 +106,7 @@ impl Draw<'_> {
         Some(header)
     }
 
-    /// An IPv4 packet, with another one in it as far as `depth` allows.
+    /// Draws an IPv4 packet, with another one in it as far as `depth` allows.
     fn ipv4(&mut self, frame: &mut Vec<u8>, depth: u8) -> Option<()> {
         let at = frame.len();
         let first = if self.one_in(16)? { self.byte()? } else { self.of(&[0x45, 0x45, 0x46])? };
@@ -205,7 +206,7 @@ impl Draw<'_> {
             18 => Modify::SetDestination(self.mac()?),
             19 => Modify::SetSource(self.mac()?),
             20 | 21 => {
-                // 122 hops take all the room before a frame, 255 is no port.
+                // 122 hops take all the room before a frame; 255 is not a port.
                 let hops = 0..self.of(&[0, 1, 2, 9, 122, 122, 123])?;
                 let last = if self.one_in(20)? { 255 } else { 254 };
                 let hop = |_| Some(PortNo(self.of(&[0, 1, 63, last])?));
@@ -251,7 +252,7 @@ impl Draw<'_> {
         Some(Udlk { frame_type, fields })
     }
 
-    /// An entry that a frame drawn now would meet, mostly.
+    /// Draws an entry, mostly one that a frame drawn now would match.
     fn tcam_entry(&mut self, tables: &Reference) -> Option<TcamEntry> {
         let udlk = UdlkId(if self.one_in(80)? { 15 + self.byte()? % 2 } else { self.byte()? % 4 });
         let frame = self.frame()?;
@@ -292,7 +293,7 @@ impl Draw<'_> {
         Some(if self.one_in(100)? { 1100 } else { index })
     }
 
-    /// A change of the tables as they are in `tables`.
+    /// Draws a change of the tables as they are in `tables`.
     pub fn change(&mut self, tables: &Reference) -> Option<Change> {
         let is_removal = self.one_in(6)?;
         macro_rules! some {
@@ -341,7 +342,7 @@ impl Draw<'_> {
         })
     }
 
-    /// A change of an interface: of one that is there, mostly.
+    /// Draws a change of an interface, mostly of an existing one.
     pub fn interface(&mut self, is_removal: bool) -> Option<Change> {
         let number = if self.one_in(30)? { 6 } else { self.below(6)? };
         let port = self.port()?;

@@ -1,5 +1,5 @@
-//! A pipeline and the reference interpreter side by side: the same changes and the same frames, and
-//! after each the same answer.
+//! A pipeline and the reference interpreter side by side, with equal changes, equal frames, and
+//! equal results after each.
 
 mod draw;
 
@@ -13,17 +13,17 @@ use axon_wire::{FrameBuf, MacAddr, PortNo, Time};
 pub use draw::{Draw, PORTS};
 use std::collections::BTreeMap;
 
-/// What has come up, so that a test can see that its cases are of all kinds.
+/// Coverage of a run, so that a test can check that its cases are of all kinds.
 #[derive(Default)]
 pub struct Seen {
     pub frames: u64,
-    /// Transactions that were refused, by reason.
+    /// Refused transactions, by reason.
     pub refused: BTreeMap<String, u64>,
     pub committed: u64,
     pub dropped: BTreeMap<Drop, u64>,
     pub sent: u64,
     pub to_cpu: u64,
-    /// Frames that met an entry, by table; without one: that met nothing else.
+    /// Frames that matched an entry, by table; `None` counts frames without a match.
     pub met: BTreeMap<Option<TableName>, u64>,
 }
 
@@ -35,8 +35,8 @@ pub struct Twins {
 }
 
 impl Twins {
-    /// Four ports with carrier, and tables whose sizes are drawn: empty, or with lookup keys, some
-    /// objects and up to `entries` entries.
+    /// Four ports with carrier, and tables of drawn sizes: empty, or with lookup keys, some objects
+    /// and up to `entries` entries.
     pub fn new(draw: &mut Draw, entries: u32) -> Option<Twins> {
         let few = draw.one_in(3)?;
         let of = |few_entries, many| if few { few_entries } else { many };
@@ -51,7 +51,7 @@ impl Twins {
             tunnel: 3,
         };
         let mut twins = Twins::of_sizes(sizes, draw.byte()?.into());
-        // Objects first, so that most of what entries name is there.
+        // Objects first, so that most objects named by entries exist.
         for _ in 0..entries / 4 {
             let objects = [draw.interface(false)?, draw.group(false)?, draw.tunnel(false)?];
             objects.into_iter().for_each(|change| twins.commit(&[change]));
@@ -84,8 +84,8 @@ impl Twins {
         twins
     }
 
-    /// Fills empty tables with entries of which the pipeline must refuse none. The reference takes
-    /// them as they are: its own checks would need the square of their number.
+    /// Fills empty tables with entries, none of which the pipeline may refuse. The reference takes
+    /// them unchecked: its own checks would take time quadratic in their number.
     #[allow(dead_code, reason = "the fuzz target fills nothing")]
     pub fn fill(&mut self, changes: Vec<Change>) {
         assert_eq!(self.pipeline.commit(&changes), Ok(()));
@@ -93,7 +93,7 @@ impl Twins {
         self.reference.entries = changes.into_iter().map(stored).collect();
     }
 
-    /// Something happens to both.
+    /// Applies one event to both.
     pub fn step(&mut self, draw: &mut Draw) -> Option<()> {
         self.now = Time::from_nanos(self.now.as_nanos() + u64::from(draw.byte()?) * 1000);
         match draw.below(40)? {
@@ -142,7 +142,7 @@ impl Twins {
         self.reference.link(port, up);
     }
 
-    /// A frame comes in by a port of both.
+    /// Receives a frame at a port of both.
     pub fn receive(&mut self, port: PortNo, frame: Vec<u8>, intact: bool) {
         let explained = intact.then(|| self.pipeline.explain(port, &frame));
         let expected = self.reference.receive(self.now, port, &frame, intact);
@@ -178,7 +178,7 @@ impl Twins {
         }
     }
 
-    /// Compares what the pipeline has asked for with what should come, and all counters of ports.
+    /// Compares the actions of the pipeline with the expected ones, and all counters of ports.
     fn compare(&mut self, mut out: Vec<Action>, expected: &Outcome) {
         let mut found = Outcome::default();
         while !out.is_empty() {
@@ -233,7 +233,7 @@ impl Twins {
         assert_eq!(tables.counters(miss), self.reference.counters_of_entry(miss));
     }
 
-    /// Compares the tables, and counts which of them the frames have met.
+    /// Compares the tables, and counts which of them frames have matched.
     pub fn finish(mut self) -> Seen {
         self.compare_tables();
         for stored in &self.reference.entries {

@@ -4,21 +4,21 @@ use axon_node::random::Random;
 use axon_plane::schedule::{ClassSet, Schedule, ScheduleConfig};
 use axon_wire::{Span, Time, TrafficClass};
 
-/// Ticks of a byte at 10 Gb/s.
+/// Ticks per byte at 10 Gb/s.
 pub const BYTE_TICKS: u64 = 80;
-/// Sizes here include the FCS; preamble and gap come on top.
+/// Preamble and gap, which are added to sizes; sizes include the FCS.
 pub const GAP_BYTES: u32 = 20;
 
-/// The sizes of a class's frames, given the time.
+/// Size of a class's next frame, as a function of time.
 pub type Sizes = Box<dyn FnMut(u64) -> u32>;
 
-/// What a class has to send.
+/// Frames that a class offers.
 pub struct Source {
     pub sizes: Sizes,
     pub head: u32,
-    /// Between the arrivals of two frames; 0 if there is always one.
+    /// Interval between arrivals of frames; 0 if one is always available.
     pub interval_ticks: u64,
-    /// When its next frame is there.
+    /// Arrival of its next frame.
     pub due: u64,
 }
 
@@ -28,7 +28,7 @@ impl Source {
         Source { sizes: Box::new(sizes), head, interval_ticks: 0, due: 0 }
     }
 
-    /// Always has frames of these sizes, in turn.
+    /// Offers frames of these sizes in rotation, at any time.
     pub fn of(sizes: &[u32]) -> Source {
         let (sizes, mut turn) = (sizes.to_vec(), 0);
         Source::new(move |_| {
@@ -37,7 +37,7 @@ impl Source {
         })
     }
 
-    /// Always has frames of these sizes, in random order.
+    /// Offers frames of these sizes in random order, at any time.
     pub fn random(sizes: &[u32], seed: u64) -> Source {
         let (sizes, mut random) = (sizes.to_vec(), Random::new(seed));
         Source::new(move |_| sizes[random.next_u32() as usize % sizes.len()])
@@ -57,7 +57,7 @@ pub struct Link {
     pub ticks: u64,
     /// Bytes that each class has sent since [`Link::run`] began, FCS included.
     pub bytes: Vec<u64>,
-    /// The same with preamble and gap.
+    /// Bytes that each class has sent since [`Link::run`] began, with preamble and gap.
     pub wire_bytes: Vec<u64>,
 }
 
@@ -71,7 +71,7 @@ impl Link {
         Link { schedule, sources, paused: ClassSet::EMPTY, ticks: 0, bytes, wire_bytes }
     }
 
-    /// Sends one frame; returns its class, or nothing if nobody may send now.
+    /// Sends one frame; returns its class, or `None` if no class may send now.
     pub fn send(&mut self) -> Option<usize> {
         let now = self.ticks;
         if self.schedule.deadline().is_some_and(|at| at.ticks() <= now) {
@@ -93,7 +93,7 @@ impl Link {
         Some(class)
     }
 
-    /// Runs for so long, and counts anew.
+    /// Runs for `span`, and resets the counts first.
     pub fn run(&mut self, span: Span) {
         self.bytes.fill(0);
         self.wire_bytes.fill(0);
@@ -106,7 +106,7 @@ impl Link {
         }
     }
 
-    /// Each class's part of the wire's time in the last run, in percent of what was sent.
+    /// Returns each class's share of the used time of the wire in the last run, in percent.
     pub fn shares(&self) -> Vec<f64> {
         let all: u64 = self.wire_bytes.iter().sum();
         self.wire_bytes.iter().map(|&bytes| 100.0 * bytes as f64 / all as f64).collect()

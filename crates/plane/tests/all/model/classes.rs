@@ -1,4 +1,4 @@
-//! Configurations with traffic classes and little memory, so that everything happens soon.
+//! Configurations with traffic classes and little memory, so that rare events occur soon.
 
 use super::PORTS;
 use axon_plane::dcb::{DcbConfig, QueueOrder};
@@ -10,14 +10,14 @@ use axon_wire::mac_control::Quanta;
 use axon_wire::priority::{PRIORITIES, PrioritySet};
 use axon_wire::{Bytes, MacAddr, Rate, Span};
 
-/// What a configuration has beside classes; any number means something.
+/// Options of a configuration besides its classes; any number is valid.
 #[derive(Clone, Copy, Debug)]
 pub struct Kinds {
     /// No watermarks of queues, or one of the ways to choose senders.
     pub watermarks: u8,
     /// No watchdog, one that drops, or one that forwards.
     pub watchdog: u8,
-    /// PAUSE in the place of PFC.
+    /// PAUSE instead of PFC.
     pub pause: bool,
     /// One FIFO for each class.
     pub arrival: bool,

@@ -1,5 +1,5 @@
-//! A world around one plane that holds it to its promises at every step. The property tests
-//! and the fuzzer both drive it.
+//! A world around one plane that checks its invariants at every step. The property tests and the
+//! fuzzer both drive it.
 
 pub mod classes;
 
@@ -11,20 +11,20 @@ use axon_wire::{Bytes, FrameBuf, HopWidth, Hops, MacAddr, PortNo, Span, Time};
 
 /// Ports of the plane under test.
 pub const PORTS: u16 = 4;
-/// Bound of each of its buffers, in bytes.
+/// Bound of each buffer, in bytes.
 pub const QUEUE_BYTES_MAX: u64 = 3000;
-/// What one input keeps of refused frames, in bytes.
+/// Bytes of refused frames that one input keeps.
 pub const NACK_BYTES_MAX: u64 = 1000;
 
-/// Something that happens to a plane.
+/// An event at a plane.
 #[derive(Clone, Debug)]
 pub enum Event {
-    /// The head of a frame comes in, with so many bytes of room in front; its tail comes so
-    /// much later, and its FCS fits or not.
+    /// The head of a frame arrives, with `headroom` bytes in front; its tail arrives `tail` later,
+    /// with a correct or wrong FCS.
     Receive { port: PortNo, headroom: usize, tail: Span, intact: bool, frame: Vec<u8> },
-    /// The wire of a port says it is free, rightly or not.
+    /// A port reports that its wire is free, correctly or not.
     TxDone(PortNo),
-    /// Carrier comes or goes.
+    /// Carrier rises or falls.
     Link { port: PortNo, up: bool },
     /// The control plane sends an Axon packet.
     Inject(Vec<u8>),
@@ -34,15 +34,15 @@ pub enum Event {
     Kind { port: PortNo, kind: PortKind },
     /// A route is set.
     Route { port: PortNo, destination: MacAddr, hops: Hops },
-    /// Time passes.
+    /// Time advances.
     Wait(Span),
-    /// A port gives these priorities PFC, and no others.
+    /// A port enables PFC for these priorities only.
     Pfc { port: PortNo, pfc: PrioritySet },
     /// A port maps priorities to other classes.
     Classes { port: PortNo, prio_tc: [TrafficClass; 8] },
 }
 
-/// One plane and what it has on its wires.
+/// One plane, and the frames on its wires.
 pub struct World {
     pub plane: Plane,
     now: Time,
@@ -52,15 +52,15 @@ pub struct World {
 }
 
 impl World {
-    /// A plane whose ports are up, the even ones with hosts, the odd ones with Axons; with
-    /// traffic classes or without.
+    /// A plane whose ports are up: even ones with hosts, odd ones with Axons; with traffic classes
+    /// or without.
     pub fn new(hop_width: HopWidth, on_full: OnFull, dcb: Option<DcbConfig>) -> World {
         let mut plane = Plane::new(PlaneConfig {
             hop_width,
             queue_bytes_max: Bytes(QUEUE_BYTES_MAX),
             routes_per_port_max: 8,
             punt: PuntLimit { frames_per_second: 1000, burst: 20 },
-            // Where hosts are paused for their headers, none of their frames passes.
+            // Where hosts are paused for their headers, `pass` takes none of their frames.
             self_congestion_pause: dcb.is_none() && hop_width == HopWidth::Eight,
             on_full,
             nack_bytes_max: Bytes(NACK_BYTES_MAX),
@@ -77,10 +77,10 @@ impl World {
         World { plane, now: Time::ZERO, on_wire, frames_in: 0, frames_out: 0 }
     }
 
-    /// Lets `event` happen, checks everything, and returns what the plane asked for.
+    /// Applies `event`, checks all invariants, and returns the plane's actions.
     pub fn apply(&mut self, event: Event) -> Vec<Action> {
         let mut out = Vec::new();
-        // What comes in, and what the plane makes of itself.
+        // Frames received, and frames that the plane creates.
         let counted = |plane: &Plane| plane.counters().total().rx_frames;
         let before = counted(&self.plane);
         self.plane.timeout(self.now, &mut out);
@@ -131,9 +131,9 @@ impl World {
         out
     }
 
-    /// A frame that the plane passes comes to what receiving it comes to, state and all; one that
-    /// it does not pass is as it came, and counted nowhere. So it is where wires are free whose
-    /// `TxDone` was not delivered.
+    /// Asserts that passing a frame has the same result as receiving it, including the state; a
+    /// frame that is not passed is unchanged and counted nowhere. This also holds where wires are
+    /// free whose `TxDone` was not delivered.
     fn check_passing(&self, port: PortNo, came: &FrameBuf, complete_at: Time) {
         for free_at in [&[][..], &[self.now; PORTS as usize]] {
             self.check_passing_with(port, came, complete_at, free_at);

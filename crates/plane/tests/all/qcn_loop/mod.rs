@@ -1,4 +1,4 @@
-//! How the loop of congestion points and reaction points holds a queue.
+//! Queue lengths in the closed loop of congestion points and reaction points.
 
 mod world;
 
@@ -23,8 +23,8 @@ fn the_queue_is_held_within_a_tenth_of_its_set_point_with_the_defaults() {
     }
 }
 
-/// A queue of constant length causes no CNM before it is too long by one step of the feedback:
-/// (2w + 1) / 63 of the set point if the rest of the division is dropped.
+/// A queue of constant length causes no CNM before it is too long by one step of the feedback: (2w
+/// + 1) / 63 of the set point if the remainder of the division is dropped.
 #[test]
 fn what_a_long_queue_is_above_its_set_point_is_mostly_one_step_of_the_feedback() {
     for weight_log2 in 0..=3 {
@@ -62,9 +62,9 @@ fn when_half_of_the_sources_stop_the_others_have_the_whole_link_after_five_timer
     }
 }
 
-/// The step test of paper 004, figure 11, with shorter steps. The reaction point's variables
-/// are brought to the link of 1 Gb/s: as they are, a fifth of it as the bottleneck holds the
-/// queue up to 17 % too long.
+/// The step test of paper 004, figure 11, with shorter steps. The reaction point's variables are
+/// scaled to the link of 1 Gb/s: unscaled, with a fifth of it as the bottleneck, the queue is up to
+/// 17 % too long.
 #[test]
 fn one_source_follows_the_steps_of_the_link_and_the_queue_stays_at_its_set_point() {
     for kilobytes in [25, 50, 100, 200] {

@@ -1,8 +1,8 @@
 //! Congestion points and reaction points in a closed loop: N sources, one bottleneck queue.
 //!
-//! Each source has its own link and always something to send. A frame is half the loop's delay
-//! on the way to the queue, a CNM the other half on the way back. The queue has no end: how
-//! long it becomes is measured, nothing is lost.
+//! Each source has its own link and always something to send. A frame takes half the loop's delay
+//! to the queue, a CNM the other half back. The queue is unbounded: its length is measured, and
+//! nothing is lost.
 
 #![allow(dead_code, reason = "the survey looks at less than the tests")]
 
@@ -12,9 +12,9 @@ use axon_wire::{Bytes, Rate, Span, Time};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// Of the bottleneck.
+/// Rate of the bottleneck.
 pub const RATE: Rate = Rate::gbps(10);
-/// Of each frame, if not said.
+/// Maximum frame size, by default.
 pub const FRAME_BYTES_MAX: u64 = 1_500;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,21 +25,21 @@ enum Event {
     Sent,
 }
 
-/// What a world is made of.
+/// Parameters of a world.
 #[derive(Clone, Copy, Debug)]
 pub struct Setup {
     pub sources: usize,
     pub cp: CpConfig,
     pub rp: RpConfig,
     pub delay: Span,
-    /// Frames have this to 1500 bytes, drawn evenly.
+    /// Minimum frame size; sizes are drawn evenly from it to 1500 bytes.
     pub frame_bytes_min: u64,
     pub seed: u64,
 }
 
 impl Setup {
-    /// The MIB's defaults but for the set point. Links of sources have the bottleneck's rate,
-    /// but a source alone a faster one, or it would never fill the queue.
+    /// The MIB's defaults, except for the set point. Links of sources have the bottleneck's rate; a
+    /// single source has a faster link, or it would never fill the queue.
     pub fn new(kilobytes: u64, sources: usize, delay_micros: u64) -> Setup {
         let link = if sources == 1 { Rate::gbps(40) } else { RATE };
         Setup {
@@ -60,7 +60,7 @@ pub struct Source {
     pub link_free: Time,
     pub running: bool,
     pub delivered: u64,
-    /// When it looks next; wakes at other times are out of date.
+    /// Time of its next wake-up; wakes at other times are stale.
     pub wake: Time,
 }
 
@@ -70,17 +70,17 @@ pub struct World {
     events: BinaryHeap<Reverse<(Time, u64, Event)>>,
     pub sequence: u64,
     pub delay: Span,
-    /// Of the bottleneck.
+    /// Rate of the bottleneck.
     pub rate: Rate,
     pub sources: Vec<Source>,
     pub point: CongestionPoint,
-    /// Source and bytes of each frame.
+    /// Source and size in bytes of each queued frame.
     pub queue: VecDeque<(usize, u64)>,
     pub frame_bytes_min: u64,
     pub random: Random,
     pub queued: u64,
     pub busy: bool,
-    /// Since the last look: byte ticks in the queue, bytes sent, the longest queue.
+    /// Since the last measurement: byte ticks in the queue, bytes sent, the longest queue.
     pub area: u128,
     pub area_at: Time,
     pub begun: Time,
@@ -88,14 +88,14 @@ pub struct World {
     pub cnms: u64,
 }
 
-/// What was seen since the last look.
+/// Measurements since the last call.
 #[derive(Debug)]
 pub struct Seen {
     pub queue_mean: u64,
     pub queue_longest: u64,
-    /// Of the bottleneck's rate.
+    /// Utilisation of the bottleneck's rate.
     pub used: f64,
-    /// Jain's index of what the running sources brought through.
+    /// Jain's index of the running sources' throughput.
     pub jain: f64,
     pub cnms: u64,
 }
@@ -221,7 +221,7 @@ impl World {
         self.area_at = self.now;
     }
 
-    /// What has happened since the last look.
+    /// Returns the measurements since the last call.
     pub fn look(&mut self) -> Seen {
         self.measure();
         let span = self.now.since(self.begun);
@@ -250,7 +250,7 @@ impl World {
 }
 
 impl World {
-    /// What is seen in `run` ms after `warm` ms.
+    /// Measures `run` ms after `warm` ms.
     pub fn seen_after(&mut self, warm: u64, run: u64) -> Seen {
         self.run(Span::from_millis(warm));
         self.look();
@@ -259,7 +259,7 @@ impl World {
     }
 }
 
-/// In thousandths of the set point.
+/// Queue length in thousandths of the set point.
 pub fn relative(seen: &Seen, setup: &Setup) -> u64 {
     seen.queue_mean * 1_000 / setup.cp.set_point.0
 }

@@ -16,7 +16,8 @@ fn cube() -> Cube {
     Cube::new(4, 1).unwrap()
 }
 
-/// Routing entries of a server: those of the routing key that match a hop and no port.
+/// Returns the number of a server's routing entries: those of the routing key that match a hop and
+/// no port.
 fn routing_entries(net: &Net, server: u32) -> u32 {
     let tables = net.nodes[server as usize].pipeline().tables();
     let is_routing = |change: &Change| match change {
@@ -130,7 +131,7 @@ fn a_link_without_carrier_is_survived_at_once_and_with_short_paths() {
 fn a_failure_behind_the_first_hop_is_reported_to_the_source() {
     let mut net = Net::new(BCUBE_1);
     let way = net.datagram(1, 4, 7).unwrap();
-    // The second hop of the path, by a switch that drops everything without losing carrier.
+    // The switch of the path's second hop drops everything without losing carrier.
     let middle = way[1];
     let switch = if middle == 0 { 16 + 4 } else { 16 + 1 };
     let ports = net.plan.nodes[switch].ports.len() as u16;
@@ -166,7 +167,7 @@ fn a_flood_of_packets_to_a_dead_next_hop_loses_no_neighbour() {
     };
     let before = routing(&net);
     for _ in 0..40 {
-        // Just before the servers announce themselves, all that the port may send is used up.
+        // Just before the servers announce themselves, the port's budget is used up.
         net.run_until(Span::from_nanos(10));
         for _ in 0..257 {
             net.send_at(middle, ingress, &packet);
@@ -186,7 +187,7 @@ fn a_failed_level_switch_is_survived_by_all_pairs() {
         net.run(Span::from_millis(500));
         for from in 0..16 {
             for to in (0..16).filter(|&to| to != from) {
-                // The first packet may have to find out what others have lost.
+                // The first packet may have to detect a failure that others have met.
                 let ways = [net.datagram(from, to, 1), net.datagram(from, to, 1)];
                 let way = ways[1].as_ref().unwrap_or_else(|| panic!("{from} to {to}: {ways:?}"));
                 assert!(
@@ -231,7 +232,7 @@ fn several_hosts_of_a_server_are_reached_from_near_and_far() {
 #[test]
 fn a_path_without_answer_is_not_chosen() {
     let mut net = Net::new(BCUBE_1);
-    // The switch of level 0 of server 00 has just fallen silent: no server has lost a neighbour.
+    // The switch of level 0 of server 00 has just become silent: no server has lost a neighbour.
     let ports = net.plan.nodes[16].ports.len() as u16;
     net.silent.extend((0..ports).map(|port| (16, PortNo(port))));
     let way = net.datagram(1, 4, 7).expect("by the other path, when the answer is late");
@@ -244,7 +245,7 @@ fn fragments_pass_and_take_no_entry() {
     let before = net.count(1, TableName::Tcam);
     let (source, target) = (net.host_at(1).clone(), net.host_at(4).clone());
     let mut frame = datagram(source.mac, net.plan.nodes[1].mac, source.ip, target.ip, 7);
-    // A fragment in the middle: its header's checksum is not looked at on the way.
+    // A middle fragment: its header's checksum is not checked in transit.
     (frame[20], frame[21]) = (0x20, 9);
     net.received.clear();
     net.send(1, &frame);

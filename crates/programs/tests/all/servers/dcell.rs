@@ -31,8 +31,8 @@ fn all_pairs_reach_each_other_on_the_paths_of_the_paper() {
 
 #[test]
 fn a_server_needs_a_prefix_for_each_other_cell_and_twice_as_many_tcam_entries() {
-    // Cells of 4 are aligned: 3 servers and 4 other cells. One filter for announcements and three
-    // for the host, and where packets and those by proxy arrive one each for the host.
+    // Cells of 4 are aligned: 3 servers and 4 other cells. One filter for announcements, three for
+    // the host, and one each for the host where packets and proxied packets arrive.
     let net = net(4, 1);
     for server in 0..20 {
         assert_eq!(net.count(server, TableName::Prefix), 3 + 4, "server {server}");
@@ -77,7 +77,7 @@ fn hosts_send_nothing_to_addresses_of_servers_themselves() {
     }
 }
 
-/// All pairs, with a link or a switch lost: each gets through, by at most so many hops more.
+/// Asserts that all pairs communicate with a link or a switch lost, with at most `more` extra hops.
 fn survives(net: &mut Net, what: &str, more: usize) {
     let cells = Cells::new(4, 1).unwrap();
     for from in 0..20 {

@@ -1,5 +1,5 @@
 //! A network of programmable switches in memory: wires without latency, one clock, hosts that only
-//! record what they get.
+//! record received frames.
 
 use axon_fabric::program;
 use axon_node::{Action, Input, Node};
@@ -10,22 +10,22 @@ use std::collections::{BTreeSet, VecDeque};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
-/// A network and what happened in it.
+/// A network, and the events in it.
 pub struct Net {
     pub plan: Arc<Plan>,
     pub nodes: Vec<ProgramNode>,
     pub now: Time,
-    /// Frames that hosts got: host and frame.
+    /// Frames received by hosts: host and frame.
     pub received: Vec<(u32, Vec<u8>)>,
     /// Frames that left a node by a port to another node.
     pub sent: Vec<(u32, Vec<u8>)>,
-    /// Links that carry nothing, by one end; their ports keep their carrier.
+    /// Links that carry no frames, by one end; their ports keep carrier.
     pub silent: BTreeSet<(u32, PortNo)>,
     queue: VecDeque<(u32, Input)>,
 }
 
 impl Net {
-    /// The network of a fabric file, after a second without traffic.
+    /// Builds the network of a fabric file, and runs it for a second without traffic.
     pub fn new(text: &str) -> Net {
         let mut fabric = axon_fabric::parse("test.yaml".as_ref(), text).unwrap();
         program::fix_addresses(&mut fabric);
@@ -58,14 +58,14 @@ impl Net {
         net
     }
 
-    /// Time passes until shortly before the next program is due.
+    /// Advances time until shortly before the next program is due.
     pub fn run_until(&mut self, before: Span) {
         let due = self.nodes.iter().filter_map(Node::deadline).min();
         let due = due.expect("programs have deadlines") - before;
         self.run(due.since(self.now));
     }
 
-    /// Passes all frames, and the time.
+    /// Delivers all frames, and advances time.
     pub fn run(&mut self, span: Span) {
         let end = self.now + span;
         loop {
@@ -106,7 +106,7 @@ impl Net {
                     return;
                 }
                 self.sent.push((node, frame.bytes().to_vec()));
-                // As it is on a wire: without the headroom that the sender had.
+                // As on a wire: without the headroom that the sender had.
                 let frame = FrameBuf::new(frame.bytes());
                 let complete_at = self.now;
                 let input = Input::Frame { port: there, frame, complete_at, intact: true };
@@ -115,7 +115,7 @@ impl Net {
         }
     }
 
-    /// Takes the carrier of a node's ports to other nodes away, at both ends, or gives it back.
+    /// Removes or restores the carrier of a node's ports to other nodes, at both ends.
     pub fn set_links(&mut self, node: u32, up: bool, which: impl Fn(u32) -> bool) {
         let ports = self.plan.nodes[node as usize].ports.clone();
         for (port, there) in (0..).map(PortNo).zip(ports) {
@@ -129,7 +129,7 @@ impl Net {
         self.settle();
     }
 
-    /// A host, by the number of its server.
+    /// Returns the host of a server, by the server's number.
     pub fn host_at(&self, server: u32) -> &PlanHost {
         self.plan.hosts.iter().find(|host| host.node == server).unwrap()
     }
@@ -140,7 +140,7 @@ impl Net {
         self.send_at(server, port, frame);
     }
 
-    /// A frame comes to a server by a port.
+    /// Delivers a frame to a server at a port.
     pub fn send_at(&mut self, server: u32, port: PortNo, frame: &[u8]) {
         let frame = FrameBuf::new(frame);
         let input = Input::Frame { port, frame, complete_at: self.now, intact: true };
@@ -148,14 +148,14 @@ impl Net {
         self.settle();
     }
 
-    /// Sends a datagram of UDP between the hosts of two servers and waits for it. The servers that
-    /// sent it on, in order; `None` if it did not arrive exactly once and unchanged.
+    /// Sends a UDP datagram between the hosts of two servers and waits for it. Returns the servers
+    /// that forwarded it, in order; `None` if it did not arrive exactly once and unchanged.
     pub fn datagram(&mut self, from: u32, to: u32, l4_port: u16) -> Option<Vec<u32>> {
         let (source, target) = (self.host_at(from).clone(), self.host_at(to).clone());
         self.between(&source, &target, l4_port)
     }
 
-    /// The same between two hosts.
+    /// Sends a UDP datagram between two hosts, with the result of `datagram`.
     pub fn between(
         &mut self,
         source: &PlanHost,
@@ -180,18 +180,18 @@ impl Net {
         is_right.then(|| way.map(|(node, _)| *node).collect())
     }
 
-    /// How many nodes have hosts: they are the first.
+    /// Number of nodes with hosts, which are the first ones.
     pub fn servers(&self) -> u32 {
         self.plan.hosts.iter().map(|host| host.node + 1).max().unwrap()
     }
 
-    /// How many entries a table of a node has.
+    /// Number of entries in a table of a node.
     pub fn count(&self, node: u32, table: TableName) -> u32 {
         self.nodes[node as usize].pipeline().tables().count(table).entries
     }
 }
 
-/// The frame of a datagram; its payload names its addresses and ports.
+/// Builds the frame of a datagram; its payload names its addresses and ports.
 pub fn datagram(
     source_mac: MacAddr,
     destination_mac: MacAddr,

@@ -7,13 +7,13 @@ use axon_fabric::assemble::switch_id;
 use axon_fabric::model::{BySource, End};
 use axon_sim::World;
 
-/// Of so many seeds with tenants one has such hosts.
+/// One in this many seeds with tenants has such hosts.
 const ONE_IN: usize = 2;
 
-/// Two hosts of some seeds, which are trusted with their source addresses. None of them has a bond:
-/// bridges pass no LACPDUs on, and the file pins a host with a bond to a port of that.
+/// Draws two hosts in some seeds, whose source addresses are trusted. Neither has a bond: bridges
+/// do not forward LACPDUs, and the file pins a host with a bond to a port of the bond.
 pub fn draw(seed: u64, builder: &mut Builder) -> Option<[usize; 2]> {
-    // With numbers of its own: what else a seed stands for stays as it is.
+    // With random numbers of its own, so that the rest of a seed is unchanged.
     let mut dice = Dice::new(u128::from(seed) << 32 | 13);
     let fabric = &mut builder.fabric;
     let hosts = fabric.hosts.len();
@@ -38,7 +38,7 @@ fn at(builder: &Builder, host: usize) -> End {
     End { switch: host.switch, port: host.port }
 }
 
-/// Puts them behind their bridge.
+/// Connects these hosts behind their bridge.
 pub fn connect(world: &mut World, behind: Option<[usize; 2]>) {
     let Some(hosts) = behind else { return };
     let host = &world.fabric().hosts[hosts[0]];
@@ -46,7 +46,7 @@ pub fn connect(world: &mut World, behind: Option<[usize; 2]>) {
     world.put_behind(&hosts, at, true);
 }
 
-/// True if two hosts are kept apart by their bridge.
+/// True if the bridge isolates two hosts from each other.
 pub fn is_apart(behind: Option<[usize; 2]>, (a, b): (usize, usize)) -> bool {
     behind.is_some_and(|hosts| hosts.contains(&a) && hosts.contains(&b))
 }

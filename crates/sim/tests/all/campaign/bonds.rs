@@ -1,6 +1,6 @@
 //! Bonds in the campaign: hosts of some seeds have a second port, mostly at another switch. Each
-//! port loses its carrier or falls silent and comes back, beside all that fails anyway. Numbered
-//! datagrams to these hosts and from them come to whom they are for, and once.
+//! port loses its carrier or becomes silent and recovers, in addition to the other failures.
+//! Numbered datagrams to and from these hosts arrive at their receivers only, and once.
 
 use super::plan::{Act, Dice, FAILURES};
 use crate::common::{Builder, mac};
@@ -11,31 +11,31 @@ use axon_sim::links::WireEnd;
 use axon_wire::{HopWidth, PortNo, Span, Time};
 use std::collections::BTreeMap;
 
-/// Of so many seeds that can have bonds one has some.
+/// One in this many seeds that can have bonds has some.
 const ONE_IN: usize = 2;
 /// Ports of such a host.
 const PORTS: u16 = 2;
-/// What marks a datagram of this file.
+/// Word that marks a datagram of this file.
 const WORD: [u8; 6] = *b"bonded";
-/// Between two datagrams of one sender.
+/// Interval between two datagrams of one sender.
 const INTERVAL: Span = Span::from_millis(40);
 
-/// What happens to a port of a bond.
+/// Event at a port of a bond.
 #[derive(Clone, Copy, Debug)]
 pub enum Loss {
-    /// It has no carrier.
+    /// The port loses carrier.
     Cut,
-    /// It has carrier, and no frame passes.
+    /// The port has carrier, and no frame passes.
     Silent,
-    /// It is whole again.
+    /// The port works again.
     Mended,
 }
 
-/// Gives one or two hosts of some seeds a second port, and lets their ports fail. A fabric with
+/// Gives one or two hosts of some seeds a second port, and makes their ports fail. A fabric with
 /// VLANs or classes has no bonds, and hops of four bits cannot name further ports. Small tables
 /// masquerade addresses, which a bond does not do either. These hosts do not move.
 pub fn draw(seed: u64, builder: &mut Builder, acts: &mut Vec<(Time, Act)>, few_routes: bool) {
-    // With numbers of its own: what else a seed stands for stays as it is.
+    // With random numbers of its own, so that the rest of a seed is unchanged.
     let mut dice = Dice::new(u128::from(seed) << 32 | 17);
     let fabric = &builder.fabric;
     let plain = fabric.vlans.is_empty() && fabric.dcb.is_none() && !few_routes;
@@ -70,7 +70,7 @@ pub fn draw(seed: u64, builder: &mut Builder, acts: &mut Vec<(Time, Act)>, few_r
     acts.sort_by_key(|&(at, _)| at);
 }
 
-/// A port of a bond is lost or mended.
+/// Breaks or restores a port of a bond.
 pub fn lose(world: &mut World, host: usize, member: usize, loss: Loss) {
     let link = world.bond_link(host, member);
     let (cut, silent) = match loss {
@@ -84,14 +84,14 @@ pub fn lose(world: &mut World, host: usize, member: usize, loss: Loss) {
 
 /// The datagrams of a run.
 pub struct Datagrams {
-    /// True if links double frames: then one may come twice.
+    /// Whether links duplicate frames: then one may arrive twice.
     doubled: bool,
-    /// How often each came: sender, receiver, number.
+    /// Number of arrivals by sender, receiver, number.
     had: BTreeMap<(u8, u8, u32), u32>,
 }
 
-/// Lets each host with a bond send to another one, and that to it, for this long. What hosts are
-/// sent is watched, so nobody else may watch it.
+/// Lets each host with a bond exchange datagrams with another one for this long. Captures the
+/// frames sent to hosts, so no other check may capture them.
 pub fn start(world: &mut World, seed: u64, doubled: bool, span: Span) -> Option<Datagrams> {
     let hosts = world.fabric().hosts.len();
     let bonded: Vec<usize> = world.fabric().bonds.iter().filter_map(|bond| bond.host).collect();
@@ -117,7 +117,7 @@ pub fn start(world: &mut World, seed: u64, doubled: bool, span: Span) -> Option<
     Some(Datagrams { doubled, had: BTreeMap::new() })
 }
 
-/// The IPv4 datagram of a sender with this number.
+/// Builds the IPv4 datagram of a sender with this number.
 fn datagram(from: usize, to: usize, number: u32) -> Vec<u8> {
     let mut frame = [&mac(to).0[..], &mac(from).0].concat();
     frame.extend([8, 0, 0x45, 0, 0, 46, 0, 0, 0, 0, 9, 253, 0, 0, 10, 0, 0, 10, 10, 0, 0, 11]);
@@ -129,10 +129,10 @@ fn datagram(from: usize, to: usize, number: u32) -> Vec<u8> {
 }
 
 impl Datagrams {
-    /// Nothing has come twice or to another host since the last look.
+    /// Checks that no datagram has arrived twice or at another host since the last call.
     ///
     /// # Errors
-    /// What has.
+    /// The datagram that has.
     pub fn check(&mut self, world: &mut World) -> Result<(), String> {
         let first = world.host_station(0);
         for one in world.engine_mut().take_captured().into_iter().filter(|one| !one.outbound) {
@@ -157,8 +157,8 @@ impl Datagrams {
     }
 }
 
-/// The ports of all bonds, for messages: whether the controller reaches their switches, and what
-/// both ends of each have come to.
+/// Describes the ports of all bonds, for messages: whether the controller reaches their switches,
+/// and the state of both ends of each.
 pub fn describe(world: &World) -> String {
     let controlled = world.controlled_switches();
     let known = world.controller().map(|node| node.controller().bonds_telemetry());
@@ -182,8 +182,8 @@ pub fn describe(world: &World) -> String {
     lines.join("\n")
 }
 
-/// True if a host has a port that leads to switches which are cut off from the controller, but not
-/// from each other. They cannot know that they are, so the host goes on using that port.
+/// True if a host has a port at switches that are cut off from the controller, but not from each
+/// other. They cannot detect that, so the host keeps using the port.
 pub fn leads_astray(world: &World, host: usize) -> bool {
     let controlled = world.controlled_switches();
     let bonds = world.fabric().bonds.iter().filter(|bond| bond.host == Some(host));

@@ -8,14 +8,14 @@ use axon_wire::Span;
 use std::collections::BTreeMap;
 use std::net::Ipv6Addr;
 
-/// Of so many seeds one has IPv6.
+/// One in this many seeds has IPv6.
 const ONE_IN: usize = 4;
 const PREFIX: &str =
     "name: a\ntopology: {line: {switches: 1}}\nipv6: {prefix: \"2001:db8:7::/64\"}\n";
 
 /// Gives hosts of some seeds IPv6.
 pub fn draw(seed: u64, builder: &mut Builder) {
-    // With numbers of its own: what else a seed stands for stays as it is.
+    // With random numbers of its own, so that the rest of a seed is unchanged.
     let mut dice = Dice::new(u128::from(seed) << 32 | 13);
     if dice.below(ONE_IN) > 0 {
         return;
@@ -31,7 +31,7 @@ pub fn draw(seed: u64, builder: &mut Builder) {
     }
 }
 
-/// No two connected hosts have one address.
+/// Checks that no two connected hosts have one address.
 pub fn one_holder_each(world: &World) -> Result<(), String> {
     let mut holders = BTreeMap::new();
     for host in world.connected_hosts() {
@@ -44,7 +44,7 @@ pub fn one_holder_each(world: &World) -> Result<(), String> {
     Ok(())
 }
 
-/// These pairs reach each other over IPv6, within so many requests.
+/// Checks that these pairs reach each other over IPv6, within the number of requests.
 pub fn check(world: &mut World, pairs: &[(usize, usize)], tries: u16) -> Result<(), String> {
     if !world.fabric().is_dual_stack() {
         return Ok(());

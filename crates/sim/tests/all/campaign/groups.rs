@@ -1,5 +1,5 @@
-//! Groups in the campaign: whatever fails, a stream comes to no host that has not joined, to none
-//! twice, and in the end to every member that is connected.
+//! Groups in the campaign: with any failures, a stream arrives at no host that has not joined, at
+//! none twice, and in the end at every connected member.
 
 use super::bonds;
 use super::plan::Dice;
@@ -13,27 +13,27 @@ use axon_wire::membership::{self, reports};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
 
-/// Of so many seeds one has groups.
+/// One in this many seeds has groups.
 const ONE_IN: usize = 4;
 const GROUP: Ipv4Addr = Ipv4Addr::new(239, 7, 7, 7);
-/// A word that other frames do not have.
+/// A word that other frames do not contain.
 const WORD: &[u8; 8] = b"campaign";
-/// The number of the first datagram that is sent when nothing fails any more.
+/// Number of the first datagram sent after the last failure.
 const LAST: u32 = 1 << 20;
-/// How long a member waits for the stream in the end, on links that lose frames.
+/// Time that a member waits for the stream in the end, on links that lose frames.
 const PATIENCE: Span = Span::from_secs(10);
 
-/// Who sends and who has joined, in a seed with groups.
+/// Senders and members of a seed with groups.
 pub struct Streams {
     senders: BTreeSet<usize>,
     members: BTreeSet<usize>,
-    /// True if links double frames: then members may have one twice.
+    /// Whether links duplicate frames: then members may get one twice.
     doubled: bool,
-    /// How often each host was sent each datagram: host, sender, number.
+    /// Number of arrivals by host, sender, number.
     had: BTreeMap<(usize, u8, u32), u32>,
 }
 
-/// The IPv4 datagram of a sender with this number.
+/// Builds the IPv4 datagram of a sender with this number.
 fn datagram(from: usize, number: u32) -> Vec<u8> {
     let mut frame = [&membership::mac_of(IpAddr::V4(GROUP)).0[..], &mac(from).0].concat();
     frame.extend([8, 0, 0x45, 0, 0, 46, 0, 0, 0, 0, 9, 253, 0, 0, 10, 0, 0, 10]);
@@ -45,16 +45,16 @@ fn datagram(from: usize, number: u32) -> Vec<u8> {
     frame
 }
 
-/// A host sends frames at an interval, round and round, until it is off.
+/// Lets a host send frames at an interval, in rotation, until it is off.
 fn send(world: &mut World, host: usize, frames: Vec<Vec<u8>>, interval: Span) {
     let count = Some(frames.len() as u64);
     world.with_host(host, |host, now| host.raw(RawPlan { frames, interval, count }, now));
 }
 
-/// Lets some hosts of some seeds join a group, and some send to it, all the time that things fail.
-/// Tenants watch what hosts are sent, too, so there are none in these seeds.
+/// Lets some hosts of some seeds join a group, and some send to it, during all failures. Tenants
+/// capture the frames sent to hosts, too, so there are none in these seeds.
 pub fn start(world: &mut World, seed: u64, doubled: bool, span: Span) -> Option<Streams> {
-    // With numbers of its own: what else a seed stands for stays as it is.
+    // With random numbers of its own, so that the rest of a seed is unchanged.
     let mut dice = Dice::new(u128::from(seed) << 32 | 11);
     if dice.below(ONE_IN) > 0 || !world.fabric().policy.is_open() {
         return None;
@@ -78,7 +78,7 @@ pub fn start(world: &mut World, seed: u64, doubled: bool, span: Span) -> Option<
 }
 
 impl Streams {
-    /// Members report so many times, twice a second.
+    /// Lets members report `times` times, twice a second.
     fn join(&self, world: &mut World, times: usize) {
         for &host in &self.members {
             let ip = world.address(host).unwrap_or(Ipv4Addr::new(10, 0, 0, host as u8 + 10));
@@ -87,7 +87,8 @@ impl Streams {
         }
     }
 
-    /// No host has been sent what it has not joined, or anything twice, since the last look.
+    /// Checks that no host was sent data of groups that it has not joined, or any datagram twice,
+    /// since the last call.
     pub fn check(&mut self, world: &mut World) -> Result<(), String> {
         let first = world.host_station(0);
         for one in world.engine_mut().take_captured().into_iter().filter(|one| !one.outbound) {
@@ -108,7 +109,7 @@ impl Streams {
         Ok(())
     }
 
-    /// Every connected member gets something of every connected sender of its VLAN now.
+    /// Checks that every connected member receives data of every connected sender of its VLAN now.
     pub fn end(&mut self, world: &mut World) -> Result<(), String> {
         let hosts: BTreeSet<usize> = world.connected_hosts().into_iter().collect();
         self.join(world, PATIENCE.as_millis() as usize / 500);
@@ -135,7 +136,7 @@ impl Streams {
         }
     }
 
-    /// A sender and a member that has had none of its last datagrams.
+    /// Returns a sender and a member that has received none of its last datagrams.
     fn missing(&self, pairs: &[(usize, usize)]) -> Option<(usize, usize)> {
         pairs.iter().copied().find(|&(from, to)| {
             let range = (to, from as u8, LAST)..=(to, from as u8, u32::MAX);

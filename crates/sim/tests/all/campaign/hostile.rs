@@ -1,5 +1,5 @@
-//! A host that does what it can to disturb others: it forges ARP and DHCP under its own and others'
-//! names, says what only switches say, replays what it has heard, and sends garbage.
+//! A host that attacks others: it forges ARP and DHCP under its own and other addresses, forges
+//! messages of switches, replays received frames, and sends garbage.
 
 use axon_fabric::model::End;
 use axon_node::{Action, Input, Node};
@@ -13,18 +13,18 @@ use axon_wire::{FrameBuf, HopWidth, MacAddr, PortNo, PrioritySet, Span, Time, li
 use oorandom::Rand64;
 use std::net::Ipv4Addr;
 
-/// Frames that it remembers.
+/// Received frames that it stores.
 const HEARD_MAX: usize = 16;
 /// The only port of a host.
 const PORT: PortNo = PortNo(0);
 
-/// A hostile host; it falls silent at `until`.
+/// A hostile host, which becomes silent at `until`.
 pub struct Hostile {
     random: Rand64,
-    /// The names of honest hosts.
+    /// Addresses of honest hosts.
     victims: Vec<(MacAddr, Ipv4Addr)>,
     hop_width: HopWidth,
-    /// The longest time between two frames.
+    /// Maximum time between two frames.
     pause: Span,
     until: Time,
     next: Time,
@@ -58,7 +58,7 @@ impl Hostile {
         host_frame::emit(to, Arp { operation, sender_mac, sender_ip, target_mac, target_ip })
     }
 
-    /// A DHCP client's message of any kind, with options that fit and some that do not.
+    /// Draws a DHCP client's message of any kind, with options that fit and some that do not.
     fn dhcp(&mut self) -> Vec<u8> {
         let ((mac, _), (_, ip)) = (self.someone(), self.someone());
         let mut bootp = vec![1, 1, 6, 0];
@@ -90,7 +90,7 @@ impl Hostile {
         ethernet(MacAddr::BROADCAST, mac, 0x0800, &packet)
     }
 
-    /// A frame that looks like one between switches.
+    /// Draws a frame that looks like one between switches.
     fn routed(&mut self) -> Vec<u8> {
         let forward: Vec<PortNo> =
             (0..1 + self.below(4)).map(|_| PortNo(self.below(8) as u16)).collect();

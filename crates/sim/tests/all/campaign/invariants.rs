@@ -1,4 +1,4 @@
-//! What must hold at every moment, whatever is broken and whoever attacks.
+//! Invariants that hold at every moment, under any failures and attacks.
 
 use super::dual_stack;
 use super::vlans;
@@ -8,20 +8,20 @@ use axon_controller::bounds::{
 use axon_sim::World;
 use std::collections::BTreeMap;
 
-/// Bytes of hosts' frames that wait in a switch for routes.
+/// Bytes of hosts' frames that a switch queues until they have routes.
 const WAITING_BYTES_MAX: usize = 1 << 20;
-/// Hosts that a switch keeps for each port.
+/// Hosts that a switch stores for each port.
 const HOSTS_PER_PORT_MAX: usize = 64;
 /// Set-ups in flight for each port.
 const SETUPS_PER_PORT_MAX: usize = 128;
-/// Control messages without acknowledgement, for each port of the fabric: what a port can have
-/// caused by all its hosts and flows.
+/// Control messages without acknowledgement, for each port of the fabric: the maximum that all
+/// hosts and flows of a port can cause.
 const UNACKNOWLEDGED_PER_PORT_MAX: usize = 4 * HOSTS_PER_PORT_MAX;
 
-/// Holds the world against the invariants.
+/// Checks the invariants of the world.
 ///
 /// # Errors
-/// Which does not hold, and where.
+/// The violated invariant, and its place.
 pub fn check(world: &World) -> Result<(), String> {
     one_holder_each(world)?;
     dual_stack::one_holder_each(world)?;
@@ -30,7 +30,7 @@ pub fn check(world: &World) -> Result<(), String> {
     bounded(world)
 }
 
-/// No two hosts of a VLAN that are connected to the controller's part have one address.
+/// Checks that no two hosts of a VLAN that are connected to the controller's part have one address.
 fn one_holder_each(world: &World) -> Result<(), String> {
     let mut holders = BTreeMap::new();
     for host in world.connected_hosts() {
@@ -42,7 +42,7 @@ fn one_holder_each(world: &World) -> Result<(), String> {
     Ok(())
 }
 
-/// No host has been given a frame for another one.
+/// Checks that no host has received a frame for another.
 fn no_wrong_delivery(world: &World) -> Result<(), String> {
     for (host, of) in world.fabric().hosts.iter().enumerate() {
         let frames = world.host(host).map_or(0, |node| node.misdelivered());
@@ -53,7 +53,7 @@ fn no_wrong_delivery(world: &World) -> Result<(), String> {
     Ok(())
 }
 
-/// What nodes keep has bounds that do not depend on what comes in.
+/// Checks that the state of nodes has bounds that do not depend on their input.
 fn bounded(world: &World) -> Result<(), String> {
     let mut ports_of_all = 0;
     for (index, of) in world.fabric().switches.iter().enumerate() {
@@ -61,7 +61,7 @@ fn bounded(world: &World) -> Result<(), String> {
         ports_of_all += ports;
         let Some(switch) = world.switch(index) else { continue };
         let edge = switch.edge();
-        // Without a controller what is reported goes to every other switch.
+        // Without a controller, reports go to every other switch.
         let peers = if switch.alone().is_some() { world.fabric().switches.len() } else { 1 };
         let kept = [
             ("bytes that wait for routes", switch.waiting_bytes(), WAITING_BYTES_MAX),
@@ -98,7 +98,7 @@ fn bounded(world: &World) -> Result<(), String> {
     let kept = [
         ("routes that wait", pending, switches * INHERITED_PER_SWITCH_MAX),
         ("commands", node.unacknowledged(), switches * COMMANDS_PER_SWITCH_MAX),
-        // Nobody in the campaign owns a switch.
+        // No attacker in the campaign controls a switch.
         ("refusals by a bound", controller.counters().over_bound as usize, 0),
     ];
     within(&world.fabric().controller.name, &kept)

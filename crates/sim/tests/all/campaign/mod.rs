@@ -1,19 +1,19 @@
 //! The campaign: random fabrics with lossy links, random failures and recoveries, then quiet. Some
 //! have links that duplicate, delay and alter messages, tables that are soon full, short leases,
-//! traffic classes, narrow or wide hops, suspended nodes, hostile hosts, hosts that say nothing of
+//! traffic classes, narrow or wide hops, suspended nodes, hostile hosts, hosts that send nothing by
 //! themselves, tenants, some with several hosts behind one port, VLANs, groups, IPv6, bonds.
 //!
-//! After every step: no frame was delivered to another host than the one it is for, or crossed from
-//! one tenant or VLAN to another, no member of a group has had one twice and nobody else any, no
-//! datagram to or from a bond came twice, no
-//! two hosts of a VLAN have one address, what nodes keep is bounded. In the end every two hosts
-//! that are connected to each other and to the controller, and may reach each other, must ping, and
-//! no switch that the controller can reach may hold a route that leads nowhere.
+//! After every step: no frame was delivered to a host that it is not for, or crossed from one
+//! tenant or VLAN to another; no member of a group has received a datagram twice, and no other host
+//! has received any; no datagram to or from a bond arrived twice; no two hosts of a VLAN have one
+//! address; the state of nodes is bounded. In the end every two hosts that are connected to each
+//! other and to the controller, and may reach each other, must ping, and no switch that the
+//! controller can reach may hold a route that leads nowhere.
 //!
-//! The seeds are shared out between the data planes. `AXON_SEEDS=2000` runs that many over the
-//! software plane, the reference and the pipeline, and a tenth of it over the one that refuses;
-//! `AXON_SEED=17` runs exactly that one, over `AXON_DATAPLANE=reference` if that is said, and
-//! writes its trace to a file. Threads share out whole seeds; within a seed there is one.
+//! The seeds are distributed over the data planes. `AXON_SEEDS=2000` runs that many over the
+//! software plane, the reference and the pipeline, and a tenth of it over the one that refuses.
+//! `AXON_SEED=17` runs exactly that one, over `AXON_DATAPLANE=reference` if this is set, and writes
+//! its trace to a file. Threads run whole seeds; a seed runs on one thread.
 
 mod behind;
 mod bonds;
@@ -40,28 +40,28 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Seeds from this one on stand for fabrics without a controller.
+/// First seed of the fabrics without a controller.
 const STATIC: u64 = 1 << 32;
-/// So many of them are drawn, over two data planes in turn.
+/// Number of such seeds, over two data planes alternately.
 const STATIC_SEEDS: u64 = 40;
 
-/// The seeds of each data plane when nobody says how many.
+/// Default seeds of each data plane.
 const SEEDS: [(DataplaneKind, Range<u64>); 4] = [
     (DataplaneKind::Software, 0..240),
     (DataplaneKind::Reference, 240..460),
     (DataplaneKind::Refusing, 460..500),
     (DataplaneKind::Pipeline, 500..560),
 ];
-/// From one look at the invariants to the next, unless something happens before.
+/// Maximum time between two checks of the invariants.
 const STEP: Span = Span::from_millis(50);
-/// Nothing breaks any more for this long before anything is held to be wrong.
+/// Time without failures before a check counts a fault.
 const QUIET: Span = Span::from_secs(3);
-/// How long addresses and removals may take after that, on links that lose frames.
+/// Additional time for addresses and removals on links that lose frames.
 const PATIENCE: Span = Span::from_secs(30);
 /// Requests of one ping: on thirteen links at 5 % loss each, three in four go unanswered.
 const TRIES: u16 = 80;
 
-/// What is sent all along and watched where it comes.
+/// Traffic that is sent throughout and captured at its receivers.
 struct Watched {
     groups: Option<Streams>,
     bonds: Option<Datagrams>,
@@ -70,7 +70,7 @@ struct Watched {
 /// A run: a seed over a data plane.
 type Job = (DataplaneKind, u64);
 
-/// Runs one seed. Answers with the world as it is in the end, or says what is wrong.
+/// Runs one seed. Returns the final world, or a description of the fault.
 fn run((dataplane, seed): Job, trace: Option<Box<dyn Write>>) -> Result<World, String> {
     let Plan { mut builder, disorder, routes_per_port, attacks, silent_hosts, mut acts } =
         plan(dataplane, seed);
@@ -128,7 +128,7 @@ fn run((dataplane, seed): Job, trace: Option<Box<dyn Write>>) -> Result<World, S
     verdict.and_then(|()| invariants::check(&world)).map(|()| world)
 }
 
-/// Lets the world run, and looks at the invariants all along.
+/// Runs the world, and checks the invariants throughout.
 fn watch(world: &mut World, streams: &mut Watched, end: Time) -> Result<(), String> {
     while world.now() < end {
         world.run_until((world.now() + STEP).min(end));
@@ -140,7 +140,7 @@ fn watch(world: &mut World, streams: &mut Watched, end: Time) -> Result<(), Stri
     Ok(())
 }
 
-/// Some hosts ping some others all along.
+/// Lets some hosts ping some others throughout.
 fn background(world: &mut World, seed: u64) {
     let mut dice = Dice::new(u128::from(seed) << 64);
     let hosts = world.fabric().hosts.len();
@@ -152,7 +152,7 @@ fn background(world: &mut World, seed: u64) {
     }
 }
 
-/// True if two hosts are to reach each other.
+/// True if two hosts must reach each other.
 fn is_wanted(world: &World, behind: Option<[usize; 2]>, pair: (usize, usize)) -> bool {
     let is_apart = behind::is_apart(behind, pair);
     tenants::allowed(world, pair) && vlans::together(world, pair) && !is_apart
@@ -176,7 +176,7 @@ fn check(world: &mut World, behind: Option<[usize; 2]>) -> Result<(), String> {
     dual_stack::check(world, &wanted, TRIES)?;
     tenants::check(world)?;
     let limit = world.now() + PATIENCE;
-    // On links that lose frames, what must be removed is removed after some tries.
+    // On links that lose frames, removals take some tries.
     world.run_until_true(limit, |world| world.stale_routes().is_empty());
     let mut wrong: Vec<String> = world.stale_routes().iter().map(ToString::to_string).collect();
     if !silent.is_empty() {
@@ -189,7 +189,7 @@ fn check(world: &mut World, behind: Option<[usize; 2]>) -> Result<(), String> {
     if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n")) }
 }
 
-/// Runs one seed; a panic is a failure like any other.
+/// Runs one seed; a panic counts as a failure.
 fn attempt(job: Job) -> Result<World, String> {
     catch_unwind(AssertUnwindSafe(|| run(job, None))).unwrap_or_else(|panic| {
         let words = panic.downcast_ref::<String>().cloned();
@@ -198,8 +198,8 @@ fn attempt(job: Job) -> Result<World, String> {
     })
 }
 
-/// Does some work for each job, on as many threads as there are processors. Answers with what came
-/// of them, in no order.
+/// Processes all jobs on as many threads as there are processors. Returns the results, in no
+/// particular order.
 fn share_out<J: Sync, T: Send>(jobs: &[J], work: impl Fn(&J) -> Option<T> + Sync) -> Vec<T> {
     let next = AtomicUsize::new(0);
     let workers = std::thread::available_parallelism().map_or(2, usize::from);
@@ -221,7 +221,7 @@ fn number(variable: &str) -> Option<u64> {
     Some(text.parse().unwrap_or_else(|_| panic!("{variable}={text} is not a number")))
 }
 
-/// The data plane that is asked for, or the software plane.
+/// Returns the requested data plane, or the software plane.
 fn chosen() -> DataplaneKind {
     let all = SEEDS.map(|(dataplane, _)| dataplane);
     let Ok(name) = std::env::var("AXON_DATAPLANE") else { return DataplaneKind::Software };
@@ -229,7 +229,7 @@ fn chosen() -> DataplaneKind {
     found.unwrap_or_else(|| panic!("AXON_DATAPLANE={name} is not one of {all:?}"))
 }
 
-/// All runs, those of the data planes in turn.
+/// Returns all runs, alternating between the data planes.
 fn jobs() -> Vec<Job> {
     let ranges = match number("AXON_SEEDS") {
         None => SEEDS,
@@ -319,7 +319,7 @@ fn the_invariants_see_two_holders_of_an_address_and_a_wrong_delivery() {
 
     let mut world = crate::common::boot(&crate::common::line(2, 1, true));
     invariants::check(&world).unwrap();
-    // The hostile host is the only one at the other end of h1's cable now.
+    // The hostile host is now the only one at the other end of h1's cable.
     let cable = world.access_link(0);
     world.engine_mut().disconnect(cable);
     let at = End { switch: world.host_station(0), port: axon_sim::host::PORT };

@@ -1,4 +1,4 @@
-//! Axon as a program against the native plane: the same fabrics, the same failures.
+//! Axon as a program compared with the native plane, on the same fabrics with the same failures.
 
 use super::{attempt, share_out};
 use axon_node::{Dataplane, PortView};
@@ -8,14 +8,14 @@ use axon_wire::PortNo;
 /// Seeds that the rest of the campaign does not run.
 const SEEDS: std::ops::Range<u64> = 10_000..10_100;
 
-/// What became of the frames of a world.
+/// Deliveries of frames in a world.
 #[derive(Debug, PartialEq, Eq)]
 struct Deliveries {
-    /// By host: requests sent and answered, of each of its pings.
+    /// Requests sent and answered, of each ping of each host.
     pings: Vec<Vec<(u32, u32)>>,
-    /// By switch: frames that each of its ports has sent.
+    /// Frames sent by each port of each switch.
     sent: Vec<Vec<u64>>,
-    /// Every event of every node.
+    /// Hash of every event of every node.
     trace_hash: u64,
 }
 

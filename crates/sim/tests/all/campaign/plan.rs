@@ -1,4 +1,4 @@
-//! What a seed stands for: a fabric, its conditions, and what happens when.
+//! Contents of a seed: a fabric, its conditions, and scheduled events.
 
 use super::bonds::Loss;
 use crate::common::Builder;
@@ -8,7 +8,7 @@ use axon_sim::disorder::Disorder;
 use axon_wire::{HopWidth, Span, Time};
 use oorandom::Rand64;
 
-/// When failures begin and end, in milliseconds.
+/// Begin and end of failures, in milliseconds.
 pub const FAILURES: (u64, u64) = (2_000, 8_000);
 /// Ports of the largest switch that hops of 4 bits can name, with room for hostile hosts.
 const NARROW_PORTS_MAX: u16 = 13;
@@ -23,19 +23,19 @@ dcb:
   watchdog: {}
 ";
 
-/// What happens to a fabric, beside what the fabric file can say.
+/// Events in a fabric besides those of the fabric file.
 #[derive(Clone, Copy, Debug)]
 pub enum Act {
-    /// Something breaks or comes back.
+    /// A failure or recovery.
     Fault(FaultKind),
     /// A host is connected to another port.
     Move(usize, End),
-    /// Something happens to a port of a host's bond.
+    /// An event at a port of a host's bond.
     Bond(usize, usize, Loss),
 }
 
 impl Act {
-    /// True if it happens to the controller.
+    /// True if it affects the controller.
     pub fn is_controllers(&self) -> bool {
         use FaultKind::{ControllerDown, ControllerGoesOn, ControllerStopped, ControllerUp};
         let Act::Fault(fault) = self else { return false };
@@ -43,7 +43,7 @@ impl Act {
     }
 }
 
-/// A hostile host: where it is, and the longest time between two of its frames.
+/// A hostile host: its position, and the maximum time between two of its frames.
 #[derive(Clone, Copy, Debug)]
 pub struct Attack {
     pub at: End,
@@ -53,12 +53,12 @@ pub struct Attack {
 /// The plan of a seed.
 pub struct Plan {
     pub builder: Builder,
-    /// How links disturb frames.
+    /// Disturbances of frames by links.
     pub disorder: Option<Disorder>,
     /// Routes that the table of a port holds, if few.
     pub routes_per_port: Option<usize>,
     pub attacks: Vec<Attack>,
-    /// True if hosts with fixed addresses say nothing before they are asked.
+    /// Whether hosts with fixed addresses send nothing until they are addressed.
     pub silent_hosts: bool,
     pub acts: Vec<(Time, Act)>,
 }
@@ -112,7 +112,7 @@ fn topology(dice: &mut Dice) -> Builder {
     builder
 }
 
-/// Widths of hops, classes and leases that differ from the rest.
+/// Draws widths of hops, classes and leases that differ from the default.
 fn conditions(dice: &mut Dice, builder: &mut Builder, dataplane: DataplaneKind) {
     let fabric = &mut builder.fabric;
     let ports = fabric.switches.iter().map(|switch| switch.ports).max().unwrap_or_default();
@@ -161,8 +161,8 @@ pub fn plan(dataplane: DataplaneKind, seed: u64) -> Plan {
     Plan { builder, disorder, routes_per_port, attacks, silent_hosts, acts }
 }
 
-/// Failures at random times; most are mended, some stay. What the controller hangs on is
-/// mended in all but a few.
+/// Draws failures at random times; most are repaired, some stay. Those that the controller depends
+/// on are repaired, except for a few.
 fn acts(dice: &mut Dice, builder: &Builder, spare: &mut Vec<End>) -> Vec<(Time, Act)> {
     let fabric = &builder.fabric;
     let controller_restarts = dice.chance(40);
@@ -187,7 +187,8 @@ fn acts(dice: &mut Dice, builder: &Builder, spare: &mut Vec<End>) -> Vec<(Time, 
             }
             9..11 => {
                 let (stop, go_on) = stop(dice, fabric.switches.len());
-                // Short enough to pass for slow, or so long that its links are given up.
+                // Short enough to be taken for slowness, or so long that its links are declared
+                // down.
                 let until = at + [1, 20, 90, 400][dice.below(4)];
                 acts.push((at, Act::Fault(stop)));
                 acts.push((until, Act::Fault(go_on)));

@@ -1,4 +1,4 @@
-//! Tenants in the campaign: whatever fails, no frame crosses.
+//! Tenants in the campaign: with any failures, no frame crosses.
 
 use super::plan::{Act, Dice};
 use crate::common::{Builder, mac};
@@ -10,14 +10,14 @@ use axon_sim::World;
 use axon_sim::links::WireEnd;
 use axon_wire::{MacAddr, PortNo, Time};
 
-/// Of so many seeds one has tenants.
+/// One in this many seeds has tenants.
 const ONE_IN: usize = 4;
 
-/// A policy for some seeds: every host is pinned and in one of two tenants, or shared. Whoever else
-/// is there, as a hostile host, reaches nobody. A pinned host that moved would be without service,
-/// so none moves then.
+/// Draws a policy for some seeds: every host is pinned and in one of two tenants, or shared. Other
+/// hosts, such as a hostile one, reach no host. A pinned host that moved would have no service, so
+/// none moves then.
 pub fn draw(seed: u64, builder: &mut Builder, acts: &mut Vec<(Time, Act)>) {
-    // With numbers of its own: what else a seed stands for stays as it is.
+    // With random numbers of its own, so that the rest of a seed is unchanged.
     let mut dice = Dice::new(u128::from(seed) << 32 | 7);
     if dice.below(ONE_IN) > 0 {
         return;
@@ -40,7 +40,7 @@ pub fn allowed(world: &World, (a, b): (usize, usize)) -> bool {
     world.fabric().policy.allows(&host(a), &host(b))
 }
 
-/// Keeps what hosts are sent, if there are tenants.
+/// Captures the frames sent to hosts, if there are tenants.
 pub fn watch(world: &mut World) {
     if world.fabric().policy.is_open() {
         return;
@@ -51,8 +51,8 @@ pub fn watch(world: &mut World) {
     }
 }
 
-/// No host has been sent a frame under the MAC of one that it may not reach since the last look.
-/// Frames of hostile hosts come to nobody, whatever their MAC.
+/// Checks that no host was sent a frame under the MAC of one that it may not reach since the last
+/// call. Frames of hostile hosts are delivered to no host, with any MAC.
 pub fn check(world: &mut World) -> Result<(), String> {
     if world.fabric().policy.is_open() {
         return Ok(());

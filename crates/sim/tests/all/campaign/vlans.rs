@@ -1,4 +1,4 @@
-//! VLANs in the campaign: whatever fails, no frame leaves its own.
+//! VLANs in the campaign: with any failures, no frame leaves its VLAN.
 
 use super::plan::{Act, Dice};
 use crate::common::Builder;
@@ -9,14 +9,14 @@ use axon_wire::vlan::VlanId;
 use axon_wire::{Time, masquerade};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Of so many seeds one has VLANs.
+/// One in this many seeds has VLANs.
 const ONE_IN: usize = 4;
 
-/// VLANs for some seeds: every host is in one of two, by access or by trunk, or in none. Both lease
-/// the addresses that the fabric leases, and advertise its prefix, too. A port that a host moves to
-/// is in no VLAN, so none moves then.
+/// Draws VLANs for some seeds: every host is in one of two, by access or by trunk, or in none. Both
+/// lease the fabric's own addresses, and advertise its prefix, too. A port that a host moves to is
+/// in no VLAN, so none moves then.
 pub fn draw(seed: u64, builder: &mut Builder, acts: &mut Vec<(Time, Act)>) {
-    // With numbers of its own: what else a seed stands for stays as it is.
+    // With random numbers of its own, so that the rest of a seed is unchanged.
     let mut dice = Dice::new(u128::from(seed) << 32 | 9);
     if dice.below(ONE_IN) > 0 {
         return;
@@ -48,7 +48,7 @@ pub fn draw(seed: u64, builder: &mut Builder, acts: &mut Vec<(Time, Act)>) {
     acts.retain(|(_, act)| !matches!(act, Act::Move(..)));
 }
 
-/// The VLAN of a host, none included.
+/// Returns the VLAN of a host, or none.
 pub fn of(world: &World, host: usize) -> VlanId {
     let fabric = world.fabric();
     let at = End { switch: fabric.hosts[host].switch, port: fabric.hosts[host].port };
@@ -61,8 +61,8 @@ pub fn together(world: &World, (a, b): (usize, usize)) -> bool {
     of(world, a) == of(world, b)
 }
 
-/// No host of a VLAN has had a frame but of hosts of its own and of the fabric, which answers by
-/// masqueraded addresses, too. Whoever else is there, as a hostile host, is in none.
+/// Checks that hosts of a VLAN have received only frames of its own hosts and of the fabric, which
+/// also answers from masqueraded addresses. Other hosts, such as a hostile one, are in no VLAN.
 pub fn check(world: &World) -> Result<(), String> {
     let hosts = &world.fabric().hosts;
     for (host, named) in hosts.iter().enumerate() {

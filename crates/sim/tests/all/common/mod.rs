@@ -17,12 +17,12 @@ use std::io::Write;
 use std::net::Ipv4Addr;
 use std::rc::Rc;
 
-/// The heartbeat interval of test fabrics: a silent link is down after two.
+/// Heartbeat interval of test fabrics: a silent link is down after two intervals.
 pub const HEARTBEAT: Span = Span::from_millis(20);
-/// How long after carrier a port that receives no Hello becomes a host port, at most.
+/// Maximum time after carrier at which a port without Hellos becomes a host port.
 pub const BOOT: Time = Time::from_nanos(3_000_000_000);
 
-/// The fabric of a file's text.
+/// Parses a fabric file.
 pub fn fabric(text: &str) -> Fabric {
     axon_fabric::parse("t.yaml".as_ref(), text).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
@@ -33,7 +33,7 @@ pub fn await_addresses(world: &mut World) {
     assert!(world.run_until_true(limit, World::all_have_addresses), "{}", states(world));
 }
 
-/// A DHCP request of so many bytes with these options, as an Ethernet frame.
+/// A DHCP request of this length with these options, as an Ethernet frame.
 pub fn dhcp(mac: MacAddr, transaction: u32, bytes: usize, options: &[u8]) -> Vec<u8> {
     let mut frame = vec![0; bytes];
     frame[..6].fill(0xff);
@@ -80,12 +80,12 @@ pub fn mac(host: usize) -> MacAddr {
     MacAddr([2, 0, 0, 0, 1, host as u8])
 }
 
-/// Puts a fabric together, giving out ports in order.
+/// Builds a fabric, assigning ports in order.
 pub struct Builder {
     pub fabric: Fabric,
 }
 
-/// Timers of a fabric that finds itself fast.
+/// Timers for fast start-up of a fabric.
 fn timers() -> Timers {
     Timers {
         hello: HEARTBEAT,
@@ -180,7 +180,7 @@ impl Builder {
         self.fabric.links.len() - 1
     }
 
-    /// A host; with a fixed address 10.0.0.(10 + its number) if `fixed`, DHCP otherwise.
+    /// Adds a host; with a fixed address 10.0.0.(10 + its number) if `fixed`, DHCP otherwise.
     pub fn host(&mut self, switch: usize, fixed: bool) -> usize {
         let index = self.fabric.hosts.len();
         let End { switch, port } = self.free_port(switch);
@@ -196,7 +196,7 @@ impl Builder {
         index
     }
 
-    /// Every wire loses this many frames per million.
+    /// Lets every wire lose this many frames per million.
     pub fn loss(&mut self, ppm: u32) {
         let fabric = &mut self.fabric;
         let links = fabric.links.iter_mut().map(|link| &mut link.wire);
@@ -206,7 +206,7 @@ impl Builder {
         }
     }
 
-    /// A spare port on every switch, for plugging at run time.
+    /// Adds a spare port to every switch, for cables that are plugged at run time.
     pub fn spare_ports(&mut self) -> Vec<End> {
         (0..self.fabric.switches.len()).map(|switch| self.free_port(switch)).collect()
     }
@@ -240,8 +240,7 @@ pub fn line(switches: usize, hosts: usize, fixed: bool) -> Builder {
     builder
 }
 
-/// The fabric running, after time enough for every port to know its kind and every host to
-/// have an address.
+/// Boots the fabric, and runs it until every port knows its kind and every host has an address.
 pub fn boot(builder: &Builder) -> World {
     boot_with(builder, 1)
 }
@@ -250,7 +249,7 @@ pub fn boot_with(builder: &Builder, seed: u64) -> World {
     begin(builder, Setup { seed, ..Setup::default() })
 }
 
-/// The same on another data plane.
+/// Boots the fabric on another data plane.
 pub fn boot_on(builder: &Builder, dataplane: DataplaneKind) -> World {
     let mut world = begin(builder, Setup { seed: 1, dataplane, ..Setup::default() });
     assert_on(&world, dataplane);
@@ -258,7 +257,7 @@ pub fn boot_on(builder: &Builder, dataplane: DataplaneKind) -> World {
     world
 }
 
-/// Lets data planes that refuse take what they have refused; others have nothing of the kind.
+/// Lets data planes that refuse changes accept all refused ones; has no effect on the others.
 pub fn take_all(world: &mut World) {
     let took_all = |world: &World| {
         let mut switches =
@@ -275,7 +274,7 @@ pub fn take_all(world: &mut World) {
     assert!(soon, "settings or removals that were refused are not made: {}", states(world));
 }
 
-/// Every node that runs must have this data plane.
+/// Asserts that every running node has this data plane.
 pub fn assert_on(world: &World, dataplane: DataplaneKind) {
     let switches = (0..world.fabric().switches.len()).filter_map(|switch| world.switch(switch));
     let planes = switches.map(|node| node.plane());
@@ -296,7 +295,7 @@ fn begin(builder: &Builder, setup: Setup) -> World {
     world
 }
 
-/// The pairs that had no answer within `tries` requests 100 ms apart.
+/// Returns the pairs without an answer within `tries` requests 100 ms apart.
 pub fn unreached(world: &mut World, pairs: &[(usize, usize)], tries: u16) -> Vec<(usize, usize)> {
     let interval = Span::from_millis(100);
     let ids: Vec<Option<PingId>> = pairs
@@ -316,13 +315,13 @@ pub fn unreached(world: &mut World, pairs: &[(usize, usize)], tries: u16) -> Vec
     pairs.iter().zip(&ids).filter(|(_, id)| !answered(id)).map(|(&pair, _)| pair).collect()
 }
 
-/// All ordered pairs of these hosts.
+/// Returns all ordered pairs of these hosts.
 pub fn pairs(hosts: &[usize]) -> Vec<(usize, usize)> {
     let all = hosts.iter().flat_map(|&from| hosts.iter().map(move |&to| (from, to)));
     all.filter(|(from, to)| from != to).collect()
 }
 
-/// Every pair of hosts must ping, no route be stale, every frame be accounted for.
+/// Asserts that every pair of hosts pings, no route is stale, and every frame is accounted for.
 pub fn assert_whole(world: &mut World) {
     let hosts: Vec<usize> = (0..world.fabric().hosts.len()).collect();
     let silent = unreached(world, &pairs(&hosts), 30);
@@ -331,7 +330,7 @@ pub fn assert_whole(world: &mut World) {
     assert_sound(world);
 }
 
-/// No route may be stale, every frame must be accounted for.
+/// Asserts that no route is stale, and every frame is accounted for.
 pub fn assert_sound(world: &World) {
     let stale = world.stale_routes();
     assert!(stale.is_empty(), "{stale:#?}");
@@ -345,13 +344,13 @@ pub fn start_steady(world: &mut World, from: usize, to: usize, span: Span) -> Pi
     world.ping(from, plan).expect("the host runs")
 }
 
-/// What hosts and switches believe, for messages.
+/// Describes the state of hosts and switches, for messages.
 pub fn states(world: &World) -> String {
     let hosts = (0..world.fabric().hosts.len()).map(|host| world.address(host));
     format!("at {}: addresses {:?}", world.now(), hosts.collect::<Vec<_>>())
 }
 
-/// What is known about two hosts that do not reach each other, for messages.
+/// Describes the state related to two hosts that do not reach each other, for messages.
 pub fn describe(world: &World, from: usize, to: usize) -> String {
     let mut lines = vec![format!("at {}:", world.now())];
     for (host, other) in [(from, to), (to, from)] {
@@ -392,12 +391,12 @@ pub fn describe(world: &World, from: usize, to: usize) -> String {
     lines.join("\n")
 }
 
-/// Draws one of several.
+/// Draws one of several elements.
 pub fn pick<T: Copy>(random: &mut Rand64, of: &[T]) -> T {
     of[random.rand_range(0..of.len() as u64) as usize]
 }
 
-/// Where the text of a trace goes, to be read afterwards.
+/// A sink for the text of a trace, to be read afterwards.
 #[derive(Clone, Default)]
 pub struct Page(pub Rc<RefCell<Vec<u8>>>);
 

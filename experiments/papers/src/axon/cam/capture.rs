@@ -22,7 +22,7 @@ pub struct Destination {
 /// End of a capture.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ending {
-    /// Number of packets.
+    /// Number of packets in the capture.
     pub packets: u64,
     /// Number of Axon packets, which carry routes and not destinations; they are skipped.
     pub axon_packets: u64,

@@ -137,7 +137,7 @@ pub enum Reading {
 /// Hit counts of a CAM by size.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Curve {
-    /// Total lookups.
+    /// Total number of look-ups.
     pub packets: u64,
     /// Number of different addresses: this many lookups miss in any CAM.
     pub addresses: u64,

@@ -17,9 +17,9 @@ const WEIGHT: u64 = 1 << 40;
 /// Statistics of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Statistics {
-    /// Name.
+    /// Name of the trace, as in the rows.
     pub name: &'static str,
-    /// Number of destinations.
+    /// Number of distinct destinations.
     pub destinations: u64,
     /// Number of concurrent flows.
     pub active: u64,

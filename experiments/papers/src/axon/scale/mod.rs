@@ -50,7 +50,7 @@ pub struct Spread {
     pub mean: f64,
     /// Mean over all links: between switches, the controller's and the hosts'.
     pub mean_of_all: f64,
-    /// Maximum.
+    /// Maximum over the links.
     pub max: f64,
 }
 
@@ -91,7 +91,7 @@ pub struct Boot {
     pub hosts_by_class: ByClass,
 }
 
-/// Cost of questions.
+/// Cost of the questions of hosts.
 #[derive(Clone, Copy, Debug)]
 pub struct Asked {
     /// Outcomes of the questions.
@@ -122,9 +122,9 @@ pub fn beyond_the_link(fabric: &Fabric, hosts: usize, asked: &Asked) -> Option<S
     })
 }
 
-/// Network under measurement.
+/// A network under measurement.
 pub struct Run {
-    /// The world.
+    /// Simulated world of the network.
     pub world: World,
     /// Maximum resident memory during the run, in bytes.
     pub memory_bytes: u64,
@@ -238,7 +238,7 @@ impl Run {
         Ok(self.clock())
     }
 
-    /// Runs for `span`.
+    /// Runs the world for `span`, in steps.
     fn go_on(&mut self, context: &mut Context, span: Span) -> Result<()> {
         let end = self.world.now() + span;
         while self.world.now() < end {

@@ -40,7 +40,7 @@ pub fn lbnl(hosts: usize, seed: u64, placement: u64) -> Vec<Vec<u32>> {
 /// Returns `count` different hosts other than `host`, as they are drawn.
 fn others(host: u32, count: usize, mut draw: impl FnMut() -> u32) -> Vec<u32> {
     let mut others = Vec::with_capacity(count);
-    // A small network may not have so many others.
+    // A small network may have fewer other hosts.
     for _ in 0..100 * count {
         if others.len() == count {
             break;

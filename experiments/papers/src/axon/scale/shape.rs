@@ -9,18 +9,19 @@ use axon_fabric::model::Fabric;
 /// Hosts at each switch of a torus and of a random graph.
 const HOSTS_PER_SWITCH: usize = 10;
 
-/// Topology.
+/// Topology of a measured network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// Rings of up to 100, as many as needed.
     Torus,
     /// Three stages of k-port switches, non-blocking.
     FatTree,
-    /// k-ary 3-flat, non-blocking.
+    /// A k-ary 3-flat, non-blocking.
     FlattenedButterfly,
-    /// As many switches as the torus, four links each on average.
+    /// A random graph with as many switches as the torus, and four links each on average.
     RandomLow,
-    /// As many switches as the flattened butterfly, and as many links each on average.
+    /// A random graph with as many switches as the flattened butterfly, and as many links each on
+    /// average.
     RandomHigh,
 }
 

@@ -12,7 +12,7 @@ use axon_sim::apps::{AppId, TcpOptions, TcpPlan, UdpPlan};
 use axon_wire::{Bytes, Rate, Span};
 use std::path::Path;
 
-/// The experiment.
+/// Experiment `axon/table1`: six flows over a line and over a ring.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "axon/table1",
     file: file!(),

@@ -20,8 +20,8 @@ use std::time::Instant;
 
 /// Phases of Axon-ARP.
 pub const PHASES: usize = 4;
-/// Steps of one set-up, each in one call: the switch asks, the controller decides, the target
-/// switch asks its host, the target switch answers, the source switch answers.
+/// Steps of one set-up, each in one call: the switch sends its request, the controller decides, the
+/// target switch requests its host, the target switch answers, the source switch answers.
 const STEPS: usize = 5;
 
 /// Median times of a set-up's phases.

@@ -1,4 +1,4 @@
-//! What must hold of any bytes that are read as a capture. The fuzz target holds it too.
+//! Invariants of any bytes that are read as a capture, which the fuzz target checks, too.
 
 use axon_capture::pcap::{Direction, FRAME_BYTES_MAX, LinkType, ReadError, Reader, Writer};
 use std::io::Read;
@@ -6,21 +6,21 @@ use std::io::Read;
 /// A frame that was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Owned {
-    /// Of its interface; empty if there is none.
+    /// Name of its interface; empty if there is none.
     pub name: String,
-    /// As read.
+    /// Link type, as read.
     pub link_type: LinkType,
-    /// As read.
+    /// Direction, as read.
     pub direction: Option<Direction>,
-    /// As read.
+    /// Time since the Unix epoch in nanoseconds, as read.
     pub unix_nanos: u64,
-    /// As read.
+    /// Length on the wire in bytes, as read.
     pub wire_bytes: usize,
-    /// What was kept.
+    /// Captured bytes.
     pub bytes: Vec<u8>,
 }
 
-/// All frames, and why there are no more if that is not the end of the file.
+/// Reads all frames, and returns the error that ended reading before the end of the file.
 pub fn read(input: impl Read) -> (Vec<Owned>, Option<ReadError>) {
     let mut reader = match Reader::new(input) {
         Ok(reader) => reader,
@@ -47,7 +47,7 @@ pub fn read(input: impl Read) -> (Vec<Owned>, Option<ReadError>) {
     }
 }
 
-/// Writes frames to a pcapng file; those without a direction as inbound.
+/// Writes frames to a pcapng file; those without a direction are written as inbound.
 pub fn write(frames: &[Owned]) -> Vec<u8> {
     let mut file = Vec::new();
     let mut writer = Writer::new(&mut file, FRAME_BYTES_MAX as u32, u64::MAX).unwrap();
@@ -66,8 +66,8 @@ pub fn write(frames: &[Owned]) -> Vec<u8> {
     file
 }
 
-/// Reads any bytes as a capture: nothing panics, what is read keeps its bounds, and read again
-/// after it was written it is the same.
+/// Reads any bytes as a capture. Asserts that nothing panics, that frames keep their bounds, and
+/// that they are the same when written and read again.
 pub fn check(input: &[u8]) {
     let (mut frames, _) = read(input);
     let mut kept = 0;
@@ -75,7 +75,7 @@ pub fn check(input: &[u8]) {
         assert!(frame.bytes.len() <= FRAME_BYTES_MAX);
         assert!(frame.wire_bytes >= frame.bytes.len());
         kept += frame.bytes.len();
-        // What the writer cannot say.
+        // Properties that the writer cannot represent.
         frame.wire_bytes = frame.bytes.len();
         frame.direction.get_or_insert(Direction::Inbound);
         frame.name.truncate(frame.name.floor_char_boundary(255));

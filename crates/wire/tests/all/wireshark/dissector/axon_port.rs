@@ -1,4 +1,4 @@
-//! What passes a port between switches: Axon packets of every type, and link-local frames.
+//! Frames at a port between switches: Axon packets of every type, and link-local frames.
 
 use super::*;
 use crate::samples;
@@ -11,7 +11,7 @@ use axon_wire::{Bytes, Incarnation, NodeId, Time};
 const FROM: Incarnation = Incarnation { node: NodeId(7), number: 0x0102_0304_0506_0708 };
 const SEQUENCE: u64 = 1 << 40;
 
-/// An ARP request as hosts send it, and the fields of it.
+/// An ARP request of a host, and its fields.
 pub fn arp() -> (Vec<u8>, Fields) {
     let mut body = vec![0, 1, 8, 0, 6, 4, 0, 1];
     body.extend_from_slice(&HOST.0);
@@ -25,7 +25,7 @@ pub fn arp() -> (Vec<u8>, Fields) {
     (frame, fields)
 }
 
-/// An envelope around these sealed bytes, and the fields of it.
+/// An envelope around these sealed bytes, and its fields.
 pub fn envelope(sealed: &[u8]) -> (Vec<u8>, Fields) {
     let fields = vec![
         ("axon.envelope.version", version::ENVELOPE.to_string()),
@@ -38,7 +38,7 @@ pub fn envelope(sealed: &[u8]) -> (Vec<u8>, Fields) {
     (Envelope { from: FROM, sequence: SEQUENCE, sealed }.emit(), fields)
 }
 
-/// A probe with the records of two units of one switch, and the fields of it.
+/// A probe with the records of two units of one switch, and its fields.
 pub fn probe(body_bytes: u16) -> (Vec<u8>, Fields) {
     let head = ProbeHead {
         options: ProbeOptions::INGRESS | ProbeOptions::QUEUED,
@@ -71,7 +71,7 @@ pub fn probe(body_bytes: u16) -> (Vec<u8>, Fields) {
     (bytes, fields)
 }
 
-/// A congestion message, and the fields of it.
+/// A congestion message, and its fields.
 pub fn congestion() -> (Vec<u8>, Fields) {
     let message = Congestion {
         egress: PortNo(3),
@@ -157,7 +157,7 @@ fn every_packet_type_is_read_with_hops_of_every_width_and_with_its_priority() {
 fn every_control_message_is_read_as_an_envelope_in_packets_and_link_frames() {
     let mut cases = Vec::new();
     for (name, message) in samples::all() {
-        // As many bytes as are sealed: the message and the tag.
+        // Number of sealed bytes: the message and the tag.
         let sealed = [message.encode(), vec![0x5e; 16]].concat();
         let (envelope, fields) = envelope(&sealed);
         let (frame, header) = plain_packet(PacketType::Control, &envelope);

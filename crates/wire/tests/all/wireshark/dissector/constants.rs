@@ -1,4 +1,4 @@
-//! Constants of the wire that stand outside `axon_wire::constants`: each is the same there.
+//! Constants of the wire outside `axon_wire::constants`: each equals the one there.
 
 use super::root;
 use axon_wire::constants::{address, ethertype, length, opcode, packet_type, probe, version};
@@ -8,7 +8,7 @@ fn read(file: &str) -> String {
     std::fs::read_to_string(root().join(file)).expect("a file of the repository")
 }
 
-/// A number as Lua and Rust write it.
+/// Parses a number as written in Lua and Rust.
 fn number(text: &str) -> Option<u64> {
     match text.strip_prefix("0x") {
         Some(digits) => u64::from_str_radix(digits, 16).ok(),
@@ -16,8 +16,8 @@ fn number(text: &str) -> Option<u64> {
     }
 }
 
-/// The lines `local NAME = value` of the dissector whose name is in capitals and whose value is a
-/// number or a string of hex digits.
+/// Returns the lines `local NAME = value` of the dissector whose name is in capitals and whose
+/// value is a number or a string of hex digits.
 fn of_the_dissector() -> BTreeMap<String, u64> {
     let text = read("docs/wireshark/axon.lua");
     let capitals = |name: &str| name.chars().all(|c| c.is_ascii_uppercase() || "_1".contains(c));
@@ -122,7 +122,7 @@ fn pages_and_comments_have_the_constants_of_the_code() {
     }
 }
 
-/// Of `axon.envelope.{version,length}`, and of names without braces.
+/// Covers names with braces, `axon.envelope.{version,length}`, and without.
 #[test]
 fn the_fields_that_the_demo_page_names_are_those_of_the_dissector() {
     let (page, script) = (read("docs/demo.md"), read("docs/wireshark/axon.lua"));

@@ -1,4 +1,4 @@
-//! Planted faults: the dissector calls malformed what the code refuses.
+//! Planted faults: the dissector reports as malformed what the code refuses.
 
 use super::axon_port::{congestion, envelope, probe};
 use super::host_port::ether_probe;
@@ -9,7 +9,7 @@ use axon_wire::constants::{address, ethertype, version};
 use axon_wire::envelope::Envelope;
 use axon_wire::probe::ProbeView;
 
-/// A payload with this byte instead.
+/// Returns a payload with this byte replaced.
 fn with(mut bytes: Vec<u8>, at: usize, byte: u8) -> Vec<u8> {
     bytes[at] = byte;
     bytes

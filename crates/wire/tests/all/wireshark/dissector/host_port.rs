@@ -1,5 +1,5 @@
-//! What passes a host port: plain Ethernet. Frames of other programs that have our EtherTypes are
-//! left alone.
+//! Frames at a host port: plain Ethernet. Frames of other programs that use our EtherTypes are not
+//! decoded.
 
 use super::axon_port::{arp, envelope, probe};
 use super::*;
@@ -39,8 +39,8 @@ pub fn link_local() -> Vec<Case> {
     };
     let (sealed, fields) = envelope(b"opaque");
     let link = ethernet_fields(address::NEAREST_BRIDGE, ethertype::LINK);
-    // Longer than the Ethernet minimum: tshark 4.0 takes the end of the TTL of a padded one for a
-    // trailer and says so.
+    // Longer than the Ethernet minimum: tshark 4.0 takes the end of the TTL of a padded frame for a
+    // trailer and reports it.
     let long =
         crate::wireshark::text(kind::SYSTEM_DESCRIPTION, "a switch of an Axon fabric in a test");
     vec![
@@ -59,7 +59,7 @@ pub fn ether_probe() -> (Vec<u8>, Fields) {
     let head =
         ProbeHead { options: ProbeOptions::ALL, body_bytes: 46, sequence: 1, origin: NodeId(7) };
     let mut frame = head.emit_ether(to, from);
-    // The head and the records that the packet's probe has, in this frame.
+    // The head and the records of the packet's probe, in this frame.
     let (bytes, fields) = probe(46);
     frame.truncate(14);
     frame.extend_from_slice(&bytes);
@@ -88,7 +88,7 @@ fn congestion_notification_is_read_behind_its_tags() {
         cnm,
     };
     let bytes = frame.emit(&CnmFormat::default());
-    // tshark knows neither CN-TAG nor CNM: their bytes are data.
+    // tshark decodes neither CN-TAG nor CNM: their bytes are data.
     let fields = |data: &[u8]| {
         vec![
             ("eth.dst", HOST.to_string()),

@@ -1,6 +1,6 @@
-//! Our own dissector, `docs/wireshark/axon.lua`, against frames of every type that the code
-//! writes: it reads each field as it was written and calls no frame malformed, but does so for
-//! each planted fault.
+//! Our own dissector, `docs/wireshark/axon.lua`, on frames of every type that the code writes: it
+//! decodes each field as written and reports no frame as malformed, except those with a planted
+//! fault.
 
 mod axon_port;
 mod constants;
@@ -17,7 +17,7 @@ const USER0: u32 = 147;
 const HOST: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
 const OTHER: MacAddr = MacAddr([2, 0, 0, 0, 0, 9]);
 
-/// What tshark is asked for in each frame. A field that a case does not name must be absent.
+/// Fields requested of tshark for each frame. A field that a case does not name must be absent.
 const FIELDS: &[&str] = &[
     "axon.type",
     "axon.header_length",
@@ -68,24 +68,24 @@ const FIELDS: &[&str] = &[
     "_ws.malformed",
 ];
 
-/// Fields with the values that tshark shows.
+/// Fields with their values as shown by tshark.
 type Fields = Vec<(&'static str, String)>;
 
-/// A frame and what the dissector must make of it.
+/// A frame, and the expected result of the dissector.
 struct Case {
     name: String,
     frame: Vec<u8>,
     fields: Fields,
-    /// True if tshark calls it malformed.
+    /// Whether tshark reports the frame as malformed.
     malformed: bool,
 }
 
-/// A frame that is well-formed.
+/// A well-formed frame.
 fn good(name: impl Into<String>, frame: Vec<u8>, fields: Fields) -> Case {
     Case { name: name.into(), frame, fields, malformed: false }
 }
 
-/// A frame that is malformed, with this message.
+/// A malformed frame, with this message.
 fn bad(name: &str, frame: Vec<u8>, mut fields: Fields, message: &str) -> Case {
     fields.push(("_ws.expert.message", message.to_string()));
     Case { name: name.to_string(), frame, fields, malformed: true }
