@@ -1,7 +1,7 @@
 //! Agents of a world: each is a station on a link to its switch's agent port.
 
 use crate::engine::station::StationNode;
-use crate::link::links::{LinkId, WireEnd};
+use crate::link::links::WireEnd;
 use crate::world::World;
 use axon_agents::node::PORT;
 use axon_agents::{Agent, AgentNode};
