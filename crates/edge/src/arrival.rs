@@ -2,9 +2,9 @@
 
 use super::context::{Cx, Timer};
 use super::flows::Verdict;
+use super::parts::Parts;
 use super::places::Key;
 use super::setups::{Requester, of_port};
-use super::state::Edge;
 use alloc::vec::Vec;
 use axon_link::effect::Effect;
 use axon_node::RouteKey;
@@ -14,13 +14,13 @@ use axon_wire::nd;
 use axon_wire::{MacAddr, PortNo, Route};
 use core::net::{IpAddr, Ipv6Addr};
 
-impl Edge {
+impl Parts {
     /// Handles phase IV. The reserved entry gets its route. Hosts that sent ARP requests get their
     /// replies, from the target's own MAC address. Then the queued frames leave in order.
     pub(super) fn phase_four(&mut self, cx: &mut Cx, m: &ArpReply) {
         let port = m.source_port;
-        if !self.is_current(m.stamp) || !self.hosts.is_on(m.source_mac, port) {
-            self.counters.messages_ignored += 1;
+        if !cx.controller.is_current(m.stamp) || !self.hosts.is_on(m.source_mac, port) {
+            cx.counters.messages_ignored += 1;
             return;
         }
         let target_ip = m.target_ip;
@@ -40,7 +40,7 @@ impl Edge {
         let verdict = self.set_route(cx, route, m.stamp, &m.to_target, target_ip);
         if matches!(verdict, Verdict::Removed | Verdict::Unusable) {
             // A later decision has removed the route. The next retry requests a new one.
-            self.counters.messages_ignored += 1;
+            cx.counters.messages_ignored += 1;
             for key in held {
                 if let Some(setup) = self.setups.open.get_mut(&key) {
                     setup.held = self.flows.hold(key);
@@ -50,8 +50,8 @@ impl Edge {
         }
         for (key, ip) in answered.into_iter().zip(by_ip.into_iter().cycle()) {
             let Some(setup) = self.setups.remove(key) else { continue };
-            self.agenda.cancel(Timer::Setup(key.0, key.1, key.2));
-            self.counters.setups_done += 1;
+            cx.agenda.cancel(Timer::Setup(key.0, key.1, key.2));
+            cx.counters.setups_done += 1;
             for requester in setup.requesters {
                 self.show(cx, port, requester, m.target_mac, ip);
             }
@@ -77,9 +77,9 @@ impl Edge {
             let Some(setup) = self.setups.remove((port, target, host)) else { continue };
             // The host has used the destination's own MAC address.
             self.correct(cx, host, key, setup.hint);
-            self.agenda.cancel(Timer::Setup(port, target, host));
+            cx.agenda.cancel(Timer::Setup(port, target, host));
             self.unreserve((port, RouteKey::to(to.destination)));
-            self.counters.setups_done += 1;
+            cx.counters.setups_done += 1;
             let taken = self.flows.key_of(port, host, to.destination);
             let route = self.flows.get(taken).map_or(route, |flow| &flow.route).clone();
             let key = RouteKey::to(to.destination).from_source(Some(host));

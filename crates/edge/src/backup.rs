@@ -20,41 +20,17 @@
 use super::backups::Backup;
 use super::context::Cx;
 use super::flows::{Flows, Placement};
+use super::parts::Parts;
 use super::places::{Key, of_port};
-use super::state::Edge;
 use alloc::vec::Vec;
 use axon_link::effect::Effect;
-use axon_node::{PortView, RouteKey};
+use axon_node::RouteKey;
+use axon_wire::NodeId;
 use axon_wire::message::{Item, LinkEnd, RoutePath};
-use axon_wire::{MacAddr, NodeId, PortNo, Time};
 
-impl Edge {
-    /// Returns all backups: ingress port, destination, the primary route, the backup route.
-    pub fn backups(&self) -> impl Iterator<Item = (PortNo, MacAddr, &RoutePath, &RoutePath)> {
-        let all = self.flows.backups.of.iter();
-        all.map(|(&(port, key), kept)| (port, key.destination, &kept.primary, &kept.backup))
-    }
-
-    /// Records that a link is down, detected by this switch or another. Returns whether that is
-    /// new; then it must be passed on before [`Edge::fail_over`].
-    pub fn link_down(&mut self, now: Time, ends: [LinkEnd; 2]) -> bool {
-        self.flows.backups.mark(now, self.heartbeat, ends, self.node)
-    }
-
-    /// Returns whether the loss of a link is known already.
-    pub fn knows_down(&self, now: Time, ends: [LinkEnd; 2]) -> bool {
-        self.flows.backups.knows(now, self.heartbeat, ends)
-    }
-
+impl Parts {
     /// Switches every flow over this lost link to its backup route.
-    pub fn fail_over(
-        &mut self,
-        now: Time,
-        ends: [LinkEnd; 2],
-        ports: &dyn PortView,
-        out: &mut Vec<Effect>,
-    ) {
-        let cx = &mut Cx { now, ports, out };
+    pub(super) fn fail_over(&mut self, cx: &mut Cx, ends: [LinkEnd; 2]) {
         let over = |path: &RoutePath| path.links().any(|end| ends.contains(&end));
         let hit = self.flows.backups.of.iter().filter(|(_, backup)| over(&backup.primary));
         let hit: Vec<Key> = hit.map(|(&key, _)| key).collect();
@@ -73,13 +49,13 @@ impl Edge {
     ) {
         self.flows.backups.forget(key);
         let Some(backup) = backup else { return };
-        let starts_here = |path: &RoutePath| is_from(self.node, path);
+        let starts_here = |path: &RoutePath| is_from(cx.settings.node, path);
         let sound = cx.ports.is_host(key.0)
             && starts_here(&primary)
             && starts_here(&backup)
             && self.flows.placing.can_hold(cx.ports, key.0, &backup.route);
         if !sound || !self.flows.has_room_for_backup(key) {
-            self.counters.messages_ignored += 1;
+            cx.counters.messages_ignored += 1;
             return;
         }
         self.flows.backups.of.insert(key, Backup { primary, backup });
@@ -90,7 +66,7 @@ impl Edge {
     /// down.
     pub(super) fn use_backup(&mut self, cx: &mut Cx, key: Key) {
         if self.flows.use_backup(cx, key) {
-            self.counters.backups_used += 1;
+            cx.counters.backups_used += 1;
         }
     }
 }
@@ -150,6 +126,7 @@ mod tests {
     use super::super::testing::*;
     use super::*;
     use crate::Placement;
+    use axon_wire::PortNo;
     use axon_wire::{Hops, Route, Span};
 
     const TIMERS: Span = Span::from_millis(100);
@@ -326,11 +303,11 @@ mod tests {
     fn backups_go_with_their_flows_and_no_port_has_more_than_routes() {
         let mut bench = bench();
         bench.remove_route(0, 9, 2);
-        assert_eq!(bench.edge.flows.backups.len(), 0);
+        assert_eq!(bench.edge.parts.flows.backups.len(), 0);
         // 8 places in the table, 8 more in software; none of these has a route.
         for to in 10..40 {
             give(&mut bench, to, primary(), backup());
-            assert!(bench.edge.flows.backups.len() <= 16);
+            assert!(bench.edge.parts.flows.backups.len() <= 16);
         }
         set(&mut bench, 9, 3, &primary());
         give(&mut bench, 9, primary(), backup());
@@ -346,7 +323,7 @@ mod tests {
         let wide = path(&[(1, 999), (3, 1)], 5);
         for wrong in [elsewhere, short, wide, RoutePath::default()] {
             give(&mut bench, 9, primary(), wrong);
-            assert_eq!(bench.edge.flows.backups.len(), 0);
+            assert_eq!(bench.edge.parts.flows.backups.len(), 0);
         }
         assert_eq!(bench.edge.counters().messages_ignored, before + 4);
     }

@@ -13,20 +13,14 @@
 //! (`node/failover.rs`): routes that end there have backups that end at another port.
 
 use super::context::Cx;
-use super::state::Edge;
+use super::parts::Parts;
 use alloc::vec::Vec;
 use axon_link::effect::Effect;
 use axon_link::member::Member;
-use axon_node::PortView;
 use axon_wire::message::{Item, LinkEnd, MemberState};
-use axon_wire::{MacAddr, PortNo, Time};
+use axon_wire::{MacAddr, PortNo};
 
-impl Edge {
-    /// Returns the bond ports, in order.
-    pub fn bond_ports(&self) -> impl Iterator<Item = (PortNo, Member)> {
-        self.members.of.iter().map(|(&port, &member)| (port, member))
-    }
-
+impl Parts {
     /// Returns whether LACP blocks hosts' frames at a port.
     pub(super) fn is_blocked(&self, port: PortNo) -> bool {
         self.members.of.get(&port).is_some_and(Member::is_blocked)
@@ -38,22 +32,15 @@ impl Edge {
     }
 
     /// Handles a change of a port's LACP state.
-    pub fn member_changed(
-        &mut self,
-        now: Time,
-        (port, member): (PortNo, Member),
-        ports: &dyn PortView,
-        out: &mut Vec<Effect>,
-    ) {
-        let cx = &mut Cx { now, ports, out };
+    pub(super) fn member_changed(&mut self, cx: &mut Cx, (port, member): (PortNo, Member)) {
         let before = self.members.of.insert(port, member).unwrap_or_default();
         if before == member {
             return;
         }
-        self.report_bond_port(cx.out, port, member);
+        self.report_bond_port(cx, port, member);
         let distributed = before.state == MemberState::Distributing;
         if distributed && member.state != MemberState::Distributing {
-            let far = LinkEnd { node: self.node, port };
+            let far = LinkEnd { node: cx.settings.node, port };
             cx.out.push(Effect::LinkLost { port, far });
         }
         if member.selected {
@@ -77,10 +64,10 @@ impl Edge {
         for mac in macs {
             self.hosts.change_port(mac, to);
             self.flows.placing.vacate(port, mac);
-            if self.reachable && self.hosts.reported.contains_key(&mac) {
+            if cx.controller.is_reachable() && self.hosts.reported.contains_key(&mac) {
                 // The host is added there first, so that it is never absent.
                 self.hosts.reported.remove(&mac);
-                self.report(cx.out, mac);
+                self.report(cx, mac);
                 cx.out.push(Effect::Report(Item::HostGone { port, mac }));
             }
         }
@@ -96,17 +83,15 @@ impl Edge {
         self.flows.clear_port(cx, port);
     }
 
-    fn report_bond_port(&self, out: &mut Vec<Effect>, port: PortNo, member: Member) {
-        if self.reachable {
-            let Member { state, partner, selected, .. } = member;
-            out.push(Effect::Report(Item::BondMember { port, state, partner, selected }));
-        }
+    fn report_bond_port(&self, cx: &mut Cx, port: PortNo, member: Member) {
+        let Member { state, partner, selected, .. } = member;
+        cx.report(Item::BondMember { port, state, partner, selected });
     }
 
     /// Reports all bond ports. They come before the hosts at them.
-    pub(super) fn report_bond_ports(&self, out: &mut Vec<Effect>) {
-        for (port, member) in self.bond_ports() {
-            self.report_bond_port(out, port, member);
+    pub(super) fn report_bond_ports(&self, cx: &mut Cx) {
+        for (port, member) in &self.members.of {
+            self.report_bond_port(cx, *port, *member);
         }
     }
 }
@@ -191,7 +176,7 @@ mod tests {
         let seen = Item::HostSeen { port: PortNo(1), mac: mac(1), ips: [ip(1).into()].into() };
         let gone = Item::HostGone { port: PortNo(0), mac: mac(1) };
         assert_eq!(reports(&effects)[1..], [seen, gone]);
-        let far = LinkEnd { node: bench.edge.node, port: PortNo(0) };
+        let far = LinkEnd { node: bench.edge.settings.node, port: PortNo(0) };
         assert!(effects.contains(&Effect::LinkLost { port: PortNo(0), far }));
         assert_eq!(bench.placed(1, 9), Some(Route::from([3])));
     }

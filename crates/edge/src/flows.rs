@@ -3,6 +3,7 @@
 //! `install.rs` has the requests to the data plane and its answers; `inherited.rs` has the routes
 //! of an earlier incarnation of the controller.
 
+use super::ageing::ROUTE_LOOK;
 use super::backups::Backups;
 use super::context::Cx;
 use super::places::{Key, of_port};
@@ -130,6 +131,25 @@ impl Flows {
     pub(super) fn mac_of(&self, port: PortNo, source: MacAddr, ip: IpAddr) -> Option<MacAddr> {
         let of = |source| self.by_ip.get(&(port, source, ip)).copied();
         of(Some(source)).or_else(|| of(None))
+    }
+
+    /// Returns the routes without frames since the last call; see
+    /// [`Edge::idle_flows`](super::Edge::idle_flows).
+    pub(super) fn idle(
+        &mut self,
+        now: Time,
+        mut used: impl FnMut(PortNo, RouteKey) -> bool,
+    ) -> Vec<Key> {
+        let mut idle = Vec::new();
+        for (&(port, key), flow) in &mut self.live {
+            let by_software = core::mem::take(&mut flow.used);
+            let (_, address) = self.placing.address((port, key));
+            let by_table = flow.placement == Placement::Installed && used(port, address);
+            if !by_software && !by_table && now.since(flow.set_at) >= ROUTE_LOOK {
+                idle.push((port, key));
+            }
+        }
+        idle
     }
 
     /// Sets a route that the controller has decided.
@@ -312,6 +332,7 @@ impl Flows {
 
 #[cfg(test)]
 mod tests {
+    use super::super::context::Around;
     use super::super::placing::Placing;
     use super::super::testing::{TestDevice, ip, mac, stamp};
     use super::*;
@@ -326,11 +347,11 @@ mod tests {
     }
 
     /// Carries out the requests of the flows and returns the answers to them, in order.
-    fn carry_out(flows: &mut Flows, device: &mut TestDevice, asked: &mut Vec<Effect>) {
-        for effect in core::mem::take(asked) {
+    fn carry_out(flows: &mut Flows, device: &mut TestDevice, around: &mut Around) {
+        for effect in core::mem::take(&mut around.out) {
             if let Effect::Route { ticket, change } = effect {
                 let answer = device.change(ticket, &change);
-                flows.answered(&mut Cx { now: Time::ZERO, ports: device, out: asked }, answer);
+                flows.answered(&mut around.cx(device), answer);
             }
         }
     }
@@ -344,10 +365,10 @@ mod tests {
         ) {
             let mut device = TestDevice::new(4);
             let mut flows = flows(&device);
-            let mut out = Vec::new();
+            let mut around = Around::new();
             let again: Vec<_> = repeats.into_iter().map(|index| order[index]).collect();
             for number in order.into_iter().chain(again) {
-                let cx = &mut Cx { now: Time::ZERO, ports: &device, out: &mut out };
+                let cx = &mut around.cx(&device);
                 if removals[number as usize - 1] {
                     flows.remove(cx, KEY, Some(stamp(number)));
                 } else {
@@ -355,10 +376,10 @@ mod tests {
                 }
                 // Answers arrive late, and several at once.
                 if number % 2 == 0 {
-                    carry_out(&mut flows, &mut device, &mut out);
+                    carry_out(&mut flows, &mut device, &mut around);
                 }
             }
-            carry_out(&mut flows, &mut device, &mut out);
+            carry_out(&mut flows, &mut device, &mut around);
             let expected = (!removals[5]).then(|| Route::from([6]));
             let route = flows.get(KEY).map(|flow| flow.route.clone());
             prop_assert_eq!(route, expected.clone());
@@ -370,8 +391,8 @@ mod tests {
     fn a_removal_is_remembered_for_a_while_only() {
         let device = TestDevice::new(4);
         let mut flows = flows(&device);
-        let mut out = Vec::new();
-        let cx = &mut Cx { now: Time::ZERO, ports: &device, out: &mut out };
+        let mut around = Around::new();
+        let cx = &mut around.cx(&device);
         flows.remove(cx, KEY, Some(stamp(5)));
         assert_eq!(flows.set(cx, KEY, stamp(4), &Route::from([1]), None), Verdict::Removed);
         let expiry = flows.next_expiry().unwrap();
@@ -384,8 +405,8 @@ mod tests {
     fn a_route_that_no_header_holds_takes_the_old_one_away() {
         let device = TestDevice::new(4);
         let mut flows = flows(&device);
-        let mut out = Vec::new();
-        let cx = &mut Cx { now: Time::ZERO, ports: &device, out: &mut out };
+        let mut around = Around::new();
+        let cx = &mut around.cx(&device);
         flows.set(cx, KEY, stamp(1), &Route::from([1]), None);
         assert_eq!(flows.set(cx, KEY, stamp(2), &Route::from([999]), None), Verdict::Unusable);
         assert_eq!(flows.sizes(), (0, 0, 1));
@@ -397,8 +418,8 @@ mod tests {
     fn software_keeps_as_many_routes_as_it_may() {
         let device = TestDevice::new(1);
         let mut flows = flows(&device);
-        let mut out = Vec::new();
-        let cx = &mut Cx { now: Time::ZERO, ports: &device, out: &mut out };
+        let mut around = Around::new();
+        let cx = &mut around.cx(&device);
         let verdicts: Vec<_> = (1..=4)
             .map(|n| {
                 let key = (PortNo(0), mac(n).into());
@@ -415,8 +436,8 @@ mod tests {
     fn an_address_belongs_to_the_flow_that_learned_it_last() {
         let device = TestDevice::new(4);
         let mut flows = flows(&device);
-        let mut out = Vec::new();
-        let cx = &mut Cx { now: Time::ZERO, ports: &device, out: &mut out };
+        let mut around = Around::new();
+        let cx = &mut around.cx(&device);
         let route = Route::from([1]);
         flows.set(cx, (PortNo(0), mac(1).into()), stamp(1), &route, Some(ip(1).into()));
         flows.set(cx, (PortNo(0), mac(2).into()), stamp(2), &route, Some(ip(1).into()));

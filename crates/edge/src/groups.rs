@@ -84,6 +84,13 @@ impl Groups {
         Groups { config, rate, copies, ports: BTreeMap::new(), reported: BTreeSet::new() }
     }
 
+    /// Returns the memberships of hosts at this switch: port, host, group.
+    pub(super) fn members(&self) -> impl Iterator<Item = (PortNo, MacAddr, IpAddr)> {
+        self.ports.iter().flat_map(|(&port, groups)| {
+            groups.members.keys().map(move |&(mac, group)| (port, mac, group))
+        })
+    }
+
     /// Returns when a port is due: a query, the end of a membership or of a sender.
     pub(super) fn due(&self, port: PortNo) -> Option<Time> {
         let groups = self.ports.get(&port)?;
@@ -171,7 +178,7 @@ mod tests {
         bench.frame(1, &report(1, GROUP, true));
         let down = bench.port(1, Some(PortKind::Unknown));
         assert!(down.contains(&member(1, 1, GROUP, false)), "{down:?}");
-        assert!(bench.edge.groups.ports.is_empty());
+        assert!(bench.edge.parts.groups.ports.is_empty());
     }
 
     #[test]
@@ -218,7 +225,7 @@ mod tests {
         let counters = bench.edge.counters();
         assert_eq!((counters.group_frames, counters.group_copies), (2, 4));
         let gone = bench.pass(SENDER_MAX);
-        assert!(bench.edge.groups.ports.values().all(|port| port.senders.is_empty()));
+        assert!(bench.edge.parts.groups.ports.values().all(|port| port.senders.is_empty()));
         let (port, mac) = (PortNo(0), mac1);
         let over = Effect::Report(Item::AskGroup { port, mac, group, wanted: false });
         assert!(gone.contains(&over), "{gone:?}");
@@ -246,7 +253,7 @@ mod tests {
         bench.now += Span::from_secs(100);
         let other = |n: u32| Ipv4Addr::from(0xef02_0000 + n);
         (0..400).for_each(|n| drop(bench.frame(0, &datagram(1, other(n)))));
-        assert_eq!(bench.edge.groups.ports[&PortNo(0)].senders.len(), SENDERS_PER_PORT_MAX);
+        assert_eq!(bench.edge.parts.groups.ports[&PortNo(0)].senders.len(), SENDERS_PER_PORT_MAX);
         for n in 0..1_000 {
             bench.now += Span::from_millis(20);
             bench.frame(0, &report(1, other(n), true));
@@ -305,7 +312,7 @@ mod tests {
             bench.pass(Span::from_secs(1));
             bench.host(1, 1);
         }
-        assert!(bench.edge.groups.ports[&PortNo(1)].left.is_empty());
+        assert!(bench.edge.parts.groups.ports[&PortNo(1)].left.is_empty());
         bench.frame(1, &report(1, GROUP, true));
         bench.frame(1, &report(1, GROUP, false));
         assert!(bench.pass(Span::from_secs(2)).contains(&member(1, 1, GROUP, false)));
@@ -339,7 +346,7 @@ mod tests {
             assert_eq!(bench.frame(0, frame), []);
             assert_eq!(bench.last_drop(), Some(Drop::Broadcast));
         }
-        bench.edge.groups.config.broadcast = true;
+        bench.edge.parts.groups.config.broadcast = true;
         let asks = all.map(|frame| bench.frame(0, &frame).len());
         assert_eq!(asks, [1, 1, 0]);
         let offer = dhcp_frame(MacAddr::BROADCAST, mac(1), (67, 68), b"offer");

@@ -62,6 +62,11 @@ impl Hosts {
         self.count_on(port) >= most
     }
 
+    /// Returns whether a port leads to an external network.
+    pub(super) fn is_uplink(&self, port: PortNo) -> bool {
+        self.uplinks.contains(&port)
+    }
+
     pub(super) fn get(&self, mac: MacAddr) -> Option<&Host> {
         self.by_mac.get(&mac)
     }

@@ -22,17 +22,17 @@
 
 use super::context::Cx;
 use super::flows::{Flow, Flows, Placement};
+use super::parts::Parts;
 use super::places::{Found, Key, of_port};
-use super::state::Edge;
 use alloc::vec::Vec;
 use axon_link::effect::Effect;
-use axon_node::{PortView, RouteKey, Snapshot};
+use axon_node::{RouteKey, Snapshot};
 use axon_wire::message::{Item, Stamp};
 use axon_wire::vlan::VlanId;
-use axon_wire::{MacAddr, PortNo, Route, Time};
+use axon_wire::{MacAddr, PortNo, Route};
 use core::net::IpAddr;
 
-impl Edge {
+impl Parts {
     /// Handles a new incarnation of the controller: reports all routes to it, and keeps them until
     /// it decides.
     pub(super) fn inherit(&mut self, cx: &mut Cx) {
@@ -44,12 +44,12 @@ impl Edge {
             claim(cx, key, flow);
         }
         let waits = self.has_flows() || !self.found.is_empty();
-        self.inherited_until = waits.then_some(cx.now + self.inherited_max);
+        self.inherited_until = waits.then_some(cx.now + cx.settings.inherited_max);
     }
 
     /// Records the routes of a data plane that has outlived the previous incarnation. Call it
     /// before anything else.
-    pub fn found(&mut self, has: &Snapshot) {
+    pub(super) fn found(&mut self, has: &Snapshot) {
         for (port, is) in (0..).map(PortNo).zip(&has.ports) {
             let found =
                 |destination: MacAddr, route: &Route| Found { destination, route: route.clone() };
@@ -67,19 +67,13 @@ impl Edge {
     /// from now on for at most [`Timers::inherited_max`].
     ///
     /// [`Timers::inherited_max`]: axon_link::config::Timers::inherited_max
-    pub fn link(
-        &mut self,
-        now: Time,
-        (port, up): (PortNo, bool),
-        ports: &dyn PortView,
-        out: &mut Vec<Effect>,
-    ) {
+    pub(super) fn link(&mut self, cx: &mut Cx, (port, up): (PortNo, bool)) {
         if !up {
             let keys: Vec<Key> = self.found.range(of_port(port)).map(|(&key, _)| key).collect();
-            self.give_up(&mut Cx { now, ports, out }, keys);
+            self.give_up(cx, keys);
         }
         if !self.found.is_empty() {
-            self.inherited_until.get_or_insert(now + self.inherited_max);
+            self.inherited_until.get_or_insert(cx.now + cx.settings.inherited_max);
         }
     }
 
@@ -103,7 +97,7 @@ impl Edge {
             let key = (port, RouteKey { destination, ..address.1 });
             let usable = cx.ports.is_host(port)
                 && !self.flows.live.contains_key(&key)
-                && self.is_host_mac(destination)
+                && cx.settings.is_host_mac(destination)
                 && self.flows.placing.can_hold(cx.ports, port, &route);
             if !usable || !self.flows.placing.take_over(address, destination) {
                 if self.flows.placing.address(key) != address || !self.flows.is_placed(key) {
@@ -124,11 +118,11 @@ impl Edge {
                 set_at: cx.now,
                 used: false,
             };
-            if self.reachable {
+            if cx.controller.is_reachable() {
                 claim(cx, key, &flow);
             }
             self.flows.live.insert(key, flow);
-            self.inherited_until.get_or_insert(cx.now + self.inherited_max);
+            self.inherited_until.get_or_insert(cx.now + cx.settings.inherited_max);
         }
     }
 
@@ -136,14 +130,14 @@ impl Edge {
     pub(super) fn inherited_due(&mut self, cx: &mut Cx) {
         // The port's kind would be known by now, with or without a controller.
         self.give_up(cx, self.found.keys().copied().collect());
-        if !self.reachable {
+        if !cx.controller.is_reachable() {
             let waits = self.flows.inherited().next().is_some();
-            self.inherited_until = waits.then_some(cx.now + self.inherited_max);
+            self.inherited_until = waits.then_some(cx.now + cx.settings.inherited_max);
             return;
         }
         self.inherited_until = None;
         for key in self.flows.inherited().collect::<Vec<Key>>() {
-            self.counters.routes_unconfirmed += 1;
+            cx.counters.routes_unconfirmed += 1;
             self.flows.remove(cx, key, None);
             self.flows.promote(cx, key.0);
         }
@@ -289,7 +283,7 @@ mod tests {
         pass(&mut bench, Span::from_secs(300));
         assert_eq!(bench.edge.flows().count(), 2, "without a controller they stay");
         bench.controller(Some(NEXT));
-        let inherited_max = bench.edge.inherited_max;
+        let inherited_max = bench.edge.settings.inherited_max;
         pass(&mut bench, inherited_max);
         assert_eq!(bench.edge.flows().count(), 0);
         assert_eq!((bench.places(0), bench.edge.counters().routes_unconfirmed), (0, 2));
@@ -388,7 +382,7 @@ mod tests {
         // index.
         bench.set_route(0, 8, 2, 3);
         bench.set_route(0, 9, 3, 9);
-        let inherited_max = bench.edge.inherited_max;
+        let inherited_max = bench.edge.settings.inherited_max;
         pass(&mut bench, inherited_max);
         assert!(!bench.tables.memory.contains_key(&(PortNo(0), given(3, 2))), "unconfirmed");
         assert!(bench.tables.memory.contains_key(&(PortNo(0), given(1, 5))), "confirmed");
@@ -424,7 +418,7 @@ mod tests {
             |bench| drop(bench.port(0, Some(PortKind::Axon))),
             |bench| {
                 bench.link(2, true);
-                let inherited_max = bench.edge.inherited_max;
+                let inherited_max = bench.edge.settings.inherited_max;
                 bench.pass(inherited_max);
             },
         ];
@@ -444,7 +438,7 @@ mod tests {
         pass(&mut bench, Span::from_secs(300));
         assert_eq!(bench.edge.flows().count(), 2, "without a controller they stay");
         assert_eq!(claims(&bench.controller(Some(NEXT))).len(), 2);
-        let inherited_max = bench.edge.inherited_max;
+        let inherited_max = bench.edge.settings.inherited_max;
         pass(&mut bench, inherited_max);
         assert_eq!((bench.edge.flows().count(), bench.placed(0, 8)), (0, None), "undecided");
     }
@@ -467,7 +461,7 @@ mod tests {
             let mut bench = reborn();
             bench.controller(met.then_some(NEXT));
             bench.link(2, true);
-            let inherited_max = bench.edge.inherited_max;
+            let inherited_max = bench.edge.settings.inherited_max;
             bench.pass(inherited_max);
             assert_eq!((bench.placed(0, 8), bench.placed(1, 8)), (None, None));
             assert_eq!(claims(&bench.port(0, Some(PortKind::Host))), []);

@@ -177,6 +177,7 @@ fn by_address(has: &Snapshot) -> BTreeMap<Key, (MacAddr, &Route)> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::context::Around;
     use super::super::testing::*;
     use super::*;
     use crate::placing::Placing;
@@ -388,10 +389,13 @@ mod tests {
         }
 
         fn with(&mut self, call: impl FnOnce(&mut Flows, &mut Cx) -> Vec<(PortNo, Time)>) {
-            let mut out = Vec::new();
-            let cx = &mut Cx { now: Time::ZERO, ports: &self.device, out: &mut out };
-            self.pauses.extend(call(&mut self.flows, cx).into_iter().map(|(port, _)| port));
-            self.asked.extend(out.into_iter().filter_map(|effect| match effect {
+            let mut around = Around::new();
+            self.pauses.extend(
+                call(&mut self.flows, &mut around.cx(&self.device))
+                    .into_iter()
+                    .map(|(port, _)| port),
+            );
+            self.asked.extend(around.out.into_iter().filter_map(|effect| match effect {
                 Effect::Route { ticket, change } => Some((ticket, change)),
                 _ => None,
             }));

@@ -3,9 +3,10 @@
 
 use super::arrival::answer;
 use super::context::Cx;
+use super::edge::Fate;
 use super::hosts::Host;
+use super::parts::Parts;
 use super::setups::Requester;
-use super::state::{Edge, Fate};
 use axon_link::effect::Effect;
 use axon_node::{Drop, RouteKey};
 use axon_wire::host_frame::{self, Arp, Kind};
@@ -16,7 +17,7 @@ use axon_wire::{MacAddr, PortNo, membership};
 use core::net::IpAddr;
 use smoltcp::wire::ArpOperation;
 
-impl Edge {
+impl Parts {
     /// Learns from a host's frame and handles it by its kind. The error is the drop reason.
     pub(super) fn serve(&mut self, cx: &mut Cx, port: PortNo, frame: &[u8]) -> Result<Fate, Drop> {
         let header = (MacAddr::destination_of(frame), MacAddr::source_of(frame));
@@ -26,17 +27,17 @@ impl Edge {
         if frame.len() < ETHERNET_BYTES || !source.is_unicast() {
             return Err(Drop::Malformed);
         }
-        if frame.len() > self.frame_bytes_max {
+        if frame.len() > cx.settings.frame_bytes_max {
             return Err(Drop::Oversized);
         }
-        let from_host = cx.ports.is_host(port) && self.is_host_mac(source);
+        let from_host = cx.ports.is_host(port) && cx.settings.is_host_mac(source);
         if !from_host || self.is_blocked(port) || !self.learn(cx, port, source) {
             return Err(Drop::Refused);
         }
         if let Some(done) = self.configuration(cx, port, source, frame) {
             return done;
         }
-        let to_us = destination == MacAddr::BROADCAST || destination == self.server.mac;
+        let to_us = destination == MacAddr::BROADCAST || destination == cx.settings.server.mac;
         if destination.is_multicast()
             && let Some(read) = membership::read(frame)
         {
@@ -60,9 +61,9 @@ impl Edge {
                 cx.out.push(Effect::ToController(relay));
                 Ok(Fate::Served)
             }
-            _ if destination == self.server.mac => self.answer_ping(cx, port, frame),
+            _ if destination == cx.settings.server.mac => self.answer_ping(cx, port, frame),
             _ if destination.is_multicast() => self.group_frame(cx, port, frame),
-            _ if !self.is_host_mac(destination) => Err(Drop::Refused),
+            _ if !cx.settings.is_host_mac(destination) => Err(Drop::Refused),
             _ => {
                 let hint = host_frame::destination_ip(frame);
                 self.unicast(cx, port, (source, destination), hint)
@@ -76,19 +77,19 @@ impl Edge {
         let probe = arp.sender_ip.is_unspecified();
         let sane = arp.sender_mac == source
             && (probe || host_frame::is_host_ip(arp.sender_ip))
-            && arp.sender_ip != self.server.ip;
+            && arp.sender_ip != cx.settings.server.ip;
         if !sane {
             return Err(Drop::Refused);
         }
         if !probe {
-            self.learn_ip(cx.now, source, arp.sender_ip.into(), cx.out);
+            self.learn_ip(cx, source, arp.sender_ip.into());
         }
         let requester = Requester { mac: source, ip: arp.sender_ip.into() };
         match arp.operation {
             ArpOperation::Reply => self.target_answered(cx, port, source, arp.sender_ip.into()),
             ArpOperation::Request if arp.sender_ip == arp.target_ip => {}
-            ArpOperation::Request if arp.target_ip == self.server.ip => {
-                answer(cx, port, requester, self.server.mac, self.server.ip.into());
+            ArpOperation::Request if arp.target_ip == cx.settings.server.ip => {
+                answer(cx, port, requester, cx.settings.server.mac, cx.settings.server.ip.into());
             }
             ArpOperation::Request if host_frame::is_host_ip(arp.target_ip) => {
                 self.resolve(cx, port, requester, arp.target_ip.into());

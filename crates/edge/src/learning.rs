@@ -3,7 +3,7 @@
 use super::addresses::Addresses;
 use super::context::{Cx, Timer};
 use super::hosts::{Host, Hosts};
-use super::state::Edge;
+use super::parts::Parts;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use axon_link::effect::Effect;
@@ -16,7 +16,7 @@ use core::net::IpAddr;
 /// fight for one address cannot overload the controller.
 const CHANGE_HOLD: Span = Span::from_millis(200);
 
-impl Edge {
+impl Parts {
     /// Learns the sender of a frame, or refreshes it. Returns `false` if the frame must be dropped.
     ///
     /// A known host on its port is refreshed. On another port it has moved: it is removed from the
@@ -33,37 +33,37 @@ impl Edge {
                 host.heard = cx.now;
                 host.unanswered = 0;
                 let home = host.port;
-                let recalled = self.recalled(port, mac);
-                if self.recalled(home, mac).or(recalled).is_some() {
+                let recalled = self.recalled(cx, port, mac);
+                if self.recalled(cx, home, mac).or(recalled).is_some() {
                     // The controller wants to verify the host: report it again.
                     self.hosts.reported.remove(&mac);
-                    self.report(cx.out, mac);
+                    self.report(cx, mac);
                 }
                 return true;
             }
             left = Some(host.port);
             if cx.now.since(host.changed) < CHANGE_HOLD {
-                self.counters.hosts_refused += 1;
+                cx.counters.hosts_refused += 1;
                 return false;
             }
         }
         if !self.make_room(cx, port) {
-            self.counters.hosts_refused += 1;
+            cx.counters.hosts_refused += 1;
             return false;
         }
-        let answered = self.recalled(port, mac).is_some_and(|recall| recall.moved);
+        let answered = self.recalled(cx, port, mac).is_some_and(|recall| recall.moved);
         let moved = self.forget_host(cx, mac);
         let ips = Addresses::default();
         let host = Host { port, ips, heard: cx.now, unanswered: 0, changed: cx.now };
         self.hosts.insert(mac, host);
         self.keep_own(cx, port, mac);
-        self.counters.hosts_moved += u64::from(moved);
+        cx.counters.hosts_moved += u64::from(moved);
         cx.out.push(Effect::Note(Note::HostUp { port, mac }));
-        self.report(cx.out, mac);
-        self.groups_host_learned(cx.now, port);
+        self.report(cx, mac);
+        self.groups_host_learned(cx, port);
         match left {
             // The host has answered: the other user of its MAC address is not queried.
-            Some(left) if answered => drop(self.recalled(left, mac)),
+            Some(left) if answered => drop(self.recalled(cx, left, mac)),
             Some(left) => self.recall_moved(cx, left, mac),
             None => {}
         }
@@ -74,7 +74,8 @@ impl Edge {
         if !self.hosts.is_full(port) {
             return true;
         }
-        let silence = self.host_probe * u64::from(self.host_probes_max).saturating_add(1);
+        let silence =
+            cx.settings.host_probe * u64::from(cx.settings.host_probes_max).saturating_add(1);
         let silence = silence.ticks();
         let since = Time::from_ticks(cx.now.ticks().saturating_sub(silence));
         let Some(mac) = self.hosts.longest_silent(port, since) else {
@@ -84,8 +85,8 @@ impl Edge {
     }
 
     /// Learns an address of a known host, which is probed from then on.
-    pub(super) fn learn_ip(&mut self, now: Time, mac: MacAddr, ip: IpAddr, out: &mut Vec<Effect>) {
-        if !self.is_host_ip(ip) {
+    pub(super) fn learn_ip(&mut self, cx: &mut Cx, mac: MacAddr, ip: IpAddr) {
+        if !cx.settings.is_host_ip(ip) {
             return;
         }
         let Some(host) = self.hosts.by_mac.get_mut(&mac) else {
@@ -94,25 +95,25 @@ impl Edge {
         if host.ips.contains(ip) {
             host.ips.used(ip);
             if self.hosts.report_again(mac, ip) {
-                self.report(out, mac);
+                self.report(cx, mac);
             }
             return;
         }
         if host.ips.is_full() {
-            if now.since(host.changed) < CHANGE_HOLD {
+            if cx.now.since(host.changed) < CHANGE_HOLD {
                 return;
             }
-            host.changed = now;
+            host.changed = cx.now;
         }
         if host.ips.is_empty() {
             // Probes are spread by address, so that hosts learned together are not probed together.
-            let half = (self.host_probe.ticks() / 2).max(1);
+            let half = (cx.settings.host_probe.ticks() / 2).max(1);
             let offset = Span::from_ticks(half + spread(mac) % half);
-            self.agenda.set(Timer::Host(mac), now + offset);
+            cx.agenda.set(Timer::Host(mac), cx.now + offset);
         }
         host.ips.used(ip);
         self.sought.found(ip);
-        self.report(out, mac);
+        self.report(cx, mac);
     }
 
     /// Removes a host that has left, no longer answers, or makes room, together with its flows.
@@ -128,7 +129,7 @@ impl Edge {
             self.recall_later(cx, port, mac, ip);
         }
         self.flows.placing.vacate(port, mac);
-        self.agenda.cancel(Timer::Host(mac));
+        cx.agenda.cancel(Timer::Host(mac));
         self.end_queries_to(cx, port, mac);
         self.end_setups_of(cx, port, mac);
         self.groups_host_gone(cx, port, mac);
@@ -140,7 +141,7 @@ impl Edge {
             self.flows.promote(cx, port);
         }
         cx.out.push(Effect::Note(Note::HostDown { port, mac }));
-        self.report(cx.out, mac);
+        self.report(cx, mac);
         true
     }
 
@@ -155,25 +156,27 @@ impl Edge {
             return;
         };
         if bonded {
-            self.agenda.set(Timer::Host(mac), cx.now + self.host_probe);
+            cx.agenda.set(Timer::Host(mac), cx.now + cx.settings.host_probe);
             return;
         }
-        if host.unanswered >= self.host_probes_max {
-            self.counters.hosts_lost += 1;
+        if host.unanswered >= cx.settings.host_probes_max {
+            cx.counters.hosts_lost += 1;
             self.forget_host(cx, mac);
             return;
         }
-        let Some(ip) = host.ips.next_probe(host.unanswered, self.host_probes_max) else { return };
+        let Some(ip) = host.ips.next_probe(host.unanswered, cx.settings.host_probes_max) else {
+            return;
+        };
         host.unanswered += 1;
         let port = host.port;
-        cx.out.extend(self.question(mac, ip).map(|frame| Effect::Host { port, frame }));
-        self.agenda.set(Timer::Host(mac), cx.now + self.host_probe);
+        cx.out.extend(cx.settings.question(mac, ip).map(|frame| Effect::Host { port, frame }));
+        cx.agenda.set(Timer::Host(mac), cx.now + cx.settings.host_probe);
     }
 
     /// Reports changes of a host since the last report. Without a controller nothing is sent;
     /// [`Edge::report_all`] reports later.
-    pub(super) fn report(&mut self, out: &mut Vec<Effect>, mac: MacAddr) {
-        if !self.reachable {
+    pub(super) fn report(&mut self, cx: &mut Cx, mac: MacAddr) {
+        if !cx.controller.is_reachable() {
             return;
         }
         let Hosts { by_mac, reported, .. } = &mut self.hosts;
@@ -182,7 +185,7 @@ impl Edge {
             && known.is_none_or(|host| host.port != port)
         {
             reported.remove(&mac);
-            out.push(Effect::Report(Item::HostGone { port, mac }));
+            cx.out.push(Effect::Report(Item::HostGone { port, mac }));
         }
         let Some(&Host { port, ref ips, .. }) = known else { return };
         let before = reported.insert(mac, (port, ips.clone()));
@@ -190,10 +193,10 @@ impl Edge {
         let ips: Vec<IpAddr> = ips.iter().filter(is_new).collect();
         let is_new = before.is_none();
         if is_new || !ips.is_empty() {
-            out.push(Effect::Report(Item::HostSeen { port, mac, ips }));
+            cx.out.push(Effect::Report(Item::HostSeen { port, mac, ips }));
         }
         if is_new {
-            self.report_members_again(out, port, mac);
+            self.report_members_again(cx, port, mac);
         }
     }
 
@@ -209,14 +212,14 @@ impl Edge {
     }
 
     /// Reports all that the controller does not have yet; to a new incarnation, all hosts.
-    pub(super) fn report_all(&mut self, out: &mut Vec<Effect>, new_incarnation: bool) {
+    pub(super) fn report_all(&mut self, cx: &mut Cx, new_incarnation: bool) {
         if new_incarnation {
             self.hosts.reported.clear();
         }
         let macs: BTreeSet<_> =
             self.hosts.reported.keys().chain(self.hosts.by_mac.keys()).copied().collect();
         for mac in macs {
-            self.report(out, mac);
+            self.report(cx, mac);
         }
     }
 }
@@ -290,7 +293,7 @@ mod tests {
     #[test]
     fn an_uplink_has_room_for_many_and_the_longest_silent_gives_its_place_up() {
         let mut bench = Bench::new();
-        bench.edge.hosts.uplinks = [PortNo(0)].into();
+        bench.edge.parts.hosts.uplinks = [PortNo(0)].into();
         let from = |number: u16| {
             let [a, b] = number.to_be_bytes();
             udp_frame(mac(9), MacAddr([2, 7, 0, 0, a, b]), 0)
@@ -298,16 +301,17 @@ mod tests {
         for number in 0..1_000 {
             bench.frame(0, &from(number));
         }
-        assert_eq!(bench.edge.hosts.count_on(PortNo(0)), 1_000);
+        assert_eq!(bench.edge.parts.hosts.count_on(PortNo(0)), 1_000);
         bench.frame(0, &from(1_000));
         assert_eq!(bench.edge.counters().hosts_refused, 1, "none of them was silent for long");
-        let silence = bench.edge.host_probe * u64::from(bench.edge.host_probes_max + 1);
+        let silence =
+            bench.edge.settings.host_probe * u64::from(bench.edge.settings.host_probes_max + 1);
         bench.pass(silence + Span::from_secs(1));
         bench.frame(0, &from(0));
         bench.frame(0, &from(1_000));
         let is_there = |number: u16| {
             let [a, b] = number.to_be_bytes();
-            bench.edge.hosts.is_on(MacAddr([2, 7, 0, 0, a, b]), PortNo(0))
+            bench.edge.parts.hosts.is_on(MacAddr([2, 7, 0, 0, a, b]), PortNo(0))
         };
         assert_eq!([0, 1, 2, 1_000].map(is_there), [true, false, true, true]);
     }

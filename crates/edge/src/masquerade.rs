@@ -15,10 +15,11 @@
 
 use super::arrival::answer_with;
 use super::context::Cx;
+use super::edge::Fate;
 use super::flows::Placement;
+use super::parts::Parts;
 use super::places::Key;
 use super::setups::Requester;
-use super::state::{Edge, Fate};
 use axon_link::effect::Effect;
 use axon_node::{Drop, RouteKey};
 use axon_wire::host_frame;
@@ -29,7 +30,7 @@ use core::net::IpAddr;
 /// Minimum interval at which a host is sent the current address of one destination.
 const CORRECT_PAUSE: Span = Span::from_secs(1);
 
-impl Edge {
+impl Parts {
     /// Sends a host an answer: `ip` is at the MAC address that its port has for `destination`. A
     /// host gets no answer for its own address.
     pub(super) fn show(
@@ -43,7 +44,7 @@ impl Edge {
         if requester.mac != destination {
             let key = self.flows.key_of(port, requester.mac, destination);
             let shown = self.flows.placing.show(key, ip);
-            answer_with(cx, port, requester, (shown, ip), self.advertise_neighbour(ip));
+            answer_with(cx, port, requester, (shown, ip), cx.settings.advertise_neighbour(ip));
         }
     }
 
@@ -60,7 +61,7 @@ impl Edge {
         let key = self.flows.key_of(port, source, owner);
         let flow = self.flows.live.get_mut(&key)?;
         flow.used = true;
-        self.counters.slow_path += 1;
+        cx.counters.slow_path += 1;
         let route = flow.route.clone();
         if self.flows.placing.address(key).1.destination != destination {
             self.correct(cx, source, key, hint);
@@ -83,7 +84,7 @@ impl Edge {
         if let Some(place) = self.flows.placing.given_place(key) {
             place.corrected = Some(cx.now);
         }
-        self.counters.macs_corrected += 1;
+        cx.counters.macs_corrected += 1;
         self.show(cx, key.0, requester, key.1.destination, ip);
     }
 
@@ -104,10 +105,10 @@ impl Edge {
         let former = placing.former((port, RouteKey::to(destination)));
         let ip = former.and_then(|place| place.ip(hint)).or(hint);
         let was_given = former.is_some();
-        if let Some(ip) = ip.filter(|&ip| self.is_host_ip(ip))
+        if let Some(ip) = ip.filter(|&ip| cx.settings.is_host_ip(ip))
             && let Some(requester) = self.requester(source, ip)
         {
-            self.counters.macs_corrected += 1;
+            cx.counters.macs_corrected += 1;
             self.resolve(cx, port, requester, ip);
         }
         if was_given { Err(Drop::NoRoute) } else { Ok(()) }
@@ -148,7 +149,7 @@ impl Edge {
         let (port, mac) = (key.0, self.flows.placing.show(key, ip));
         let frame = match ip {
             IpAddr::V4(ip) => host_frame::request(mac, ip, MacAddr::BROADCAST, ip),
-            IpAddr::V6(of) => self.advertise_neighbour(ip)(mac, of, None),
+            IpAddr::V6(of) => cx.settings.advertise_neighbour(ip)(mac, of, None),
         };
         cx.out.push(Effect::Host { port, frame });
     }

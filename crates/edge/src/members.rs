@@ -10,7 +10,7 @@
 
 use super::context::{Cx, Timer};
 use super::groups::{CHANGES, Left, MEMBERS_PER_PORT_MAX, Pair};
-use super::state::Edge;
+use super::parts::Parts;
 use alloc::vec::Vec;
 use axon_link::effect::Effect;
 use axon_node::Drop;
@@ -35,7 +35,7 @@ const LEAVING_DOUBLED_MAX: u32 = 5;
 /// Time after the end of a membership within which a host has soon returned.
 const BACK_SOON: Span = Span::from_secs(120);
 
-impl Edge {
+impl Parts {
     /// Handles a report of a host. Membership reports are never forwarded.
     pub(super) fn membership(
         &mut self,
@@ -56,7 +56,7 @@ impl Edge {
                 false => self.left(cx, port, (mac, change.group)),
             }
         }
-        self.groups_due_later(port);
+        self.groups_due_later(cx, port);
         Ok(())
     }
 
@@ -68,7 +68,7 @@ impl Edge {
             return;
         }
         if groups.members.len() >= MEMBERS_PER_PORT_MAX || !groups.changes.has(cx.now, CHANGES) {
-            self.counters.members_refused += 1;
+            cx.counters.members_refused += 1;
             return;
         }
         groups.changes.take(cx.now, CHANGES);
@@ -77,8 +77,8 @@ impl Edge {
             left.times = (left.times + 1).min(LEAVING_DOUBLED_MAX);
             left.until = until + BACK_SOON;
         }
-        self.counters.members_joined += 1;
-        self.report_member(cx.out, port, pair);
+        cx.counters.members_joined += 1;
+        self.report_member(cx, port, pair);
     }
 
     fn left(&mut self, cx: &mut Cx, port: PortNo, pair: Pair) {
@@ -95,7 +95,7 @@ impl Edge {
     /// Queries the hosts of a port for a group, or for all.
     fn query(&mut self, cx: &mut Cx, port: PortNo, group: Option<IpAddr>, tenths: u8) {
         let how = (tenths, self.groups.config.query.as_millis() / 1000);
-        let own = (self.server.mac, self.server.ip);
+        let own = (cx.settings.server.mac, cx.settings.server.ip);
         let v4 = |group| membership::igmp_query(own, group, how);
         let v6 = |group| membership::mld_query(own.0, group, how);
         let frames = match group {
@@ -103,19 +103,19 @@ impl Edge {
             Some(IpAddr::V6(group)) => [v6(Some(group))].to_vec(),
             None => [v4(None), v6(None)].to_vec(),
         };
-        self.counters.group_queries += frames.len() as u64;
+        cx.counters.group_queries += frames.len() as u64;
         cx.out.extend(frames.into_iter().map(|frame| Effect::Host { port, frame }));
     }
 
     /// Schedules a query of a port where a host has been learned.
-    pub(super) fn groups_host_learned(&mut self, now: Time, port: PortNo) {
+    pub(super) fn groups_host_learned(&mut self, cx: &mut Cx, port: PortNo) {
         if !self.groups.config.multicast {
             return;
         }
-        let first = now + QUERY_FIRST;
+        let first = cx.now + QUERY_FIRST;
         let groups = self.groups.ports.entry(port).or_default();
         groups.query_at = Some(groups.query_at.map_or(first, |at| at.min(first)));
-        self.groups_due_later(port);
+        self.groups_due_later(cx, port);
     }
 
     /// Removes the memberships and senders of a host that has left a port and all others of its
@@ -136,7 +136,7 @@ impl Edge {
         if self.hosts.count_on(port) == 0 {
             self.groups.ports.remove(&port);
         }
-        self.groups_due_later(port);
+        self.groups_due_later(cx, port);
     }
 
     fn member_gone(&mut self, cx: &mut Cx, port: PortNo, pair: Pair) {
@@ -149,14 +149,14 @@ impl Edge {
             let left = groups.left.entry(pair).or_insert(Left { times: 0, until: cx.now });
             left.until = cx.now + BACK_SOON;
         }
-        self.counters.members_left += 1;
-        self.report_member(cx.out, port, pair);
+        cx.counters.members_left += 1;
+        self.report_member(cx, port, pair);
     }
 
     /// Reports whether a host is in a group, if the controller lacks that. Without a controller
     /// nothing is sent; [`Edge::report_groups`] reports later.
-    fn report_member(&mut self, out: &mut Vec<Effect>, port: PortNo, pair: Pair) {
-        if !self.reachable {
+    fn report_member(&mut self, cx: &mut Cx, port: PortNo, pair: Pair) {
+        if !cx.controller.is_reachable() {
             return;
         }
         let groups = self.groups.ports.get(&port);
@@ -167,18 +167,13 @@ impl Edge {
         };
         if news {
             let (mac, group) = pair;
-            out.push(Effect::Report(Item::GroupMember { port, mac, group, joined }));
+            cx.out.push(Effect::Report(Item::GroupMember { port, mac, group, joined }));
         }
     }
 
     /// Reports the memberships of a host that is itself reported as new. The controller may have
     /// removed them with the host while it was elsewhere.
-    pub(super) fn report_members_again(
-        &mut self,
-        out: &mut Vec<Effect>,
-        port: PortNo,
-        mac: MacAddr,
-    ) {
+    pub(super) fn report_members_again(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr) {
         // It may have joined by any port of its bond.
         for port in self.hosts.joined_to(port) {
             let groups = self.groups.ports.get(&port);
@@ -186,14 +181,14 @@ impl Edge {
             let pairs: Vec<Pair> = pairs.filter(|pair| pair.0 == mac).copied().collect();
             for pair in pairs {
                 self.groups.reported.remove(&(port, pair));
-                self.report_member(out, port, pair);
+                self.report_member(cx, port, pair);
             }
         }
     }
 
     /// Reports all that the controller lacks, and requests all lists again. `anew` if it may have
     /// lost its state.
-    pub(super) fn report_groups(&mut self, out: &mut Vec<Effect>, anew: bool) {
+    pub(super) fn report_groups(&mut self, cx: &mut Cx, anew: bool) {
         let members = self
             .groups
             .ports
@@ -206,16 +201,16 @@ impl Edge {
         }
         let before: Vec<_> = self.groups.reported.iter().copied().collect();
         for (port, pair) in before.into_iter().chain(now) {
-            self.report_member(out, port, pair);
+            self.report_member(cx, port, pair);
         }
-        self.ask_for_lists(out);
+        self.ask_for_lists(cx);
     }
 
     /// Sets the timer of a port's groups.
-    pub(super) fn groups_due_later(&mut self, port: PortNo) {
+    pub(super) fn groups_due_later(&mut self, cx: &mut Cx, port: PortNo) {
         match self.groups.due(port) {
-            Some(at) => self.agenda.set(Timer::Groups(port), at),
-            None => self.agenda.cancel(Timer::Groups(port)),
+            Some(at) => cx.agenda.set(Timer::Groups(port), at),
+            None => cx.agenda.cancel(Timer::Groups(port)),
         }
     }
 
@@ -238,13 +233,6 @@ impl Edge {
             let half = self.groups.config.query.as_millis() / 200;
             self.query(cx, port, None, half.clamp(1, RESPONSE_TENTHS) as u8);
         }
-        self.groups_due_later(port);
-    }
-
-    /// Returns the memberships of hosts at this switch: port, host, group.
-    pub fn members(&self) -> impl Iterator<Item = (PortNo, MacAddr, IpAddr)> {
-        self.groups.ports.iter().flat_map(|(&port, groups)| {
-            groups.members.keys().map(move |&(mac, group)| (port, mac, group))
-        })
+        self.groups_due_later(cx, port);
     }
 }

@@ -8,19 +8,19 @@
 //! second that a NIC may take to come up. So even a silent host is found as early as possible.
 
 use super::context::{Cx, Timer};
+use super::parts::Parts;
 use super::seek::QUESTIONS;
-use super::state::Edge;
 use alloc::vec::Vec;
 use axon_link::effect::Effect;
-use axon_wire::{MacAddr, PortNo, Time};
+use axon_wire::{MacAddr, PortNo};
 
 /// Number of times a port is queried for each of them.
 const TRIES: u32 = 5;
 
-impl Edge {
+impl Parts {
     /// Handles a port that has become a host port, or is no longer one.
     pub(super) fn sought_at(&mut self, cx: &mut Cx, port: PortNo) {
-        self.agenda.cancel(Timer::Sought(port));
+        cx.agenda.cancel(Timer::Sought(port));
         self.sought.asked.remove(&port);
         if cx.ports.is_host(port) {
             self.sought.since.entry(port).or_insert(cx.now);
@@ -35,12 +35,12 @@ impl Edge {
 
     /// Handles a query of the hosts of a port for an address. If the port has just become a host
     /// port, the query may have been too early and is repeated.
-    pub(super) fn sought_later(&mut self, now: Time, port: PortNo) {
-        let wait = self.retry * u64::from(TRIES);
-        let is_new = self.sought.since.get(&port).is_some_and(|since| now.since(*since) < wait);
+    pub(super) fn sought_later(&mut self, cx: &mut Cx, port: PortNo) {
+        let wait = cx.settings.retry * u64::from(TRIES);
+        let is_new = self.sought.since.get(&port).is_some_and(|since| cx.now.since(*since) < wait);
         if is_new && !self.sought.asked.contains_key(&port) {
             self.sought.asked.insert(port, 1);
-            self.agenda.set(Timer::Sought(port), now + self.retry);
+            cx.agenda.set(Timer::Sought(port), cx.now + cx.settings.retry);
         }
     }
 
@@ -54,18 +54,18 @@ impl Edge {
             return;
         };
         *tries += 1;
-        let pause = self.retry * u64::from(*tries);
+        let pause = cx.settings.retry * u64::from(*tries);
         let ips = self.sought.until.keys();
-        let questions = ips.filter_map(|&ip| self.question(MacAddr::BROADCAST, ip));
+        let questions = ips.filter_map(|&ip| cx.settings.question(MacAddr::BROADCAST, ip));
         for frame in questions.collect::<Vec<_>>() {
             if !self.questions.has(cx.now, QUESTIONS) {
-                self.counters.seeks_limited += 1;
+                cx.counters.seeks_limited += 1;
                 break;
             }
             self.questions.take(cx.now, QUESTIONS);
             cx.out.push(Effect::Host { port, frame });
         }
-        self.agenda.set(Timer::Sought(port), cx.now + pause);
+        cx.agenda.set(Timer::Sought(port), cx.now + pause);
     }
 }
 
@@ -111,7 +111,7 @@ mod tests {
         let first = arps(&bench.port(2, Some(PortKind::Host))).len();
         let later = arps(&bench.pass(Span::from_secs(20))).len();
         assert_eq!((first + later) as u32, TRIES);
-        assert!(bench.edge.sought.asked.is_empty());
+        assert!(bench.edge.parts.sought.asked.is_empty());
         assert_eq!(bench.port(1, None), []);
         assert_eq!(bench.port(1, Some(PortKind::Host)), [], "6 s are over");
         bench.pass(Span::from_secs(1));
@@ -121,7 +121,7 @@ mod tests {
         bench.port(2, Some(PortKind::Host));
         bench.port(2, None);
         assert_eq!(arps(&bench.pass(Span::from_secs(1))).len(), 0);
-        assert!(bench.edge.sought.asked.is_empty());
+        assert!(bench.edge.parts.sought.asked.is_empty());
     }
 
     #[test]
@@ -146,7 +146,7 @@ mod tests {
             bench.pass(Span::from_millis(10));
             seek(&mut bench, Ipv4Addr::from(0x0a00_0100 + n));
         }
-        assert_eq!(bench.edge.sought.until.len(), SOUGHT_MAX);
+        assert_eq!(bench.edge.parts.sought.until.len(), SOUGHT_MAX);
         let asked = arps(&bench.port(2, Some(PortKind::Host)));
         assert_eq!(asked.len(), SOUGHT_MAX);
         let newest = Ipv4Addr::from(0x0a00_0100 + 299);

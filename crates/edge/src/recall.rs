@@ -8,8 +8,8 @@
 //! that of probes, and the queries end after about an hour.
 
 use super::context::{Cx, Timer};
+use super::parts::Parts;
 use super::queries::Recall;
-use super::state::Edge;
 use axon_link::effect::Effect;
 use axon_wire::{MacAddr, PortNo};
 use core::net::IpAddr;
@@ -22,30 +22,32 @@ const TRIES_ELSEWHERE: u64 = 12;
 /// that no port takes room from others.
 const RECALLS_PER_PORT_MAX: usize = 256;
 
-impl Edge {
+impl Parts {
     /// Handles the controller's request to query a host on `port`. The address that the host has
     /// here takes precedence over `ip`, which another station may have claimed in its name.
     pub(super) fn recall(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr, ip: IpAddr) {
-        let sane = cx.ports.kind(port).is_some() && self.is_host_mac(mac) && self.is_host_ip(ip);
+        let sane = cx.ports.kind(port).is_some()
+            && cx.settings.is_host_mac(mac)
+            && cx.settings.is_host_ip(ip);
         let here = self.hosts.get(mac).filter(|host| host.port == port);
         let own = here.and_then(|host| host.ips.newest());
         if sane {
-            self.remember(port, mac, own.unwrap_or(ip));
+            self.remember(cx, port, mac, own.unwrap_or(ip));
             self.recall_due(cx, port, mac);
         } else {
-            self.counters.messages_ignored += 1;
+            cx.counters.messages_ignored += 1;
         }
     }
 
     /// Lists a host that was on `port`.
-    fn remember(&mut self, port: PortNo, mac: MacAddr, ip: IpAddr) {
+    fn remember(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr, ip: IpAddr) {
         if !self.recalls.contains_key(&(port, mac)) {
             let on_port = self.recalls.range(of_port(port));
             let most_queried = on_port.clone().max_by_key(|(_, recall)| recall.tries);
             if let Some((&(_, oldest), _)) = most_queried
                 && on_port.count() >= RECALLS_PER_PORT_MAX
             {
-                self.recalled(port, oldest);
+                self.recalled(cx, port, oldest);
             }
         }
         self.recalls.insert((port, mac), Recall { ip, tries: 0, moved: false });
@@ -53,9 +55,9 @@ impl Edge {
 
     /// Lists a removed host, which is queried later.
     pub(super) fn recall_later(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr, ip: IpAddr) {
-        self.remember(port, mac, ip);
+        self.remember(cx, port, mac, ip);
         if cx.ports.is_host(port) {
-            self.agenda.set(Timer::Recall(port, mac), cx.now + self.host_probe);
+            cx.agenda.set(Timer::Recall(port, mac), cx.now + cx.settings.host_probe);
         }
     }
 
@@ -73,8 +75,8 @@ impl Edge {
     }
 
     /// Ends the queries for a host that was received on `port`; returns their state.
-    pub(super) fn recalled(&mut self, port: PortNo, mac: MacAddr) -> Option<Recall> {
-        self.agenda.cancel(Timer::Recall(port, mac));
+    pub(super) fn recalled(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr) -> Option<Recall> {
+        cx.agenda.cancel(Timer::Recall(port, mac));
         self.recalls.remove(&(port, mac))
     }
 
@@ -100,18 +102,18 @@ impl Edge {
         let Some(recall) = self.recalls.get_mut(&key) else { return };
         let elsewhere = self.hosts.get(mac).is_some_and(|host| host.port != port);
         if recall.tries >= if elsewhere { TRIES_ELSEWHERE } else { TRIES } {
-            self.recalled(port, mac);
+            self.recalled(cx, port, mac);
             return;
         }
         if !cx.ports.is_host(port) {
-            self.agenda.cancel(Timer::Recall(port, mac));
+            cx.agenda.cancel(Timer::Recall(port, mac));
             return;
         }
         recall.tries += 1;
-        let pause = self.host_probe.min(self.retry * recall.tries);
+        let pause = cx.settings.host_probe.min(cx.settings.retry * recall.tries);
         let ip = recall.ip;
-        cx.out.extend(self.question(mac, ip).map(|frame| Effect::Host { port, frame }));
-        self.agenda.set(Timer::Recall(port, mac), cx.now + pause);
+        cx.out.extend(cx.settings.question(mac, ip).map(|frame| Effect::Host { port, frame }));
+        cx.agenda.set(Timer::Recall(port, mac), cx.now + pause);
     }
 }
 
@@ -148,7 +150,7 @@ mod tests {
         let mut bench = Bench::new();
         assert_eq!(arps(&asked_for(&mut bench, 0, 7)).len(), 1);
         assert!(seen(&bench.frame(0, &answer(7))) > 0);
-        assert!(bench.edge.recalls.is_empty(), "whoever has answered is not asked again");
+        assert!(bench.edge.parts.recalls.is_empty(), "whoever has answered is not asked again");
     }
 
     #[test]
@@ -216,7 +218,7 @@ mod tests {
         let first = arps(&bench.frame(1, &udp_frame(mac(9), mac(7), 0))).len();
         let later = bench.pass(Span::from_secs(60));
         assert_eq!((first + arps(&later).len()) as u64, TRIES_ELSEWHERE);
-        assert!(bench.edge.recalls.is_empty());
+        assert!(bench.edge.parts.recalls.is_empty());
     }
 
     #[test]
@@ -235,7 +237,7 @@ mod tests {
         assert_eq!(arps(&asked_for(&mut bench, 3, 8)).len(), 0);
         let later = bench.pass(Span::from_secs(7200));
         assert_eq!((first + arps(&later).len()) as u64, TRIES);
-        assert_eq!(bench.edge.recalls.len(), 1, "the one whose port is no host port");
+        assert_eq!(bench.edge.parts.recalls.len(), 1, "the one whose port is no host port");
     }
 
     #[test]
@@ -249,11 +251,12 @@ mod tests {
             let ip = IpAddr::V4(Ipv4Addr::from(0x0a00_0100 + n));
             bench.item(Item::AskHost { port: PortNo(0), mac: mac(n), ip });
         }
-        let on_first = bench.edge.recalls.keys().filter(|(port, _)| *port == PortNo(0)).count();
+        let on_first =
+            bench.edge.parts.recalls.keys().filter(|(port, _)| *port == PortNo(0)).count();
         assert_eq!(on_first, RECALLS_PER_PORT_MAX);
         assert_eq!(arps(&asked_for(&mut bench, 1, 8)).len(), 1, "another port has room");
         let newest = (PortNo(0), mac(4_999));
-        assert!(bench.edge.recalls.contains_key(&newest), "it replaced another");
+        assert!(bench.edge.parts.recalls.contains_key(&newest), "it replaced another");
     }
 
     #[test]
@@ -262,7 +265,7 @@ mod tests {
         asked_for(&mut bench, 900, 7);
         let server = Item::AskHost { port: PortNo(0), mac: SERVER.mac, ip: IpAddr::V4(ip(7)) };
         bench.item(server);
-        assert!(bench.edge.recalls.is_empty());
+        assert!(bench.edge.parts.recalls.is_empty());
         assert_eq!(bench.edge.counters().messages_ignored, 2);
     }
 }

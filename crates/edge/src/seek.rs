@@ -7,63 +7,35 @@
 //! reported, or reported again if the controller had its address before. The controller limits its
 //! rate; the limit here bounds the load on hosts even if it does not.
 
-use super::state::Edge;
-use alloc::vec::Vec;
+use super::context::Cx;
+use super::parts::Parts;
 use axon_link::bucket::Rate;
 use axon_link::effect::Effect;
-use axon_node::PortView;
-use axon_wire::host_frame;
 use axon_wire::message::Seek;
-use axon_wire::nd;
-use axon_wire::{MacAddr, PortNo, Span, Time};
-use core::net::IpAddr;
+use axon_wire::{MacAddr, PortNo, Span};
 
 /// Rate of queries to the hosts of this switch: twice the controller's.
 pub(super) const QUESTIONS: Rate = Rate { every: Span::from_millis(2), burst: 2_048 };
 
-impl Edge {
+impl Parts {
     /// Handles the controller's search for the hosts that have this address.
-    pub fn seek(&mut self, now: Time, m: Seek, ports: &dyn PortView, out: &mut Vec<Effect>) {
-        let Some(question) = self.question(MacAddr::BROADCAST, m.ip) else {
-            self.counters.messages_ignored += 1;
+    pub(super) fn seek(&mut self, cx: &mut Cx, m: Seek) {
+        let Some(question) = cx.settings.question(MacAddr::BROADCAST, m.ip) else {
+            cx.counters.messages_ignored += 1;
             return;
         };
-        self.counters.seeks += 1;
-        self.sought.remember(now, m.ip);
-        if !self.questions.has(now, QUESTIONS) {
-            self.counters.seeks_limited += 1;
+        cx.counters.seeks += 1;
+        self.sought.remember(cx.now, m.ip);
+        if !self.questions.has(cx.now, QUESTIONS) {
+            cx.counters.seeks_limited += 1;
             return;
         }
-        self.questions.take(now, QUESTIONS);
+        self.questions.take(cx.now, QUESTIONS);
         self.hosts.withdraw(m.ip);
-        let hosts = (0..ports.count()).map(PortNo).filter(|&port| ports.is_host(port));
-        for port in hosts.filter(|&port| ports.is_up(port) && Some(port) != m.except) {
-            out.push(Effect::Host { port, frame: question.clone() });
-            self.sought_later(now, port);
-        }
-    }
-
-    /// Builds the query to `to` for an address, from the server's identity. `None` for an address
-    /// that no host can have.
-    pub(super) fn question(&self, to: MacAddr, ip: IpAddr) -> Option<Vec<u8>> {
-        if !self.is_host_ip(ip) {
-            return None;
-        }
-        let mac = self.server.mac;
-        Some(match ip {
-            IpAddr::V4(ip) => host_frame::request(mac, self.server.ip, to, ip),
-            IpAddr::V6(ip) => {
-                let to = (to != MacAddr::BROADCAST).then_some(to);
-                nd::solicitation((mac, self.link_local()), to, ip)
-            }
-        })
-    }
-
-    /// Returns whether a host can have this address: it is neither special nor the fabric's own.
-    pub(super) fn is_host_ip(&self, ip: IpAddr) -> bool {
-        match ip {
-            IpAddr::V4(ip) => host_frame::is_host_ip(ip) && ip != self.server.ip,
-            IpAddr::V6(ip) => nd::is_host_ip(ip) && ip != self.link_local(),
+        let hosts = (0..cx.ports.count()).map(PortNo).filter(|&port| cx.ports.is_host(port));
+        for port in hosts.filter(|&port| cx.ports.is_up(port) && Some(port) != m.except) {
+            cx.out.push(Effect::Host { port, frame: question.clone() });
+            self.sought_later(cx, port);
         }
     }
 }
@@ -72,7 +44,9 @@ impl Edge {
 mod tests {
     use super::super::testing::*;
     use super::*;
+    use alloc::vec::Vec;
     use axon_node::PortKind;
+    use axon_wire::host_frame;
     use axon_wire::message::Item;
     use smoltcp::wire::ArpOperation;
 

@@ -8,17 +8,18 @@
 //! accept it by its group address.
 
 use super::context::Cx;
+use super::edge::Fate;
 use super::groups::{Pair, SENDER_MAX, SENDERS_PER_PORT_MAX, Sender};
-use super::state::{Edge, Fate};
+use super::parts::Parts;
 use alloc::vec::Vec;
 use axon_link::config::COPIES_MAX;
 use axon_link::effect::Effect;
-use axon_node::{Drop, PortView};
+use axon_node::Drop;
 use axon_wire::message::Item;
 use axon_wire::router::{self, Router};
-use axon_wire::{MacAddr, PortNo, Time, host_frame, membership};
+use axon_wire::{MacAddr, PortNo, host_frame, membership};
 
-impl Edge {
+impl Parts {
     /// Handles a host's frame to a group or broadcast, within the rate of its port.
     pub(super) fn group_frame(
         &mut self,
@@ -30,7 +31,7 @@ impl Edge {
         let rate = self.groups.rate;
         let groups = self.groups.ports.entry(port).or_default();
         if !groups.frames.has(cx.now, rate) {
-            self.counters.group_limited += 1;
+            cx.counters.group_limited += 1;
             return Err(Drop::Broadcast);
         }
         groups.frames.take(cx.now, rate);
@@ -38,18 +39,17 @@ impl Edge {
     }
 
     /// Copies a frame that waited for its list.
-    pub fn waited_for_list(
+    pub(super) fn waited_for_list(
         &mut self,
-        (now, port): (Time, PortNo),
+        cx: &mut Cx,
+        port: PortNo,
         frame: &[u8],
-        ports: &dyn PortView,
-        out: &mut Vec<Effect>,
     ) -> Result<Fate, Drop> {
         let (source, group) = self.group_of(frame).ok_or(Drop::Broadcast)?;
         if !self.hosts.is_on(source, port) {
             return Err(Drop::Refused);
         }
-        self.send_to_group(&mut Cx { now, ports, out }, port, (source, group))
+        self.send_to_group(cx, port, (source, group))
     }
 
     /// Returns the sender and the group of a frame that may be copied. Answers of a host's own DHCP
@@ -70,7 +70,7 @@ impl Edge {
     }
 
     fn send_to_group(&mut self, cx: &mut Cx, port: PortNo, pair: Pair) -> Result<Fate, Drop> {
-        let wait = self.arp_wait;
+        let wait = cx.settings.arp_wait;
         let groups = self.groups.ports.entry(port).or_default();
         let is_full = groups.senders.len() >= SENDERS_PER_PORT_MAX;
         match groups.senders.get_mut(&pair) {
@@ -81,15 +81,15 @@ impl Edge {
             }
             Some(_) => {}
             None if is_full => {
-                self.counters.senders_refused += 1;
+                cx.counters.senders_refused += 1;
                 return Err(Drop::Broadcast);
             }
             None => {
                 let until = cx.now + wait;
                 let sender = Sender { hosts: Vec::new(), is_known: false, until };
                 groups.senders.insert(pair, sender);
-                self.ask_for_list(cx.out, port, pair, true);
-                self.groups_due_later(port);
+                self.ask_for_list(cx, port, pair, true);
+                self.groups_due_later(cx, port);
             }
         }
         Ok(Fate::Wait(membership::mac_of(pair.1)))
@@ -105,36 +105,36 @@ impl Edge {
         let rate = self.groups.copies;
         let groups = self.groups.ports.entry(port).or_default();
         if !groups.copies.take_all(cx.now, rate, hosts.len() as u64) {
-            self.counters.group_copies_limited += hosts.len() as u64;
+            cx.counters.group_copies_limited += hosts.len() as u64;
             return Err(Drop::Broadcast);
         }
         let mut copies = Vec::new();
         for &host in hosts {
             match self.unicast(cx, port, (source, host), None) {
                 Ok(fate) => copies.push(fate),
-                Err(_) => self.counters.group_copies_lost += 1,
+                Err(_) => cx.counters.group_copies_lost += 1,
             }
         }
         if copies.is_empty() {
             return Err(Drop::Broadcast);
         }
-        self.counters.group_frames += 1;
-        self.counters.group_copies += copies.len() as u64;
+        cx.counters.group_frames += 1;
+        cx.counters.group_copies += copies.len() as u64;
         Ok(Fate::Copies(copies))
     }
 
-    fn ask_for_list(&self, out: &mut Vec<Effect>, port: PortNo, pair: Pair, wanted: bool) {
-        if self.reachable {
+    fn ask_for_list(&self, cx: &mut Cx, port: PortNo, pair: Pair, wanted: bool) {
+        if cx.controller.is_reachable() {
             let (mac, group) = pair;
-            out.push(Effect::Report(Item::AskGroup { port, mac, group, wanted }));
+            cx.out.push(Effect::Report(Item::AskGroup { port, mac, group, wanted }));
         }
     }
 
     /// Requests the lists of all senders, because the controller may have none of them.
-    pub(super) fn ask_for_lists(&self, out: &mut Vec<Effect>) {
+    pub(super) fn ask_for_lists(&self, cx: &mut Cx) {
         for (&port, groups) in &self.groups.ports {
             for &pair in groups.senders.keys() {
-                self.ask_for_list(out, port, pair, true);
+                self.ask_for_list(cx, port, pair, true);
             }
         }
     }
@@ -151,13 +151,13 @@ impl Edge {
         let until = cx.now + SENDER_MAX;
         let groups = self.groups.ports.get_mut(&port);
         let Some(sender) = groups.and_then(|groups| groups.senders.get_mut(&pair)) else {
-            self.counters.messages_ignored += 1;
+            cx.counters.messages_ignored += 1;
             return;
         };
         if first == 0 {
             sender.hosts.clear();
         } else if sender.is_known || sender.hosts.len() != usize::from(first) {
-            self.counters.messages_ignored += 1;
+            cx.counters.messages_ignored += 1;
             return;
         }
         sender.hosts.extend(hosts.into_iter().filter(|mac| mac.is_unicast()));
@@ -168,7 +168,7 @@ impl Edge {
             let destination = membership::mac_of(pair.1);
             cx.out.push(Effect::Spread { ingress: port, key: destination.into() });
         }
-        self.groups_due_later(port);
+        self.groups_due_later(cx, port);
     }
 
     /// Removes a host that no longer sends to a group, or whose list has not arrived. Its waiting
@@ -176,7 +176,7 @@ impl Edge {
     pub(super) fn sender_gone(&mut self, cx: &mut Cx, port: PortNo, pair: Pair) {
         let groups = self.groups.ports.get_mut(&port);
         let Some(sender) = groups.and_then(|groups| groups.senders.remove(&pair)) else { return };
-        self.ask_for_list(cx.out, port, pair, false);
+        self.ask_for_list(cx, port, pair, false);
         if !sender.is_known {
             let destination = membership::mac_of(pair.1);
             cx.out.push(Effect::Abandon { ingress: port, key: destination.into() });

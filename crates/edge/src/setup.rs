@@ -2,9 +2,9 @@
 
 use super::context::{Cx, Timer};
 use super::flows::Flows;
+use super::parts::Parts;
 use super::places::Key;
 use super::setups::{Failure, Key as SetupKey, Requester, Setup, of_port};
-use super::state::Edge;
 use alloc::vec::Vec;
 use axon_link::effect::Effect;
 use axon_node::RouteKey;
@@ -25,7 +25,7 @@ const BACKOFF_DOUBLINGS_MAX: u32 = 2;
 /// Maximum number of doublings of the retry interval.
 const RETRY_DOUBLINGS_MAX: u32 = 4;
 
-impl Edge {
+impl Parts {
     /// Answers an ARP request or a solicitation for an address: at once for an existing flow,
     /// otherwise after a set-up.
     ///
@@ -48,7 +48,7 @@ impl Edge {
             return;
         }
         if let Some(mac) = self.flows.mac_of(port, requester.mac, wanted) {
-            self.counters.arp_cached += 1;
+            cx.counters.arp_cached += 1;
             self.show(cx, port, requester, mac, wanted);
             return;
         }
@@ -85,7 +85,7 @@ impl Edge {
         }
         let pausing = self.setups.failed.get(&key).is_some_and(|failure| cx.now < failure.until);
         if pausing || self.setups.count_on(key.0) >= SETUPS_PER_PORT_MAX {
-            self.counters.setups_refused += 1;
+            cx.counters.setups_refused += 1;
             return false;
         }
         self.setups.next_id = self.setups.next_id.wrapping_add(1);
@@ -96,10 +96,10 @@ impl Edge {
             held: self.flows.hold(key),
             requesters: Vec::new(),
             tries: 0,
-            until: cx.now + self.arp_wait,
+            until: cx.now + cx.settings.arp_wait,
         };
         self.setups.insert(key, setup);
-        self.counters.setups_begun += 1;
+        cx.counters.setups_begun += 1;
         self.send_request(cx, key);
         true
     }
@@ -117,9 +117,9 @@ impl Edge {
             target,
             hint: setup.hint,
         })));
-        let pause = self.retry * (1 << setup.tries.min(RETRY_DOUBLINGS_MAX));
+        let pause = cx.settings.retry * (1 << setup.tries.min(RETRY_DOUBLINGS_MAX));
         setup.tries = setup.tries.saturating_add(1);
-        self.agenda.set(Timer::Setup(port, target, source_mac), setup.until.min(cx.now + pause));
+        cx.agenda.set(Timer::Setup(port, target, source_mac), setup.until.min(cx.now + pause));
     }
 
     /// Handles the expired timer of a set-up: sends the request again or gives up.
@@ -130,7 +130,7 @@ impl Edge {
         if cx.now < setup.until {
             return self.send_request(cx, key);
         }
-        self.counters.setups_failed += 1;
+        cx.counters.setups_failed += 1;
         let requesters = setup.requesters.clone();
         self.end_setup(cx, key);
         self.claim(cx, key, &requesters);
@@ -142,7 +142,7 @@ impl Edge {
         let times = times.saturating_add(1);
         self.setups.failed.insert(key, Failure { times, until });
         let forgotten = until + BACKOFF_FIRST * (1 << BACKOFF_DOUBLINGS_MAX);
-        self.agenda.set(Timer::Failed(key.0, key.1, key.2), forgotten);
+        cx.agenda.set(Timer::Failed(key.0, key.1, key.2), forgotten);
     }
 
     /// Drops an expired failure.
@@ -153,13 +153,13 @@ impl Edge {
     /// Clears all failures and repeats all requests, because the controller has become reachable.
     pub(super) fn ask_again(&mut self, cx: &mut Cx) {
         while let Some((key, _)) = self.setups.failed.pop_first() {
-            self.agenda.cancel(Timer::Failed(key.0, key.1, key.2));
+            cx.agenda.cancel(Timer::Failed(key.0, key.1, key.2));
         }
         let keys: Vec<_> = self.setups.open.keys().copied().collect();
         for key in keys {
             if let Some(setup) = self.setups.open.get_mut(&key) {
                 setup.tries = 0;
-                setup.until = cx.now + self.arp_wait;
+                setup.until = cx.now + cx.settings.arp_wait;
             }
             self.send_request(cx, key);
         }
@@ -171,7 +171,7 @@ impl Edge {
             return;
         };
         let (port, target, source) = key;
-        self.agenda.cancel(Timer::Setup(port, target, source));
+        cx.agenda.cancel(Timer::Setup(port, target, source));
         match target {
             Target::Ip(_) if setup.held => self.flows.placing.release(port),
             Target::Ip(_) => {}

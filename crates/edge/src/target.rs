@@ -2,9 +2,9 @@
 
 use super::context::{Cx, Timer};
 use super::flows::Verdict;
+use super::parts::Parts;
 use super::places::Key as RouteOf;
 use super::queries::{Query, QueryKey as Key};
-use super::state::Edge;
 use alloc::vec::Vec;
 use axon_link::effect::Effect;
 use axon_node::RouteKey;
@@ -19,19 +19,23 @@ pub(super) const QUERIES_PER_PORT_MAX: usize = 1024;
 /// Maximum number of doublings of the query interval.
 const RETRY_DOUBLINGS_MAX: u32 = 4;
 
-impl Edge {
+impl Parts {
     /// Handles phase II. Reserves an entry for the reverse route in the target port's table, then
     /// queries the target host by ARP. A target without known address cannot be queried; it is
     /// sufficient that it was learned here.
     pub(super) fn phase_two(&mut self, cx: &mut Cx, m: ArpTarget) {
-        let own_port = m.source_switch.node == self.node && m.source_port == m.target_port;
-        let sane = self.is_host_mac(m.source_mac) && m.source_mac != m.target_mac && !own_port;
+        let own_port = m.source_switch.node == cx.settings.node && m.source_port == m.target_port;
+        let sane =
+            cx.settings.is_host_mac(m.source_mac) && m.source_mac != m.target_mac && !own_port;
         // A host at a bond may have sent by its other ports only.
-        if sane && self.is_current(m.stamp) && self.is_joined(m.target_port) {
+        if sane && cx.controller.is_current(m.stamp) && self.is_joined(m.target_port) {
             self.learn(cx, m.target_port, m.target_mac);
         }
-        if !sane || !self.is_current(m.stamp) || !self.hosts.is_on(m.target_mac, m.target_port) {
-            self.counters.messages_ignored += 1;
+        if !sane
+            || !cx.controller.is_current(m.stamp)
+            || !self.hosts.is_on(m.target_mac, m.target_port)
+        {
+            cx.counters.messages_ignored += 1;
             return;
         }
         let key = (m.target_port, m.target_mac, m.source_mac);
@@ -48,7 +52,7 @@ impl Edge {
         }
         let of_port = self.queries.range(of_port(m.target_port));
         if of_port.count() >= QUERIES_PER_PORT_MAX {
-            self.counters.messages_ignored += 1;
+            cx.counters.messages_ignored += 1;
             return;
         }
         self.evade(cx, m.target_port, m.source_mac);
@@ -57,7 +61,7 @@ impl Edge {
         let Some(target_ip) = m.target_ip else {
             return self.phase_three(cx, &m);
         };
-        let until = cx.now + self.arp_wait;
+        let until = cx.now + cx.settings.arp_wait;
         self.queries.insert(key, Query { m, target_ip, tries: 0, until });
         self.ask(cx, key);
     }
@@ -70,10 +74,10 @@ impl Edge {
         let Some(query) = self.queries.get_mut(&key) else {
             return;
         };
-        let pause = self.retry * (1 << query.tries.min(RETRY_DOUBLINGS_MAX));
+        let pause = cx.settings.retry * (1 << query.tries.min(RETRY_DOUBLINGS_MAX));
         query.tries = query.tries.saturating_add(1);
         let due = query.until.min(cx.now + pause);
-        self.agenda.set(Timer::Query(port, target_mac, source_mac), due);
+        cx.agenda.set(Timer::Query(port, target_mac, source_mac), due);
         let to = RouteKey::to(source_mac);
         let is_placed = self.flows.is_placed((port, to))
             || self.flows.is_placed((port, to.from_source(Some(target_mac))));
@@ -89,7 +93,7 @@ impl Edge {
             (Some(IpAddr::V6(ip)), IpAddr::V6(target)) => {
                 Some(nd::solicitation((shown, ip), Some(target_mac), target))
             }
-            (_, target) => self.question(target_mac, target),
+            (_, target) => cx.settings.question(target_mac, target),
         };
         cx.out.extend(frame.map(|frame| Effect::Host { port, frame }));
     }
@@ -108,7 +112,7 @@ impl Edge {
     fn end_query(&mut self, cx: &mut Cx, key: Key) {
         let (port, target_mac, source_mac) = key;
         if let Some(query) = self.queries.remove(&key) {
-            self.agenda.cancel(Timer::Query(port, target_mac, source_mac));
+            cx.agenda.cancel(Timer::Query(port, target_mac, source_mac));
             self.unreserve(way_back(&query.m));
             self.flows.promote(cx, port);
         }
@@ -145,7 +149,7 @@ impl Edge {
                 continue;
             }
             if let Some(query) = self.queries.remove(&key) {
-                self.agenda.cancel(Timer::Query(key.0, key.1, key.2));
+                cx.agenda.cancel(Timer::Query(key.0, key.1, key.2));
                 self.phase_three(cx, &query.m);
             }
         }
@@ -159,7 +163,7 @@ impl Edge {
         let back = way_back(m);
         let verdict = self.set_route(cx, back, m.stamp, &m.to_source, m.source_ip);
         if matches!(verdict, Verdict::Removed | Verdict::Unusable) {
-            self.counters.messages_ignored += 1;
+            cx.counters.messages_ignored += 1;
             self.unreserve(back);
             return;
         }

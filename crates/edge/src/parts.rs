@@ -1,0 +1,255 @@
+//! Parts of an edge, and the way of each call through them.
+
+use super::advertising::Advertising;
+use super::bond_ports::Members;
+use super::context::{Cx, Timer};
+use super::controller::Change;
+use super::flows::{Flows, Verdict};
+use super::given::mixed;
+use super::groups::Groups;
+use super::hosts::Hosts;
+use super::places::{Found, Key};
+use super::placing::Placing;
+use super::queries::{Query, QueryKey, Recall};
+use super::setups::Setups;
+use super::sought::SoughtHere;
+use crate::config::EdgeConfig;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+use axon_link::bucket::Bucket;
+use axon_link::effect::Effect;
+use axon_node::{Capabilities, RouteAnswer, RouteKey, Snapshot};
+use axon_wire::host_frame;
+use axon_wire::link::ETHERNET_BYTES;
+use axon_wire::message::{HostFrame, Item, Stamp};
+use axon_wire::{Incarnation, MacAddr, PortNo, Route, Time};
+use core::net::IpAddr;
+
+/// Parts of an edge. Each owns one concern.
+#[derive(Clone, Debug)]
+pub(super) struct Parts {
+    /// Time when such routes are removed.
+    pub(super) inherited_until: Option<Time>,
+    pub(super) hosts: Hosts,
+    /// Ports that belong to bonds.
+    pub(super) members: Members,
+    pub(super) flows: Flows,
+    pub(super) setups: Setups,
+    pub(super) queries: BTreeMap<QueryKey, Query>,
+    /// Routes that the data plane had at the start, at ports of unknown kind, by their address in
+    /// its table or route memory.
+    pub(super) found: BTreeMap<Key, Found>,
+    pub(super) recalls: BTreeMap<(PortNo, MacAddr), Recall>,
+    /// Bucket for queries about addresses that the controller searches for.
+    pub(super) questions: Bucket,
+    /// Addresses that the controller searches for.
+    pub(super) sought: SoughtHere,
+    /// Buckets for answers to echo requests of the hosts of each port.
+    pub(super) pings: BTreeMap<PortNo, Bucket>,
+    /// Buckets for answers to information requests (DHCPv6) of the hosts of each port.
+    pub(super) informed: BTreeMap<PortNo, Bucket>,
+    pub(super) groups: Groups,
+    pub(super) advertising: Advertising,
+}
+
+/// Returns a seed that is unique to this incarnation of this switch.
+fn incarnation_seed(config: &EdgeConfig) -> u64 {
+    let Incarnation { node, number } = config.node.incarnation;
+    config.node.seed ^ mixed(node.0 ^ mixed(number))
+}
+
+fn uplinks(config: &EdgeConfig) -> BTreeSet<PortNo> {
+    let policies = config.ports.iter().zip(0..);
+    policies.filter(|(policy, _)| policy.uplink).map(|(_, port)| PortNo(port)).collect()
+}
+
+impl Parts {
+    /// Creates the parts of an edge without hosts.
+    pub(super) fn new(config: &EdgeConfig, has: &Capabilities) -> Parts {
+        Parts {
+            inherited_until: None,
+            hosts: Hosts::new(config.hosts_per_port_max, uplinks(config)),
+            members: Members::default(),
+            flows: Flows::new(Placing::new(has, incarnation_seed(config))),
+            setups: Setups::new(),
+            queries: BTreeMap::new(),
+            found: BTreeMap::new(),
+            recalls: BTreeMap::new(),
+            questions: Bucket::default(),
+            sought: SoughtHere::default(),
+            pings: BTreeMap::new(),
+            informed: BTreeMap::new(),
+            groups: Groups::new(config.groups),
+            advertising: Advertising::default(),
+        }
+    }
+
+    /// Handles a command of the controller from its reliable stream. Items that only a switch sends
+    /// are counted and ignored.
+    pub(super) fn item(&mut self, cx: &mut Cx, item: Item) {
+        match item {
+            Item::SetRoute { port, destination, source, stamp, route }
+                if cx.controller.is_current(stamp) =>
+            {
+                let key = (port, RouteKey::to(destination).from_source(source));
+                match self.set_route(cx, key, stamp, &route, None) {
+                    Verdict::Removed | Verdict::Unusable => cx.counters.messages_ignored += 1,
+                    _ => self.route_ready(cx, key, &route),
+                }
+                self.flows.promote(cx, port);
+            }
+            Item::RemoveRoute { port, destination, source, stamp }
+                if cx.controller.is_current(stamp) =>
+            {
+                let key = (port, RouteKey::to(destination).from_source(source));
+                self.flows.remove(cx, key, Some(stamp));
+                self.flows.promote(cx, port);
+            }
+            Item::SetBackup { port, destination, source, primary, backup } => {
+                let key = (port, RouteKey::to(destination).from_source(source));
+                self.set_backup(cx, key, primary, backup);
+            }
+            Item::AskHost { port, mac, ip } => self.recall(cx, port, mac, ip),
+            // Handled by the node, which runs LACP.
+            Item::SelectMember { .. } => {}
+            Item::GroupHosts { port, mac, group, first, more, hosts } => {
+                self.group_hosts(cx, (port, (mac, group)), (first, more), hosts);
+            }
+            _ => cx.counters.messages_ignored += 1,
+        }
+    }
+
+    /// Sends a frame of the controller, a DHCP reply, to a host. The host's address is learned from
+    /// a DHCP acknowledgement.
+    pub(super) fn host_frame_out(&mut self, cx: &mut Cx, m: HostFrame) {
+        let HostFrame { port, frame } = m;
+        let sane = (ETHERNET_BYTES..=cx.settings.frame_bytes_max).contains(&frame.len());
+        if !sane || !cx.ports.is_host(port) {
+            cx.counters.messages_ignored += 1;
+            return;
+        }
+        if let Some((mac, ip)) = host_frame::dhcp_ack(&frame)
+            && self.hosts.is_on(mac, port)
+        {
+            self.learn_ip(cx, mac, ip.into());
+        }
+        cx.out.push(Effect::Host { port, frame });
+    }
+
+    /// Handles the data plane's answer to a route change.
+    pub(super) fn route_changed(&mut self, cx: &mut Cx, answer: RouteAnswer) {
+        cx.counters.changes_refused += u64::from(answer.result.is_err());
+        if let Some((port, at)) = self.flows.answered(cx, answer) {
+            cx.agenda.set(Timer::Place(port), at);
+        }
+    }
+
+    /// Resynchronises the flows with a data plane that has lost its tables. `has` is its current
+    /// state.
+    pub(super) fn resynchronised(&mut self, cx: &mut Cx, has: &Snapshot) {
+        for (port, at) in self.flows.resynchronised(cx, has) {
+            cx.agenda.set(Timer::Place(port), at);
+        }
+    }
+
+    /// Handles a change of a port's kind or carrier, shown by `ports`. Hosts at a port that is no
+    /// longer a host port are removed with their flows.
+    pub(super) fn port_changed(&mut self, cx: &mut Cx, port: PortNo) {
+        if cx.ports.kind(port).is_none() {
+            return;
+        }
+        self.adopt(cx, port);
+        self.recall_port(cx, port);
+        self.sought_at(cx, port);
+        self.advertise_at(cx, port);
+        if cx.ports.is_host(port) {
+            return;
+        }
+        let macs: Vec<_> = self.hosts.on_port(port).collect();
+        for mac in macs {
+            self.forget_host(cx, mac);
+        }
+        self.flows.clear_port(cx, port);
+        self.flows.placing.clear(port);
+    }
+
+    /// Handles a controller that is reachable again, or a new incarnation; see
+    /// [`Edge::controller_changed`](super::Edge::controller_changed).
+    pub(super) fn controller_changed(&mut self, cx: &mut Cx, change: Change) {
+        let Change { is_new, has_forgotten } = change;
+        if is_new {
+            self.end_all_queries(cx);
+        }
+        if has_forgotten {
+            self.forget_reports();
+        }
+        self.report_bond_ports(cx);
+        self.report_all(cx, is_new);
+        self.report_groups(cx, has_forgotten || is_new);
+        if is_new {
+            self.inherit(cx);
+        }
+        self.ask_again(cx);
+    }
+
+    /// Handles expired timers. Early or repeated calls are harmless.
+    pub(super) fn timeout(&mut self, cx: &mut Cx) {
+        self.flows.expire(cx.now);
+        let (again, count) = self.flows.give_up_overdue(cx);
+        cx.counters.changes_unanswered += count;
+        for (port, at) in again {
+            cx.agenda.set(Timer::Place(port), at);
+        }
+        if self.flows.placing.take_lost(cx.now) {
+            cx.out.push(Effect::Resynchronise);
+        }
+        if self.inherited_until.is_some_and(|until| until <= cx.now) {
+            self.inherited_due(cx);
+        }
+        let due: Vec<_> = core::iter::from_fn(|| cx.agenda.pop_due(cx.now)).collect();
+        for timer in due {
+            match timer {
+                Timer::Host(mac) => self.probe_host(cx, mac),
+                Timer::Setup(port, target, host) => self.setup_due(cx, (port, target, host)),
+                Timer::Recall(port, mac) => self.recall_due(cx, port, mac),
+                Timer::Place(port) => self.flows.try_again(cx, port),
+                Timer::Sought(port) => self.sought_due(cx, port),
+                Timer::Groups(port) => self.groups_due(cx, port),
+                Timer::Advertise(port) => self.advertise_due(cx, port),
+                Timer::Failed(port, target, host) => self.forget_failure((port, target, host)),
+                Timer::Query(port, target, source) => {
+                    self.query_due(cx, (port, target, source));
+                }
+            }
+        }
+    }
+
+    /// Returns when to call [`Parts::timeout`] next, timers of the agenda apart.
+    pub(super) fn deadline(&self) -> Option<Time> {
+        let expiry = self.flows.next_expiry();
+        let answers = self.flows.placing.deadline();
+        [expiry, self.inherited_until, answers].into_iter().flatten().min()
+    }
+
+    /// Sets a route. A port without hosts gets none, and no route leads to the control plane.
+    pub(super) fn set_route(
+        &mut self,
+        cx: &mut Cx,
+        key: Key,
+        stamp: Stamp,
+        route: &Route,
+        ip: Option<IpAddr>,
+    ) -> Verdict {
+        if self.hosts.count_on(key.0) == 0 || !cx.settings.is_host_mac(key.1.destination) {
+            if cx.ports.is_host(key.0) {
+                self.flows.remove(cx, key, Some(stamp));
+            }
+            return Verdict::Unusable;
+        }
+        self.evade(cx, key.0, key.1.destination);
+        let verdict = self.flows.set(cx, key, stamp, route, ip);
+        // The controller may have decided before it received the loss of a link.
+        self.use_backup(cx, key);
+        verdict
+    }
+}
