@@ -7,11 +7,11 @@
 
 use super::context::Cx;
 use super::edge::Fate;
-use super::guard::refusal;
-use super::parts::Parts;
+use super::services::refusal;
 use crate::config::Ipv6Config;
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use axon_link::bucket::Rate;
+use axon_link::bucket::{Bucket, Rate};
 use axon_link::effect::Effect;
 use axon_node::Drop;
 use axon_wire::dhcpv6::{self, Datagram, SERVER_PORT, kind, option};
@@ -24,9 +24,16 @@ const ANSWERS: Rate = Rate { every: Span::from_millis(100), burst: 20 };
 /// Refresh time of the information in seconds: the minimum of RFC 8415 clause 7.6.
 const REFRESH_SECONDS: u32 = 600;
 
-impl Parts {
+/// DHCPv6 of the hosts.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Dhcpv6 {
+    /// Bucket for the answers to the hosts of each port.
+    informed: BTreeMap<PortNo, Bucket>,
+}
+
+impl Dhcpv6 {
     /// Serves or refuses a DHCPv6 frame; `None` if it is another frame.
-    pub(super) fn dhcpv6(
+    pub(super) fn serve(
         &mut self,
         cx: &mut Cx,
         port: PortNo,
@@ -59,7 +66,7 @@ impl Parts {
         })
     }
 
-    fn pass_on(&mut self, cx: &mut Cx, port: PortNo, frame: &[u8]) -> Result<Fate, Drop> {
+    fn pass_on(&self, cx: &mut Cx, port: PortNo, frame: &[u8]) -> Result<Fate, Drop> {
         let frame = frame.to_vec();
         cx.out.push(Effect::ToController(Message::DhcpRelay(HostFrame { port, frame })));
         Ok(Fate::Served)

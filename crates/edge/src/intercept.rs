@@ -34,7 +34,7 @@ impl Parts {
         if !from_host || self.is_blocked(port) || !self.learn(cx, port, source) {
             return Err(Drop::Refused);
         }
-        if let Some(done) = self.configuration(cx, port, source, frame) {
+        if let Some(done) = self.services.configuration(cx, &self.hosts, (port, source), frame) {
             return done;
         }
         let to_us = destination == MacAddr::BROADCAST || destination == cx.settings.server.mac;
@@ -61,7 +61,9 @@ impl Parts {
                 cx.out.push(Effect::ToController(relay));
                 Ok(Fate::Served)
             }
-            _ if destination == cx.settings.server.mac => self.answer_ping(cx, port, frame),
+            _ if destination == cx.settings.server.mac => {
+                self.services.ping.answer(cx, port, frame)
+            }
             _ if destination.is_multicast() => self.group_frame(cx, port, frame),
             _ if !cx.settings.is_host_mac(destination) => Err(Drop::Refused),
             _ => {
@@ -125,7 +127,7 @@ impl Parts {
             return Ok(fate);
         }
         self.over(cx, port, (source, destination), hint)?;
-        if self.hosts.is_on(destination, port) && !self.seems_moved(port, destination) {
+        if self.hosts.is_on(destination, port) && !self.recalls.seems_moved(port, destination) {
             return Err(Drop::Refused);
         }
         let own = |host: &Host| host.ips.ipv4().map(IpAddr::V4).or(host.ips.newest());

@@ -33,8 +33,8 @@ impl Parts {
                 host.heard = cx.now;
                 host.unanswered = 0;
                 let home = host.port;
-                let recalled = self.recalled(cx, port, mac);
-                if self.recalled(cx, home, mac).or(recalled).is_some() {
+                let recalled = self.recalls.end(cx, port, mac);
+                if self.recalls.end(cx, home, mac).or(recalled).is_some() {
                     // The controller wants to verify the host: report it again.
                     self.hosts.reported.remove(&mac);
                     self.report(cx, mac);
@@ -51,7 +51,7 @@ impl Parts {
             cx.counters.hosts_refused += 1;
             return false;
         }
-        let answered = self.recalled(cx, port, mac).is_some_and(|recall| recall.moved);
+        let answered = self.recalls.end(cx, port, mac).is_some_and(|recall| recall.moved);
         let moved = self.forget_host(cx, mac);
         let ips = Addresses::default();
         let host = Host { port, ips, heard: cx.now, unanswered: 0, changed: cx.now };
@@ -63,8 +63,8 @@ impl Parts {
         self.groups_host_learned(cx, port);
         match left {
             // The host has answered: the other user of its MAC address is not queried.
-            Some(left) if answered => drop(self.recalled(cx, left, mac)),
-            Some(left) => self.recall_moved(cx, left, mac),
+            Some(left) if answered => drop(self.recalls.end(cx, left, mac)),
+            Some(left) => self.recalls.moved(cx, &self.hosts, (left, mac)),
             None => {}
         }
         true
@@ -126,7 +126,7 @@ impl Parts {
             return false;
         };
         if let Some(ip) = ips.newest() {
-            self.recall_later(cx, port, mac, ip);
+            self.recalls.later(cx, port, mac, ip);
         }
         self.flows.placing.vacate(port, mac);
         cx.agenda.cancel(Timer::Host(mac));

@@ -8,7 +8,7 @@
 //!   target switch (`target`). That switch queries its host and replies. There are four phases, and
 //!   each switch reserves memory before it sends.
 //! - IPv6 neighbour discovery (`nd`) is handled as ARP is.
-//! - DHCP goes to the controller; server messages of other hosts are refused (`guard`).
+//! - DHCP goes to the controller; server messages of other hosts are refused (`services`).
 //! - DHCPv6 is terminated at the edge, if the fabric file enables it (`dhcpv6`).
 //! - IPv6 router advertisements are sent by the edge (`ra`), if the fabric file enables them.
 //! - The fabric's own address answers ping (`ping`).
@@ -28,7 +28,6 @@
 extern crate alloc;
 
 mod addresses;
-mod advertising;
 mod ageing;
 mod arrival;
 mod backup;
@@ -43,7 +42,6 @@ mod edge;
 mod flows;
 mod given;
 mod groups;
-mod guard;
 mod hosts;
 mod inherited;
 mod install;
@@ -62,6 +60,7 @@ mod ra;
 mod recall;
 mod seek;
 mod senders;
+mod services;
 mod settings;
 mod setup;
 mod setups;

@@ -1,6 +1,5 @@
 //! Parts of an edge, and the way of each call through them.
 
-use super::advertising::Advertising;
 use super::bond_ports::Members;
 use super::context::{Cx, Timer};
 use super::controller::Change;
@@ -10,7 +9,9 @@ use super::groups::Groups;
 use super::hosts::Hosts;
 use super::places::{Found, Key};
 use super::placing::Placing;
-use super::queries::{Query, QueryKey, Recall};
+use super::queries::{Query, QueryKey};
+use super::recall::Recalls;
+use super::services::Services;
 use super::setups::Setups;
 use super::sought::SoughtHere;
 use crate::config::EdgeConfig;
@@ -22,7 +23,7 @@ use axon_node::{Capabilities, RouteAnswer, RouteKey, Snapshot};
 use axon_wire::host_frame;
 use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::message::{HostFrame, Item, Stamp};
-use axon_wire::{Incarnation, MacAddr, PortNo, Route, Time};
+use axon_wire::{Incarnation, PortNo, Route, Time};
 use core::net::IpAddr;
 
 /// Parts of an edge. Each owns one concern.
@@ -39,17 +40,13 @@ pub(super) struct Parts {
     /// Routes that the data plane had at the start, at ports of unknown kind, by their address in
     /// its table or route memory.
     pub(super) found: BTreeMap<Key, Found>,
-    pub(super) recalls: BTreeMap<(PortNo, MacAddr), Recall>,
+    pub(super) recalls: Recalls,
     /// Bucket for queries about addresses that the controller searches for.
     pub(super) questions: Bucket,
     /// Addresses that the controller searches for.
     pub(super) sought: SoughtHere,
-    /// Buckets for answers to echo requests of the hosts of each port.
-    pub(super) pings: BTreeMap<PortNo, Bucket>,
-    /// Buckets for answers to information requests (DHCPv6) of the hosts of each port.
-    pub(super) informed: BTreeMap<PortNo, Bucket>,
+    pub(super) services: Services,
     pub(super) groups: Groups,
-    pub(super) advertising: Advertising,
 }
 
 /// Returns a seed that is unique to this incarnation of this switch.
@@ -74,13 +71,11 @@ impl Parts {
             setups: Setups::new(),
             queries: BTreeMap::new(),
             found: BTreeMap::new(),
-            recalls: BTreeMap::new(),
+            recalls: Recalls::default(),
             questions: Bucket::default(),
             sought: SoughtHere::default(),
-            pings: BTreeMap::new(),
-            informed: BTreeMap::new(),
+            services: Services::default(),
             groups: Groups::new(config.groups),
-            advertising: Advertising::default(),
         }
     }
 
@@ -109,7 +104,9 @@ impl Parts {
                 let key = (port, RouteKey::to(destination).from_source(source));
                 self.set_backup(cx, key, primary, backup);
             }
-            Item::AskHost { port, mac, ip } => self.recall(cx, port, mac, ip),
+            Item::AskHost { port, mac, ip } => {
+                self.recalls.recall(cx, &self.hosts, (port, mac), ip)
+            }
             // Handled by the node, which runs LACP.
             Item::SelectMember { .. } => {}
             Item::GroupHosts { port, mac, group, first, more, hosts } => {
@@ -159,9 +156,9 @@ impl Parts {
             return;
         }
         self.adopt(cx, port);
-        self.recall_port(cx, port);
+        self.recalls.port_changed(cx, &self.hosts, port);
         self.sought_at(cx, port);
-        self.advertise_at(cx, port);
+        self.services.advertising.port_changed(cx, &self.hosts, port);
         if cx.ports.is_host(port) {
             return;
         }
@@ -211,11 +208,11 @@ impl Parts {
             match timer {
                 Timer::Host(mac) => self.probe_host(cx, mac),
                 Timer::Setup(port, target, host) => self.setup_due(cx, (port, target, host)),
-                Timer::Recall(port, mac) => self.recall_due(cx, port, mac),
+                Timer::Recall(port, mac) => self.recalls.due(cx, &self.hosts, (port, mac)),
                 Timer::Place(port) => self.flows.try_again(cx, port),
                 Timer::Sought(port) => self.sought_due(cx, port),
                 Timer::Groups(port) => self.groups_due(cx, port),
-                Timer::Advertise(port) => self.advertise_due(cx, port),
+                Timer::Advertise(port) => self.services.advertising.due(cx, &self.hosts, port),
                 Timer::Failed(port, target, host) => self.forget_failure((port, target, host)),
                 Timer::Query(port, target, source) => {
                     self.query_due(cx, (port, target, source));

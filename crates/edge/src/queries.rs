@@ -15,12 +15,3 @@ pub(super) struct Query {
     pub(super) tries: u32,
     pub(super) until: Time,
 }
-
-/// A previous local host that is queried for.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Recall {
-    pub(super) ip: IpAddr,
-    pub(super) tries: u64,
-    /// True if it is queried because another port has received its MAC address.
-    pub(super) moved: bool,
-}

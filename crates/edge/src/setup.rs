@@ -41,7 +41,7 @@ impl Parts {
     ) {
         let neighbour = |mac| {
             mac != requester.mac
-                && !self.seems_moved(port, mac)
+                && !self.recalls.seems_moved(port, mac)
                 && self.hosts.get(mac).is_some_and(|host| host.ips.contains(wanted))
         };
         if self.hosts.on_port(port).any(neighbour) {

@@ -404,7 +404,12 @@ impl Bench {
             .filter(|&&on| edge.parts.groups.due(on).is_some())
             .count();
         let waits = edge.parts.setups.count() + edge.parts.setups.failures() + asked;
-        let due = waits + hosts_due + refused + new_ports + groups + edge.parts.advertising.count();
+        let due = waits
+            + hosts_due
+            + refused
+            + new_ports
+            + groups
+            + edge.parts.services.advertising.count();
         assert_eq!(edge.agenda.len(), due, "each thing is due once");
     }
 

@@ -6,24 +6,35 @@
 //! every broadcast and every multicast reach the edge.
 
 use super::context::Cx;
+use super::dhcpv6::Dhcpv6;
 use super::edge::Fate;
-use super::parts::Parts;
+use super::hosts::Hosts;
+use super::ping::Ping;
+use super::ra::Advertising;
 use axon_node::Drop;
 use axon_wire::dhcpv6::{Datagram, SERVER_PORT};
 use axon_wire::router::{self, Router};
 use axon_wire::{MacAddr, PortNo, host_frame};
 
-impl Parts {
+/// Services of the edge for the configuration of hosts, and ping.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Services {
+    pub(super) advertising: Advertising,
+    pub(super) ping: Ping,
+    dhcpv6: Dhcpv6,
+}
+
+impl Services {
     /// Serves or refuses a host's frame for the configuration of hosts. `None` if it is another
     /// frame, or its sender is authorised.
     pub(super) fn configuration(
         &mut self,
         cx: &mut Cx,
-        port: PortNo,
-        source: MacAddr,
+        hosts: &Hosts,
+        (port, source): (PortNo, MacAddr),
         frame: &[u8],
     ) -> Option<Result<Fate, Drop>> {
-        if self.hosts.is_uplink(port)
+        if hosts.is_uplink(port)
             && let Some(refused) = self.configuration_outside(cx, frame)
         {
             return Some(Err(refused));
@@ -32,12 +43,14 @@ impl Parts {
             cx.counters.dhcp_servers_refused += 1;
             return Some(Err(refusal(frame)));
         }
-        if let Some(done) = self.dhcpv6(cx, port, frame) {
+        if let Some(done) = self.dhcpv6.serve(cx, port, frame) {
             return Some(done);
         }
         let ipv6 = cx.settings.services.ipv6.as_ref()?;
         match router::classify(frame)? {
-            Router::Solicitation(asks) => Some(self.solicited(cx, port, (source, asks))),
+            Router::Solicitation(asks) => {
+                Some(self.advertising.solicited(cx, port, (source, asks)))
+            }
             Router::BadSolicitation => Some(Err(Drop::Malformed)),
             Router::Advertisement if ipv6.router_host == Some(source) => None,
             Router::Advertisement => {
