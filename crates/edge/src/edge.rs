@@ -128,7 +128,7 @@ impl Edge {
     /// Handles the controller's search for the hosts that have this address.
     pub fn seek(&mut self, now: Time, m: Seek, ports: &dyn PortView, out: &mut Vec<Effect>) {
         let (parts, mut cx) = self.call(now, ports, out);
-        parts.seek(&mut cx, m);
+        parts.search.seek(&mut cx, &mut parts.hosts, m);
     }
 
     /// Handles a command of the controller from its reliable stream. Items that only a switch sends

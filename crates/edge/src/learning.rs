@@ -112,7 +112,7 @@ impl Parts {
             cx.agenda.set(Timer::Host(mac), cx.now + offset);
         }
         host.ips.used(ip);
-        self.sought.found(ip);
+        self.search.found(ip);
         self.report(cx, mac);
     }
 

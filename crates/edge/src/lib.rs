@@ -19,7 +19,7 @@
 //!   Broadcast is copied in the same way, if enabled.
 //!
 //! For an unknown address, the controller may have all hosts queried (`seek`), including those on
-//! ports that come up meanwhile (`newcomers`). Local hosts with an address are probed. A host that
+//! ports that come up meanwhile. Local hosts with an address are probed. A host that
 //! is silent too long is removed together with its flows. All state that a host can cause is
 //! bounded. The result does not depend on the order of messages: see `flows`.
 #![no_std]
@@ -50,7 +50,6 @@ mod learning;
 mod masquerade;
 mod members;
 mod nd;
-mod newcomers;
 mod parts;
 mod ping;
 mod places;
@@ -64,7 +63,6 @@ mod services;
 mod settings;
 mod setup;
 mod setups;
-mod sought;
 mod target;
 mod vlans;
 pub mod waiting;

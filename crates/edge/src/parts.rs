@@ -11,13 +11,12 @@ use super::places::{Found, Key};
 use super::placing::Placing;
 use super::queries::{Query, QueryKey};
 use super::recall::Recalls;
+use super::seek::Search;
 use super::services::Services;
 use super::setups::Setups;
-use super::sought::SoughtHere;
 use crate::config::EdgeConfig;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
-use axon_link::bucket::Bucket;
 use axon_link::effect::Effect;
 use axon_node::{Capabilities, RouteAnswer, RouteKey, Snapshot};
 use axon_wire::host_frame;
@@ -41,10 +40,8 @@ pub(super) struct Parts {
     /// its table or route memory.
     pub(super) found: BTreeMap<Key, Found>,
     pub(super) recalls: Recalls,
-    /// Bucket for queries about addresses that the controller searches for.
-    pub(super) questions: Bucket,
     /// Addresses that the controller searches for.
-    pub(super) sought: SoughtHere,
+    pub(super) search: Search,
     pub(super) services: Services,
     pub(super) groups: Groups,
 }
@@ -72,8 +69,7 @@ impl Parts {
             queries: BTreeMap::new(),
             found: BTreeMap::new(),
             recalls: Recalls::default(),
-            questions: Bucket::default(),
-            sought: SoughtHere::default(),
+            search: Search::default(),
             services: Services::default(),
             groups: Groups::new(config.groups),
         }
@@ -157,7 +153,7 @@ impl Parts {
         }
         self.adopt(cx, port);
         self.recalls.port_changed(cx, &self.hosts, port);
-        self.sought_at(cx, port);
+        self.search.port_changed(cx, port);
         self.services.advertising.port_changed(cx, &self.hosts, port);
         if cx.ports.is_host(port) {
             return;
@@ -210,7 +206,7 @@ impl Parts {
                 Timer::Setup(port, target, host) => self.setup_due(cx, (port, target, host)),
                 Timer::Recall(port, mac) => self.recalls.due(cx, &self.hosts, (port, mac)),
                 Timer::Place(port) => self.flows.try_again(cx, port),
-                Timer::Sought(port) => self.sought_due(cx, port),
+                Timer::Sought(port) => self.search.due(cx, port),
                 Timer::Groups(port) => self.groups_due(cx, port),
                 Timer::Advertise(port) => self.services.advertising.due(cx, &self.hosts, port),
                 Timer::Failed(port, target, host) => self.forget_failure((port, target, host)),

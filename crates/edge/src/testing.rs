@@ -395,7 +395,7 @@ impl Bench {
         let recalled = edge.parts.recalls.keys().filter(|key| self.tables.is_host(key.0)).count();
         let asked = edge.parts.queries.len() + recalled;
         let refused = edge.parts.flows.placing.refused();
-        let new_ports = edge.parts.sought.asked.len();
+        let new_ports = edge.parts.search.asked();
         let groups = edge
             .parts
             .groups
