@@ -341,7 +341,7 @@ impl Edge {
 
     /// Returns the memberships of hosts at this switch: port, host, group.
     pub fn members(&self) -> impl Iterator<Item = (PortNo, MacAddr, IpAddr)> {
-        self.parts.groups.members()
+        self.parts.groups.members.all()
     }
 
     /// Returns the bond ports, in order.

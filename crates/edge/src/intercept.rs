@@ -4,9 +4,11 @@
 use super::arrival::answer;
 use super::context::Cx;
 use super::edge::Fate;
+use super::groups::Pair;
 use super::hosts::Host;
 use super::parts::Parts;
 use super::setups::Requester;
+use alloc::vec::Vec;
 use axon_link::effect::Effect;
 use axon_node::{Drop, RouteKey};
 use axon_wire::host_frame::{self, Arp, Kind};
@@ -41,7 +43,7 @@ impl Parts {
         if destination.is_multicast()
             && let Some(read) = membership::read(frame)
         {
-            return self.membership(cx, (port, source), read).map(|()| Fate::Served);
+            return self.groups.membership(cx, (port, source), read).map(|()| Fate::Served);
         }
         match host_frame::classify(frame) {
             Kind::Arp(arp) => {
@@ -136,6 +138,49 @@ impl Parts {
             true => Ok(Fate::Wait(destination)),
             false => Err(Drop::NoRoute),
         }
+    }
+
+    /// Handles a host's frame to a group or broadcast, within the rate of its port.
+    fn group_frame(&mut self, cx: &mut Cx, port: PortNo, frame: &[u8]) -> Result<Fate, Drop> {
+        let pair = self.groups.senders.group_of(frame).ok_or(Drop::Broadcast)?;
+        match self.groups.senders.admit(cx, port) {
+            true => self.send_to_group(cx, port, pair),
+            false => Err(Drop::Broadcast),
+        }
+    }
+
+    /// Copies a frame that waited for its list.
+    pub(super) fn waited_for_list(
+        &mut self,
+        cx: &mut Cx,
+        port: PortNo,
+        frame: &[u8],
+    ) -> Result<Fate, Drop> {
+        let (source, group) = self.groups.senders.group_of(frame).ok_or(Drop::Broadcast)?;
+        if !self.hosts.is_on(source, port) {
+            return Err(Drop::Refused);
+        }
+        self.send_to_group(cx, port, (source, group))
+    }
+
+    /// Makes the copies of a frame: each takes its route, or waits for it.
+    fn send_to_group(&mut self, cx: &mut Cx, port: PortNo, pair: Pair) -> Result<Fate, Drop> {
+        let Some(hosts) = self.groups.receivers(cx, port, pair)? else {
+            return Ok(Fate::Wait(membership::mac_of(pair.1)));
+        };
+        let mut copies = Vec::new();
+        for host in hosts {
+            match self.unicast(cx, port, (pair.0, host), None) {
+                Ok(fate) => copies.push(fate),
+                Err(_) => cx.counters.group_copies_lost += 1,
+            }
+        }
+        if copies.is_empty() {
+            return Err(Drop::Broadcast);
+        }
+        cx.counters.group_frames += 1;
+        cx.counters.group_copies += copies.len() as u64;
+        Ok(Fate::Copies(copies))
     }
 }
 

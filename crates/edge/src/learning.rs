@@ -60,7 +60,7 @@ impl Parts {
         cx.counters.hosts_moved += u64::from(moved);
         cx.out.push(Effect::Note(Note::HostUp { port, mac }));
         self.report(cx, mac);
-        self.groups_host_learned(cx, port);
+        self.groups.host_learned(cx, port);
         match left {
             // The host has answered: the other user of its MAC address is not queried.
             Some(left) if answered => drop(self.recalls.end(cx, left, mac)),
@@ -132,7 +132,7 @@ impl Parts {
         cx.agenda.cancel(Timer::Host(mac));
         self.end_queries_to(cx, port, mac);
         self.end_setups_of(cx, port, mac);
-        self.groups_host_gone(cx, port, mac);
+        self.groups.host_gone(cx, &self.hosts, port, mac);
         if self.hosts.count_on(port) == 0 {
             for port in self.hosts.joined_to(port) {
                 self.flows.clear_port(cx, port);
@@ -196,7 +196,7 @@ impl Parts {
             cx.out.push(Effect::Report(Item::HostSeen { port, mac, ips }));
         }
         if is_new {
-            self.report_members_again(cx, port, mac);
+            self.groups.members.report_again(cx, &self.hosts, port, mac);
         }
     }
 

@@ -106,7 +106,7 @@ impl Parts {
             // Handled by the node, which runs LACP.
             Item::SelectMember { .. } => {}
             Item::GroupHosts { port, mac, group, first, more, hosts } => {
-                self.group_hosts(cx, (port, (mac, group)), (first, more), hosts);
+                self.groups.list(cx, (port, (mac, group)), (first, more), hosts);
             }
             _ => cx.counters.messages_ignored += 1,
         }
@@ -178,7 +178,7 @@ impl Parts {
         }
         self.report_bond_ports(cx);
         self.report_all(cx, is_new);
-        self.report_groups(cx, has_forgotten || is_new);
+        self.groups.report(cx, has_forgotten || is_new);
         if is_new {
             self.inherit(cx);
         }
@@ -207,7 +207,7 @@ impl Parts {
                 Timer::Recall(port, mac) => self.recalls.due(cx, &self.hosts, (port, mac)),
                 Timer::Place(port) => self.flows.try_again(cx, port),
                 Timer::Sought(port) => self.search.due(cx, port),
-                Timer::Groups(port) => self.groups_due(cx, port),
+                Timer::Groups(port) => self.groups.due(cx, port),
                 Timer::Advertise(port) => self.services.advertising.due(cx, &self.hosts, port),
                 Timer::Failed(port, target, host) => self.forget_failure((port, target, host)),
                 Timer::Query(port, target, source) => {

@@ -372,8 +372,7 @@ impl Bench {
         let edge = &self.edge;
         assert!(self.waiting.bytes() <= waiting);
         for (port, RouteKey { destination: mac, source, .. }) in self.waiting.keys() {
-            let groups = edge.parts.groups.ports.get(&port);
-            let list = groups.is_some_and(|groups| !groups.senders.is_empty());
+            let list = edge.parts.groups.senders.count_on(port) > 0;
             let is_open = |source| edge.parts.setups.contains((port, Target::Mac(mac), source));
             let waits = source.is_some_and(is_open) || mac.is_multicast() && list;
             assert!(waits, "a frame waits for nothing");
@@ -396,13 +395,7 @@ impl Bench {
         let asked = edge.parts.queries.len() + recalled;
         let refused = edge.parts.flows.placing.refused();
         let new_ports = edge.parts.search.asked();
-        let groups = edge
-            .parts
-            .groups
-            .ports
-            .keys()
-            .filter(|&&on| edge.parts.groups.due(on).is_some())
-            .count();
+        let groups = edge.parts.groups.timers();
         let waits = edge.parts.setups.count() + edge.parts.setups.failures() + asked;
         let due = waits
             + hosts_due
