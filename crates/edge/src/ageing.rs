@@ -1,7 +1,7 @@
 //! Ageing of unused routes, which frees their room at the edge and the controller.
 
 use super::context::Cx;
-use super::parts::Parts;
+use super::flows::Flows;
 use axon_link::effect::Effect;
 use axon_node::RouteKey;
 use axon_wire::message::Item;
@@ -11,26 +11,26 @@ use axon_wire::{PortNo, Span};
 /// after five to ten minutes: longer than hosts keep ARP entries.
 pub const ROUTE_LOOK: Span = Span::from_secs(300);
 
-impl Parts {
+impl Flows {
     /// Returns whether there are routes that may age.
-    pub(super) fn has_flows(&self) -> bool {
-        !self.flows.live.is_empty()
+    pub(super) fn has_any(&self) -> bool {
+        !self.live.is_empty()
     }
 
     /// Removes these routes and reports that to the controller.
     pub(super) fn remove_idle(&mut self, cx: &mut Cx, idle: &[(PortNo, RouteKey)]) {
         for &key in idle {
-            let Some(stamp) = self.flows.get(key).map(|flow| flow.stamp) else {
+            let Some(stamp) = self.get(key).map(|flow| flow.stamp) else {
                 continue;
             };
             // The stamp is remembered, so that only a newer decision restores the route.
-            self.flows.remove(cx, key, None);
+            self.remove(cx, key, None);
             let (port, RouteKey { destination, source, .. }) = key;
             cx.out.push(Effect::Report(Item::RemoveRoute { port, destination, source, stamp }));
             cx.counters.routes_aged += 1;
         }
         for port in (0..cx.ports.count()).map(PortNo) {
-            self.flows.promote(cx, port);
+            self.promote(cx, port);
         }
     }
 }

@@ -191,7 +191,7 @@ impl Edge {
     /// Records the routes of a data plane that has outlived the previous incarnation. Call it
     /// before anything else.
     pub fn found(&mut self, has: &Snapshot) {
-        self.parts.found(has);
+        self.parts.inherited.found(has);
     }
 
     /// Handles a change of carrier. Routes found at a port without carrier are removed; others wait
@@ -206,7 +206,7 @@ impl Edge {
         out: &mut Vec<Effect>,
     ) {
         let (parts, mut cx) = self.call(now, ports, out);
-        parts.link(&mut cx, link);
+        parts.inherited.link(&mut cx, &mut parts.flows, link);
     }
 
     /// Handles a change of a port's kind or carrier, shown by `ports`. Hosts at a port that is no
@@ -279,7 +279,7 @@ impl Edge {
 
     /// Returns whether there are routes that may age.
     pub fn has_flows(&self) -> bool {
-        self.parts.has_flows()
+        self.parts.flows.has_any()
     }
 
     /// Returns the routes without frames since the last call. `used` is called for each route's
@@ -304,7 +304,7 @@ impl Edge {
         out: &mut Vec<Effect>,
     ) {
         let (parts, mut cx) = self.call(now, ports, out);
-        parts.remove_idle(&mut cx, idle);
+        parts.flows.remove_idle(&mut cx, idle);
     }
 
     /// Handles expired timers. Early or repeated calls are harmless.

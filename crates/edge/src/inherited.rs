@@ -22,29 +22,52 @@
 
 use super::context::Cx;
 use super::flows::{Flow, Flows, Placement};
-use super::parts::Parts;
-use super::places::{Found, Key, of_port};
+use super::places::{Key, of_port};
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use axon_link::effect::Effect;
 use axon_node::{RouteKey, Snapshot};
 use axon_wire::message::{Item, Stamp};
 use axon_wire::vlan::VlanId;
-use axon_wire::{MacAddr, PortNo, Route};
+use axon_wire::{MacAddr, PortNo, Route, Time};
 use core::net::IpAddr;
 
-impl Parts {
+/// Routes without a decision of the current controller.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Inherited {
+    /// Time when these routes are removed.
+    until: Option<Time>,
+    /// Routes that the data plane had at the start, at ports of unknown kind, by their address in
+    /// its table or route memory.
+    found: BTreeMap<Key, Found>,
+}
+
+/// A route that the data plane had at the start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Found {
+    /// MAC address of the destination itself.
+    destination: MacAddr,
+    route: Route,
+}
+
+impl Inherited {
+    /// Returns when inherited routes are due.
+    pub(super) fn until(&self) -> Option<Time> {
+        self.until
+    }
+
     /// Handles a new incarnation of the controller: reports all routes to it, and keeps them until
     /// it decides.
-    pub(super) fn inherit(&mut self, cx: &mut Cx) {
-        self.flows.forget_all_removed();
+    pub(super) fn inherit(&mut self, cx: &mut Cx, flows: &mut Flows) {
+        flows.forget_all_removed();
         // Backups of the previous incarnation may violate a rule of the new one.
-        self.flows.backups.clear();
-        for (&key, flow) in &mut self.flows.live {
+        flows.backups.clear();
+        for (&key, flow) in &mut flows.live {
             flow.inherited = true;
             claim(cx, key, flow);
         }
-        let waits = self.has_flows() || !self.found.is_empty();
-        self.inherited_until = waits.then_some(cx.now + cx.settings.inherited_max);
+        let waits = flows.has_any() || !self.found.is_empty();
+        self.until = waits.then_some(cx.now + cx.settings.inherited_max);
     }
 
     /// Records the routes of a data plane that has outlived the previous incarnation. Call it
@@ -67,26 +90,26 @@ impl Parts {
     /// from now on for at most [`Timers::inherited_max`].
     ///
     /// [`Timers::inherited_max`]: axon_link::config::Timers::inherited_max
-    pub(super) fn link(&mut self, cx: &mut Cx, (port, up): (PortNo, bool)) {
+    pub(super) fn link(&mut self, cx: &mut Cx, flows: &mut Flows, (port, up): (PortNo, bool)) {
         if !up {
             let keys: Vec<Key> = self.found.range(of_port(port)).map(|(&key, _)| key).collect();
-            self.give_up(cx, keys);
+            self.give_up(cx, flows, keys);
         }
         if !self.found.is_empty() {
-            self.inherited_until.get_or_insert(cx.now + cx.settings.inherited_max);
+            self.until.get_or_insert(cx.now + cx.settings.inherited_max);
         }
     }
 
     /// Removes found routes that are no longer usable.
-    fn give_up(&mut self, cx: &mut Cx, keys: Vec<Key>) {
+    fn give_up(&mut self, cx: &mut Cx, flows: &mut Flows, keys: Vec<Key>) {
         for key in keys {
             self.found.remove(&key);
-            self.flows.placing.take_out(cx, key);
+            flows.placing.take_out(cx, key);
         }
     }
 
     /// Handles a port whose kind is known now. At a host port, the routes found there become flows.
-    pub(super) fn adopt(&mut self, cx: &mut Cx, port: PortNo) {
+    pub(super) fn adopt(&mut self, cx: &mut Cx, flows: &mut Flows, port: PortNo) {
         let addresses: Vec<Key> = self.found.range(of_port(port)).map(|(&key, _)| key).collect();
         // Masqueraded addresses get their indexes before new ones are given.
         let (own, given): (Vec<Key>, Vec<Key>) = addresses.into_iter().partition(|address| {
@@ -96,19 +119,19 @@ impl Parts {
             let Some(Found { destination, route }) = self.found.remove(&address) else { continue };
             let key = (port, RouteKey { destination, ..address.1 });
             let usable = cx.ports.is_host(port)
-                && !self.flows.live.contains_key(&key)
+                && !flows.live.contains_key(&key)
                 && cx.settings.is_host_mac(destination)
-                && self.flows.placing.can_hold(cx.ports, port, &route);
-            if !usable || !self.flows.placing.take_over(address, destination) {
-                if self.flows.placing.address(key) != address || !self.flows.is_placed(key) {
-                    self.flows.placing.take_out(cx, address);
+                && flows.placing.can_hold(cx.ports, port, &route);
+            if !usable || !flows.placing.take_over(address, destination) {
+                if flows.placing.address(key) != address || !flows.is_placed(key) {
+                    flows.placing.take_out(cx, address);
                 }
                 continue;
             }
-            if self.flows.placing.address(key) != address {
-                self.flows.placing.take_out(cx, address);
+            if flows.placing.address(key) != address {
+                flows.placing.take_out(cx, address);
             }
-            let placed = self.flows.placing.install(cx, key, route.clone());
+            let placed = flows.placing.install(cx, key, route.clone());
             let flow = Flow {
                 stamp: Stamp::default(),
                 route,
@@ -121,25 +144,36 @@ impl Parts {
             if cx.controller.is_reachable() {
                 claim(cx, key, &flow);
             }
-            self.flows.live.insert(key, flow);
-            self.inherited_until.get_or_insert(cx.now + cx.settings.inherited_max);
+            flows.live.insert(key, flow);
+            self.until.get_or_insert(cx.now + cx.settings.inherited_max);
         }
     }
 
-    /// Removes inherited routes whose time has expired.
-    pub(super) fn inherited_due(&mut self, cx: &mut Cx) {
-        // The port's kind would be known by now, with or without a controller.
-        self.give_up(cx, self.found.keys().copied().collect());
-        if !cx.controller.is_reachable() {
-            let waits = self.flows.inherited().next().is_some();
-            self.inherited_until = waits.then_some(cx.now + cx.settings.inherited_max);
+    /// Returns the number of found routes of a port, and of those in route memory.
+    #[cfg(test)]
+    pub(super) fn found_on(&self, port: PortNo) -> (usize, usize) {
+        let found = || self.found.range(of_port(port));
+        let by_index = found().filter(|(key, is)| is.destination != key.1.destination);
+        (found().count(), by_index.count())
+    }
+
+    /// Removes inherited routes if their time has expired.
+    pub(super) fn due(&mut self, cx: &mut Cx, flows: &mut Flows) {
+        if self.until.is_none_or(|until| until > cx.now) {
             return;
         }
-        self.inherited_until = None;
-        for key in self.flows.inherited().collect::<Vec<Key>>() {
+        // The port's kind would be known by now, with or without a controller.
+        self.give_up(cx, flows, self.found.keys().copied().collect());
+        if !cx.controller.is_reachable() {
+            let waits = flows.inherited().next().is_some();
+            self.until = waits.then_some(cx.now + cx.settings.inherited_max);
+            return;
+        }
+        self.until = None;
+        for key in flows.inherited().collect::<Vec<Key>>() {
             cx.counters.routes_unconfirmed += 1;
-            self.flows.remove(cx, key, None);
-            self.flows.promote(cx, key.0);
+            flows.remove(cx, key, None);
+            flows.promote(cx, key.0);
         }
     }
 }

@@ -7,7 +7,8 @@ use super::flows::{Flows, Verdict};
 use super::given::mixed;
 use super::groups::Groups;
 use super::hosts::Hosts;
-use super::places::{Found, Key};
+use super::inherited::Inherited;
+use super::places::Key;
 use super::placing::Placing;
 use super::queries::{Query, QueryKey};
 use super::recall::Recalls;
@@ -28,17 +29,13 @@ use core::net::IpAddr;
 /// Parts of an edge. Each owns one concern.
 #[derive(Clone, Debug)]
 pub(super) struct Parts {
-    /// Time when such routes are removed.
-    pub(super) inherited_until: Option<Time>,
+    pub(super) inherited: Inherited,
     pub(super) hosts: Hosts,
     /// Ports that belong to bonds.
     pub(super) members: Members,
     pub(super) flows: Flows,
     pub(super) setups: Setups,
     pub(super) queries: BTreeMap<QueryKey, Query>,
-    /// Routes that the data plane had at the start, at ports of unknown kind, by their address in
-    /// its table or route memory.
-    pub(super) found: BTreeMap<Key, Found>,
     pub(super) recalls: Recalls,
     /// Addresses that the controller searches for.
     pub(super) search: Search,
@@ -61,13 +58,12 @@ impl Parts {
     /// Creates the parts of an edge without hosts.
     pub(super) fn new(config: &EdgeConfig, has: &Capabilities) -> Parts {
         Parts {
-            inherited_until: None,
+            inherited: Inherited::default(),
             hosts: Hosts::new(config.hosts_per_port_max, uplinks(config)),
             members: Members::default(),
             flows: Flows::new(Placing::new(has, incarnation_seed(config))),
             setups: Setups::new(),
             queries: BTreeMap::new(),
-            found: BTreeMap::new(),
             recalls: Recalls::default(),
             search: Search::default(),
             services: Services::default(),
@@ -151,7 +147,7 @@ impl Parts {
         if cx.ports.kind(port).is_none() {
             return;
         }
-        self.adopt(cx, port);
+        self.inherited.adopt(cx, &mut self.flows, port);
         self.recalls.port_changed(cx, &self.hosts, port);
         self.search.port_changed(cx, port);
         self.services.advertising.port_changed(cx, &self.hosts, port);
@@ -180,7 +176,7 @@ impl Parts {
         self.report_all(cx, is_new);
         self.groups.report(cx, has_forgotten || is_new);
         if is_new {
-            self.inherit(cx);
+            self.inherited.inherit(cx, &mut self.flows);
         }
         self.ask_again(cx);
     }
@@ -196,9 +192,7 @@ impl Parts {
         if self.flows.placing.take_lost(cx.now) {
             cx.out.push(Effect::Resynchronise);
         }
-        if self.inherited_until.is_some_and(|until| until <= cx.now) {
-            self.inherited_due(cx);
-        }
+        self.inherited.due(cx, &mut self.flows);
         let due: Vec<_> = core::iter::from_fn(|| cx.agenda.pop_due(cx.now)).collect();
         for timer in due {
             match timer {
@@ -221,7 +215,7 @@ impl Parts {
     pub(super) fn deadline(&self) -> Option<Time> {
         let expiry = self.flows.next_expiry();
         let answers = self.flows.placing.deadline();
-        [expiry, self.inherited_until, answers].into_iter().flatten().min()
+        [expiry, self.inherited.until(), answers].into_iter().flatten().min()
     }
 
     /// Sets a route. A port without hosts gets none, and no route leads to the control plane.

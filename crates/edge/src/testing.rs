@@ -1,6 +1,5 @@
 //! A switch's edge with hosts, for the tests of this folder.
 
-use super::places::{Found, Key};
 use super::setup::{FAILURES_MAX, SETUPS_PER_PORT_MAX};
 use super::target::QUERIES_PER_PORT_MAX;
 pub(super) use super::test_device::{PORTS, TestDevice, udp_frame, waits_by};
@@ -411,13 +410,10 @@ impl Bench {
         let of_port = || edge.parts.flows.all().filter(|((on, _), _)| *on == port);
         let placed = of_port().filter(|(_, flow)| flow.placement == Placement::Installed).count();
         assert_eq!(of_port().filter(|(_, flow)| flow.is_placed()).count(), placed, "all answered");
-        let found = edge.parts.found.keys().filter(|key| key.0 == port).count();
+        let (found, found_by_index) = edge.parts.inherited.found_on(port);
         let by_index = self.tables.memory.keys().filter(|key| key.0 == port).count();
         assert_eq!(self.tables.count(port) + by_index, placed + found);
-        let is_given =
-            |(address, found): &(&Key, &Found)| found.destination != address.1.destination;
-        let found = edge.parts.found.iter().filter(|(key, _)| key.0 == port);
-        let by_index = by_index - found.filter(is_given).count();
+        let by_index = by_index - found_by_index;
         let reserved = edge.parts.flows.placing.taken(port) + by_index - placed;
         let macs = edge.parts.setups.macs_on(port).count();
         let asked = edge.parts.queries.keys().filter(|key| key.0 == port).count();
