@@ -7,7 +7,7 @@ use super::edge::Fate;
 use super::groups::Pair;
 use super::hosts::Host;
 use super::parts::Parts;
-use super::setups::Requester;
+use super::setup::Requester;
 use alloc::vec::Vec;
 use axon_link::effect::Effect;
 use axon_node::{Drop, RouteKey};
@@ -134,7 +134,13 @@ impl Parts {
         }
         let own = |host: &Host| host.ips.ipv4().map(IpAddr::V4).or(host.ips.newest());
         let source_ip = self.hosts.get(source).and_then(own);
-        match self.begin(cx, (port, Target::Mac(destination), source), source_ip, hint) {
+        match self.setups.begin(
+            cx,
+            &mut self.flows,
+            (port, Target::Mac(destination), source),
+            source_ip,
+            hint,
+        ) {
             true => Ok(Fate::Wait(destination)),
             false => Err(Drop::NoRoute),
         }

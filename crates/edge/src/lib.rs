@@ -62,7 +62,6 @@ mod senders;
 mod services;
 mod settings;
 mod setup;
-mod setups;
 mod target;
 mod vlans;
 pub mod waiting;

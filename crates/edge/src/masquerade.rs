@@ -19,7 +19,7 @@ use super::edge::Fate;
 use super::flows::Placement;
 use super::parts::Parts;
 use super::places::Key;
-use super::setups::Requester;
+use super::setup::Requester;
 use axon_link::effect::Effect;
 use axon_node::{Drop, RouteKey};
 use axon_wire::host_frame;

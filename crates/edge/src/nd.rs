@@ -20,7 +20,7 @@
 use super::arrival::answer;
 use super::context::Cx;
 use super::parts::Parts;
-use super::setups::{Key, Requester};
+use super::setup::{Key, Requester};
 use axon_node::Drop;
 use axon_wire::message::Target;
 use axon_wire::nd::Nd;

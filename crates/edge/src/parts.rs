@@ -14,7 +14,7 @@ use super::queries::{Query, QueryKey};
 use super::recall::Recalls;
 use super::seek::Search;
 use super::services::Services;
-use super::setups::Setups;
+use super::setup::Setups;
 use crate::config::EdgeConfig;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
@@ -178,7 +178,7 @@ impl Parts {
         if is_new {
             self.inherited.inherit(cx, &mut self.flows);
         }
-        self.ask_again(cx);
+        self.setups.ask_again(cx);
     }
 
     /// Handles expired timers. Early or repeated calls are harmless.
@@ -203,7 +203,9 @@ impl Parts {
                 Timer::Sought(port) => self.search.due(cx, port),
                 Timer::Groups(port) => self.groups.due(cx, port),
                 Timer::Advertise(port) => self.services.advertising.due(cx, &self.hosts, port),
-                Timer::Failed(port, target, host) => self.forget_failure((port, target, host)),
+                Timer::Failed(port, target, host) => {
+                    self.setups.forget_failure((port, target, host))
+                }
                 Timer::Query(port, target, source) => {
                     self.query_due(cx, (port, target, source));
                 }
