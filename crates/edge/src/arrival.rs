@@ -84,7 +84,7 @@ impl Parts {
         let is_any = source.is_none();
         let wanted = || self.setups.towards((port, Target::Mac(destination)), None);
         let wanted = is_any && !wanted().is_empty();
-        if !self.flows.is_placed(key) && !wanted && !self.is_query_for(key) {
+        if !self.flows.is_placed(key) && !wanted && !self.queries.is_for(key) {
             self.flows.placing.free(key);
         }
     }

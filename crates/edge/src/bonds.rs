@@ -14,35 +14,68 @@
 
 use super::context::Cx;
 use super::parts::Parts;
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use axon_link::effect::Effect;
 use axon_link::member::Member;
 use axon_wire::message::{Item, LinkEnd, MemberState};
 use axon_wire::{MacAddr, PortNo};
 
-impl Parts {
-    /// Returns whether LACP blocks hosts' frames at a port.
-    pub(super) fn is_blocked(&self, port: PortNo) -> bool {
-        self.members.of.get(&port).is_some_and(Member::is_blocked)
+/// LACP state of the bond ports of this switch.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Bonds {
+    /// State of each port.
+    of: BTreeMap<PortNo, Member>,
+}
+
+impl Bonds {
+    /// Returns the bond ports, in order.
+    pub(super) fn ports(&self) -> impl Iterator<Item = (PortNo, Member)> {
+        self.of.iter().map(|(&port, &member)| (port, member))
     }
 
-    /// Returns whether a port is selected for a bond, so that its hosts are at all of its ports.
-    pub(super) fn is_joined(&self, port: PortNo) -> bool {
-        self.members.of.get(&port).is_some_and(|member| member.selected)
-    }
-
-    /// Handles a change of a port's LACP state.
-    pub(super) fn member_changed(&mut self, cx: &mut Cx, (port, member): (PortNo, Member)) {
-        let before = self.members.of.insert(port, member).unwrap_or_default();
+    /// Records the LACP state of a port and reports it; returns the previous one if it differs.
+    fn change(&mut self, cx: &mut Cx, port: PortNo, member: Member) -> Option<Member> {
+        let before = self.of.insert(port, member).unwrap_or_default();
         if before == member {
-            return;
+            return None;
         }
-        self.report_bond_port(cx, port, member);
+        report(cx, port, member);
         let distributed = before.state == MemberState::Distributing;
         if distributed && member.state != MemberState::Distributing {
             let far = LinkEnd { node: cx.settings.node, port };
             cx.out.push(Effect::LinkLost { port, far });
         }
+        Some(before)
+    }
+
+    /// Returns whether LACP blocks hosts' frames at a port.
+    pub(super) fn is_blocked(&self, port: PortNo) -> bool {
+        self.of.get(&port).is_some_and(Member::is_blocked)
+    }
+
+    /// Returns whether a port is selected for a bond, so that its hosts are at all of its ports.
+    pub(super) fn is_joined(&self, port: PortNo) -> bool {
+        self.of.get(&port).is_some_and(|member| member.selected)
+    }
+
+    /// Reports all bond ports. They come before the hosts at them.
+    pub(super) fn report_all(&self, cx: &mut Cx) {
+        for (port, member) in self.ports() {
+            report(cx, port, member);
+        }
+    }
+}
+
+fn report(cx: &mut Cx, port: PortNo, member: Member) {
+    let Member { state, partner, selected, .. } = member;
+    cx.report(Item::BondMember { port, state, partner, selected });
+}
+
+impl Parts {
+    /// Handles a change of a port's LACP state.
+    pub(super) fn member_changed(&mut self, cx: &mut Cx, (port, member): (PortNo, Member)) {
+        let Some(before) = self.bonds.change(cx, port, member) else { return };
         if member.selected {
             self.hosts.join(port, member.key);
             return;
@@ -81,18 +114,6 @@ impl Parts {
             self.forget_host(cx, mac);
         }
         self.flows.clear_port(cx, port);
-    }
-
-    fn report_bond_port(&self, cx: &mut Cx, port: PortNo, member: Member) {
-        let Member { state, partner, selected, .. } = member;
-        cx.report(Item::BondMember { port, state, partner, selected });
-    }
-
-    /// Reports all bond ports. They come before the hosts at them.
-    pub(super) fn report_bond_ports(&self, cx: &mut Cx) {
-        for (port, member) in &self.members.of {
-            self.report_bond_port(cx, *port, *member);
-        }
     }
 }
 

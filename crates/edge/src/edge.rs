@@ -346,7 +346,7 @@ impl Edge {
 
     /// Returns the bond ports, in order.
     pub fn bond_ports(&self) -> impl Iterator<Item = (PortNo, Member)> {
-        self.parts.members.of.iter().map(|(&port, &member)| (port, member))
+        self.parts.bonds.ports()
     }
 
     /// Returns the number of route requests to the controller in flight.

@@ -33,7 +33,7 @@ impl Parts {
             return Err(Drop::Oversized);
         }
         let from_host = cx.ports.is_host(port) && cx.settings.is_host_mac(source);
-        if !from_host || self.is_blocked(port) || !self.learn(cx, port, source) {
+        if !from_host || self.bonds.is_blocked(port) || !self.learn(cx, port, source) {
             return Err(Drop::Refused);
         }
         if let Some(done) = self.services.configuration(cx, &self.hosts, (port, source), frame) {

@@ -32,7 +32,6 @@ mod ageing;
 mod arrival;
 mod backup;
 mod backups;
-mod bond_ports;
 mod bonds;
 pub mod config;
 mod context;

@@ -1,6 +1,6 @@
 //! Parts of an edge, and the way of each call through them.
 
-use super::bond_ports::Members;
+use super::bonds::Bonds;
 use super::context::{Cx, Timer};
 use super::controller::Change;
 use super::flows::{Flows, Verdict};
@@ -10,13 +10,13 @@ use super::hosts::Hosts;
 use super::inherited::Inherited;
 use super::places::Key;
 use super::placing::Placing;
-use super::queries::{Query, QueryKey};
+use super::queries::Queries;
 use super::recall::Recalls;
 use super::seek::Search;
 use super::services::Services;
 use super::setup::Setups;
 use crate::config::EdgeConfig;
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use axon_link::effect::Effect;
 use axon_node::{Capabilities, RouteAnswer, RouteKey, Snapshot};
@@ -31,11 +31,10 @@ use core::net::IpAddr;
 pub(super) struct Parts {
     pub(super) inherited: Inherited,
     pub(super) hosts: Hosts,
-    /// Ports that belong to bonds.
-    pub(super) members: Members,
+    pub(super) bonds: Bonds,
     pub(super) flows: Flows,
     pub(super) setups: Setups,
-    pub(super) queries: BTreeMap<QueryKey, Query>,
+    pub(super) queries: Queries,
     pub(super) recalls: Recalls,
     /// Addresses that the controller searches for.
     pub(super) search: Search,
@@ -60,10 +59,10 @@ impl Parts {
         Parts {
             inherited: Inherited::default(),
             hosts: Hosts::new(config.hosts_per_port_max, uplinks(config)),
-            members: Members::default(),
+            bonds: Bonds::default(),
             flows: Flows::new(Placing::new(has, incarnation_seed(config))),
             setups: Setups::new(),
-            queries: BTreeMap::new(),
+            queries: Queries::default(),
             recalls: Recalls::default(),
             search: Search::default(),
             services: Services::default(),
@@ -172,7 +171,7 @@ impl Parts {
         if has_forgotten {
             self.forget_reports();
         }
-        self.report_bond_ports(cx);
+        self.bonds.report_all(cx);
         self.report_all(cx, is_new);
         self.groups.report(cx, has_forgotten || is_new);
         if is_new {

@@ -1,23 +1,15 @@
 //! Target switch's part of Axon-ARP: phases II and III (paper 001 §4.2.2).
 
-use super::context::{Cx, Timer};
+use super::context::Cx;
 use super::flows::Verdict;
 use super::parts::Parts;
-use super::places::Key as RouteOf;
-use super::queries::{Query, QueryKey as Key};
+use super::queries::{Key, way_back};
 use alloc::vec::Vec;
 use axon_link::effect::Effect;
-use axon_node::RouteKey;
 use axon_wire::host_frame;
 use axon_wire::message::{ArpTarget, Message};
-use axon_wire::nd;
 use axon_wire::{MacAddr, PortNo};
 use core::net::IpAddr;
-
-/// Maximum number of queries to the hosts of one port at a time. The source repeats its request.
-pub(super) const QUERIES_PER_PORT_MAX: usize = 1024;
-/// Maximum number of doublings of the query interval.
-const RETRY_DOUBLINGS_MAX: u32 = 4;
 
 impl Parts {
     /// Handles phase II. Reserves an entry for the reverse route in the target port's table, then
@@ -28,7 +20,7 @@ impl Parts {
         let sane =
             cx.settings.is_host_mac(m.source_mac) && m.source_mac != m.target_mac && !own_port;
         // A host at a bond may have sent by its other ports only.
-        if sane && cx.controller.is_current(m.stamp) && self.is_joined(m.target_port) {
+        if sane && cx.controller.is_current(m.stamp) && self.bonds.is_joined(m.target_port) {
             self.learn(cx, m.target_port, m.target_mac);
         }
         if !sane
@@ -39,19 +31,14 @@ impl Parts {
             return;
         }
         let key = (m.target_port, m.target_mac, m.source_mac);
-        if let Some(query) = self.queries.get_mut(&key) {
-            if m.stamp >= query.m.stamp {
-                let before = way_back(&query.m);
-                query.m = m;
-                if before != way_back(&query.m) {
-                    self.flows.placing.reserve(way_back(&query.m));
-                    self.unreserve(before);
-                }
+        if self.queries.contains(key) {
+            if let Some((before, after)) = self.queries.renew(key, m) {
+                self.flows.placing.reserve(after);
+                self.unreserve(before);
             }
             return;
         }
-        let of_port = self.queries.range(of_port(m.target_port));
-        if of_port.count() >= QUERIES_PER_PORT_MAX {
+        if self.queries.is_full(m.target_port) {
             cx.counters.messages_ignored += 1;
             return;
         }
@@ -61,96 +48,45 @@ impl Parts {
         let Some(target_ip) = m.target_ip else {
             return self.phase_three(cx, &m);
         };
-        let until = cx.now + cx.settings.arp_wait;
-        self.queries.insert(key, Query { m, target_ip, tries: 0, until });
-        self.ask(cx, key);
-    }
-
-    /// Sends the ARP request in the name of the source host. The server identity, which never has a
-    /// route, sends it in two cases: if the source's address is unknown, or if a valid reverse
-    /// route exists, on which the reply would leave without reaching the control plane.
-    fn ask(&mut self, cx: &mut Cx, key: Key) {
-        let (port, target_mac, source_mac) = key;
-        let Some(query) = self.queries.get_mut(&key) else {
-            return;
-        };
-        let pause = cx.settings.retry * (1 << query.tries.min(RETRY_DOUBLINGS_MAX));
-        query.tries = query.tries.saturating_add(1);
-        let due = query.until.min(cx.now + pause);
-        cx.agenda.set(Timer::Query(port, target_mac, source_mac), due);
-        let to = RouteKey::to(source_mac);
-        let is_placed = self.flows.is_placed((port, to))
-            || self.flows.is_placed((port, to.from_source(Some(target_mac))));
-        let source_ip = query.m.source_ip.filter(|_| !is_placed);
-        let shown = match source_ip {
-            Some(ip) => self.flows.placing.show(way_back(&query.m), ip),
-            None => source_mac,
-        };
-        let frame = match (source_ip, query.target_ip) {
-            (Some(IpAddr::V4(ip)), IpAddr::V4(target)) => {
-                Some(host_frame::request(shown, ip, target_mac, target))
-            }
-            (Some(IpAddr::V6(ip)), IpAddr::V6(target)) => {
-                Some(nd::solicitation((shown, ip), Some(target_mac), target))
-            }
-            (_, target) => cx.settings.question(target_mac, target),
-        };
-        cx.out.extend(frame.map(|frame| Effect::Host { port, frame }));
+        self.queries.start(cx, &mut self.flows, key, m, target_ip);
     }
 
     /// Handles the expired timer of a query: sends it again or gives up.
     pub(super) fn query_due(&mut self, cx: &mut Cx, key: Key) {
-        let Some(query) = self.queries.get(&key) else {
-            return;
-        };
-        if cx.now < query.until {
-            return self.ask(cx, key);
+        if self.queries.due(cx, &mut self.flows, key) {
+            self.end_query(cx, key);
         }
-        self.end_query(cx, key);
     }
 
     fn end_query(&mut self, cx: &mut Cx, key: Key) {
-        let (port, target_mac, source_mac) = key;
-        if let Some(query) = self.queries.remove(&key) {
-            cx.agenda.cancel(Timer::Query(port, target_mac, source_mac));
-            self.unreserve(way_back(&query.m));
-            self.flows.promote(cx, port);
+        if let Some(m) = self.queries.take(cx, key) {
+            self.unreserve(way_back(&m));
+            self.flows.promote(cx, key.0);
         }
     }
 
     /// Ends all queries to one host.
     pub(super) fn end_queries_to(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr) {
-        for key in self.queries_to(port, mac) {
+        for key in self.queries.to(port, mac) {
             self.end_query(cx, key);
         }
     }
 
     /// Ends all queries of a controller that is gone.
     pub(super) fn end_all_queries(&mut self, cx: &mut Cx) {
-        while let Some((&key, _)) = self.queries.first_key_value() {
+        while let Some(key) = self.queries.first() {
             self.end_query(cx, key);
         }
     }
 
-    /// Returns whether an entry is reserved for this reverse route.
-    pub(super) fn is_query_for(&self, route: RouteOf) -> bool {
-        self.queries.range(of_port(route.0)).any(|(_, query)| way_back(&query.m) == route)
-    }
-
-    fn queries_to(&self, port: PortNo, mac: MacAddr) -> Vec<Key> {
-        let range = (port, mac, MacAddr([0; 6]))..=(port, mac, MacAddr::BROADCAST);
-        self.queries.range(range).map(|(&key, _)| key).collect()
-    }
-
     /// Handles an ARP reply of `mac` on `port`, which answers all queries for that address.
     pub(super) fn target_answered(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr, ip: IpAddr) {
-        for key in self.queries_to(port, mac) {
-            if self.queries.get(&key).is_none_or(|query| query.target_ip != ip) {
+        for key in self.queries.to(port, mac) {
+            if !self.queries.is_about(key, ip) {
                 continue;
             }
-            if let Some(query) = self.queries.remove(&key) {
-                cx.agenda.cancel(Timer::Query(key.0, key.1, key.2));
-                self.phase_three(cx, &query.m);
+            if let Some(m) = self.queries.take(cx, key) {
+                self.phase_three(cx, &m);
             }
         }
     }
@@ -174,17 +110,6 @@ impl Parts {
         });
         self.route_ready(cx, back, &m.to_source);
     }
-}
-
-/// Returns the key of the reverse route to the source host: for the target host's frames, or for
-/// all of its port.
-fn way_back(m: &ArpTarget) -> RouteOf {
-    let source = m.source_by_pair.then_some(m.target_mac);
-    (m.target_port, RouteKey::to(m.source_mac).from_source(source))
-}
-
-fn of_port(port: PortNo) -> core::ops::RangeInclusive<Key> {
-    (port, MacAddr([0; 6]), MacAddr([0; 6]))..=(port, MacAddr::BROADCAST, MacAddr::BROADCAST)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! A switch's edge with hosts, for the tests of this folder.
 
+use super::queries::QUERIES_PER_PORT_MAX;
 use super::setup::{FAILURES_MAX, SETUPS_PER_PORT_MAX};
-use super::target::QUERIES_PER_PORT_MAX;
 pub(super) use super::test_device::{PORTS, TestDevice, udp_frame, waits_by};
 use super::*;
 use crate::config::EdgeConfig;
@@ -383,7 +383,7 @@ impl Bench {
             let hosts = if edge.parts.hosts.is_uplink(port) { 1_000 } else { hosts };
             assert!(edge.parts.hosts.count_on(port) <= hosts);
             assert!(edge.parts.setups.count_on(port) <= SETUPS_PER_PORT_MAX);
-            let asked = edge.parts.queries.keys().filter(|key| key.0 == port).count();
+            let asked = edge.parts.queries.count_on(port);
             assert!(asked <= QUERIES_PER_PORT_MAX);
             if self.tables.late.is_none() && edge.debts() == EdgeDebts::default() {
                 self.check_places(port);
@@ -391,7 +391,8 @@ impl Bench {
         }
         let hosts_due = edge.parts.hosts.all().filter(|(_, host)| !host.ips.is_empty()).count();
         let recalled = edge.parts.recalls.keys().filter(|key| self.tables.is_host(key.0)).count();
-        let asked = edge.parts.queries.len() + recalled;
+        let asked =
+            (0..PORTS).map(|on| edge.parts.queries.count_on(PortNo(on))).sum::<usize>() + recalled;
         let refused = edge.parts.flows.placing.refused();
         let new_ports = edge.parts.search.asked();
         let groups = edge.parts.groups.timers();
@@ -416,7 +417,7 @@ impl Bench {
         let by_index = by_index - found_by_index;
         let reserved = edge.parts.flows.placing.taken(port) + by_index - placed;
         let macs = edge.parts.setups.macs_on(port).count();
-        let asked = edge.parts.queries.keys().filter(|key| key.0 == port).count();
+        let asked = edge.parts.queries.count_on(port);
         let held = edge.parts.setups.held_on(port);
         assert!(held <= reserved && reserved <= held + macs + asked, "a place belongs to nobody");
         for ((on, key), flow) in of_port() {
