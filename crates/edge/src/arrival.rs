@@ -59,7 +59,7 @@ impl Parts {
 
     /// Ends a set-up without a route: its entry is freed and its frames are dropped. Returns the
     /// hosts that waited for it.
-    fn end_setup(&mut self, cx: &mut Cx, key: SetupKey) -> Vec<Requester> {
+    pub(super) fn end_setup(&mut self, cx: &mut Cx, key: SetupKey) -> Vec<Requester> {
         let Some(setup) = self.setups.take(cx, key) else {
             return Vec::new();
         };
@@ -86,13 +86,6 @@ impl Parts {
         let wanted = is_any && !wanted().is_empty();
         if !self.flows.is_placed(key) && !wanted && !self.queries.is_for(key) {
             self.flows.placing.free(key);
-        }
-    }
-
-    /// Ends the set-ups that a host has started.
-    pub(super) fn end_setups_of(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr) {
-        for key in self.setups.started_by(port, mac) {
-            self.end_setup(cx, key);
         }
     }
 

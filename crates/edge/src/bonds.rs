@@ -97,12 +97,7 @@ impl Parts {
         for mac in macs {
             self.hosts.change_port(mac, to);
             self.flows.placing.vacate(port, mac);
-            if cx.controller.is_reachable() && self.hosts.reported.contains_key(&mac) {
-                // The host is added there first, so that it is never absent.
-                self.hosts.reported.remove(&mac);
-                self.report(cx, mac);
-                cx.out.push(Effect::Report(Item::HostGone { port, mac }));
-            }
+            self.hosts.report_moved(cx, &mut self.groups.members, (port, mac));
         }
         self.flows.clear_port(cx, port);
     }

@@ -86,7 +86,12 @@ impl Parts {
             return Err(Drop::Refused);
         }
         if !probe {
-            self.learn_ip(cx, source, arp.sender_ip.into());
+            self.hosts.learn_ip(
+                cx,
+                (&mut self.search, &mut self.groups.members),
+                source,
+                arp.sender_ip.into(),
+            );
         }
         let requester = Requester { mac: source, ip: arp.sender_ip.into() };
         match arp.operation {

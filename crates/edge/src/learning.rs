@@ -1,20 +1,12 @@
 //! Learning, probing and removal of local hosts, and reports to the controller.
 
-use super::addresses::Addresses;
 use super::context::{Cx, Timer};
-use super::hosts::{Host, Hosts};
+use super::hosts::{Heard, Host};
 use super::parts::Parts;
-use alloc::collections::BTreeSet;
-use alloc::vec::Vec;
 use axon_link::effect::Effect;
 use axon_node::Note;
 use axon_wire::message::Item;
-use axon_wire::{MacAddr, PortNo, Span, Time};
-use core::net::IpAddr;
-
-/// Minimum time between two moves or address changes of a host that are accepted. Two stations that
-/// fight for one address cannot overload the controller.
-const CHANGE_HOLD: Span = Span::from_millis(200);
+use axon_wire::{MacAddr, PortNo};
 
 impl Parts {
     /// Learns the sender of a frame, or refreshes it. Returns `false` if the frame must be dropped.
@@ -26,40 +18,33 @@ impl Parts {
     /// was silent for as long as a host with an address would need to be declared dead. Other hosts
     /// without address are not removed, because they cannot be probed.
     pub(super) fn learn(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr) -> bool {
-        let mut left = None;
-        let is_here = self.hosts.is_on(mac, port);
-        if let Some(host) = self.hosts.by_mac.get_mut(&mac) {
-            if is_here {
-                host.heard = cx.now;
-                host.unanswered = 0;
-                let home = host.port;
+        let left = match self.hosts.hear(cx, port, mac) {
+            Heard::Here(home) => {
                 let recalled = self.recalls.end(cx, port, mac);
                 if self.recalls.end(cx, home, mac).or(recalled).is_some() {
                     // The controller wants to verify the host: report it again.
-                    self.hosts.reported.remove(&mac);
-                    self.report(cx, mac);
+                    self.hosts.report_anew(cx, &mut self.groups.members, mac);
                 }
                 return true;
             }
-            left = Some(host.port);
-            if cx.now.since(host.changed) < CHANGE_HOLD {
+            Heard::Refused => return false,
+            Heard::Elsewhere(left) => Some(left),
+            Heard::New => None,
+        };
+        if self.hosts.is_full(port) {
+            let Some(silent) = self.hosts.silent_on(cx, port) else {
                 cx.counters.hosts_refused += 1;
                 return false;
-            }
-        }
-        if !self.make_room(cx, port) {
-            cx.counters.hosts_refused += 1;
-            return false;
+            };
+            self.forget_host(cx, silent);
         }
         let answered = self.recalls.end(cx, port, mac).is_some_and(|recall| recall.moved);
         let moved = self.forget_host(cx, mac);
-        let ips = Addresses::default();
-        let host = Host { port, ips, heard: cx.now, unanswered: 0, changed: cx.now };
-        self.hosts.insert(mac, host);
+        self.hosts.insert(mac, Host::new(cx.now, port));
         self.keep_own(cx, port, mac);
         cx.counters.hosts_moved += u64::from(moved);
         cx.out.push(Effect::Note(Note::HostUp { port, mac }));
-        self.report(cx, mac);
+        self.hosts.report(cx, &mut self.groups.members, mac);
         self.groups.host_learned(cx, port);
         match left {
             // The host has answered: the other user of its MAC address is not queried.
@@ -68,52 +53,6 @@ impl Parts {
             None => {}
         }
         true
-    }
-
-    fn make_room(&mut self, cx: &mut Cx, port: PortNo) -> bool {
-        if !self.hosts.is_full(port) {
-            return true;
-        }
-        let silence =
-            cx.settings.host_probe * u64::from(cx.settings.host_probes_max).saturating_add(1);
-        let silence = silence.ticks();
-        let since = Time::from_ticks(cx.now.ticks().saturating_sub(silence));
-        let Some(mac) = self.hosts.longest_silent(port, since) else {
-            return false;
-        };
-        self.forget_host(cx, mac)
-    }
-
-    /// Learns an address of a known host, which is probed from then on.
-    pub(super) fn learn_ip(&mut self, cx: &mut Cx, mac: MacAddr, ip: IpAddr) {
-        if !cx.settings.is_host_ip(ip) {
-            return;
-        }
-        let Some(host) = self.hosts.by_mac.get_mut(&mac) else {
-            return;
-        };
-        if host.ips.contains(ip) {
-            host.ips.used(ip);
-            if self.hosts.report_again(mac, ip) {
-                self.report(cx, mac);
-            }
-            return;
-        }
-        if host.ips.is_full() {
-            if cx.now.since(host.changed) < CHANGE_HOLD {
-                return;
-            }
-            host.changed = cx.now;
-        }
-        if host.ips.is_empty() {
-            // Probes are spread by address, so that hosts learned together are not probed together.
-            let half = (cx.settings.host_probe.ticks() / 2).max(1);
-            let offset = Span::from_ticks(half + spread(mac) % half);
-            cx.agenda.set(Timer::Host(mac), cx.now + offset);
-        }
-        host.ips.used(ip);
-        self.search.found(ip);
-        self.report(cx, mac);
     }
 
     /// Removes a host that has left, no longer answers, or makes room, together with its flows.
@@ -130,8 +69,12 @@ impl Parts {
         }
         self.flows.placing.vacate(port, mac);
         cx.agenda.cancel(Timer::Host(mac));
-        self.end_queries_to(cx, port, mac);
-        self.end_setups_of(cx, port, mac);
+        for key in self.queries.to(port, mac) {
+            self.end_query(cx, key);
+        }
+        for key in self.setups.started_by(port, mac) {
+            self.end_setup(cx, key);
+        }
         self.groups.host_gone(cx, &self.hosts, port, mac);
         if self.hosts.count_on(port) == 0 {
             for port in self.hosts.joined_to(port) {
@@ -141,100 +84,16 @@ impl Parts {
             self.flows.promote(cx, port);
         }
         cx.out.push(Effect::Note(Note::HostDown { port, mac }));
-        self.report(cx, mac);
+        self.hosts.report(cx, &mut self.groups.members, mac);
         true
     }
-
-    /// Probes a host whose timer has expired (the periodic gratuitous ARP of paper 001).
-    ///
-    /// The probe is a unicast ARP request from the server's identity. Its MAC address never has a
-    /// route, so the reply reaches the control plane. A host with too many unanswered probes is
-    /// removed.
-    pub(super) fn probe_host(&mut self, cx: &mut Cx, mac: MacAddr) {
-        let bonded = self.hosts.is_joined(mac);
-        let Some(host) = self.hosts.by_mac.get_mut(&mac) else {
-            return;
-        };
-        if bonded {
-            cx.agenda.set(Timer::Host(mac), cx.now + cx.settings.host_probe);
-            return;
-        }
-        if host.unanswered >= cx.settings.host_probes_max {
-            cx.counters.hosts_lost += 1;
-            self.forget_host(cx, mac);
-            return;
-        }
-        let Some(ip) = host.ips.next_probe(host.unanswered, cx.settings.host_probes_max) else {
-            return;
-        };
-        host.unanswered += 1;
-        let port = host.port;
-        cx.out.extend(cx.settings.question(mac, ip).map(|frame| Effect::Host { port, frame }));
-        cx.agenda.set(Timer::Host(mac), cx.now + cx.settings.host_probe);
-    }
-
-    /// Reports changes of a host since the last report. Without a controller nothing is sent;
-    /// [`Edge::report_all`] reports later.
-    pub(super) fn report(&mut self, cx: &mut Cx, mac: MacAddr) {
-        if !cx.controller.is_reachable() {
-            return;
-        }
-        let Hosts { by_mac, reported, .. } = &mut self.hosts;
-        let known = by_mac.get(&mac);
-        if let Some(&(port, _)) = reported.get(&mac)
-            && known.is_none_or(|host| host.port != port)
-        {
-            reported.remove(&mac);
-            cx.out.push(Effect::Report(Item::HostGone { port, mac }));
-        }
-        let Some(&Host { port, ref ips, .. }) = known else { return };
-        let before = reported.insert(mac, (port, ips.clone()));
-        let is_new = |ip: &IpAddr| before.as_ref().is_none_or(|(_, before)| !before.contains(*ip));
-        let ips: Vec<IpAddr> = ips.iter().filter(is_new).collect();
-        let is_new = before.is_none();
-        if is_new || !ips.is_empty() {
-            cx.out.push(Effect::Report(Item::HostSeen { port, mac, ips }));
-        }
-        if is_new {
-            self.groups.members.report_again(cx, &self.hosts, port, mac);
-        }
-    }
-
-    /// Clears the record of reported hosts that are unchanged. Hosts that have left or moved
-    /// meanwhile must still be withdrawn.
-    pub(super) fn forget_reports(&mut self) {
-        let Hosts { by_mac, reported, .. } = &mut self.hosts;
-        let as_is = |mac: &MacAddr, port, ips: &Addresses| {
-            let host = by_mac.get(mac).filter(|host| host.port == port);
-            host.is_some_and(|host| host.ips.iter().all(|ip| ips.contains(ip)))
-        };
-        reported.retain(|mac, (port, ips)| !as_is(mac, *port, ips));
-    }
-
-    /// Reports all that the controller does not have yet; to a new incarnation, all hosts.
-    pub(super) fn report_all(&mut self, cx: &mut Cx, new_incarnation: bool) {
-        if new_incarnation {
-            self.hosts.reported.clear();
-        }
-        let macs: BTreeSet<_> =
-            self.hosts.reported.keys().chain(self.hosts.by_mac.keys()).copied().collect();
-        for mac in macs {
-            self.report(cx, mac);
-        }
-    }
-}
-
-/// Returns a number that differs between hosts and is the same in every run.
-fn spread(mac: MacAddr) -> u64 {
-    let mut word = [0; 8];
-    word[..6].copy_from_slice(&mac.0);
-    u64::from_le_bytes(word).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 16
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::testing::*;
     use super::*;
+    use axon_wire::Span;
     use alloc::vec::Vec;
     use axon_node::{Drop, PortKind};
     use axon_wire::host_frame;
@@ -293,7 +152,7 @@ mod tests {
     #[test]
     fn an_uplink_has_room_for_many_and_the_longest_silent_gives_its_place_up() {
         let mut bench = Bench::new();
-        bench.edge.parts.hosts.uplinks = [PortNo(0)].into();
+        bench.edge.parts.hosts.set_uplinks([PortNo(0)].into());
         let from = |number: u16| {
             let [a, b] = number.to_be_bytes();
             udp_frame(mac(9), MacAddr([2, 7, 0, 0, a, b]), 0)

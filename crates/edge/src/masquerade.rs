@@ -80,7 +80,7 @@ impl Parts {
         let same = |ip: &IpAddr| like.is_none_or(|like| like.is_ipv4() == ip.is_ipv4());
         let Some(ip) = flow.filter(same).or(place.ip(like)) else { return };
         let recently = place.corrected.is_some_and(|at| cx.now.since(at) < CORRECT_PAUSE);
-        let Some(requester) = self.requester(host, ip).filter(|_| !recently) else { return };
+        let Some(requester) = self.hosts.requester(host, ip).filter(|_| !recently) else { return };
         if let Some(place) = self.flows.placing.given_place(key) {
             place.corrected = Some(cx.now);
         }
@@ -106,7 +106,7 @@ impl Parts {
         let ip = former.and_then(|place| place.ip(hint)).or(hint);
         let was_given = former.is_some();
         if let Some(ip) = ip.filter(|&ip| cx.settings.is_host_ip(ip))
-            && let Some(requester) = self.requester(source, ip)
+            && let Some(requester) = self.hosts.requester(source, ip)
         {
             cx.counters.macs_corrected += 1;
             self.resolve(cx, port, requester, ip);
@@ -152,13 +152,6 @@ impl Parts {
             IpAddr::V6(of) => cx.settings.advertise_neighbour(ip)(mac, of, None),
         };
         cx.out.push(Effect::Host { port, frame });
-    }
-
-    /// Returns a host as requester of the MAC address of `ip`, with an address of the same family.
-    fn requester(&self, mac: MacAddr, ip: IpAddr) -> Option<Requester> {
-        let mut own = self.hosts.get(mac)?.ips.iter().rev();
-        let ip = own.find(|own| own.is_ipv4() == ip.is_ipv4())?;
-        Some(Requester { mac, ip })
     }
 }
 

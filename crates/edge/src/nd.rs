@@ -43,7 +43,12 @@ impl Parts {
                     return Err(Drop::Refused);
                 }
                 if let Some(ip) = source {
-                    self.learn_ip(cx, from, ip.into());
+                    self.hosts.learn_ip(
+                        cx,
+                        (&mut self.search, &mut self.groups.members),
+                        from,
+                        ip.into(),
+                    );
                 }
                 let ip = source.unwrap_or(Ipv6Addr::UNSPECIFIED).into();
                 let requester = Requester { mac: from, ip };
@@ -57,7 +62,12 @@ impl Parts {
                 if target_mac.is_some_and(|mac| mac != from) || target == own {
                     return Err(Drop::Refused);
                 }
-                self.learn_ip(cx, from, target.into());
+                self.hosts.learn_ip(
+                    cx,
+                    (&mut self.search, &mut self.groups.members),
+                    from,
+                    target.into(),
+                );
                 self.target_answered(cx, port, from, target.into());
             }
         }
@@ -72,7 +82,7 @@ impl Parts {
             && cx.controller.is_reachable()
             && self.hosts.is_on(first.mac, port)
         {
-            self.learn_ip(cx, first.mac, ip);
+            self.hosts.learn_ip(cx, (&mut self.search, &mut self.groups.members), first.mac, ip);
         }
     }
 }

@@ -119,7 +119,7 @@ impl Parts {
         if let Some((mac, ip)) = host_frame::dhcp_ack(&frame)
             && self.hosts.is_on(mac, port)
         {
-            self.learn_ip(cx, mac, ip.into());
+            self.hosts.learn_ip(cx, (&mut self.search, &mut self.groups.members), mac, ip.into());
         }
         cx.out.push(Effect::Host { port, frame });
     }
@@ -166,13 +166,15 @@ impl Parts {
     pub(super) fn controller_changed(&mut self, cx: &mut Cx, change: Change) {
         let Change { is_new, has_forgotten } = change;
         if is_new {
-            self.end_all_queries(cx);
+            while let Some(key) = self.queries.first() {
+                self.end_query(cx, key);
+            }
         }
         if has_forgotten {
-            self.forget_reports();
+            self.hosts.forget_reports();
         }
         self.bonds.report_all(cx);
-        self.report_all(cx, is_new);
+        self.hosts.report_all(cx, &mut self.groups.members, is_new);
         self.groups.report(cx, has_forgotten || is_new);
         if is_new {
             self.inherited.inherit(cx, &mut self.flows);
@@ -195,7 +197,11 @@ impl Parts {
         let due: Vec<_> = core::iter::from_fn(|| cx.agenda.pop_due(cx.now)).collect();
         for timer in due {
             match timer {
-                Timer::Host(mac) => self.probe_host(cx, mac),
+                Timer::Host(mac) => {
+                    if self.hosts.probe(cx, mac) {
+                        self.forget_host(cx, mac);
+                    }
+                }
                 Timer::Setup(port, target, host) => self.setup_due(cx, (port, target, host)),
                 Timer::Recall(port, mac) => self.recalls.due(cx, &self.hosts, (port, mac)),
                 Timer::Place(port) => self.flows.try_again(cx, port),

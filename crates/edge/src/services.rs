@@ -111,7 +111,7 @@ mod tests {
     fn no_dhcp_and_no_router_discovery_passes_an_uplink() {
         use axon_wire::{dhcpv6, router};
         let mut bench = Bench::new();
-        bench.edge.parts.hosts.uplinks = [PortNo(0)].into();
+        bench.edge.parts.hosts.set_uplinks([PortNo(0)].into());
         bench.edge.settings.services =
             EdgeServices { ipv6: Some(config().into()), ..EdgeServices::default() };
         bench.edge.settings.services.dhcp_server = Some(mac(1));

@@ -58,24 +58,10 @@ impl Parts {
         }
     }
 
-    fn end_query(&mut self, cx: &mut Cx, key: Key) {
+    pub(super) fn end_query(&mut self, cx: &mut Cx, key: Key) {
         if let Some(m) = self.queries.take(cx, key) {
             self.unreserve(way_back(&m));
             self.flows.promote(cx, key.0);
-        }
-    }
-
-    /// Ends all queries to one host.
-    pub(super) fn end_queries_to(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr) {
-        for key in self.queries.to(port, mac) {
-            self.end_query(cx, key);
-        }
-    }
-
-    /// Ends all queries of a controller that is gone.
-    pub(super) fn end_all_queries(&mut self, cx: &mut Cx) {
-        while let Some(key) = self.queries.first() {
-            self.end_query(cx, key);
         }
     }
 
