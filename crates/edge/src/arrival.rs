@@ -38,7 +38,7 @@ impl Parts {
         }
         if let Some(mac) = self.flows.mac_of(port, requester.mac, wanted) {
             cx.counters.arp_cached += 1;
-            self.show(cx, port, requester, mac, wanted);
+            self.flows.show(cx, port, requester, mac, wanted);
             return;
         }
         let key = (port, Target::Ip(wanted), requester.mac);
@@ -104,7 +104,8 @@ impl Parts {
         let answered = by_ip.map(|ip| self.setups.towards((port, Target::Ip(ip)), source));
         let answered = answered.unwrap_or_default();
         let held = self.setups.release(&mut self.flows, &answered);
-        let verdict = self.set_route(cx, route, m.stamp, &m.to_target, target_ip);
+        let verdict =
+            self.flows.set_route(cx, &self.hosts, route, m.stamp, &m.to_target, target_ip);
         if matches!(verdict, Verdict::Removed | Verdict::Unusable) {
             // A later decision has removed the route. The next retry requests a new one.
             cx.counters.messages_ignored += 1;
@@ -115,7 +116,7 @@ impl Parts {
             let Some(setup) = self.setups.take(cx, key) else { continue };
             cx.counters.setups_done += 1;
             for requester in setup.requesters {
-                self.show(cx, port, requester, m.target_mac, ip);
+                self.flows.show(cx, port, requester, m.target_mac, ip);
             }
         }
         self.route_ready(cx, route, &m.to_target);

@@ -17,22 +17,126 @@
 //! used only for the exact route that it was sent for. A route of an earlier incarnation of the
 //! controller has no valid backup.
 
-use super::backups::Backup;
 use super::context::Cx;
 use super::flows::{Flows, Placement};
-use super::parts::Parts;
 use super::places::{Key, of_port};
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use axon_link::effect::Effect;
 use axon_node::RouteKey;
-use axon_wire::NodeId;
 use axon_wire::message::{Item, LinkEnd, RoutePath};
+use axon_wire::{NodeId, Span, Time};
 
-impl Parts {
+/// Heartbeats for which a link is remembered as down.
+const DOWN_HEARTBEATS: u64 = 10;
+/// Maximum number of link ends remembered as down. Further ones are ignored until the oldest
+/// expire, except links of this switch. This bounds the messages that a neighbour can have flooded.
+const DOWN_MAX: usize = 2_048;
+
+/// Backups of an edge, and the links that are down.
+#[derive(Clone, Debug)]
+pub(super) struct Backups {
+    /// Maximum number of backups of one port, that of its routes.
+    per_port_max: usize,
+    of: BTreeMap<Key, Backup>,
+    /// Expiry of each direction of a lost link, by its near end.
+    down: BTreeMap<LinkEnd, Time>,
+}
+
+/// Backup of one flow.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Backup {
+    /// Route that the backup is for.
+    primary: RoutePath,
+    /// Backup route.
+    backup: RoutePath,
+}
+
+impl Backups {
+    /// Creates an empty set with at most `per_port_max` backups for each port.
+    pub(super) const fn new(per_port_max: usize) -> Backups {
+        Backups { per_port_max, of: BTreeMap::new(), down: BTreeMap::new() }
+    }
+
+    /// Returns all backups: the flow, the primary route, the backup route.
+    pub(super) fn all(&self) -> impl Iterator<Item = (Key, &RoutePath, &RoutePath)> {
+        self.of.iter().map(|(&key, kept)| (key, &kept.primary, &kept.backup))
+    }
+
+    /// Removes all backups.
+    pub(super) fn clear(&mut self) {
+        self.of.clear();
+    }
+
+    /// Removes the backup of a flow that is gone.
+    pub(super) fn forget(&mut self, key: Key) {
+        self.of.remove(&key);
+    }
+
+    /// Returns whether a path crosses a link that is down.
+    pub(super) fn is_over_down(&self, now: Time, path: &RoutePath) -> bool {
+        path.links().any(|end| self.down.get(&end).is_some_and(|&until| now < until))
+    }
+
+    /// Returns whether a link has been known as down for less than one heartbeat.
+    pub(super) fn knows(&self, now: Time, heartbeat: Span, ends: [LinkEnd; 2]) -> bool {
+        let fresh = |kept: &Time| now + down_max(heartbeat) < *kept + heartbeat;
+        ends.iter().all(|end| self.down.get(end).is_some_and(fresh))
+    }
+
+    /// Remembers a link as down for ten heartbeats. Returns `false` if it has been known for less
+    /// than one heartbeat, or cannot be stored. A link of this switch is always stored: if there is
+    /// no room, the link that would expire first is evicted.
+    pub(super) fn mark(
+        &mut self,
+        now: Time,
+        heartbeat: Span,
+        ends: [LinkEnd; 2],
+        here: NodeId,
+    ) -> bool {
+        let until = now + down_max(heartbeat);
+        self.down.retain(|_, until| now < *until);
+        if self.knows(now, heartbeat, ends) {
+            return false;
+        }
+        let more = ends.iter().filter(|end| !self.down.contains_key(end)).count();
+        while self.down.len() + more > DOWN_MAX {
+            let is_of_others = |end: &LinkEnd| end.node != here;
+            let others = self.down.iter().filter(|(end, _)| is_of_others(end));
+            let oldest = others.min_by_key(|(_, until)| **until).map(|(end, _)| *end);
+            match oldest {
+                Some(oldest) if !ends.iter().all(is_of_others) => self.down.remove(&oldest),
+                _ => return false,
+            };
+        }
+        self.down.extend(ends.map(|end| (end, until)));
+        true
+    }
+
+    /// Returns the number of backups.
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.of.len()
+    }
+}
+
+/// Returns how long a link is remembered as down.
+fn down_max(heartbeat: Span) -> Span {
+    heartbeat * DOWN_HEARTBEATS
+}
+
+/// Returns whether a path starts at a switch and names one for each hop, except possibly the last
+/// hop, to the host.
+fn is_from(node: NodeId, path: &RoutePath) -> bool {
+    let (switches, hops) = (path.switches.len(), path.route.hops.len());
+    path.switches.first() == Some(&node) && (switches + 1 == hops || switches == hops)
+}
+
+impl Flows {
     /// Switches every flow over this lost link to its backup route.
     pub(super) fn fail_over(&mut self, cx: &mut Cx, ends: [LinkEnd; 2]) {
         let over = |path: &RoutePath| path.links().any(|end| ends.contains(&end));
-        let hit = self.flows.backups.of.iter().filter(|(_, backup)| over(&backup.primary));
+        let hit = self.backups.of.iter().filter(|(_, backup)| over(&backup.primary));
         let hit: Vec<Key> = hit.map(|(&key, _)| key).collect();
         for key in hit {
             self.use_backup(cx, key);
@@ -47,38 +151,21 @@ impl Parts {
         primary: RoutePath,
         backup: Option<RoutePath>,
     ) {
-        self.flows.backups.forget(key);
+        self.backups.forget(key);
         let Some(backup) = backup else { return };
         let starts_here = |path: &RoutePath| is_from(cx.settings.node, path);
         let sound = cx.ports.is_host(key.0)
             && starts_here(&primary)
             && starts_here(&backup)
-            && self.flows.placing.can_hold(cx.ports, key.0, &backup.route);
-        if !sound || !self.flows.has_room_for_backup(key) {
+            && self.placing.can_hold(cx.ports, key.0, &backup.route);
+        if !sound || !self.has_room_for_backup(key) {
             cx.counters.messages_ignored += 1;
             return;
         }
-        self.flows.backups.of.insert(key, Backup { primary, backup });
+        self.backups.of.insert(key, Backup { primary, backup });
         self.use_backup(cx, key);
     }
 
-    /// Switches a flow to its backup, if it has one for its current route and a link of that is
-    /// down.
-    pub(super) fn use_backup(&mut self, cx: &mut Cx, key: Key) {
-        if self.flows.use_backup(cx, key) {
-            cx.counters.backups_used += 1;
-        }
-    }
-}
-
-/// Returns whether a path starts at a switch and names one for each hop, except possibly the last
-/// hop, to the host.
-fn is_from(node: NodeId, path: &RoutePath) -> bool {
-    let (switches, hops) = (path.switches.len(), path.route.hops.len());
-    path.switches.first() == Some(&node) && (switches + 1 == hops || switches == hops)
-}
-
-impl Flows {
     /// Returns whether a port has room for one more backup. A backup may arrive before its route,
     /// so those without a flow count too, until there are too many.
     fn has_room_for_backup(&mut self, key: Key) -> bool {
@@ -91,7 +178,9 @@ impl Flows {
         count(self) < self.backups.per_port_max
     }
 
-    fn use_backup(&mut self, cx: &mut Cx, key: Key) -> bool {
+    /// Switches a flow to its backup, if it has one for its current route and a link of that is
+    /// down. Returns whether it has.
+    pub(super) fn use_backup(&mut self, cx: &mut Cx, key: Key) -> bool {
         let Some(kept) = self.backups.of.get(&key) else { return false };
         let Some(flow) = self.live.get(&key) else { return false };
         let current = !flow.inherited && flow.route == kept.primary.route;
@@ -116,13 +205,13 @@ impl Flows {
         (flow.route, flow.placement, flow.set_at) = (route.clone(), placement, cx.now);
         let ((port, RouteKey { destination, source, .. }), stamp) = (key, flow.stamp);
         cx.out.push(Effect::Report(Item::BackupUsed { port, destination, source, stamp, route }));
+        cx.counters.backups_used += 1;
         true
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::backups::{DOWN_MAX, down_max};
     use super::super::testing::*;
     use super::*;
     use crate::Placement;

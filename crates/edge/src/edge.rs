@@ -255,7 +255,7 @@ impl Edge {
         out: &mut Vec<Effect>,
     ) {
         let (parts, mut cx) = self.call(now, ports, out);
-        parts.fail_over(&mut cx, ends);
+        parts.flows.fail_over(&mut cx, ends);
     }
 
     /// Handles a change of the controller; `None` if it is unreachable.
@@ -335,8 +335,8 @@ impl Edge {
 
     /// Returns all backups: ingress port, destination, the primary route, the backup route.
     pub fn backups(&self) -> impl Iterator<Item = (PortNo, MacAddr, &RoutePath, &RoutePath)> {
-        let all = self.parts.flows.backups.of.iter();
-        all.map(|(&(port, key), kept)| (port, key.destination, &kept.primary, &kept.backup))
+        let all = self.parts.flows.backups.all();
+        all.map(|((port, key), primary, backup)| (port, key.destination, primary, backup))
     }
 
     /// Returns the memberships of hosts at this switch: port, host, group.

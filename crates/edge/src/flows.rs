@@ -4,21 +4,18 @@
 //! of an earlier incarnation of the controller.
 
 use super::ageing::ROUTE_LOOK;
-use super::backups::Backups;
+use super::backup::Backups;
 use super::context::Cx;
+use super::hosts::Hosts;
 use super::places::{Key, of_port};
 use super::placing::Placing;
+use super::tombstones::Tombstones;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use axon_node::{RouteKey, RouteTicket};
 use axon_wire::message::Stamp;
-use axon_wire::{MacAddr, PortNo, Route, Span, Time};
+use axon_wire::{MacAddr, PortNo, Route, Time};
 use core::net::IpAddr;
-
-/// Time for which the stamp of a removed route is remembered, longer than any message is in flight.
-const TOMBSTONE_SPAN: Span = Span::from_secs(10);
-/// Maximum number of such stamps; the oldest are dropped first.
-const TOMBSTONES_MAX: usize = 16_384;
 
 /// Route from a host port to a destination MAC address, for all hosts there or for one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,8 +86,7 @@ pub(super) struct Flows {
     pub(super) backups: Backups,
     /// Flows by address, for each source like routes.
     by_ip: BTreeMap<(PortNo, Option<MacAddr>, IpAddr), MacAddr>,
-    removed: BTreeMap<Key, (Stamp, Time)>,
-    removed_order: BTreeSet<(Time, Key)>,
+    pub(super) removed: Tombstones,
 }
 
 impl Flows {
@@ -105,8 +101,7 @@ impl Flows {
             live: BTreeMap::new(),
             unplaced: BTreeSet::new(),
             by_ip: BTreeMap::new(),
-            removed: BTreeMap::new(),
-            removed_order: BTreeSet::new(),
+            removed: Tombstones::default(),
         }
     }
 
@@ -152,6 +147,29 @@ impl Flows {
         idle
     }
 
+    /// Sets a route. A port without hosts gets none, and no route leads to the control plane.
+    pub(super) fn set_route(
+        &mut self,
+        cx: &mut Cx,
+        hosts: &Hosts,
+        key: Key,
+        stamp: Stamp,
+        route: &Route,
+        ip: Option<IpAddr>,
+    ) -> Verdict {
+        if hosts.count_on(key.0) == 0 || !cx.settings.is_host_mac(key.1.destination) {
+            if cx.ports.is_host(key.0) {
+                self.remove(cx, key, Some(stamp));
+            }
+            return Verdict::Unusable;
+        }
+        self.evade(cx, key.0, key.1.destination);
+        let verdict = self.set(cx, key, stamp, route, ip);
+        // The controller may have decided before it received the loss of a link.
+        self.use_backup(cx, key);
+        verdict
+    }
+
     /// Sets a route that the controller has decided.
     ///
     /// The data plane has priority. If its table is full, the route is kept in software and the
@@ -173,7 +191,7 @@ impl Flows {
             self.place(cx, key);
             return Verdict::Known;
         }
-        if self.removed.get(&key).is_some_and(|&(newest, _)| newest >= stamp) {
+        if self.removed.get(key).is_some_and(|newest| newest >= stamp) {
             return Verdict::Removed;
         }
         if !self.placing.can_hold(cx.ports, key.0, route) {
@@ -185,7 +203,7 @@ impl Flows {
         if !placed && !self.live.contains_key(&key) && self.software_is_full(key.0) {
             return Verdict::NotKept;
         }
-        self.forget_removed(key);
+        self.removed.remove(key);
         let ip = ip.or(self.live.get(&key).filter(|flow| !flow.inherited).and_then(|flow| flow.ip));
         self.forget_ip(key);
         let placement = match placed {
@@ -215,7 +233,7 @@ impl Flows {
     /// Removes a route. A stamp that is not newer than the flow's changes nothing. Without a stamp
     /// the flow ends at once, and only newer decisions can restore it.
     pub(super) fn remove(&mut self, cx: &mut Cx, key: Key, stamp: Option<Stamp>) {
-        let removed = self.removed.get(&key).map(|&(stamp, _)| stamp);
+        let removed = self.removed.get(key);
         let known = self.decided(key).max(removed);
         if stamp.is_some() && stamp <= known {
             return;
@@ -232,16 +250,7 @@ impl Flows {
                 self.placing.remove(cx, key);
             }
         }
-        self.forget_removed(key);
-        let until = cx.now + TOMBSTONE_SPAN;
-        self.removed.insert(key, (newest, until));
-        self.removed_order.insert((until, key));
-        while self.removed.len() > TOMBSTONES_MAX {
-            let Some((_, oldest)) = self.removed_order.pop_first() else {
-                break;
-            };
-            self.removed.remove(&oldest);
-        }
+        self.removed.insert(cx.now, key, newest);
     }
 
     /// Removes all flows of one port; their stamps are kept for a while.
@@ -257,28 +266,6 @@ impl Flows {
         self.live.get(&key).filter(|flow| !flow.inherited).map(|flow| flow.stamp)
     }
 
-    /// Drops the stamps of removed routes, because a new incarnation of the controller restarts its
-    /// numbers.
-    pub(super) fn forget_all_removed(&mut self) {
-        self.removed.clear();
-        self.removed_order.clear();
-    }
-
-    /// Drops the stamps of routes that were removed long enough ago.
-    pub(super) fn expire(&mut self, now: Time) {
-        while let Some(&(until, key)) = self.removed_order.first()
-            && until <= now
-        {
-            self.removed_order.remove(&(until, key));
-            self.removed.remove(&key);
-        }
-    }
-
-    /// Returns when [`Flows::expire`] is due next.
-    pub(super) fn next_expiry(&self) -> Option<Time> {
-        self.removed_order.first().map(|&(until, _)| until)
-    }
-
     /// Removes a flow that neither table nor software keeps, without a tombstone.
     pub(super) fn let_go(&mut self, key: Key) {
         self.forget_ip(key);
@@ -291,12 +278,6 @@ impl Flows {
     pub(super) fn forget_ip(&mut self, key: Key) {
         if let Some(ip) = self.live.get_mut(&key).and_then(|flow| flow.ip.take()) {
             self.by_ip.remove(&(key.0, key.1.source, ip));
-        }
-    }
-
-    fn forget_removed(&mut self, key: Key) {
-        if let Some((_, until)) = self.removed.remove(&key) {
-            self.removed_order.remove(&(until, key));
         }
     }
 
@@ -324,7 +305,6 @@ impl Flows {
     /// Returns the numbers of live flows, software flows and tombstones.
     #[cfg(test)]
     pub(super) fn sizes(&self) -> (usize, usize, usize) {
-        assert_eq!(self.removed.len(), self.removed_order.len());
         assert!(self.by_ip.len() <= self.live.len());
         (self.live.len(), self.unplaced.len(), self.removed.len())
     }
@@ -395,9 +375,9 @@ mod tests {
         let cx = &mut around.cx(&device);
         flows.remove(cx, KEY, Some(stamp(5)));
         assert_eq!(flows.set(cx, KEY, stamp(4), &Route::from([1]), None), Verdict::Removed);
-        let expiry = flows.next_expiry().unwrap();
-        flows.expire(expiry);
-        assert_eq!(flows.next_expiry(), None);
+        let expiry = flows.removed.next_expiry().unwrap();
+        flows.removed.expire(expiry);
+        assert_eq!(flows.removed.next_expiry(), None);
         assert_eq!(flows.set(cx, KEY, stamp(4), &Route::from([1]), None), Verdict::Set);
     }
 

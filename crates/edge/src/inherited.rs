@@ -59,7 +59,7 @@ impl Inherited {
     /// Handles a new incarnation of the controller: reports all routes to it, and keeps them until
     /// it decides.
     pub(super) fn inherit(&mut self, cx: &mut Cx, flows: &mut Flows) {
-        flows.forget_all_removed();
+        flows.removed.clear();
         // Backups of the previous incarnation may violate a rule of the new one.
         flows.backups.clear();
         for (&key, flow) in &mut flows.live {

@@ -41,7 +41,7 @@ impl Parts {
         let answered = self.recalls.end(cx, port, mac).is_some_and(|recall| recall.moved);
         let moved = self.forget_host(cx, mac);
         self.hosts.insert(mac, Host::new(cx.now, port));
-        self.keep_own(cx, port, mac);
+        self.flows.keep_own(cx, port, mac);
         cx.counters.hosts_moved += u64::from(moved);
         cx.out.push(Effect::Note(Note::HostUp { port, mac }));
         self.hosts.report(cx, &mut self.groups.members, mac);
@@ -93,9 +93,9 @@ impl Parts {
 mod tests {
     use super::super::testing::*;
     use super::*;
-    use axon_wire::Span;
     use alloc::vec::Vec;
     use axon_node::{Drop, PortKind};
+    use axon_wire::Span;
     use axon_wire::host_frame;
     use axon_wire::{Incarnation, Route};
     use core::net::Ipv4Addr;

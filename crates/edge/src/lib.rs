@@ -31,7 +31,6 @@ mod addresses;
 mod ageing;
 mod arrival;
 mod backup;
-mod backups;
 mod bonds;
 pub mod config;
 mod context;
@@ -62,6 +61,7 @@ mod services;
 mod settings;
 mod setup;
 mod target;
+mod tombstones;
 mod vlans;
 pub mod waiting;
 

@@ -16,7 +16,7 @@
 use super::arrival::answer_with;
 use super::context::Cx;
 use super::edge::Fate;
-use super::flows::Placement;
+use super::flows::{Flows, Placement};
 use super::parts::Parts;
 use super::places::Key;
 use super::setup::Requester;
@@ -31,23 +31,6 @@ use core::net::IpAddr;
 const CORRECT_PAUSE: Span = Span::from_secs(1);
 
 impl Parts {
-    /// Sends a host an answer: `ip` is at the MAC address that its port has for `destination`. A
-    /// host gets no answer for its own address.
-    pub(super) fn show(
-        &mut self,
-        cx: &mut Cx,
-        port: PortNo,
-        requester: Requester,
-        destination: MacAddr,
-        ip: IpAddr,
-    ) {
-        if requester.mac != destination {
-            let key = self.flows.key_of(port, requester.mac, destination);
-            let shown = self.flows.placing.show(key, ip);
-            answer_with(cx, port, requester, (shown, ip), cx.settings.advertise_neighbour(ip));
-        }
-    }
-
     /// Returns the fate of a frame to `destination` that missed, if this port has a route for it.
     pub(super) fn by_software(
         &mut self,
@@ -85,7 +68,7 @@ impl Parts {
             place.corrected = Some(cx.now);
         }
         cx.counters.macs_corrected += 1;
-        self.show(cx, key.0, requester, key.1.destination, ip);
+        self.flows.show(cx, key.0, requester, key.1.destination, ip);
     }
 
     /// Handles a frame to an address of masqueraded form without a route. If this port has given
@@ -113,11 +96,30 @@ impl Parts {
         }
         if was_given { Err(Drop::NoRoute) } else { Ok(()) }
     }
+}
+
+impl Flows {
+    /// Sends a host an answer: `ip` is at the MAC address that its port has for `destination`. A
+    /// host gets no answer for its own address.
+    pub(super) fn show(
+        &mut self,
+        cx: &mut Cx,
+        port: PortNo,
+        requester: Requester,
+        destination: MacAddr,
+        ip: IpAddr,
+    ) {
+        if requester.mac != destination {
+            let key = self.key_of(port, requester.mac, destination);
+            let shown = self.placing.show(key, ip);
+            answer_with(cx, port, requester, (shown, ip), cx.settings.advertise_neighbour(ip));
+        }
+    }
 
     /// Reserves the MAC address of a host of `port`, which is not given there meanwhile.
     pub(super) fn keep_own(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr) {
         if index_of(mac).is_some() {
-            self.flows.placing.occupy(port, mac);
+            self.placing.occupy(port, mac);
             self.evade(cx, port, mac);
         }
     }
@@ -126,27 +128,27 @@ impl Parts {
     /// given for another destination there, that gets another address, and the hosts of the port
     /// are sent it.
     pub(super) fn evade(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr) {
-        let Some(destination) = self.flows.placing.owner((port, mac.into())) else {
+        let Some(destination) = self.placing.owner((port, mac.into())) else {
             // A destination that had it before does not get it back.
-            return self.flows.placing.give_up(port, mac);
+            return self.placing.give_up(port, mac);
         };
         let key = (port, RouteKey::to(destination));
-        if let Some(flow) = self.flows.live.get_mut(&key).filter(|flow| flow.is_placed()) {
+        if let Some(flow) = self.live.get_mut(&key).filter(|flow| flow.is_placed()) {
             flow.placement = Placement::Software;
-            self.flows.unplaced.insert(key);
-            self.flows.placing.take_out(cx, (port, mac.into()));
+            self.unplaced.insert(key);
+            self.placing.take_out(cx, (port, mac.into()));
         }
-        self.flows.placing.give_up(port, mac);
-        if !self.flows.place(cx, key) {
-            self.flows.placing.reserve(key);
+        self.placing.give_up(port, mac);
+        if !self.place(cx, key) {
+            self.placing.reserve(key);
         }
         self.announce(cx, key);
     }
 
     /// Sends all hosts of a port the current MAC address of a destination.
     fn announce(&mut self, cx: &mut Cx, key: Key) {
-        let Some(ip) = self.flows.live.get(&key).and_then(|flow| flow.ip) else { return };
-        let (port, mac) = (key.0, self.flows.placing.show(key, ip));
+        let Some(ip) = self.live.get(&key).and_then(|flow| flow.ip) else { return };
+        let (port, mac) = (key.0, self.placing.show(key, ip));
         let frame = match ip {
             IpAddr::V4(ip) => host_frame::request(mac, ip, MacAddr::BROADCAST, ip),
             IpAddr::V6(of) => cx.settings.advertise_neighbour(ip)(mac, of, None),

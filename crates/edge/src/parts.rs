@@ -8,7 +8,6 @@ use super::given::mixed;
 use super::groups::Groups;
 use super::hosts::Hosts;
 use super::inherited::Inherited;
-use super::places::Key;
 use super::placing::Placing;
 use super::queries::Queries;
 use super::recall::Recalls;
@@ -22,9 +21,8 @@ use axon_link::effect::Effect;
 use axon_node::{Capabilities, RouteAnswer, RouteKey, Snapshot};
 use axon_wire::host_frame;
 use axon_wire::link::ETHERNET_BYTES;
-use axon_wire::message::{HostFrame, Item, Stamp};
-use axon_wire::{Incarnation, PortNo, Route, Time};
-use core::net::IpAddr;
+use axon_wire::message::{HostFrame, Item};
+use axon_wire::{Incarnation, PortNo, Time};
 
 /// Parts of an edge. Each owns one concern.
 #[derive(Clone, Debug)]
@@ -78,7 +76,7 @@ impl Parts {
                 if cx.controller.is_current(stamp) =>
             {
                 let key = (port, RouteKey::to(destination).from_source(source));
-                match self.set_route(cx, key, stamp, &route, None) {
+                match self.flows.set_route(cx, &self.hosts, key, stamp, &route, None) {
                     Verdict::Removed | Verdict::Unusable => cx.counters.messages_ignored += 1,
                     _ => self.route_ready(cx, key, &route),
                 }
@@ -93,7 +91,7 @@ impl Parts {
             }
             Item::SetBackup { port, destination, source, primary, backup } => {
                 let key = (port, RouteKey::to(destination).from_source(source));
-                self.set_backup(cx, key, primary, backup);
+                self.flows.set_backup(cx, key, primary, backup);
             }
             Item::AskHost { port, mac, ip } => {
                 self.recalls.recall(cx, &self.hosts, (port, mac), ip)
@@ -184,7 +182,7 @@ impl Parts {
 
     /// Handles expired timers. Early or repeated calls are harmless.
     pub(super) fn timeout(&mut self, cx: &mut Cx) {
-        self.flows.expire(cx.now);
+        self.flows.removed.expire(cx.now);
         let (again, count) = self.flows.give_up_overdue(cx);
         cx.counters.changes_unanswered += count;
         for (port, at) in again {
@@ -220,30 +218,8 @@ impl Parts {
 
     /// Returns when to call [`Parts::timeout`] next, timers of the agenda apart.
     pub(super) fn deadline(&self) -> Option<Time> {
-        let expiry = self.flows.next_expiry();
+        let expiry = self.flows.removed.next_expiry();
         let answers = self.flows.placing.deadline();
         [expiry, self.inherited.until(), answers].into_iter().flatten().min()
-    }
-
-    /// Sets a route. A port without hosts gets none, and no route leads to the control plane.
-    pub(super) fn set_route(
-        &mut self,
-        cx: &mut Cx,
-        key: Key,
-        stamp: Stamp,
-        route: &Route,
-        ip: Option<IpAddr>,
-    ) -> Verdict {
-        if self.hosts.count_on(key.0) == 0 || !cx.settings.is_host_mac(key.1.destination) {
-            if cx.ports.is_host(key.0) {
-                self.flows.remove(cx, key, Some(stamp));
-            }
-            return Verdict::Unusable;
-        }
-        self.evade(cx, key.0, key.1.destination);
-        let verdict = self.flows.set(cx, key, stamp, route, ip);
-        // The controller may have decided before it received the loss of a link.
-        self.use_backup(cx, key);
-        verdict
     }
 }

@@ -42,7 +42,7 @@ impl Parts {
             cx.counters.messages_ignored += 1;
             return;
         }
-        self.evade(cx, m.target_port, m.source_mac);
+        self.flows.evade(cx, m.target_port, m.source_mac);
         // If the table is full, the reverse route will be kept in software.
         self.flows.placing.reserve(way_back(&m));
         let Some(target_ip) = m.target_ip else {
@@ -83,7 +83,8 @@ impl Parts {
     /// the stamp of the message, which the source switch checks.
     fn phase_three(&mut self, cx: &mut Cx, m: &ArpTarget) {
         let back = way_back(m);
-        let verdict = self.set_route(cx, back, m.stamp, &m.to_source, m.source_ip);
+        let verdict =
+            self.flows.set_route(cx, &self.hosts, back, m.stamp, &m.to_source, m.source_ip);
         if matches!(verdict, Verdict::Removed | Verdict::Unusable) {
             cx.counters.messages_ignored += 1;
             self.unreserve(back);
