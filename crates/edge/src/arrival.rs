@@ -65,7 +65,7 @@ impl Parts {
         };
         let (port, target, source) = key;
         match target {
-            Target::Ip(_) if setup.held => self.flows.placing.release(port),
+            Target::Ip(_) if setup.held => self.flows.tables.release(port),
             Target::Ip(_) => {}
             Target::Mac(mac) => {
                 let to = RouteKey::to(mac);
@@ -85,7 +85,7 @@ impl Parts {
         let wanted = || self.setups.towards((port, Target::Mac(destination)), None);
         let wanted = is_any && !wanted().is_empty();
         if !self.flows.is_placed(key) && !wanted && !self.queries.is_for(key) {
-            self.flows.placing.free(key);
+            self.flows.tables.free(key);
         }
     }
 

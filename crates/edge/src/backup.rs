@@ -157,7 +157,7 @@ impl Flows {
         let sound = cx.ports.is_host(key.0)
             && starts_here(&primary)
             && starts_here(&backup)
-            && self.placing.can_hold(cx.ports, key.0, &backup.route);
+            && self.tables.can_hold(cx.ports, key.0, &backup.route);
         if !sound || !self.has_room_for_backup(key) {
             cx.counters.messages_ignored += 1;
             return;
@@ -190,10 +190,10 @@ impl Flows {
         }
         let Some(Backup { backup, .. }) = self.backups.of.remove(&key) else { return false };
         let route = backup.route;
-        let placement = match self.placing.reserve(key) {
-            true => Placement::Requested(self.placing.install(cx, key, route.clone())),
+        let placement = match self.tables.reserve(key) {
+            true => Placement::Requested(self.tables.install(cx, key, route.clone())),
             false => {
-                self.placing.free(key);
+                self.tables.free(key);
                 Placement::Software
             }
         };

@@ -96,7 +96,7 @@ impl Parts {
         let macs: Vec<MacAddr> = self.hosts.on_port(port).collect();
         for mac in macs {
             self.hosts.change_port(mac, to);
-            self.flows.placing.vacate(port, mac);
+            self.flows.tables.vacate(port, mac);
             self.hosts.report_moved(cx, &mut self.groups.members, (port, mac));
         }
         self.flows.clear_port(cx, port);

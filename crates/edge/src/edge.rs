@@ -171,7 +171,7 @@ impl Edge {
 
     /// Returns the masqueraded address of a destination for hosts of `port`, if it has one.
     pub fn masquerade_of(&self, port: PortNo, destination: MacAddr) -> Option<MacAddr> {
-        let (_, address) = self.parts.flows.placing.address((port, destination.into()));
+        let (_, address) = self.parts.flows.tables.address((port, destination.into()));
         Some(address.destination).filter(|mac| *mac != destination)
     }
 
@@ -357,14 +357,14 @@ impl Edge {
     /// Returns the counters of this edge since its start.
     pub fn counters(&self) -> EdgeCounters {
         EdgeCounters {
-            answers_lost: self.parts.flows.placing.losses,
-            macs_masqueraded: self.parts.flows.placing.given_count() as u64,
+            answers_lost: self.parts.flows.tables.losses,
+            macs_masqueraded: self.parts.flows.tables.given_count() as u64,
             ..self.counters
         }
     }
 
     /// Returns the outstanding answers of the data plane.
     pub fn debts(&self) -> EdgeDebts {
-        self.parts.flows.placing.debts()
+        self.parts.flows.tables.debts()
     }
 }

@@ -8,7 +8,7 @@ use super::backup::Backups;
 use super::context::Cx;
 use super::hosts::Hosts;
 use super::places::{Key, of_port};
-use super::placing::Placing;
+use super::tables::Tables;
 use super::tombstones::Tombstones;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
@@ -82,7 +82,7 @@ pub(super) struct Flows {
     pub(super) live: BTreeMap<Key, Flow>,
     /// Flows whose routes are kept in software.
     pub(super) unplaced: BTreeSet<Key>,
-    pub(super) placing: Placing,
+    pub(super) tables: Tables,
     pub(super) backups: Backups,
     /// Flows by address, for each source like routes.
     by_ip: BTreeMap<(PortNo, Option<MacAddr>, IpAddr), MacAddr>,
@@ -92,12 +92,12 @@ pub(super) struct Flows {
 impl Flows {
     /// Creates an empty set. Besides its table each port may have as many routes in software as the
     /// table holds.
-    pub(super) fn new(placing: Placing) -> Flows {
+    pub(super) fn new(tables: Tables) -> Flows {
         Flows {
-            software_per_port_max: placing.per_port_max(),
+            software_per_port_max: tables.per_port_max(),
             // The table's routes and the software routes each may have a backup.
-            backups: Backups::new(placing.placed_max().saturating_add(placing.per_port_max())),
-            placing,
+            backups: Backups::new(tables.placed_max().saturating_add(tables.per_port_max())),
+            tables,
             live: BTreeMap::new(),
             unplaced: BTreeSet::new(),
             by_ip: BTreeMap::new(),
@@ -138,7 +138,7 @@ impl Flows {
         let mut idle = Vec::new();
         for (&(port, key), flow) in &mut self.live {
             let by_software = core::mem::take(&mut flow.used);
-            let (_, address) = self.placing.address((port, key));
+            let (_, address) = self.tables.address((port, key));
             let by_table = flow.placement == Placement::Installed && used(port, address);
             if !by_software && !by_table && now.since(flow.set_at) >= ROUTE_LOOK {
                 idle.push((port, key));
@@ -194,12 +194,12 @@ impl Flows {
         if self.removed.get(key).is_some_and(|newest| newest >= stamp) {
             return Verdict::Removed;
         }
-        if !self.placing.can_hold(cx.ports, key.0, route) {
+        if !self.tables.can_hold(cx.ports, key.0, route) {
             // The later decision counts, even if it cannot be used.
             self.remove(cx, key, Some(stamp));
             return Verdict::Unusable;
         }
-        let placed = self.placing.reserve(key);
+        let placed = self.tables.reserve(key);
         if !placed && !self.live.contains_key(&key) && self.software_is_full(key.0) {
             return Verdict::NotKept;
         }
@@ -207,10 +207,10 @@ impl Flows {
         let ip = ip.or(self.live.get(&key).filter(|flow| !flow.inherited).and_then(|flow| flow.ip));
         self.forget_ip(key);
         let placement = match placed {
-            true => Placement::Requested(self.placing.install(cx, key, route.clone())),
+            true => Placement::Requested(self.tables.install(cx, key, route.clone())),
             false => {
                 // A lost data plane takes no route, not even as a replacement.
-                self.placing.free(key);
+                self.tables.free(key);
                 Placement::Software
             }
         };
@@ -224,6 +224,34 @@ impl Flows {
             false => self.unplaced.insert(key),
         };
         Verdict::Set
+    }
+
+    /// Returns the flows with inherited routes.
+    pub(super) fn inherited(&self) -> impl Iterator<Item = Key> {
+        self.live.iter().filter(|(_, flow)| flow.inherited).map(|(&key, _)| key)
+    }
+
+    /// Takes an inherited route over if the controller has decided for the same one; returns
+    /// whether it has. The data plane is not changed. Until then the flow answers ARP requests for
+    /// the address of its destination. From then on the controller does, since the address may have
+    /// moved to another host meanwhile.
+    fn confirm(
+        &mut self,
+        cx: &mut Cx,
+        key: Key,
+        stamp: Stamp,
+        route: &Route,
+        ip: Option<IpAddr>,
+    ) -> bool {
+        let flow = self.live.get_mut(&key);
+        let Some(flow) = flow.filter(|flow| flow.inherited && flow.route == *route) else {
+            return false;
+        };
+        (flow.stamp, flow.inherited) = (stamp, false);
+        self.forget_ip(key);
+        self.learn_ip(key, ip);
+        self.place(cx, key);
+        true
     }
 
     pub(super) fn software_is_full(&self, port: PortNo) -> bool {
@@ -247,7 +275,7 @@ impl Flows {
         if let Some(flow) = self.live.remove(&key) {
             self.unplaced.remove(&key);
             if flow.is_placed() {
-                self.placing.remove(cx, key);
+                self.tables.remove(cx, key);
             }
         }
         self.removed.insert(cx.now, key, newest);
@@ -313,7 +341,7 @@ impl Flows {
 #[cfg(test)]
 mod tests {
     use super::super::context::Around;
-    use super::super::placing::Placing;
+    use super::super::tables::Tables;
     use super::super::testing::{TestDevice, ip, mac, stamp};
     use super::*;
     use axon_link::effect::Effect;
@@ -323,7 +351,7 @@ mod tests {
     const KEY: Key = (PortNo(0), RouteKey::to(MacAddr([2, 0, 0, 0, 0, 9])));
 
     fn flows(device: &TestDevice) -> Flows {
-        Flows::new(Placing::new(&device.capabilities(), 1))
+        Flows::new(Tables::new(&device.capabilities(), 1))
     }
 
     /// Carries out the requests of the flows and returns the answers to them, in order.

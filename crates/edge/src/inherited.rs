@@ -30,7 +30,6 @@ use axon_node::{RouteKey, Snapshot};
 use axon_wire::message::{Item, Stamp};
 use axon_wire::vlan::VlanId;
 use axon_wire::{MacAddr, PortNo, Route, Time};
-use core::net::IpAddr;
 
 /// Routes without a decision of the current controller.
 #[derive(Clone, Debug, Default)]
@@ -104,7 +103,7 @@ impl Inherited {
     fn give_up(&mut self, cx: &mut Cx, flows: &mut Flows, keys: Vec<Key>) {
         for key in keys {
             self.found.remove(&key);
-            flows.placing.take_out(cx, key);
+            flows.tables.take_out(cx, key);
         }
     }
 
@@ -121,17 +120,17 @@ impl Inherited {
             let usable = cx.ports.is_host(port)
                 && !flows.live.contains_key(&key)
                 && cx.settings.is_host_mac(destination)
-                && flows.placing.can_hold(cx.ports, port, &route);
-            if !usable || !flows.placing.take_over(address, destination) {
-                if flows.placing.address(key) != address || !flows.is_placed(key) {
-                    flows.placing.take_out(cx, address);
+                && flows.tables.can_hold(cx.ports, port, &route);
+            if !usable || !flows.tables.take_over(address, destination) {
+                if flows.tables.address(key) != address || !flows.is_placed(key) {
+                    flows.tables.take_out(cx, address);
                 }
                 continue;
             }
-            if flows.placing.address(key) != address {
-                flows.placing.take_out(cx, address);
+            if flows.tables.address(key) != address {
+                flows.tables.take_out(cx, address);
             }
-            let placed = flows.placing.install(cx, key, route.clone());
+            let placed = flows.tables.install(cx, key, route.clone());
             let flow = Flow {
                 stamp: Stamp::default(),
                 route,
@@ -183,36 +182,6 @@ fn claim(cx: &mut Cx, (port, key): Key, flow: &Flow) {
     let RouteKey { destination, source, .. } = key;
     let (stamp, route) = (flow.stamp, flow.route.clone());
     cx.out.push(Effect::Report(Item::SetRoute { port, destination, source, stamp, route }));
-}
-
-impl Flows {
-    /// Returns the flows with inherited routes.
-    fn inherited(&self) -> impl Iterator<Item = Key> {
-        self.live.iter().filter(|(_, flow)| flow.inherited).map(|(&key, _)| key)
-    }
-
-    /// Takes an inherited route over if the controller has decided for the same one; returns
-    /// whether it has. The data plane is not changed. Until then the flow answers ARP requests for
-    /// the address of its destination. From then on the controller does, since the address may have
-    /// moved to another host meanwhile.
-    pub(super) fn confirm(
-        &mut self,
-        cx: &mut Cx,
-        key: Key,
-        stamp: Stamp,
-        route: &Route,
-        ip: Option<IpAddr>,
-    ) -> bool {
-        let flow = self.live.get_mut(&key);
-        let Some(flow) = flow.filter(|flow| flow.inherited && flow.route == *route) else {
-            return false;
-        };
-        (flow.stamp, flow.inherited) = (stamp, false);
-        self.forget_ip(key);
-        self.learn_ip(key, ip);
-        self.place(cx, key);
-        true
-    }
 }
 
 #[cfg(test)]

@@ -114,7 +114,7 @@ impl Parts {
     fn answer_to_owner(&self, port: PortNo, destination: MacAddr, is_reply: bool) -> Fate {
         let key = (port, RouteKey::to(destination));
         let flow = self.flows.live.get(&key).filter(|_| is_reply);
-        let given_another = self.flows.placing.address(key) != key;
+        let given_another = self.flows.tables.address(key) != key;
         flow.filter(|_| given_another)
             .map_or(Fate::Served, |flow| Fate::Forward(flow.route.clone()))
     }

@@ -5,7 +5,6 @@ use super::hosts::{Heard, Host};
 use super::parts::Parts;
 use axon_link::effect::Effect;
 use axon_node::Note;
-use axon_wire::message::Item;
 use axon_wire::{MacAddr, PortNo};
 
 impl Parts {
@@ -67,7 +66,7 @@ impl Parts {
         if let Some(ip) = ips.newest() {
             self.recalls.later(cx, port, mac, ip);
         }
-        self.flows.placing.vacate(port, mac);
+        self.flows.tables.vacate(port, mac);
         cx.agenda.cancel(Timer::Host(mac));
         for key in self.queries.to(port, mac) {
             self.end_query(cx, key);
@@ -97,6 +96,7 @@ mod tests {
     use axon_node::{Drop, PortKind};
     use axon_wire::Span;
     use axon_wire::host_frame;
+    use axon_wire::message::Item;
     use axon_wire::{Incarnation, Route};
     use core::net::Ipv4Addr;
 

@@ -40,13 +40,13 @@ impl Parts {
         hint: Option<IpAddr>,
     ) -> Option<Fate> {
         let address = (port, RouteKey::to(destination));
-        let owner = self.flows.placing.owner(address).unwrap_or(destination);
+        let owner = self.flows.tables.owner(address).unwrap_or(destination);
         let key = self.flows.key_of(port, source, owner);
         let flow = self.flows.live.get_mut(&key)?;
         flow.used = true;
         cx.counters.slow_path += 1;
         let route = flow.route.clone();
-        if self.flows.placing.address(key).1.destination != destination {
+        if self.flows.tables.address(key).1.destination != destination {
             self.correct(cx, source, key, hint);
         }
         Some(match owner == destination {
@@ -59,12 +59,12 @@ impl Parts {
     /// recently. `like` is an address of the family that the host uses.
     pub(super) fn correct(&mut self, cx: &mut Cx, host: MacAddr, key: Key, like: Option<IpAddr>) {
         let flow = self.flows.live.get(&key).and_then(|flow| flow.ip);
-        let Some(place) = self.flows.placing.given_place(key) else { return };
+        let Some(place) = self.flows.tables.given_place(key) else { return };
         let same = |ip: &IpAddr| like.is_none_or(|like| like.is_ipv4() == ip.is_ipv4());
         let Some(ip) = flow.filter(same).or(place.ip(like)) else { return };
         let recently = place.corrected.is_some_and(|at| cx.now.since(at) < CORRECT_PAUSE);
         let Some(requester) = self.hosts.requester(host, ip).filter(|_| !recently) else { return };
-        if let Some(place) = self.flows.placing.given_place(key) {
+        if let Some(place) = self.flows.tables.given_place(key) {
             place.corrected = Some(cx.now);
         }
         cx.counters.macs_corrected += 1;
@@ -81,11 +81,11 @@ impl Parts {
         (source, destination): (MacAddr, MacAddr),
         hint: Option<IpAddr>,
     ) -> Result<(), Drop> {
-        let placing = &self.flows.placing;
-        if index_of(destination).is_none() || !placing.can_masquerade() {
+        let tables = &self.flows.tables;
+        if index_of(destination).is_none() || !tables.can_masquerade() {
             return Ok(());
         }
-        let former = placing.former((port, RouteKey::to(destination)));
+        let former = tables.former((port, RouteKey::to(destination)));
         let ip = former.and_then(|place| place.ip(hint)).or(hint);
         let was_given = former.is_some();
         if let Some(ip) = ip.filter(|&ip| cx.settings.is_host_ip(ip))
@@ -111,7 +111,7 @@ impl Flows {
     ) {
         if requester.mac != destination {
             let key = self.key_of(port, requester.mac, destination);
-            let shown = self.placing.show(key, ip);
+            let shown = self.tables.show(key, ip);
             answer_with(cx, port, requester, (shown, ip), cx.settings.advertise_neighbour(ip));
         }
     }
@@ -119,7 +119,7 @@ impl Flows {
     /// Reserves the MAC address of a host of `port`, which is not given there meanwhile.
     pub(super) fn keep_own(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr) {
         if index_of(mac).is_some() {
-            self.placing.occupy(port, mac);
+            self.tables.occupy(port, mac);
             self.evade(cx, port, mac);
         }
     }
@@ -128,19 +128,19 @@ impl Flows {
     /// given for another destination there, that gets another address, and the hosts of the port
     /// are sent it.
     pub(super) fn evade(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr) {
-        let Some(destination) = self.placing.owner((port, mac.into())) else {
+        let Some(destination) = self.tables.owner((port, mac.into())) else {
             // A destination that had it before does not get it back.
-            return self.placing.give_up(port, mac);
+            return self.tables.give_up(port, mac);
         };
         let key = (port, RouteKey::to(destination));
         if let Some(flow) = self.live.get_mut(&key).filter(|flow| flow.is_placed()) {
             flow.placement = Placement::Software;
             self.unplaced.insert(key);
-            self.placing.take_out(cx, (port, mac.into()));
+            self.tables.take_out(cx, (port, mac.into()));
         }
-        self.placing.give_up(port, mac);
+        self.tables.give_up(port, mac);
         if !self.place(cx, key) {
-            self.placing.reserve(key);
+            self.tables.reserve(key);
         }
         self.announce(cx, key);
     }
@@ -148,7 +148,7 @@ impl Flows {
     /// Sends all hosts of a port the current MAC address of a destination.
     fn announce(&mut self, cx: &mut Cx, key: Key) {
         let Some(ip) = self.live.get(&key).and_then(|flow| flow.ip) else { return };
-        let (port, mac) = (key.0, self.placing.show(key, ip));
+        let (port, mac) = (key.0, self.tables.show(key, ip));
         let frame = match ip {
             IpAddr::V4(ip) => host_frame::request(mac, ip, MacAddr::BROADCAST, ip),
             IpAddr::V6(of) => cx.settings.advertise_neighbour(ip)(mac, of, None),

@@ -8,12 +8,12 @@ use super::given::mixed;
 use super::groups::Groups;
 use super::hosts::Hosts;
 use super::inherited::Inherited;
-use super::placing::Placing;
 use super::queries::Queries;
 use super::recall::Recalls;
 use super::seek::Search;
 use super::services::Services;
 use super::setup::Setups;
+use super::tables::Tables;
 use crate::config::EdgeConfig;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
@@ -58,7 +58,7 @@ impl Parts {
             inherited: Inherited::default(),
             hosts: Hosts::new(config.hosts_per_port_max, uplinks(config)),
             bonds: Bonds::default(),
-            flows: Flows::new(Placing::new(has, incarnation_seed(config))),
+            flows: Flows::new(Tables::new(has, incarnation_seed(config))),
             setups: Setups::new(),
             queries: Queries::default(),
             recalls: Recalls::default(),
@@ -156,7 +156,7 @@ impl Parts {
             self.forget_host(cx, mac);
         }
         self.flows.clear_port(cx, port);
-        self.flows.placing.clear(port);
+        self.flows.tables.clear(port);
     }
 
     /// Handles a controller that is reachable again, or a new incarnation; see
@@ -188,7 +188,7 @@ impl Parts {
         for (port, at) in again {
             cx.agenda.set(Timer::Place(port), at);
         }
-        if self.flows.placing.take_lost(cx.now) {
+        if self.flows.tables.take_lost(cx.now) {
             cx.out.push(Effect::Resynchronise);
         }
         self.inherited.due(cx, &mut self.flows);
@@ -219,7 +219,7 @@ impl Parts {
     /// Returns when to call [`Parts::timeout`] next, timers of the agenda apart.
     pub(super) fn deadline(&self) -> Option<Time> {
         let expiry = self.flows.removed.next_expiry();
-        let answers = self.flows.placing.deadline();
+        let answers = self.flows.tables.deadline();
         [expiry, self.inherited.until(), answers].into_iter().flatten().min()
     }
 }

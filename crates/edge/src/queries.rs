@@ -86,7 +86,7 @@ impl Queries {
             || flows.is_placed((port, to.from_source(Some(target_mac))));
         let source_ip = query.m.source_ip.filter(|_| !is_placed);
         let shown = match source_ip {
-            Some(ip) => flows.placing.show(way_back(&query.m), ip),
+            Some(ip) => flows.tables.show(way_back(&query.m), ip),
             None => source_mac,
         };
         let frame = match (source_ip, query.target_ip) {

@@ -255,7 +255,7 @@ impl Setups {
         for &key in keys {
             let setup = self.open.get_mut(&key);
             if setup.is_some_and(|setup| core::mem::take(&mut setup.held)) {
-                flows.placing.release(key.0);
+                flows.tables.release(key.0);
                 held.push(key);
             }
         }
@@ -304,8 +304,8 @@ impl Flows {
     /// yet whether the route will be for all hosts of the port.
     pub(super) fn hold(&mut self, key: Key) -> bool {
         match key {
-            (port, Target::Ip(_), _) => self.placing.hold(port),
-            (port, Target::Mac(mac), _) => self.placing.reserve((port, mac.into())),
+            (port, Target::Ip(_), _) => self.tables.hold(port),
+            (port, Target::Mac(mac), _) => self.tables.reserve((port, mac.into())),
         }
     }
 }

@@ -4,9 +4,7 @@ use super::context::Cx;
 use super::flows::Verdict;
 use super::parts::Parts;
 use super::queries::{Key, way_back};
-use alloc::vec::Vec;
 use axon_link::effect::Effect;
-use axon_wire::host_frame;
 use axon_wire::message::{ArpTarget, Message};
 use axon_wire::{MacAddr, PortNo};
 use core::net::IpAddr;
@@ -33,7 +31,7 @@ impl Parts {
         let key = (m.target_port, m.target_mac, m.source_mac);
         if self.queries.contains(key) {
             if let Some((before, after)) = self.queries.renew(key, m) {
-                self.flows.placing.reserve(after);
+                self.flows.tables.reserve(after);
                 self.unreserve(before);
             }
             return;
@@ -44,7 +42,7 @@ impl Parts {
         }
         self.flows.evade(cx, m.target_port, m.source_mac);
         // If the table is full, the reverse route will be kept in software.
-        self.flows.placing.reserve(way_back(&m));
+        self.flows.tables.reserve(way_back(&m));
         let Some(target_ip) = m.target_ip else {
             return self.phase_three(cx, &m);
         };
@@ -103,9 +101,11 @@ impl Parts {
 mod tests {
     use super::super::testing::*;
     use super::*;
+    use alloc::vec::Vec;
     use axon_link::effect::Effect;
     use axon_wire::Route;
     use axon_wire::Span;
+    use axon_wire::host_frame;
     use core::net::Ipv4Addr;
 
     /// Builds host `n`'s answer to the querying host.

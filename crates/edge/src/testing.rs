@@ -286,7 +286,7 @@ impl Bench {
 
     /// Returns the places taken on a port, for current and pending routes.
     pub(super) fn places(&self, port: u16) -> usize {
-        self.edge.parts.flows.placing.taken(PortNo(port))
+        self.edge.parts.flows.tables.taken(PortNo(port))
     }
 
     /// Restarts the device and resynchronises it; it refuses the routes to `refused`.
@@ -379,7 +379,7 @@ impl Bench {
         let (_, _, removed) = edge.parts.flows.sizes();
         assert!(removed <= 16_384 && edge.parts.setups.failures() <= FAILURES_MAX);
         for port in (0..PORTS).map(PortNo) {
-            assert!(edge.parts.flows.placing.taken(port) <= routes);
+            assert!(edge.parts.flows.tables.taken(port) <= routes);
             let hosts = if edge.parts.hosts.is_uplink(port) { 1_000 } else { hosts };
             assert!(edge.parts.hosts.count_on(port) <= hosts);
             assert!(edge.parts.setups.count_on(port) <= SETUPS_PER_PORT_MAX);
@@ -393,7 +393,7 @@ impl Bench {
         let recalled = edge.parts.recalls.keys().filter(|key| self.tables.is_host(key.0)).count();
         let asked =
             (0..PORTS).map(|on| edge.parts.queries.count_on(PortNo(on))).sum::<usize>() + recalled;
-        let refused = edge.parts.flows.placing.refused();
+        let refused = edge.parts.flows.tables.refused();
         let new_ports = edge.parts.search.asked();
         let groups = edge.parts.groups.timers();
         let waits = edge.parts.setups.count() + edge.parts.setups.failures() + asked;
@@ -415,7 +415,7 @@ impl Bench {
         let by_index = self.tables.memory.keys().filter(|key| key.0 == port).count();
         assert_eq!(self.tables.count(port) + by_index, placed + found);
         let by_index = by_index - found_by_index;
-        let reserved = edge.parts.flows.placing.taken(port) + by_index - placed;
+        let reserved = edge.parts.flows.tables.taken(port) + by_index - placed;
         let macs = edge.parts.setups.macs_on(port).count();
         let asked = edge.parts.queries.count_on(port);
         let held = edge.parts.setups.held_on(port);
