@@ -4,12 +4,8 @@ use super::context::Cx;
 use super::flows::Flows;
 use axon_link::effect::Effect;
 use axon_node::RouteKey;
+use axon_wire::PortNo;
 use axon_wire::message::Item;
-use axon_wire::{PortNo, Span};
-
-/// Interval at which routes are checked. A route without frames between two checks is removed, so
-/// after five to ten minutes: longer than hosts keep ARP entries.
-pub const ROUTE_LOOK: Span = Span::from_secs(300);
 
 impl Flows {
     /// Returns whether there are routes that may age.
@@ -37,9 +33,11 @@ impl Flows {
 
 #[cfg(test)]
 mod tests {
+    use super::super::flows::ROUTE_LOOK;
     use super::super::testing::*;
     use super::*;
     use alloc::vec::Vec;
+    use axon_wire::Span;
     use axon_wire::Time;
     use axon_wire::{MacAddr, Route};
 

@@ -1,18 +1,17 @@
 //! Set-ups at the source switch, from a host's request to phase IV of Axon-ARP (paper 001 §4.2.2).
 
+use super::answers::Requester;
 use super::context::Cx;
 use super::flows::Verdict;
 use super::parts::Parts;
 use super::places::Key;
-use super::setup::{Key as SetupKey, Requester};
+use super::setup::Key as SetupKey;
 use alloc::vec::Vec;
 use axon_link::effect::Effect;
 use axon_node::RouteKey;
-use axon_wire::host_frame;
 use axon_wire::message::{ArpReply, Target};
-use axon_wire::nd;
-use axon_wire::{MacAddr, PortNo, Route};
-use core::net::{IpAddr, Ipv6Addr};
+use axon_wire::{PortNo, Route};
+use core::net::IpAddr;
 
 impl Parts {
     /// Answers an ARP request or a solicitation for an address: at once for an existing flow,
@@ -141,43 +140,12 @@ impl Parts {
     }
 }
 
-/// Function that builds a neighbour advertisement; see [`nd::advertisement`].
-pub(super) type Advertise = fn(MacAddr, Ipv6Addr, Option<(MacAddr, Ipv6Addr)>) -> Vec<u8>;
-
-/// Sends an ARP reply or neighbour advertisement with `ip` at `mac`. A host gets none for its own
-/// address.
-pub(super) fn answer(cx: &mut Cx, port: PortNo, requester: Requester, mac: MacAddr, ip: IpAddr) {
-    answer_with(cx, port, requester, (mac, ip), nd::advertisement);
-}
-
-/// Sends an ARP reply, or a neighbour advertisement built by `advertise` from a MAC address, its IP
-/// address and the requesting host's addresses.
-pub(super) fn answer_with(
-    cx: &mut Cx,
-    port: PortNo,
-    requester: Requester,
-    (mac, ip): (MacAddr, IpAddr),
-    advertisement: Advertise,
-) {
-    if requester.mac == mac {
-        return;
-    }
-    let frame = match (ip, requester.ip) {
-        (IpAddr::V4(ip), IpAddr::V4(to)) => host_frame::reply(mac, ip, requester.mac, to),
-        (IpAddr::V6(ip), IpAddr::V6(to)) => {
-            let to = (!to.is_unspecified()).then_some((requester.mac, to));
-            advertisement(mac, ip, to)
-        }
-        _ => return,
-    };
-    cx.out.push(Effect::Host { port, frame });
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::testing::*;
     use super::*;
     use axon_node::Note;
+    use axon_wire::{MacAddr, host_frame};
     use core::net::Ipv4Addr;
     use smoltcp::wire::ArpOperation;
 

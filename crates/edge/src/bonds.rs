@@ -13,13 +13,11 @@
 //! (`node/failover.rs`): routes that end there have backups that end at another port.
 
 use super::context::Cx;
-use super::parts::Parts;
 use alloc::collections::BTreeMap;
-use alloc::vec::Vec;
 use axon_link::effect::Effect;
 use axon_link::member::Member;
+use axon_wire::PortNo;
 use axon_wire::message::{Item, LinkEnd, MemberState};
-use axon_wire::{MacAddr, PortNo};
 
 /// LACP state of the bond ports of this switch.
 #[derive(Clone, Debug, Default)]
@@ -35,7 +33,7 @@ impl Bonds {
     }
 
     /// Records the LACP state of a port and reports it; returns the previous one if it differs.
-    fn change(&mut self, cx: &mut Cx, port: PortNo, member: Member) -> Option<Member> {
+    pub(super) fn change(&mut self, cx: &mut Cx, port: PortNo, member: Member) -> Option<Member> {
         let before = self.of.insert(port, member).unwrap_or_default();
         if before == member {
             return None;
@@ -72,51 +70,13 @@ fn report(cx: &mut Cx, port: PortNo, member: Member) {
     cx.report(Item::BondMember { port, state, partner, selected });
 }
 
-impl Parts {
-    /// Handles a change of a port's LACP state.
-    pub(super) fn member_changed(&mut self, cx: &mut Cx, (port, member): (PortNo, Member)) {
-        let Some(before) = self.bonds.change(cx, port, member) else { return };
-        if member.selected {
-            self.hosts.join(port, member.key);
-            return;
-        }
-        if before.selected {
-            self.hosts.part(port);
-            self.rehome(cx, port, member.key);
-        }
-        // The port has a different partner: its previous hosts are not behind it.
-        if member.partner.is_some() || member.state == MemberState::Expired {
-            self.clear(cx, port);
-        }
-    }
-
-    /// Moves the hosts of a port to another one of the bond, if there is one.
-    fn rehome(&mut self, cx: &mut Cx, port: PortNo, key: u16) {
-        let Some(to) = self.hosts.joined(key).next() else { return };
-        let macs: Vec<MacAddr> = self.hosts.on_port(port).collect();
-        for mac in macs {
-            self.hosts.change_port(mac, to);
-            self.flows.tables.vacate(port, mac);
-            self.hosts.report_moved(cx, &mut self.groups.members, (port, mac));
-        }
-        self.flows.clear_port(cx, port);
-    }
-
-    /// Removes the hosts of a port and its routes.
-    fn clear(&mut self, cx: &mut Cx, port: PortNo) {
-        let macs: Vec<MacAddr> = self.hosts.on_port(port).collect();
-        for mac in macs {
-            self.forget_host(cx, mac);
-        }
-        self.flows.clear_port(cx, port);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::testing::*;
     use super::*;
+    use alloc::vec::Vec;
     use axon_node::{Drop, PortKind};
+    use axon_wire::MacAddr;
     use axon_wire::lacp::{Partner, SystemId};
     use axon_wire::{Route, host_frame, membership};
     use core::net::Ipv4Addr;
@@ -133,7 +93,7 @@ mod tests {
         host_frame::request(mac(n), ip(n), MacAddr::BROADCAST, ip(n))
     }
 
-    fn change(bench: &mut Bench, port: u16, state: MemberState) -> Vec<Effect> {
+    pub(super) fn change(bench: &mut Bench, port: u16, state: MemberState) -> Vec<Effect> {
         let changed = (PortNo(port), member(state));
         bench.call(|edge, now, ports, out| edge.member_changed(now, changed, ports, out))
     }

@@ -44,34 +44,3 @@ pub(super) enum Timer {
     Groups(PortNo),
     Advertise(PortNo),
 }
-
-/// Everything around a part under test.
-#[cfg(test)]
-pub(super) struct Around {
-    settings: Settings,
-    controller: Controller,
-    agenda: Agenda<Timer>,
-    counters: EdgeCounters,
-    pub(super) out: Vec<Effect>,
-}
-
-#[cfg(test)]
-impl Around {
-    pub(super) fn new() -> Around {
-        use super::testing::{Bench, TestDevice};
-        let config = Bench::config(1000, 4);
-        Around {
-            settings: Settings::new(&config, &TestDevice::new(4).capabilities()),
-            controller: Controller::new(&config.node.timers),
-            agenda: Agenda::new(),
-            counters: EdgeCounters::default(),
-            out: Vec::new(),
-        }
-    }
-
-    /// Returns a context at time zero.
-    pub(super) fn cx<'a>(&'a mut self, ports: &'a dyn PortView) -> Cx<'a> {
-        let Around { settings, controller, agenda, counters, out } = self;
-        Cx { now: Time::ZERO, ports, out, settings, controller, agenda, counters }
-    }
-}

@@ -6,8 +6,7 @@
 //! relay agent, or send directly to clients or to the server; such messages are refused.
 
 use super::context::Cx;
-use super::edge::Fate;
-use super::services::refusal;
+use super::fate::Fate;
 use crate::config::Ipv6Config;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -90,6 +89,15 @@ impl Dhcpv6 {
         let frame = dhcpv6::frame(own, asked.from, ports, &message);
         cx.out.push(Effect::Host { port, frame });
         Ok(Fate::Served)
+    }
+}
+
+/// Returns the drop reason for a host's server frame. A broadcast or multicast is never forwarded,
+/// whoever sends it.
+pub(super) fn refusal(frame: &[u8]) -> Drop {
+    match MacAddr::destination_of(frame) {
+        Some(to) if to.is_multicast() => Drop::Broadcast,
+        _ => Drop::Refused,
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::context::{Cx, Timer};
 use super::controller::Controller;
+use super::fate::Fate;
 use super::flows::Flow;
 use super::hosts::Host;
 use super::parts::Parts;
@@ -27,22 +28,6 @@ pub struct Edge {
     pub(super) agenda: Agenda<Timer>,
     counters: EdgeCounters,
     pub(super) parts: Parts,
-}
-
-/// Result for a host's frame without a route.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Fate {
-    /// The frame was ARP or DHCP and has been handled.
-    Served,
-    /// Forward the frame on this route, which is kept in software.
-    Forward(Route),
-    /// Forward the frame on this route, which is kept in software, with this destination instead of
-    /// the masqueraded one.
-    Readdress(Route, MacAddr),
-    /// Queue the frame until there is a route to this destination.
-    Wait(MacAddr),
-    /// Copy the frame: each copy is forwarded, or queued.
-    Copies(Vec<Fate>),
 }
 
 impl Edge {
@@ -128,7 +113,10 @@ impl Edge {
     /// Handles the controller's search for the hosts that have this address.
     pub fn seek(&mut self, now: Time, m: Seek, ports: &dyn PortView, out: &mut Vec<Effect>) {
         let (parts, mut cx) = self.call(now, ports, out);
-        parts.search.seek(&mut cx, &mut parts.hosts, m);
+        let ip = m.ip;
+        if parts.search.seek(&mut cx, m) {
+            parts.hosts.withdraw(ip);
+        }
     }
 
     /// Handles a command of the controller from its reliable stream. Items that only a switch sends

@@ -3,7 +3,6 @@
 //! `install.rs` has the requests to the data plane and its answers; `inherited.rs` has the routes
 //! of an earlier incarnation of the controller.
 
-use super::ageing::ROUTE_LOOK;
 use super::backup::Backups;
 use super::context::Cx;
 use super::hosts::Hosts;
@@ -14,8 +13,12 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use axon_node::{RouteKey, RouteTicket};
 use axon_wire::message::Stamp;
-use axon_wire::{MacAddr, PortNo, Route, Time};
+use axon_wire::{MacAddr, PortNo, Route, Span, Time};
 use core::net::IpAddr;
+
+/// Interval at which routes are checked. A route without frames between two checks is removed, so
+/// after five to ten minutes: longer than hosts keep ARP entries.
+pub const ROUTE_LOOK: Span = Span::from_secs(300);
 
 /// Route from a host port to a destination MAC address, for all hosts there or for one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -340,8 +343,8 @@ impl Flows {
 
 #[cfg(test)]
 mod tests {
-    use super::super::context::Around;
     use super::super::tables::Tables;
+    use super::super::test_device::Around;
     use super::super::testing::{TestDevice, ip, mac, stamp};
     use super::*;
     use axon_link::effect::Effect;

@@ -5,17 +5,13 @@
 
 use super::context::{Cx, Timer};
 use super::hosts::Hosts;
-use super::members::Members;
+use super::members::{Members, Pair};
 use super::senders::Senders;
 use crate::config::GroupConfig;
 use alloc::vec::Vec;
 use axon_node::Drop;
 use axon_wire::membership::Membership;
 use axon_wire::{MacAddr, PortNo};
-use core::net::IpAddr;
-
-/// A host and a group.
-pub(super) type Pair = (MacAddr, IpAddr);
 
 /// Memberships and senders of the hosts of all ports.
 #[derive(Clone, Debug)]

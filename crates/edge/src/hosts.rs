@@ -1,10 +1,10 @@
 //! Table of local hosts, and the reports sent to the controller.
 
 use super::addresses::Addresses;
+use super::answers::Requester;
 use super::context::{Cx, Timer};
 use super::members::Members;
 use super::seek::Search;
-use super::setup::Requester;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use axon_link::effect::Effect;
@@ -45,7 +45,7 @@ impl Host {
 
 /// Sender of a frame, as known before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Heard {
+pub(super) enum Location {
     /// Known at the port, or at this one of the same bond.
     Here(PortNo),
     /// Known at another port.
@@ -218,19 +218,19 @@ impl Hosts {
     }
 
     /// Refreshes the sender of a frame at `port`, if it is known there.
-    pub(super) fn hear(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr) -> Heard {
+    pub(super) fn refresh(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr) -> Location {
         let is_here = self.is_on(mac, port);
-        let Some(host) = self.by_mac.get_mut(&mac) else { return Heard::New };
+        let Some(host) = self.by_mac.get_mut(&mac) else { return Location::New };
         if is_here {
             host.heard = cx.now;
             host.unanswered = 0;
-            return Heard::Here(host.port);
+            return Location::Here(host.port);
         }
         if cx.now.since(host.changed) < CHANGE_HOLD {
             cx.counters.hosts_refused += 1;
-            return Heard::Refused;
+            return Location::Refused;
         }
-        Heard::Elsewhere(host.port)
+        Location::Elsewhere(host.port)
     }
 
     /// Returns the host without address on `port` that has been silent longest, if for longer than
@@ -327,7 +327,7 @@ impl Hosts {
             cx.out.push(Effect::Report(Item::HostSeen { port, mac, ips }));
         }
         if is_new {
-            members.report_again(cx, self, port, mac);
+            members.report_again(cx, &self.joined_to(port), mac);
         }
     }
 

@@ -177,7 +177,7 @@ fn by_address(has: &Snapshot) -> BTreeMap<Key, (MacAddr, &Route)> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::context::Around;
+    use super::super::test_device::Around;
     use super::super::testing::*;
     use super::*;
     use crate::tables::Tables;

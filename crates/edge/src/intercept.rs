@@ -1,13 +1,13 @@
 //! Handling of hosts' frames without a route: ARP, neighbour discovery, DHCP, groups, unicast, and
 //! drops.
 
-use super::arrival::answer;
+use super::answers::Requester;
+use super::answers::answer;
 use super::context::Cx;
-use super::edge::Fate;
-use super::groups::Pair;
+use super::fate::Fate;
 use super::hosts::Host;
+use super::members::Pair;
 use super::parts::Parts;
-use super::setup::Requester;
 use alloc::vec::Vec;
 use axon_link::effect::Effect;
 use axon_node::{Drop, RouteKey};

@@ -1,7 +1,7 @@
 //! Learning, probing and removal of local hosts, and reports to the controller.
 
 use super::context::{Cx, Timer};
-use super::hosts::{Heard, Host};
+use super::hosts::{Host, Location};
 use super::parts::Parts;
 use axon_link::effect::Effect;
 use axon_node::Note;
@@ -17,8 +17,8 @@ impl Parts {
     /// was silent for as long as a host with an address would need to be declared dead. Other hosts
     /// without address are not removed, because they cannot be probed.
     pub(super) fn learn(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr) -> bool {
-        let left = match self.hosts.hear(cx, port, mac) {
-            Heard::Here(home) => {
+        let left = match self.hosts.refresh(cx, port, mac) {
+            Location::Here(home) => {
                 let recalled = self.recalls.end(cx, port, mac);
                 if self.recalls.end(cx, home, mac).or(recalled).is_some() {
                     // The controller wants to verify the host: report it again.
@@ -26,9 +26,9 @@ impl Parts {
                 }
                 return true;
             }
-            Heard::Refused => return false,
-            Heard::Elsewhere(left) => Some(left),
-            Heard::New => None,
+            Location::Refused => return false,
+            Location::Elsewhere(left) => Some(left),
+            Location::New => None,
         };
         if self.hosts.is_full(port) {
             let Some(silent) = self.hosts.silent_on(cx, port) else {

@@ -29,6 +29,7 @@ extern crate alloc;
 
 mod addresses;
 mod ageing;
+mod answers;
 mod arrival;
 mod backup;
 mod bonds;
@@ -37,6 +38,8 @@ mod context;
 mod controller;
 mod dhcpv6;
 mod edge;
+mod failover;
+mod fate;
 mod flows;
 mod given;
 mod groups;
@@ -75,8 +78,8 @@ mod testing;
 mod tests;
 
 pub use addresses::Addresses;
-pub use ageing::ROUTE_LOOK;
-pub use edge::{Edge, Fate};
-pub use flows::{Flow, Placement};
+pub use edge::Edge;
+pub use fate::Fate;
+pub use flows::{Flow, Placement, ROUTE_LOOK};
 pub use hosts::Host;
 pub use vlans::Edges;

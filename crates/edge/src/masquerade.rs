@@ -13,13 +13,13 @@
 //! - an expired address: the frame is dropped, and its sender is sent the current address, after a
 //!   set-up if there is no route.
 
-use super::arrival::answer_with;
+use super::answers::Requester;
+use super::answers::answer_with;
 use super::context::Cx;
-use super::edge::Fate;
+use super::fate::Fate;
 use super::flows::{Flows, Placement};
 use super::parts::Parts;
 use super::places::Key;
-use super::setup::Requester;
 use axon_link::effect::Effect;
 use axon_node::{Drop, RouteKey};
 use axon_wire::host_frame;

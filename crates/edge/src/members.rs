@@ -9,8 +9,6 @@
 //! because the controller remakes the lists of the group with each change.
 
 use super::context::Cx;
-use super::groups::Pair;
-use super::hosts::Hosts;
 use crate::config::GroupConfig;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
@@ -42,6 +40,9 @@ const LEAVING: Span = Span::from_secs(2);
 const LEAVING_DOUBLED_MAX: u32 = 5;
 /// Time after the end of a membership within which a host has soon returned.
 const BACK_SOON: Span = Span::from_secs(120);
+
+/// A host and a group.
+pub(super) type Pair = (MacAddr, IpAddr);
 
 /// Memberships of the hosts of all ports.
 #[derive(Clone, Debug)]
@@ -149,7 +150,8 @@ impl Members {
         cx.out.extend(frames.into_iter().map(|frame| Effect::Host { port, frame }));
     }
 
-    /// Schedules a query of a port where a host has been learned; `false` if groups have no members.
+    /// Schedules a query of a port where a host has been learned; `false` if groups have no
+    /// members.
     pub(super) fn host_learned(&mut self, cx: &mut Cx, port: PortNo) -> bool {
         if !self.config.multicast {
             return false;
@@ -194,9 +196,9 @@ impl Members {
 
     /// Reports the memberships of a host that is itself reported as new. The controller may have
     /// removed them with the host while it was elsewhere.
-    pub(super) fn report_again(&mut self, cx: &mut Cx, hosts: &Hosts, port: PortNo, mac: MacAddr) {
+    pub(super) fn report_again(&mut self, cx: &mut Cx, ports: &[PortNo], mac: MacAddr) {
         // It may have joined by any port of its bond.
-        for port in hosts.joined_to(port) {
+        for &port in ports {
             let groups = self.ports.get(&port);
             let pairs = groups.into_iter().flat_map(|groups| groups.members.keys());
             let pairs: Vec<Pair> = pairs.filter(|pair| pair.0 == mac).copied().collect();

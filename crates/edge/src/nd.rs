@@ -17,10 +17,11 @@
 //! advertises: hosts drop a router without it (RFC 4861 clause 7.2.5). A message with a MAC address
 //! other than its frame's is refused, because no host may answer for others.
 
-use super::arrival::answer;
+use super::answers::Requester;
+use super::answers::answer;
 use super::context::Cx;
 use super::parts::Parts;
-use super::setup::{Key, Requester};
+use super::setup::Key;
 use axon_node::Drop;
 use axon_wire::message::Target;
 use axon_wire::nd::Nd;
@@ -89,7 +90,7 @@ impl Parts {
 
 #[cfg(test)]
 mod tests {
-    use super::super::arrival::Advertise;
+    use super::super::settings::Advertise;
     use super::super::testing::*;
     use super::*;
     use alloc::vec::Vec;

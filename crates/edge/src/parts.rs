@@ -18,11 +18,12 @@ use crate::config::EdgeConfig;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use axon_link::effect::Effect;
+use axon_link::member::Member;
 use axon_node::{Capabilities, RouteAnswer, RouteKey, Snapshot};
 use axon_wire::host_frame;
 use axon_wire::link::ETHERNET_BYTES;
-use axon_wire::message::{HostFrame, Item};
-use axon_wire::{Incarnation, PortNo, Time};
+use axon_wire::message::{HostFrame, Item, MemberState};
+use axon_wire::{Incarnation, MacAddr, PortNo, Time};
 
 /// Parts of an edge. Each owns one concern.
 #[derive(Clone, Debug)]
@@ -221,5 +222,43 @@ impl Parts {
         let expiry = self.flows.removed.next_expiry();
         let answers = self.flows.tables.deadline();
         [expiry, self.inherited.until(), answers].into_iter().flatten().min()
+    }
+
+    /// Handles a change of a port's LACP state.
+    pub(super) fn member_changed(&mut self, cx: &mut Cx, (port, member): (PortNo, Member)) {
+        let Some(before) = self.bonds.change(cx, port, member) else { return };
+        if member.selected {
+            self.hosts.join(port, member.key);
+            return;
+        }
+        if before.selected {
+            self.hosts.part(port);
+            self.rehome(cx, port, member.key);
+        }
+        // The port has a different partner: its previous hosts are not behind it.
+        if member.partner.is_some() || member.state == MemberState::Expired {
+            self.clear(cx, port);
+        }
+    }
+
+    /// Moves the hosts of a port to another one of the bond, if there is one.
+    fn rehome(&mut self, cx: &mut Cx, port: PortNo, key: u16) {
+        let Some(to) = self.hosts.joined(key).next() else { return };
+        let macs: Vec<MacAddr> = self.hosts.on_port(port).collect();
+        for mac in macs {
+            self.hosts.change_port(mac, to);
+            self.flows.tables.vacate(port, mac);
+            self.hosts.report_moved(cx, &mut self.groups.members, (port, mac));
+        }
+        self.flows.clear_port(cx, port);
+    }
+
+    /// Removes the hosts of a port and its routes.
+    fn clear(&mut self, cx: &mut Cx, port: PortNo) {
+        let macs: Vec<MacAddr> = self.hosts.on_port(port).collect();
+        for mac in macs {
+            self.forget_host(cx, mac);
+        }
+        self.flows.clear_port(cx, port);
     }
 }

@@ -4,7 +4,7 @@
 //! Each port has a rate limit; requests above it are not answered.
 
 use super::context::Cx;
-use super::edge::Fate;
+use super::fate::Fate;
 use alloc::collections::BTreeMap;
 use axon_link::bucket::{Bucket, Rate};
 use axon_link::effect::Effect;

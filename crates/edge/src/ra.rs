@@ -11,7 +11,7 @@
 //! usual. Without a router the edge sends from its own address with a router lifetime of zero.
 
 use super::context::{Cx, Timer};
-use super::edge::Fate;
+use super::fate::Fate;
 use super::hosts::Hosts;
 use crate::config::Ipv6Config;
 use alloc::collections::BTreeMap;

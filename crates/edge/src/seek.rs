@@ -16,7 +16,6 @@
 //! second that a NIC may take to come up. So even a silent host is found as early as possible.
 
 use super::context::{Cx, Timer};
-use super::hosts::Hosts;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use axon_link::bucket::{Bucket, Rate};
@@ -48,25 +47,26 @@ pub(super) struct Search {
 }
 
 impl Search {
-    /// Handles the controller's search for the hosts that have this address.
-    pub(super) fn seek(&mut self, cx: &mut Cx, hosts: &mut Hosts, m: Seek) {
+    /// Handles the controller's search for the hosts that have this address. Returns whether
+    /// they are queried.
+    pub(super) fn seek(&mut self, cx: &mut Cx, m: Seek) -> bool {
         let Some(question) = cx.settings.question(MacAddr::BROADCAST, m.ip) else {
             cx.counters.messages_ignored += 1;
-            return;
+            return false;
         };
         cx.counters.seeks += 1;
         self.remember(cx.now, m.ip);
         if !self.questions.has(cx.now, QUESTIONS) {
             cx.counters.seeks_limited += 1;
-            return;
+            return false;
         }
         self.questions.take(cx.now, QUESTIONS);
-        hosts.withdraw(m.ip);
         let ports = (0..cx.ports.count()).map(PortNo).filter(|&port| cx.ports.is_host(port));
         for port in ports.filter(|&port| cx.ports.is_up(port) && Some(port) != m.except) {
             cx.out.push(Effect::Host { port, frame: question.clone() });
             self.repeat_later(cx, port);
         }
+        true
     }
 
     /// Handles a port that has become a host port, or is no longer one.

@@ -8,7 +8,7 @@
 //! accept it by its group address.
 
 use super::context::Cx;
-use super::groups::Pair;
+use super::members::Pair;
 use crate::config::GroupConfig;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -96,8 +96,8 @@ impl Senders {
         admitted
     }
 
-    /// Returns the receivers of a frame, and takes their copies from the rate of the port. `None` if
-    /// the frame waits for the list, which is requested for a new sender.
+    /// Returns the receivers of a frame, and takes their copies from the rate of the port. `None`
+    /// if the frame waits for the list, which is requested for a new sender.
     ///
     /// # Errors
     /// The port has too many senders, or copies.

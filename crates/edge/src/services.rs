@@ -6,8 +6,8 @@
 //! every broadcast and every multicast reach the edge.
 
 use super::context::Cx;
-use super::dhcpv6::Dhcpv6;
-use super::edge::Fate;
+use super::dhcpv6::{Dhcpv6, refusal};
+use super::fate::Fate;
 use super::hosts::Hosts;
 use super::ping::Ping;
 use super::ra::Advertising;
@@ -69,15 +69,6 @@ impl Services {
             || Datagram::parse(frame).is_some_and(|datagram| datagram.to_port == SERVER_PORT);
         let solicits = || matches!(router::classify(frame), Some(Router::Solicitation(_)));
         (serves || asks || solicits()).then(|| refusal(frame))
-    }
-}
-
-/// Returns the drop reason for a host's server frame. A broadcast or multicast is never forwarded,
-/// whoever sends it.
-pub(super) fn refusal(frame: &[u8]) -> Drop {
-    match MacAddr::destination_of(frame) {
-        Some(to) if to.is_multicast() => Drop::Broadcast,
-        _ => Drop::Refused,
     }
 }
 

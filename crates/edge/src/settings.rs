@@ -1,6 +1,5 @@
 //! Settings of an edge that do not change.
 
-use super::arrival::Advertise;
 use crate::config::{EdgeConfig, EdgeServices};
 use alloc::vec::Vec;
 use axon_link::config::ServerIdentity;
@@ -10,6 +9,9 @@ use core::net::{IpAddr, Ipv6Addr};
 
 /// Minimum interval of the edge, whatever is configured.
 const INTERVAL_MIN: Span = Span::from_millis(1);
+
+/// Function that builds a neighbour advertisement; see [`nd::advertisement`].
+pub(super) type Advertise = fn(MacAddr, Ipv6Addr, Option<(MacAddr, Ipv6Addr)>) -> Vec<u8>;
 
 /// Settings of an edge, from its configuration and the capabilities of its data plane.
 #[derive(Clone, Debug)]

@@ -1,6 +1,7 @@
 //! Route requests to the controller: phase I of Axon-ARP at the source switch (paper 001 §4.2.2).
 //! Open requests, and those that failed recently.
 
+use super::answers::Requester;
 use super::context::{Cx, Timer};
 use super::flows::Flows;
 use alloc::collections::BTreeMap;
@@ -40,14 +41,6 @@ pub(super) struct Setup {
     pub(super) requesters: Vec<Requester>,
     tries: u32,
     until: Time,
-}
-
-/// A host that waits for an ARP reply or an advertisement. For an ARP probe (RFC 5227 §1.1) or
-/// duplicate address detection (RFC 4862 §5.4) the host has no address of its own yet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Requester {
-    pub(super) mac: MacAddr,
-    pub(super) ip: IpAddr,
 }
 
 /// All set-ups of the switch, and those that failed recently.

@@ -9,7 +9,8 @@
 //! The table of a port that is in several VLANs is shared by their edges. Each counts only its own
 //! routes; those that do not fit in the data plane are kept in software as usual.
 
-use super::edge::{Edge, Fate};
+use super::edge::Edge;
+use super::fate::Fate;
 use super::hosts::Host;
 use crate::config::EdgeConfig;
 use crate::config::EdgeServices;

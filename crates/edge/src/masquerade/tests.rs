@@ -1,6 +1,6 @@
 //! Tests of masquerading at the edge.
 
-use super::super::ageing::ROUTE_LOOK;
+use super::super::flows::ROUTE_LOOK;
 use super::super::testing::*;
 use super::*;
 use alloc::collections::BTreeMap;
