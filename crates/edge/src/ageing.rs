@@ -1,74 +1,44 @@
 //! Ageing of unused routes, which frees their room at the edge and the controller.
 
 use super::context::Cx;
-use super::flows::Placement;
-use super::state::Edge;
-use alloc::vec::Vec;
+use super::flows::Flows;
 use axon_link::effect::Effect;
-use axon_node::{PortView, RouteKey};
+use axon_node::RouteKey;
+use axon_wire::PortNo;
 use axon_wire::message::Item;
-use axon_wire::{PortNo, Span, Time};
 
-/// Interval at which routes are checked. A route without frames between two checks is removed, so
-/// after five to ten minutes: longer than hosts keep ARP entries.
-pub const ROUTE_LOOK: Span = Span::from_secs(300);
-
-impl Edge {
+impl Flows {
     /// Returns whether there are routes that may age.
-    pub fn has_flows(&self) -> bool {
-        !self.flows.live.is_empty()
-    }
-
-    /// Returns the routes without frames since the last call. `used` is called for each route's
-    /// address in the data plane's table or route memory, and returns whether it was used.
-    ///
-    /// Returns none while the controller is unreachable, because it could not set them up again.
-    pub fn idle_flows(
-        &mut self,
-        now: Time,
-        mut used: impl FnMut(PortNo, RouteKey) -> bool,
-    ) -> Vec<(PortNo, RouteKey)> {
-        let mut idle = Vec::new();
-        for (&(port, key), flow) in &mut self.flows.live {
-            let by_software = core::mem::take(&mut flow.used);
-            let (_, address) = self.flows.placing.address((port, key));
-            let by_table = flow.placement == Placement::Installed && used(port, address);
-            if !by_software && !by_table && now.since(flow.set_at) >= ROUTE_LOOK {
-                idle.push((port, key));
-            }
-        }
-        if self.reachable { idle } else { Vec::new() }
+    pub(super) fn has_any(&self) -> bool {
+        !self.live.is_empty()
     }
 
     /// Removes these routes and reports that to the controller.
-    pub fn remove_idle(
-        &mut self,
-        now: Time,
-        idle: &[(PortNo, RouteKey)],
-        ports: &dyn PortView,
-        out: &mut Vec<Effect>,
-    ) {
-        let cx = &mut Cx { now, ports, out };
+    pub(super) fn remove_idle(&mut self, cx: &mut Cx, idle: &[(PortNo, RouteKey)]) {
         for &key in idle {
-            let Some(stamp) = self.flows.get(key).map(|flow| flow.stamp) else {
+            let Some(stamp) = self.get(key).map(|flow| flow.stamp) else {
                 continue;
             };
             // The stamp is remembered, so that only a newer decision restores the route.
-            self.flows.remove(cx, key, None);
+            self.remove(cx, key, None);
             let (port, RouteKey { destination, source, .. }) = key;
             cx.out.push(Effect::Report(Item::RemoveRoute { port, destination, source, stamp }));
-            self.counters.routes_aged += 1;
+            cx.counters.routes_aged += 1;
         }
-        for port in (0..ports.count()).map(PortNo) {
-            self.flows.promote(cx, port);
+        for port in (0..cx.ports.count()).map(PortNo) {
+            self.promote(cx, port);
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::flows::ROUTE_LOOK;
     use super::super::testing::*;
     use super::*;
+    use alloc::vec::Vec;
+    use axon_wire::Span;
+    use axon_wire::Time;
     use axon_wire::{MacAddr, Route};
 
     /// Runs one check, with only these destinations in use. Returns those reported as removed.

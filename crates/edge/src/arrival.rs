@@ -1,72 +1,125 @@
-//! End of a set-up at the source switch: phase IV of Axon-ARP (paper 001 §4.2.2).
+//! Set-ups at the source switch, from a host's request to phase IV of Axon-ARP (paper 001 §4.2.2).
 
-use super::context::{Cx, Timer};
+use super::answers::Requester;
+use super::context::Cx;
 use super::flows::Verdict;
+use super::parts::Parts;
 use super::places::Key;
-use super::setups::{Requester, of_port};
-use super::state::Edge;
+use super::setup::Key as SetupKey;
 use alloc::vec::Vec;
 use axon_link::effect::Effect;
 use axon_node::RouteKey;
-use axon_wire::host_frame;
 use axon_wire::message::{ArpReply, Target};
-use axon_wire::nd;
-use axon_wire::{MacAddr, PortNo, Route};
-use core::net::{IpAddr, Ipv6Addr};
+use axon_wire::{PortNo, Route};
+use core::net::IpAddr;
 
-impl Edge {
+impl Parts {
+    /// Answers an ARP request or a solicitation for an address: at once for an existing flow,
+    /// otherwise after a set-up.
+    ///
+    /// The hosts of a port share their routes, except those for one of them. A host on the same
+    /// port has received the request itself, so the edge does not answer for it, unless it seems to
+    /// have moved.
+    pub(super) fn resolve(
+        &mut self,
+        cx: &mut Cx,
+        port: PortNo,
+        requester: Requester,
+        wanted: IpAddr,
+    ) {
+        let neighbour = |mac| {
+            mac != requester.mac
+                && !self.recalls.seems_moved(port, mac)
+                && self.hosts.get(mac).is_some_and(|host| host.ips.contains(wanted))
+        };
+        if self.hosts.on_port(port).any(neighbour) {
+            return;
+        }
+        if let Some(mac) = self.flows.mac_of(port, requester.mac, wanted) {
+            cx.counters.arp_cached += 1;
+            self.flows.show(cx, port, requester, mac, wanted);
+            return;
+        }
+        let key = (port, Target::Ip(wanted), requester.mac);
+        let source_ip = (!requester.ip.is_unspecified()).then_some(requester.ip);
+        if self.setups.begin(cx, &mut self.flows, key, source_ip, None) {
+            self.setups.wait(key, requester);
+        }
+    }
+
+    /// Handles the expired timer of a set-up: sends the request again or gives up.
+    pub(super) fn setup_due(&mut self, cx: &mut Cx, key: SetupKey) {
+        if self.setups.due(cx, key) {
+            let requesters = self.end_setup(cx, key);
+            self.claim(cx, key, &requesters);
+            self.setups.remember_failure(cx, key);
+        }
+    }
+
+    /// Ends a set-up without a route: its entry is freed and its frames are dropped. Returns the
+    /// hosts that waited for it.
+    pub(super) fn end_setup(&mut self, cx: &mut Cx, key: SetupKey) -> Vec<Requester> {
+        let Some(setup) = self.setups.take(cx, key) else {
+            return Vec::new();
+        };
+        let (port, target, source) = key;
+        match target {
+            Target::Ip(_) if setup.held => self.flows.tables.release(port),
+            Target::Ip(_) => {}
+            Target::Mac(mac) => {
+                let to = RouteKey::to(mac);
+                self.unreserve((port, to));
+                let key = to.from_source(Some(source));
+                cx.out.push(Effect::Abandon { ingress: port, key });
+            }
+        }
+        self.flows.promote(cx, port);
+        setup.requesters
+    }
+
+    /// Frees a reserved entry, unless a route, a set-up or a query needs it.
+    pub(super) fn unreserve(&mut self, key: Key) {
+        let (port, RouteKey { destination, source, .. }) = key;
+        let is_any = source.is_none();
+        let wanted = || self.setups.towards((port, Target::Mac(destination)), None);
+        let wanted = is_any && !wanted().is_empty();
+        if !self.flows.is_placed(key) && !wanted && !self.queries.is_for(key) {
+            self.flows.tables.free(key);
+        }
+    }
+
     /// Handles phase IV. The reserved entry gets its route. Hosts that sent ARP requests get their
     /// replies, from the target's own MAC address. Then the queued frames leave in order.
     pub(super) fn phase_four(&mut self, cx: &mut Cx, m: &ArpReply) {
         let port = m.source_port;
-        if !self.is_current(m.stamp) || !self.hosts.is_on(m.source_mac, port) {
-            self.counters.messages_ignored += 1;
+        if !cx.controller.is_current(m.stamp) || !self.hosts.is_on(m.source_mac, port) {
+            cx.counters.messages_ignored += 1;
             return;
         }
         let target_ip = m.target_ip;
         let source = m.target_by_pair.then_some(m.source_mac);
         let route = (port, RouteKey::to(m.target_mac).from_source(source));
-        let by_ip = target_ip.or_else(|| self.asked_ip(port, m.id));
+        let by_ip = target_ip.or_else(|| self.setups.asked_ip(port, m.id));
         let answered = by_ip.map(|ip| self.setups.towards((port, Target::Ip(ip)), source));
         let answered = answered.unwrap_or_default();
-        let mut held = Vec::new();
-        for &key in &answered {
-            let setup = self.setups.open.get_mut(&key);
-            if setup.is_some_and(|setup| core::mem::take(&mut setup.held)) {
-                self.flows.placing.release(port);
-                held.push(key);
-            }
-        }
-        let verdict = self.set_route(cx, route, m.stamp, &m.to_target, target_ip);
+        let held = self.setups.release(&mut self.flows, &answered);
+        let verdict =
+            self.flows.set_route(cx, &self.hosts, route, m.stamp, &m.to_target, target_ip);
         if matches!(verdict, Verdict::Removed | Verdict::Unusable) {
             // A later decision has removed the route. The next retry requests a new one.
-            self.counters.messages_ignored += 1;
-            for key in held {
-                if let Some(setup) = self.setups.open.get_mut(&key) {
-                    setup.held = self.flows.hold(key);
-                }
-            }
+            cx.counters.messages_ignored += 1;
+            self.setups.hold_again(&mut self.flows, held);
             return;
         }
         for (key, ip) in answered.into_iter().zip(by_ip.into_iter().cycle()) {
-            let Some(setup) = self.setups.remove(key) else { continue };
-            self.agenda.cancel(Timer::Setup(key.0, key.1, key.2));
-            self.counters.setups_done += 1;
+            let Some(setup) = self.setups.take(cx, key) else { continue };
+            cx.counters.setups_done += 1;
             for requester in setup.requesters {
-                self.show(cx, port, requester, m.target_mac, ip);
+                self.flows.show(cx, port, requester, m.target_mac, ip);
             }
         }
         self.route_ready(cx, route, &m.to_target);
         self.flows.promote(cx, port);
-    }
-
-    /// Returns the address that set-up `id` of this port looks up, if there is such a set-up.
-    fn asked_ip(&self, port: PortNo, id: u32) -> Option<IpAddr> {
-        let mut of_port = self.setups.open.range(of_port(port));
-        match of_port.find(|(_, setup)| setup.id == id)? {
-            ((_, Target::Ip(ip), _), _) => Some(*ip),
-            _ => None,
-        }
     }
 
     /// Sends the frames queued for a route. `route` is used if no table had room for it.
@@ -74,12 +127,11 @@ impl Edge {
         let (port, to) = key;
         let target = Target::Mac(to.destination);
         for (_, _, host) in self.setups.towards((port, target), to.source) {
-            let Some(setup) = self.setups.remove((port, target, host)) else { continue };
+            let Some(setup) = self.setups.take(cx, (port, target, host)) else { continue };
             // The host has used the destination's own MAC address.
             self.correct(cx, host, key, setup.hint);
-            self.agenda.cancel(Timer::Setup(port, target, host));
             self.unreserve((port, RouteKey::to(to.destination)));
-            self.counters.setups_done += 1;
+            cx.counters.setups_done += 1;
             let taken = self.flows.key_of(port, host, to.destination);
             let route = self.flows.get(taken).map_or(route, |flow| &flow.route).clone();
             let key = RouteKey::to(to.destination).from_source(Some(host));
@@ -88,43 +140,12 @@ impl Edge {
     }
 }
 
-/// Function that builds a neighbour advertisement; see [`nd::advertisement`].
-pub(super) type Advertise = fn(MacAddr, Ipv6Addr, Option<(MacAddr, Ipv6Addr)>) -> Vec<u8>;
-
-/// Sends an ARP reply or neighbour advertisement with `ip` at `mac`. A host gets none for its own
-/// address.
-pub(super) fn answer(cx: &mut Cx, port: PortNo, requester: Requester, mac: MacAddr, ip: IpAddr) {
-    answer_with(cx, port, requester, (mac, ip), nd::advertisement);
-}
-
-/// Sends an ARP reply, or a neighbour advertisement built by `advertise` from a MAC address, its IP
-/// address and the requesting host's addresses.
-pub(super) fn answer_with(
-    cx: &mut Cx,
-    port: PortNo,
-    requester: Requester,
-    (mac, ip): (MacAddr, IpAddr),
-    advertisement: Advertise,
-) {
-    if requester.mac == mac {
-        return;
-    }
-    let frame = match (ip, requester.ip) {
-        (IpAddr::V4(ip), IpAddr::V4(to)) => host_frame::reply(mac, ip, requester.mac, to),
-        (IpAddr::V6(ip), IpAddr::V6(to)) => {
-            let to = (!to.is_unspecified()).then_some((requester.mac, to));
-            advertisement(mac, ip, to)
-        }
-        _ => return,
-    };
-    cx.out.push(Effect::Host { port, frame });
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::testing::*;
     use super::*;
     use axon_node::Note;
+    use axon_wire::{MacAddr, host_frame};
     use core::net::Ipv4Addr;
     use smoltcp::wire::ArpOperation;
 

@@ -13,109 +13,70 @@
 //! (`node/failover.rs`): routes that end there have backups that end at another port.
 
 use super::context::Cx;
-use super::state::Edge;
-use alloc::vec::Vec;
+use alloc::collections::BTreeMap;
 use axon_link::effect::Effect;
 use axon_link::member::Member;
-use axon_node::PortView;
+use axon_wire::PortNo;
 use axon_wire::message::{Item, LinkEnd, MemberState};
-use axon_wire::{MacAddr, PortNo, Time};
 
-impl Edge {
+/// LACP state of the bond ports of this switch.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Bonds {
+    /// State of each port.
+    of: BTreeMap<PortNo, Member>,
+}
+
+impl Bonds {
     /// Returns the bond ports, in order.
-    pub fn bond_ports(&self) -> impl Iterator<Item = (PortNo, Member)> {
-        self.members.of.iter().map(|(&port, &member)| (port, member))
+    pub(super) fn ports(&self) -> impl Iterator<Item = (PortNo, Member)> {
+        self.of.iter().map(|(&port, &member)| (port, member))
+    }
+
+    /// Records the LACP state of a port and reports it; returns the previous one if it differs.
+    pub(super) fn change(&mut self, cx: &mut Cx, port: PortNo, member: Member) -> Option<Member> {
+        let before = self.of.insert(port, member).unwrap_or_default();
+        if before == member {
+            return None;
+        }
+        report(cx, port, member);
+        let distributed = before.state == MemberState::Distributing;
+        if distributed && member.state != MemberState::Distributing {
+            let far = LinkEnd { node: cx.settings.node, port };
+            cx.out.push(Effect::LinkLost { port, far });
+        }
+        Some(before)
     }
 
     /// Returns whether LACP blocks hosts' frames at a port.
     pub(super) fn is_blocked(&self, port: PortNo) -> bool {
-        self.members.of.get(&port).is_some_and(Member::is_blocked)
+        self.of.get(&port).is_some_and(Member::is_blocked)
     }
 
     /// Returns whether a port is selected for a bond, so that its hosts are at all of its ports.
     pub(super) fn is_joined(&self, port: PortNo) -> bool {
-        self.members.of.get(&port).is_some_and(|member| member.selected)
-    }
-
-    /// Handles a change of a port's LACP state.
-    pub fn member_changed(
-        &mut self,
-        now: Time,
-        (port, member): (PortNo, Member),
-        ports: &dyn PortView,
-        out: &mut Vec<Effect>,
-    ) {
-        let cx = &mut Cx { now, ports, out };
-        let before = self.members.of.insert(port, member).unwrap_or_default();
-        if before == member {
-            return;
-        }
-        self.report_bond_port(cx.out, port, member);
-        let distributed = before.state == MemberState::Distributing;
-        if distributed && member.state != MemberState::Distributing {
-            let far = LinkEnd { node: self.node, port };
-            cx.out.push(Effect::LinkLost { port, far });
-        }
-        if member.selected {
-            self.hosts.join(port, member.key);
-            return;
-        }
-        if before.selected {
-            self.hosts.part(port);
-            self.rehome(cx, port, member.key);
-        }
-        // The port has a different partner: its previous hosts are not behind it.
-        if member.partner.is_some() || member.state == MemberState::Expired {
-            self.clear(cx, port);
-        }
-    }
-
-    /// Moves the hosts of a port to another one of the bond, if there is one.
-    fn rehome(&mut self, cx: &mut Cx, port: PortNo, key: u16) {
-        let Some(to) = self.hosts.joined(key).next() else { return };
-        let macs: Vec<MacAddr> = self.hosts.on_port(port).collect();
-        for mac in macs {
-            self.hosts.change_port(mac, to);
-            self.flows.placing.vacate(port, mac);
-            if self.reachable && self.hosts.reported.contains_key(&mac) {
-                // The host is added there first, so that it is never absent.
-                self.hosts.reported.remove(&mac);
-                self.report(cx.out, mac);
-                cx.out.push(Effect::Report(Item::HostGone { port, mac }));
-            }
-        }
-        self.flows.clear_port(cx, port);
-    }
-
-    /// Removes the hosts of a port and its routes.
-    fn clear(&mut self, cx: &mut Cx, port: PortNo) {
-        let macs: Vec<MacAddr> = self.hosts.on_port(port).collect();
-        for mac in macs {
-            self.forget_host(cx, mac);
-        }
-        self.flows.clear_port(cx, port);
-    }
-
-    fn report_bond_port(&self, out: &mut Vec<Effect>, port: PortNo, member: Member) {
-        if self.reachable {
-            let Member { state, partner, selected, .. } = member;
-            out.push(Effect::Report(Item::BondMember { port, state, partner, selected }));
-        }
+        self.of.get(&port).is_some_and(|member| member.selected)
     }
 
     /// Reports all bond ports. They come before the hosts at them.
-    pub(super) fn report_bond_ports(&self, out: &mut Vec<Effect>) {
-        for (port, member) in self.bond_ports() {
-            self.report_bond_port(out, port, member);
+    pub(super) fn report_all(&self, cx: &mut Cx) {
+        for (port, member) in self.ports() {
+            report(cx, port, member);
         }
     }
+}
+
+fn report(cx: &mut Cx, port: PortNo, member: Member) {
+    let Member { state, partner, selected, .. } = member;
+    cx.report(Item::BondMember { port, state, partner, selected });
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::testing::*;
     use super::*;
+    use alloc::vec::Vec;
     use axon_node::{Drop, PortKind};
+    use axon_wire::MacAddr;
     use axon_wire::lacp::{Partner, SystemId};
     use axon_wire::{Route, host_frame, membership};
     use core::net::Ipv4Addr;
@@ -132,7 +93,7 @@ mod tests {
         host_frame::request(mac(n), ip(n), MacAddr::BROADCAST, ip(n))
     }
 
-    fn change(bench: &mut Bench, port: u16, state: MemberState) -> Vec<Effect> {
+    pub(super) fn change(bench: &mut Bench, port: u16, state: MemberState) -> Vec<Effect> {
         let changed = (PortNo(port), member(state));
         bench.call(|edge, now, ports, out| edge.member_changed(now, changed, ports, out))
     }
@@ -191,7 +152,7 @@ mod tests {
         let seen = Item::HostSeen { port: PortNo(1), mac: mac(1), ips: [ip(1).into()].into() };
         let gone = Item::HostGone { port: PortNo(0), mac: mac(1) };
         assert_eq!(reports(&effects)[1..], [seen, gone]);
-        let far = LinkEnd { node: bench.edge.node, port: PortNo(0) };
+        let far = LinkEnd { node: bench.edge.settings.node, port: PortNo(0) };
         assert!(effects.contains(&Effect::LinkLost { port: PortNo(0), far }));
         assert_eq!(bench.placed(1, 9), Some(Route::from([3])));
     }

@@ -6,11 +6,11 @@
 //! relay agent, or send directly to clients or to the server; such messages are refused.
 
 use super::context::Cx;
-use super::guard::refusal;
-use super::state::{Edge, Fate};
+use super::fate::Fate;
 use crate::config::Ipv6Config;
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use axon_link::bucket::Rate;
+use axon_link::bucket::{Bucket, Rate};
 use axon_link::effect::Effect;
 use axon_node::Drop;
 use axon_wire::dhcpv6::{self, Datagram, SERVER_PORT, kind, option};
@@ -23,29 +23,36 @@ const ANSWERS: Rate = Rate { every: Span::from_millis(100), burst: 20 };
 /// Refresh time of the information in seconds: the minimum of RFC 8415 clause 7.6.
 const REFRESH_SECONDS: u32 = 600;
 
-impl Edge {
+/// DHCPv6 of the hosts.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Dhcpv6 {
+    /// Bucket for the answers to the hosts of each port.
+    informed: BTreeMap<PortNo, Bucket>,
+}
+
+impl Dhcpv6 {
     /// Serves or refuses a DHCPv6 frame; `None` if it is another frame.
-    pub(super) fn dhcpv6(
+    pub(super) fn serve(
         &mut self,
         cx: &mut Cx,
         port: PortNo,
         frame: &[u8],
     ) -> Option<Result<Fate, Drop>> {
-        let server = self.services.ipv6.as_ref()?.dhcp.as_ref()?.server;
+        let server = cx.settings.services.ipv6.as_ref()?.dhcp.as_ref()?.server;
         if host_frame::is_to_dhcpv6_client(frame) {
-            self.counters.dhcp_servers_refused += 1;
+            cx.counters.dhcp_servers_refused += 1;
             return Some(Err(refusal(frame)));
         }
         let datagram = Datagram::parse(frame).filter(|datagram| datagram.to_port == SERVER_PORT)?;
-        let (source, own) = (datagram.from.0, self.link_local());
+        let (source, own) = (datagram.from.0, cx.settings.link_local());
         let mac = MacAddr::destination_of(frame)?;
         let to_all = (mac, datagram.to) == dhcpv6::all_servers();
-        let to_us = to_all || (mac, datagram.to) == (self.server.mac, own);
+        let to_us = to_all || (mac, datagram.to) == (cx.settings.server.mac, own);
         let kind = *datagram.message.first()?;
         Some(match kind {
             kind::RELAY_REPLY if to_us && server == Some(source) => self.pass_on(cx, port, frame),
             kind::RELAY_REPLY => {
-                self.counters.dhcp_servers_refused += 1;
+                cx.counters.dhcp_servers_refused += 1;
                 Err(refusal(frame))
             }
             _ if !to_us || !is_of_client(kind) => Err(refusal(frame)),
@@ -58,7 +65,7 @@ impl Edge {
         })
     }
 
-    fn pass_on(&mut self, cx: &mut Cx, port: PortNo, frame: &[u8]) -> Result<Fate, Drop> {
+    fn pass_on(&self, cx: &mut Cx, port: PortNo, frame: &[u8]) -> Result<Fate, Drop> {
         let frame = frame.to_vec();
         cx.out.push(Effect::ToController(Message::DhcpRelay(HostFrame { port, frame })));
         Ok(Fate::Served)
@@ -66,22 +73,31 @@ impl Edge {
 
     /// Answers an information request (RFC 8415 clause 18.3.6).
     fn inform(&mut self, cx: &mut Cx, port: PortNo, asked: &Datagram<'_>) -> Result<Fate, Drop> {
-        let Some(ipv6) = self.services.ipv6.as_ref() else { return Ok(Fate::Served) };
-        let mac = self.server.mac;
+        let Some(ipv6) = cx.settings.services.ipv6.as_ref() else { return Ok(Fate::Served) };
+        let mac = cx.settings.server.mac;
         let Some(message) = information(ipv6, mac, asked.message) else {
             return Err(Drop::Malformed);
         };
         let answers = self.informed.entry(port).or_default();
         if !answers.has(cx.now, ANSWERS) {
-            self.counters.advertisements_limited += 1;
+            cx.counters.advertisements_limited += 1;
             return Err(Drop::Refused);
         }
         answers.take(cx.now, ANSWERS);
-        let own = (mac, self.link_local());
+        let own = (mac, cx.settings.link_local());
         let ports = (SERVER_PORT, dhcpv6::CLIENT_PORT);
         let frame = dhcpv6::frame(own, asked.from, ports, &message);
         cx.out.push(Effect::Host { port, frame });
         Ok(Fate::Served)
+    }
+}
+
+/// Returns the drop reason for a host's server frame. A broadcast or multicast is never forwarded,
+/// whoever sends it.
+pub(super) fn refusal(frame: &[u8]) -> Drop {
+    match MacAddr::destination_of(frame) {
+        Some(to) if to.is_multicast() => Drop::Broadcast,
+        _ => Drop::Refused,
     }
 }
 
@@ -140,7 +156,8 @@ mod tests {
         config.advertisement.domain = Some("lab.example".into());
         config.dhcp = Some(Dhcpv6Config { server, address: None });
         let mut bench = Bench::new();
-        bench.edge.services = EdgeServices { ipv6: Some(config.into()), ..EdgeServices::default() };
+        bench.edge.settings.services =
+            EdgeServices { ipv6: Some(config.into()), ..EdgeServices::default() };
         bench
     }
 

@@ -3,10 +3,12 @@
 //! `install.rs` has the requests to the data plane and its answers; `inherited.rs` has the routes
 //! of an earlier incarnation of the controller.
 
-use super::backups::Backups;
+use super::backup::Backups;
 use super::context::Cx;
+use super::hosts::Hosts;
 use super::places::{Key, of_port};
-use super::placing::Placing;
+use super::tables::Tables;
+use super::tombstones::Tombstones;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use axon_node::{RouteKey, RouteTicket};
@@ -14,10 +16,9 @@ use axon_wire::message::Stamp;
 use axon_wire::{MacAddr, PortNo, Route, Span, Time};
 use core::net::IpAddr;
 
-/// Time for which the stamp of a removed route is remembered, longer than any message is in flight.
-const TOMBSTONE_SPAN: Span = Span::from_secs(10);
-/// Maximum number of such stamps; the oldest are dropped first.
-const TOMBSTONES_MAX: usize = 16_384;
+/// Interval at which routes are checked. A route without frames between two checks is removed, so
+/// after five to ten minutes: longer than hosts keep ARP entries.
+pub const ROUTE_LOOK: Span = Span::from_secs(300);
 
 /// Route from a host port to a destination MAC address, for all hosts there or for one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,28 +85,26 @@ pub(super) struct Flows {
     pub(super) live: BTreeMap<Key, Flow>,
     /// Flows whose routes are kept in software.
     pub(super) unplaced: BTreeSet<Key>,
-    pub(super) placing: Placing,
+    pub(super) tables: Tables,
     pub(super) backups: Backups,
     /// Flows by address, for each source like routes.
     by_ip: BTreeMap<(PortNo, Option<MacAddr>, IpAddr), MacAddr>,
-    removed: BTreeMap<Key, (Stamp, Time)>,
-    removed_order: BTreeSet<(Time, Key)>,
+    pub(super) removed: Tombstones,
 }
 
 impl Flows {
     /// Creates an empty set. Besides its table each port may have as many routes in software as the
     /// table holds.
-    pub(super) fn new(placing: Placing) -> Flows {
+    pub(super) fn new(tables: Tables) -> Flows {
         Flows {
-            software_per_port_max: placing.per_port_max(),
+            software_per_port_max: tables.per_port_max(),
             // The table's routes and the software routes each may have a backup.
-            backups: Backups::new(placing.placed_max().saturating_add(placing.per_port_max())),
-            placing,
+            backups: Backups::new(tables.placed_max().saturating_add(tables.per_port_max())),
+            tables,
             live: BTreeMap::new(),
             unplaced: BTreeSet::new(),
             by_ip: BTreeMap::new(),
-            removed: BTreeMap::new(),
-            removed_order: BTreeSet::new(),
+            removed: Tombstones::default(),
         }
     }
 
@@ -132,6 +131,48 @@ impl Flows {
         of(Some(source)).or_else(|| of(None))
     }
 
+    /// Returns the routes without frames since the last call; see
+    /// [`Edge::idle_flows`](super::Edge::idle_flows).
+    pub(super) fn idle(
+        &mut self,
+        now: Time,
+        mut used: impl FnMut(PortNo, RouteKey) -> bool,
+    ) -> Vec<Key> {
+        let mut idle = Vec::new();
+        for (&(port, key), flow) in &mut self.live {
+            let by_software = core::mem::take(&mut flow.used);
+            let (_, address) = self.tables.address((port, key));
+            let by_table = flow.placement == Placement::Installed && used(port, address);
+            if !by_software && !by_table && now.since(flow.set_at) >= ROUTE_LOOK {
+                idle.push((port, key));
+            }
+        }
+        idle
+    }
+
+    /// Sets a route. A port without hosts gets none, and no route leads to the control plane.
+    pub(super) fn set_route(
+        &mut self,
+        cx: &mut Cx,
+        hosts: &Hosts,
+        key: Key,
+        stamp: Stamp,
+        route: &Route,
+        ip: Option<IpAddr>,
+    ) -> Verdict {
+        if hosts.count_on(key.0) == 0 || !cx.settings.is_host_mac(key.1.destination) {
+            if cx.ports.is_host(key.0) {
+                self.remove(cx, key, Some(stamp));
+            }
+            return Verdict::Unusable;
+        }
+        self.evade(cx, key.0, key.1.destination);
+        let verdict = self.set(cx, key, stamp, route, ip);
+        // The controller may have decided before it received the loss of a link.
+        self.use_backup(cx, key);
+        verdict
+    }
+
     /// Sets a route that the controller has decided.
     ///
     /// The data plane has priority. If its table is full, the route is kept in software and the
@@ -153,26 +194,26 @@ impl Flows {
             self.place(cx, key);
             return Verdict::Known;
         }
-        if self.removed.get(&key).is_some_and(|&(newest, _)| newest >= stamp) {
+        if self.removed.get(key).is_some_and(|newest| newest >= stamp) {
             return Verdict::Removed;
         }
-        if !self.placing.can_hold(cx.ports, key.0, route) {
+        if !self.tables.can_hold(cx.ports, key.0, route) {
             // The later decision counts, even if it cannot be used.
             self.remove(cx, key, Some(stamp));
             return Verdict::Unusable;
         }
-        let placed = self.placing.reserve(key);
+        let placed = self.tables.reserve(key);
         if !placed && !self.live.contains_key(&key) && self.software_is_full(key.0) {
             return Verdict::NotKept;
         }
-        self.forget_removed(key);
+        self.removed.remove(key);
         let ip = ip.or(self.live.get(&key).filter(|flow| !flow.inherited).and_then(|flow| flow.ip));
         self.forget_ip(key);
         let placement = match placed {
-            true => Placement::Requested(self.placing.install(cx, key, route.clone())),
+            true => Placement::Requested(self.tables.install(cx, key, route.clone())),
             false => {
                 // A lost data plane takes no route, not even as a replacement.
-                self.placing.free(key);
+                self.tables.free(key);
                 Placement::Software
             }
         };
@@ -188,6 +229,34 @@ impl Flows {
         Verdict::Set
     }
 
+    /// Returns the flows with inherited routes.
+    pub(super) fn inherited(&self) -> impl Iterator<Item = Key> {
+        self.live.iter().filter(|(_, flow)| flow.inherited).map(|(&key, _)| key)
+    }
+
+    /// Takes an inherited route over if the controller has decided for the same one; returns
+    /// whether it has. The data plane is not changed. Until then the flow answers ARP requests for
+    /// the address of its destination. From then on the controller does, since the address may have
+    /// moved to another host meanwhile.
+    fn confirm(
+        &mut self,
+        cx: &mut Cx,
+        key: Key,
+        stamp: Stamp,
+        route: &Route,
+        ip: Option<IpAddr>,
+    ) -> bool {
+        let flow = self.live.get_mut(&key);
+        let Some(flow) = flow.filter(|flow| flow.inherited && flow.route == *route) else {
+            return false;
+        };
+        (flow.stamp, flow.inherited) = (stamp, false);
+        self.forget_ip(key);
+        self.learn_ip(key, ip);
+        self.place(cx, key);
+        true
+    }
+
     pub(super) fn software_is_full(&self, port: PortNo) -> bool {
         self.unplaced.range(of_port(port)).count() >= self.software_per_port_max
     }
@@ -195,7 +264,7 @@ impl Flows {
     /// Removes a route. A stamp that is not newer than the flow's changes nothing. Without a stamp
     /// the flow ends at once, and only newer decisions can restore it.
     pub(super) fn remove(&mut self, cx: &mut Cx, key: Key, stamp: Option<Stamp>) {
-        let removed = self.removed.get(&key).map(|&(stamp, _)| stamp);
+        let removed = self.removed.get(key);
         let known = self.decided(key).max(removed);
         if stamp.is_some() && stamp <= known {
             return;
@@ -209,19 +278,10 @@ impl Flows {
         if let Some(flow) = self.live.remove(&key) {
             self.unplaced.remove(&key);
             if flow.is_placed() {
-                self.placing.remove(cx, key);
+                self.tables.remove(cx, key);
             }
         }
-        self.forget_removed(key);
-        let until = cx.now + TOMBSTONE_SPAN;
-        self.removed.insert(key, (newest, until));
-        self.removed_order.insert((until, key));
-        while self.removed.len() > TOMBSTONES_MAX {
-            let Some((_, oldest)) = self.removed_order.pop_first() else {
-                break;
-            };
-            self.removed.remove(&oldest);
-        }
+        self.removed.insert(cx.now, key, newest);
     }
 
     /// Removes all flows of one port; their stamps are kept for a while.
@@ -237,28 +297,6 @@ impl Flows {
         self.live.get(&key).filter(|flow| !flow.inherited).map(|flow| flow.stamp)
     }
 
-    /// Drops the stamps of removed routes, because a new incarnation of the controller restarts its
-    /// numbers.
-    pub(super) fn forget_all_removed(&mut self) {
-        self.removed.clear();
-        self.removed_order.clear();
-    }
-
-    /// Drops the stamps of routes that were removed long enough ago.
-    pub(super) fn expire(&mut self, now: Time) {
-        while let Some(&(until, key)) = self.removed_order.first()
-            && until <= now
-        {
-            self.removed_order.remove(&(until, key));
-            self.removed.remove(&key);
-        }
-    }
-
-    /// Returns when [`Flows::expire`] is due next.
-    pub(super) fn next_expiry(&self) -> Option<Time> {
-        self.removed_order.first().map(|&(until, _)| until)
-    }
-
     /// Removes a flow that neither table nor software keeps, without a tombstone.
     pub(super) fn let_go(&mut self, key: Key) {
         self.forget_ip(key);
@@ -271,12 +309,6 @@ impl Flows {
     pub(super) fn forget_ip(&mut self, key: Key) {
         if let Some(ip) = self.live.get_mut(&key).and_then(|flow| flow.ip.take()) {
             self.by_ip.remove(&(key.0, key.1.source, ip));
-        }
-    }
-
-    fn forget_removed(&mut self, key: Key) {
-        if let Some((_, until)) = self.removed.remove(&key) {
-            self.removed_order.remove(&(until, key));
         }
     }
 
@@ -304,7 +336,6 @@ impl Flows {
     /// Returns the numbers of live flows, software flows and tombstones.
     #[cfg(test)]
     pub(super) fn sizes(&self) -> (usize, usize, usize) {
-        assert_eq!(self.removed.len(), self.removed_order.len());
         assert!(self.by_ip.len() <= self.live.len());
         (self.live.len(), self.unplaced.len(), self.removed.len())
     }
@@ -312,7 +343,8 @@ impl Flows {
 
 #[cfg(test)]
 mod tests {
-    use super::super::placing::Placing;
+    use super::super::tables::Tables;
+    use super::super::test_device::Around;
     use super::super::testing::{TestDevice, ip, mac, stamp};
     use super::*;
     use axon_link::effect::Effect;
@@ -322,15 +354,15 @@ mod tests {
     const KEY: Key = (PortNo(0), RouteKey::to(MacAddr([2, 0, 0, 0, 0, 9])));
 
     fn flows(device: &TestDevice) -> Flows {
-        Flows::new(Placing::new(&device.capabilities(), 1))
+        Flows::new(Tables::new(&device.capabilities(), 1))
     }
 
     /// Carries out the requests of the flows and returns the answers to them, in order.
-    fn carry_out(flows: &mut Flows, device: &mut TestDevice, asked: &mut Vec<Effect>) {
-        for effect in core::mem::take(asked) {
+    fn carry_out(flows: &mut Flows, device: &mut TestDevice, around: &mut Around) {
+        for effect in core::mem::take(&mut around.out) {
             if let Effect::Route { ticket, change } = effect {
                 let answer = device.change(ticket, &change);
-                flows.answered(&mut Cx { now: Time::ZERO, ports: device, out: asked }, answer);
+                flows.answered(&mut around.cx(device), answer);
             }
         }
     }
@@ -344,10 +376,10 @@ mod tests {
         ) {
             let mut device = TestDevice::new(4);
             let mut flows = flows(&device);
-            let mut out = Vec::new();
+            let mut around = Around::new();
             let again: Vec<_> = repeats.into_iter().map(|index| order[index]).collect();
             for number in order.into_iter().chain(again) {
-                let cx = &mut Cx { now: Time::ZERO, ports: &device, out: &mut out };
+                let cx = &mut around.cx(&device);
                 if removals[number as usize - 1] {
                     flows.remove(cx, KEY, Some(stamp(number)));
                 } else {
@@ -355,10 +387,10 @@ mod tests {
                 }
                 // Answers arrive late, and several at once.
                 if number % 2 == 0 {
-                    carry_out(&mut flows, &mut device, &mut out);
+                    carry_out(&mut flows, &mut device, &mut around);
                 }
             }
-            carry_out(&mut flows, &mut device, &mut out);
+            carry_out(&mut flows, &mut device, &mut around);
             let expected = (!removals[5]).then(|| Route::from([6]));
             let route = flows.get(KEY).map(|flow| flow.route.clone());
             prop_assert_eq!(route, expected.clone());
@@ -370,13 +402,13 @@ mod tests {
     fn a_removal_is_remembered_for_a_while_only() {
         let device = TestDevice::new(4);
         let mut flows = flows(&device);
-        let mut out = Vec::new();
-        let cx = &mut Cx { now: Time::ZERO, ports: &device, out: &mut out };
+        let mut around = Around::new();
+        let cx = &mut around.cx(&device);
         flows.remove(cx, KEY, Some(stamp(5)));
         assert_eq!(flows.set(cx, KEY, stamp(4), &Route::from([1]), None), Verdict::Removed);
-        let expiry = flows.next_expiry().unwrap();
-        flows.expire(expiry);
-        assert_eq!(flows.next_expiry(), None);
+        let expiry = flows.removed.next_expiry().unwrap();
+        flows.removed.expire(expiry);
+        assert_eq!(flows.removed.next_expiry(), None);
         assert_eq!(flows.set(cx, KEY, stamp(4), &Route::from([1]), None), Verdict::Set);
     }
 
@@ -384,8 +416,8 @@ mod tests {
     fn a_route_that_no_header_holds_takes_the_old_one_away() {
         let device = TestDevice::new(4);
         let mut flows = flows(&device);
-        let mut out = Vec::new();
-        let cx = &mut Cx { now: Time::ZERO, ports: &device, out: &mut out };
+        let mut around = Around::new();
+        let cx = &mut around.cx(&device);
         flows.set(cx, KEY, stamp(1), &Route::from([1]), None);
         assert_eq!(flows.set(cx, KEY, stamp(2), &Route::from([999]), None), Verdict::Unusable);
         assert_eq!(flows.sizes(), (0, 0, 1));
@@ -397,8 +429,8 @@ mod tests {
     fn software_keeps_as_many_routes_as_it_may() {
         let device = TestDevice::new(1);
         let mut flows = flows(&device);
-        let mut out = Vec::new();
-        let cx = &mut Cx { now: Time::ZERO, ports: &device, out: &mut out };
+        let mut around = Around::new();
+        let cx = &mut around.cx(&device);
         let verdicts: Vec<_> = (1..=4)
             .map(|n| {
                 let key = (PortNo(0), mac(n).into());
@@ -415,8 +447,8 @@ mod tests {
     fn an_address_belongs_to_the_flow_that_learned_it_last() {
         let device = TestDevice::new(4);
         let mut flows = flows(&device);
-        let mut out = Vec::new();
-        let cx = &mut Cx { now: Time::ZERO, ports: &device, out: &mut out };
+        let mut around = Around::new();
+        let cx = &mut around.cx(&device);
         let route = Route::from([1]);
         flows.set(cx, (PortNo(0), mac(1).into()), stamp(1), &route, Some(ip(1).into()));
         flows.set(cx, (PortNo(0), mac(2).into()), stamp(2), &route, Some(ip(1).into()));

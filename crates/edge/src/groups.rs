@@ -3,103 +3,133 @@
 //!
 //! All state is kept for each port and bounded there.
 
+use super::context::{Cx, Timer};
+use super::hosts::Hosts;
+use super::members::{Members, Pair};
+use super::senders::Senders;
 use crate::config::GroupConfig;
-use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
-use axon_link::bucket::{Bucket, Rate};
-use axon_link::config::COPIES_MAX;
-use axon_wire::{MacAddr, PortNo, Span, Time};
-use core::net::IpAddr;
+use axon_node::Drop;
+use axon_wire::membership::Membership;
+use axon_wire::{MacAddr, PortNo};
 
-/// Maximum number of memberships (pairs of a host and a group) of one port. Further ones are
-/// refused.
-pub(super) const MEMBERS_PER_PORT_MAX: usize = 256;
-/// Maximum number of senders (pairs of a host and a group) at one port.
-pub(super) const SENDERS_PER_PORT_MAX: usize = 64;
-/// Rate of membership changes of one port that are reported.
-pub(super) const CHANGES: Rate = Rate { every: Span::from_millis(20), burst: 128 };
-/// Time without frames to a group after which a host is no longer its sender.
-pub(super) const SENDER_MAX: Span = Span::from_secs(300);
-
-/// A host and a group.
-pub(super) type Pair = (MacAddr, IpAddr);
-
-/// State of groups at all ports.
+/// Memberships and senders of the hosts of all ports.
 #[derive(Clone, Debug)]
 pub(super) struct Groups {
-    pub(super) config: GroupConfig,
-    pub(super) rate: Rate,
-    /// Rate of copies.
-    pub(super) copies: Rate,
-    pub(super) ports: BTreeMap<PortNo, PortGroups>,
-    /// Memberships reported to the controller.
-    pub(super) reported: BTreeSet<(PortNo, Pair)>,
-}
-
-/// State of groups at one port with hosts.
-#[derive(Clone, Debug, Default)]
-pub(super) struct PortGroups {
-    /// Expiry of each membership unless it is reported again.
-    pub(super) members: BTreeMap<Pair, Time>,
-    pub(super) senders: BTreeMap<Pair, Sender>,
-    /// Time of the next query of all hosts of the port for their groups.
-    pub(super) query_at: Option<Time>,
-    pub(super) frames: Bucket,
-    pub(super) copies: Bucket,
-    pub(super) changes: Bucket,
-    /// Memberships that ended recently.
-    pub(super) left: BTreeMap<Pair, Left>,
-}
-
-/// An ended membership, kept to damp hosts that join and leave repeatedly.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Left {
-    /// Number of consecutive times that it ended and began again.
-    pub(super) times: u32,
-    /// Expiry of this entry.
-    pub(super) until: Time,
-}
-
-/// A host that sends to a group.
-#[derive(Clone, Debug)]
-pub(super) struct Sender {
-    /// Receivers, as far as their list has arrived.
-    pub(super) hosts: Vec<MacAddr>,
-    /// True if the list is complete.
-    pub(super) is_known: bool,
-    /// If the list has not arrived, when its frames stop waiting; otherwise the expiry of the
-    /// entry.
-    pub(super) until: Time,
+    pub(super) members: Members,
+    pub(super) senders: Senders,
 }
 
 impl Groups {
     /// Creates the state without ports.
     pub(super) fn new(config: GroupConfig) -> Groups {
-        let rate = |per_second: u32, least: usize| {
-            let burst = u64::from(per_second).max(least as u64);
-            Rate { every: Span::from_ticks(Span::from_secs(1).ticks() / burst), burst }
-        };
-        let copies = rate(config.copies_per_second, COPIES_MAX);
-        let rate = rate(config.frames_per_second, 1);
-        Groups { config, rate, copies, ports: BTreeMap::new(), reported: BTreeSet::new() }
+        Groups { members: Members::new(config), senders: Senders::new(config) }
     }
 
-    /// Returns when a port is due: a query, the end of a membership or of a sender.
-    pub(super) fn due(&self, port: PortNo) -> Option<Time> {
-        let groups = self.ports.get(&port)?;
-        let members = groups.members.values().copied();
-        let senders = groups.senders.values().map(|sender| sender.until);
-        let left = groups.left.values().map(|left| left.until);
-        members.chain(senders).chain(left).chain(groups.query_at).min()
+    /// Handles a report of a host. Membership reports are never forwarded.
+    pub(super) fn membership(
+        &mut self,
+        cx: &mut Cx,
+        from: (PortNo, MacAddr),
+        read: Membership,
+    ) -> Result<(), Drop> {
+        self.members.handle(cx, from, read)?;
+        self.due_later(cx, from.0);
+        Ok(())
+    }
+
+    /// Returns the receivers of a frame; `None` if it waits for their list.
+    ///
+    /// # Errors
+    /// The port has too many senders, or copies.
+    pub(super) fn receivers(
+        &mut self,
+        cx: &mut Cx,
+        port: PortNo,
+        pair: Pair,
+    ) -> Result<Option<Vec<MacAddr>>, Drop> {
+        let hosts = self.senders.receivers(cx, port, pair)?;
+        if hosts.is_none() {
+            self.due_later(cx, port);
+        }
+        Ok(hosts)
+    }
+
+    /// Handles a part of a list of receivers.
+    pub(super) fn list(
+        &mut self,
+        cx: &mut Cx,
+        (port, pair): (PortNo, Pair),
+        part: (u16, bool),
+        hosts: Vec<MacAddr>,
+    ) {
+        if self.senders.list(cx, (port, pair), part, hosts) {
+            self.due_later(cx, port);
+        }
+    }
+
+    /// Schedules a query of a port where a host has been learned.
+    pub(super) fn host_learned(&mut self, cx: &mut Cx, port: PortNo) {
+        if self.members.host_learned(cx, port) {
+            self.due_later(cx, port);
+        }
+    }
+
+    /// Removes the memberships and senders of a host that has left a port and all others of its
+    /// bond.
+    pub(super) fn host_gone(&mut self, cx: &mut Cx, hosts: &Hosts, port: PortNo, mac: MacAddr) {
+        for port in hosts.joined_to(port) {
+            let is_last = hosts.count_on(port) == 0;
+            self.members.host_gone(cx, port, mac, is_last);
+            self.senders.host_gone(cx, port, mac, is_last);
+            self.due_later(cx, port);
+        }
+    }
+
+    /// Reports all that the controller lacks, and requests all lists again. `anew` if it may have
+    /// lost its state.
+    pub(super) fn report(&mut self, cx: &mut Cx, anew: bool) {
+        self.members.report_all(cx, anew);
+        self.senders.ask_for_lists(cx);
+    }
+
+    /// Handles the expired timer of a port.
+    pub(super) fn due(&mut self, cx: &mut Cx, port: PortNo) {
+        let ask = self.members.expire(cx, port);
+        self.senders.expire(cx, port);
+        if ask {
+            self.members.query_all(cx, port);
+        }
+        self.due_later(cx, port);
+    }
+
+    /// Sets the timer of a port.
+    fn due_later(&self, cx: &mut Cx, port: PortNo) {
+        match self.members.due(port).into_iter().chain(self.senders.due(port)).min() {
+            Some(at) => cx.agenda.set(Timer::Groups(port), at),
+            None => cx.agenda.cancel(Timer::Groups(port)),
+        }
+    }
+
+    /// Returns the number of ports with a timer.
+    #[cfg(test)]
+    pub(super) fn timers(&self) -> usize {
+        let ports = self.members.ports().chain(self.senders.ports());
+        let due =
+            |port: &PortNo| self.members.due(*port).is_some() || self.senders.due(*port).is_some();
+        ports.filter(due).collect::<alloc::collections::BTreeSet<_>>().len()
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::members::MEMBERS_PER_PORT_MAX;
+    use super::super::senders::{SENDER_MAX, SENDERS_PER_PORT_MAX};
     use super::super::testing::*;
     use super::*;
     use axon_link::effect::Effect;
     use axon_node::{Drop, PortKind};
+    use axon_wire::Span;
     use axon_wire::membership::{self, reports};
     use axon_wire::message::Item;
     use core::net::Ipv4Addr;
@@ -171,7 +201,8 @@ mod tests {
         bench.frame(1, &report(1, GROUP, true));
         let down = bench.port(1, Some(PortKind::Unknown));
         assert!(down.contains(&member(1, 1, GROUP, false)), "{down:?}");
-        assert!(bench.edge.groups.ports.is_empty());
+        let groups = &bench.edge.parts.groups;
+        assert_eq!(groups.members.ports().chain(groups.senders.ports()).count(), 0);
     }
 
     #[test]
@@ -218,7 +249,8 @@ mod tests {
         let counters = bench.edge.counters();
         assert_eq!((counters.group_frames, counters.group_copies), (2, 4));
         let gone = bench.pass(SENDER_MAX);
-        assert!(bench.edge.groups.ports.values().all(|port| port.senders.is_empty()));
+        let senders = &bench.edge.parts.groups.senders;
+        assert!(senders.ports().all(|port| senders.count_on(port) == 0));
         let (port, mac) = (PortNo(0), mac1);
         let over = Effect::Report(Item::AskGroup { port, mac, group, wanted: false });
         assert!(gone.contains(&over), "{gone:?}");
@@ -246,7 +278,7 @@ mod tests {
         bench.now += Span::from_secs(100);
         let other = |n: u32| Ipv4Addr::from(0xef02_0000 + n);
         (0..400).for_each(|n| drop(bench.frame(0, &datagram(1, other(n)))));
-        assert_eq!(bench.edge.groups.ports[&PortNo(0)].senders.len(), SENDERS_PER_PORT_MAX);
+        assert_eq!(bench.edge.parts.groups.senders.count_on(PortNo(0)), SENDERS_PER_PORT_MAX);
         for n in 0..1_000 {
             bench.now += Span::from_millis(20);
             bench.frame(0, &report(1, other(n), true));
@@ -305,7 +337,7 @@ mod tests {
             bench.pass(Span::from_secs(1));
             bench.host(1, 1);
         }
-        assert!(bench.edge.groups.ports[&PortNo(1)].left.is_empty());
+        assert_eq!(bench.edge.parts.groups.members.left_count(PortNo(1)), 0);
         bench.frame(1, &report(1, GROUP, true));
         bench.frame(1, &report(1, GROUP, false));
         assert!(bench.pass(Span::from_secs(2)).contains(&member(1, 1, GROUP, false)));
@@ -339,7 +371,7 @@ mod tests {
             assert_eq!(bench.frame(0, frame), []);
             assert_eq!(bench.last_drop(), Some(Drop::Broadcast));
         }
-        bench.edge.groups.config.broadcast = true;
+        bench.edge.parts.groups.senders.set_broadcast(true);
         let asks = all.map(|frame| bench.frame(0, &frame).len());
         assert_eq!(asks, [1, 1, 0]);
         let offer = dhcp_frame(MacAddr::BROADCAST, mac(1), (67, 68), b"offer");

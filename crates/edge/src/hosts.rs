@@ -1,14 +1,24 @@
 //! Table of local hosts, and the reports sent to the controller.
 
 use super::addresses::Addresses;
+use super::answers::Requester;
+use super::context::{Cx, Timer};
+use super::members::Members;
+use super::seek::Search;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
-use axon_wire::{MacAddr, PortNo, Time};
+use axon_link::effect::Effect;
+use axon_wire::message::Item;
+use axon_wire::{MacAddr, PortNo, Span, Time};
 use core::net::IpAddr;
 
 /// Maximum number of hosts at a port to an external network; a controller accepts 1,024 at one
 /// port.
 const UPLINK_HOSTS_MAX: usize = 1_000;
+
+/// Minimum time between two moves or address changes of a host that are accepted. Two stations that
+/// fight for one address cannot overload the controller.
+const CHANGE_HOLD: Span = Span::from_millis(200);
 
 /// A host on a port of this switch.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,7 +32,28 @@ pub struct Host {
     pub heard: Time,
     /// Number of consecutive unanswered probes.
     pub unanswered: u32,
-    pub(super) changed: Time,
+    changed: Time,
+}
+
+impl Host {
+    /// Creates a host without addresses that has just been heard.
+    pub(super) fn new(now: Time, port: PortNo) -> Host {
+        let ips = Addresses::default();
+        Host { port, ips, heard: now, unanswered: 0, changed: now }
+    }
+}
+
+/// Sender of a frame, as known before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Location {
+    /// Known at the port, or at this one of the same bond.
+    Here(PortNo),
+    /// Known at another port.
+    Elsewhere(PortNo),
+    /// Known at another port for too short a time to move.
+    Refused,
+    /// Not known.
+    New,
 }
 
 /// Table of local hosts. `reported` has the ports and addresses sent to the controller.
@@ -30,10 +61,10 @@ pub struct Host {
 pub(super) struct Hosts {
     per_port_max: usize,
     /// Ports to external networks, which may have more hosts.
-    pub(super) uplinks: BTreeSet<PortNo>,
-    pub(super) by_mac: BTreeMap<MacAddr, Host>,
+    uplinks: BTreeSet<PortNo>,
+    by_mac: BTreeMap<MacAddr, Host>,
     by_port: BTreeMap<PortNo, BTreeSet<MacAddr>>,
-    pub(super) reported: BTreeMap<MacAddr, (PortNo, Addresses)>,
+    reported: BTreeMap<MacAddr, (PortNo, Addresses)>,
     /// Reported addresses that the controller queries for, with their hosts.
     withdrawn: BTreeSet<(IpAddr, MacAddr)>,
     /// Ports selected for a bond, with its key. Those of one bond are one location.
@@ -60,6 +91,17 @@ impl Hosts {
             false => self.per_port_max,
         };
         self.count_on(port) >= most
+    }
+
+    /// Sets the ports to external networks.
+    #[cfg(test)]
+    pub(super) fn set_uplinks(&mut self, uplinks: BTreeSet<PortNo>) {
+        self.uplinks = uplinks;
+    }
+
+    /// Returns whether a port leads to an external network.
+    pub(super) fn is_uplink(&self, port: PortNo) -> bool {
+        self.uplinks.contains(&port)
     }
 
     pub(super) fn get(&self, mac: MacAddr) -> Option<&Host> {
@@ -167,11 +209,181 @@ impl Hosts {
 
     /// Returns the host without address on `port` that has been silent longest, if longer than
     /// since `since`.
-    pub(super) fn longest_silent(&self, port: PortNo, since: Time) -> Option<MacAddr> {
+    fn longest_silent(&self, port: PortNo, since: Time) -> Option<MacAddr> {
         self.on_port(port)
             .filter_map(|mac| self.by_mac.get(&mac).map(|host| (host, mac)))
             .filter(|(host, _)| host.ips.is_empty() && host.heard < since)
             .min_by_key(|&(host, mac)| (host.heard, mac))
             .map(|(_, mac)| mac)
     }
+
+    /// Refreshes the sender of a frame at `port`, if it is known there.
+    pub(super) fn refresh(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr) -> Location {
+        let is_here = self.is_on(mac, port);
+        let Some(host) = self.by_mac.get_mut(&mac) else { return Location::New };
+        if is_here {
+            host.heard = cx.now;
+            host.unanswered = 0;
+            return Location::Here(host.port);
+        }
+        if cx.now.since(host.changed) < CHANGE_HOLD {
+            cx.counters.hosts_refused += 1;
+            return Location::Refused;
+        }
+        Location::Elsewhere(host.port)
+    }
+
+    /// Returns the host without address on `port` that has been silent longest, if for longer than
+    /// a host with an address may be.
+    pub(super) fn silent_on(&self, cx: &Cx, port: PortNo) -> Option<MacAddr> {
+        let probes = u64::from(cx.settings.host_probes_max).saturating_add(1);
+        let silence = (cx.settings.host_probe * probes).ticks();
+        self.longest_silent(port, Time::from_ticks(cx.now.ticks().saturating_sub(silence)))
+    }
+
+    /// Learns an address of a known host, which is probed from then on.
+    pub(super) fn learn_ip(
+        &mut self,
+        cx: &mut Cx,
+        (search, members): (&mut Search, &mut Members),
+        mac: MacAddr,
+        ip: IpAddr,
+    ) {
+        if !cx.settings.is_host_ip(ip) {
+            return;
+        }
+        let Some(host) = self.by_mac.get_mut(&mac) else {
+            return;
+        };
+        if host.ips.contains(ip) {
+            host.ips.used(ip);
+            if self.report_again(mac, ip) {
+                self.report(cx, members, mac);
+            }
+            return;
+        }
+        if host.ips.is_full() {
+            if cx.now.since(host.changed) < CHANGE_HOLD {
+                return;
+            }
+            host.changed = cx.now;
+        }
+        if host.ips.is_empty() {
+            // Probes are spread by address, so that hosts learned together are not probed together.
+            let half = (cx.settings.host_probe.ticks() / 2).max(1);
+            let offset = Span::from_ticks(half + spread(mac) % half);
+            cx.agenda.set(Timer::Host(mac), cx.now + offset);
+        }
+        host.ips.used(ip);
+        search.found(ip);
+        self.report(cx, members, mac);
+    }
+
+    /// Probes a host whose timer has expired (the periodic gratuitous ARP of paper 001). Returns
+    /// whether it has too many unanswered probes and must be removed instead.
+    ///
+    /// The probe is a unicast ARP request from the server's identity. Its MAC address never has a
+    /// route, so the reply reaches the control plane.
+    pub(super) fn probe(&mut self, cx: &mut Cx, mac: MacAddr) -> bool {
+        let bonded = self.is_joined(mac);
+        let Some(host) = self.by_mac.get_mut(&mac) else { return false };
+        if bonded {
+            cx.agenda.set(Timer::Host(mac), cx.now + cx.settings.host_probe);
+            return false;
+        }
+        let probes_max = cx.settings.host_probes_max;
+        if host.unanswered >= probes_max {
+            cx.counters.hosts_lost += 1;
+            return true;
+        }
+        let Some(ip) = host.ips.next_probe(host.unanswered, probes_max) else { return false };
+        host.unanswered += 1;
+        let port = host.port;
+        cx.out.extend(cx.settings.question(mac, ip).map(|frame| Effect::Host { port, frame }));
+        cx.agenda.set(Timer::Host(mac), cx.now + cx.settings.host_probe);
+        false
+    }
+
+    /// Reports changes of a host since the last report. Without a controller nothing is sent;
+    /// [`Hosts::report_all`] reports later.
+    pub(super) fn report(&mut self, cx: &mut Cx, members: &mut Members, mac: MacAddr) {
+        if !cx.controller.is_reachable() {
+            return;
+        }
+        let Hosts { by_mac, reported, .. } = self;
+        let known = by_mac.get(&mac);
+        if let Some(&(port, _)) = reported.get(&mac)
+            && known.is_none_or(|host| host.port != port)
+        {
+            reported.remove(&mac);
+            cx.out.push(Effect::Report(Item::HostGone { port, mac }));
+        }
+        let Some(&Host { port, ref ips, .. }) = known else { return };
+        let before = reported.insert(mac, (port, ips.clone()));
+        let is_new = |ip: &IpAddr| before.as_ref().is_none_or(|(_, before)| !before.contains(*ip));
+        let ips: Vec<IpAddr> = ips.iter().filter(is_new).collect();
+        let is_new = before.is_none();
+        if is_new || !ips.is_empty() {
+            cx.out.push(Effect::Report(Item::HostSeen { port, mac, ips }));
+        }
+        if is_new {
+            members.report_again(cx, &self.joined_to(port), mac);
+        }
+    }
+
+    /// Reports a host as if it were new.
+    pub(super) fn report_anew(&mut self, cx: &mut Cx, members: &mut Members, mac: MacAddr) {
+        self.reported.remove(&mac);
+        self.report(cx, members, mac);
+    }
+
+    /// Reports a host that has moved from `port` within its bond. It is added first, so that it is
+    /// never absent.
+    pub(super) fn report_moved(
+        &mut self,
+        cx: &mut Cx,
+        members: &mut Members,
+        (port, mac): (PortNo, MacAddr),
+    ) {
+        if cx.controller.is_reachable() && self.reported.contains_key(&mac) {
+            self.report_anew(cx, members, mac);
+            cx.out.push(Effect::Report(Item::HostGone { port, mac }));
+        }
+    }
+
+    /// Returns a host as requester of the MAC address of `ip`, with an address of the same family.
+    pub(super) fn requester(&self, mac: MacAddr, ip: IpAddr) -> Option<Requester> {
+        let mut own = self.get(mac)?.ips.iter().rev();
+        let ip = own.find(|own| own.is_ipv4() == ip.is_ipv4())?;
+        Some(Requester { mac, ip })
+    }
+
+    /// Clears the record of reported hosts that are unchanged. Hosts that have left or moved
+    /// meanwhile must still be withdrawn.
+    pub(super) fn forget_reports(&mut self) {
+        let Hosts { by_mac, reported, .. } = self;
+        let as_is = |mac: &MacAddr, port, ips: &Addresses| {
+            let host = by_mac.get(mac).filter(|host| host.port == port);
+            host.is_some_and(|host| host.ips.iter().all(|ip| ips.contains(ip)))
+        };
+        reported.retain(|mac, (port, ips)| !as_is(mac, *port, ips));
+    }
+
+    /// Reports all that the controller does not have yet; to a new incarnation, all hosts.
+    pub(super) fn report_all(&mut self, cx: &mut Cx, members: &mut Members, new_incarnation: bool) {
+        if new_incarnation {
+            self.reported.clear();
+        }
+        let macs: BTreeSet<_> = self.reported.keys().chain(self.by_mac.keys()).copied().collect();
+        for mac in macs {
+            self.report(cx, members, mac);
+        }
+    }
+}
+
+/// Returns a number that differs between hosts and is the same in every run.
+fn spread(mac: MacAddr) -> u64 {
+    let mut word = [0; 8];
+    word[..6].copy_from_slice(&mac.0);
+    u64::from_le_bytes(word).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 16
 }

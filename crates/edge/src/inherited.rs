@@ -22,34 +22,56 @@
 
 use super::context::Cx;
 use super::flows::{Flow, Flows, Placement};
-use super::places::{Found, Key, of_port};
-use super::state::Edge;
+use super::places::{Key, of_port};
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use axon_link::effect::Effect;
-use axon_node::{PortView, RouteKey, Snapshot};
+use axon_node::{RouteKey, Snapshot};
 use axon_wire::message::{Item, Stamp};
 use axon_wire::vlan::VlanId;
 use axon_wire::{MacAddr, PortNo, Route, Time};
-use core::net::IpAddr;
 
-impl Edge {
+/// Routes without a decision of the current controller.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Inherited {
+    /// Time when these routes are removed.
+    until: Option<Time>,
+    /// Routes that the data plane had at the start, at ports of unknown kind, by their address in
+    /// its table or route memory.
+    found: BTreeMap<Key, Found>,
+}
+
+/// A route that the data plane had at the start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Found {
+    /// MAC address of the destination itself.
+    destination: MacAddr,
+    route: Route,
+}
+
+impl Inherited {
+    /// Returns when inherited routes are due.
+    pub(super) fn until(&self) -> Option<Time> {
+        self.until
+    }
+
     /// Handles a new incarnation of the controller: reports all routes to it, and keeps them until
     /// it decides.
-    pub(super) fn inherit(&mut self, cx: &mut Cx) {
-        self.flows.forget_all_removed();
+    pub(super) fn inherit(&mut self, cx: &mut Cx, flows: &mut Flows) {
+        flows.removed.clear();
         // Backups of the previous incarnation may violate a rule of the new one.
-        self.flows.backups.clear();
-        for (&key, flow) in &mut self.flows.live {
+        flows.backups.clear();
+        for (&key, flow) in &mut flows.live {
             flow.inherited = true;
             claim(cx, key, flow);
         }
-        let waits = self.has_flows() || !self.found.is_empty();
-        self.inherited_until = waits.then_some(cx.now + self.inherited_max);
+        let waits = flows.has_any() || !self.found.is_empty();
+        self.until = waits.then_some(cx.now + cx.settings.inherited_max);
     }
 
     /// Records the routes of a data plane that has outlived the previous incarnation. Call it
     /// before anything else.
-    pub fn found(&mut self, has: &Snapshot) {
+    pub(super) fn found(&mut self, has: &Snapshot) {
         for (port, is) in (0..).map(PortNo).zip(&has.ports) {
             let found =
                 |destination: MacAddr, route: &Route| Found { destination, route: route.clone() };
@@ -67,32 +89,26 @@ impl Edge {
     /// from now on for at most [`Timers::inherited_max`].
     ///
     /// [`Timers::inherited_max`]: axon_link::config::Timers::inherited_max
-    pub fn link(
-        &mut self,
-        now: Time,
-        (port, up): (PortNo, bool),
-        ports: &dyn PortView,
-        out: &mut Vec<Effect>,
-    ) {
+    pub(super) fn link(&mut self, cx: &mut Cx, flows: &mut Flows, (port, up): (PortNo, bool)) {
         if !up {
             let keys: Vec<Key> = self.found.range(of_port(port)).map(|(&key, _)| key).collect();
-            self.give_up(&mut Cx { now, ports, out }, keys);
+            self.give_up(cx, flows, keys);
         }
         if !self.found.is_empty() {
-            self.inherited_until.get_or_insert(now + self.inherited_max);
+            self.until.get_or_insert(cx.now + cx.settings.inherited_max);
         }
     }
 
     /// Removes found routes that are no longer usable.
-    fn give_up(&mut self, cx: &mut Cx, keys: Vec<Key>) {
+    fn give_up(&mut self, cx: &mut Cx, flows: &mut Flows, keys: Vec<Key>) {
         for key in keys {
             self.found.remove(&key);
-            self.flows.placing.take_out(cx, key);
+            flows.tables.take_out(cx, key);
         }
     }
 
     /// Handles a port whose kind is known now. At a host port, the routes found there become flows.
-    pub(super) fn adopt(&mut self, cx: &mut Cx, port: PortNo) {
+    pub(super) fn adopt(&mut self, cx: &mut Cx, flows: &mut Flows, port: PortNo) {
         let addresses: Vec<Key> = self.found.range(of_port(port)).map(|(&key, _)| key).collect();
         // Masqueraded addresses get their indexes before new ones are given.
         let (own, given): (Vec<Key>, Vec<Key>) = addresses.into_iter().partition(|address| {
@@ -102,19 +118,19 @@ impl Edge {
             let Some(Found { destination, route }) = self.found.remove(&address) else { continue };
             let key = (port, RouteKey { destination, ..address.1 });
             let usable = cx.ports.is_host(port)
-                && !self.flows.live.contains_key(&key)
-                && self.is_host_mac(destination)
-                && self.flows.placing.can_hold(cx.ports, port, &route);
-            if !usable || !self.flows.placing.take_over(address, destination) {
-                if self.flows.placing.address(key) != address || !self.flows.is_placed(key) {
-                    self.flows.placing.take_out(cx, address);
+                && !flows.live.contains_key(&key)
+                && cx.settings.is_host_mac(destination)
+                && flows.tables.can_hold(cx.ports, port, &route);
+            if !usable || !flows.tables.take_over(address, destination) {
+                if flows.tables.address(key) != address || !flows.is_placed(key) {
+                    flows.tables.take_out(cx, address);
                 }
                 continue;
             }
-            if self.flows.placing.address(key) != address {
-                self.flows.placing.take_out(cx, address);
+            if flows.tables.address(key) != address {
+                flows.tables.take_out(cx, address);
             }
-            let placed = self.flows.placing.install(cx, key, route.clone());
+            let placed = flows.tables.install(cx, key, route.clone());
             let flow = Flow {
                 stamp: Stamp::default(),
                 route,
@@ -124,28 +140,39 @@ impl Edge {
                 set_at: cx.now,
                 used: false,
             };
-            if self.reachable {
+            if cx.controller.is_reachable() {
                 claim(cx, key, &flow);
             }
-            self.flows.live.insert(key, flow);
-            self.inherited_until.get_or_insert(cx.now + self.inherited_max);
+            flows.live.insert(key, flow);
+            self.until.get_or_insert(cx.now + cx.settings.inherited_max);
         }
     }
 
-    /// Removes inherited routes whose time has expired.
-    pub(super) fn inherited_due(&mut self, cx: &mut Cx) {
-        // The port's kind would be known by now, with or without a controller.
-        self.give_up(cx, self.found.keys().copied().collect());
-        if !self.reachable {
-            let waits = self.flows.inherited().next().is_some();
-            self.inherited_until = waits.then_some(cx.now + self.inherited_max);
+    /// Returns the number of found routes of a port, and of those in route memory.
+    #[cfg(test)]
+    pub(super) fn found_on(&self, port: PortNo) -> (usize, usize) {
+        let found = || self.found.range(of_port(port));
+        let by_index = found().filter(|(key, is)| is.destination != key.1.destination);
+        (found().count(), by_index.count())
+    }
+
+    /// Removes inherited routes if their time has expired.
+    pub(super) fn due(&mut self, cx: &mut Cx, flows: &mut Flows) {
+        if self.until.is_none_or(|until| until > cx.now) {
             return;
         }
-        self.inherited_until = None;
-        for key in self.flows.inherited().collect::<Vec<Key>>() {
-            self.counters.routes_unconfirmed += 1;
-            self.flows.remove(cx, key, None);
-            self.flows.promote(cx, key.0);
+        // The port's kind would be known by now, with or without a controller.
+        self.give_up(cx, flows, self.found.keys().copied().collect());
+        if !cx.controller.is_reachable() {
+            let waits = flows.inherited().next().is_some();
+            self.until = waits.then_some(cx.now + cx.settings.inherited_max);
+            return;
+        }
+        self.until = None;
+        for key in flows.inherited().collect::<Vec<Key>>() {
+            cx.counters.routes_unconfirmed += 1;
+            flows.remove(cx, key, None);
+            flows.promote(cx, key.0);
         }
     }
 }
@@ -155,36 +182,6 @@ fn claim(cx: &mut Cx, (port, key): Key, flow: &Flow) {
     let RouteKey { destination, source, .. } = key;
     let (stamp, route) = (flow.stamp, flow.route.clone());
     cx.out.push(Effect::Report(Item::SetRoute { port, destination, source, stamp, route }));
-}
-
-impl Flows {
-    /// Returns the flows with inherited routes.
-    fn inherited(&self) -> impl Iterator<Item = Key> {
-        self.live.iter().filter(|(_, flow)| flow.inherited).map(|(&key, _)| key)
-    }
-
-    /// Takes an inherited route over if the controller has decided for the same one; returns
-    /// whether it has. The data plane is not changed. Until then the flow answers ARP requests for
-    /// the address of its destination. From then on the controller does, since the address may have
-    /// moved to another host meanwhile.
-    pub(super) fn confirm(
-        &mut self,
-        cx: &mut Cx,
-        key: Key,
-        stamp: Stamp,
-        route: &Route,
-        ip: Option<IpAddr>,
-    ) -> bool {
-        let flow = self.live.get_mut(&key);
-        let Some(flow) = flow.filter(|flow| flow.inherited && flow.route == *route) else {
-            return false;
-        };
-        (flow.stamp, flow.inherited) = (stamp, false);
-        self.forget_ip(key);
-        self.learn_ip(key, ip);
-        self.place(cx, key);
-        true
-    }
 }
 
 #[cfg(test)]
@@ -289,7 +286,7 @@ mod tests {
         pass(&mut bench, Span::from_secs(300));
         assert_eq!(bench.edge.flows().count(), 2, "without a controller they stay");
         bench.controller(Some(NEXT));
-        let inherited_max = bench.edge.inherited_max;
+        let inherited_max = bench.edge.settings.inherited_max;
         pass(&mut bench, inherited_max);
         assert_eq!(bench.edge.flows().count(), 0);
         assert_eq!((bench.places(0), bench.edge.counters().routes_unconfirmed), (0, 2));
@@ -388,7 +385,7 @@ mod tests {
         // index.
         bench.set_route(0, 8, 2, 3);
         bench.set_route(0, 9, 3, 9);
-        let inherited_max = bench.edge.inherited_max;
+        let inherited_max = bench.edge.settings.inherited_max;
         pass(&mut bench, inherited_max);
         assert!(!bench.tables.memory.contains_key(&(PortNo(0), given(3, 2))), "unconfirmed");
         assert!(bench.tables.memory.contains_key(&(PortNo(0), given(1, 5))), "confirmed");
@@ -424,7 +421,7 @@ mod tests {
             |bench| drop(bench.port(0, Some(PortKind::Axon))),
             |bench| {
                 bench.link(2, true);
-                let inherited_max = bench.edge.inherited_max;
+                let inherited_max = bench.edge.settings.inherited_max;
                 bench.pass(inherited_max);
             },
         ];
@@ -444,7 +441,7 @@ mod tests {
         pass(&mut bench, Span::from_secs(300));
         assert_eq!(bench.edge.flows().count(), 2, "without a controller they stay");
         assert_eq!(claims(&bench.controller(Some(NEXT))).len(), 2);
-        let inherited_max = bench.edge.inherited_max;
+        let inherited_max = bench.edge.settings.inherited_max;
         pass(&mut bench, inherited_max);
         assert_eq!((bench.edge.flows().count(), bench.placed(0, 8)), (0, None), "undecided");
     }
@@ -467,7 +464,7 @@ mod tests {
             let mut bench = reborn();
             bench.controller(met.then_some(NEXT));
             bench.link(2, true);
-            let inherited_max = bench.edge.inherited_max;
+            let inherited_max = bench.edge.settings.inherited_max;
             bench.pass(inherited_max);
             assert_eq!((bench.placed(0, 8), bench.placed(1, 8)), (None, None));
             assert_eq!(claims(&bench.port(0, Some(PortKind::Host))), []);

@@ -8,7 +8,7 @@
 use super::context::Cx;
 use super::flows::{Flows, Placement};
 use super::places::{Key, of_port};
-use super::placing::{PAUSE, Requested};
+use super::tables::{PAUSE, Requested};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use axon_link::effect::Effect;
@@ -24,19 +24,19 @@ impl Flows {
 
     /// Returns whether the data plane has a route at this address of its tables, or may have one.
     fn is_placed_at(&self, address: Key) -> bool {
-        let destination = self.placing.owner(address).unwrap_or(address.1.destination);
+        let destination = self.tables.owner(address).unwrap_or(address.1.destination);
         let key = (address.0, RouteKey { destination, ..address.1 });
-        self.is_placed(key) && self.placing.address(key) == address
+        self.is_placed(key) && self.tables.address(key) == address
     }
 
     /// Handles an answer of the data plane. Returns when to try the port again, if that is new.
     pub(super) fn answered(&mut self, cx: &mut Cx, answer: RouteAnswer) -> Option<(PortNo, Time)> {
-        let key = match (self.placing.requested.remove(&answer.ticket)?.0, answer.result) {
+        let key = match (self.tables.requested.remove(&answer.ticket)?.0, answer.result) {
             (Requested::Remove(_), Ok(())) => return None,
             (Requested::Remove(address), Err(_)) => {
                 // A later install has replaced the route, or will.
                 if !self.is_placed_at(address) {
-                    self.placing.keep_stale(address);
+                    self.tables.keep_stale(address);
                 }
                 address
             }
@@ -52,9 +52,9 @@ impl Flows {
                     return None;
                 }
                 flow.placement = Placement::Software;
-                let address = self.placing.address(key);
-                self.placing.free(key);
-                self.placing.take_out(cx, address);
+                let address = self.tables.address(key);
+                self.tables.free(key);
+                self.tables.take_out(cx, address);
                 match self.software_is_full(key.0) {
                     true => self.let_go(key),
                     false => drop(self.unplaced.insert(key)),
@@ -62,7 +62,7 @@ impl Flows {
                 key
             }
         };
-        let new = self.placing.refused.insert(key.0);
+        let new = self.tables.refused.insert(key.0);
         new.then_some((key.0, cx.now + PAUSE))
     }
 
@@ -70,7 +70,7 @@ impl Flows {
     /// and the number of changes.
     pub(super) fn give_up_overdue(&mut self, cx: &mut Cx) -> (Vec<(PortNo, Time)>, u64) {
         let (mut again, mut count) = (Vec::new(), 0);
-        while let Some(ticket) = self.placing.overdue(cx.now) {
+        while let Some(ticket) = self.tables.overdue(cx.now) {
             let result = Err(RouteError::Unavailable);
             again.extend(self.answered(cx, RouteAnswer { ticket, result }));
             count += 1;
@@ -80,10 +80,10 @@ impl Flows {
 
     /// Repeats the refused requests of `port`.
     pub(super) fn try_again(&mut self, cx: &mut Cx, port: PortNo) {
-        self.placing.refused.remove(&port);
-        let stale: BTreeSet<Key> = self.placing.stale.range(of_port(port)).copied().collect();
+        self.tables.refused.remove(&port);
+        let stale: BTreeSet<Key> = self.tables.stale.range(of_port(port)).copied().collect();
         for key in stale {
-            self.placing.take_out(cx, key);
+            self.tables.take_out(cx, key);
         }
         self.promote(cx, port);
     }
@@ -92,7 +92,7 @@ impl Flows {
     /// in the table may take an index of route memory, unless it is for one source. A port with a
     /// refusal waits for its pause to end.
     pub(super) fn promote(&mut self, cx: &mut Cx, port: PortNo) {
-        if self.placing.refused.contains(&port) {
+        if self.tables.refused.contains(&port) {
             return;
         }
         let (mut from, end) = of_port(port).into_inner();
@@ -114,10 +114,10 @@ impl Flows {
         let Some(flow) = self.live.get_mut(&key).filter(|flow| !flow.is_placed()) else {
             return false;
         };
-        if !self.placing.reserve(key) {
+        if !self.tables.reserve(key) {
             return false;
         }
-        flow.placement = Placement::Requested(self.placing.install(cx, key, flow.route.clone()));
+        flow.placement = Placement::Requested(self.tables.install(cx, key, flow.route.clone()));
         self.unplaced.remove(&key);
         true
     }
@@ -126,35 +126,35 @@ impl Flows {
     /// destination itself, and the route.
     pub(super) fn wanted(&self) -> impl Iterator<Item = (Key, MacAddr, &Route)> {
         let placed = self.live.iter().filter(|(_, flow)| flow.is_placed());
-        placed.map(|(&key, flow)| (self.placing.address(key), key.1.destination, &flow.route))
+        placed.map(|(&key, flow)| (self.tables.address(key), key.1.destination, &flow.route))
     }
 
     /// Compares the routes with those of a resynchronised data plane, `has`. Missing routes are
     /// kept in software, and excess ones are removed. Returns the ports to try again, with times.
     pub(super) fn resynchronised(&mut self, cx: &mut Cx, has: &Snapshot) -> Vec<(PortNo, Time)> {
-        let was_lost = self.placing.is_lost();
-        self.placing.settle();
+        let was_lost = self.tables.is_lost();
+        self.tables.settle();
         let mut again = Vec::new();
         let there = by_address(has);
         let too_much: Vec<Key> =
             there.keys().copied().filter(|&address| !self.is_placed_at(address)).collect();
-        too_much.into_iter().for_each(|address| self.placing.take_out(cx, address));
+        too_much.into_iter().for_each(|address| self.tables.take_out(cx, address));
         for (&key, flow) in self.live.iter_mut().filter(|(_, flow)| flow.is_placed()) {
-            let stands = there.get(&self.placing.address(key));
+            let stands = there.get(&self.tables.address(key));
             if stands.is_some_and(|(to, route)| *to == key.1.destination && **route == flow.route) {
                 flow.placement = Placement::Installed;
                 continue;
             }
             flow.placement = Placement::Software;
-            self.placing.free(key);
+            self.tables.free(key);
             self.unplaced.insert(key);
-            if self.placing.refused.insert(key.0) {
+            if self.tables.refused.insert(key.0) {
                 again.push((key.0, cx.now + PAUSE));
             }
         }
         // Routes added while the data plane was lost are placed later.
         for &(port, _) in self.unplaced.iter().filter(|_| was_lost) {
-            if self.placing.refused.insert(port) {
+            if self.tables.refused.insert(port) {
                 again.push((port, cx.now + PAUSE));
             }
         }
@@ -177,9 +177,10 @@ fn by_address(has: &Snapshot) -> BTreeMap<Key, (MacAddr, &Route)> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::test_device::Around;
     use super::super::testing::*;
     use super::*;
-    use crate::placing::Placing;
+    use crate::tables::Tables;
     use alloc::collections::VecDeque;
     use axon_node::telemetry::EdgeDebts;
     use axon_node::{PortSnapshot, RouteChange, RouteKey, RouteTicket};
@@ -378,7 +379,7 @@ mod tests {
         fn new(room: usize) -> Late {
             let device = TestDevice::new(room);
             Late {
-                flows: Flows::new(Placing::new(&device.capabilities(), 1)),
+                flows: Flows::new(Tables::new(&device.capabilities(), 1)),
                 device,
                 asked: VecDeque::new(),
                 routes: BTreeMap::new(),
@@ -388,10 +389,13 @@ mod tests {
         }
 
         fn with(&mut self, call: impl FnOnce(&mut Flows, &mut Cx) -> Vec<(PortNo, Time)>) {
-            let mut out = Vec::new();
-            let cx = &mut Cx { now: Time::ZERO, ports: &self.device, out: &mut out };
-            self.pauses.extend(call(&mut self.flows, cx).into_iter().map(|(port, _)| port));
-            self.asked.extend(out.into_iter().filter_map(|effect| match effect {
+            let mut around = Around::new();
+            self.pauses.extend(
+                call(&mut self.flows, &mut around.cx(&self.device))
+                    .into_iter()
+                    .map(|(port, _)| port),
+            );
+            self.asked.extend(around.out.into_iter().filter_map(|effect| match effect {
                 Effect::Route { ticket, change } => Some((ticket, change)),
                 _ => None,
             }));
@@ -473,12 +477,12 @@ mod tests {
                 late.happen(&Event::Pause);
             }
             let Late { flows, routes, .. } = &late;
-            prop_assert!(flows.placing.requested.is_empty() && flows.placing.stale.is_empty());
+            prop_assert!(flows.tables.requested.is_empty() && flows.tables.stale.is_empty());
             let placed = flows.live.iter().filter(|(_, flow)| flow.is_placed());
             let placed = placed.map(|(&key, flow)| (key, flow.route.clone()));
             prop_assert_eq!(routes, &placed.collect::<BTreeMap<_, _>>());
             for key in &flows.unplaced {
-                prop_assert_eq!(flows.placing.taken(key.0), room, "{:?} has no place", key);
+                prop_assert_eq!(flows.tables.taken(key.0), room, "{:?} has no place", key);
             }
         }
     }

@@ -1,11 +1,14 @@
 //! Handling of hosts' frames without a route: ARP, neighbour discovery, DHCP, groups, unicast, and
 //! drops.
 
-use super::arrival::answer;
+use super::answers::Requester;
+use super::answers::answer;
 use super::context::Cx;
+use super::fate::Fate;
 use super::hosts::Host;
-use super::setups::Requester;
-use super::state::{Edge, Fate};
+use super::members::Pair;
+use super::parts::Parts;
+use alloc::vec::Vec;
 use axon_link::effect::Effect;
 use axon_node::{Drop, RouteKey};
 use axon_wire::host_frame::{self, Arp, Kind};
@@ -16,7 +19,7 @@ use axon_wire::{MacAddr, PortNo, membership};
 use core::net::IpAddr;
 use smoltcp::wire::ArpOperation;
 
-impl Edge {
+impl Parts {
     /// Learns from a host's frame and handles it by its kind. The error is the drop reason.
     pub(super) fn serve(&mut self, cx: &mut Cx, port: PortNo, frame: &[u8]) -> Result<Fate, Drop> {
         let header = (MacAddr::destination_of(frame), MacAddr::source_of(frame));
@@ -26,21 +29,21 @@ impl Edge {
         if frame.len() < ETHERNET_BYTES || !source.is_unicast() {
             return Err(Drop::Malformed);
         }
-        if frame.len() > self.frame_bytes_max {
+        if frame.len() > cx.settings.frame_bytes_max {
             return Err(Drop::Oversized);
         }
-        let from_host = cx.ports.is_host(port) && self.is_host_mac(source);
-        if !from_host || self.is_blocked(port) || !self.learn(cx, port, source) {
+        let from_host = cx.ports.is_host(port) && cx.settings.is_host_mac(source);
+        if !from_host || self.bonds.is_blocked(port) || !self.learn(cx, port, source) {
             return Err(Drop::Refused);
         }
-        if let Some(done) = self.configuration(cx, port, source, frame) {
+        if let Some(done) = self.services.configuration(cx, &self.hosts, (port, source), frame) {
             return done;
         }
-        let to_us = destination == MacAddr::BROADCAST || destination == self.server.mac;
+        let to_us = destination == MacAddr::BROADCAST || destination == cx.settings.server.mac;
         if destination.is_multicast()
             && let Some(read) = membership::read(frame)
         {
-            return self.membership(cx, (port, source), read).map(|()| Fate::Served);
+            return self.groups.membership(cx, (port, source), read).map(|()| Fate::Served);
         }
         match host_frame::classify(frame) {
             Kind::Arp(arp) => {
@@ -60,9 +63,11 @@ impl Edge {
                 cx.out.push(Effect::ToController(relay));
                 Ok(Fate::Served)
             }
-            _ if destination == self.server.mac => self.answer_ping(cx, port, frame),
+            _ if destination == cx.settings.server.mac => {
+                self.services.ping.answer(cx, port, frame)
+            }
             _ if destination.is_multicast() => self.group_frame(cx, port, frame),
-            _ if !self.is_host_mac(destination) => Err(Drop::Refused),
+            _ if !cx.settings.is_host_mac(destination) => Err(Drop::Refused),
             _ => {
                 let hint = host_frame::destination_ip(frame);
                 self.unicast(cx, port, (source, destination), hint)
@@ -76,19 +81,24 @@ impl Edge {
         let probe = arp.sender_ip.is_unspecified();
         let sane = arp.sender_mac == source
             && (probe || host_frame::is_host_ip(arp.sender_ip))
-            && arp.sender_ip != self.server.ip;
+            && arp.sender_ip != cx.settings.server.ip;
         if !sane {
             return Err(Drop::Refused);
         }
         if !probe {
-            self.learn_ip(cx.now, source, arp.sender_ip.into(), cx.out);
+            self.hosts.learn_ip(
+                cx,
+                (&mut self.search, &mut self.groups.members),
+                source,
+                arp.sender_ip.into(),
+            );
         }
         let requester = Requester { mac: source, ip: arp.sender_ip.into() };
         match arp.operation {
             ArpOperation::Reply => self.target_answered(cx, port, source, arp.sender_ip.into()),
             ArpOperation::Request if arp.sender_ip == arp.target_ip => {}
-            ArpOperation::Request if arp.target_ip == self.server.ip => {
-                answer(cx, port, requester, self.server.mac, self.server.ip.into());
+            ArpOperation::Request if arp.target_ip == cx.settings.server.ip => {
+                answer(cx, port, requester, cx.settings.server.mac, cx.settings.server.ip.into());
             }
             ArpOperation::Request if host_frame::is_host_ip(arp.target_ip) => {
                 self.resolve(cx, port, requester, arp.target_ip.into());
@@ -104,7 +114,7 @@ impl Edge {
     fn answer_to_owner(&self, port: PortNo, destination: MacAddr, is_reply: bool) -> Fate {
         let key = (port, RouteKey::to(destination));
         let flow = self.flows.live.get(&key).filter(|_| is_reply);
-        let given_another = self.flows.placing.address(key) != key;
+        let given_another = self.flows.tables.address(key) != key;
         flow.filter(|_| given_another)
             .map_or(Fate::Served, |flow| Fate::Forward(flow.route.clone()))
     }
@@ -124,15 +134,64 @@ impl Edge {
             return Ok(fate);
         }
         self.over(cx, port, (source, destination), hint)?;
-        if self.hosts.is_on(destination, port) && !self.seems_moved(port, destination) {
+        if self.hosts.is_on(destination, port) && !self.recalls.seems_moved(port, destination) {
             return Err(Drop::Refused);
         }
         let own = |host: &Host| host.ips.ipv4().map(IpAddr::V4).or(host.ips.newest());
         let source_ip = self.hosts.get(source).and_then(own);
-        match self.begin(cx, (port, Target::Mac(destination), source), source_ip, hint) {
+        match self.setups.begin(
+            cx,
+            &mut self.flows,
+            (port, Target::Mac(destination), source),
+            source_ip,
+            hint,
+        ) {
             true => Ok(Fate::Wait(destination)),
             false => Err(Drop::NoRoute),
         }
+    }
+
+    /// Handles a host's frame to a group or broadcast, within the rate of its port.
+    fn group_frame(&mut self, cx: &mut Cx, port: PortNo, frame: &[u8]) -> Result<Fate, Drop> {
+        let pair = self.groups.senders.group_of(frame).ok_or(Drop::Broadcast)?;
+        match self.groups.senders.admit(cx, port) {
+            true => self.send_to_group(cx, port, pair),
+            false => Err(Drop::Broadcast),
+        }
+    }
+
+    /// Copies a frame that waited for its list.
+    pub(super) fn waited_for_list(
+        &mut self,
+        cx: &mut Cx,
+        port: PortNo,
+        frame: &[u8],
+    ) -> Result<Fate, Drop> {
+        let (source, group) = self.groups.senders.group_of(frame).ok_or(Drop::Broadcast)?;
+        if !self.hosts.is_on(source, port) {
+            return Err(Drop::Refused);
+        }
+        self.send_to_group(cx, port, (source, group))
+    }
+
+    /// Makes the copies of a frame: each takes its route, or waits for it.
+    fn send_to_group(&mut self, cx: &mut Cx, port: PortNo, pair: Pair) -> Result<Fate, Drop> {
+        let Some(hosts) = self.groups.receivers(cx, port, pair)? else {
+            return Ok(Fate::Wait(membership::mac_of(pair.1)));
+        };
+        let mut copies = Vec::new();
+        for host in hosts {
+            match self.unicast(cx, port, (pair.0, host), None) {
+                Ok(fate) => copies.push(fate),
+                Err(_) => cx.counters.group_copies_lost += 1,
+            }
+        }
+        if copies.is_empty() {
+            return Err(Drop::Broadcast);
+        }
+        cx.counters.group_frames += 1;
+        cx.counters.group_copies += copies.len() as u64;
+        Ok(Fate::Copies(copies))
     }
 }
 

@@ -1,22 +1,13 @@
 //! Learning, probing and removal of local hosts, and reports to the controller.
 
-use super::addresses::Addresses;
 use super::context::{Cx, Timer};
-use super::hosts::{Host, Hosts};
-use super::state::Edge;
-use alloc::collections::BTreeSet;
-use alloc::vec::Vec;
+use super::hosts::{Host, Location};
+use super::parts::Parts;
 use axon_link::effect::Effect;
 use axon_node::Note;
-use axon_wire::message::Item;
-use axon_wire::{MacAddr, PortNo, Span, Time};
-use core::net::IpAddr;
+use axon_wire::{MacAddr, PortNo};
 
-/// Minimum time between two moves or address changes of a host that are accepted. Two stations that
-/// fight for one address cannot overload the controller.
-const CHANGE_HOLD: Span = Span::from_millis(200);
-
-impl Edge {
+impl Parts {
     /// Learns the sender of a frame, or refreshes it. Returns `false` if the frame must be dropped.
     ///
     /// A known host on its port is refreshed. On another port it has moved: it is removed from the
@@ -26,93 +17,41 @@ impl Edge {
     /// was silent for as long as a host with an address would need to be declared dead. Other hosts
     /// without address are not removed, because they cannot be probed.
     pub(super) fn learn(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr) -> bool {
-        let mut left = None;
-        let is_here = self.hosts.is_on(mac, port);
-        if let Some(host) = self.hosts.by_mac.get_mut(&mac) {
-            if is_here {
-                host.heard = cx.now;
-                host.unanswered = 0;
-                let home = host.port;
-                let recalled = self.recalled(port, mac);
-                if self.recalled(home, mac).or(recalled).is_some() {
+        let left = match self.hosts.refresh(cx, port, mac) {
+            Location::Here(home) => {
+                let recalled = self.recalls.end(cx, port, mac);
+                if self.recalls.end(cx, home, mac).or(recalled).is_some() {
                     // The controller wants to verify the host: report it again.
-                    self.hosts.reported.remove(&mac);
-                    self.report(cx.out, mac);
+                    self.hosts.report_anew(cx, &mut self.groups.members, mac);
                 }
                 return true;
             }
-            left = Some(host.port);
-            if cx.now.since(host.changed) < CHANGE_HOLD {
-                self.counters.hosts_refused += 1;
+            Location::Refused => return false,
+            Location::Elsewhere(left) => Some(left),
+            Location::New => None,
+        };
+        if self.hosts.is_full(port) {
+            let Some(silent) = self.hosts.silent_on(cx, port) else {
+                cx.counters.hosts_refused += 1;
                 return false;
-            }
+            };
+            self.forget_host(cx, silent);
         }
-        if !self.make_room(cx, port) {
-            self.counters.hosts_refused += 1;
-            return false;
-        }
-        let answered = self.recalled(port, mac).is_some_and(|recall| recall.moved);
+        let answered = self.recalls.end(cx, port, mac).is_some_and(|recall| recall.moved);
         let moved = self.forget_host(cx, mac);
-        let ips = Addresses::default();
-        let host = Host { port, ips, heard: cx.now, unanswered: 0, changed: cx.now };
-        self.hosts.insert(mac, host);
-        self.keep_own(cx, port, mac);
-        self.counters.hosts_moved += u64::from(moved);
+        self.hosts.insert(mac, Host::new(cx.now, port));
+        self.flows.keep_own(cx, port, mac);
+        cx.counters.hosts_moved += u64::from(moved);
         cx.out.push(Effect::Note(Note::HostUp { port, mac }));
-        self.report(cx.out, mac);
-        self.groups_host_learned(cx.now, port);
+        self.hosts.report(cx, &mut self.groups.members, mac);
+        self.groups.host_learned(cx, port);
         match left {
             // The host has answered: the other user of its MAC address is not queried.
-            Some(left) if answered => drop(self.recalled(left, mac)),
-            Some(left) => self.recall_moved(cx, left, mac),
+            Some(left) if answered => drop(self.recalls.end(cx, left, mac)),
+            Some(left) => self.recalls.moved(cx, &self.hosts, (left, mac)),
             None => {}
         }
         true
-    }
-
-    fn make_room(&mut self, cx: &mut Cx, port: PortNo) -> bool {
-        if !self.hosts.is_full(port) {
-            return true;
-        }
-        let silence = self.host_probe * u64::from(self.host_probes_max).saturating_add(1);
-        let silence = silence.ticks();
-        let since = Time::from_ticks(cx.now.ticks().saturating_sub(silence));
-        let Some(mac) = self.hosts.longest_silent(port, since) else {
-            return false;
-        };
-        self.forget_host(cx, mac)
-    }
-
-    /// Learns an address of a known host, which is probed from then on.
-    pub(super) fn learn_ip(&mut self, now: Time, mac: MacAddr, ip: IpAddr, out: &mut Vec<Effect>) {
-        if !self.is_host_ip(ip) {
-            return;
-        }
-        let Some(host) = self.hosts.by_mac.get_mut(&mac) else {
-            return;
-        };
-        if host.ips.contains(ip) {
-            host.ips.used(ip);
-            if self.hosts.report_again(mac, ip) {
-                self.report(out, mac);
-            }
-            return;
-        }
-        if host.ips.is_full() {
-            if now.since(host.changed) < CHANGE_HOLD {
-                return;
-            }
-            host.changed = now;
-        }
-        if host.ips.is_empty() {
-            // Probes are spread by address, so that hosts learned together are not probed together.
-            let half = (self.host_probe.ticks() / 2).max(1);
-            let offset = Span::from_ticks(half + spread(mac) % half);
-            self.agenda.set(Timer::Host(mac), now + offset);
-        }
-        host.ips.used(ip);
-        self.sought.found(ip);
-        self.report(out, mac);
     }
 
     /// Removes a host that has left, no longer answers, or makes room, together with its flows.
@@ -125,13 +64,17 @@ impl Edge {
             return false;
         };
         if let Some(ip) = ips.newest() {
-            self.recall_later(cx, port, mac, ip);
+            self.recalls.later(cx, port, mac, ip);
         }
-        self.flows.placing.vacate(port, mac);
-        self.agenda.cancel(Timer::Host(mac));
-        self.end_queries_to(cx, port, mac);
-        self.end_setups_of(cx, port, mac);
-        self.groups_host_gone(cx, port, mac);
+        self.flows.tables.vacate(port, mac);
+        cx.agenda.cancel(Timer::Host(mac));
+        for key in self.queries.to(port, mac) {
+            self.end_query(cx, key);
+        }
+        for key in self.setups.started_by(port, mac) {
+            self.end_setup(cx, key);
+        }
+        self.groups.host_gone(cx, &self.hosts, port, mac);
         if self.hosts.count_on(port) == 0 {
             for port in self.hosts.joined_to(port) {
                 self.flows.clear_port(cx, port);
@@ -140,92 +83,9 @@ impl Edge {
             self.flows.promote(cx, port);
         }
         cx.out.push(Effect::Note(Note::HostDown { port, mac }));
-        self.report(cx.out, mac);
+        self.hosts.report(cx, &mut self.groups.members, mac);
         true
     }
-
-    /// Probes a host whose timer has expired (the periodic gratuitous ARP of paper 001).
-    ///
-    /// The probe is a unicast ARP request from the server's identity. Its MAC address never has a
-    /// route, so the reply reaches the control plane. A host with too many unanswered probes is
-    /// removed.
-    pub(super) fn probe_host(&mut self, cx: &mut Cx, mac: MacAddr) {
-        let bonded = self.hosts.is_joined(mac);
-        let Some(host) = self.hosts.by_mac.get_mut(&mac) else {
-            return;
-        };
-        if bonded {
-            self.agenda.set(Timer::Host(mac), cx.now + self.host_probe);
-            return;
-        }
-        if host.unanswered >= self.host_probes_max {
-            self.counters.hosts_lost += 1;
-            self.forget_host(cx, mac);
-            return;
-        }
-        let Some(ip) = host.ips.next_probe(host.unanswered, self.host_probes_max) else { return };
-        host.unanswered += 1;
-        let port = host.port;
-        cx.out.extend(self.question(mac, ip).map(|frame| Effect::Host { port, frame }));
-        self.agenda.set(Timer::Host(mac), cx.now + self.host_probe);
-    }
-
-    /// Reports changes of a host since the last report. Without a controller nothing is sent;
-    /// [`Edge::report_all`] reports later.
-    pub(super) fn report(&mut self, out: &mut Vec<Effect>, mac: MacAddr) {
-        if !self.reachable {
-            return;
-        }
-        let Hosts { by_mac, reported, .. } = &mut self.hosts;
-        let known = by_mac.get(&mac);
-        if let Some(&(port, _)) = reported.get(&mac)
-            && known.is_none_or(|host| host.port != port)
-        {
-            reported.remove(&mac);
-            out.push(Effect::Report(Item::HostGone { port, mac }));
-        }
-        let Some(&Host { port, ref ips, .. }) = known else { return };
-        let before = reported.insert(mac, (port, ips.clone()));
-        let is_new = |ip: &IpAddr| before.as_ref().is_none_or(|(_, before)| !before.contains(*ip));
-        let ips: Vec<IpAddr> = ips.iter().filter(is_new).collect();
-        let is_new = before.is_none();
-        if is_new || !ips.is_empty() {
-            out.push(Effect::Report(Item::HostSeen { port, mac, ips }));
-        }
-        if is_new {
-            self.report_members_again(out, port, mac);
-        }
-    }
-
-    /// Clears the record of reported hosts that are unchanged. Hosts that have left or moved
-    /// meanwhile must still be withdrawn.
-    pub(super) fn forget_reports(&mut self) {
-        let Hosts { by_mac, reported, .. } = &mut self.hosts;
-        let as_is = |mac: &MacAddr, port, ips: &Addresses| {
-            let host = by_mac.get(mac).filter(|host| host.port == port);
-            host.is_some_and(|host| host.ips.iter().all(|ip| ips.contains(ip)))
-        };
-        reported.retain(|mac, (port, ips)| !as_is(mac, *port, ips));
-    }
-
-    /// Reports all that the controller does not have yet; to a new incarnation, all hosts.
-    pub(super) fn report_all(&mut self, out: &mut Vec<Effect>, new_incarnation: bool) {
-        if new_incarnation {
-            self.hosts.reported.clear();
-        }
-        let macs: BTreeSet<_> =
-            self.hosts.reported.keys().chain(self.hosts.by_mac.keys()).copied().collect();
-        for mac in macs {
-            self.report(out, mac);
-        }
-    }
-}
-
-/// Returns a number that differs between hosts and is the same in every run.
-fn spread(mac: MacAddr) -> u64 {
-    let mut word = [0; 8];
-    word[..6].copy_from_slice(&mac.0);
-    u64::from_le_bytes(word).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 16
 }
 
 #[cfg(test)]
@@ -234,7 +94,9 @@ mod tests {
     use super::*;
     use alloc::vec::Vec;
     use axon_node::{Drop, PortKind};
+    use axon_wire::Span;
     use axon_wire::host_frame;
+    use axon_wire::message::Item;
     use axon_wire::{Incarnation, Route};
     use core::net::Ipv4Addr;
 
@@ -290,7 +152,7 @@ mod tests {
     #[test]
     fn an_uplink_has_room_for_many_and_the_longest_silent_gives_its_place_up() {
         let mut bench = Bench::new();
-        bench.edge.hosts.uplinks = [PortNo(0)].into();
+        bench.edge.parts.hosts.set_uplinks([PortNo(0)].into());
         let from = |number: u16| {
             let [a, b] = number.to_be_bytes();
             udp_frame(mac(9), MacAddr([2, 7, 0, 0, a, b]), 0)
@@ -298,16 +160,17 @@ mod tests {
         for number in 0..1_000 {
             bench.frame(0, &from(number));
         }
-        assert_eq!(bench.edge.hosts.count_on(PortNo(0)), 1_000);
+        assert_eq!(bench.edge.parts.hosts.count_on(PortNo(0)), 1_000);
         bench.frame(0, &from(1_000));
         assert_eq!(bench.edge.counters().hosts_refused, 1, "none of them was silent for long");
-        let silence = bench.edge.host_probe * u64::from(bench.edge.host_probes_max + 1);
+        let silence =
+            bench.edge.settings.host_probe * u64::from(bench.edge.settings.host_probes_max + 1);
         bench.pass(silence + Span::from_secs(1));
         bench.frame(0, &from(0));
         bench.frame(0, &from(1_000));
         let is_there = |number: u16| {
             let [a, b] = number.to_be_bytes();
-            bench.edge.hosts.is_on(MacAddr([2, 7, 0, 0, a, b]), PortNo(0))
+            bench.edge.parts.hosts.is_on(MacAddr([2, 7, 0, 0, a, b]), PortNo(0))
         };
         assert_eq!([0, 1, 2, 1_000].map(is_there), [true, false, true, true]);
     }

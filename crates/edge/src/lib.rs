@@ -8,7 +8,7 @@
 //!   target switch (`target`). That switch queries its host and replies. There are four phases, and
 //!   each switch reserves memory before it sends.
 //! - IPv6 neighbour discovery (`nd`) is handled as ARP is.
-//! - DHCP goes to the controller; server messages of other hosts are refused (`guard`).
+//! - DHCP goes to the controller; server messages of other hosts are refused (`services`).
 //! - DHCPv6 is terminated at the edge, if the fabric file enables it (`dhcpv6`).
 //! - IPv6 router advertisements are sent by the edge (`ra`), if the fabric file enables them.
 //! - The fabric's own address answers ping (`ping`).
@@ -19,7 +19,7 @@
 //!   Broadcast is copied in the same way, if enabled.
 //!
 //! For an unknown address, the controller may have all hosts queried (`seek`), including those on
-//! ports that come up meanwhile (`newcomers`). Local hosts with an address are probed. A host that
+//! ports that come up meanwhile. Local hosts with an address are probed. A host that
 //! is silent too long is removed together with its flows. All state that a host can cause is
 //! bounded. The result does not depend on the order of messages: see `flows`.
 #![no_std]
@@ -28,20 +28,21 @@
 extern crate alloc;
 
 mod addresses;
-mod advertising;
 mod ageing;
+mod answers;
 mod arrival;
 mod backup;
-mod backups;
-mod bond_ports;
 mod bonds;
 pub mod config;
 mod context;
+mod controller;
 mod dhcpv6;
+mod edge;
+mod failover;
+mod fate;
 mod flows;
 mod given;
 mod groups;
-mod guard;
 mod hosts;
 mod inherited;
 mod install;
@@ -50,20 +51,20 @@ mod learning;
 mod masquerade;
 mod members;
 mod nd;
-mod newcomers;
+mod parts;
 mod ping;
 mod places;
-mod placing;
 mod queries;
 mod ra;
 mod recall;
 mod seek;
 mod senders;
+mod services;
+mod settings;
 mod setup;
-mod setups;
-mod sought;
-mod state;
+mod tables;
 mod target;
+mod tombstones;
 mod vlans;
 pub mod waiting;
 
@@ -77,8 +78,8 @@ mod testing;
 mod tests;
 
 pub use addresses::Addresses;
-pub use ageing::ROUTE_LOOK;
-pub use flows::{Flow, Placement};
+pub use edge::Edge;
+pub use fate::Fate;
+pub use flows::{Flow, Placement, ROUTE_LOOK};
 pub use hosts::Host;
-pub use state::{Edge, Fate};
 pub use vlans::Edges;

@@ -8,10 +8,11 @@
 //! its own report. A host that joins and leaves repeatedly stays a member for longer each time,
 //! because the controller remakes the lists of the group with each change.
 
-use super::context::{Cx, Timer};
-use super::groups::{CHANGES, Left, MEMBERS_PER_PORT_MAX, Pair};
-use super::state::Edge;
+use super::context::Cx;
+use crate::config::GroupConfig;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
+use axon_link::bucket::{Bucket, Rate};
 use axon_link::effect::Effect;
 use axon_node::Drop;
 use axon_wire::membership::{self, Membership};
@@ -19,6 +20,11 @@ use axon_wire::message::Item;
 use axon_wire::{MacAddr, PortNo, Span, Time};
 use core::net::IpAddr;
 
+/// Maximum number of memberships (pairs of a host and a group) of one port. Further ones are
+/// refused.
+pub(super) const MEMBERS_PER_PORT_MAX: usize = 256;
+/// Rate of membership changes of one port that are reported.
+const CHANGES: Rate = Rate { every: Span::from_millis(20), burst: 128 };
 /// Delay of the query after a host is learned.
 const QUERY_FIRST: Span = Span::from_millis(500);
 /// Maximum response time of a general query, over which hosts spread their answers; also at most
@@ -35,9 +41,47 @@ const LEAVING_DOUBLED_MAX: u32 = 5;
 /// Time after the end of a membership within which a host has soon returned.
 const BACK_SOON: Span = Span::from_secs(120);
 
-impl Edge {
+/// A host and a group.
+pub(super) type Pair = (MacAddr, IpAddr);
+
+/// Memberships of the hosts of all ports.
+#[derive(Clone, Debug)]
+pub(super) struct Members {
+    config: GroupConfig,
+    ports: BTreeMap<PortNo, PortMembers>,
+    /// Memberships reported to the controller.
+    reported: BTreeSet<(PortNo, Pair)>,
+}
+
+/// Memberships of the hosts of one port.
+#[derive(Clone, Debug, Default)]
+struct PortMembers {
+    /// Expiry of each membership unless it is reported again.
+    members: BTreeMap<Pair, Time>,
+    /// Time of the next query of all hosts of the port for their groups.
+    query_at: Option<Time>,
+    changes: Bucket,
+    /// Memberships that ended recently.
+    left: BTreeMap<Pair, Left>,
+}
+
+/// An ended membership, kept to damp hosts that join and leave repeatedly.
+#[derive(Clone, Copy, Debug)]
+struct Left {
+    /// Number of consecutive times that it ended and began again.
+    times: u32,
+    /// Expiry of this entry.
+    until: Time,
+}
+
+impl Members {
+    /// Creates an empty list.
+    pub(super) fn new(config: GroupConfig) -> Members {
+        Members { config, ports: BTreeMap::new(), reported: BTreeSet::new() }
+    }
+
     /// Handles a report of a host. Membership reports are never forwarded.
-    pub(super) fn membership(
+    pub(super) fn handle(
         &mut self,
         cx: &mut Cx,
         (port, mac): (PortNo, MacAddr),
@@ -47,7 +91,7 @@ impl Edge {
             // A host's own query is dropped: the edge is the querier.
             return Err(if read == Membership::Bad { Drop::Malformed } else { Drop::Broadcast });
         };
-        if !self.groups.config.multicast {
+        if !self.config.multicast {
             return Err(Drop::Broadcast);
         }
         for change in changes.iter().filter(|change| membership::is_reportable(change.group)) {
@@ -56,19 +100,18 @@ impl Edge {
                 false => self.left(cx, port, (mac, change.group)),
             }
         }
-        self.groups_due_later(port);
         Ok(())
     }
 
     fn joined(&mut self, cx: &mut Cx, port: PortNo, pair: Pair) {
-        let until = cx.now + self.groups.config.query * 2 + Span::from_secs(10);
-        let groups = self.groups.ports.entry(port).or_default();
+        let until = cx.now + self.config.query * 2 + Span::from_secs(10);
+        let groups = self.ports.entry(port).or_default();
         if let Some(known) = groups.members.get_mut(&pair) {
             *known = until;
             return;
         }
         if groups.members.len() >= MEMBERS_PER_PORT_MAX || !groups.changes.has(cx.now, CHANGES) {
-            self.counters.members_refused += 1;
+            cx.counters.members_refused += 1;
             return;
         }
         groups.changes.take(cx.now, CHANGES);
@@ -77,12 +120,12 @@ impl Edge {
             left.times = (left.times + 1).min(LEAVING_DOUBLED_MAX);
             left.until = until + BACK_SOON;
         }
-        self.counters.members_joined += 1;
-        self.report_member(cx.out, port, pair);
+        cx.counters.members_joined += 1;
+        self.report_member(cx, port, pair);
     }
 
     fn left(&mut self, cx: &mut Cx, port: PortNo, pair: Pair) {
-        let groups = self.groups.ports.entry(port).or_default();
+        let groups = self.ports.entry(port).or_default();
         let Some(until) = groups.members.get_mut(&pair) else { return };
         let times = groups.left.get(&pair).map_or(0, |left| left.times);
         let leaving = LEAVING * (1 << times);
@@ -93,9 +136,9 @@ impl Edge {
     }
 
     /// Queries the hosts of a port for a group, or for all.
-    fn query(&mut self, cx: &mut Cx, port: PortNo, group: Option<IpAddr>, tenths: u8) {
-        let how = (tenths, self.groups.config.query.as_millis() / 1000);
-        let own = (self.server.mac, self.server.ip);
+    fn query(&self, cx: &mut Cx, port: PortNo, group: Option<IpAddr>, tenths: u8) {
+        let how = (tenths, self.config.query.as_millis() / 1000);
+        let own = (cx.settings.server.mac, cx.settings.server.ip);
         let v4 = |group| membership::igmp_query(own, group, how);
         let v6 = |group| membership::mld_query(own.0, group, how);
         let frames = match group {
@@ -103,44 +146,24 @@ impl Edge {
             Some(IpAddr::V6(group)) => [v6(Some(group))].to_vec(),
             None => [v4(None), v6(None)].to_vec(),
         };
-        self.counters.group_queries += frames.len() as u64;
+        cx.counters.group_queries += frames.len() as u64;
         cx.out.extend(frames.into_iter().map(|frame| Effect::Host { port, frame }));
     }
 
-    /// Schedules a query of a port where a host has been learned.
-    pub(super) fn groups_host_learned(&mut self, now: Time, port: PortNo) {
-        if !self.groups.config.multicast {
-            return;
+    /// Schedules a query of a port where a host has been learned; `false` if groups have no
+    /// members.
+    pub(super) fn host_learned(&mut self, cx: &mut Cx, port: PortNo) -> bool {
+        if !self.config.multicast {
+            return false;
         }
-        let first = now + QUERY_FIRST;
-        let groups = self.groups.ports.entry(port).or_default();
+        let first = cx.now + QUERY_FIRST;
+        let groups = self.ports.entry(port).or_default();
         groups.query_at = Some(groups.query_at.map_or(first, |at| at.min(first)));
-        self.groups_due_later(port);
-    }
-
-    /// Removes the memberships and senders of a host that has left a port and all others of its
-    /// bond.
-    pub(super) fn groups_host_gone(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr) {
-        for port in self.hosts.joined_to(port) {
-            self.groups_host_gone_from(cx, port, mac);
-        }
-    }
-
-    fn groups_host_gone_from(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr) {
-        let Some(groups) = self.groups.ports.get_mut(&port) else { return };
-        let of_host = |pair: &&Pair| pair.0 == mac;
-        let members: Vec<Pair> = groups.members.keys().filter(of_host).copied().collect();
-        let senders: Vec<Pair> = groups.senders.keys().filter(of_host).copied().collect();
-        members.into_iter().for_each(|pair| self.member_gone(cx, port, pair));
-        senders.into_iter().for_each(|pair| self.sender_gone(cx, port, pair));
-        if self.hosts.count_on(port) == 0 {
-            self.groups.ports.remove(&port);
-        }
-        self.groups_due_later(port);
+        true
     }
 
     fn member_gone(&mut self, cx: &mut Cx, port: PortNo, pair: Pair) {
-        let groups = self.groups.ports.get_mut(&port);
+        let groups = self.ports.get_mut(&port);
         let Some(groups) = groups.filter(|groups| groups.members.contains_key(&pair)) else {
             return;
         };
@@ -149,102 +172,117 @@ impl Edge {
             let left = groups.left.entry(pair).or_insert(Left { times: 0, until: cx.now });
             left.until = cx.now + BACK_SOON;
         }
-        self.counters.members_left += 1;
-        self.report_member(cx.out, port, pair);
+        cx.counters.members_left += 1;
+        self.report_member(cx, port, pair);
     }
 
     /// Reports whether a host is in a group, if the controller lacks that. Without a controller
-    /// nothing is sent; [`Edge::report_groups`] reports later.
-    fn report_member(&mut self, out: &mut Vec<Effect>, port: PortNo, pair: Pair) {
-        if !self.reachable {
+    /// nothing is sent; [`Members::report_all`] reports later.
+    fn report_member(&mut self, cx: &mut Cx, port: PortNo, pair: Pair) {
+        if !cx.controller.is_reachable() {
             return;
         }
-        let groups = self.groups.ports.get(&port);
+        let groups = self.ports.get(&port);
         let joined = groups.is_some_and(|groups| groups.members.contains_key(&pair));
         let news = match joined {
-            true => self.groups.reported.insert((port, pair)),
-            false => self.groups.reported.remove(&(port, pair)),
+            true => self.reported.insert((port, pair)),
+            false => self.reported.remove(&(port, pair)),
         };
         if news {
             let (mac, group) = pair;
-            out.push(Effect::Report(Item::GroupMember { port, mac, group, joined }));
+            cx.out.push(Effect::Report(Item::GroupMember { port, mac, group, joined }));
         }
     }
 
     /// Reports the memberships of a host that is itself reported as new. The controller may have
     /// removed them with the host while it was elsewhere.
-    pub(super) fn report_members_again(
-        &mut self,
-        out: &mut Vec<Effect>,
-        port: PortNo,
-        mac: MacAddr,
-    ) {
+    pub(super) fn report_again(&mut self, cx: &mut Cx, ports: &[PortNo], mac: MacAddr) {
         // It may have joined by any port of its bond.
-        for port in self.hosts.joined_to(port) {
-            let groups = self.groups.ports.get(&port);
+        for &port in ports {
+            let groups = self.ports.get(&port);
             let pairs = groups.into_iter().flat_map(|groups| groups.members.keys());
             let pairs: Vec<Pair> = pairs.filter(|pair| pair.0 == mac).copied().collect();
             for pair in pairs {
-                self.groups.reported.remove(&(port, pair));
-                self.report_member(out, port, pair);
+                self.reported.remove(&(port, pair));
+                self.report_member(cx, port, pair);
             }
         }
     }
 
-    /// Reports all that the controller lacks, and requests all lists again. `anew` if it may have
+    /// Reports all that the controller lacks. `anew` if it may have
     /// lost its state.
-    pub(super) fn report_groups(&mut self, out: &mut Vec<Effect>, anew: bool) {
+    pub(super) fn report_all(&mut self, cx: &mut Cx, anew: bool) {
         let members = self
-            .groups
             .ports
             .iter()
             .flat_map(|(&port, groups)| groups.members.keys().map(move |&pair| (port, pair)));
         let now: Vec<(PortNo, Pair)> = members.collect();
         if anew {
             let is_now = |entry: &(PortNo, Pair)| now.contains(entry);
-            self.groups.reported.retain(|entry| !is_now(entry));
+            self.reported.retain(|entry| !is_now(entry));
         }
-        let before: Vec<_> = self.groups.reported.iter().copied().collect();
+        let before: Vec<_> = self.reported.iter().copied().collect();
         for (port, pair) in before.into_iter().chain(now) {
-            self.report_member(out, port, pair);
-        }
-        self.ask_for_lists(out);
-    }
-
-    /// Sets the timer of a port's groups.
-    pub(super) fn groups_due_later(&mut self, port: PortNo) {
-        match self.groups.due(port) {
-            Some(at) => self.agenda.set(Timer::Groups(port), at),
-            None => self.agenda.cancel(Timer::Groups(port)),
+            self.report_member(cx, port, pair);
         }
     }
 
-    /// Handles the expired timer of a port's groups.
-    pub(super) fn groups_due(&mut self, cx: &mut Cx, port: PortNo) {
-        let Some(groups) = self.groups.ports.get_mut(&port) else { return };
+    /// Removes the memberships of a host that has left a port; of all of the port if `is_last`.
+    pub(super) fn host_gone(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr, is_last: bool) {
+        let Some(groups) = self.ports.get(&port) else { return };
+        let members = groups.members.keys().filter(|pair| pair.0 == mac);
+        let members: Vec<Pair> = members.copied().collect();
+        members.into_iter().for_each(|pair| self.member_gone(cx, port, pair));
+        if is_last {
+            self.ports.remove(&port);
+        }
+    }
+
+    /// Ends the memberships that are due at a port. Returns whether its hosts are to be queried.
+    pub(super) fn expire(&mut self, cx: &mut Cx, port: PortNo) -> bool {
+        let Some(groups) = self.ports.get_mut(&port) else { return false };
         let due = |until: Time| until <= cx.now;
         let members = groups.members.iter().filter(|&(_, &until)| due(until));
         let members: Vec<Pair> = members.map(|(&pair, _)| pair).collect();
-        let senders = groups.senders.iter().filter(|(_, sender)| due(sender.until));
-        let senders: Vec<Pair> = senders.map(|(&pair, _)| pair).collect();
         groups.left.retain(|_, left| !due(left.until));
         let ask = groups.query_at.is_some_and(due);
         if ask {
-            groups.query_at = Some(cx.now + self.groups.config.query);
+            groups.query_at = Some(cx.now + self.config.query);
         }
         members.into_iter().for_each(|pair| self.member_gone(cx, port, pair));
-        senders.into_iter().for_each(|pair| self.sender_gone(cx, port, pair));
-        if ask {
-            let half = self.groups.config.query.as_millis() / 200;
-            self.query(cx, port, None, half.clamp(1, RESPONSE_TENTHS) as u8);
-        }
-        self.groups_due_later(port);
+        ask
+    }
+
+    /// Queries all hosts of a port for their groups.
+    pub(super) fn query_all(&self, cx: &mut Cx, port: PortNo) {
+        let half = self.config.query.as_millis() / 200;
+        self.query(cx, port, None, half.clamp(1, RESPONSE_TENTHS) as u8);
+    }
+
+    /// Returns when a port is due: a query, or the end of a membership.
+    pub(super) fn due(&self, port: PortNo) -> Option<Time> {
+        let groups = self.ports.get(&port)?;
+        let members = groups.members.values().copied();
+        let left = groups.left.values().map(|left| left.until);
+        members.chain(left).chain(groups.query_at).min()
     }
 
     /// Returns the memberships of hosts at this switch: port, host, group.
-    pub fn members(&self) -> impl Iterator<Item = (PortNo, MacAddr, IpAddr)> {
-        self.groups.ports.iter().flat_map(|(&port, groups)| {
+    pub(super) fn all(&self) -> impl Iterator<Item = (PortNo, MacAddr, IpAddr)> {
+        self.ports.iter().flat_map(|(&port, groups)| {
             groups.members.keys().map(move |&(mac, group)| (port, mac, group))
         })
+    }
+
+    /// Returns the ports with state.
+    #[cfg(test)]
+    pub(super) fn ports(&self) -> impl Iterator<Item = PortNo> {
+        self.ports.keys().copied()
+    }
+
+    /// Returns the number of memberships of a port that ended recently.
+    #[cfg(test)]
+    pub(super) fn left_count(&self, port: PortNo) -> usize {
+        self.ports.get(&port).map_or(0, |groups| groups.left.len())
     }
 }

@@ -17,22 +17,18 @@
 //! advertises: hosts drop a router without it (RFC 4861 clause 7.2.5). A message with a MAC address
 //! other than its frame's is refused, because no host may answer for others.
 
-use super::arrival::{Advertise, answer};
+use super::answers::Requester;
+use super::answers::answer;
 use super::context::Cx;
-use super::setups::{Key, Requester};
-use super::state::Edge;
+use super::parts::Parts;
+use super::setup::Key;
 use axon_node::Drop;
 use axon_wire::message::Target;
-use axon_wire::nd::{self, Nd};
+use axon_wire::nd::Nd;
 use axon_wire::{MacAddr, PortNo};
 use core::net::{IpAddr, Ipv6Addr};
 
-impl Edge {
-    /// Returns the source address of the server identity's probes and queries.
-    pub(super) fn link_local(&self) -> Ipv6Addr {
-        nd::link_local(self.server.mac)
-    }
-
+impl Parts {
     /// Handles a host's neighbour message.
     pub(super) fn neighbour_message(
         &mut self,
@@ -41,19 +37,24 @@ impl Edge {
         from: MacAddr,
         message: Nd,
     ) -> Result<(), Drop> {
-        let own = self.link_local();
+        let own = cx.settings.link_local();
         match message {
             Nd::Solicitation { source, source_mac, target } => {
                 if source_mac.is_some_and(|mac| mac != from) || source == Some(own) {
                     return Err(Drop::Refused);
                 }
                 if let Some(ip) = source {
-                    self.learn_ip(cx.now, from, ip.into(), cx.out);
+                    self.hosts.learn_ip(
+                        cx,
+                        (&mut self.search, &mut self.groups.members),
+                        from,
+                        ip.into(),
+                    );
                 }
                 let ip = source.unwrap_or(Ipv6Addr::UNSPECIFIED).into();
                 let requester = Requester { mac: from, ip };
                 if target == own {
-                    answer(cx, port, requester, self.server.mac, own.into());
+                    answer(cx, port, requester, cx.settings.server.mac, own.into());
                 } else if source != Some(target) {
                     self.resolve(cx, port, requester, target.into());
                 }
@@ -62,21 +63,16 @@ impl Edge {
                 if target_mac.is_some_and(|mac| mac != from) || target == own {
                     return Err(Drop::Refused);
                 }
-                self.learn_ip(cx.now, from, target.into(), cx.out);
+                self.hosts.learn_ip(
+                    cx,
+                    (&mut self.search, &mut self.groups.members),
+                    from,
+                    target.into(),
+                );
                 self.target_answered(cx, port, from, target.into());
             }
         }
         Ok(())
-    }
-
-    /// Returns the function that builds an advertisement of the neighbour `ip`, as a router or
-    /// another host.
-    pub(super) fn advertise_neighbour(&self, ip: IpAddr) -> Advertise {
-        let router = self.services.ipv6.as_ref().and_then(|ipv6| ipv6.router);
-        match router.is_some_and(|router| ip == router) {
-            true => nd::router_neighbour,
-            false => nd::advertisement,
-        }
     }
 
     /// Gives the target of an unanswered set-up to a host that has queried whether it is free.
@@ -84,16 +80,17 @@ impl Edge {
         let (port, Target::Ip(ip @ IpAddr::V6(_)), _) = key else { return };
         let detects = |requester: &&Requester| requester.ip.is_unspecified();
         if let Some(first) = requesters.iter().find(detects)
-            && self.reachable
+            && cx.controller.is_reachable()
             && self.hosts.is_on(first.mac, port)
         {
-            self.learn_ip(cx.now, first.mac, ip, cx.out);
+            self.hosts.learn_ip(cx, (&mut self.search, &mut self.groups.members), first.mac, ip);
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::settings::Advertise;
     use super::super::testing::*;
     use super::*;
     use alloc::vec::Vec;
@@ -101,6 +98,7 @@ mod tests {
     use axon_wire::Span;
     use axon_wire::link::ETHERNET_BYTES;
     use axon_wire::message::{ArpTarget, Item, Message, Seek};
+    use axon_wire::nd;
 
     fn ip6(host: u8) -> Ipv6Addr {
         Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, host.into())
@@ -182,7 +180,7 @@ mod tests {
             ..super::super::ra::tests::config()
         };
         let mut bench = Bench::new();
-        bench.edge.services.ipv6 = Some(ipv6.into());
+        bench.edge.settings.services.ipv6 = Some(ipv6.into());
         for (target, frame) in [(9, nd::router_neighbour as Advertise), (8, nd::advertisement)] {
             let ip = ip6(target);
             let effects = bench.frame(0, &solicitation(1, target));

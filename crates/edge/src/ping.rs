@@ -4,8 +4,9 @@
 //! Each port has a rate limit; requests above it are not answered.
 
 use super::context::Cx;
-use super::state::{Edge, Fate};
-use axon_link::bucket::Rate;
+use super::fate::Fate;
+use alloc::collections::BTreeMap;
+use axon_link::bucket::{Bucket, Rate};
 use axon_link::effect::Effect;
 use axon_node::Drop;
 use axon_wire::{PortNo, Span, echo};
@@ -13,24 +14,26 @@ use axon_wire::{PortNo, Span, echo};
 /// Rate of answers to the hosts of one port.
 const ANSWERS: Rate = Rate { every: Span::from_millis(10), burst: 100 };
 
-impl Edge {
+/// Echo replies to hosts.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Ping {
+    /// Bucket for the answers to the hosts of each port.
+    of: BTreeMap<PortNo, Bucket>,
+}
+
+impl Ping {
     /// Answers a frame to the server's MAC address if it is an echo request to the server's IP
     /// address.
-    pub(super) fn answer_ping(
-        &mut self,
-        cx: &mut Cx,
-        port: PortNo,
-        frame: &[u8],
-    ) -> Result<Fate, Drop> {
-        let own = (self.server.mac, self.server.ip);
+    pub(super) fn answer(&mut self, cx: &mut Cx, port: PortNo, frame: &[u8]) -> Result<Fate, Drop> {
+        let own = (cx.settings.server.mac, cx.settings.server.ip);
         let frame = echo::reply(frame, own).ok_or(Drop::Refused)?;
-        let answers = self.pings.entry(port).or_default();
+        let answers = self.of.entry(port).or_default();
         if !answers.has(cx.now, ANSWERS) {
-            self.counters.pings_limited += 1;
+            cx.counters.pings_limited += 1;
             return Err(Drop::Refused);
         }
         answers.take(cx.now, ANSWERS);
-        self.counters.pings += 1;
+        cx.counters.pings += 1;
         cx.out.push(Effect::Host { port, frame });
         Ok(Fate::Served)
     }

@@ -4,20 +4,12 @@ use super::given::{Given, Place};
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use axon_node::RouteKey;
-use axon_wire::{MacAddr, PortNo, Route};
+use axon_wire::{MacAddr, PortNo};
 use core::net::IpAddr;
 
 /// Ingress port and route key: the destination MAC address, and the source if the route is for that
 /// one only. The key has no VLAN at an edge.
 pub(super) type Key = (PortNo, RouteKey);
-
-/// A route that the data plane had at the start.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Found {
-    /// MAC address of the destination itself.
-    pub(super) destination: MacAddr,
-    pub(super) route: Route,
-}
 
 /// Returns the range of all keys of one port.
 pub(super) fn of_port(port: PortNo) -> core::ops::RangeInclusive<Key> {

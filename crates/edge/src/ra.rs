@@ -10,12 +10,13 @@
 //! address of the router, wherever that is, without a MAC address: hosts resolve the address as
 //! usual. Without a router the edge sends from its own address with a router lifetime of zero.
 
-use super::advertising::Port;
 use super::context::{Cx, Timer};
-use super::state::{Edge, Fate};
+use super::fate::Fate;
+use super::hosts::Hosts;
 use crate::config::Ipv6Config;
+use alloc::collections::BTreeMap;
 use alloc::collections::btree_map::Entry;
-use axon_link::bucket::Rate;
+use axon_link::bucket::{Bucket, Rate};
 use axon_link::effect::Effect;
 use axon_node::Drop;
 use axon_wire::{MacAddr, PortNo, Span};
@@ -44,25 +45,47 @@ impl Ipv6Config {
     }
 }
 
-impl Edge {
+/// Ports that receive advertisements: at most all ports with carrier and hosts.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Advertising {
+    ports: BTreeMap<PortNo, Port>,
+}
+
+impl Advertising {
+    /// Returns the number of ports that receive advertisements.
+    #[cfg(test)]
+    pub(super) fn count(&self) -> usize {
+        self.ports.len()
+    }
+}
+
+/// Advertising state of a port.
+#[derive(Clone, Debug, Default)]
+struct Port {
+    /// Number of unsolicited advertisements sent, up to 255.
+    sent: u8,
+    /// Bucket for answers to solicitations.
+    answers: Bucket,
+}
+
+impl Advertising {
     /// Handles a port that has become a host port, or is no longer one.
-    pub(super) fn advertise_at(&mut self, cx: &mut Cx, port: PortNo) {
-        if self.services.ipv6.is_none() || self.is_uplink(port) {
+    pub(super) fn port_changed(&mut self, cx: &mut Cx, hosts: &Hosts, port: PortNo) {
+        if cx.settings.services.ipv6.is_none() || hosts.is_uplink(port) {
             return;
         }
         if !cx.ports.is_host(port) {
-            self.advertising.ports.remove(&port);
-            self.agenda.cancel(Timer::Advertise(port));
-        } else if let Entry::Vacant(place) = self.advertising.ports.entry(port) {
+            self.ports.remove(&port);
+            cx.agenda.cancel(Timer::Advertise(port));
+        } else if let Entry::Vacant(place) = self.ports.entry(port) {
             place.insert(Port::default());
-            self.agenda.set(Timer::Advertise(port), cx.now + FIRST_AFTER);
+            cx.agenda.set(Timer::Advertise(port), cx.now + FIRST_AFTER);
         }
     }
 
     /// Sends an unsolicited advertisement that is due.
-    pub(super) fn advertise_due(&mut self, cx: &mut Cx, port: PortNo) {
-        let (Some(ipv6), Some(of_port)) =
-            (&self.services.ipv6, self.advertising.ports.get_mut(&port))
+    pub(super) fn due(&mut self, cx: &mut Cx, hosts: &Hosts, port: PortNo) {
+        let (Some(ipv6), Some(of_port)) = (&cx.settings.services.ipv6, self.ports.get_mut(&port))
         else {
             return;
         };
@@ -74,8 +97,8 @@ impl Edge {
             INITIAL => Span::from_ticks(interval.ticks() / 32 * (u64::from(port.0) % 16 + 16)),
             _ => interval,
         };
-        self.agenda.set(Timer::Advertise(port), cx.now + wait);
-        let is_routers = ipv6.router_host.is_some_and(|mac| self.hosts.is_on(mac, port));
+        cx.agenda.set(Timer::Advertise(port), cx.now + wait);
+        let is_routers = ipv6.router_host.is_some_and(|mac| hosts.is_on(mac, port));
         if !is_routers {
             self.advertise(cx, port, None);
         }
@@ -89,13 +112,13 @@ impl Edge {
         (mac, source): (MacAddr, Option<Ipv6Addr>),
     ) -> Result<Fate, Drop> {
         let is_router =
-            self.services.ipv6.as_ref().is_some_and(|ipv6| ipv6.router_host == Some(mac));
+            cx.settings.services.ipv6.as_ref().is_some_and(|ipv6| ipv6.router_host == Some(mac));
         if is_router {
             return Ok(Fate::Served);
         }
-        let of_port = self.advertising.ports.get_mut(&port);
+        let of_port = self.ports.get_mut(&port);
         let Some(of_port) = of_port.filter(|of_port| of_port.answers.has(cx.now, ANSWERS)) else {
-            self.counters.advertisements_limited += 1;
+            cx.counters.advertisements_limited += 1;
             return Err(Drop::Refused);
         };
         of_port.answers.take(cx.now, ANSWERS);
@@ -103,10 +126,10 @@ impl Edge {
         Ok(Fate::Served)
     }
 
-    fn advertise(&mut self, cx: &mut Cx, port: PortNo, to: Option<(MacAddr, Ipv6Addr)>) {
-        let own = (self.server.mac, self.link_local());
-        if let Some(ipv6) = &self.services.ipv6 {
-            self.counters.advertisements += 1;
+    fn advertise(&self, cx: &mut Cx, port: PortNo, to: Option<(MacAddr, Ipv6Addr)>) {
+        let own = (cx.settings.server.mac, cx.settings.link_local());
+        if let Some(ipv6) = &cx.settings.services.ipv6 {
+            cx.counters.advertisements += 1;
             cx.out.push(Effect::Host { port, frame: ipv6.frame(own, to) });
         }
     }
@@ -160,7 +183,8 @@ pub(super) mod tests {
 
     fn bench(config: Ipv6Config) -> Bench {
         let mut bench = Bench::new();
-        bench.edge.services = EdgeServices { ipv6: Some(config.into()), ..EdgeServices::default() };
+        bench.edge.settings.services =
+            EdgeServices { ipv6: Some(config.into()), ..EdgeServices::default() };
         for port in 0..2 {
             bench.port(port, None);
             bench.port(port, Some(PortKind::Host));

@@ -8,54 +8,70 @@
 //! accept it by its group address.
 
 use super::context::Cx;
-use super::groups::{Pair, SENDER_MAX, SENDERS_PER_PORT_MAX, Sender};
-use super::state::{Edge, Fate};
+use super::members::Pair;
+use crate::config::GroupConfig;
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
+use axon_link::bucket::{Bucket, Rate};
 use axon_link::config::COPIES_MAX;
 use axon_link::effect::Effect;
-use axon_node::{Drop, PortView};
+use axon_node::Drop;
 use axon_wire::message::Item;
 use axon_wire::router::{self, Router};
-use axon_wire::{MacAddr, PortNo, Time, host_frame, membership};
+use axon_wire::{MacAddr, PortNo, Span, Time, host_frame, membership};
 
-impl Edge {
-    /// Handles a host's frame to a group or broadcast, within the rate of its port.
-    pub(super) fn group_frame(
-        &mut self,
-        cx: &mut Cx,
-        port: PortNo,
-        frame: &[u8],
-    ) -> Result<Fate, Drop> {
-        let (source, group) = self.group_of(frame).ok_or(Drop::Broadcast)?;
-        let rate = self.groups.rate;
-        let groups = self.groups.ports.entry(port).or_default();
-        if !groups.frames.has(cx.now, rate) {
-            self.counters.group_limited += 1;
-            return Err(Drop::Broadcast);
-        }
-        groups.frames.take(cx.now, rate);
-        self.send_to_group(cx, port, (source, group))
-    }
+/// Maximum number of senders (pairs of a host and a group) at one port.
+pub(super) const SENDERS_PER_PORT_MAX: usize = 64;
+/// Time without frames to a group after which a host is no longer its sender.
+pub(super) const SENDER_MAX: Span = Span::from_secs(300);
 
-    /// Copies a frame that waited for its list.
-    pub fn waited_for_list(
-        &mut self,
-        (now, port): (Time, PortNo),
-        frame: &[u8],
-        ports: &dyn PortView,
-        out: &mut Vec<Effect>,
-    ) -> Result<Fate, Drop> {
-        let (source, group) = self.group_of(frame).ok_or(Drop::Broadcast)?;
-        if !self.hosts.is_on(source, port) {
-            return Err(Drop::Refused);
-        }
-        self.send_to_group(&mut Cx { now, ports, out }, port, (source, group))
+/// Senders at all ports.
+#[derive(Clone, Debug)]
+pub(super) struct Senders {
+    config: GroupConfig,
+    /// Rate of frames.
+    rate: Rate,
+    /// Rate of copies.
+    copies: Rate,
+    ports: BTreeMap<PortNo, PortSenders>,
+}
+
+/// Senders at one port.
+#[derive(Clone, Debug, Default)]
+struct PortSenders {
+    senders: BTreeMap<Pair, Sender>,
+    frames: Bucket,
+    copies: Bucket,
+}
+
+/// A host that sends to a group.
+#[derive(Clone, Debug)]
+struct Sender {
+    /// Receivers, as far as their list has arrived.
+    hosts: Vec<MacAddr>,
+    /// True if the list is complete.
+    is_known: bool,
+    /// If the list has not arrived, when its frames stop waiting; otherwise the expiry of the
+    /// entry.
+    until: Time,
+}
+
+impl Senders {
+    /// Creates an empty list.
+    pub(super) fn new(config: GroupConfig) -> Senders {
+        let rate = |per_second: u32, least: usize| {
+            let burst = u64::from(per_second).max(least as u64);
+            Rate { every: Span::from_ticks(Span::from_secs(1).ticks() / burst), burst }
+        };
+        let copies = rate(config.copies_per_second, COPIES_MAX);
+        let rate = rate(config.frames_per_second, 1);
+        Senders { config, rate, copies, ports: BTreeMap::new() }
     }
 
     /// Returns the sender and the group of a frame that may be copied. Answers of a host's own DHCP
     /// server may not.
-    fn group_of(&self, frame: &[u8]) -> Option<Pair> {
-        let config = self.groups.config;
+    pub(super) fn group_of(&self, frame: &[u8]) -> Option<Pair> {
+        let config = self.config;
         let destination = MacAddr::destination_of(frame)?;
         let group = membership::group_of(destination, host_frame::destination_ip(frame))?;
         let wanted = match membership::is_everybody(group) {
@@ -69,96 +85,84 @@ impl Edge {
         served.then_some((MacAddr::source_of(frame)?, group))
     }
 
-    fn send_to_group(&mut self, cx: &mut Cx, port: PortNo, pair: Pair) -> Result<Fate, Drop> {
-        let wait = self.arp_wait;
-        let groups = self.groups.ports.entry(port).or_default();
+    /// Takes a frame to a group from the rate of its port; `false` if that is exceeded.
+    pub(super) fn admit(&mut self, cx: &mut Cx, port: PortNo) -> bool {
+        let groups = self.ports.entry(port).or_default();
+        let admitted = groups.frames.has(cx.now, self.rate);
+        match admitted {
+            true => groups.frames.take(cx.now, self.rate),
+            false => cx.counters.group_limited += 1,
+        }
+        admitted
+    }
+
+    /// Returns the receivers of a frame, and takes their copies from the rate of the port. `None`
+    /// if the frame waits for the list, which is requested for a new sender.
+    ///
+    /// # Errors
+    /// The port has too many senders, or copies.
+    pub(super) fn receivers(
+        &mut self,
+        cx: &mut Cx,
+        port: PortNo,
+        pair: Pair,
+    ) -> Result<Option<Vec<MacAddr>>, Drop> {
+        let groups = self.ports.entry(port).or_default();
         let is_full = groups.senders.len() >= SENDERS_PER_PORT_MAX;
         match groups.senders.get_mut(&pair) {
             Some(sender) if sender.is_known => {
                 sender.until = cx.now + SENDER_MAX;
                 let hosts = sender.hosts.clone();
-                return self.spread(cx, port, (pair.0, &hosts));
+                if !groups.copies.take_all(cx.now, self.copies, hosts.len() as u64) {
+                    cx.counters.group_copies_limited += hosts.len() as u64;
+                    return Err(Drop::Broadcast);
+                }
+                return Ok(Some(hosts));
             }
             Some(_) => {}
             None if is_full => {
-                self.counters.senders_refused += 1;
+                cx.counters.senders_refused += 1;
                 return Err(Drop::Broadcast);
             }
             None => {
-                let until = cx.now + wait;
+                let until = cx.now + cx.settings.arp_wait;
                 let sender = Sender { hosts: Vec::new(), is_known: false, until };
                 groups.senders.insert(pair, sender);
-                self.ask_for_list(cx.out, port, pair, true);
-                self.groups_due_later(port);
+                ask_for_list(cx, port, pair, true);
             }
         }
-        Ok(Fate::Wait(membership::mac_of(pair.1)))
-    }
-
-    /// Makes the copies of a frame: each takes its route, or waits for it.
-    fn spread(
-        &mut self,
-        cx: &mut Cx,
-        port: PortNo,
-        (source, hosts): (MacAddr, &[MacAddr]),
-    ) -> Result<Fate, Drop> {
-        let rate = self.groups.copies;
-        let groups = self.groups.ports.entry(port).or_default();
-        if !groups.copies.take_all(cx.now, rate, hosts.len() as u64) {
-            self.counters.group_copies_limited += hosts.len() as u64;
-            return Err(Drop::Broadcast);
-        }
-        let mut copies = Vec::new();
-        for &host in hosts {
-            match self.unicast(cx, port, (source, host), None) {
-                Ok(fate) => copies.push(fate),
-                Err(_) => self.counters.group_copies_lost += 1,
-            }
-        }
-        if copies.is_empty() {
-            return Err(Drop::Broadcast);
-        }
-        self.counters.group_frames += 1;
-        self.counters.group_copies += copies.len() as u64;
-        Ok(Fate::Copies(copies))
-    }
-
-    fn ask_for_list(&self, out: &mut Vec<Effect>, port: PortNo, pair: Pair, wanted: bool) {
-        if self.reachable {
-            let (mac, group) = pair;
-            out.push(Effect::Report(Item::AskGroup { port, mac, group, wanted }));
-        }
+        Ok(None)
     }
 
     /// Requests the lists of all senders, because the controller may have none of them.
-    pub(super) fn ask_for_lists(&self, out: &mut Vec<Effect>) {
-        for (&port, groups) in &self.groups.ports {
+    pub(super) fn ask_for_lists(&self, cx: &mut Cx) {
+        for (&port, groups) in &self.ports {
             for &pair in groups.senders.keys() {
-                self.ask_for_list(out, port, pair, true);
+                ask_for_list(cx, port, pair, true);
             }
         }
     }
 
-    /// Handles a part of a list. A part that does not follow the previous one is not of the newest
-    /// list.
-    pub(super) fn group_hosts(
+    /// Handles a part of a list; returns whether it is used. A part that does not follow the
+    /// previous one is not of the newest list.
+    pub(super) fn list(
         &mut self,
         cx: &mut Cx,
         (port, pair): (PortNo, Pair),
         (first, more): (u16, bool),
         hosts: Vec<MacAddr>,
-    ) {
+    ) -> bool {
         let until = cx.now + SENDER_MAX;
-        let groups = self.groups.ports.get_mut(&port);
+        let groups = self.ports.get_mut(&port);
         let Some(sender) = groups.and_then(|groups| groups.senders.get_mut(&pair)) else {
-            self.counters.messages_ignored += 1;
-            return;
+            cx.counters.messages_ignored += 1;
+            return false;
         };
         if first == 0 {
             sender.hosts.clear();
         } else if sender.is_known || sender.hosts.len() != usize::from(first) {
-            self.counters.messages_ignored += 1;
-            return;
+            cx.counters.messages_ignored += 1;
+            return false;
         }
         sender.hosts.extend(hosts.into_iter().filter(|mac| mac.is_unicast()));
         sender.hosts.truncate(COPIES_MAX);
@@ -168,18 +172,65 @@ impl Edge {
             let destination = membership::mac_of(pair.1);
             cx.out.push(Effect::Spread { ingress: port, key: destination.into() });
         }
-        self.groups_due_later(port);
+        true
     }
 
     /// Removes a host that no longer sends to a group, or whose list has not arrived. Its waiting
     /// frames are dropped.
-    pub(super) fn sender_gone(&mut self, cx: &mut Cx, port: PortNo, pair: Pair) {
-        let groups = self.groups.ports.get_mut(&port);
+    fn sender_gone(&mut self, cx: &mut Cx, port: PortNo, pair: Pair) {
+        let groups = self.ports.get_mut(&port);
         let Some(sender) = groups.and_then(|groups| groups.senders.remove(&pair)) else { return };
-        self.ask_for_list(cx.out, port, pair, false);
+        ask_for_list(cx, port, pair, false);
         if !sender.is_known {
             let destination = membership::mac_of(pair.1);
             cx.out.push(Effect::Abandon { ingress: port, key: destination.into() });
         }
     }
+
+    /// Removes a host that has left a port; all senders of the port if `is_last`.
+    pub(super) fn host_gone(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr, is_last: bool) {
+        let Some(groups) = self.ports.get(&port) else { return };
+        let senders = groups.senders.keys().filter(|pair| pair.0 == mac);
+        let senders: Vec<Pair> = senders.copied().collect();
+        senders.into_iter().for_each(|pair| self.sender_gone(cx, port, pair));
+        if is_last {
+            self.ports.remove(&port);
+        }
+    }
+
+    /// Removes the senders that are due at a port.
+    pub(super) fn expire(&mut self, cx: &mut Cx, port: PortNo) {
+        let Some(groups) = self.ports.get(&port) else { return };
+        let senders = groups.senders.iter().filter(|(_, sender)| sender.until <= cx.now);
+        let senders: Vec<Pair> = senders.map(|(&pair, _)| pair).collect();
+        senders.into_iter().for_each(|pair| self.sender_gone(cx, port, pair));
+    }
+
+    /// Returns when the first sender of a port is due.
+    pub(super) fn due(&self, port: PortNo) -> Option<Time> {
+        self.ports.get(&port)?.senders.values().map(|sender| sender.until).min()
+    }
+
+    /// Returns the number of senders at a port.
+    #[cfg(test)]
+    pub(super) fn count_on(&self, port: PortNo) -> usize {
+        self.ports.get(&port).map_or(0, |groups| groups.senders.len())
+    }
+
+    /// Returns the ports with state.
+    #[cfg(test)]
+    pub(super) fn ports(&self) -> impl Iterator<Item = PortNo> {
+        self.ports.keys().copied()
+    }
+
+    /// Sets whether broadcasts are copied.
+    #[cfg(test)]
+    pub(super) fn set_broadcast(&mut self, broadcast: bool) {
+        self.config.broadcast = broadcast;
+    }
+}
+
+fn ask_for_list(cx: &mut Cx, port: PortNo, pair: Pair, wanted: bool) {
+    let (mac, group) = pair;
+    cx.report(Item::AskGroup { port, mac, group, wanted });
 }

@@ -1,16 +1,15 @@
 //! Route requests to the controller: phase I of Axon-ARP at the source switch (paper 001 §4.2.2).
+//! Open requests, and those that failed recently.
 
+use super::answers::Requester;
 use super::context::{Cx, Timer};
 use super::flows::Flows;
-use super::places::Key;
-use super::setups::{Failure, Key as SetupKey, Requester, Setup, of_port};
-use super::state::Edge;
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use axon_link::effect::Effect;
-use axon_node::RouteKey;
 use axon_wire::message::{ArpRequest, Message, Target};
-use axon_wire::{MacAddr, PortNo, Span};
-use core::net::IpAddr;
+use axon_wire::{MacAddr, PortNo, Span, Time};
+use core::net::{IpAddr, Ipv4Addr};
 
 /// Maximum number of requests of one port in flight. Frames that would start more are dropped.
 pub(super) const SETUPS_PER_PORT_MAX: usize = 128;
@@ -25,44 +24,89 @@ const BACKOFF_DOUBLINGS_MAX: u32 = 2;
 /// Maximum number of doublings of the retry interval.
 const RETRY_DOUBLINGS_MAX: u32 = 4;
 
-impl Edge {
-    /// Answers an ARP request or a solicitation for an address: at once for an existing flow,
-    /// otherwise after a set-up.
-    ///
-    /// The hosts of a port share their routes, except those for one of them. A host on the same
-    /// port has received the request itself, so the edge does not answer for it, unless it seems to
-    /// have moved.
-    pub(super) fn resolve(
-        &mut self,
-        cx: &mut Cx,
-        port: PortNo,
-        requester: Requester,
-        wanted: IpAddr,
-    ) {
-        let neighbour = |mac| {
-            mac != requester.mac
-                && !self.seems_moved(port, mac)
-                && self.hosts.get(mac).is_some_and(|host| host.ips.contains(wanted))
-        };
-        if self.hosts.on_port(port).any(neighbour) {
-            return;
+/// Port that needs a route, target IP or MAC address, and requesting host: another host of the port
+/// may not be allowed the route.
+pub(super) type Key = (PortNo, Target, MacAddr);
+
+/// A route request that the controller has not answered.
+#[derive(Clone, Debug)]
+pub(super) struct Setup {
+    id: u32,
+    source_ip: Option<IpAddr>,
+    /// Destination IP address of the frame that needs the route, if it was looked up by MAC
+    /// address.
+    pub(super) hint: Option<IpAddr>,
+    /// True if a table entry is reserved: counted for an IP address, by MAC for a MAC address.
+    pub(super) held: bool,
+    pub(super) requesters: Vec<Requester>,
+    tries: u32,
+    until: Time,
+}
+
+/// All set-ups of the switch, and those that failed recently.
+#[derive(Clone, Debug)]
+pub(super) struct Setups {
+    next_id: u32,
+    open: BTreeMap<Key, Setup>,
+    open_on: BTreeMap<PortNo, usize>,
+    failed: BTreeMap<Key, Failure>,
+}
+
+/// A target that was not found.
+#[derive(Clone, Copy, Debug)]
+struct Failure {
+    times: u32,
+    until: Time,
+}
+
+impl Setups {
+    pub(super) fn new() -> Setups {
+        Setups {
+            next_id: 0,
+            open: BTreeMap::new(),
+            open_on: BTreeMap::new(),
+            failed: BTreeMap::new(),
         }
-        if let Some(mac) = self.flows.mac_of(port, requester.mac, wanted) {
-            self.counters.arp_cached += 1;
-            self.show(cx, port, requester, mac, wanted);
-            return;
+    }
+
+    pub(super) fn count_on(&self, port: PortNo) -> usize {
+        self.open_on.get(&port).copied().unwrap_or(0)
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.open.len()
+    }
+
+    pub(super) fn contains(&self, key: Key) -> bool {
+        self.open.contains_key(&key)
+    }
+
+    fn insert(&mut self, key: Key, setup: Setup) {
+        if self.open.insert(key, setup).is_none() {
+            *self.open_on.entry(key.0).or_default() += 1;
         }
-        let key = (port, Target::Ip(wanted), requester.mac);
-        let source_ip = (!requester.ip.is_unspecified()).then_some(requester.ip);
-        if !self.begin(cx, key, source_ip, None) {
-            return;
+    }
+
+    fn remove(&mut self, key: Key) -> Option<Setup> {
+        let setup = self.open.remove(&key)?;
+        if let Some(count) = self.open_on.get_mut(&key.0) {
+            *count -= 1;
+            if *count == 0 {
+                self.open_on.remove(&key.0);
+            }
         }
-        let Some(setup) = self.setups.open.get_mut(&key) else {
-            return;
-        };
-        if setup.requesters.len() < REQUESTERS_MAX && !setup.requesters.contains(&requester) {
-            setup.requesters.push(requester);
-        }
+        Some(setup)
+    }
+
+    /// Returns the open set-ups of a port for one target, of one host or of all.
+    pub(super) fn towards(
+        &self,
+        (port, target): (PortNo, Target),
+        source: Option<MacAddr>,
+    ) -> Vec<Key> {
+        let (from, to) = source.map_or((MacAddr([0; 6]), MacAddr::BROADCAST), |mac| (mac, mac));
+        let range = (port, target, from)..=(port, target, to);
+        self.open.range(range).map(|(&key, _)| key).collect()
     }
 
     /// Handles phase I. Reserves an entry in the source port's table and sends a request to the
@@ -76,36 +120,37 @@ impl Edge {
     pub(super) fn begin(
         &mut self,
         cx: &mut Cx,
-        key: SetupKey,
+        flows: &mut Flows,
+        key: Key,
         source_ip: Option<IpAddr>,
         hint: Option<IpAddr>,
     ) -> bool {
-        if self.setups.contains(key) {
+        if self.contains(key) {
             return true;
         }
-        let pausing = self.setups.failed.get(&key).is_some_and(|failure| cx.now < failure.until);
-        if pausing || self.setups.count_on(key.0) >= SETUPS_PER_PORT_MAX {
-            self.counters.setups_refused += 1;
+        let pausing = self.failed.get(&key).is_some_and(|failure| cx.now < failure.until);
+        if pausing || self.count_on(key.0) >= SETUPS_PER_PORT_MAX {
+            cx.counters.setups_refused += 1;
             return false;
         }
-        self.setups.next_id = self.setups.next_id.wrapping_add(1);
+        self.next_id = self.next_id.wrapping_add(1);
         let setup = Setup {
-            id: self.setups.next_id,
+            id: self.next_id,
             source_ip,
             hint,
-            held: self.flows.hold(key),
+            held: flows.hold(key),
             requesters: Vec::new(),
             tries: 0,
-            until: cx.now + self.arp_wait,
+            until: cx.now + cx.settings.arp_wait,
         };
-        self.setups.insert(key, setup);
-        self.counters.setups_begun += 1;
+        self.insert(key, setup);
+        cx.counters.setups_begun += 1;
         self.send_request(cx, key);
         true
     }
 
-    fn send_request(&mut self, cx: &mut Cx, key: SetupKey) {
-        let Some(setup) = self.setups.open.get_mut(&key) else {
+    fn send_request(&mut self, cx: &mut Cx, key: Key) {
+        let Some(setup) = self.open.get_mut(&key) else {
             return;
         };
         let (port, target, source_mac) = key;
@@ -117,102 +162,143 @@ impl Edge {
             target,
             hint: setup.hint,
         })));
-        let pause = self.retry * (1 << setup.tries.min(RETRY_DOUBLINGS_MAX));
+        let pause = cx.settings.retry * (1 << setup.tries.min(RETRY_DOUBLINGS_MAX));
         setup.tries = setup.tries.saturating_add(1);
-        self.agenda.set(Timer::Setup(port, target, source_mac), setup.until.min(cx.now + pause));
+        cx.agenda.set(Timer::Setup(port, target, source_mac), setup.until.min(cx.now + pause));
     }
 
-    /// Handles the expired timer of a set-up: sends the request again or gives up.
-    pub(super) fn setup_due(&mut self, cx: &mut Cx, key: SetupKey) {
-        let Some(setup) = self.setups.open.get(&key) else {
-            return;
-        };
-        if cx.now < setup.until {
-            return self.send_request(cx, key);
+    /// Handles the expired timer of a set-up: sends the request again. Returns whether it has
+    /// failed instead.
+    pub(super) fn due(&mut self, cx: &mut Cx, key: Key) -> bool {
+        let Some(setup) = self.open.get(&key) else { return false };
+        let failed = cx.now >= setup.until;
+        match failed {
+            true => cx.counters.setups_failed += 1,
+            false => self.send_request(cx, key),
         }
-        self.counters.setups_failed += 1;
-        let requesters = setup.requesters.clone();
-        self.end_setup(cx, key);
-        self.claim(cx, key, &requesters);
-        let times = self.setups.failed.get(&key).map_or(0, |failure| failure.times);
-        if times == 0 && self.setups.failed.len() >= FAILURES_MAX {
+        failed
+    }
+
+    /// Remembers that a target was not found.
+    pub(super) fn remember_failure(&mut self, cx: &mut Cx, key: Key) {
+        let times = self.failed.get(&key).map_or(0, |failure| failure.times);
+        if times == 0 && self.failed.len() >= FAILURES_MAX {
             return;
         }
         let until = cx.now + BACKOFF_FIRST * (1 << times.min(BACKOFF_DOUBLINGS_MAX));
         let times = times.saturating_add(1);
-        self.setups.failed.insert(key, Failure { times, until });
+        self.failed.insert(key, Failure { times, until });
         let forgotten = until + BACKOFF_FIRST * (1 << BACKOFF_DOUBLINGS_MAX);
-        self.agenda.set(Timer::Failed(key.0, key.1, key.2), forgotten);
+        cx.agenda.set(Timer::Failed(key.0, key.1, key.2), forgotten);
     }
 
     /// Drops an expired failure.
-    pub(super) fn forget_failure(&mut self, key: SetupKey) {
-        self.setups.failed.remove(&key);
+    pub(super) fn forget_failure(&mut self, key: Key) {
+        self.failed.remove(&key);
     }
 
     /// Clears all failures and repeats all requests, because the controller has become reachable.
     pub(super) fn ask_again(&mut self, cx: &mut Cx) {
-        while let Some((key, _)) = self.setups.failed.pop_first() {
-            self.agenda.cancel(Timer::Failed(key.0, key.1, key.2));
+        while let Some((key, _)) = self.failed.pop_first() {
+            cx.agenda.cancel(Timer::Failed(key.0, key.1, key.2));
         }
-        let keys: Vec<_> = self.setups.open.keys().copied().collect();
+        let keys: Vec<_> = self.open.keys().copied().collect();
         for key in keys {
-            if let Some(setup) = self.setups.open.get_mut(&key) {
+            if let Some(setup) = self.open.get_mut(&key) {
                 setup.tries = 0;
-                setup.until = cx.now + self.arp_wait;
+                setup.until = cx.now + cx.settings.arp_wait;
             }
             self.send_request(cx, key);
         }
     }
 
-    /// Ends a set-up without a route: its entry is freed and its frames are dropped.
-    fn end_setup(&mut self, cx: &mut Cx, key: SetupKey) {
-        let Some(setup) = self.setups.remove(key) else {
-            return;
-        };
-        let (port, target, source) = key;
-        self.agenda.cancel(Timer::Setup(port, target, source));
-        match target {
-            Target::Ip(_) if setup.held => self.flows.placing.release(port),
-            Target::Ip(_) => {}
-            Target::Mac(mac) => {
-                let to = RouteKey::to(mac);
-                self.unreserve((port, to));
-                let key = to.from_source(Some(source));
-                cx.out.push(Effect::Abandon { ingress: port, key });
+    /// Removes a set-up with its timer.
+    pub(super) fn take(&mut self, cx: &mut Cx, key: Key) -> Option<Setup> {
+        let setup = self.remove(key)?;
+        cx.agenda.cancel(Timer::Setup(key.0, key.1, key.2));
+        Some(setup)
+    }
+
+    /// Adds a host that waits for the answer of a set-up, unless there are too many.
+    pub(super) fn wait(&mut self, key: Key, requester: Requester) {
+        let Some(setup) = self.open.get_mut(&key) else { return };
+        if setup.requesters.len() < REQUESTERS_MAX && !setup.requesters.contains(&requester) {
+            setup.requesters.push(requester);
+        }
+    }
+
+    /// Returns the set-ups that a host has started.
+    pub(super) fn started_by(&self, port: PortNo, mac: MacAddr) -> Vec<Key> {
+        let of_port = self.open.range(of_port(port)).map(|(&key, _)| key);
+        of_port.filter(|key| key.2 == mac).collect()
+    }
+
+    /// Returns the address that set-up `id` of this port looks up, if there is such a set-up.
+    pub(super) fn asked_ip(&self, port: PortNo, id: u32) -> Option<IpAddr> {
+        let mut of_port = self.open.range(of_port(port));
+        match of_port.find(|(_, setup)| setup.id == id)? {
+            ((_, Target::Ip(ip), _), _) => Some(*ip),
+            _ => None,
+        }
+    }
+
+    /// Releases the entries that these set-ups have reserved. Returns those that had one.
+    pub(super) fn release(&mut self, flows: &mut Flows, keys: &[Key]) -> Vec<Key> {
+        let mut held = Vec::new();
+        for &key in keys {
+            let setup = self.open.get_mut(&key);
+            if setup.is_some_and(|setup| core::mem::take(&mut setup.held)) {
+                flows.tables.release(key.0);
+                held.push(key);
             }
         }
-        self.flows.promote(cx, port);
+        held
     }
 
-    /// Frees a reserved entry, unless a route, a set-up or a query needs it.
-    pub(super) fn unreserve(&mut self, key: Key) {
-        let (port, RouteKey { destination, source, .. }) = key;
-        let is_any = source.is_none();
-        let wanted = || self.setups.towards((port, Target::Mac(destination)), None);
-        let wanted = is_any && !wanted().is_empty();
-        if !self.flows.is_placed(key) && !wanted && !self.is_query_for(key) {
-            self.flows.placing.free(key);
-        }
-    }
-
-    /// Ends the set-ups that a host has started.
-    pub(super) fn end_setups_of(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr) {
-        let of_port = self.setups.open.range(of_port(port)).map(|(&key, _)| key);
-        let keys: Vec<_> = of_port.filter(|key| key.2 == mac).collect();
+    /// Reserves entries for these set-ups again.
+    pub(super) fn hold_again(&mut self, flows: &mut Flows, keys: Vec<Key>) {
         for key in keys {
-            self.end_setup(cx, key);
+            if let Some(setup) = self.open.get_mut(&key) {
+                setup.held = flows.hold(key);
+            }
         }
     }
+
+    #[cfg(test)]
+    pub(super) fn failures(&self) -> usize {
+        self.failed.len()
+    }
+
+    #[cfg(test)]
+    pub(super) fn macs_on(&self, port: PortNo) -> impl Iterator<Item = MacAddr> {
+        self.open.keys().filter_map(move |key| match key.1 {
+            Target::Mac(mac) if key.0 == port => Some(mac),
+            _ => None,
+        })
+    }
+
+    #[cfg(test)]
+    pub(super) fn held_on(&self, port: PortNo) -> usize {
+        let held = |((on, target, _), setup): (&Key, &Setup)| {
+            *on == port && matches!(target, Target::Ip(_)) && setup.held
+        };
+        self.open.iter().filter(|&(key, setup)| held((key, setup))).count()
+    }
+}
+
+/// Returns the range of all keys of one port.
+fn of_port(port: PortNo) -> core::ops::RangeInclusive<Key> {
+    let first = (port, Target::Ip(Ipv4Addr::UNSPECIFIED.into()), MacAddr([0; 6]));
+    first..=(port, Target::Mac(MacAddr::BROADCAST), MacAddr::BROADCAST)
 }
 
 impl Flows {
     /// Reserves an entry for the target of a set-up; `false` if the table is full. It is not known
     /// yet whether the route will be for all hosts of the port.
-    pub(super) fn hold(&mut self, key: SetupKey) -> bool {
+    pub(super) fn hold(&mut self, key: Key) -> bool {
         match key {
-            (port, Target::Ip(_), _) => self.placing.hold(port),
-            (port, Target::Mac(mac), _) => self.placing.reserve((port, mac.into())),
+            (port, Target::Ip(_), _) => self.tables.hold(port),
+            (port, Target::Mac(mac), _) => self.tables.reserve((port, mac.into())),
         }
     }
 }

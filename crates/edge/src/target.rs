@@ -1,152 +1,76 @@
 //! Target switch's part of Axon-ARP: phases II and III (paper 001 §4.2.2).
 
-use super::context::{Cx, Timer};
+use super::context::Cx;
 use super::flows::Verdict;
-use super::places::Key as RouteOf;
-use super::queries::{Query, QueryKey as Key};
-use super::state::Edge;
-use alloc::vec::Vec;
+use super::parts::Parts;
+use super::queries::{Key, way_back};
 use axon_link::effect::Effect;
-use axon_node::RouteKey;
-use axon_wire::host_frame;
 use axon_wire::message::{ArpTarget, Message};
-use axon_wire::nd;
 use axon_wire::{MacAddr, PortNo};
 use core::net::IpAddr;
 
-/// Maximum number of queries to the hosts of one port at a time. The source repeats its request.
-pub(super) const QUERIES_PER_PORT_MAX: usize = 1024;
-/// Maximum number of doublings of the query interval.
-const RETRY_DOUBLINGS_MAX: u32 = 4;
-
-impl Edge {
+impl Parts {
     /// Handles phase II. Reserves an entry for the reverse route in the target port's table, then
     /// queries the target host by ARP. A target without known address cannot be queried; it is
     /// sufficient that it was learned here.
     pub(super) fn phase_two(&mut self, cx: &mut Cx, m: ArpTarget) {
-        let own_port = m.source_switch.node == self.node && m.source_port == m.target_port;
-        let sane = self.is_host_mac(m.source_mac) && m.source_mac != m.target_mac && !own_port;
+        let own_port = m.source_switch.node == cx.settings.node && m.source_port == m.target_port;
+        let sane =
+            cx.settings.is_host_mac(m.source_mac) && m.source_mac != m.target_mac && !own_port;
         // A host at a bond may have sent by its other ports only.
-        if sane && self.is_current(m.stamp) && self.is_joined(m.target_port) {
+        if sane && cx.controller.is_current(m.stamp) && self.bonds.is_joined(m.target_port) {
             self.learn(cx, m.target_port, m.target_mac);
         }
-        if !sane || !self.is_current(m.stamp) || !self.hosts.is_on(m.target_mac, m.target_port) {
-            self.counters.messages_ignored += 1;
+        if !sane
+            || !cx.controller.is_current(m.stamp)
+            || !self.hosts.is_on(m.target_mac, m.target_port)
+        {
+            cx.counters.messages_ignored += 1;
             return;
         }
         let key = (m.target_port, m.target_mac, m.source_mac);
-        if let Some(query) = self.queries.get_mut(&key) {
-            if m.stamp >= query.m.stamp {
-                let before = way_back(&query.m);
-                query.m = m;
-                if before != way_back(&query.m) {
-                    self.flows.placing.reserve(way_back(&query.m));
-                    self.unreserve(before);
-                }
+        if self.queries.contains(key) {
+            if let Some((before, after)) = self.queries.renew(key, m) {
+                self.flows.tables.reserve(after);
+                self.unreserve(before);
             }
             return;
         }
-        let of_port = self.queries.range(of_port(m.target_port));
-        if of_port.count() >= QUERIES_PER_PORT_MAX {
-            self.counters.messages_ignored += 1;
+        if self.queries.is_full(m.target_port) {
+            cx.counters.messages_ignored += 1;
             return;
         }
-        self.evade(cx, m.target_port, m.source_mac);
+        self.flows.evade(cx, m.target_port, m.source_mac);
         // If the table is full, the reverse route will be kept in software.
-        self.flows.placing.reserve(way_back(&m));
+        self.flows.tables.reserve(way_back(&m));
         let Some(target_ip) = m.target_ip else {
             return self.phase_three(cx, &m);
         };
-        let until = cx.now + self.arp_wait;
-        self.queries.insert(key, Query { m, target_ip, tries: 0, until });
-        self.ask(cx, key);
-    }
-
-    /// Sends the ARP request in the name of the source host. The server identity, which never has a
-    /// route, sends it in two cases: if the source's address is unknown, or if a valid reverse
-    /// route exists, on which the reply would leave without reaching the control plane.
-    fn ask(&mut self, cx: &mut Cx, key: Key) {
-        let (port, target_mac, source_mac) = key;
-        let Some(query) = self.queries.get_mut(&key) else {
-            return;
-        };
-        let pause = self.retry * (1 << query.tries.min(RETRY_DOUBLINGS_MAX));
-        query.tries = query.tries.saturating_add(1);
-        let due = query.until.min(cx.now + pause);
-        self.agenda.set(Timer::Query(port, target_mac, source_mac), due);
-        let to = RouteKey::to(source_mac);
-        let is_placed = self.flows.is_placed((port, to))
-            || self.flows.is_placed((port, to.from_source(Some(target_mac))));
-        let source_ip = query.m.source_ip.filter(|_| !is_placed);
-        let shown = match source_ip {
-            Some(ip) => self.flows.placing.show(way_back(&query.m), ip),
-            None => source_mac,
-        };
-        let frame = match (source_ip, query.target_ip) {
-            (Some(IpAddr::V4(ip)), IpAddr::V4(target)) => {
-                Some(host_frame::request(shown, ip, target_mac, target))
-            }
-            (Some(IpAddr::V6(ip)), IpAddr::V6(target)) => {
-                Some(nd::solicitation((shown, ip), Some(target_mac), target))
-            }
-            (_, target) => self.question(target_mac, target),
-        };
-        cx.out.extend(frame.map(|frame| Effect::Host { port, frame }));
+        self.queries.start(cx, &mut self.flows, key, m, target_ip);
     }
 
     /// Handles the expired timer of a query: sends it again or gives up.
     pub(super) fn query_due(&mut self, cx: &mut Cx, key: Key) {
-        let Some(query) = self.queries.get(&key) else {
-            return;
-        };
-        if cx.now < query.until {
-            return self.ask(cx, key);
-        }
-        self.end_query(cx, key);
-    }
-
-    fn end_query(&mut self, cx: &mut Cx, key: Key) {
-        let (port, target_mac, source_mac) = key;
-        if let Some(query) = self.queries.remove(&key) {
-            self.agenda.cancel(Timer::Query(port, target_mac, source_mac));
-            self.unreserve(way_back(&query.m));
-            self.flows.promote(cx, port);
-        }
-    }
-
-    /// Ends all queries to one host.
-    pub(super) fn end_queries_to(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr) {
-        for key in self.queries_to(port, mac) {
+        if self.queries.due(cx, &mut self.flows, key) {
             self.end_query(cx, key);
         }
     }
 
-    /// Ends all queries of a controller that is gone.
-    pub(super) fn end_all_queries(&mut self, cx: &mut Cx) {
-        while let Some((&key, _)) = self.queries.first_key_value() {
-            self.end_query(cx, key);
+    pub(super) fn end_query(&mut self, cx: &mut Cx, key: Key) {
+        if let Some(m) = self.queries.take(cx, key) {
+            self.unreserve(way_back(&m));
+            self.flows.promote(cx, key.0);
         }
-    }
-
-    /// Returns whether an entry is reserved for this reverse route.
-    pub(super) fn is_query_for(&self, route: RouteOf) -> bool {
-        self.queries.range(of_port(route.0)).any(|(_, query)| way_back(&query.m) == route)
-    }
-
-    fn queries_to(&self, port: PortNo, mac: MacAddr) -> Vec<Key> {
-        let range = (port, mac, MacAddr([0; 6]))..=(port, mac, MacAddr::BROADCAST);
-        self.queries.range(range).map(|(&key, _)| key).collect()
     }
 
     /// Handles an ARP reply of `mac` on `port`, which answers all queries for that address.
     pub(super) fn target_answered(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr, ip: IpAddr) {
-        for key in self.queries_to(port, mac) {
-            if self.queries.get(&key).is_none_or(|query| query.target_ip != ip) {
+        for key in self.queries.to(port, mac) {
+            if !self.queries.is_about(key, ip) {
                 continue;
             }
-            if let Some(query) = self.queries.remove(&key) {
-                self.agenda.cancel(Timer::Query(key.0, key.1, key.2));
-                self.phase_three(cx, &query.m);
+            if let Some(m) = self.queries.take(cx, key) {
+                self.phase_three(cx, &m);
             }
         }
     }
@@ -157,9 +81,10 @@ impl Edge {
     /// the stamp of the message, which the source switch checks.
     fn phase_three(&mut self, cx: &mut Cx, m: &ArpTarget) {
         let back = way_back(m);
-        let verdict = self.set_route(cx, back, m.stamp, &m.to_source, m.source_ip);
+        let verdict =
+            self.flows.set_route(cx, &self.hosts, back, m.stamp, &m.to_source, m.source_ip);
         if matches!(verdict, Verdict::Removed | Verdict::Unusable) {
-            self.counters.messages_ignored += 1;
+            cx.counters.messages_ignored += 1;
             self.unreserve(back);
             return;
         }
@@ -172,24 +97,15 @@ impl Edge {
     }
 }
 
-/// Returns the key of the reverse route to the source host: for the target host's frames, or for
-/// all of its port.
-fn way_back(m: &ArpTarget) -> RouteOf {
-    let source = m.source_by_pair.then_some(m.target_mac);
-    (m.target_port, RouteKey::to(m.source_mac).from_source(source))
-}
-
-fn of_port(port: PortNo) -> core::ops::RangeInclusive<Key> {
-    (port, MacAddr([0; 6]), MacAddr([0; 6]))..=(port, MacAddr::BROADCAST, MacAddr::BROADCAST)
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::testing::*;
     use super::*;
+    use alloc::vec::Vec;
     use axon_link::effect::Effect;
     use axon_wire::Route;
     use axon_wire::Span;
+    use axon_wire::host_frame;
     use core::net::Ipv4Addr;
 
     /// Builds host `n`'s answer to the querying host.

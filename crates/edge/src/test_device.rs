@@ -1,11 +1,18 @@
 //! Data plane for the tests of this folder.
 
+use super::context::{Cx, Timer};
+use super::controller::Controller;
+use super::settings::Settings;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
+use axon_link::effect::Effect;
+use axon_node::agenda::Agenda;
+use axon_node::telemetry::EdgeCounters;
 use axon_node::{
     Capabilities, FeatureSet, PortKind, PortView, RouteAnswer, RouteChange, RouteError, RouteKey,
     RouteTicket,
 };
+use axon_wire::Time;
 use axon_wire::{HopWidth, MacAddr, PortNo, Rate, Route};
 
 /// Number of ports of the switch under test: 0 to 2 for hosts, 3 an Axon port.
@@ -144,4 +151,33 @@ pub(super) fn udp_frame(to: MacAddr, from: MacAddr, content: u8) -> Vec<u8> {
     frame[6..12].copy_from_slice(&from.0);
     frame[12..14].copy_from_slice(&[0x08, 0x00]);
     frame
+}
+
+/// Everything around a part under test.
+pub(super) struct Around {
+    settings: Settings,
+    controller: Controller,
+    agenda: Agenda<Timer>,
+    counters: EdgeCounters,
+    pub(super) out: Vec<Effect>,
+}
+
+impl Around {
+    pub(super) fn new() -> Around {
+        use super::testing::Bench;
+        let config = Bench::config(1000, 4);
+        Around {
+            settings: Settings::new(&config, &TestDevice::new(4).capabilities()),
+            controller: Controller::new(&config.node.timers),
+            agenda: Agenda::new(),
+            counters: EdgeCounters::default(),
+            out: Vec::new(),
+        }
+    }
+
+    /// Returns a context at time zero.
+    pub(super) fn cx<'a>(&'a mut self, ports: &'a dyn PortView) -> Cx<'a> {
+        let Around { settings, controller, agenda, counters, out } = self;
+        Cx { now: Time::ZERO, ports, out, settings, controller, agenda, counters }
+    }
 }

@@ -1,8 +1,7 @@
 //! A switch's edge with hosts, for the tests of this folder.
 
-use super::places::{Found, Key};
+use super::queries::QUERIES_PER_PORT_MAX;
 use super::setup::{FAILURES_MAX, SETUPS_PER_PORT_MAX};
-use super::target::QUERIES_PER_PORT_MAX;
 pub(super) use super::test_device::{PORTS, TestDevice, udp_frame, waits_by};
 use super::*;
 use crate::config::EdgeConfig;
@@ -287,7 +286,7 @@ impl Bench {
 
     /// Returns the places taken on a port, for current and pending routes.
     pub(super) fn places(&self, port: u16) -> usize {
-        self.edge.flows.placing.taken(PortNo(port))
+        self.edge.parts.flows.tables.taken(PortNo(port))
     }
 
     /// Restarts the device and resynchronises it; it refuses the routes to `refused`.
@@ -372,55 +371,57 @@ impl Bench {
         let edge = &self.edge;
         assert!(self.waiting.bytes() <= waiting);
         for (port, RouteKey { destination: mac, source, .. }) in self.waiting.keys() {
-            let groups = edge.groups.ports.get(&port);
-            let list = groups.is_some_and(|groups| !groups.senders.is_empty());
-            let is_open = |source| edge.setups.contains((port, Target::Mac(mac), source));
+            let list = edge.parts.groups.senders.count_on(port) > 0;
+            let is_open = |source| edge.parts.setups.contains((port, Target::Mac(mac), source));
             let waits = source.is_some_and(is_open) || mac.is_multicast() && list;
             assert!(waits, "a frame waits for nothing");
         }
-        let (_, _, removed) = edge.flows.sizes();
-        assert!(removed <= 16_384 && edge.setups.failures() <= FAILURES_MAX);
+        let (_, _, removed) = edge.parts.flows.sizes();
+        assert!(removed <= 16_384 && edge.parts.setups.failures() <= FAILURES_MAX);
         for port in (0..PORTS).map(PortNo) {
-            assert!(edge.flows.placing.taken(port) <= routes);
-            let hosts = if edge.is_uplink(port) { 1_000 } else { hosts };
-            assert!(edge.hosts.count_on(port) <= hosts);
-            assert!(edge.setups.count_on(port) <= SETUPS_PER_PORT_MAX);
-            let asked = edge.queries.keys().filter(|key| key.0 == port).count();
+            assert!(edge.parts.flows.tables.taken(port) <= routes);
+            let hosts = if edge.parts.hosts.is_uplink(port) { 1_000 } else { hosts };
+            assert!(edge.parts.hosts.count_on(port) <= hosts);
+            assert!(edge.parts.setups.count_on(port) <= SETUPS_PER_PORT_MAX);
+            let asked = edge.parts.queries.count_on(port);
             assert!(asked <= QUERIES_PER_PORT_MAX);
             if self.tables.late.is_none() && edge.debts() == EdgeDebts::default() {
                 self.check_places(port);
             }
         }
-        let hosts_due = edge.hosts.all().filter(|(_, host)| !host.ips.is_empty()).count();
-        let recalled = edge.recalls.keys().filter(|key| self.tables.is_host(key.0)).count();
-        let asked = edge.queries.len() + recalled;
-        let refused = edge.flows.placing.refused();
-        let new_ports = edge.sought.asked.len();
-        let groups = edge.groups.ports.keys().filter(|&&on| edge.groups.due(on).is_some()).count();
-        let waits = edge.setups.count() + edge.setups.failures() + asked;
-        let due = waits + hosts_due + refused + new_ports + groups + edge.advertising.count();
+        let hosts_due = edge.parts.hosts.all().filter(|(_, host)| !host.ips.is_empty()).count();
+        let recalled = edge.parts.recalls.keys().filter(|key| self.tables.is_host(key.0)).count();
+        let asked =
+            (0..PORTS).map(|on| edge.parts.queries.count_on(PortNo(on))).sum::<usize>() + recalled;
+        let refused = edge.parts.flows.tables.refused();
+        let new_ports = edge.parts.search.asked();
+        let groups = edge.parts.groups.timers();
+        let waits = edge.parts.setups.count() + edge.parts.setups.failures() + asked;
+        let due = waits
+            + hosts_due
+            + refused
+            + new_ports
+            + groups
+            + edge.parts.services.advertising.count();
         assert_eq!(edge.agenda.len(), due, "each thing is due once");
     }
 
     fn check_places(&self, port: PortNo) {
         let edge = &self.edge;
-        let of_port = || edge.flows.all().filter(|((on, _), _)| *on == port);
+        let of_port = || edge.parts.flows.all().filter(|((on, _), _)| *on == port);
         let placed = of_port().filter(|(_, flow)| flow.placement == Placement::Installed).count();
         assert_eq!(of_port().filter(|(_, flow)| flow.is_placed()).count(), placed, "all answered");
-        let found = edge.found.keys().filter(|key| key.0 == port).count();
+        let (found, found_by_index) = edge.parts.inherited.found_on(port);
         let by_index = self.tables.memory.keys().filter(|key| key.0 == port).count();
         assert_eq!(self.tables.count(port) + by_index, placed + found);
-        let is_given =
-            |(address, found): &(&Key, &Found)| found.destination != address.1.destination;
-        let found = edge.found.iter().filter(|(key, _)| key.0 == port);
-        let by_index = by_index - found.filter(is_given).count();
-        let reserved = edge.flows.placing.taken(port) + by_index - placed;
-        let macs = edge.setups.macs_on(port).count();
-        let asked = edge.queries.keys().filter(|key| key.0 == port).count();
-        let held = edge.setups.held_on(port);
+        let by_index = by_index - found_by_index;
+        let reserved = edge.parts.flows.tables.taken(port) + by_index - placed;
+        let macs = edge.parts.setups.macs_on(port).count();
+        let asked = edge.parts.queries.count_on(port);
+        let held = edge.parts.setups.held_on(port);
         assert!(held <= reserved && reserved <= held + macs + asked, "a place belongs to nobody");
         for ((on, key), flow) in of_port() {
-            let for_hosts = edge.hosts.count_on(on) > 0 || flow.inherited;
+            let for_hosts = edge.parts.hosts.count_on(on) > 0 || flow.inherited;
             assert!(for_hosts, "a port without hosts has a flow");
             let given = edge.masquerade_of(on, key.destination).filter(|_| key.source.is_none());
             let has = match given {

@@ -9,8 +9,9 @@
 //! The table of a port that is in several VLANs is shared by their edges. Each counts only its own
 //! routes; those that do not fit in the data plane are kept in software as usual.
 
+use super::edge::Edge;
+use super::fate::Fate;
 use super::hosts::Host;
-use super::state::{Edge, Fate};
 use crate::config::EdgeConfig;
 use crate::config::EdgeServices;
 use alloc::boxed::Box;

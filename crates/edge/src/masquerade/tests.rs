@@ -1,6 +1,6 @@
 //! Tests of masquerading at the edge.
 
-use super::super::ageing::ROUTE_LOOK;
+use super::super::flows::ROUTE_LOOK;
 use super::super::testing::*;
 use super::*;
 use alloc::collections::BTreeMap;
@@ -334,7 +334,7 @@ impl Caches {
                 let key = self.bench.edge.masquerade_of(P, mac(in_use)).unwrap_or(mac(in_use));
                 let now = self.bench.now;
                 let idle = self.bench.edge.idle_flows(now, |_, address| address == key.into());
-                let flow = self.bench.edge.flows.get((P, mac(in_use).into()));
+                let flow = self.bench.edge.parts.flows.get((P, mac(in_use).into()));
                 let by_software = flow.is_some_and(|flow| !flow.is_placed());
                 assert!(by_software || !idle.contains(&(P, mac(in_use).into())), "it is in use");
                 self.bench.remove_idle(&idle);

@@ -28,7 +28,7 @@ const OWED_MAX: usize = 1 << 16;
 
 /// Route tables of a data plane, with the entries requested by the edge.
 #[derive(Clone, Debug)]
-pub(super) struct Placing {
+pub(super) struct Tables {
     per_port_max: usize,
     width: HopWidth,
     hops_max: usize,
@@ -60,13 +60,13 @@ pub(super) enum Requested {
     Remove(Key),
 }
 
-impl Placing {
+impl Tables {
     /// Creates an empty table at each port of a data plane with these capabilities. Masqueraded
     /// addresses depend on a seed that is unique to the incarnation.
-    pub(super) fn new(has: &Capabilities, seed: u64) -> Placing {
+    pub(super) fn new(has: &Capabilities, seed: u64) -> Tables {
         let masqueraded_max = has.masqueraded_per_port_max.min(INDEXES);
         let seed = mixed(seed);
-        Placing {
+        Tables {
             per_port_max: has.routes_per_port_max,
             width: has.hop_width,
             hops_max: has.hops_max(),
@@ -227,7 +227,7 @@ impl Placing {
         self.places.hold(port)
     }
 
-    /// Releases a place that [`Placing::hold`] took.
+    /// Releases a place that [`Tables::hold`] took.
     pub(super) fn release(&mut self, port: PortNo) {
         self.places.release(port);
     }

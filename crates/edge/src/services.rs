@@ -6,41 +6,55 @@
 //! every broadcast and every multicast reach the edge.
 
 use super::context::Cx;
-use super::state::{Edge, Fate};
+use super::dhcpv6::{Dhcpv6, refusal};
+use super::fate::Fate;
+use super::hosts::Hosts;
+use super::ping::Ping;
+use super::ra::Advertising;
 use axon_node::Drop;
 use axon_wire::dhcpv6::{Datagram, SERVER_PORT};
 use axon_wire::router::{self, Router};
 use axon_wire::{MacAddr, PortNo, host_frame};
 
-impl Edge {
+/// Services of the edge for the configuration of hosts, and ping.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Services {
+    pub(super) advertising: Advertising,
+    pub(super) ping: Ping,
+    dhcpv6: Dhcpv6,
+}
+
+impl Services {
     /// Serves or refuses a host's frame for the configuration of hosts. `None` if it is another
     /// frame, or its sender is authorised.
     pub(super) fn configuration(
         &mut self,
         cx: &mut Cx,
-        port: PortNo,
-        source: MacAddr,
+        hosts: &Hosts,
+        (port, source): (PortNo, MacAddr),
         frame: &[u8],
     ) -> Option<Result<Fate, Drop>> {
-        if self.is_uplink(port)
-            && let Some(refused) = self.configuration_outside(frame)
+        if hosts.is_uplink(port)
+            && let Some(refused) = self.configuration_outside(cx, frame)
         {
             return Some(Err(refused));
         }
-        if host_frame::is_dhcp_server(frame) && self.services.dhcp_server != Some(source) {
-            self.counters.dhcp_servers_refused += 1;
+        if host_frame::is_dhcp_server(frame) && cx.settings.services.dhcp_server != Some(source) {
+            cx.counters.dhcp_servers_refused += 1;
             return Some(Err(refusal(frame)));
         }
-        if let Some(done) = self.dhcpv6(cx, port, frame) {
+        if let Some(done) = self.dhcpv6.serve(cx, port, frame) {
             return Some(done);
         }
-        let ipv6 = self.services.ipv6.as_ref()?;
+        let ipv6 = cx.settings.services.ipv6.as_ref()?;
         match router::classify(frame)? {
-            Router::Solicitation(asks) => Some(self.solicited(cx, port, (source, asks))),
+            Router::Solicitation(asks) => {
+                Some(self.advertising.solicited(cx, port, (source, asks)))
+            }
             Router::BadSolicitation => Some(Err(Drop::Malformed)),
             Router::Advertisement if ipv6.router_host == Some(source) => None,
             Router::Advertisement => {
-                self.counters.advertisements_refused += 1;
+                cx.counters.advertisements_refused += 1;
                 Some(Err(refusal(frame)))
             }
         }
@@ -48,22 +62,13 @@ impl Edge {
 
     /// Drops configuration frames to or from an external network: its services and the fabric's are
     /// separate.
-    fn configuration_outside(&mut self, frame: &[u8]) -> Option<Drop> {
+    fn configuration_outside(&self, cx: &mut Cx, frame: &[u8]) -> Option<Drop> {
         let serves = host_frame::is_dhcp_server(frame) || host_frame::is_to_dhcpv6_client(frame);
-        self.counters.dhcp_servers_refused += u64::from(serves);
+        cx.counters.dhcp_servers_refused += u64::from(serves);
         let asks = host_frame::classify(frame) == host_frame::Kind::DhcpClient
             || Datagram::parse(frame).is_some_and(|datagram| datagram.to_port == SERVER_PORT);
         let solicits = || matches!(router::classify(frame), Some(Router::Solicitation(_)));
         (serves || asks || solicits()).then(|| refusal(frame))
-    }
-}
-
-/// Returns the drop reason for a host's server frame. A broadcast or multicast is never forwarded,
-/// whoever sends it.
-pub(super) fn refusal(frame: &[u8]) -> Drop {
-    match MacAddr::destination_of(frame) {
-        Some(to) if to.is_multicast() => Drop::Broadcast,
-        _ => Drop::Refused,
     }
 }
 
@@ -86,7 +91,7 @@ mod tests {
             assert_eq!(bench.last_drop(), Some(reason));
         }
         assert_eq!(bench.edge.counters().dhcp_servers_refused, 2);
-        bench.edge.services.dhcp_server = Some(mac(2));
+        bench.edge.settings.services.dhcp_server = Some(mac(2));
         bench.frame(1, &offer(mac(9), 2));
         assert_eq!(bench.edge.counters().dhcp_servers_refused, 2, "it is the server");
         bench.frame(0, &offer(mac(9), 1));
@@ -97,10 +102,10 @@ mod tests {
     fn no_dhcp_and_no_router_discovery_passes_an_uplink() {
         use axon_wire::{dhcpv6, router};
         let mut bench = Bench::new();
-        bench.edge.hosts.uplinks = [PortNo(0)].into();
-        bench.edge.services =
+        bench.edge.parts.hosts.set_uplinks([PortNo(0)].into());
+        bench.edge.settings.services =
             EdgeServices { ipv6: Some(config().into()), ..EdgeServices::default() };
-        bench.edge.services.dhcp_server = Some(mac(1));
+        bench.edge.settings.services.dhcp_server = Some(mac(1));
         let local = (mac(1), nd::link_local(mac(1)));
         let asks = [
             dhcp_frame(MacAddr::BROADCAST, mac(1), (68, 67), b"discover"),
@@ -137,7 +142,7 @@ mod tests {
         };
         bench.frame(0, &forged(1, None));
         assert_eq!(bench.edge.counters().advertisements_refused, 0, "none are asked for");
-        bench.edge.services =
+        bench.edge.settings.services =
             EdgeServices { ipv6: Some(config().into()), ..EdgeServices::default() };
         let victim = Some((mac(2), nd::link_local(mac(2))));
         for (to, reason) in [(None, Drop::Broadcast), (victim, Drop::Refused)] {
