@@ -8,7 +8,7 @@
 //! location ([`ArpReply`]), and each fills in the route that starts at itself. No switch can set a
 //! route of another one.
 
-use super::Controller;
+use super::conductor::Controller;
 use super::flows::{Account, RouteIndex};
 use super::hosts::{Host, HostIndex, Learned, Place};
 use super::topology::SwitchIndex;

@@ -11,8 +11,8 @@
 //! backup becomes the route: it counts on its links and gets a backup of its own. So a later
 //! failure, a round or a removal acts on the route in use.
 
-use super::Controller;
 use super::backups::{Backups, Sent};
+use super::conductor::Controller;
 use super::flows::{Origin, RouteIndex};
 use super::hosts::{Host, HostIndex, Place};
 use super::router::Step;

@@ -18,8 +18,8 @@
 //! demand. A host at a bond is not queried when a route to it is set up: its answer might arrive on
 //! another port, and LACP proves its presence.
 
-use super::Controller;
 use super::bond_list::{Bond, Exits, Member};
+use super::conductor::Controller;
 use super::flows::{Origin, RouteIndex};
 use super::hosts::{Host, HostIndex, Learned, Place};
 use super::topology::SwitchIndex;

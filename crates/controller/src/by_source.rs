@@ -11,7 +11,7 @@
 //! so frames of these hosts never miss. A host that has its own route keeps it when the other hosts
 //! leave. A port to an external network has shared routes only.
 
-use super::Controller;
+use super::conductor::Controller;
 use super::flows::{Account, Origin, Route, RouteIndex};
 use super::hosts::{HostIndex, Place};
 use super::router::pair_hash;

@@ -19,7 +19,7 @@
 //! A violation found meanwhile, such as the report of an edge that has used an old backup, restarts
 //! the steps.
 
-use super::Controller;
+use super::conductor::Controller;
 use super::draining::State;
 use alloc::vec::Vec;
 use axon_link::effect::Effect;

@@ -13,7 +13,7 @@
 //! (`pace.rs`). A list refused because a switch has too many unacknowledged commands is made again
 //! a second later.
 
-use super::Controller;
+use super::conductor::Controller;
 use super::hosts::{Host, Place};
 use super::members::Key;
 use alloc::collections::{BTreeMap, BTreeSet};

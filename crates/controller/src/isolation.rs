@@ -13,8 +13,8 @@
 //! at a port removes the routes of that port that it may not use, and so does a change of the
 //! policy, at once. A report of a host that is pinned to another port is refused.
 
-use super::Controller;
 use super::bounds::Scope;
+use super::conductor::Controller;
 use super::flows::{Origin, RouteIndex};
 use super::hosts::{Host, HostIndex, Learned, Place};
 use super::policy::{Group, Identity, Policy};

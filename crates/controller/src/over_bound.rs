@@ -1,10 +1,10 @@
 //! Handling of reports and requests that exceed the bounds of their switch or port.
 
-use super::Controller;
 use super::bounds::{
     INHERITED_PER_SWITCH_MAX, ROUTES_PER_PORT_AND_PEER_MAX, ROUTES_PER_PORT_MAX,
     ROUTES_PER_SWITCH_AND_PEER_MAX, ROUTES_PER_SWITCH_MAX, Scope,
 };
+use super::conductor::Controller;
 use super::hosts::Place;
 use super::topology::SwitchIndex;
 use alloc::vec::Vec;

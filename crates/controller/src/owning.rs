@@ -19,7 +19,7 @@
 //! In a fabric without a controller all switches receive a claim. The switches of the holder and of
 //! the claimant query; all receive the answer, which is a report too.
 
-use super::Controller;
+use super::conductor::Controller;
 use super::conflicts::{Claim, Due};
 use super::dhcp::DhcpServer;
 use super::hosts::{Host, HostIndex, Place};

@@ -17,7 +17,7 @@
 //! All state is bounded: the number of remembered requests and the rate of messages to the server,
 //! for each port and in total.
 
-use super::Controller;
+use super::conductor::Controller;
 use super::dhcp::{Given, Holder};
 use super::hosts::{Host, Learned, Place};
 use super::packet::{Request, datagram, message_of, reply};

@@ -12,7 +12,7 @@
 //! and declines are passed on if they name no address leased to another host. Clients must not send
 //! to the server directly, so the option that allows it is removed.
 
-use super::Controller;
+use super::conductor::Controller;
 use super::hosts::{HostIndex, Learned, Place};
 use super::relay_agent::Request6;
 use alloc::vec::Vec;

@@ -1,6 +1,6 @@
 //! Removal of hosts: reported by their port, unanswered queries, or a dead switch.
 
-use super::Controller;
+use super::conductor::Controller;
 use super::hosts::{Host, HostIndex, Place, Withdrawn};
 use alloc::vec::Vec;
 use axon_link::effect::Effect;

@@ -1,7 +1,7 @@
 //! Requests of hosts, forwarded by their switches, for routes (Axon-ARP) and addresses (DHCP). Each
 //! is a datagram that is repeated until it is answered.
 
-use super::Controller;
+use super::conductor::Controller;
 use super::flows::{Account, Origin, Route, RouteIndex};
 use super::hosts::{HostIndex, Learned, Place};
 use alloc::vec::Vec;

@@ -19,8 +19,8 @@
 //! flow is out of order for no longer than that, once per move, and never if the new path is the
 //! slower one.
 
-use super::Controller;
 use super::bond_list::Exits;
+use super::conductor::Controller;
 use super::flows::{Account, Origin, Route, RouteIndex};
 use super::hosts::{HostIndex, Place};
 use super::round::Round;

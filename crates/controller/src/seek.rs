@@ -17,7 +17,7 @@
 //! A switch without host ports is not queried. When it gets its first one, such as when a host is
 //! moved there, it is queried at once for the addresses that requests wait for.
 
-use super::Controller;
+use super::conductor::Controller;
 use super::hosts::{Host, Place};
 use super::sought::Asked;
 use super::topology::SwitchIndex;

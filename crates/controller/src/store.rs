@@ -11,7 +11,7 @@
 //! a minute after the start, because its host may be present before its switch is received. A
 //! DHCPv6 lease ends at its original time, when the host removes the address too.
 
-use super::Controller;
+use super::conductor::Controller;
 use super::hosts::{HostIndex, HostTable, Place};
 use super::lease::{Holder, Lease, LeaseState};
 use super::leases6::Lease6;

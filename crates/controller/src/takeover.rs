@@ -23,8 +23,8 @@
 //! routes that follow the rule of the whole. Routes over a link that has just failed are an
 //! exception: they carry no frames, so they get another path at once.
 
-use super::Controller;
 use super::bond_list::Exits;
+use super::conductor::Controller;
 use super::flows::{Account, Origin};
 use super::hosts::{HostIndex, Place};
 use super::pending::Pending;

@@ -9,7 +9,7 @@
 //! Outgoing messages to switches get the VLAN, and each route a flag whether frames leave with a
 //! tag, which depends on the destination host's port.
 
-use super::Controller;
+use super::conductor::Controller;
 use super::hosts::Place;
 use crate::config::{ControllerConfig, DhcpConfig};
 use alloc::collections::{BTreeMap, BTreeSet};
