@@ -88,14 +88,14 @@ impl Controller {
         self.current.extend(route.steps());
         let Some((found, backup_exit)) = self.find_backup(from, destination, exit) else { return };
         let path = &self.backups.path;
-        let lawful = if found { self.router.layer(&self.graph, path) } else { None };
+        let lawful = if found { self.router.layer(self.net.graph(), path) } else { None };
         let path = core::mem::take(&mut self.backups.path);
         let same = before.as_ref().is_some_and(|before| {
             (before.number, Some(before.layer), before.exit) == (number, lawful, backup_exit)
                 && before.path == path
         });
-        let Some(host) = self.hosts.get(destination) else { return };
-        let source = self.mac_of(from.source);
+        let Some(host) = self.net.hosts().get(destination) else { return };
+        let source = self.net.mac_of(from.source);
         let set = |primary, backup| {
             let (port, destination, source) = (from.at.port, host.mac, source);
             Item::SetBackup { port, destination, source, primary, backup }
@@ -107,7 +107,7 @@ impl Controller {
         });
         // A longer path does not fit in a segment.
         let item = item.filter(|item| stream::hop_count(item) <= stream::SEGMENT_HOPS_MAX);
-        let to = self.graph.switch(from.at.switch).incarnation.node;
+        let to = self.net.fabric().node(from.at.switch);
         match (item, lawful) {
             (Some(item), Some(layer)) => {
                 if !same {
@@ -132,7 +132,7 @@ impl Controller {
         destination: HostIndex,
         exit: Place,
     ) -> Option<(bool, Place)> {
-        if let Some(other) = self.other_exit(exit, destination)
+        if let Some(other) = self.net.other_exit(exit, destination)
             && let Some((flow, _)) = self.flow_to(from, destination, other)
         {
             let Backups { detour, path, .. } = &mut self.backups;
@@ -143,8 +143,8 @@ impl Controller {
                     true
                 }
                 false => {
-                    detour.find(&self.graph, &flow, &self.current, router, path)
-                        || router.path(&self.graph, &flow, path)
+                    detour.find(self.net.graph(), &flow, &self.current, router, path)
+                        || router.path(self.net.graph(), &flow, path)
                 }
             };
             if found && path.len() < self.hops_max {
@@ -154,8 +154,8 @@ impl Controller {
         let (flow, exit) = self.flow_to(from, destination, exit)?;
         let Backups { detour, path, .. } = &mut self.backups;
         let router = &mut *self.router;
-        let found = router.backup(&self.graph, &flow, &self.current, path)
-            || detour.find(&self.graph, &flow, &self.current, router, path);
+        let found = router.backup(self.net.graph(), &flow, &self.current, path)
+            || detour.find(self.net.graph(), &flow, &self.current, router, path);
         Some((found && path.len() < self.hops_max, exit))
     }
 
@@ -166,7 +166,7 @@ impl Controller {
         hops.push(exit.port);
         let last = bonded.then_some(exit.switch);
         let switches = path.iter().map(|step| step.switch).chain(last);
-        let node = |switch| self.graph.switch(switch).incarnation.node;
+        let node = |switch| self.net.fabric().node(switch);
         let switches = switches.map(node).collect();
         RoutePath { route: Route { layer, ..Hops(hops).into() }, switches }
     }
@@ -200,10 +200,11 @@ impl Controller {
                 self.flows.change(index, (&path, layer), exit, number);
                 self.router.placed(&path);
                 // A link of the backup may have failed while the report was in flight.
-                let is_there = |step: &Step| self.graph.edge(step.switch, step.egress).is_some();
-                let lawful = self.router.allows(&self.graph, &path, layer);
-                let to = self.hosts.get(destination).map(Host::place);
-                let ends_there = to.is_some_and(|to| self.exits(to).contains(exit));
+                let is_there =
+                    |step: &Step| self.net.graph().edge(step.switch, step.egress).is_some();
+                let lawful = self.router.allows(self.net.graph(), &path, layer);
+                let to = self.net.hosts().get(destination).map(Host::place);
+                let ends_there = to.is_some_and(|to| self.net.fabric().exits(to).contains(exit));
                 if lawful && ends_there && path.iter().all(is_there) {
                     // The new stamp is later than that of any answer before the failure.
                     self.send_again(index, out);

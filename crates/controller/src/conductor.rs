@@ -2,9 +2,8 @@
 
 use crate::ageing::Ageing;
 use crate::backups::Backups;
-use crate::bond_list::Bonds;
 use crate::bounds::Bounds;
-use crate::config::{BySource, ControllerConfig, UplinkConfig};
+use crate::config::ControllerConfig;
 use crate::conflicts::Conflicts;
 use crate::dhcp::DhcpServer;
 use crate::draining::Drain;
@@ -12,8 +11,8 @@ use crate::flows::Flows;
 use crate::hosts::{HostIndex, HostTable, Learned, Place};
 use crate::leases6::Leases6;
 use crate::members::Groups;
+use crate::network::Network;
 use crate::pending::TakeOver;
-use crate::policy::Policy;
 use crate::relay_agent::{Relay, Relay6};
 use crate::round::Round;
 use crate::router::{Router, Step};
@@ -21,7 +20,6 @@ use crate::scans::Scans;
 use crate::sought::Seeking;
 use crate::topology::{Admission, Graph, SwitchIndex};
 use alloc::boxed::Box;
-use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use axon_link::config::IPS_PER_HOST_MAX;
 use axon_link::effect::Effect;
@@ -37,9 +35,8 @@ pub struct Controller {
     pub(super) epoch: u64,
     /// Number of the last stamp issued.
     pub(super) number: u64,
-    pub(super) graph: Graph,
     pub(super) router: Box<dyn Router>,
-    pub(super) hosts: HostTable,
+    pub(super) net: Network,
     pub(super) flows: Flows,
     pub(super) dhcp: DhcpServer,
     /// Requests relayed to a DHCP server that is a host, if there is one.
@@ -47,19 +44,13 @@ pub struct Controller {
     pub(super) relay6: Option<Relay6>,
     /// IPv6 addresses leased by the DHCPv6 server.
     pub(super) leases6: Leases6,
-    /// The controller's own ports that lead to a switch: the switch and its port.
-    pub(super) attachments: BTreeMap<PortNo, (NodeId, PortNo)>,
     /// The search for better paths that is in progress.
     pub(super) improving: Option<Round>,
     pub(super) backups: Backups,
     pub(super) drain: Drain,
-    pub(super) bonds: Bonds,
     pub(super) settle: Span,
     /// Maximum time for which links of a switch's previous incarnation count.
     pub(super) reunion_max: Span,
-    /// The switch that contains this controller, which then decides about that switch's routes
-    /// only; `None` for the controller of a whole fabric.
-    pub(super) home: Option<SwitchIndex>,
     pub(super) ageing: Ageing,
     /// Interval of load reports in milliseconds, if the router needs them.
     pub(super) measure_every_ms: Option<u32>,
@@ -67,9 +58,6 @@ pub struct Controller {
     pub(super) hops_max: usize,
     pub(super) counters: ControllerCounters,
     pub(super) bounds: Bounds,
-    pub(super) policy: Policy,
-    pub(super) by_source: BySource,
-    pub(super) uplinks: Vec<UplinkConfig>,
     pub(super) scans: Scans,
     pub(super) groups: Groups,
     /// Routes of an earlier incarnation in the tables of edges.
@@ -118,30 +106,23 @@ impl Controller {
         Controller {
             epoch: config.node.incarnation.number,
             number: 0,
-            graph: Graph::default(),
             router,
-            hosts: HostTable::new(server.mac, IpAddr::V4(server.ip)),
+            net: Network::new(config),
             flows: Flows::default(),
             dhcp,
             relay: config.dhcp.relay.clone().map(|relay| Relay::new(relay, server)),
             relay6: config.dhcpv6.clone().map(|relay| Relay6::new(relay, server)),
             leases6: Leases6::new(config.dhcp.leases_per_port_max),
-            attachments: BTreeMap::new(),
             improving: None,
             backups: Backups::new(config.backups, heartbeat),
             drain: Drain::new(config.node.timers.drain_max()),
-            bonds: Bonds::new(&config.bonds),
             hops_max,
             settle: heartbeat * 10,
             reunion_max: config.node.timers.reunion_max(),
-            home: None,
             ageing: Ageing::new(config.node.timers.silence_max()),
             measure_every_ms,
             counters: ControllerCounters::default(),
             bounds: Bounds::default(),
-            policy: config.policy.clone(),
-            by_source: config.by_source,
-            uplinks: config.uplinks.clone(),
             scans: Scans::default(),
             groups: Groups::default(),
             take_over: TakeOver::new(&config.node.timers),
@@ -157,12 +138,12 @@ impl Controller {
 
     /// Returns the graph of switches.
     pub fn graph(&self) -> &Graph {
-        &self.graph
+        self.net.graph()
     }
 
     /// Returns the host table.
     pub fn hosts(&self) -> &HostTable {
-        &self.hosts
+        &self.net.hosts()
     }
 
     /// Returns the flow registry.
@@ -176,17 +157,15 @@ impl Controller {
     }
 
     /// Returns the counters.
-    pub fn counters(&self) -> &ControllerCounters {
-        &self.counters
+    pub fn counters(&self) -> ControllerCounters {
+        let bond_mismatches = self.net.fabric().bonds().mismatches();
+        ControllerCounters { bond_mismatches, ..self.counters }
     }
 
     /// Records the switch and port that the controller's own `port` leads to, or none. Sends
     /// nothing, because no flow passes through the controller.
     pub fn attached(&mut self, port: PortNo, peer: Option<(NodeId, PortNo)>) {
-        match peer {
-            Some(peer) => self.attachments.insert(port, peer),
-            None => self.attachments.remove(&port),
-        };
+        self.net.fabric_mut().attached(port, peer);
     }
 
     /// Handles a switch's port state. `reverse` leads from here to that switch's control plane and
@@ -206,17 +185,17 @@ impl Controller {
         let ack = ControllerHelloAck { version: m.version, nonce: m.nonce };
         let message = Message::ControllerHelloAck(ack);
         out.push(Effect::Routed { hops: reverse.clone(), to: from, message });
-        let first = self.graph.switch(index).version.is_none();
+        let first = self.net.graph().switch(index).version.is_none();
         if first {
-            self.hosts.heard(now, index);
+            self.net.hosts_mut().heard(now, index);
         }
-        let was_edge = self.has_hosts(index);
-        let change = self.graph.update(index, m.version, &m.ports, reverse);
+        let was_edge = self.net.fabric().has_hosts(index);
+        let change = self.net.graph_mut().update(index, m.version, &m.ports, reverse);
         if let Some(every_ms) = self.measure_every_ms.filter(|_| first) {
             out.push(Effect::Command { to: from.node, item: Item::AskLoad { every_ms } });
         }
         self.changed(now, &change, out);
-        if !was_edge && self.has_hosts(index) {
+        if !was_edge && self.net.fabric().has_hosts(index) {
             self.ask_newcomer(now, from, out);
         }
     }
@@ -251,7 +230,7 @@ impl Controller {
             Item::HostGone { port, mac } => self.withdraw(now, Place { switch, port }, mac, out),
             Item::PortLoad { over_us, ports } => {
                 let over = Span::from_micros(over_us);
-                self.router.measured(&self.graph, switch, over, &ports);
+                self.router.measured(self.net.graph(), switch, over, &ports);
                 self.round_wanted = true;
                 self.plan_round(now);
             }
@@ -289,19 +268,19 @@ impl Controller {
 
     /// Returns the latest incarnation of a switch.
     pub fn incarnation_of(&self, switch: NodeId) -> Option<Incarnation> {
-        Some(self.graph.switch(self.graph.index_of(switch)?).incarnation)
+        Some(self.net.graph().switch(self.net.graph().index_of(switch)?).incarnation)
     }
 
     /// Handles expired timers. Call it at [`Controller::deadline`]; early or repeated calls are
     /// harmless.
     pub fn timeout(&mut self, now: Time, out: &mut Vec<Effect>) {
-        while let Some((place, mac)) = self.hosts.run_out(now) {
-            if let Some(ip) = self.hosts.remembered(place, mac) {
+        while let Some((place, mac)) = self.net.hosts_mut().run_out(now) {
+            if let Some(ip) = self.net.hosts().remembered(place, mac) {
                 self.query(place, mac, ip, out);
             }
             self.withdraw(now, place, mac, out);
         }
-        while let Some(host) = self.hosts.verify_due(now) {
+        while let Some(host) = self.net.hosts().verify_due(now) {
             self.verify(now, host, out);
         }
         self.settle(now, out);
@@ -319,11 +298,12 @@ impl Controller {
     /// Returns when to call [`Controller::timeout`] next.
     pub fn deadline(&self) -> Option<Time> {
         let improving = self.improving.as_ref().map(|improving| improving.next);
-        let (hosts, dhcp) = (self.hosts.deadline(), self.dhcp.deadline());
+        let (hosts, dhcp) = (self.net.hosts().deadline(), self.dhcp.deadline());
         let (ageing, take_over) = (self.ageing.deadline(), self.take_over.deadline());
-        let (links, backups) = (self.graph.deadline(), self.backups_deadline());
+        let (links, backups) = (self.net.graph().deadline(), self.backups_deadline());
         let all = [hosts, dhcp, ageing, take_over, improving, links, backups];
-        let others = [self.groups.deadline(), self.drain.deadline(), self.bonds_deadline()];
+        let others =
+            [self.groups.deadline(), self.drain.deadline(), self.net.fabric().bonds().deadline()];
         let others = others.into_iter().chain([self.conflicts.deadline()]);
         all.into_iter().chain(others).flatten().min()
     }
@@ -337,7 +317,7 @@ impl Controller {
         from: Incarnation,
         out: &mut Vec<Effect>,
     ) -> Option<SwitchIndex> {
-        let index = match self.graph.admit(from, now + self.reunion_max) {
+        let index = match self.net.graph_mut().admit(from, now + self.reunion_max) {
             Admission::Known(index) => index,
             Admission::Stale => {
                 self.counters.stale_incarnation += 1;
@@ -357,28 +337,33 @@ impl Controller {
     pub(super) fn settle(&mut self, now: Time, out: &mut Vec<Effect>) {
         let due = self.dhcp.take_due(now);
         for (ip, mac) in due.free {
-            if let Some(host) = self.hosts.by_mac(mac) {
+            if let Some(host) = self.net.hosts().by_mac(mac) {
                 self.own(now, host, IpAddr::V4(ip), out);
             }
         }
         for (place, mac, ip) in due.queries {
-            self.hosts.queried(now, mac, place);
+            self.net.hosts_mut().queried(now, mac, place);
             self.query(place, mac, IpAddr::V4(ip), out);
         }
     }
 
     pub(super) fn query(&self, place: Place, mac: MacAddr, ip: IpAddr, out: &mut Vec<Effect>) {
-        if !self.queries(place.switch, mac) {
+        if !self.net.queries(place.switch, mac) {
             return;
         }
-        let to = self.graph.switch(place.switch).incarnation.node;
+        let to = self.net.fabric().node(place.switch);
         out.push(Effect::Command { to, item: Item::AskHost { port: place.port, mac, ip } });
     }
 
     /// Reports the location of a host to the address service.
     pub(super) fn show(&mut self, now: Time, host: HostIndex) {
-        if let Some(host) = self.hosts.get(host) {
-            self.dhcp.shown(now, host.mac, Some(self.home(host.place())), &host.ips);
+        if let Some(host) = self.net.hosts().get(host) {
+            self.dhcp.shown(
+                now,
+                host.mac,
+                Some(self.net.fabric().first_port(host.place())),
+                &host.ips,
+            );
         }
     }
 

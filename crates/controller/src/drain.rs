@@ -34,7 +34,7 @@ impl Controller {
 
     /// Returns whether the graph has links of a switch.
     pub fn has_links(&self, node: NodeId) -> bool {
-        self.graph.index_of(node).is_some_and(|at| !self.graph.edges(at).is_empty())
+        self.net.graph().index_of(node).is_some_and(|at| !self.net.graph().edges(at).is_empty())
     }
 
     /// Handles the acknowledgement of the request `number` by every switch with links

@@ -37,10 +37,11 @@ impl Controller {
         (at, mac): (Place, MacAddr),
         (group, joined): (IpAddr, bool),
     ) {
-        let host = self.hosts.by_mac(mac).and_then(|index| self.hosts.get(index));
+        let host = self.net.host(mac);
         // A host at a bond sends reports by any of its ports, and is claimed at one of them.
-        let is_claimed =
-            host.is_some_and(|host| self.ports_of(at).iter().any(|&at| host.is_claimed_at(at)));
+        let is_claimed = host.is_some_and(|host| {
+            self.net.fabric().ports_of(at).iter().any(|&at| host.is_claimed_at(at))
+        });
         if !membership::is_reportable(group) || joined && !is_claimed {
             self.counters.item_misplaced += 1;
             return;
@@ -82,7 +83,7 @@ impl Controller {
             return;
         }
         let is_group = membership::is_everybody(group) || membership::is_reportable(group);
-        if !is_group || !self.is_host_at(mac, at) {
+        if !is_group || !self.net.is_host_at(mac, at) {
             self.counters.item_misplaced += 1;
             return;
         }
@@ -94,34 +95,29 @@ impl Controller {
         self.send_list(key, out);
     }
 
-    fn is_host_at(&self, mac: MacAddr, at: Place) -> bool {
-        let host = self.hosts.by_mac(mac).and_then(|index| self.hosts.get(index));
-        host.is_some_and(|host| self.is_one_place(host.place(), at))
-    }
-
     /// Returns the receivers of a host's frames to a group: one host of each port, in order of
     /// ports.
     fn group_list(&mut self, (group, at, mac): Key) -> Vec<MacAddr> {
         let mut list: BTreeMap<Place, MacAddr> = BTreeMap::new();
-        if !self.is_host_at(mac, at) {
+        if !self.net.is_host_at(mac, at) {
             return Vec::new();
         }
         let mut enter = |host: &Host| {
-            let first = list.entry(self.home(host.place())).or_insert(host.mac);
+            let first = list.entry(self.net.fabric().first_port(host.place())).or_insert(host.mac);
             *first = host.mac.min(*first);
         };
         if membership::is_everybody(group) {
-            self.hosts.iter().for_each(|(_, host)| enter(host));
+            self.net.hosts().iter().for_each(|(_, host)| enter(host));
         } else {
             let members = self.groups.members.get(&group).into_iter().flatten();
             for &(member, place) in members {
-                let host = self.hosts.by_mac(member).and_then(|index| self.hosts.get(index));
-                let is_there = |host: &&Host| self.is_one_place(host.place(), place);
+                let host = self.net.host(member);
+                let is_there = |host: &&Host| self.net.fabric().is_one_place(host.place(), place);
                 host.filter(is_there).into_iter().for_each(&mut enter);
             }
         }
-        list.remove(&self.home(at));
-        list.retain(|_, host| self.may_send_copies((at, mac), *host));
+        list.remove(&self.net.fabric().first_port(at));
+        list.retain(|_, host| self.net.may_send_copies((at, mac), *host));
         self.counters.groups_refused += list.len().saturating_sub(COPIES_MAX) as u64;
         list.into_values().take(COPIES_MAX).collect()
     }
@@ -134,7 +130,7 @@ impl Controller {
             return;
         }
         let (group, Place { switch, port }, mac) = key;
-        let to = self.graph.switch(switch).incarnation.node;
+        let to = self.net.fabric().node(switch);
         for part in 0..list.len().div_ceil(PART_HOSTS).max(1) {
             let first = part * PART_HOSTS;
             let end = (first + PART_HOSTS).min(list.len());
@@ -160,7 +156,7 @@ impl Controller {
         to: NodeId,
         (port, mac, group): (PortNo, MacAddr, IpAddr),
     ) {
-        let Some(switch) = self.graph.index_of(to) else { return };
+        let Some(switch) = self.net.graph().index_of(to) else { return };
         let key = (group, Place { switch, port }, mac);
         if let Some(sent) = self.groups.senders.get_mut(&key) {
             *sent = None;

@@ -26,20 +26,20 @@ impl Controller {
     pub(super) fn note_excess(&mut self, now: Time, (switch, port): Excess, out: &mut Vec<Effect>) {
         let scope = if port.is_some() { Scope::Port } else { Scope::Switch };
         if self.bounds.is_news(now, switch, scope) {
-            let node = self.graph.switch(switch).incarnation.node;
+            let node = self.net.fabric().node(switch);
             out.push(Effect::Note(Note::SwitchOverBound { node, port }));
         }
     }
 
     /// Handles the refusal of a host because its port, or the switch, is at its bound of claims.
     pub(super) fn too_many_hosts(&mut self, now: Time, at: Place, out: &mut Vec<Effect>) {
-        let port = self.hosts.is_port_full(at).then_some(at.port);
+        let port = self.net.hosts().is_port_full(at).then_some(at.port);
         self.over_bound(now, (at.switch, port), out);
     }
 
     /// Handles a refused host query: its switch leaves too many commands unacknowledged.
     pub fn query_refused(&mut self, now: Time, to: NodeId, out: &mut Vec<Effect>) {
-        if let Some(switch) = self.graph.index_of(to) {
+        if let Some(switch) = self.net.graph().index_of(to) {
             self.over_bound(now, (switch, None), out);
         }
     }
@@ -49,7 +49,7 @@ impl Controller {
     ///
     /// [`COMMANDS_PER_SWITCH_MAX`]: super::bounds::COMMANDS_PER_SWITCH_MAX
     pub fn backlog(&mut self, of: NodeId, is_full: bool) {
-        if let Some(switch) = self.graph.index_of(of) {
+        if let Some(switch) = self.net.graph().index_of(of) {
             match is_full {
                 true => self.bounds.backlogged.insert(switch),
                 false => self.bounds.backlogged.remove(&switch),

@@ -46,7 +46,7 @@ impl Controller {
         if self.is_rival(now, host, ip) {
             return self.contest(now, host, ip, out);
         }
-        let is_holder = self.hosts.by_ip(ip) == Some(host);
+        let is_holder = self.net.hosts().by_ip(ip) == Some(host);
         self.own(now, host, ip, out);
         if is_holder && self.conflicts.answered(ip) {
             self.conflict_stands(ip, out);
@@ -71,11 +71,11 @@ impl Controller {
             true if !is_word => {}
             true => self.contest(now, source, ip, out),
         }
-        let owner = self.hosts.by_ip(ip);
+        let owner = self.net.hosts().by_ip(ip);
         if owner == Some(source) {
             return Some(m);
         }
-        let has_others = self.hosts.get(source).is_some_and(|host| !host.ips.is_empty());
+        let has_others = self.net.hosts().get(source).is_some_and(|host| !host.ips.is_empty());
         if owner.is_some() && (is_word || !has_others) {
             self.counters.arp_not_owner += 1;
             return None;
@@ -106,19 +106,19 @@ impl Controller {
         ip: IpAddr,
         out: &mut Vec<Effect>,
     ) -> Option<IpAddr> {
-        let (mac, place) = self.hosts.get(host).map(|host| (host.mac, host.place()))?;
+        let (mac, place) = self.net.hosts().get(host).map(|host| (host.mac, host.place()))?;
         let leases6 = &self.leases6;
-        let place = self.home(place);
+        let place = self.net.fabric().first_port(place);
         let claims = |dhcp: &mut DhcpServer| match ip {
             IpAddr::V4(ip) => dhcp.claim(now, mac, place, ip),
             IpAddr::V6(ip) => leases6.holder(now, ip).is_none_or(|holder| holder == mac),
         };
-        let may = self.may_own(host, mac, ip) && self.may_be_gateway(place, ip);
+        let may = self.net.may_own(host, mac, ip) && self.net.may_be_gateway(place, ip);
         if !may || !claims(&mut self.dhcp) {
             self.counters.ip_refused += 1;
             return None;
         }
-        let owned = self.hosts.own(host, ip, self.dhcp.address_of(mac).map(IpAddr::V4));
+        let owned = self.net.hosts_mut().own(host, ip, self.dhcp.address_of(mac).map(IpAddr::V4));
         self.found(ip);
         if let Some(before) = owned.before {
             self.cut_off(before, out);
@@ -134,8 +134,8 @@ impl Controller {
 
     /// Returns whether a host has no right of its own to an address that another one holds.
     fn is_rival(&self, now: Time, host: HostIndex, ip: IpAddr) -> bool {
-        let is_held = self.hosts.by_ip(ip).is_some_and(|owner| owner != host);
-        let Some(host) = self.hosts.get(host).filter(|_| is_held) else { return false };
+        let is_held = self.net.hosts().by_ip(ip).is_some_and(|owner| owner != host);
+        let Some(host) = self.net.hosts().get(host).filter(|_| is_held) else { return false };
         !match ip {
             IpAddr::V4(ip) => self.dhcp.is_given_to(host.mac, ip),
             IpAddr::V6(ip) => self.leases6.holder(now, ip) == Some(host.mac),
@@ -144,11 +144,15 @@ impl Controller {
 
     /// Handles a host's claim of an address that another one holds.
     fn contest(&mut self, now: Time, host: HostIndex, ip: IpAddr, out: &mut Vec<Effect>) {
-        let Some((mac, at)) = self.hosts.get(host).map(|host| (host.mac, self.home(host.place())))
+        let Some((mac, at)) = self
+            .net
+            .hosts()
+            .get(host)
+            .map(|host| (host.mac, self.net.fabric().first_port(host.place())))
         else {
             return;
         };
-        if !self.may_own(host, mac, ip) || !self.may_be_gateway(at, ip) {
+        if !self.net.may_own(host, mac, ip) || !self.net.may_be_gateway(at, ip) {
             self.counters.ip_refused += 1;
             return;
         }
@@ -197,22 +201,22 @@ impl Controller {
 
     /// Requests that the edge of a refused claimant reports its next use of the address.
     fn listen(&mut self, ip: IpAddr, mac: MacAddr, out: &mut Vec<Effect>) {
-        let host = self.hosts.by_mac(mac);
-        if let Some(host) = host.filter(|&host| self.hosts.by_ip(ip) != Some(host)) {
+        let host = self.net.hosts().by_mac(mac);
+        if let Some(host) = host.filter(|&host| self.net.hosts().by_ip(ip) != Some(host)) {
             self.ask_at(ip, (host, host), true, out);
         }
     }
 
     fn is_provisional(&self, host: HostIndex) -> bool {
-        self.hosts.get(host).is_some_and(Host::is_provisional)
+        self.net.hosts().get(host).is_some_and(Host::is_provisional)
     }
 
     /// Returns the holder and the claimant of an address in conflict; `None` if one of them is
     /// gone, or the claimant may not have the address.
     fn conflict_of(&self, ip: IpAddr) -> Option<[HostIndex; 2]> {
         let mac = self.conflicts.claimant(ip)?;
-        let (holder, claimant) = (self.hosts.by_ip(ip)?, self.hosts.by_mac(mac)?);
-        let is_one = holder != claimant && self.may_own(claimant, mac, ip);
+        let (holder, claimant) = (self.net.hosts().by_ip(ip)?, self.net.hosts().by_mac(mac)?);
+        let is_one = holder != claimant && self.net.may_own(claimant, mac, ip);
         is_one.then_some([holder, claimant])
     }
 
@@ -232,12 +236,12 @@ impl Controller {
         spared: bool,
         out: &mut Vec<Effect>,
     ) {
-        let place = |host| self.hosts.get(host).map(Host::place);
+        let place = |host| self.net.hosts().get(host).map(Host::place);
         let (Some(of), Some(but)) = (place(of), place(but)) else { return };
-        if self.is_elsewhere(of.switch) && self.is_elsewhere(but.switch) {
+        if self.net.fabric().is_elsewhere(of.switch) && self.net.fabric().is_elsewhere(but.switch) {
             return;
         }
-        let (asked, but) = (self.ports_of(of), self.ports_of(but));
+        let (asked, but) = (self.net.fabric().ports_of(of), self.net.fabric().ports_of(but));
         let switches: BTreeSet<SwitchIndex> = asked.iter().map(|place| place.switch).collect();
         for switch in switches {
             let is_here = |place: &&Place| place.switch == switch;
@@ -248,7 +252,7 @@ impl Controller {
     }
 
     fn seek_at(&mut self, switch: SwitchIndex, m: Seek, out: &mut Vec<Effect>) {
-        let to = self.graph.switch(switch).incarnation;
+        let to = self.net.graph().switch(switch).incarnation;
         if let Some(hops) = self.path_to(to.node) {
             out.push(Effect::Routed { hops, to, message: Message::Seek(m) });
         }
@@ -269,15 +273,15 @@ impl Controller {
     /// claimant's, which reports the conflict.
     fn described(&self, ip: IpAddr, [holder, claimant]: [HostIndex; 2]) -> Option<IpConflict> {
         let end = |host: HostIndex| {
-            let host = self.hosts.get(host)?;
+            let host = self.net.hosts().get(host)?;
             let Place { switch, port } = host.place();
-            let switch = self.graph.switch(switch).incarnation.node;
+            let switch = self.net.fabric().node(switch);
             Some(ConflictingHost { mac: host.mac, switch, port })
         };
-        let at = self.hosts.get(claimant)?.place().switch;
+        let at = self.net.hosts().get(claimant)?.place().switch;
         let (holder, claimant) = (end(holder)?, end(claimant)?);
         let conflict = IpConflict { ip, vlan: VlanId::NONE, holder, claimant };
-        Some(conflict).filter(|_| !self.is_elsewhere(at))
+        Some(conflict).filter(|_| !self.net.fabric().is_elsewhere(at))
     }
 
     /// Returns the standing conflicts: addresses that two hosts use.
@@ -288,7 +292,7 @@ impl Controller {
 
     /// Removes an address that a host has given up; its claimant gets it.
     pub(super) fn disown(&mut self, now: Time, host: HostIndex, ip: IpAddr, out: &mut Vec<Effect>) {
-        self.hosts.disown(host, ip);
+        self.net.hosts_mut().disown(host, ip);
         self.inherit(now, ip, out);
     }
 
@@ -310,7 +314,7 @@ impl Controller {
     }
 
     fn inherit(&mut self, now: Time, ip: IpAddr, out: &mut Vec<Effect>) {
-        if self.hosts.by_ip(ip).is_none()
+        if self.net.hosts().by_ip(ip).is_none()
             && let Some(heir) = self.heir(ip)
         {
             self.own(now, heir, ip, out);
@@ -320,7 +324,7 @@ impl Controller {
     /// Ends the conflict about an address without a holder and returns its claimant.
     fn heir(&mut self, ip: IpAddr) -> Option<HostIndex> {
         let claimant = self.conflicts.end(ip)?;
-        self.hosts.by_mac(claimant)
+        self.net.hosts().by_mac(claimant)
     }
 
     /// Ends the conflicts about addresses that their claimants may no longer have.

@@ -19,7 +19,7 @@
 
 use super::conductor::Controller;
 use super::dhcp::{Given, Holder};
-use super::hosts::{Host, Learned, Place};
+use super::hosts::{Learned, Place};
 use super::packet::{Request, datagram, message_of, reply};
 use super::relayed::{self, Answer, Via};
 use super::transactions::Waiting;
@@ -29,7 +29,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use axon_link::effect::Effect;
 use axon_wire::message::{HostFrame, Message};
-use axon_wire::{MacAddr, NodeId, PortNo, Span, Time};
+use axon_wire::{MacAddr, NodeId, Span, Time};
 use core::net::{IpAddr, Ipv4Addr};
 use smoltcp::wire::{DHCP_CLIENT_PORT, DHCP_SERVER_PORT, DhcpMessageType};
 
@@ -100,7 +100,7 @@ impl Controller {
         names: Option<&BTreeMap<NodeId, String>>,
         place: Place,
     ) -> (String, String) {
-        let node = self.graph.switch(place.switch).incarnation.node;
+        let node = self.net.fabric().node(place.switch);
         let name = names.and_then(|names| names.get(&node));
         let switch = name.cloned().unwrap_or_else(|| node.to_string());
         (format!("{switch}-{}", place.port), switch)
@@ -115,7 +115,7 @@ impl Controller {
     fn send_to_server(&mut self, message: &[u8], out: &mut Vec<Effect>) {
         let Some(relay) = &self.relay else { return };
         let (mac, ip) = (relay.config.mac, relay.config.ip);
-        let place = self.server_place(mac, relay.config.at);
+        let place = self.net.place_or(mac, relay.config.at);
         let frame = datagram(relay.own, (mac, ip), DHCP_SERVER_PORT, message);
         let sent = place.is_some_and(|place| self.send_to_port(place, frame, out));
         match sent {
@@ -124,19 +124,13 @@ impl Controller {
         }
     }
 
-    /// Returns the location of a host, or else its configured one.
-    pub(super) fn server_place(&self, mac: MacAddr, at: (NodeId, PortNo)) -> Option<Place> {
-        let known = self.hosts.by_mac(mac).and_then(|host| self.hosts.get(host)).map(Host::place);
-        known.or_else(|| Some(Place { switch: self.graph.index_of(at.0)?, port: at.1 }))
-    }
-
     pub(super) fn send_to_port(
         &mut self,
         place: Place,
         frame: Vec<u8>,
         out: &mut Vec<Effect>,
     ) -> bool {
-        let to = self.graph.switch(place.switch).incarnation;
+        let to = self.net.graph().switch(place.switch).incarnation;
         let Some(hops) = self.path_to(to.node) else {
             self.counters.dhcp_unreachable += 1;
             return false;
@@ -157,8 +151,8 @@ impl Controller {
         }
         let waiting = self.relay.as_mut().and_then(|relay| relay.answered(now, answer));
         let client = waiting.and_then(|waiting| {
-            let host = self.hosts.by_mac(answer.mac)?;
-            let at = self.hosts.get(host)?.place();
+            let host = self.net.hosts().by_mac(answer.mac)?;
+            let at = self.net.hosts().get(host)?.place();
             (at == waiting.place).then_some((waiting, host))
         });
         let Some((Waiting { place: at, request, .. }, host)) = client else {
@@ -171,9 +165,9 @@ impl Controller {
             let holder =
                 Holder { mac: request.mac, client_id: request.client_id.clone(), place: at };
             let lease = Span::from_secs(seconds.into());
-            let in_use = !self.may_own(host, request.mac, answer.ip.into())
-                || !self.may_be_gateway(at, answer.ip.into())
-                || self.hosts.by_ip(answer.ip.into()).is_some_and(|other| other != host);
+            let in_use = !self.net.may_own(host, request.mac, answer.ip.into())
+                || !self.net.may_be_gateway(at, answer.ip.into())
+                || self.net.hosts().by_ip(answer.ip.into()).is_some_and(|other| other != host);
             let given = self.dhcp.given(now, holder, (answer.ip, in_use), lease);
             if given != Given::Bound {
                 return self.conflict(at, &request, (answer.ip, given), out);

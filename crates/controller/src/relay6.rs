@@ -120,7 +120,7 @@ impl Controller {
         let config = &relay.config;
         let ports = (SERVER_PORT, SERVER_PORT);
         let frame = dhcpv6::frame(relay.own, (config.mac, config.ip), ports, message);
-        let place = self.server_place(config.mac, config.at);
+        let place = self.net.place_or(config.mac, config.at);
         match place.is_some_and(|place| self.send_to_port(place, frame, out)) {
             true => self.dhcp.relaying().relayed += 1,
             false => self.dhcp.relaying().relay_limited += 1,
@@ -149,9 +149,9 @@ impl Controller {
         let found = message.and_then(|message| {
             let of = (answer.peer, message.transaction, message.kind);
             let (at, request) = self.relay6.as_mut()?.answered(now, of)?;
-            let host = self.hosts.by_mac(request.mac)?;
+            let host = self.net.hosts().by_mac(request.mac)?;
             let names = self.relay6.as_ref().map(|relay| &relay.config.names);
-            let is_there = self.hosts.get(host)?.place() == at
+            let is_there = self.net.hosts().get(host)?.place() == at
                 && self.names_among(names, at).0.as_bytes() == answer.interface;
             is_there.then_some((message, (at, host, request)))
         });
@@ -202,7 +202,7 @@ impl Controller {
             return false;
         }
         for (ip, valid) in addresses {
-            let in_use = self.hosts.by_ip(ip.into()).is_some_and(|other| other != host);
+            let in_use = self.net.hosts().by_ip(ip.into()).is_some_and(|other| other != host);
             if valid == 0 {
                 self.give_up_v6(now, host, ip, out);
             } else if in_use {

@@ -10,7 +10,7 @@ impl Controller {
     /// Removes the hosts of switches that have been silent for too long.
     pub(super) fn age(&mut self, now: Time, out: &mut Vec<Effect>) {
         for switch in self.ageing.silent(now) {
-            for (place, mac) in self.hosts.claimed_by(switch) {
+            for (place, mac) in self.net.hosts().claimed_by(switch) {
                 self.counters.hosts_aged += 1;
                 self.withdraw(now, place, mac, out);
             }
@@ -25,18 +25,18 @@ impl Controller {
         mac: MacAddr,
         out: &mut Vec<Effect>,
     ) {
-        if self.stays_at_bond(place, mac) {
-            self.hosts.withdraw(place, mac);
-            if let Some(host) = self.hosts.by_mac(mac) {
+        if self.net.stays_at_bond(place, mac) {
+            self.net.hosts_mut().withdraw(place, mac);
+            if let Some(host) = self.net.hosts().by_mac(mac) {
                 self.show(now, host);
                 self.leave_place(host, place, out);
             }
             return;
         }
-        match self.hosts.withdraw(place, mac) {
+        match self.net.hosts_mut().withdraw(place, mac) {
             // A host at a bond sends by several ports; its last claim is at one of them.
             Withdrawn::Nothing => {
-                if let Some(host) = self.hosts.by_mac(mac) {
+                if let Some(host) = self.net.hosts().by_mac(mac) {
                     self.leave_place(host, place, out);
                 }
             }
@@ -45,20 +45,20 @@ impl Controller {
                 self.groups.host_changed(now, mac);
                 self.take_over.host_seen(now);
                 // A host at another port of its bond has not moved; its routes there stay.
-                match self.is_bonded(host) {
+                match self.net.is_bonded(host) {
                     true => self.leave_place(host, place, out),
                     false => self.migrate(host, out),
                 }
-                if let Some(at) = self.hosts.get(host).map(Host::place) {
+                if let Some(at) = self.net.hosts().get(host).map(Host::place) {
                     self.came(at, out);
                 }
             }
             Withdrawn::Gone(host) => {
-                let ips = self.hosts.get(host).map_or(Vec::new(), |host| host.ips.clone());
+                let ips = self.net.hosts().get(host).map_or(Vec::new(), |host| host.ips.clone());
                 self.dhcp.shown(now, mac, None, &ips);
                 self.leave(host, out);
                 self.cut_off(host, out);
-                self.hosts.forget(host);
+                self.net.hosts_mut().forget(host);
                 self.groups.host_gone(now, mac);
                 self.forgotten(now, mac, ips, out);
             }
@@ -69,7 +69,9 @@ impl Controller {
     /// has removed them there, and at its other ports of the bond. If such a route stayed here, it
     /// would be sent again with its old stamp and be refused as older than its removal.
     fn leave_place(&mut self, host: HostIndex, place: Place, out: &mut Vec<Effect>) {
-        for at in self.ports_of(place).into_iter().filter(|at| at.switch == place.switch) {
+        for at in
+            self.net.fabric().ports_of(place).into_iter().filter(|at| at.switch == place.switch)
+        {
             self.leave_port(host, at, out);
         }
     }
@@ -77,8 +79,8 @@ impl Controller {
     /// Has the old switch of a moved host query it. If the host is still there, it answers and is
     /// reported again, so a forged frame interrupts it only briefly.
     pub(super) fn verify(&mut self, now: Time, host: HostIndex, out: &mut Vec<Effect>) {
-        if let Some((mac, place, ip)) = self.hosts.verify(now, host) {
-            for place in self.ports_of(place) {
+        if let Some((mac, place, ip)) = self.net.hosts_mut().verify(now, host) {
+            for place in self.net.fabric().ports_of(place) {
                 self.query(place, mac, ip, out);
             }
         }
@@ -89,7 +91,7 @@ impl Controller {
         for route in self.flows.towards(host) {
             self.remove(route, out);
         }
-        if let Some(mac) = self.hosts.get(host).map(|host| host.mac) {
+        if let Some(mac) = self.net.hosts().get(host).map(|host| host.mac) {
             self.refuse_routes_to(mac, out);
         }
     }

@@ -49,8 +49,8 @@ impl Controller {
         };
         let Some(m) = self.in_own_name(now, source, m, out) else { return };
         let target = match m.target {
-            Target::Ip(ip) => self.hosts.by_ip(ip),
-            Target::Mac(mac) => self.hosts.by_mac(mac),
+            Target::Ip(ip) => self.net.hosts().by_ip(ip),
+            Target::Mac(mac) => self.net.hosts().by_mac(mac),
         };
         let Some(target) = target else {
             self.counters.arp_unknown_target += 1;
@@ -61,7 +61,7 @@ impl Controller {
             self.counters.arp_self += 1;
             return;
         }
-        let there = self.reachable_port(target).unwrap_or(place);
+        let there = self.net.reachable_port(target).unwrap_or(place);
         let (from, back) = (self.origin(place, source, target), self.origin(there, target, source));
         let (Some(from), Some(back)) = (from, back) else {
             return self.deny(now, place, &m, out);
@@ -69,7 +69,7 @@ impl Controller {
         if self.is_to_be_heard(target, out) {
             return;
         }
-        if there != place && self.is_one_place(there, place) {
+        if there != place && self.net.fabric().is_one_place(there, place) {
             // Hosts behind one bond reach each other without the fabric.
             self.counters.arp_self += 1;
             return;
@@ -121,16 +121,16 @@ impl Controller {
         out: &mut Vec<Effect>,
     ) -> Option<()> {
         let (place, there) = (from.at, back.at);
-        let host = self.hosts.get(target)?;
+        let host = self.net.hosts().get(target)?;
         let target_mac = host.mac;
         // A bonded host may answer on another port; one without an address cannot be queried.
-        let bonded = self.is_bonded(target);
+        let bonded = self.net.is_bonded(target);
         let target_ip = asked.or_else(|| host.ips.last().copied()).filter(|_| !bonded);
-        let to = self.graph.switch(there.switch).incarnation;
+        let to = self.net.graph().switch(there.switch).incarnation;
         let hops = self.path_to(to.node)?;
         let account = Account::Requested(place, there.switch);
         let forward = self.found_or_made(found[0], from, target, (source, account))?;
-        let backward = match self.is_elsewhere(there.switch) {
+        let backward = match self.net.fabric().is_elsewhere(there.switch) {
             true => None,
             false => Some(self.found_or_made(found[1], back, source, (target, account))?),
         };
@@ -172,7 +172,7 @@ impl Controller {
         }
         let (from, to) = (there.switch, place.switch);
         let hash = u64::from(place.port.0);
-        if !self.router.shortest().pick(&self.graph, from, to, hash, &mut self.path) {
+        if !self.router.shortest().pick(self.net.graph(), from, to, hash, &mut self.path) {
             return None;
         }
         let links = self.path.iter().map(|step| step.egress);
@@ -203,7 +203,7 @@ impl Controller {
             return self.too_many_hosts(now, place, out);
         }
         let here = matches!(learned, Learned::Here(_));
-        let place = self.home(place);
+        let place = self.net.fabric().first_port(place);
         let done = self.dhcp.serve(now, place, here, &request);
         if let Learned::Here(host) = learned {
             if let Some(ip) = done.released {

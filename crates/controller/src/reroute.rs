@@ -19,7 +19,7 @@
 //! flow is out of order for no longer than that, once per move, and never if the new path is the
 //! slower one.
 
-use super::bond_list::Exits;
+use super::bonds::Exits;
 use super::conductor::Controller;
 use super::flows::{Account, Origin, Route, RouteIndex};
 use super::hosts::{HostIndex, Place};
@@ -40,16 +40,13 @@ impl Controller {
     /// shortest over all own links, lowest port first. If the graph has none yet, the reverse path
     /// of the switch's last Controller Hello.
     pub fn path_to(&mut self, switch: NodeId) -> Option<Hops> {
-        if let Some(home) = self.home {
+        if let Some(home) = self.net.fabric().home() {
             return self.path_from_home(home, switch);
         }
-        let to = self.graph.index_of(switch)?;
+        let to = self.net.graph().index_of(switch)?;
         let mut best: Option<(usize, PortNo, SwitchIndex)> = None;
-        for (&port, &(node, _)) in &self.attachments {
-            let Some(via) = self.graph.index_of(node) else {
-                continue;
-            };
-            let Some(distance) = self.router.shortest().distance(&self.graph, via, to) else {
+        for (port, via) in self.net.fabric().attachments() {
+            let Some(distance) = self.router.shortest().distance(self.net.graph(), via, to) else {
                 continue;
             };
             if best.is_none_or(|(least, ..)| distance < least) {
@@ -57,9 +54,9 @@ impl Controller {
             }
         }
         let Some((_, port, via)) = best else {
-            return self.graph.switch(to).reverse.clone();
+            return self.net.graph().switch(to).reverse.clone();
         };
-        if !self.router.shortest().pick(&self.graph, via, to, switch.0, &mut self.path) {
+        if !self.router.shortest().pick(self.net.graph(), via, to, switch.0, &mut self.path) {
             return None;
         }
         let mut hops = Vec::with_capacity(self.path.len() + 2);
@@ -119,15 +116,15 @@ impl Controller {
     /// end.
     fn find_path_to(&mut self, from: Origin, destination: HostIndex, exit: Place) -> Option<Place> {
         let (flow, to) = self.flow_to(from, destination, exit)?;
-        let mut found = self.router.path(&self.graph, &flow, &mut self.path);
+        let mut found = self.router.path(self.net.graph(), &flow, &mut self.path);
         if found && self.path.len() >= self.hops_max {
             let shortest = self.router.shortest();
-            found = shortest.pick(&self.graph, flow.from, flow.to, flow.hash, &mut self.path);
+            found = shortest.pick(self.net.graph(), flow.from, flow.to, flow.hash, &mut self.path);
         }
         if !found || self.path.len() >= self.hops_max {
             return None;
         }
-        self.layer = self.router.layer(&self.graph, &self.path)?;
+        self.layer = self.router.layer(self.net.graph(), &self.path)?;
         Some(to)
     }
 
@@ -149,13 +146,13 @@ impl Controller {
         destination: HostIndex,
         to: Place,
     ) -> Option<(Flow, Place)> {
-        if !self.may_reach(from, destination) {
+        if !self.net.may_reach(from, destination) {
             return None;
         }
-        let host = self.hosts.get(destination)?;
+        let host = self.net.hosts().get(destination)?;
         let at = from.at;
-        let hash = flow_hash(self.graph.switch(at.switch).incarnation.node, at.port, host.mac);
-        let hash = self.hash_of(from, hash);
+        let hash = flow_hash(self.net.fabric().node(at.switch), at.port, host.mac);
+        let hash = self.net.hash_of(from, hash);
         let from = at.switch;
         Some((Flow { from, to: to.switch, hash, towards: destination.0 }, to))
     }
@@ -178,11 +175,11 @@ impl Controller {
         };
         let (from, destination, layer) = (route.origin(), route.destination, route.layer);
         self.unplace(index);
-        if self.is_draining() && !self.router.allows(&self.graph, &self.current, layer) {
+        if self.is_draining() && !self.router.allows(self.net.graph(), &self.current, layer) {
             self.drain.again();
         }
         let found = self.find_path(from, destination);
-        let found = found.filter(|exit| !self.is_one_place(*exit, from.at));
+        let found = found.filter(|exit| !self.net.fabric().is_one_place(*exit, from.at));
         // The later removal of the route subtracts the registered path from the router's accounts.
         let Some(exit) = found else {
             self.router.placed(&self.current);
@@ -246,17 +243,17 @@ impl Controller {
             return;
         };
         let (at, number) = (route.at, route.number);
-        let Some(host) = self.hosts.get(route.destination) else {
+        let Some(host) = self.net.hosts().get(route.destination) else {
             return;
         };
         let item = Item::SetRoute {
             port: at.port,
             destination: host.mac,
-            source: self.mac_of(route.source),
+            source: self.net.mac_of(route.source),
             stamp: self.stamp(number),
             route: route.to_install(),
         };
-        out.push(Effect::Command { to: self.graph.switch(at.switch).incarnation.node, item });
+        out.push(Effect::Command { to: self.net.fabric().node(at.switch), item });
     }
 
     /// Handles a switch's removal of an unused route. Ignored if the route has a newer stamp,
@@ -280,7 +277,7 @@ impl Controller {
         let Some(route) = self.flows.remove(index) else {
             return;
         };
-        let Some(host) = self.hosts.get(route.destination) else {
+        let Some(host) = self.net.hosts().get(route.destination) else {
             return;
         };
         self.number += 1;
@@ -288,10 +285,10 @@ impl Controller {
         let item = Item::RemoveRoute {
             port: route.at.port,
             destination: host.mac,
-            source: self.mac_of(route.source),
+            source: self.net.mac_of(route.source),
             stamp: self.stamp(self.number),
         };
-        out.push(Effect::Command { to: self.graph.switch(route.at.switch).incarnation.node, item });
+        out.push(Effect::Command { to: self.net.fabric().node(route.at.switch), item });
     }
 
     /// Removes the routes that only this host uses, which no longer sends from its port.
@@ -332,11 +329,11 @@ impl Controller {
         for &(switch, port) in &change.lost {
             hit.extend(self.flows.over(switch, port));
         }
-        if self.router.changed(&self.graph) {
+        if self.router.changed(self.net.graph()) {
             for (index, route) in self.flows.iter() {
                 self.current.clear();
                 self.current.extend(route.steps());
-                if !self.router.allows(&self.graph, &self.current, route.layer) {
+                if !self.router.allows(self.net.graph(), &self.current, route.layer) {
                     hit.push(index);
                 }
             }
@@ -357,7 +354,7 @@ impl Controller {
 
     /// Ends the links of earlier incarnations that no new one has reported in time.
     pub(super) fn links_run_out(&mut self, now: Time, out: &mut Vec<Effect>) {
-        let change = self.graph.run_out(now);
+        let change = self.net.graph_mut().run_out(now);
         if change.gained || !change.lost.is_empty() {
             self.changed(now, &change, out);
         }
@@ -378,7 +375,7 @@ impl Controller {
         self.take_over.forget_switch(switch);
         // Its data plane may still have unacknowledged routes.
         self.drain.again();
-        self.forget_members(now, self.graph.switch(switch).incarnation.node, out);
+        self.forget_members(now, self.net.fabric().node(switch), out);
         self.groups.forget_switch(now, switch);
         let here = |at: &Place| at.switch == switch;
         let routes = self.flows.iter().filter(|(_, route)| here(&route.at));
@@ -387,10 +384,10 @@ impl Controller {
             self.unplace(route);
             self.flows.remove(route);
         }
-        let to = self.graph.switch(switch).incarnation.node;
-        for (place, mac) in self.hosts.reborn(now, switch) {
+        let to = self.net.fabric().node(switch);
+        for (place, mac) in self.net.hosts_mut().reborn(now, switch) {
             // A host that only receives would not be found again, so its switch must query it.
-            let host = self.hosts.by_mac(mac).and_then(|index| self.hosts.get(index));
+            let host = self.net.host(mac);
             if let Some(&ip) = host.and_then(|host| host.ips.last()) {
                 let item = Item::AskHost { port: place.port, mac, ip };
                 out.push(Effect::Command { to, item });
@@ -435,7 +432,7 @@ impl Controller {
         if self.router.improves() {
             let flow = |(_, route): (_, &Route)| self.flow(route.origin(), route.destination);
             let flows: Vec<Flow> = self.flows.iter().filter_map(flow).map(|(f, _)| f).collect();
-            self.router.round(&self.graph, &flows);
+            self.router.round(self.net.graph(), &flows);
         }
     }
 
@@ -453,9 +450,9 @@ impl Controller {
             return true;
         }
         self.unplace(index);
-        let better = self.router.better(&self.graph, &flow, &self.current, &mut self.path);
+        let better = self.router.better(self.net.graph(), &flow, &self.current, &mut self.path);
         let moves = better && self.path.len() < self.hops_max && self.path != self.current;
-        let layer = moves.then(|| self.router.layer(&self.graph, &self.path)).flatten();
+        let layer = moves.then(|| self.router.layer(self.net.graph(), &self.path)).flatten();
         let Some(layer) = layer else {
             self.router.placed(&self.current);
             return false;

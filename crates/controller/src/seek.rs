@@ -20,10 +20,9 @@
 use super::conductor::Controller;
 use super::hosts::{Host, Place};
 use super::sought::Asked;
-use super::topology::SwitchIndex;
 use alloc::vec::Vec;
 use axon_link::effect::Effect;
-use axon_wire::message::{ArpRequest, Message, Peer, Seek, Target};
+use axon_wire::message::{ArpRequest, Message, Seek, Target};
 use axon_wire::{Incarnation, NodeId, PortNo, Time};
 use core::net::IpAddr;
 
@@ -39,7 +38,7 @@ impl Controller {
         let ip = match m.target {
             Target::Ip(ip) => Some(ip),
             // The address belongs to another MAC address, or to a host known without an address.
-            Target::Mac(_) => m.hint.filter(|&ip| self.hosts.by_ip(ip).is_none()),
+            Target::Mac(_) => m.hint.filter(|&ip| self.net.hosts().by_ip(ip).is_none()),
         };
         let Some(ip) = ip.filter(|&ip| self.may_be_a_hosts(ip)) else { return };
         match self.seeking.ask(now, by, ip) {
@@ -64,13 +63,14 @@ impl Controller {
 
     /// Queries the hosts of all switches, except those at the requesting port.
     fn ask_everywhere(&mut self, ip: IpAddr, by: (NodeId, PortNo), out: &mut Vec<Effect>) {
-        let edges = self.graph.switches().filter(|(index, _)| self.has_hosts(*index));
+        let edges =
+            self.net.graph().switches().filter(|(index, _)| self.net.fabric().has_hosts(*index));
         let edges: Vec<Incarnation> = edges.map(|(_, switch)| switch.incarnation).collect();
-        let by_place = self.graph.index_of(by.0).map(|switch| Place { switch, port: by.1 });
-        let own = by_place.map_or(Vec::new(), |place| self.ports_of(place));
+        let by_place = self.net.graph().index_of(by.0).map(|switch| Place { switch, port: by.1 });
+        let own = by_place.map_or(Vec::new(), |place| self.net.fabric().ports_of(place));
         for to in edges {
             let Some(hops) = self.path_to(to.node) else { continue };
-            let is_here = |place: &&Place| self.graph.switch(place.switch).incarnation == to;
+            let is_here = |place: &&Place| self.net.graph().switch(place.switch).incarnation == to;
             let except = own.iter().find(is_here).map(|place| place.port);
             let message = Message::Seek(Seek { ip, except });
             out.push(Effect::Routed { hops, to, message });
@@ -86,11 +86,6 @@ impl Controller {
         }
     }
 
-    /// Returns whether a switch has host ports.
-    pub(super) fn has_hosts(&self, switch: SwitchIndex) -> bool {
-        self.graph.switch(switch).ports.values().any(|at| *at == Peer::Host)
-    }
-
     /// Records that an address has an owner; [`Controller::fulfil_found`] fulfils the requests that
     /// wait for it.
     pub(super) fn found(&mut self, ip: IpAddr) {
@@ -100,17 +95,18 @@ impl Controller {
     /// Fulfils the requests that waited for addresses that were found.
     pub(super) fn fulfil_found(&mut self, now: Time, out: &mut Vec<Effect>) {
         while let Some((from, m)) = self.seeking.take_found(now) {
-            let source = self.hosts.by_mac(m.source_mac);
+            let source = self.net.hosts().by_mac(m.source_mac);
             let is_there = |host: &Host| {
                 let at = |place: &Place| {
-                    (self.graph.switch(place.switch).incarnation, place.port) == (from, m.port)
+                    (self.net.graph().switch(place.switch).incarnation, place.port)
+                        == (from, m.port)
                 };
-                self.ports_of(host.place()).iter().any(at)
+                self.net.fabric().ports_of(host.place()).iter().any(at)
             };
             // The host may have moved meanwhile, and its address may be another's: the newer claim
             // wins.
-            if source.and_then(|source| self.hosts.get(source)).is_some_and(is_there) {
-                let own = |ip: &IpAddr| self.hosts.by_ip(*ip) == source;
+            if source.and_then(|source| self.net.hosts().get(source)).is_some_and(is_there) {
+                let own = |ip: &IpAddr| self.net.hosts().by_ip(*ip) == source;
                 let m = ArpRequest { source_ip: m.source_ip.filter(own), ..m };
                 self.request(now, from, m, out);
             }

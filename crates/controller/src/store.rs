@@ -32,15 +32,15 @@ impl Controller {
     /// Restores the stored state of an earlier incarnation. Entries that do not fit this
     /// configuration are dropped. Call it once, before anything else.
     pub fn restore(&mut self, now: Time, stored: &[Stored], out: &mut Vec<Effect>) {
-        self.restore_policy(stored);
+        stored.iter().for_each(|entry| self.net.policy_mut().restore(entry));
         let mut entered: Vec<(HostIndex, &StoredHost)> = Vec::new();
         for entry in stored {
             if let Stored::Host(host) = entry {
-                let ports = self.bonds.ports_with((host.switch, host.port));
-                let admitted = self.policy.admits(host.mac, &ports);
+                let ports = self.net.fabric().bonds().ports_with((host.switch, host.port));
+                let admitted = self.net.policy().admits(host.mac, &ports);
                 let place = self.remembered_place(now, host.switch, host.port);
                 let restore = |hosts: &mut HostTable| hosts.restore(place, host.mac);
-                match admitted.then(|| restore(&mut self.hosts)).flatten() {
+                match admitted.then(|| restore(self.net.hosts_mut())).flatten() {
                     Some(index) => entered.push((index, host)),
                     None => self.give_up(entry.key(), out),
                 }
@@ -50,7 +50,7 @@ impl Controller {
         for entry in stored {
             if let Stored::Lease(lease) = entry {
                 let place = self.remembered_place(now, lease.switch, lease.port);
-                let shown = self.hosts.by_mac(lease.mac).and_then(|index| self.hosts.get(index));
+                let shown = self.net.host(lease.mac);
                 let shown_at = shown.map(|host| host.place());
                 match self.dhcp.restore(now, lease.ip, from_stored(now, lease, place), shown_at) {
                     true => self.restored.leases += 1,
@@ -78,7 +78,7 @@ impl Controller {
 
     /// Returns the place of a switch that was not received yet, whose silence counts from now on.
     fn remembered_place(&mut self, now: Time, switch: NodeId, port: PortNo) -> Place {
-        let switch = self.graph.remember(switch);
+        let switch = self.net.graph_mut().remember(switch);
         self.ageing.heard(now, switch);
         Place { switch, port }
     }
@@ -90,11 +90,11 @@ impl Controller {
 
     /// Emits the changes to be stored since the last call.
     pub fn keep(&mut self, out: &mut Vec<Effect>) {
-        for mac in self.hosts.take_changed() {
-            let host = self.hosts.by_mac(mac).and_then(|index| self.hosts.get(index));
+        for mac in self.net.hosts_mut().take_changed() {
+            let host = self.net.host(mac);
             let put = host.filter(|host| host.is_kept()).map(|host| StoredHost {
                 mac,
-                switch: self.graph.switch(host.place().switch).incarnation.node,
+                switch: self.net.fabric().node(host.place().switch),
                 port: host.place().port,
                 ips: host.ips.clone(),
             });
@@ -105,7 +105,7 @@ impl Controller {
         for ip in self.dhcp.take_changed() {
             let change = match self.dhcp.lease(ip) {
                 None => StoreChange::Delete(StoreKey::Lease(ip)),
-                Some(lease) => match to_stored(&self.graph, ip, lease) {
+                Some(lease) => match to_stored(self.net.graph(), ip, lease) {
                     Some(lease) => StoreChange::Put(Stored::Lease(lease)),
                     // An offer does not change the previous owner's entry.
                     None => continue,
@@ -122,7 +122,7 @@ impl Controller {
             let change = self.leases6.get(ip).map_or(
                 StoreChange::Delete(StoreKey::Lease6(ip)),
                 |&Lease6 { mac, place, until }| {
-                    let switch = self.graph.switch(place.switch).incarnation.node;
+                    let switch = self.net.fabric().node(place.switch);
                     let port = place.port;
                     StoreChange::Put(Stored::Lease6(StoredLease6 { ip, mac, switch, port, until }))
                 },
@@ -133,7 +133,7 @@ impl Controller {
 
     /// Returns the counts of state restored from the previous incarnation.
     pub fn restored(&self) -> Restored {
-        let provisional = self.hosts.iter().filter(|(_, host)| host.is_provisional());
+        let provisional = self.net.hosts().iter().filter(|(_, host)| host.is_provisional());
         Restored {
             hosts_provisional: provisional.count() as u64,
             routes_pending: self.take_over.len() as u64,

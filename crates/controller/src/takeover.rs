@@ -23,7 +23,7 @@
 //! routes that follow the rule of the whole. Routes over a link that has just failed are an
 //! exception: they carry no frames, so they get another path at once.
 
-use super::bond_list::Exits;
+use super::bonds::Exits;
 use super::conductor::Controller;
 use super::flows::{Account, Origin};
 use super::hosts::{HostIndex, Place};
@@ -62,7 +62,7 @@ impl Controller {
             self.counters.item_misplaced += 1;
             return;
         }
-        if !self.may_reach_by_key(at, key) {
+        if !self.net.may_reach_by_key(at, key) {
             return self.refuse_route(at, key, out);
         }
         let before = self.take_over.get(at, key).map(|waits| waits.until);
@@ -81,8 +81,8 @@ impl Controller {
             return;
         }
         let mut users: BTreeMap<Place, Vec<HostIndex>> = BTreeMap::new();
-        for (index, host) in self.hosts.iter().filter(|(_, host)| !host.is_provisional()) {
-            users.entry(self.home(host.place())).or_default().push(index);
+        for (index, host) in self.net.hosts().iter().filter(|(_, host)| !host.is_provisional()) {
+            users.entry(self.net.fabric().first_port(host.place())).or_default().push(index);
         }
         let whole = self.take_over.quiet <= now;
         self.find_in_flight();
@@ -93,8 +93,8 @@ impl Controller {
             waiting.into_iter().map(move |((port, key), waits)| (at(port), key, waits))
         });
         for (at, key, waits) in each {
-            let users = users.get(&self.home(at)).map_or(&[][..], Vec::as_slice);
-            let source = key.source.map(|source| self.hosts.by_mac(source));
+            let users = users.get(&self.net.fabric().first_port(at)).map_or(&[][..], Vec::as_slice);
+            let source = key.source.map(|source| self.net.hosts().by_mac(source));
             let own = source.flatten().filter(|source| users.contains(source));
             // A route for one source host has no other user.
             let users = if key.source.is_some() { own.as_slice() } else { users };
@@ -123,14 +123,14 @@ impl Controller {
                 path.clear();
                 let mut here = switch;
                 for &egress in waits.route.hops.iter() {
-                    let Some(edge) = self.graph.edge(here, egress) else { break };
+                    let Some(edge) = self.net.graph().edge(here, egress) else { break };
                     path.push(Step { switch: here, egress });
                     here = edge.to;
                     if path.len() >= self.hops_max {
                         break;
                     }
                 }
-                self.router.found(&self.graph, &path, waits.route.layer);
+                self.router.found(self.net.graph(), &path, waits.route.layer);
             }
         }
     }
@@ -143,7 +143,7 @@ impl Controller {
             if lost.contains(&(here, egress)) {
                 return true;
             }
-            let Some(edge) = self.graph.edge(here, egress) else { return false };
+            let Some(edge) = self.net.graph().edge(here, egress) else { return false };
             here = edge.to;
         }
         false
@@ -158,23 +158,25 @@ impl Controller {
         (users, last): (&[HostIndex], bool),
         out: &mut Vec<Effect>,
     ) -> bool {
-        let destination = self.hosts.by_mac(key.destination).and_then(|index| {
-            let host = self.hosts.get(index).filter(|host| !host.is_provisional())?;
+        let destination = self.net.hosts().by_mac(key.destination).and_then(|index| {
+            let host = self.net.hosts().get(index).filter(|host| !host.is_provisional())?;
             Some((index, host.place()))
         });
         let (Some((destination, to)), Some(&user)) = (destination, users.first()) else {
             return false;
         };
         let from = Origin { at, source: key.source.map(|_| user) };
-        if !self.may_reach(from, destination) {
+        if !self.net.may_reach(from, destination) {
             self.refuse_route(at, key, out);
             return true;
         }
         if self.flows.find(from, destination).is_none() {
-            let (traced, exit) = self.trace(at, &self.exits(to), &route.hops);
+            let (traced, exit) = self.trace(at, &self.net.fabric().exits(to), &route.hops);
             match traced {
                 Trace::Undecided if !last => return false,
-                Trace::Whole if self.router.take_over(&self.graph, &self.path, route.layer) => {
+                Trace::Whole
+                    if self.router.take_over(self.net.graph(), &self.path, route.layer) =>
+                {
                     let number = self.next_number();
                     self.router.placed(&self.path);
                     self.round_wanted = true;
@@ -200,7 +202,7 @@ impl Controller {
         let (port, stamp) = (at.port, self.stamp(number));
         let RouteKey { destination, source, .. } = key;
         let item = Item::SetRoute { port, destination, source, stamp, route: now_installed };
-        out.push(Effect::Command { to: self.graph.switch(at.switch).incarnation.node, item });
+        out.push(Effect::Command { to: self.net.fabric().node(at.switch), item });
         true
     }
 
@@ -219,15 +221,15 @@ impl Controller {
             if self.path.iter().any(|step| step.switch == here) {
                 return (Trace::Broken, at);
             }
-            let Some(edge) = self.graph.edge(here, egress) else {
-                let undecided = self.graph.is_undecided(here, egress);
+            let Some(edge) = self.net.graph().edge(here, egress) else {
+                let undecided = self.net.graph().is_undecided(here, egress);
                 return (if undecided { Trace::Undecided } else { Trace::Broken }, at);
             };
             self.path.push(Step { switch: here, egress });
             here = edge.to;
         }
         let exit = Place { switch: here, port: exit };
-        let whole = to.contains(exit) && !self.is_one_place(exit, at);
+        let whole = to.contains(exit) && !self.net.fabric().is_one_place(exit, at);
         (if whole { Trace::Whole } else { Trace::Broken }, exit)
     }
 
@@ -238,7 +240,7 @@ impl Controller {
         let (port, stamp, RouteKey { destination, source, .. }) =
             (at.port, self.stamp(number), key);
         let item = Item::RemoveRoute { port, destination, source, stamp };
-        out.push(Effect::Command { to: self.graph.switch(at.switch).incarnation.node, item });
+        out.push(Effect::Command { to: self.net.fabric().node(at.switch), item });
     }
 
     /// Removes the waiting routes to a host, which may lead to another one that used its address.

@@ -340,7 +340,7 @@ impl Controllers {
     /// Returns the counters, summed over all controllers.
     pub fn counters(&self) -> ControllerCounters {
         let counters = self.of.values().map(Controller::counters);
-        let sum = counters.fold(ControllerCounters::default(), |sum, one| sum.plus(one));
+        let sum = counters.fold(ControllerCounters::default(), |sum, one| sum.plus(&one));
         ControllerCounters { item_misplaced: sum.item_misplaced + self.misplaced, ..sum }
     }
 
