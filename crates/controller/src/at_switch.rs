@@ -11,13 +11,12 @@
 use super::conductor::Controller;
 use super::flows::{Account, RouteIndex};
 use super::hosts::{Host, HostIndex, Learned, Place};
-use super::topology::SwitchIndex;
 use crate::config::{ControllerConfig, StaticTopology};
 use alloc::vec::Vec;
 use axon_link::effect::Effect;
 use axon_node::Stored;
 use axon_wire::message::{ArpReply, ArpTarget, Item};
-use axon_wire::{Hops, Incarnation, NodeId, PortNo, Time};
+use axon_wire::{Hops, Incarnation, NodeId, Time};
 use core::net::IpAddr;
 
 impl Controller {
@@ -40,18 +39,6 @@ impl Controller {
         // This state is in the file; it is neither a change nor stored.
         controller.keep(&mut Vec::new());
         controller
-    }
-
-    /// Returns the path from this controller's switch to the control plane of another.
-    pub(super) fn path_from_home(&mut self, home: SwitchIndex, to: NodeId) -> Option<Hops> {
-        let end = self.net.graph().index_of(to)?;
-        let shortest = self.router.shortest();
-        if !shortest.pick(self.net.graph(), home, end, to.0, &mut self.path) {
-            return None;
-        }
-        let mut hops: Vec<_> = self.path.iter().map(|step| step.egress).collect();
-        hops.push(PortNo::CONTROL);
-        Some(Hops(hops))
     }
 
     /// Returns a path to another switch's control plane over links that their nearer ends have
@@ -106,18 +93,18 @@ impl Controller {
         if self.is_to_be_heard(target, out) {
             return None;
         }
-        let is_allowed = self.origin(here, target, source).is_some()
-            && self.origin(place, source, target).is_some();
+        let is_allowed = self.routes.origin(&self.net, here, target, source).is_some()
+            && self.routes.origin(&self.net, place, source, target).is_some();
         if !is_allowed {
             self.counters.arp_denied += 1;
             return None;
         }
         let back = self.route_here(now, here, source, target, out)?;
-        let back = self.flows.get(back)?;
+        let back = self.routes.flows().get(back)?;
         let (number, to_source, source_by_pair) =
             (back.number, back.to_install(), back.source.is_some());
         self.counters.arp_answered += 1;
-        let stamp = self.stamp(number);
+        let stamp = self.routes.stamp(number);
         let m = ArpTarget { to_source, source_by_pair, source_ip, ..m };
         Some(ArpTarget { source_switch: from, stamp, answer_by: reverse, ..m })
     }
@@ -155,10 +142,10 @@ impl Controller {
             return None;
         }
         let route = self.route_here(now, place, target, source, out)?;
-        let route = self.flows.get(route)?;
+        let route = self.routes.flows().get(route)?;
         let (number, to_target, target_by_pair) =
             (route.number, route.to_install(), route.source.is_some());
-        Some(ArpReply { stamp: self.stamp(number), to_target, target_by_pair, ..m })
+        Some(ArpReply { stamp: self.routes.stamp(number), to_target, target_by_pair, ..m })
     }
 
     /// Returns the route from a port of this switch to a host, with `user` as a new user.
@@ -171,16 +158,17 @@ impl Controller {
         out: &mut Vec<Effect>,
     ) -> Option<RouteIndex> {
         let there = self.net.hosts().get(to).map(Host::place)?;
-        let from = self.origin(here, user, to)?;
-        let found = self.flows.find(from, to);
+        let from = self.routes.origin(&self.net, here, user, to)?;
+        let found = self.routes.flows().find(from, to);
         if found.is_none()
-            && let Some((excess, _)) = self.excess_of(here, there.switch, &[here])
+            && let Some((excess, _)) =
+                self.bounds.excess_of(self.routes.flows(), here, there.switch, &[here])
         {
             self.over_bound(now, excess, out);
             return None;
         }
         let account = Account::Requested(here, there.switch);
-        let made = self.found_or_made(found, from, to, (user, account));
+        let made = self.routes.found_or_made(&self.net, found, from, to, (user, account));
         self.counters.arp_unreachable += u64::from(made.is_none());
         made
     }

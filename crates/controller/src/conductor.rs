@@ -2,60 +2,52 @@
 
 use crate::ageing::Ageing;
 use crate::backups::Backups;
-use crate::bounds::Bounds;
 use crate::config::ControllerConfig;
 use crate::conflicts::Conflicts;
 use crate::dhcp::DhcpServer;
-use crate::draining::Drain;
-use crate::flows::Flows;
+use crate::drain::Drain;
+use crate::excess::{Bounds, Excess};
+use crate::flows::{Flows, RouteIndex};
 use crate::hosts::{HostIndex, HostTable, Learned, Place};
 use crate::leases6::Leases6;
 use crate::members::Groups;
 use crate::network::Network;
-use crate::pending::TakeOver;
 use crate::relay_agent::{Relay, Relay6};
-use crate::round::Round;
+use crate::rounds::Rounds;
 use crate::router::{Router, Step};
+use crate::routes::Routes;
 use crate::scans::Scans;
 use crate::sought::Seeking;
-use crate::topology::{Admission, Graph, SwitchIndex};
+use crate::takeover::TakeOver;
+use crate::topology::{Admission, Change, Graph, SwitchIndex};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use axon_link::config::IPS_PER_HOST_MAX;
 use axon_link::effect::Effect;
 use axon_node::RouteKey;
 use axon_node::telemetry::{ControllerCounters, Restored};
-use axon_wire::message::{ControllerHello, ControllerHelloAck, Item, Message, Stamp};
+use axon_wire::message::{ControllerHello, ControllerHelloAck, Item, Message};
 use axon_wire::{Hops, Incarnation, Layer, MacAddr, NodeId, PortNo, Span, Time};
 use core::net::IpAddr;
 
 /// The controller's state.
 #[derive(Clone, Debug)]
 pub struct Controller {
-    pub(super) epoch: u64,
-    /// Number of the last stamp issued.
-    pub(super) number: u64,
-    pub(super) router: Box<dyn Router>,
+    pub(super) routes: Routes,
     pub(super) net: Network,
-    pub(super) flows: Flows,
     pub(super) dhcp: DhcpServer,
     /// Requests relayed to a DHCP server that is a host, if there is one.
     pub(super) relay: Option<Relay>,
     pub(super) relay6: Option<Relay6>,
     /// IPv6 addresses leased by the DHCPv6 server.
     pub(super) leases6: Leases6,
-    /// The search for better paths that is in progress.
-    pub(super) improving: Option<Round>,
+    pub(super) rounds: Rounds,
     pub(super) backups: Backups,
-    pub(super) drain: Drain,
-    pub(super) settle: Span,
     /// Maximum time for which links of a switch's previous incarnation count.
     pub(super) reunion_max: Span,
     pub(super) ageing: Ageing,
     /// Interval of load reports in milliseconds, if the router needs them.
     pub(super) measure_every_ms: Option<u32>,
-    /// Maximum number of hops in a header. A longer path is unusable.
-    pub(super) hops_max: usize,
     pub(super) counters: ControllerCounters,
     pub(super) bounds: Bounds,
     pub(super) scans: Scans,
@@ -67,14 +59,6 @@ pub struct Controller {
     /// Addresses claimed by two hosts.
     pub(super) conflicts: Conflicts,
     pub(super) restored: Restored,
-    /// True if routes were added or moved since the last round began.
-    pub(super) round_wanted: bool,
-    /// Scratch memory: the path being computed.
-    pub(super) path: Vec<Step>,
-    /// The layer of `path`.
-    pub(super) layer: Layer,
-    /// Scratch memory: the current path of a route.
-    pub(super) current: Vec<Step>,
 }
 
 impl Controller {
@@ -104,20 +88,19 @@ impl Controller {
             .measures()
             .map(|heartbeats| u32::try_from(every(heartbeats)).unwrap_or(u32::MAX).max(1));
         Controller {
-            epoch: config.node.incarnation.number,
-            number: 0,
-            router,
+            routes: Routes::new(
+                config.node.incarnation.number,
+                hops_max,
+                router,
+                Drain::new(config.node.timers.drain_max()),
+            ),
             net: Network::new(config),
-            flows: Flows::default(),
             dhcp,
             relay: config.dhcp.relay.clone().map(|relay| Relay::new(relay, server)),
             relay6: config.dhcpv6.clone().map(|relay| Relay6::new(relay, server)),
             leases6: Leases6::new(config.dhcp.leases_per_port_max),
-            improving: None,
+            rounds: Rounds::new(heartbeat * 10),
             backups: Backups::new(config.backups, heartbeat),
-            drain: Drain::new(config.node.timers.drain_max()),
-            hops_max,
-            settle: heartbeat * 10,
             reunion_max: config.node.timers.reunion_max(),
             ageing: Ageing::new(config.node.timers.silence_max()),
             measure_every_ms,
@@ -129,10 +112,6 @@ impl Controller {
             seeking: Seeking::default(),
             conflicts: Conflicts::default(),
             restored: Restored::default(),
-            round_wanted: false,
-            path: Vec::new(),
-            layer: Layer::ZERO,
-            current: Vec::new(),
         }
     }
 
@@ -148,7 +127,7 @@ impl Controller {
 
     /// Returns the flow registry.
     pub fn flows(&self) -> &Flows {
-        &self.flows
+        self.routes.flows()
     }
 
     /// Returns the address service.
@@ -159,7 +138,15 @@ impl Controller {
     /// Returns the counters.
     pub fn counters(&self) -> ControllerCounters {
         let bond_mismatches = self.net.fabric().bonds().mismatches();
-        ControllerCounters { bond_mismatches, ..self.counters }
+        let sum = self.counters.plus(self.routes.counters()).plus(self.backups.counters());
+        ControllerCounters { bond_mismatches, over_bound: self.bounds.refused(), ..sum }
+    }
+
+    /// Returns the path from here to a switch's control plane, ending in [`PortNo::CONTROL`]: the
+    /// shortest over all own links, lowest port first. If the graph has none yet, the reverse path
+    /// of the switch's last Controller Hello.
+    pub fn path_to(&mut self, switch: NodeId) -> Option<Hops> {
+        self.routes.path_to(&self.net, switch)
     }
 
     /// Records the switch and port that the controller's own `port` leads to, or none. Sends
@@ -222,7 +209,7 @@ impl Controller {
                     self.claimed(now, host, ip, out);
                 }
                 if learned == Learned::Moved(host) {
-                    self.migrate(host, out);
+                    self.routes.migrate(&self.net, host, out);
                     self.verify(now, host, out);
                 }
                 self.fulfil_found(now, out);
@@ -230,21 +217,29 @@ impl Controller {
             Item::HostGone { port, mac } => self.withdraw(now, Place { switch, port }, mac, out),
             Item::PortLoad { over_us, ports } => {
                 let over = Span::from_micros(over_us);
-                self.router.measured(self.net.graph(), switch, over, &ports);
-                self.round_wanted = true;
+                self.routes.router_mut().measured(self.net.graph(), switch, over, &ports);
+                self.routes.want_round(true);
                 self.plan_round(now);
             }
             Item::RemoveRoute { port, destination, source, stamp } => {
                 let key = RouteKey::to(destination).from_source(source);
-                self.route_aged(Place { switch, port }, key, stamp);
+                let at = Place { switch, port };
+                self.take_over.forget(at, key);
+                self.routes.route_aged(&self.net, at, key, stamp);
             }
             Item::SetRoute { port, destination, source, stamp, route } => {
                 let key = RouteKey::to(destination).from_source(source);
-                self.inherited(now, Place { switch, port }, key, (route, stamp), out);
+                if stamp.epoch == self.routes.epoch() {
+                    self.counters.item_misplaced += 1;
+                    return;
+                }
+                let own = (&self.net, &mut self.routes, &mut self.bounds);
+                self.take_over.inherit(now, (Place { switch, port }, key, route), own, out);
             }
             Item::BackupUsed { port, destination, source, stamp, route } => {
                 let key = RouteKey::to(destination).from_source(source);
-                self.backup_used(Place { switch, port }, key, (stamp, &route), out);
+                let own = (&self.net, &mut self.routes);
+                self.backups.used(own, Place { switch, port }, key, (stamp, &route), out);
             }
             Item::GroupMember { port, mac, group, joined } => {
                 self.group_member(now, (Place { switch, port }, mac), (group, joined));
@@ -287,23 +282,32 @@ impl Controller {
         self.conflicts_due(now, out);
         self.links_run_out(now, out);
         self.age(now, out);
-        self.take_over(now, out);
-        self.improve(now, out);
+        let own = (&self.net, &mut self.routes);
+        if self.take_over.check(now, own, out) {
+            self.plan_round(now);
+        }
+        let own = (&self.net, &mut self.routes);
+        self.rounds.improve(now, own, out);
         self.balance_bonds(now, out);
-        self.plan_backups(now, out);
+        let own = (&self.net, &mut self.routes);
+        self.backups.plan(now, own, out);
         self.drain(now, out);
         self.make_lists(now, out);
     }
 
     /// Returns when to call [`Controller::timeout`] next.
     pub fn deadline(&self) -> Option<Time> {
-        let improving = self.improving.as_ref().map(|improving| improving.next);
+        let improving = self.rounds.deadline();
         let (hosts, dhcp) = (self.net.hosts().deadline(), self.dhcp.deadline());
         let (ageing, take_over) = (self.ageing.deadline(), self.take_over.deadline());
-        let (links, backups) = (self.net.graph().deadline(), self.backups_deadline());
+        let (links, backups) =
+            (self.net.graph().deadline(), self.backups.deadline(self.routes.flows()));
         let all = [hosts, dhcp, ageing, take_over, improving, links, backups];
-        let others =
-            [self.groups.deadline(), self.drain.deadline(), self.net.fabric().bonds().deadline()];
+        let others = [
+            self.groups.deadline(),
+            self.routes.drain().deadline(),
+            self.net.fabric().bonds().deadline(),
+        ];
         let others = others.into_iter().chain([self.conflicts.deadline()]);
         all.into_iter().chain(others).flatten().min()
     }
@@ -367,12 +371,123 @@ impl Controller {
         }
     }
 
-    pub(super) const fn stamp(&self, number: u64) -> Stamp {
-        Stamp { epoch: self.epoch, number }
+    /// Returns whether old paths are draining, so that a flow may be without a path.
+    pub fn is_draining(&self) -> bool {
+        self.routes.router().draining().is_some()
     }
 
-    pub(super) const fn next_number(&mut self) -> u64 {
-        self.number += 1;
-        self.number
+    /// Returns whether the graph has links of a switch.
+    pub fn has_links(&self, node: NodeId) -> bool {
+        self.net.graph().index_of(node).is_some_and(|at| !self.net.graph().edges(at).is_empty())
+    }
+
+    /// Handles the acknowledgement of the request `number` by every switch with links
+    /// ([`Effect::AwaitAcknowledged`]).
+    pub fn acknowledged(&mut self, now: Time, number: u64) {
+        self.routes.drain_mut().acknowledged(now, number);
+    }
+
+    /// Advances draining as far as possible.
+    pub(super) fn drain(&mut self, now: Time, out: &mut Vec<Effect>) {
+        let of = self.routes.router().draining();
+        let is_replaced = self.take_over.len() == 0 && self.backups.are_planned();
+        if self.routes.drain_mut().advance(now, of, is_replaced, out) {
+            self.routes.router_mut().drained();
+            self.backups.recheck();
+        }
+    }
+
+    /// Counts and notes a refusal because a switch or a port is at its bound.
+    pub(super) fn over_bound(&mut self, now: Time, excess: Excess, out: &mut Vec<Effect>) {
+        self.bounds.refuse(now, self.net.fabric(), excess, out);
+    }
+
+    /// Handles the refusal of a host because its port, or the switch, is at its bound of claims.
+    pub(super) fn too_many_hosts(&mut self, now: Time, at: Place, out: &mut Vec<Effect>) {
+        let port = self.net.hosts().is_port_full(at).then_some(at.port);
+        self.over_bound(now, (at.switch, port), out);
+    }
+
+    /// Handles a refused host query: its switch leaves too many commands unacknowledged.
+    pub fn query_refused(&mut self, now: Time, to: NodeId, out: &mut Vec<Effect>) {
+        if let Some(switch) = self.net.graph().index_of(to) {
+            self.over_bound(now, (switch, None), out);
+        }
+    }
+
+    /// Records whether a switch leaves [`COMMANDS_PER_SWITCH_MAX`] commands or more unacknowledged.
+    /// Meanwhile no route is made at it.
+    ///
+    /// [`COMMANDS_PER_SWITCH_MAX`]: super::bounds::COMMANDS_PER_SWITCH_MAX
+    pub fn backlog(&mut self, of: NodeId, is_full: bool) {
+        if let Some(switch) = self.net.graph().index_of(of) {
+            self.bounds.backlog(switch, is_full);
+        }
+    }
+
+    /// Handles a change of the graph's edges.
+    pub(super) fn changed(&mut self, now: Time, change: &Change, out: &mut Vec<Effect>) {
+        match change.lost.is_empty() {
+            true => self.take_over.graph_changed(now),
+            false => self.take_over.lost(now, &change.lost),
+        }
+        for route in self.routes.hit_by(&self.net, change) {
+            self.routes.reroute(&self.net, route, out);
+        }
+        self.see_bonds(now, out);
+        if change.gained && !self.routes.flows().is_empty() {
+            self.rounds.restart(now);
+        }
+        self.backups.recheck();
+        self.plan_round(now);
+        self.drain(now, out);
+    }
+
+    /// Ends the links of earlier incarnations that no new one has reported in time.
+    pub(super) fn links_run_out(&mut self, now: Time, out: &mut Vec<Effect>) {
+        let change = self.net.graph_mut().run_out(now);
+        if change.gained || !change.lost.is_empty() {
+            self.changed(now, &change, out);
+        }
+    }
+
+    /// Handles a new incarnation of a switch.
+    ///
+    /// Its routes are removed without a message: it reports those that its data plane still has
+    /// (`takeover.rs`). Its hosts keep their location until it reports them, for a few seconds at
+    /// most. Routes to them stay, because its data plane may still forward.
+    pub(super) fn reborn(
+        &mut self,
+        now: Time,
+        switch: SwitchIndex,
+        change: &Change,
+        out: &mut Vec<Effect>,
+    ) {
+        self.take_over.forget_switch(switch);
+        // Its data plane may still have unacknowledged routes.
+        self.routes.drain_mut().again();
+        self.forget_members(now, self.net.fabric().node(switch), out);
+        self.groups.forget_switch(now, switch);
+        self.routes.forget_switch(switch);
+        let to = self.net.fabric().node(switch);
+        for (place, mac) in self.net.hosts_mut().reborn(now, switch) {
+            // A host that only receives would not be found again, so its switch must query it.
+            let host = self.net.host(mac);
+            if let Some(&ip) = host.and_then(|host| host.ips.last()) {
+                let item = Item::AskHost { port: place.port, mac, ip };
+                out.push(Effect::Command { to, item });
+            }
+        }
+        self.changed(now, change, out);
+    }
+
+    /// Returns the backup at the route's switch: its links, nearest first, and its layer.
+    pub fn backup(&self, index: RouteIndex) -> Option<(&[Step], Layer)> {
+        self.backups.get(self.routes.flows(), index)
+    }
+
+    /// Schedules a round if the router needs one and none is in progress.
+    pub(super) fn plan_round(&mut self, now: Time) {
+        self.rounds.plan(now, &self.routes);
     }
 }

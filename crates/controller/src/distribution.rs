@@ -1,10 +1,8 @@
 //! Routes to hosts at bonds: which port each route ends at, and what follows from a change of the
 //! ports. See `bonds.rs`.
 
-use super::bonds::Exits;
 use super::conductor::Controller;
-use super::flows::{Origin, RouteIndex};
-use super::hosts::{Host, HostIndex, Place};
+use super::hosts::Place;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use axon_link::effect::Effect;
@@ -19,76 +17,11 @@ impl Controller {
         self.net.fabric().bonds().telemetry()
     }
 
-    /// Returns the ports where a route to a host may end, in order of preference: the current port
-    /// of the route first, then those with the fewest routes to the host.
-    pub(super) fn exits_in_order(&self, from: Origin, destination: HostIndex) -> Option<Exits> {
-        let exits = self.net.fabric().exits(self.net.hosts().get(destination)?.place());
-        let Exits::Of(mut places) = exits else { return Some(exits) };
-        let own = self.flows.find(from, destination);
-        let current = own.and_then(|own| self.flows.get(own)).map(|route| route.exit);
-        let counts = self.counts(destination, &places);
-        let mut order: Vec<(bool, usize, usize)> = (counts.iter().enumerate())
-            .map(|(number, &count)| (Some(places[number]) != current, count, number))
-            .collect();
-        order.sort_unstable();
-        places = order.into_iter().map(|(.., number)| places[number]).collect();
-        Some(Exits::Of(places))
-    }
-
-    /// Returns the number of routes to a host that end at each of these ports.
-    fn counts(&self, destination: HostIndex, places: &[Place]) -> Vec<usize> {
-        let mut counts = alloc::vec![0; places.len()];
-        for route in self.flows.towards(destination) {
-            let exit = self.flows.get(route).map(|route| route.exit);
-            let place = places.iter().position(|place| Some(*place) == exit);
-            if let Some(place) = place {
-                counts[place] += 1;
-            }
-        }
-        counts
-    }
-
     /// Removes a port from its bond; its hosts are at another port of the bond, or gone.
     fn part(&mut self, now: Time, at: Place, out: &mut Vec<Effect>) {
         let claims = self.net.hosts().claimed_by(at.switch).into_iter();
         for (place, mac) in claims.filter(|(place, _)| *place == at) {
             self.withdraw(now, place, mac, out);
-        }
-    }
-
-    /// Moves the routes to a host that end at a port which does not distribute.
-    fn move_away(&mut self, host: HostIndex, out: &mut Vec<Effect>) {
-        let Some(place) = self.net.hosts().get(host).map(Host::place) else { return };
-        let exits = self.net.fabric().exits(place);
-        for route in self.flows.towards(host) {
-            let exit = self.flows.get(route).map(|route| route.exit);
-            if exit.is_some_and(|exit| !exits.contains(exit)) {
-                self.reroute(route, out);
-                self.counters.bond_moves += 1;
-            }
-        }
-    }
-
-    /// Moves routes to a host until the ports have equal numbers of them.
-    fn balance(&mut self, host: HostIndex, out: &mut Vec<Effect>) {
-        let Some(place) = self.net.hosts().get(host).map(Host::place) else { return };
-        let Exits::Of(places) = self.net.fabric().exits(place) else { return };
-        loop {
-            let counts = self.counts(host, &places);
-            let most = (0..counts.len()).rev().max_by_key(|&at| counts[at]);
-            let least = (0..counts.len()).min_by_key(|&at| counts[at]);
-            let (Some(most), Some(least)) = (most, least) else { return };
-            if counts[most] <= counts[least] + 1 {
-                return;
-            }
-            let ends_there = |route: &RouteIndex| {
-                self.flows.get(*route).is_some_and(|route| route.exit == places[most])
-            };
-            let Some(route) = self.flows.towards(host).into_iter().find(ends_there) else { return };
-            if !self.reroute_to(route, places[least], out) {
-                return;
-            }
-            self.counters.bond_moves += 1;
         }
     }
 
@@ -127,7 +60,7 @@ impl Controller {
             self.part(now, at, out);
             // The hosts may have sent by this port and be claimed at another.
             for host in self.net.hosts_of_bond(slot.0) {
-                self.leave_port(host, at, out);
+                self.routes.leave_port(&self.net, host, at, out);
             }
         }
         self.bond_changed(now, slot.0, out);
@@ -148,9 +81,9 @@ impl Controller {
         self.net.fabric_mut().bonds_mut().choose(bond, out);
         self.groups.all_changed(now);
         // Backups end at a port of the bond, which may be another one now.
-        self.backups_changed();
+        self.backups.recheck();
         for host in self.net.hosts_of_bond(bond) {
-            self.move_away(host, out);
+            self.routes.move_away(&self.net, host, out);
         }
     }
 
@@ -159,7 +92,7 @@ impl Controller {
         for bond in 0..self.net.fabric().bonds().len() {
             if self.net.fabric_mut().bonds_mut().take_due(now, bond) {
                 for host in self.net.hosts_of_bond(bond) {
-                    self.balance(host, out);
+                    self.routes.balance(&self.net, host, out);
                 }
             }
         }

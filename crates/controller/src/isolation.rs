@@ -13,8 +13,8 @@
 //! at a port removes the routes of that port that it may not use, and so does a change of the
 //! policy, at once. A report of a host that is pinned to another port is refused.
 
-use super::bounds::Scope;
 use super::conductor::Controller;
+use super::excess::Scope;
 use super::flows::RouteIndex;
 use super::hosts::{Host, HostIndex, Learned, Place};
 use super::policy::Policy;
@@ -129,12 +129,12 @@ impl Controller {
         let hosts: Vec<(HostIndex, MacAddr)> =
             hosts.filter_map(|host| Some((self.net.hosts().by_mac(host.mac)?, host.mac))).collect();
         let of = |&(host, _): &(HostIndex, _)| {
-            [self.flows.used_by(host), self.flows.towards(host)].concat()
+            [self.routes.flows().used_by(host), self.routes.flows().towards(host)].concat()
         };
         let routes: BTreeSet<RouteIndex> = hosts.iter().flat_map(of).collect();
         let (mut removed, mut switches) = (0, BTreeSet::new());
         for index in routes {
-            let Some(route) = self.flows.get(index) else { continue };
+            let Some(route) = self.routes.flows().get(index) else { continue };
             let (from, to) = (route.origin(), route.destination);
             if !self.net.may_reach(from, to) {
                 switches.insert(self.net.fabric().node(from.at.switch));
@@ -147,10 +147,10 @@ impl Controller {
         let to = |&(_, mac): &(_, MacAddr)| self.take_over.waiting_for(mac);
         waiting.extend(hosts.iter().flat_map(to).collect::<Vec<_>>());
         for (from, key) in waiting {
-            if !self.net.may_reach_by_key(from, key) && self.take_over.get(from, key).is_some() {
+            if !self.net.may_reach_by_key(from, key) && self.take_over.has(from, key) {
                 switches.insert(self.net.fabric().node(from.switch));
                 self.take_over.forget(from, key);
-                self.refuse_route(from, key, out);
+                self.take_over.refuse_route((&self.net, &mut self.routes), from, key, out);
                 removed += 1;
             }
         }

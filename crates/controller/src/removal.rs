@@ -47,7 +47,7 @@ impl Controller {
                 // A host at another port of its bond has not moved; its routes there stay.
                 match self.net.is_bonded(host) {
                     true => self.leave_place(host, place, out),
-                    false => self.migrate(host, out),
+                    false => self.routes.migrate(&self.net, host, out),
                 }
                 if let Some(at) = self.net.hosts().get(host).map(Host::place) {
                     self.came(at, out);
@@ -56,7 +56,7 @@ impl Controller {
             Withdrawn::Gone(host) => {
                 let ips = self.net.hosts().get(host).map_or(Vec::new(), |host| host.ips.clone());
                 self.dhcp.shown(now, mac, None, &ips);
-                self.leave(host, out);
+                self.routes.leave(&self.net, host, out);
                 self.cut_off(host, out);
                 self.net.hosts_mut().forget(host);
                 self.groups.host_gone(now, mac);
@@ -72,7 +72,7 @@ impl Controller {
         for at in
             self.net.fabric().ports_of(place).into_iter().filter(|at| at.switch == place.switch)
         {
-            self.leave_port(host, at, out);
+            self.routes.leave_port(&self.net, host, at, out);
         }
     }
 
@@ -88,11 +88,11 @@ impl Controller {
 
     /// Removes the routes to a host everywhere.
     pub(super) fn cut_off(&mut self, host: HostIndex, out: &mut Vec<Effect>) {
-        for route in self.flows.towards(host) {
-            self.remove(route, out);
+        for route in self.routes.flows().towards(host) {
+            self.routes.remove(&self.net, route, out);
         }
         if let Some(mac) = self.net.hosts().get(host).map(|host| host.mac) {
-            self.refuse_routes_to(mac, out);
+            self.take_over.refuse_routes_to((&self.net, &mut self.routes), mac, out);
         }
     }
 }

@@ -7,7 +7,7 @@ use super::hosts::{HostIndex, Learned, Place};
 use alloc::vec::Vec;
 use axon_link::effect::Effect;
 use axon_wire::message::{ArpRequest, ArpTarget, Grant, HostFrame, Message, Target};
-use axon_wire::{Hops, Incarnation, PortNo, Time};
+use axon_wire::{Hops, Incarnation, Time};
 use core::net::IpAddr;
 
 impl Controller {
@@ -62,7 +62,10 @@ impl Controller {
             return;
         }
         let there = self.net.reachable_port(target).unwrap_or(place);
-        let (from, back) = (self.origin(place, source, target), self.origin(there, target, source));
+        let (from, back) = (
+            self.routes.origin(&self.net, place, source, target),
+            self.routes.origin(&self.net, there, target, source),
+        );
         let (Some(from), Some(back)) = (from, back) else {
             return self.deny(now, place, &m, out);
         };
@@ -74,17 +77,22 @@ impl Controller {
             self.counters.arp_self += 1;
             return;
         }
-        let found = [self.flows.find(from, target), self.flows.find(back, source)];
+        let found =
+            [self.routes.flows().find(from, target), self.routes.flows().find(back, source)];
         let (made_at, count) = self.missing((place, there), found);
-        if let Some((here, other)) = self.excess_of(place, there.switch, &made_at[..count]) {
-            other.into_iter().for_each(|other| self.note_excess(now, other, out));
+        if let Some((here, other)) =
+            self.bounds.excess_of(self.routes.flows(), place, there.switch, &made_at[..count])
+        {
+            other
+                .into_iter()
+                .for_each(|other| self.bounds.note(now, self.net.fabric(), other, out));
             return self.over_bound(now, here, out);
         }
         let asked = match m.target {
             Target::Ip(ip) => Some(ip),
             Target::Mac(_) => None,
         };
-        let round_wanted = self.round_wanted;
+        let round_wanted = self.routes.round_wanted();
         let answered = self
             .answer(&m, switch_of, ([from, back], [target, source]), (found, asked), out)
             .is_some();
@@ -92,23 +100,10 @@ impl Controller {
             self.counters.arp_answered += 1;
         } else {
             self.counters.arp_unreachable += 1;
-            self.unmake([(found[0], from, target), (found[1], back, source)]);
-            self.round_wanted = round_wanted;
+            self.routes.unmake(&self.net, [(found[0], from, target), (found[1], back, source)]);
+            self.routes.want_round(round_wanted);
         }
         self.plan_round(now);
-    }
-
-    /// Removes new routes of a request that could not be answered; no switch has them. There may be
-    /// a path in one direction only while the old order of links drains. Existing routes stay, with
-    /// their new user.
-    fn unmake(&mut self, routes: [(Option<RouteIndex>, Origin, HostIndex); 2]) {
-        for (found, from, destination) in routes {
-            let made = self.flows.find(from, destination).filter(|_| found.is_none());
-            if let Some(made) = made {
-                self.unplace(made);
-                self.flows.remove(made);
-            }
-        }
     }
 
     /// Answers a request with the forward and reverse routes; makes those that do not exist.
@@ -127,19 +122,26 @@ impl Controller {
         let bonded = self.net.is_bonded(target);
         let target_ip = asked.or_else(|| host.ips.last().copied()).filter(|_| !bonded);
         let to = self.net.graph().switch(there.switch).incarnation;
-        let hops = self.path_to(to.node)?;
+        let hops = self.routes.path_to(&self.net, to.node)?;
         let account = Account::Requested(place, there.switch);
-        let forward = self.found_or_made(found[0], from, target, (source, account))?;
+        let forward =
+            self.routes.found_or_made(&self.net, found[0], from, target, (source, account))?;
         let backward = match self.net.fabric().is_elsewhere(there.switch) {
             true => None,
-            false => Some(self.found_or_made(found[1], back, source, (target, account))?),
+            false => Some(self.routes.found_or_made(
+                &self.net,
+                found[1],
+                back,
+                source,
+                (target, account),
+            )?),
         };
         let answer_by = match backward {
-            Some(backward) => self.answer_by(there, place, backward)?,
+            Some(backward) => self.routes.answer_by(&self.net, there, place, backward)?,
             None => Hops::default(),
         };
-        let forward = self.flows.get(forward)?;
-        let backward = backward.and_then(|backward| self.flows.get(backward));
+        let forward = self.routes.flows().get(forward)?;
+        let backward = backward.and_then(|backward| self.routes.flows().get(backward));
         let message = Message::ArpTarget(ArpTarget {
             id: m.id,
             source_switch,
@@ -150,7 +152,7 @@ impl Controller {
             target_mac,
             target_ip,
             // Both routes are current, so the later of their stamps is valid for both.
-            stamp: self.stamp(forward.number.max(backward.map_or(0, |route| route.number))),
+            stamp: self.routes.stamp(forward.number.max(backward.map_or(0, |route| route.number))),
             to_source: backward.map(Route::to_install).unwrap_or_default(),
             source_by_pair: backward.is_some_and(|route| route.source.is_some()),
             to_target: forward.to_install(),
@@ -161,22 +163,6 @@ impl Controller {
         });
         out.push(Effect::Routed { hops, to, message });
         Some(())
-    }
-
-    /// Returns the path of the answer from the target's switch to the source's, along the reverse
-    /// route. At a bond that route may end at a port of another switch than the requesting one.
-    fn answer_by(&mut self, there: Place, place: Place, backward: RouteIndex) -> Option<Hops> {
-        let route = self.flows.get(backward)?;
-        if route.exit.switch == place.switch {
-            return Some(route.hops_to(PortNo::CONTROL));
-        }
-        let (from, to) = (there.switch, place.switch);
-        let hash = u64::from(place.port.0);
-        if !self.router.shortest().pick(self.net.graph(), from, to, hash, &mut self.path) {
-            return None;
-        }
-        let links = self.path.iter().map(|step| step.egress);
-        Some(Hops(links.chain([PortNo::CONTROL]).collect()))
     }
 
     /// Handles a host's DHCP frame. The reply leaves by the ingress port.
@@ -216,7 +202,7 @@ impl Controller {
         }
         self.settle(now, out);
         let Some(frame) = done.reply else { return };
-        let Some(hops) = self.path_to(from.node) else {
+        let Some(hops) = self.routes.path_to(&self.net, from.node) else {
             self.counters.dhcp_unreachable += 1;
             return;
         };

@@ -137,7 +137,7 @@ impl Controller {
         Restored {
             hosts_provisional: provisional.count() as u64,
             routes_pending: self.take_over.len() as u64,
-            ..self.restored
+            ..self.restored.plus(self.take_over.decided())
         }
     }
 }
