@@ -184,10 +184,7 @@ impl Controller {
             mac: host.mac,
             ips: host.ips.clone(),
         });
-        let all = self.groups.members.iter();
-        let all = all
-            .flat_map(|(&group, members)| members.iter().map(move |&(mac, at)| (group, mac, at)));
-        let here = all.filter(|(_, _, at)| at.switch == home);
+        let here = self.groups.members_at(home);
         let joined = here.map(|(group, mac, at)| Item::GroupMember {
             port: at.port,
             mac,

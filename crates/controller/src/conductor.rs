@@ -8,9 +8,9 @@ use crate::dhcp::DhcpServer;
 use crate::drain::Drain;
 use crate::excess::{Bounds, Excess};
 use crate::flows::{Flows, RouteIndex};
+use crate::groups::Groups;
 use crate::hosts::{HostIndex, HostTable, Learned, Place};
 use crate::leases6::Leases6;
-use crate::members::Groups;
 use crate::network::Network;
 use crate::relay_agent::{Relay, Relay6};
 use crate::rounds::Rounds;
@@ -139,7 +139,12 @@ impl Controller {
     pub fn counters(&self) -> ControllerCounters {
         let bond_mismatches = self.net.fabric().bonds().mismatches();
         let sum = self.counters.plus(self.routes.counters()).plus(self.backups.counters());
-        ControllerCounters { bond_mismatches, over_bound: self.bounds.refused(), ..sum }
+        ControllerCounters {
+            bond_mismatches,
+            over_bound: self.bounds.refused(),
+            groups_refused: self.groups.refused(),
+            ..sum
+        }
     }
 
     /// Returns the path from here to a switch's control plane, ending in [`PortNo::CONTROL`]: the
@@ -242,10 +247,20 @@ impl Controller {
                 self.backups.used(own, Place { switch, port }, key, (stamp, &route), out);
             }
             Item::GroupMember { port, mac, group, joined } => {
-                self.group_member(now, (Place { switch, port }, mac), (group, joined));
+                if !self.groups.report(
+                    &self.net,
+                    now,
+                    (Place { switch, port }, mac),
+                    (group, joined),
+                ) {
+                    self.counters.item_misplaced += 1;
+                }
             }
             Item::AskGroup { port, mac, group, wanted } => {
-                self.group_asked((Place { switch, port }, mac), (group, wanted), out);
+                if !self.groups.ask(&self.net, (Place { switch, port }, mac), (group, wanted), out)
+                {
+                    self.counters.item_misplaced += 1;
+                }
             }
             Item::BondMember { port, state, partner, selected } => {
                 self.bond_member(now, Place { switch, port }, (state, partner, selected), out);
@@ -292,7 +307,7 @@ impl Controller {
         let own = (&self.net, &mut self.routes);
         self.backups.plan(now, own, out);
         self.drain(now, out);
-        self.make_lists(now, out);
+        self.groups.make_lists(&self.net, now, out);
     }
 
     /// Returns when to call [`Controller::timeout`] next.
@@ -489,5 +504,21 @@ impl Controller {
     /// Schedules a round if the router needs one and none is in progress.
     pub(super) fn plan_round(&mut self, now: Time) {
         self.rounds.plan(now, &self.routes);
+    }
+
+    /// Schedules a list again whose part was refused for too many unacknowledged commands.
+    pub fn list_refused(&mut self, now: Time, to: NodeId, list: (PortNo, MacAddr, IpAddr)) {
+        self.groups.list_refused(&self.net, now, to, list);
+    }
+
+    /// Returns the number of memberships and senders.
+    pub fn groups_len(&self) -> usize {
+        self.groups.len()
+    }
+
+    /// Returns the reported members of a group, sorted by MAC address. A member reported by two
+    /// switches is listed once.
+    pub fn members_of(&self, group: IpAddr) -> impl Iterator<Item = MacAddr> {
+        self.groups.members_of(group)
     }
 }

@@ -32,7 +32,6 @@ pub mod hosts;
 mod isolation;
 mod lease;
 mod leases6;
-mod members;
 mod network;
 mod owning;
 mod pace;
