@@ -154,7 +154,8 @@ impl Backups {
             return;
         };
         let path = &self.path;
-        let lawful = if found { routes.router_mut().layer(net.graph(), path) } else { None };
+        let lawful =
+            if found { routes.paths_mut().router_mut().layer(net.graph(), path) } else { None };
         let path = core::mem::take(&mut self.path);
         let same = before.as_ref().is_some_and(|before| {
             (before.number, Some(before.layer), before.exit) == (number, lawful, backup_exit)
@@ -200,10 +201,10 @@ impl Backups {
         exit: Place,
     ) -> Option<(bool, Place)> {
         if let Some(other) = net.other_exit(exit, destination)
-            && let Some((flow, _)) = routes.flow_to(net, from, destination, other)
+            && let Some((flow, _)) = routes.paths().flow_to(net, from, destination, other)
         {
             let Backups { detour, path, primary: _, .. } = self;
-            let router = routes.router_mut();
+            let router = routes.paths_mut().router_mut();
             let found = match flow.from == flow.to {
                 true => {
                     path.clear();
@@ -214,16 +215,16 @@ impl Backups {
                         || router.path(net.graph(), &flow, path)
                 }
             };
-            if found && path.len() < routes.hops_max() {
+            if found && path.len() < routes.paths().hops_max() {
                 return Some((true, other));
             }
         }
-        let (flow, exit) = routes.flow_to(net, from, destination, exit)?;
+        let (flow, exit) = routes.paths().flow_to(net, from, destination, exit)?;
         let Backups { detour, path, primary: _, .. } = self;
-        let router = routes.router_mut();
+        let router = routes.paths_mut().router_mut();
         let found = router.backup(net.graph(), &flow, &self.primary, path)
             || detour.find(net.graph(), &flow, &self.primary, router, path);
-        Some((found && path.len() < routes.hops_max(), exit))
+        Some((found && path.len() < routes.paths().hops_max(), exit))
     }
 
     /// Handles a switch's report that it has used a backup. Unless a later decision is in flight,
@@ -254,10 +255,10 @@ impl Backups {
             Some(Sent { path, exit, layer, .. }) => {
                 routes.unplace(index);
                 routes.flows_mut().change(index, (&path, layer), exit, number);
-                routes.router_mut().placed(&path);
+                routes.paths_mut().router_mut().placed(&path);
                 // A link of the backup may have failed while the report was in flight.
                 let is_there = |step: &Step| net.graph().edge(step.switch, step.egress).is_some();
-                let lawful = routes.router_mut().allows(net.graph(), &path, layer);
+                let lawful = routes.paths_mut().router_mut().allows(net.graph(), &path, layer);
                 let to = net.hosts().get(destination).map(Host::place);
                 let ends_there = to.is_some_and(|to| net.fabric().exits(to).contains(exit));
                 if lawful && ends_there && path.iter().all(is_there) {

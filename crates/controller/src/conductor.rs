@@ -12,6 +12,7 @@ use crate::groups::Groups;
 use crate::hosts::{HostIndex, HostTable, Learned, Place};
 use crate::leases6::Leases6;
 use crate::network::Network;
+use crate::paths::Paths;
 use crate::relay_agent::{Relay, Relay6};
 use crate::rounds::Rounds;
 use crate::router::{Router, Step};
@@ -90,8 +91,7 @@ impl Controller {
         Controller {
             routes: Routes::new(
                 config.node.incarnation.number,
-                hops_max,
-                router,
+                Paths::new(router, hops_max),
                 Drain::new(config.node.timers.drain_max()),
             ),
             net: Network::new(config),
@@ -151,7 +151,7 @@ impl Controller {
     /// shortest over all own links, lowest port first. If the graph has none yet, the reverse path
     /// of the switch's last Controller Hello.
     pub fn path_to(&mut self, switch: NodeId) -> Option<Hops> {
-        self.routes.path_to(&self.net, switch)
+        self.routes.paths_mut().path_to(&self.net, switch)
     }
 
     /// Records the switch and port that the controller's own `port` leads to, or none. Sends
@@ -222,7 +222,12 @@ impl Controller {
             Item::HostGone { port, mac } => self.withdraw(now, Place { switch, port }, mac, out),
             Item::PortLoad { over_us, ports } => {
                 let over = Span::from_micros(over_us);
-                self.routes.router_mut().measured(self.net.graph(), switch, over, &ports);
+                self.routes.paths_mut().router_mut().measured(
+                    self.net.graph(),
+                    switch,
+                    over,
+                    &ports,
+                );
                 self.routes.want_round(true);
                 self.plan_round(now);
             }
@@ -388,7 +393,7 @@ impl Controller {
 
     /// Returns whether old paths are draining, so that a flow may be without a path.
     pub fn is_draining(&self) -> bool {
-        self.routes.router().draining().is_some()
+        self.routes.paths().router().draining().is_some()
     }
 
     /// Returns whether the graph has links of a switch.
@@ -404,10 +409,10 @@ impl Controller {
 
     /// Advances draining as far as possible.
     pub(super) fn drain(&mut self, now: Time, out: &mut Vec<Effect>) {
-        let of = self.routes.router().draining();
+        let of = self.routes.paths().router().draining();
         let is_replaced = self.take_over.len() == 0 && self.backups.are_planned();
         if self.routes.drain_mut().advance(now, of, is_replaced, out) {
-            self.routes.router_mut().drained();
+            self.routes.paths_mut().router_mut().drained();
             self.backups.recheck();
         }
     }

@@ -36,6 +36,7 @@ mod network;
 mod owning;
 mod pace;
 pub mod packet;
+mod paths;
 mod peers;
 pub mod policy;
 mod relay;

@@ -253,7 +253,7 @@ impl Controller {
 
     fn seek_at(&mut self, switch: SwitchIndex, m: Seek, out: &mut Vec<Effect>) {
         let to = self.net.graph().switch(switch).incarnation;
-        if let Some(hops) = self.routes.path_to(&self.net, to.node) {
+        if let Some(hops) = self.routes.paths_mut().path_to(&self.net, to.node) {
             out.push(Effect::Routed { hops, to, message: Message::Seek(m) });
         }
     }

@@ -131,7 +131,7 @@ impl Controller {
         out: &mut Vec<Effect>,
     ) -> bool {
         let to = self.net.graph().switch(place.switch).incarnation;
-        let Some(hops) = self.routes.path_to(&self.net, to.node) else {
+        let Some(hops) = self.routes.paths_mut().path_to(&self.net, to.node) else {
             self.counters.dhcp_unreachable += 1;
             return false;
         };

@@ -122,7 +122,7 @@ impl Controller {
         let bonded = self.net.is_bonded(target);
         let target_ip = asked.or_else(|| host.ips.last().copied()).filter(|_| !bonded);
         let to = self.net.graph().switch(there.switch).incarnation;
-        let hops = self.routes.path_to(&self.net, to.node)?;
+        let hops = self.routes.paths_mut().path_to(&self.net, to.node)?;
         let account = Account::Requested(place, there.switch);
         let forward =
             self.routes.found_or_made(&self.net, found[0], from, target, (source, account))?;
@@ -202,7 +202,7 @@ impl Controller {
         }
         self.settle(now, out);
         let Some(frame) = done.reply else { return };
-        let Some(hops) = self.routes.path_to(&self.net, from.node) else {
+        let Some(hops) = self.routes.paths_mut().path_to(&self.net, from.node) else {
             self.counters.dhcp_unreachable += 1;
             return;
         };

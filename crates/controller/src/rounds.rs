@@ -61,7 +61,7 @@ impl Rounds {
 
     /// Schedules a round if the router needs one and none is in progress.
     pub(super) fn plan(&mut self, now: Time, routes: &Routes) {
-        if routes.round_wanted() && self.current.is_none() && routes.router().improves() {
+        if routes.round_wanted() && self.current.is_none() && routes.paths().router().improves() {
             self.restart(now);
         }
     }

@@ -7,17 +7,17 @@
 use super::bonds::Exits;
 use super::drain::Drain;
 use super::flows::{Account, Flows, Origin, Route, RouteIndex};
-use super::hosts::{Host, HostIndex, Place};
+use super::hosts::{HostIndex, Place};
 use super::network::Network;
-use super::router::{Flow, Router, Step, flow_hash};
+use super::paths::Paths;
+use super::router::Flow;
 use super::topology::{Change, SwitchIndex};
-use alloc::boxed::Box;
 use alloc::vec::Vec;
 use axon_link::effect::Effect;
 use axon_node::RouteKey;
 use axon_node::telemetry::ControllerCounters;
 use axon_wire::message::{Item, Stamp};
-use axon_wire::{Hops, Layer, NodeId, PortNo};
+use axon_wire::{Hops, PortNo};
 
 /// Routes and their router.
 #[derive(Clone, Debug)]
@@ -25,19 +25,11 @@ pub(super) struct Routes {
     epoch: u64,
     /// Number of the last stamp issued.
     number: u64,
-    router: Box<dyn Router>,
+    paths: Paths,
     flows: Flows,
-    /// Maximum number of hops in a header. A longer path is unusable.
-    hops_max: usize,
     drain: Drain,
     /// True if routes were added or moved since the last round began.
     round_wanted: bool,
-    /// Scratch memory: the path being computed.
-    path: Vec<Step>,
-    /// The layer of `path`.
-    layer: Layer,
-    /// Scratch memory: the current path of a route.
-    current: Vec<Step>,
     /// Counts of routes moved, removed and aged, and of moves within bonds.
     counters: ControllerCounters,
 }
@@ -45,23 +37,14 @@ pub(super) struct Routes {
 /// State for the other parts.
 impl Routes {
     /// Creates a registry without routes, with stamps of `epoch`.
-    pub(super) fn new(
-        epoch: u64,
-        hops_max: usize,
-        router: Box<dyn Router>,
-        drain: Drain,
-    ) -> Routes {
+    pub(super) fn new(epoch: u64, paths: Paths, drain: Drain) -> Routes {
         Routes {
             epoch,
             number: 0,
-            router,
+            paths,
             flows: Flows::default(),
-            hops_max,
             drain,
             round_wanted: false,
-            path: Vec::new(),
-            layer: Layer::ZERO,
-            current: Vec::new(),
             counters: ControllerCounters::default(),
         }
     }
@@ -74,12 +57,12 @@ impl Routes {
         &mut self.flows
     }
 
-    pub(super) fn router(&self) -> &dyn Router {
-        &*self.router
+    pub(super) const fn paths(&self) -> &Paths {
+        &self.paths
     }
 
-    pub(super) fn router_mut(&mut self) -> &mut dyn Router {
-        &mut *self.router
+    pub(super) const fn paths_mut(&mut self) -> &mut Paths {
+        &mut self.paths
     }
 
     pub(super) const fn drain_mut(&mut self) -> &mut Drain {
@@ -90,16 +73,17 @@ impl Routes {
         &self.drain
     }
 
-    pub(super) const fn hops_max(&self) -> usize {
-        self.hops_max
-    }
-
     pub(super) const fn epoch(&self) -> u64 {
         self.epoch
     }
 
     pub(super) const fn counters(&self) -> &ControllerCounters {
         &self.counters
+    }
+
+    /// Counts a move of a route to another port of its bond.
+    pub(super) const fn count_bond_move(&mut self) {
+        self.counters.bond_moves += 1;
     }
 
     /// Returns whether routes were added or moved since the last round began.
@@ -115,53 +99,6 @@ impl Routes {
 
 /// Paths and commands.
 impl Routes {
-    /// Returns the path from here to a switch's control plane, ending in [`PortNo::CONTROL`]: the
-    /// shortest over all own links, lowest port first. If the graph has none yet, the reverse path
-    /// of the switch's last Controller Hello.
-    pub(super) fn path_to(&mut self, net: &Network, switch: NodeId) -> Option<Hops> {
-        if let Some(home) = net.fabric().home() {
-            return self.path_from_home(net, home, switch);
-        }
-        let to = net.graph().index_of(switch)?;
-        let mut best: Option<(usize, PortNo, SwitchIndex)> = None;
-        for (port, via) in net.fabric().attachments() {
-            let Some(distance) = self.router.shortest().distance(net.graph(), via, to) else {
-                continue;
-            };
-            if best.is_none_or(|(least, ..)| distance < least) {
-                best = Some((distance, port, via));
-            }
-        }
-        let Some((_, port, via)) = best else {
-            return net.graph().switch(to).reverse.clone();
-        };
-        if !self.router.shortest().pick(net.graph(), via, to, switch.0, &mut self.path) {
-            return None;
-        }
-        let mut hops = Vec::with_capacity(self.path.len() + 2);
-        hops.push(port);
-        hops.extend(self.path.iter().map(|step| step.egress));
-        hops.push(PortNo::CONTROL);
-        Some(Hops(hops))
-    }
-
-    /// Returns the path from this controller's switch to the control plane of another.
-    pub(super) fn path_from_home(
-        &mut self,
-        net: &Network,
-        home: SwitchIndex,
-        to: NodeId,
-    ) -> Option<Hops> {
-        let end = net.graph().index_of(to)?;
-        let shortest = self.router.shortest();
-        if !shortest.pick(net.graph(), home, end, to.0, &mut self.path) {
-            return None;
-        }
-        let mut hops: Vec<_> = self.path.iter().map(|step| step.egress).collect();
-        hops.push(PortNo::CONTROL);
-        Some(Hops(hops))
-    }
-
     /// Returns the path of the answer from the target's switch to the source's, along the reverse
     /// route. At a bond that route may end at a port of another switch than the requesting one.
     pub(super) fn answer_by(
@@ -176,12 +113,7 @@ impl Routes {
             return Some(route.hops_to(PortNo::CONTROL));
         }
         let (from, to) = (there.switch, place.switch);
-        let hash = u64::from(place.port.0);
-        if !self.router.shortest().pick(net.graph(), from, to, hash, &mut self.path) {
-            return None;
-        }
-        let links = self.path.iter().map(|step| step.egress);
-        Some(Hops(links.chain([PortNo::CONTROL]).collect()))
+        self.paths.between(net.graph(), (from, to), u64::from(place.port.0))
     }
 
     /// Returns the origin of the route from a host to another: the host itself if it has or needs
@@ -218,18 +150,6 @@ impl Routes {
         self.flows.find(Origin { at, source }, to)
     }
 
-    /// Returns the route from a port to a host, with one more user. Makes it if it does not exist,
-    /// and charges it to this account.
-    pub(super) fn route(
-        &mut self,
-        net: &Network,
-        from: Origin,
-        destination: HostIndex,
-        by: (HostIndex, Account),
-    ) -> Option<RouteIndex> {
-        self.found_or_made(net, self.flows.find(from, destination), from, destination, by)
-    }
-
     /// Returns the route from a port to a host, with one more user; makes it if `found` is `None`.
     pub(super) fn found_or_made(
         &mut self,
@@ -244,10 +164,9 @@ impl Routes {
             None => {
                 let exit = self.find_path(net, from, destination)?;
                 let number = self.next_number();
-                self.router.placed(&self.path);
+                self.paths.place();
                 self.round_wanted = true;
-                let path = (&self.path[..], self.layer);
-                self.flows.insert(from, destination, path, exit, (number, account))
+                self.flows.insert(from, destination, self.paths.found(), exit, (number, account))
             }
         };
         self.flows.add_user(route, user);
@@ -280,17 +199,8 @@ impl Routes {
         destination: HostIndex,
         exit: Place,
     ) -> Option<Place> {
-        let (flow, to) = self.flow_to(net, from, destination, exit)?;
-        let mut found = self.router.path(net.graph(), &flow, &mut self.path);
-        if found && self.path.len() >= self.hops_max {
-            let shortest = self.router.shortest();
-            found = shortest.pick(net.graph(), flow.from, flow.to, flow.hash, &mut self.path);
-        }
-        if !found || self.path.len() >= self.hops_max {
-            return None;
-        }
-        self.layer = self.router.layer(net.graph(), &self.path)?;
-        Some(to)
+        let (flow, to) = self.paths.flow_to(net, from, destination, exit)?;
+        self.paths.find(net.graph(), &flow).then_some(to)
     }
 
     /// Removes new routes of a request that could not be answered; no switch has them. There may be
@@ -310,40 +220,6 @@ impl Routes {
         }
     }
 
-    /// Returns the ports where a route to a host may end, in order of preference: the current port
-    /// of the route first, then those with the fewest routes to the host.
-    pub(super) fn exits_in_order(
-        &self,
-        net: &Network,
-        from: Origin,
-        destination: HostIndex,
-    ) -> Option<Exits> {
-        let exits = net.fabric().exits(net.hosts().get(destination)?.place());
-        let Exits::Of(mut places) = exits else { return Some(exits) };
-        let own = self.flows.find(from, destination);
-        let current = own.and_then(|own| self.flows.get(own)).map(|route| route.exit);
-        let counts = self.counts(destination, &places);
-        let mut order: Vec<(bool, usize, usize)> = (counts.iter().enumerate())
-            .map(|(number, &count)| (Some(places[number]) != current, count, number))
-            .collect();
-        order.sort_unstable();
-        places = order.into_iter().map(|(.., number)| places[number]).collect();
-        Some(Exits::Of(places))
-    }
-
-    /// Returns the number of routes to a host that end at each of these ports.
-    pub(super) fn counts(&self, destination: HostIndex, places: &[Place]) -> Vec<usize> {
-        let mut counts = alloc::vec![0; places.len()];
-        for route in self.flows.towards(destination) {
-            let exit = self.flows.get(route).map(|route| route.exit);
-            let place = places.iter().position(|place| Some(*place) == exit);
-            if let Some(place) = place {
-                counts[place] += 1;
-            }
-        }
-        counts
-    }
-
     /// Returns the flow of a route, as input of the router, and the place where it ends; `None` if
     /// the policy forbids it.
     pub(super) fn flow(
@@ -356,35 +232,13 @@ impl Routes {
             Exits::One(exit) => exit,
             Exits::Of(exits) => *exits.first()?,
         };
-        self.flow_to(net, from, destination, exit)
-    }
-
-    /// Returns the flow of a route that ends at `exit`, one of the ports where a route to the host
-    /// may end.
-    pub(super) fn flow_to(
-        &self,
-        net: &Network,
-        from: Origin,
-        destination: HostIndex,
-        to: Place,
-    ) -> Option<(Flow, Place)> {
-        if !net.may_reach(from, destination) {
-            return None;
-        }
-        let host = net.hosts().get(destination)?;
-        let at = from.at;
-        let hash = flow_hash(net.fabric().node(at.switch), at.port, host.mac);
-        let hash = net.hash_of(from, hash);
-        let from = at.switch;
-        Some((Flow { from, to: to.switch, hash, towards: destination.0 }, to))
+        self.paths.flow_to(net, from, destination, exit)
     }
 
     /// Removes a route's path from the router's accounts.
     pub(super) fn unplace(&mut self, index: RouteIndex) {
         if let Some(route) = self.flows.get(index) {
-            self.current.clear();
-            self.current.extend(route.steps());
-            self.router.removed(&self.current);
+            self.paths.unplace(route);
         }
     }
 
@@ -397,8 +251,8 @@ impl Routes {
         };
         let (from, destination, layer) = (route.origin(), route.destination, route.layer);
         self.unplace(index);
-        if self.router.draining().is_some()
-            && !self.router.allows(net.graph(), &self.current, layer)
+        if self.paths.router().draining().is_some()
+            && !self.paths.allows_current(net.graph(), layer)
         {
             self.drain.again();
         }
@@ -406,11 +260,11 @@ impl Routes {
         let found = found.filter(|exit| !net.fabric().is_one_place(*exit, from.at));
         // The later removal of the route subtracts the registered path from the router's accounts.
         let Some(exit) = found else {
-            self.router.placed(&self.current);
+            self.paths.place_current();
             self.remove(net, index, out);
             return;
         };
-        self.router.placed(&self.path);
+        self.paths.place();
         self.round_wanted = true;
         self.switch_over(net, index, exit, out);
     }
@@ -429,10 +283,10 @@ impl Routes {
         let found = self.find_path_to(net, from, destination, exit);
         match found {
             Some(exit) => {
-                self.router.placed(&self.path);
+                self.paths.place();
                 self.switch_over(net, index, exit, out);
             }
-            None => self.router.placed(&self.current),
+            None => self.paths.place_current(),
         }
         found.is_some()
     }
@@ -450,7 +304,7 @@ impl Routes {
             return;
         }
         let number = self.next_number();
-        self.flows.change(index, (&self.path, self.layer), exit, number);
+        self.flows.change(index, self.paths.found(), exit, number);
         self.counters.routes_moved += 1;
         self.send(net, index, out);
     }
@@ -461,10 +315,9 @@ impl Routes {
             return;
         };
         let (exit, layer) = (route.exit, route.layer);
-        self.current.clear();
-        self.current.extend(route.steps());
+        self.paths.set_current(route);
         let number = self.next_number();
-        self.flows.change(index, (&self.current, layer), exit, number);
+        self.flows.change(index, (self.paths.current(), layer), exit, number);
         self.send(net, index, out);
     }
 
@@ -555,42 +408,6 @@ impl Routes {
         }
     }
 
-    /// Moves the routes to a host that end at a port which does not distribute.
-    pub(super) fn move_away(&mut self, net: &Network, host: HostIndex, out: &mut Vec<Effect>) {
-        let Some(place) = net.hosts().get(host).map(Host::place) else { return };
-        let exits = net.fabric().exits(place);
-        for route in self.flows.towards(host) {
-            let exit = self.flows.get(route).map(|route| route.exit);
-            if exit.is_some_and(|exit| !exits.contains(exit)) {
-                self.reroute(net, route, out);
-                self.counters.bond_moves += 1;
-            }
-        }
-    }
-
-    /// Moves routes to a host until the ports have equal numbers of them.
-    pub(super) fn balance(&mut self, net: &Network, host: HostIndex, out: &mut Vec<Effect>) {
-        let Some(place) = net.hosts().get(host).map(Host::place) else { return };
-        let Exits::Of(places) = net.fabric().exits(place) else { return };
-        loop {
-            let counts = self.counts(host, &places);
-            let most = (0..counts.len()).rev().max_by_key(|&at| counts[at]);
-            let least = (0..counts.len()).min_by_key(|&at| counts[at]);
-            let (Some(most), Some(least)) = (most, least) else { return };
-            if counts[most] <= counts[least] + 1 {
-                return;
-            }
-            let ends_there = |route: &RouteIndex| {
-                self.flows.get(*route).is_some_and(|route| route.exit == places[most])
-            };
-            let Some(route) = self.flows.towards(host).into_iter().find(ends_there) else { return };
-            if !self.reroute_to(net, route, places[least], out) {
-                return;
-            }
-            self.counters.bond_moves += 1;
-        }
-    }
-
     pub(super) const fn stamp(&self, number: u64) -> Stamp {
         Stamp { epoch: self.epoch, number }
     }
@@ -607,11 +424,10 @@ impl Routes {
         for &(switch, port) in &change.lost {
             hit.extend(self.flows.over(switch, port));
         }
-        if self.router.changed(net.graph()) {
+        if self.paths.router_mut().changed(net.graph()) {
             for (index, route) in self.flows.iter() {
-                self.current.clear();
-                self.current.extend(route.steps());
-                if !self.router.allows(net.graph(), &self.current, route.layer) {
+                self.paths.set_current(route);
+                if !self.paths.allows_current(net.graph(), route.layer) {
                     hit.push(index);
                 }
             }
@@ -634,16 +450,16 @@ impl Routes {
     /// Begins a round of the router with all flows.
     pub(super) fn begin_round(&mut self, net: &Network) {
         self.round_wanted = false;
-        if self.router.improves() {
+        if self.paths.router().improves() {
             let flow = |(_, route): (_, &Route)| self.flow(net, route.origin(), route.destination);
             let flows: Vec<Flow> = self.flows.iter().filter_map(flow).map(|(f, _)| f).collect();
-            self.router.round(net.graph(), &flows);
+            self.paths.router_mut().round(net.graph(), &flows);
         }
     }
 
     /// Ends a round that moved this many routes.
     pub(super) fn end_round(&mut self, moved: usize) {
-        self.round_wanted |= !self.router.settled(moved, self.flows.len());
+        self.round_wanted |= !self.paths.router().settled(moved, self.flows.len());
     }
 
     /// Moves one route if the router has a better path; returns whether it did.
@@ -665,15 +481,11 @@ impl Routes {
             return true;
         }
         self.unplace(index);
-        let better = self.router.better(net.graph(), &flow, &self.current, &mut self.path);
-        let moves = better && self.path.len() < self.hops_max && self.path != self.current;
-        let layer = moves.then(|| self.router.layer(net.graph(), &self.path)).flatten();
-        let Some(layer) = layer else {
-            self.router.placed(&self.current);
+        if !self.paths.find_better(net.graph(), &flow) {
+            self.paths.place_current();
             return false;
-        };
-        self.layer = layer;
-        self.router.placed(&self.path);
+        }
+        self.paths.place();
         self.switch_over(net, index, exit, out);
         true
     }

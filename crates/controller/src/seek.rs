@@ -69,7 +69,7 @@ impl Controller {
         let by_place = self.net.graph().index_of(by.0).map(|switch| Place { switch, port: by.1 });
         let own = by_place.map_or(Vec::new(), |place| self.net.fabric().ports_of(place));
         for to in edges {
-            let Some(hops) = self.routes.path_to(&self.net, to.node) else { continue };
+            let Some(hops) = self.routes.paths_mut().path_to(&self.net, to.node) else { continue };
             let is_here = |place: &&Place| self.net.graph().switch(place.switch).incarnation == to;
             let except = own.iter().find(is_here).map(|place| place.port);
             let message = Message::Seek(Seek { ip, except });
@@ -79,7 +79,7 @@ impl Controller {
 
     /// Queries a switch that has got its first host port and was left out before.
     pub(super) fn ask_newcomer(&mut self, now: Time, to: Incarnation, out: &mut Vec<Effect>) {
-        let Some(hops) = self.routes.path_to(&self.net, to.node) else { return };
+        let Some(hops) = self.routes.paths_mut().path_to(&self.net, to.node) else { return };
         for ip in self.seeking.wanted(now) {
             let message = Message::Seek(Seek { ip, except: None });
             out.push(Effect::Routed { hops: hops.clone(), to, message });

@@ -262,8 +262,9 @@ impl TakeOver {
             // A route for one source host has no other user.
             let users = if key.source.is_some() { own.as_slice() } else { users };
             let last = waits.until <= now;
-            let due =
-                whole || last || is_over((net, routes.hops_max()), at, &waits.route.hops, &lost);
+            let due = whole
+                || last
+                || is_over((net, routes.paths().hops_max()), at, &waits.route.hops, &lost);
             if due && self.decide((net, routes), (at, key), &waits.route, (users, last), out) {
                 continue;
             }
@@ -290,11 +291,11 @@ impl TakeOver {
                     let Some(edge) = net.graph().edge(here, egress) else { break };
                     path.push(Step { switch: here, egress });
                     here = edge.to;
-                    if path.len() >= routes.hops_max() {
+                    if path.len() >= routes.paths().hops_max() {
                         break;
                     }
                 }
-                routes.router_mut().found(net.graph(), &path, waits.route.layer);
+                routes.paths_mut().router_mut().found(net.graph(), &path, waits.route.layer);
             }
         }
     }
@@ -322,15 +323,23 @@ impl TakeOver {
             return true;
         }
         if routes.flows().find(from, destination).is_none() {
-            let (traced, exit) =
-                self.trace((net, routes.hops_max()), at, &net.fabric().exits(to), &route.hops);
+            let (traced, exit) = self.trace(
+                (net, routes.paths().hops_max()),
+                at,
+                &net.fabric().exits(to),
+                &route.hops,
+            );
             match traced {
                 Trace::Undecided if !last => return false,
                 Trace::Whole
-                    if routes.router_mut().take_over(net.graph(), &self.path, route.layer) =>
+                    if routes.paths_mut().router_mut().take_over(
+                        net.graph(),
+                        &self.path,
+                        route.layer,
+                    ) =>
                 {
                     let number = routes.next_number();
-                    routes.router_mut().placed(&self.path);
+                    routes.paths_mut().router_mut().placed(&self.path);
                     routes.want_round(true);
                     let path = (&self.path[..], route.layer);
                     let account = Account::Inherited(at);
@@ -339,8 +348,13 @@ impl TakeOver {
                 _ => {}
             }
         }
-        let Some(index) = routes.route(net, from, destination, (user, Account::Inherited(at)))
-        else {
+        let Some(index) = routes.found_or_made(
+            net,
+            routes.flows().find(from, destination),
+            from,
+            destination,
+            (user, Account::Inherited(at)),
+        ) else {
             return false;
         };
         users.iter().for_each(|&user| routes.flows_mut().add_user(index, user));
