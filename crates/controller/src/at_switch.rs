@@ -119,7 +119,7 @@ impl Controller {
             return false;
         }
         if let Some(&ip) = host.ips.last() {
-            self.query(host.place(), host.mac, ip, out);
+            self.net.query(host.place(), host.mac, ip, out);
         }
         true
     }

@@ -1,9 +1,9 @@
 //! The conductor: owns the parts, and leads each message and timer through them.
 
+use crate::addresses::{Addresses, Around};
 use crate::ageing::Ageing;
 use crate::backups::Backups;
 use crate::config::ControllerConfig;
-use crate::conflicts::Conflicts;
 use crate::dhcp::DhcpServer;
 use crate::drain::Drain;
 use crate::excess::{Bounds, Excess};
@@ -18,7 +18,7 @@ use crate::rounds::Rounds;
 use crate::router::{Router, Step};
 use crate::routes::Routes;
 use crate::scans::Scans;
-use crate::sought::Seeking;
+use crate::seeking::Seeking;
 use crate::takeover::TakeOver;
 use crate::topology::{Admission, Change, Graph, SwitchIndex};
 use alloc::boxed::Box;
@@ -26,7 +26,7 @@ use alloc::vec::Vec;
 use axon_link::config::IPS_PER_HOST_MAX;
 use axon_link::effect::Effect;
 use axon_node::RouteKey;
-use axon_node::telemetry::{ControllerCounters, Restored};
+use axon_node::telemetry::{ControllerCounters, IpConflict, Restored};
 use axon_wire::message::{ControllerHello, ControllerHelloAck, Item, Message};
 use axon_wire::{Hops, Incarnation, Layer, MacAddr, NodeId, PortNo, Span, Time};
 use core::net::IpAddr;
@@ -36,12 +36,10 @@ use core::net::IpAddr;
 pub struct Controller {
     pub(super) routes: Routes,
     pub(super) net: Network,
-    pub(super) dhcp: DhcpServer,
+    pub(super) addresses: Addresses,
     /// Requests relayed to a DHCP server that is a host, if there is one.
     pub(super) relay: Option<Relay>,
     pub(super) relay6: Option<Relay6>,
-    /// IPv6 addresses leased by the DHCPv6 server.
-    pub(super) leases6: Leases6,
     pub(super) rounds: Rounds,
     pub(super) backups: Backups,
     /// Maximum time for which links of a switch's previous incarnation count.
@@ -57,8 +55,6 @@ pub struct Controller {
     pub(super) take_over: TakeOver,
     /// Pending searches for addresses of unknown hosts.
     pub(super) seeking: Seeking,
-    /// Addresses claimed by two hosts.
-    pub(super) conflicts: Conflicts,
     pub(super) restored: Restored,
 }
 
@@ -95,10 +91,9 @@ impl Controller {
                 Drain::new(config.node.timers.drain_max()),
             ),
             net: Network::new(config),
-            dhcp,
+            addresses: Addresses::new(dhcp, Leases6::new(config.dhcp.leases_per_port_max)),
             relay: config.dhcp.relay.clone().map(|relay| Relay::new(relay, server)),
             relay6: config.dhcpv6.clone().map(|relay| Relay6::new(relay, server)),
-            leases6: Leases6::new(config.dhcp.leases_per_port_max),
             rounds: Rounds::new(heartbeat * 10),
             backups: Backups::new(config.backups, heartbeat),
             reunion_max: config.node.timers.reunion_max(),
@@ -110,7 +105,6 @@ impl Controller {
             groups: Groups::default(),
             take_over: TakeOver::new(&config.node.timers),
             seeking: Seeking::default(),
-            conflicts: Conflicts::default(),
             restored: Restored::default(),
         }
     }
@@ -132,13 +126,18 @@ impl Controller {
 
     /// Returns the address service.
     pub fn dhcp(&self) -> &DhcpServer {
-        &self.dhcp
+        self.addresses.dhcp()
     }
 
     /// Returns the counters.
     pub fn counters(&self) -> ControllerCounters {
         let bond_mismatches = self.net.fabric().bonds().mismatches();
-        let sum = self.counters.plus(self.routes.counters()).plus(self.backups.counters());
+        let sum = self
+            .counters
+            .plus(self.routes.counters())
+            .plus(self.backups.counters())
+            .plus(self.addresses.counters())
+            .plus(self.seeking.counters());
         ControllerCounters {
             bond_mismatches,
             over_bound: self.bounds.refused(),
@@ -188,7 +187,7 @@ impl Controller {
         }
         self.changed(now, &change, out);
         if !was_edge && self.net.fabric().has_hosts(index) {
-            self.ask_newcomer(now, from, out);
+            self.seeking.ask_newcomer(now, (&self.net, &mut self.routes), from, out);
         }
     }
 
@@ -207,11 +206,14 @@ impl Controller {
                 let (Learned::Here(host) | Learned::Moved(host)) = learned else {
                     return;
                 };
-                self.show(now, host);
+                self.addresses.show(&self.net, now, host);
                 self.groups.host_changed(now, mac);
                 self.take_over.host_seen(now);
                 for ip in ips.into_iter().take(IPS_PER_HOST_MAX) {
-                    self.claimed(now, host, ip, out);
+                    {
+                        let (addresses, mut around) = self.addresses();
+                        addresses.claimed(&mut around, now, host, ip, out);
+                    }
                 }
                 if learned == Learned::Moved(host) {
                     self.routes.migrate(&self.net, host, out);
@@ -291,15 +293,21 @@ impl Controller {
     pub fn timeout(&mut self, now: Time, out: &mut Vec<Effect>) {
         while let Some((place, mac)) = self.net.hosts_mut().run_out(now) {
             if let Some(ip) = self.net.hosts().remembered(place, mac) {
-                self.query(place, mac, ip, out);
+                self.net.query(place, mac, ip, out);
             }
             self.withdraw(now, place, mac, out);
         }
         while let Some(host) = self.net.hosts().verify_due(now) {
             self.verify(now, host, out);
         }
-        self.settle(now, out);
-        self.conflicts_due(now, out);
+        {
+            let (addresses, mut around) = self.addresses();
+            addresses.settle(&mut around, now, out);
+        }
+        {
+            let (addresses, mut around) = self.addresses();
+            addresses.conflicts_due(&mut around, now, out);
+        }
         self.links_run_out(now, out);
         self.age(now, out);
         let own = (&self.net, &mut self.routes);
@@ -318,7 +326,7 @@ impl Controller {
     /// Returns when to call [`Controller::timeout`] next.
     pub fn deadline(&self) -> Option<Time> {
         let improving = self.rounds.deadline();
-        let (hosts, dhcp) = (self.net.hosts().deadline(), self.dhcp.deadline());
+        let (hosts, dhcp) = (self.net.hosts().deadline(), self.addresses.deadline());
         let (ageing, take_over) = (self.ageing.deadline(), self.take_over.deadline());
         let (links, backups) =
             (self.net.graph().deadline(), self.backups.deadline(self.routes.flows()));
@@ -328,7 +336,6 @@ impl Controller {
             self.routes.drain().deadline(),
             self.net.fabric().bonds().deadline(),
         ];
-        let others = others.into_iter().chain([self.conflicts.deadline()]);
         all.into_iter().chain(others).flatten().min()
     }
 
@@ -354,41 +361,6 @@ impl Controller {
         };
         self.ageing.heard(now, index);
         Some(index)
-    }
-
-    /// Assigns freed addresses to the hosts that wait for them, and queries hosts whose MAC address
-    /// is at another port than their IP address.
-    pub(super) fn settle(&mut self, now: Time, out: &mut Vec<Effect>) {
-        let due = self.dhcp.take_due(now);
-        for (ip, mac) in due.free {
-            if let Some(host) = self.net.hosts().by_mac(mac) {
-                self.own(now, host, IpAddr::V4(ip), out);
-            }
-        }
-        for (place, mac, ip) in due.queries {
-            self.net.hosts_mut().queried(now, mac, place);
-            self.query(place, mac, IpAddr::V4(ip), out);
-        }
-    }
-
-    pub(super) fn query(&self, place: Place, mac: MacAddr, ip: IpAddr, out: &mut Vec<Effect>) {
-        if !self.net.queries(place.switch, mac) {
-            return;
-        }
-        let to = self.net.fabric().node(place.switch);
-        out.push(Effect::Command { to, item: Item::AskHost { port: place.port, mac, ip } });
-    }
-
-    /// Reports the location of a host to the address service.
-    pub(super) fn show(&mut self, now: Time, host: HostIndex) {
-        if let Some(host) = self.net.hosts().get(host) {
-            self.dhcp.shown(
-                now,
-                host.mac,
-                Some(self.net.fabric().first_port(host.place())),
-                &host.ips,
-            );
-        }
     }
 
     /// Returns whether old paths are draining, so that a flow may be without a path.
@@ -525,5 +497,29 @@ impl Controller {
     /// switches is listed once.
     pub fn members_of(&self, group: IpAddr) -> impl Iterator<Item = MacAddr> {
         self.groups.members_of(group)
+    }
+
+    /// Returns the addresses, and the parts that a change of an address changes too.
+    pub(super) fn addresses(&mut self) -> (&mut Addresses, Around<'_>) {
+        let Controller { addresses, net, routes, take_over, seeking, .. } = self;
+        (addresses, Around { net, routes, take_over, seeking })
+    }
+
+    /// Gives an address to a host, see [`Addresses::own`].
+    pub(super) fn own(&mut self, now: Time, host: HostIndex, ip: IpAddr, out: &mut Vec<Effect>) {
+        let (addresses, mut around) = self.addresses();
+        addresses.own(&mut around, now, host, ip, out);
+    }
+
+    /// Fulfils the requests that waited for addresses that were found.
+    pub(super) fn fulfil_found(&mut self, now: Time, out: &mut Vec<Effect>) {
+        while let Some((from, m)) = self.seeking.next_found(now, &self.net) {
+            self.request(now, from, m, out);
+        }
+    }
+
+    /// Returns the standing conflicts: addresses that two hosts use.
+    pub fn ip_conflicts(&self) -> impl Iterator<Item = IpConflict> {
+        self.addresses.ip_conflicts(&self.net)
     }
 }

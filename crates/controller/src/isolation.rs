@@ -213,7 +213,7 @@ impl Controller {
         };
         out.push(Effect::Store(stored));
         self.groups.all_changed(now);
-        self.end_conflicts();
+        self.addresses.end_conflicts(&self.net);
         // All affected routes have an end at this port.
         let enforced = at.map(|at| self.enforce_at(at, out));
         let (routes_removed, switches) = enforced.unwrap_or_default();

@@ -9,6 +9,7 @@
 
 extern crate alloc;
 
+mod addresses;
 mod ageing;
 mod allocation;
 mod at_switch;
@@ -33,7 +34,6 @@ mod isolation;
 mod lease;
 mod leases6;
 mod network;
-mod owning;
 mod pace;
 pub mod packet;
 mod paths;
@@ -49,8 +49,7 @@ mod rounds;
 pub mod router;
 mod routes;
 mod scans;
-mod seek;
-mod sought;
+mod seeking;
 mod store;
 mod takeover;
 pub mod topology;

@@ -12,8 +12,10 @@ use super::router::pair_hash;
 use super::topology::{Graph, SwitchIndex};
 use crate::config::{BySource, ControllerConfig, UplinkConfig};
 use alloc::vec::Vec;
+use axon_link::effect::Effect;
 use axon_node::telemetry::{PairTelemetry, PolicyTelemetry, QuarantineTelemetry, TenantTelemetry};
 use axon_node::{RouteKey, Subject};
+use axon_wire::message::Item;
 use axon_wire::{MacAddr, NodeId, PortNo};
 use core::net::IpAddr;
 
@@ -160,6 +162,15 @@ impl Network {
     pub(super) fn queries(&self, was: SwitchIndex, mac: MacAddr) -> bool {
         let is = self.place_of(mac).map(|place| place.switch);
         !self.fabric.is_elsewhere(was) || is.is_some_and(|is| !self.fabric.is_elsewhere(is))
+    }
+
+    /// Queries a host that was at a port, if this controller queries for it.
+    pub(super) fn query(&self, place: Place, mac: MacAddr, ip: IpAddr, out: &mut Vec<Effect>) {
+        if !self.queries(place.switch, mac) {
+            return;
+        }
+        let to = self.fabric.node(place.switch);
+        out.push(Effect::Command { to, item: Item::AskHost { port: place.port, mac, ip } });
     }
 }
 

@@ -50,40 +50,46 @@ impl Controller {
             Some(answer) => self.relay_answer(now, place, &answer, out),
             None => self.relay_request(now, place, frame, out),
         }
-        self.settle(now, out);
+        {
+            let (addresses, mut around) = self.addresses();
+            addresses.settle(&mut around, now, out);
+        }
     }
 
     fn relay_request(&mut self, now: Time, place: Place, frame: &[u8], out: &mut Vec<Effect>) {
-        let Some(request) = self.dhcp.read(frame) else { return };
+        let Some(request) = self.addresses.dhcp_mut().read(frame) else { return };
         let learned = self.requested(now, place, request.mac, out);
         if learned == Learned::Full {
             return self.too_many_hosts(now, place, out);
         }
         let Learned::Here(host) = learned else {
-            self.dhcp.relaying().misplaced += 1;
+            self.addresses.dhcp_mut().relaying().misplaced += 1;
             return;
         };
         let client = Holder { mac: request.mac, client_id: request.client_id.clone(), place };
-        if !self.dhcp.may_relay(now, &client, &request) {
+        if !self.addresses.dhcp_mut().may_relay(now, &client, &request) {
             return;
         }
         if matches!(request.kind, DhcpMessageType::Release | DhcpMessageType::Decline) {
-            let done = self.dhcp.serve(now, place, true, &request);
+            let done = self.addresses.dhcp_mut().serve(now, place, true, &request);
             let Some(ip) = done.released else { return };
-            self.disown(now, host, IpAddr::V4(ip), out);
-            self.cut_off(host, out);
+            {
+                let (addresses, mut around) = self.addresses();
+                addresses.disown(&mut around, now, host, IpAddr::V4(ip), out);
+            }
+            self.addresses().1.cut_off(host, out);
         }
         let (circuit, remote) = self.names(place);
         let message = message_of(frame).zip(self.via(&circuit, &remote));
         let Some(message) =
             message.and_then(|((_, message), via)| relayed::send_to_server(message, &via))
         else {
-            self.dhcp.relaying().malformed += 1;
+            self.addresses.dhcp_mut().relaying().malformed += 1;
             return;
         };
         match self.relay.as_mut().is_some_and(|relay| relay.admit(now, place, &request)) {
             true => self.send_to_server(&message, out),
-            false => self.dhcp.relaying().relay_limited += 1,
+            false => self.addresses.dhcp_mut().relaying().relay_limited += 1,
         }
     }
 
@@ -119,8 +125,8 @@ impl Controller {
         let frame = datagram(relay.own, (mac, ip), DHCP_SERVER_PORT, message);
         let sent = place.is_some_and(|place| self.send_to_port(place, frame, out));
         match sent {
-            true => self.dhcp.relaying().relayed += 1,
-            false => self.dhcp.relaying().relay_limited += 1,
+            true => self.addresses.dhcp_mut().relaying().relayed += 1,
+            false => self.addresses.dhcp_mut().relaying().relay_limited += 1,
         }
     }
 
@@ -146,7 +152,7 @@ impl Controller {
         let here = answer.from == server
             && matches!(self.requested(now, place, server.0, out), Learned::Here(_));
         if !here {
-            self.dhcp.relaying().relay_refused += 1;
+            self.addresses.dhcp_mut().relaying().relay_refused += 1;
             return;
         }
         let waiting = self.relay.as_mut().and_then(|relay| relay.answered(now, answer));
@@ -156,7 +162,7 @@ impl Controller {
             (at == waiting.place).then_some((waiting, host))
         });
         let Some((Waiting { place: at, request, .. }, host)) = client else {
-            self.dhcp.relaying().relay_unmatched += 1;
+            self.addresses.dhcp_mut().relaying().relay_unmatched += 1;
             return;
         };
         let is_lease = answer.kind == u8::from(DhcpMessageType::Ack) && !answer.ip.is_unspecified();
@@ -168,14 +174,14 @@ impl Controller {
             let in_use = !self.net.may_own(host, request.mac, answer.ip.into())
                 || !self.net.may_be_gateway(at, answer.ip.into())
                 || self.net.hosts().by_ip(answer.ip.into()).is_some_and(|other| other != host);
-            let given = self.dhcp.given(now, holder, (answer.ip, in_use), lease);
+            let given = self.addresses.dhcp_mut().given(now, holder, (answer.ip, in_use), lease);
             if given != Given::Bound {
                 return self.conflict(at, &request, (answer.ip, given), out);
             }
             self.own(now, host, IpAddr::V4(answer.ip), out);
         }
         let Some(message) = answer.to_client(own.1) else {
-            self.dhcp.relaying().relay_unmatched += 1;
+            self.addresses.dhcp_mut().relaying().relay_unmatched += 1;
             return;
         };
         let refused = answer.kind == u8::from(DhcpMessageType::Nak);
@@ -187,7 +193,7 @@ impl Controller {
         };
         let frame = datagram(own, to, DHCP_CLIENT_PORT, &message);
         if self.send_to_port(at, frame, out) {
-            self.dhcp.relaying().returned += 1;
+            self.addresses.dhcp_mut().relaying().returned += 1;
         }
     }
 
@@ -200,8 +206,8 @@ impl Controller {
         out: &mut Vec<Effect>,
     ) {
         match why {
-            Given::PortFull => self.dhcp.relaying().port_full += 1,
-            _ => self.dhcp.relaying().relay_conflicts += 1,
+            Given::PortFull => self.addresses.dhcp_mut().relaying().port_full += 1,
+            _ => self.addresses.dhcp_mut().relaying().relay_conflicts += 1,
         }
         let Some(own) = self.relay.as_ref().map(|relay| relay.own) else { return };
         let frame = reply(request, DhcpMessageType::Nak, own, None);

@@ -34,7 +34,7 @@ impl Controller {
         let Some(datagram) = Datagram::parse(&m.frame) else { return false };
         let relayed = Relayed::parse(datagram.message);
         if self.relay6.is_none() || datagram.to_port != SERVER_PORT {
-            self.dhcp.relaying().malformed += 1;
+            self.addresses.dhcp_mut().relaying().malformed += 1;
         } else if let Some(answer) = relayed {
             self.relay6_answer(now, place, (&datagram, &answer), out);
         } else {
@@ -53,7 +53,7 @@ impl Controller {
         let read = Message::parse(asked.message);
         let Some((message, addresses)) = read.and_then(|read| Some((read, read.addresses()?)))
         else {
-            self.dhcp.relaying().malformed += 1;
+            self.addresses.dhcp_mut().relaying().malformed += 1;
             return;
         };
         let (mac, ip) = asked.from;
@@ -62,21 +62,23 @@ impl Controller {
             return self.too_many_hosts(now, place, out);
         }
         let Learned::Here(host) = learned else {
-            self.dhcp.relaying().misplaced += 1;
+            self.addresses.dhcp_mut().relaying().misplaced += 1;
             return;
         };
-        let of_others = addresses
-            .iter()
-            .any(|&(ip, _)| self.leases6.holder(now, ip).is_some_and(|holder| holder != mac));
+        let of_others = addresses.iter().any(|&(ip, _)| {
+            self.addresses.leases6().holder(now, ip).is_some_and(|holder| holder != mac)
+        });
         let gives_up = matches!(message.kind, kind::RELEASE | kind::DECLINE);
         if gives_up && of_others {
-            self.dhcp.relaying().misplaced += 1;
+            self.addresses.dhcp_mut().relaying().misplaced += 1;
             return;
         }
         let wants = matches!(message.kind, kind::SOLICIT | kind::REQUEST);
-        if wants && !self.leases6.has_one(now, mac, place) && !self.leases6.has_room(now, place, 1)
+        if wants
+            && !self.addresses.leases6().has_one(now, mac, place)
+            && !self.addresses.leases6_mut().has_room(now, place, 1)
         {
-            self.dhcp.relaying().port_full += 1;
+            self.addresses.dhcp_mut().relaying().port_full += 1;
             return;
         }
         let (interface, _) =
@@ -94,7 +96,7 @@ impl Controller {
         let forward = forward.emit();
         let fits = forward.len() <= dhcpv6::MESSAGE_BYTES_MAX;
         if !fits || !relay.admit(now, place, request) {
-            self.dhcp.relaying().relay_limited += 1;
+            self.addresses.dhcp_mut().relaying().relay_limited += 1;
             return;
         }
         if gives_up {
@@ -107,11 +109,14 @@ impl Controller {
 
     /// Records that a host no longer has a lease of an address.
     fn give_up_v6(&mut self, now: Time, host: HostIndex, ip: Ipv6Addr, out: &mut Vec<Effect>) {
-        if self.leases6.holder(now, ip).is_some() {
-            self.leases6.remove(ip);
-            self.disown(now, host, IpAddr::V6(ip), out);
-            self.cut_off(host, out);
-            self.dhcp.relaying().released += 1;
+        if self.addresses.leases6().holder(now, ip).is_some() {
+            self.addresses.leases6_mut().remove(ip);
+            {
+                let (addresses, mut around) = self.addresses();
+                addresses.disown(&mut around, now, host, IpAddr::V6(ip), out);
+            }
+            self.addresses().1.cut_off(host, out);
+            self.addresses.dhcp_mut().relaying().released += 1;
         }
     }
 
@@ -122,8 +127,8 @@ impl Controller {
         let frame = dhcpv6::frame(relay.own, (config.mac, config.ip), ports, message);
         let place = self.net.place_or(config.mac, config.at);
         match place.is_some_and(|place| self.send_to_port(place, frame, out)) {
-            true => self.dhcp.relaying().relayed += 1,
-            false => self.dhcp.relaying().relay_limited += 1,
+            true => self.addresses.dhcp_mut().relaying().relayed += 1,
+            false => self.addresses.dhcp_mut().relaying().relay_limited += 1,
         }
     }
 
@@ -141,7 +146,7 @@ impl Controller {
         let here = datagram.from == server
             && matches!(self.requested(now, place, server.0, out), Learned::Here(_));
         if !here {
-            self.dhcp.relaying().relay_refused += 1;
+            self.addresses.dhcp_mut().relaying().relay_refused += 1;
             return;
         }
         let message = Message::parse(answer.message)
@@ -156,7 +161,7 @@ impl Controller {
             is_there.then_some((message, (at, host, request)))
         });
         let Some((message, (at, host, request))) = found else {
-            self.dhcp.relaying().relay_unmatched += 1;
+            self.addresses.dhcp_mut().relaying().relay_unmatched += 1;
             return;
         };
         if message.kind == kind::REPLY && !self.enter_v6(now, (at, host, request), &message, out) {
@@ -167,7 +172,7 @@ impl Controller {
         let to = (request.mac, request.ip);
         let frame = dhcpv6::frame(relay.own, to, (SERVER_PORT, CLIENT_PORT), &message);
         if self.send_to_port(at, frame, out) {
-            self.dhcp.relaying().returned += 1;
+            self.addresses.dhcp_mut().relaying().returned += 1;
         }
     }
 
@@ -184,18 +189,18 @@ impl Controller {
             return true;
         }
         let Some(addresses) = message.addresses() else {
-            self.dhcp.relaying().relay_unmatched += 1;
+            self.addresses.dhcp_mut().relaying().relay_unmatched += 1;
             return false;
         };
-        let holder = |ip| self.leases6.holder(now, ip);
+        let holder = |ip| self.addresses.leases6().holder(now, ip);
         if addresses.iter().any(|&(ip, _)| holder(ip).is_some_and(|mac| mac != request.mac)) {
-            self.dhcp.relaying().relay_conflicts += 1;
+            self.addresses.dhcp_mut().relaying().relay_conflicts += 1;
             return false;
         }
         let new = addresses.iter().filter(|&&(ip, valid)| valid > 0 && holder(ip).is_none());
         let new = new.count();
-        if !self.leases6.has_room(now, at, new) {
-            self.dhcp.relaying().port_full += 1;
+        if !self.addresses.leases6_mut().has_room(now, at, new) {
+            self.addresses.dhcp_mut().relaying().port_full += 1;
             if let Some(release) = self.release_of(message, &request, at) {
                 self.send_to_server6(&release, out);
             }
@@ -206,9 +211,9 @@ impl Controller {
             if valid == 0 {
                 self.give_up_v6(now, host, ip, out);
             } else if in_use {
-                self.dhcp.relaying().relay_conflicts += 1;
+                self.addresses.dhcp_mut().relaying().relay_conflicts += 1;
             } else {
-                self.leases6.bind(now, ip, (request.mac, at), valid);
+                self.addresses.leases6_mut().bind(now, ip, (request.mac, at), valid);
                 self.own(now, host, ip.into(), out);
             }
         }

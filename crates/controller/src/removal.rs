@@ -28,7 +28,7 @@ impl Controller {
         if self.net.stays_at_bond(place, mac) {
             self.net.hosts_mut().withdraw(place, mac);
             if let Some(host) = self.net.hosts().by_mac(mac) {
-                self.show(now, host);
+                self.addresses.show(&self.net, now, host);
                 self.leave_place(host, place, out);
             }
             return;
@@ -41,7 +41,7 @@ impl Controller {
                 }
             }
             Withdrawn::Moved(host) => {
-                self.show(now, host);
+                self.addresses.show(&self.net, now, host);
                 self.groups.host_changed(now, mac);
                 self.take_over.host_seen(now);
                 // A host at another port of its bond has not moved; its routes there stay.
@@ -55,12 +55,15 @@ impl Controller {
             }
             Withdrawn::Gone(host) => {
                 let ips = self.net.hosts().get(host).map_or(Vec::new(), |host| host.ips.clone());
-                self.dhcp.shown(now, mac, None, &ips);
+                self.addresses.dhcp_mut().shown(now, mac, None, &ips);
                 self.routes.leave(&self.net, host, out);
-                self.cut_off(host, out);
+                self.addresses().1.cut_off(host, out);
                 self.net.hosts_mut().forget(host);
                 self.groups.host_gone(now, mac);
-                self.forgotten(now, mac, ips, out);
+                {
+                    let (addresses, mut around) = self.addresses();
+                    addresses.forgotten(&mut around, now, mac, ips, out);
+                }
             }
         }
     }
@@ -81,18 +84,8 @@ impl Controller {
     pub(super) fn verify(&mut self, now: Time, host: HostIndex, out: &mut Vec<Effect>) {
         if let Some((mac, place, ip)) = self.net.hosts_mut().verify(now, host) {
             for place in self.net.fabric().ports_of(place) {
-                self.query(place, mac, ip, out);
+                self.net.query(place, mac, ip, out);
             }
-        }
-    }
-
-    /// Removes the routes to a host everywhere.
-    pub(super) fn cut_off(&mut self, host: HostIndex, out: &mut Vec<Effect>) {
-        for route in self.routes.flows().towards(host) {
-            self.routes.remove(&self.net, route, out);
-        }
-        if let Some(mac) = self.net.hosts().get(host).map(|host| host.mac) {
-            self.take_over.refuse_routes_to((&self.net, &mut self.routes), mac, out);
         }
     }
 }

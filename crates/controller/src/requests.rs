@@ -47,7 +47,8 @@ impl Controller {
                 return;
             }
         };
-        let Some(m) = self.in_own_name(now, source, m, out) else { return };
+        let (addresses, mut around) = self.addresses();
+        let Some(m) = addresses.in_own_name(&mut around, now, source, m, out) else { return };
         let target = match m.target {
             Target::Ip(ip) => self.net.hosts().by_ip(ip),
             Target::Mac(mac) => self.net.hosts().by_mac(mac),
@@ -55,7 +56,13 @@ impl Controller {
         let Some(target) = target else {
             self.counters.arp_unknown_target += 1;
             self.in_vain(now, place, (m.source_mac, m.target), out);
-            return self.seek(now, (switch_of, place), &m, out);
+            return self.seeking.seek(
+                now,
+                (&self.net, &mut self.routes, self.addresses.dhcp()),
+                (switch_of, place),
+                &m,
+                out,
+            );
         };
         if target == source {
             self.counters.arp_self += 1;
@@ -183,24 +190,30 @@ impl Controller {
         if self.relay.is_some() {
             return self.relay_frame(now, place, &m.frame, out);
         }
-        let Some(request) = self.dhcp.read(&m.frame) else { return };
+        let Some(request) = self.addresses.dhcp_mut().read(&m.frame) else { return };
         let learned = self.requested(now, place, request.mac, out);
         if learned == Learned::Full {
             return self.too_many_hosts(now, place, out);
         }
         let here = matches!(learned, Learned::Here(_));
         let place = self.net.fabric().first_port(place);
-        let done = self.dhcp.serve(now, place, here, &request);
+        let done = self.addresses.dhcp_mut().serve(now, place, here, &request);
         if let Learned::Here(host) = learned {
             if let Some(ip) = done.released {
-                self.disown(now, host, IpAddr::V4(ip), out);
-                self.cut_off(host, out);
+                {
+                    let (addresses, mut around) = self.addresses();
+                    addresses.disown(&mut around, now, host, IpAddr::V4(ip), out);
+                }
+                self.addresses().1.cut_off(host, out);
             }
             if let Some(ip) = done.leased {
                 self.own(now, host, IpAddr::V4(ip), out);
             }
         }
-        self.settle(now, out);
+        {
+            let (addresses, mut around) = self.addresses();
+            addresses.settle(&mut around, now, out);
+        }
         let Some(frame) = done.reply else { return };
         let Some(hops) = self.routes.paths_mut().path_to(&self.net, from.node) else {
             self.counters.dhcp_unreachable += 1;

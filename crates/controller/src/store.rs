@@ -52,7 +52,12 @@ impl Controller {
                 let place = self.remembered_place(now, lease.switch, lease.port);
                 let shown = self.net.host(lease.mac);
                 let shown_at = shown.map(|host| host.place());
-                match self.dhcp.restore(now, lease.ip, from_stored(now, lease, place), shown_at) {
+                match self.addresses.dhcp_mut().restore(
+                    now,
+                    lease.ip,
+                    from_stored(now, lease, place),
+                    shown_at,
+                ) {
                     true => self.restored.leases += 1,
                     false => self.give_up(entry.key(), out),
                 }
@@ -63,8 +68,12 @@ impl Controller {
                 let place = self.remembered_place(now, lease.switch, lease.port);
                 let (mac, until) = (lease.mac, lease.until.max(now + STANDS));
                 let has_relay = self.relay6.is_some();
-                match has_relay && self.leases6.restore(now, lease.ip, Lease6 { mac, place, until })
-                {
+                match has_relay
+                    && self.addresses.leases6_mut().restore(
+                        now,
+                        lease.ip,
+                        Lease6 { mac, place, until },
+                    ) {
                     true => self.restored.leases += 1,
                     false => self.give_up(entry.key(), out),
                 }
@@ -102,8 +111,8 @@ impl Controller {
             let change = put.map_or(delete, |host| StoreChange::Put(Stored::Host(host)));
             out.push(Effect::Store(change));
         }
-        for ip in self.dhcp.take_changed() {
-            let change = match self.dhcp.lease(ip) {
+        for ip in self.addresses.dhcp_mut().take_changed() {
+            let change = match self.addresses.dhcp().lease(ip) {
                 None => StoreChange::Delete(StoreKey::Lease(ip)),
                 Some(lease) => match to_stored(self.net.graph(), ip, lease) {
                     Some(lease) => StoreChange::Put(Stored::Lease(lease)),
@@ -118,8 +127,8 @@ impl Controller {
 
     /// Emits the changes of DHCPv6 leases for [`Controller::keep`].
     fn keep_v6(&mut self, out: &mut Vec<Effect>) {
-        for ip in self.leases6.take_changed() {
-            let change = self.leases6.get(ip).map_or(
+        for ip in self.addresses.leases6_mut().take_changed() {
+            let change = self.addresses.leases6().get(ip).map_or(
                 StoreChange::Delete(StoreKey::Lease6(ip)),
                 |&Lease6 { mac, place, until }| {
                     let switch = self.net.fabric().node(place.switch);

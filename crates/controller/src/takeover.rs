@@ -434,6 +434,21 @@ impl TakeOver {
             self.refuse_route((net, routes), at, key, out);
         }
     }
+
+    /// Removes the routes to a host everywhere.
+    pub(super) fn cut_off(
+        &mut self,
+        (net, routes): (&Network, &mut Routes),
+        host: HostIndex,
+        out: &mut Vec<Effect>,
+    ) {
+        for route in routes.flows().towards(host) {
+            routes.remove(net, route, out);
+        }
+        if let Some(mac) = net.hosts().get(host).map(|host| host.mac) {
+            self.refuse_routes_to((net, routes), mac, out);
+        }
+    }
 }
 
 /// Returns whether hops cross one of these lost links.
