@@ -21,12 +21,10 @@
 
 use super::conflicts::{Claim, Conflicts, Due};
 use super::dhcp::DhcpServer;
+use super::forwarding::Forwarding;
 use super::hosts::{Host, HostIndex, Place};
 use super::leases6::Leases6;
 use super::network::Network;
-use super::routes::Routes;
-use super::seeking::Seeking;
-use super::takeover::TakeOver;
 use super::topology::SwitchIndex;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
@@ -48,21 +46,6 @@ pub(super) struct Addresses {
     conflicts: Conflicts,
     /// Counts of refused claims and of conflicts.
     counters: ControllerCounters,
-}
-
-/// Parts that a change of an address changes too.
-pub(super) struct Around<'a> {
-    pub(super) net: &'a mut Network,
-    pub(super) routes: &'a mut Routes,
-    pub(super) take_over: &'a mut TakeOver,
-    pub(super) seeking: &'a mut Seeking,
-}
-
-impl Around<'_> {
-    /// Removes the routes to a host everywhere.
-    pub(super) fn cut_off(&mut self, host: HostIndex, out: &mut Vec<Effect>) {
-        self.take_over.cut_off((self.net, self.routes), host, out);
-    }
 }
 
 impl Addresses {
@@ -100,16 +83,16 @@ impl Addresses {
 
     /// Assigns freed addresses to the hosts that wait for them, and queries hosts whose MAC address
     /// is at another port than their IP address.
-    pub(super) fn settle(&mut self, around: &mut Around<'_>, now: Time, out: &mut Vec<Effect>) {
+    pub(super) fn settle(&mut self, fwd: &mut Forwarding, now: Time, out: &mut Vec<Effect>) {
         let due = self.dhcp.take_due(now);
         for (ip, mac) in due.free {
-            if let Some(host) = around.net.hosts().by_mac(mac) {
-                self.own(around, now, host, IpAddr::V4(ip), out);
+            if let Some(host) = fwd.net.hosts().by_mac(mac) {
+                self.own(fwd, now, host, IpAddr::V4(ip), out);
             }
         }
         for (place, mac, ip) in due.queries {
-            around.net.hosts_mut().queried(now, mac, place);
-            around.net.query(place, mac, IpAddr::V4(ip), out);
+            fwd.net.hosts_mut().queried(now, mac, place);
+            fwd.net.query(place, mac, IpAddr::V4(ip), out);
         }
     }
 
@@ -123,19 +106,19 @@ impl Addresses {
     /// Handles a host's use of an address in ARP or neighbour discovery.
     pub(super) fn claimed(
         &mut self,
-        around: &mut Around<'_>,
+        fwd: &mut Forwarding,
         now: Time,
         host: HostIndex,
         ip: IpAddr,
         out: &mut Vec<Effect>,
     ) {
-        if self.is_rival(around.net, now, host, ip) {
-            return self.contest(around, now, host, ip, out);
+        if self.is_rival(&fwd.net, now, host, ip) {
+            return self.contest(fwd, now, host, ip, out);
         }
-        let is_holder = around.net.hosts().by_ip(ip) == Some(host);
-        self.own(around, now, host, ip, out);
+        let is_holder = fwd.net.hosts().by_ip(ip) == Some(host);
+        self.own(fwd, now, host, ip, out);
         if is_holder && self.conflicts.answered(ip) {
-            self.conflict_stands(around, ip, out);
+            self.conflict_stands(fwd, ip, out);
         }
     }
 
@@ -144,7 +127,7 @@ impl Addresses {
     /// directly, and the target would record the wrong MAC address for the IP address.
     pub(super) fn in_own_name(
         &mut self,
-        around: &mut Around<'_>,
+        fwd: &mut Forwarding,
         now: Time,
         source: HostIndex,
         m: ArpRequest,
@@ -152,17 +135,17 @@ impl Addresses {
     ) -> Option<ArpRequest> {
         let Some(ip) = m.source_ip else { return Some(m) };
         let is_word = matches!(m.target, Target::Ip(_));
-        match self.is_rival(around.net, now, source, ip) {
-            false => self.own(around, now, source, ip, out),
+        match self.is_rival(&fwd.net, now, source, ip) {
+            false => self.own(fwd, now, source, ip, out),
             // The edge has derived the request from a frame, with an address that it has stored.
             true if !is_word => {}
-            true => self.contest(around, now, source, ip, out),
+            true => self.contest(fwd, now, source, ip, out),
         }
-        let owner = around.net.hosts().by_ip(ip);
+        let owner = fwd.net.hosts().by_ip(ip);
         if owner == Some(source) {
             return Some(m);
         }
-        let has_others = around.net.hosts().get(source).is_some_and(|host| !host.ips.is_empty());
+        let has_others = fwd.net.hosts().get(source).is_some_and(|host| !host.ips.is_empty());
         if owner.is_some() && (is_word || !has_others) {
             self.counters.arp_not_owner += 1;
             return None;
@@ -179,7 +162,7 @@ impl Addresses {
     /// reach. The address of a gateway is valid at its uplink only.
     pub(super) fn own(
         &mut self,
-        around: &mut Around<'_>,
+        fwd: &mut Forwarding,
         now: Time,
         host: HostIndex,
         ip: IpAddr,
@@ -187,36 +170,36 @@ impl Addresses {
     ) {
         let mut next = Some((host, ip));
         while let Some((host, ip)) = next {
-            let surplus = self.own_one(around, now, host, ip, out);
-            next = surplus.and_then(|ip| Some((self.heir(around.net, ip)?, ip)));
+            let surplus = self.own_one(fwd, now, host, ip, out);
+            next = surplus.and_then(|ip| Some((self.heir(&fwd.net, ip)?, ip)));
         }
     }
 
     /// Gives an address to a host; returns the address that the host had no room for.
     fn own_one(
         &mut self,
-        around: &mut Around<'_>,
+        fwd: &mut Forwarding,
         now: Time,
         host: HostIndex,
         ip: IpAddr,
         out: &mut Vec<Effect>,
     ) -> Option<IpAddr> {
-        let (mac, place) = around.net.hosts().get(host).map(|host| (host.mac, host.place()))?;
+        let (mac, place) = fwd.net.hosts().get(host).map(|host| (host.mac, host.place()))?;
         let leases6 = &self.leases6;
-        let place = around.net.fabric().first_port(place);
+        let place = fwd.net.fabric().first_port(place);
         let claims = |dhcp: &mut DhcpServer| match ip {
             IpAddr::V4(ip) => dhcp.claim(now, mac, place, ip),
             IpAddr::V6(ip) => leases6.holder(now, ip).is_none_or(|holder| holder == mac),
         };
-        let may = around.net.may_own(host, mac, ip) && around.net.may_be_gateway(place, ip);
+        let may = fwd.net.may_own(host, mac, ip) && fwd.net.may_be_gateway(place, ip);
         if !may || !claims(&mut self.dhcp) {
             self.counters.ip_refused += 1;
             return None;
         }
-        let owned = around.net.hosts_mut().own(host, ip, self.dhcp.address_of(mac).map(IpAddr::V4));
-        around.seeking.found(ip);
+        let owned = fwd.net.hosts_mut().own(host, ip, self.dhcp.address_of(mac).map(IpAddr::V4));
+        fwd.seeking.found(ip);
         if let Some(before) = owned.before {
-            around.cut_off(before, out);
+            fwd.cut_off(before, out);
         }
         if owned.before.is_some() || self.conflicts.claimant(ip) == Some(mac) {
             self.conflicts.end(ip);
@@ -240,21 +223,21 @@ impl Addresses {
     /// Handles a host's claim of an address that another one holds.
     fn contest(
         &mut self,
-        around: &mut Around<'_>,
+        fwd: &mut Forwarding,
         now: Time,
         host: HostIndex,
         ip: IpAddr,
         out: &mut Vec<Effect>,
     ) {
-        let Some((mac, at)) = around
+        let Some((mac, at)) = fwd
             .net
             .hosts()
             .get(host)
-            .map(|host| (host.mac, around.net.fabric().first_port(host.place())))
+            .map(|host| (host.mac, fwd.net.fabric().first_port(host.place())))
         else {
             return;
         };
-        if !around.net.may_own(host, mac, ip) || !around.net.may_be_gateway(at, ip) {
+        if !fwd.net.may_own(host, mac, ip) || !fwd.net.may_be_gateway(at, ip) {
             self.counters.ip_refused += 1;
             return;
         }
@@ -270,47 +253,42 @@ impl Addresses {
             self.counters.ip_refused += 1;
         }
         if claim == Claim::Ask {
-            self.ask_holder(around, ip, out);
+            self.ask_holder(fwd, ip, out);
         }
     }
 
     /// Queries holders and claimants of addresses in conflict, and gives those of silent holders to
     /// the claimants.
-    pub(super) fn conflicts_due(
-        &mut self,
-        around: &mut Around<'_>,
-        now: Time,
-        out: &mut Vec<Effect>,
-    ) {
+    pub(super) fn conflicts_due(&mut self, fwd: &mut Forwarding, now: Time, out: &mut Vec<Effect>) {
         while let Some((ip, due)) = self.conflicts.take_due(now) {
             if let Due::Listen(mac) = due {
-                self.listen(around, ip, mac, out);
+                self.listen(fwd, ip, mac, out);
                 continue;
             }
-            let Some([holder, claimant]) = self.conflict_of(around.net, ip) else {
+            let Some([holder, claimant]) = self.conflict_of(&fwd.net, ip) else {
                 self.conflicts.end(ip);
                 continue;
             };
             match due {
-                Due::AskHolder => self.ask_holder(around, ip, out),
-                Due::AskClaimant => self.ask_at(around, ip, (claimant, holder), false, out),
+                Due::AskHolder => self.ask_holder(fwd, ip, out),
+                Due::AskClaimant => self.ask_at(fwd, ip, (claimant, holder), false, out),
                 Due::Listen(_) => {}
-                Due::Watch => self.ask_at(around, ip, (claimant, claimant), true, out),
+                Due::Watch => self.ask_at(fwd, ip, (claimant, claimant), true, out),
                 // The holder's switch may not have reported yet. A provisional host expires.
-                Due::HolderSilent if self.is_provisional(around.net, holder) => {}
+                Due::HolderSilent if self.is_provisional(&fwd.net, holder) => {}
                 Due::HolderSilent => {
                     self.conflicts.end(ip);
-                    self.own(around, now, claimant, ip, out);
+                    self.own(fwd, now, claimant, ip, out);
                 }
             }
         }
     }
 
     /// Requests that the edge of a refused claimant reports its next use of the address.
-    fn listen(&mut self, around: &mut Around<'_>, ip: IpAddr, mac: MacAddr, out: &mut Vec<Effect>) {
-        let host = around.net.hosts().by_mac(mac);
-        if let Some(host) = host.filter(|&host| around.net.hosts().by_ip(ip) != Some(host)) {
-            self.ask_at(around, ip, (host, host), true, out);
+    fn listen(&mut self, fwd: &mut Forwarding, ip: IpAddr, mac: MacAddr, out: &mut Vec<Effect>) {
+        let host = fwd.net.hosts().by_mac(mac);
+        if let Some(host) = host.filter(|&host| fwd.net.hosts().by_ip(ip) != Some(host)) {
+            self.ask_at(fwd, ip, (host, host), true, out);
         }
     }
 
@@ -328,9 +306,9 @@ impl Addresses {
     }
 
     /// Queries the hosts of the holder's switch for an address.
-    fn ask_holder(&mut self, around: &mut Around<'_>, ip: IpAddr, out: &mut Vec<Effect>) {
-        if let Some([holder, claimant]) = self.conflict_of(around.net, ip) {
-            self.ask_at(around, ip, (holder, claimant), false, out);
+    fn ask_holder(&mut self, fwd: &mut Forwarding, ip: IpAddr, out: &mut Vec<Effect>) {
+        if let Some([holder, claimant]) = self.conflict_of(&fwd.net, ip) {
+            self.ask_at(fwd, ip, (holder, claimant), false, out);
         }
     }
 
@@ -338,46 +316,44 @@ impl Addresses {
     /// both are at the same port, it is excluded only if `spared`.
     fn ask_at(
         &mut self,
-        around: &mut Around<'_>,
+        fwd: &mut Forwarding,
         ip: IpAddr,
         (of, but): (HostIndex, HostIndex),
         spared: bool,
         out: &mut Vec<Effect>,
     ) {
-        let place = |host| around.net.hosts().get(host).map(Host::place);
+        let place = |host| fwd.net.hosts().get(host).map(Host::place);
         let (Some(of), Some(but)) = (place(of), place(but)) else { return };
-        if around.net.fabric().is_elsewhere(of.switch)
-            && around.net.fabric().is_elsewhere(but.switch)
-        {
+        if fwd.net.fabric().is_elsewhere(of.switch) && fwd.net.fabric().is_elsewhere(but.switch) {
             return;
         }
-        let (asked, but) = (around.net.fabric().ports_of(of), around.net.fabric().ports_of(but));
+        let (asked, but) = (fwd.net.fabric().ports_of(of), fwd.net.fabric().ports_of(but));
         let switches: BTreeSet<SwitchIndex> = asked.iter().map(|place| place.switch).collect();
         for switch in switches {
             let is_here = |place: &&Place| place.switch == switch;
             let is_apart = |place: &&Place| spared || !asked.contains(place);
             let except = but.iter().filter(is_here).find(is_apart).map(|place| place.port);
-            self.seek_at(around, switch, Seek { ip, except }, out);
+            self.seek_at(fwd, switch, Seek { ip, except }, out);
         }
     }
 
     fn seek_at(
         &mut self,
-        around: &mut Around<'_>,
+        fwd: &mut Forwarding,
         switch: SwitchIndex,
         m: Seek,
         out: &mut Vec<Effect>,
     ) {
-        let to = around.net.graph().switch(switch).incarnation;
-        if let Some(hops) = around.routes.paths_mut().path_to(around.net, to.node) {
+        let to = fwd.net.graph().switch(switch).incarnation;
+        if let Some(hops) = fwd.routes.paths_mut().path_to(&fwd.net, to.node) {
             out.push(Effect::Routed { hops, to, message: Message::Seek(m) });
         }
     }
 
     /// Counts and notes a conflict whose holder has answered.
-    fn conflict_stands(&mut self, around: &mut Around<'_>, ip: IpAddr, out: &mut Vec<Effect>) {
+    fn conflict_stands(&mut self, fwd: &mut Forwarding, ip: IpAddr, out: &mut Vec<Effect>) {
         let Some(conflict) =
-            self.conflict_of(around.net, ip).and_then(|of| self.described(around.net, ip, of))
+            self.conflict_of(&fwd.net, ip).and_then(|of| self.described(&fwd.net, ip, of))
         else {
             return;
         };
@@ -416,21 +392,21 @@ impl Addresses {
     /// Removes an address that a host has given up; its claimant gets it.
     pub(super) fn disown(
         &mut self,
-        around: &mut Around<'_>,
+        fwd: &mut Forwarding,
         now: Time,
         host: HostIndex,
         ip: IpAddr,
         out: &mut Vec<Effect>,
     ) {
-        around.net.hosts_mut().disown(host, ip);
-        self.inherit(around, now, ip, out);
+        fwd.net.hosts_mut().disown(host, ip);
+        self.inherit(fwd, now, ip, out);
     }
 
     /// Handles the removal of a host with these addresses. Their claimants get them, and the
     /// conflicts about the host's own claims end.
     pub(super) fn forgotten(
         &mut self,
-        around: &mut Around<'_>,
+        fwd: &mut Forwarding,
         now: Time,
         mac: MacAddr,
         ips: Vec<IpAddr>,
@@ -440,15 +416,15 @@ impl Addresses {
             self.conflicts.end(ip);
         }
         for ip in ips {
-            self.inherit(around, now, ip, out);
+            self.inherit(fwd, now, ip, out);
         }
     }
 
-    fn inherit(&mut self, around: &mut Around<'_>, now: Time, ip: IpAddr, out: &mut Vec<Effect>) {
-        if around.net.hosts().by_ip(ip).is_none()
-            && let Some(heir) = self.heir(around.net, ip)
+    fn inherit(&mut self, fwd: &mut Forwarding, now: Time, ip: IpAddr, out: &mut Vec<Effect>) {
+        if fwd.net.hosts().by_ip(ip).is_none()
+            && let Some(heir) = self.heir(&fwd.net, ip)
         {
-            self.own(around, now, heir, ip, out);
+            self.own(fwd, now, heir, ip, out);
         }
     }
 

@@ -31,9 +31,9 @@ impl Controller {
         let router = super::router::Explicit::over(router, &topology.paths);
         let mut controller = Controller::with_router(config, hops_max, router);
         for switch in &topology.switches {
-            controller.net.graph_mut().assume(switch.node, &switch.ports);
+            controller.fwd.net.graph_mut().assume(switch.node, &switch.ports);
         }
-        controller.net.fabric_mut().set_home(config.node.incarnation.node);
+        controller.fwd.net.fabric_mut().set_home(config.node.incarnation.node);
         let hosts: Vec<Stored> = topology.hosts.iter().cloned().map(Stored::Host).collect();
         controller.restore(Time::ZERO, &hosts, &mut Vec::new());
         // This state is in the file; it is neither a change nor stored.
@@ -44,7 +44,7 @@ impl Controller {
     /// Returns a path to another switch's control plane over links that their nearer ends have
     /// reported, to reconnect parts of a fabric that were cut off from each other.
     pub fn path_for_greeting(&self, to: NodeId) -> Option<Hops> {
-        self.net.fabric().path_for_greeting(to)
+        self.fwd.net.fabric().path_for_greeting(to)
     }
 
     /// Returns the ports of the routes that a request needs and that do not exist: the forward
@@ -54,7 +54,7 @@ impl Controller {
         (place, there): (Place, Place),
         found: [Option<RouteIndex>; 2],
     ) -> ([Place; 2], usize) {
-        let back = found[1].is_none() && !self.net.fabric().is_elsewhere(there.switch);
+        let back = found[1].is_none() && !self.fwd.net.fabric().is_elsewhere(there.switch);
         match (found[0].is_none(), back) {
             (true, true) => ([place, there], 2),
             (true, false) => ([place; 2], 1),
@@ -75,36 +75,36 @@ impl Controller {
         out: &mut Vec<Effect>,
     ) -> Option<ArpTarget> {
         let switch = self.admit(now, from, out)?;
-        let home = self.net.fabric().home()?;
+        let home = self.fwd.net.fabric().home()?;
         let place = Place { switch, port: m.source_port };
         let here = Place { switch: home, port: m.target_port };
-        let Learned::Here(source) = self.requested(now, place, m.source_mac, out) else {
+        let Learned::Here(source) = self.fwd.requested(now, place, m.source_mac, out) else {
             self.counters.arp_misplaced += 1;
             return None;
         };
         // Ownership of another host's address is decided by host reports.
-        let is_free = |ip: &IpAddr| self.net.hosts().by_ip(*ip).is_none();
+        let is_free = |ip: &IpAddr| self.fwd.net.hosts().by_ip(*ip).is_none();
         if let Some(ip) = m.source_ip.filter(is_free) {
-            self.own(now, source, ip, out);
+            self.addresses.own(&mut self.fwd, now, source, ip, out);
         }
-        let own = |ip: &IpAddr| self.net.hosts().by_ip(*ip) == Some(source);
+        let own = |ip: &IpAddr| self.fwd.net.hosts().by_ip(*ip) == Some(source);
         let source_ip = m.source_ip.filter(own);
-        let target = self.net.host_at(here, m.target_mac)?;
+        let target = self.fwd.net.host_at(here, m.target_mac)?;
         if self.is_to_be_heard(target, out) {
             return None;
         }
-        let is_allowed = self.routes.origin(&self.net, here, target, source).is_some()
-            && self.routes.origin(&self.net, place, source, target).is_some();
+        let is_allowed = self.fwd.routes.origin(&self.fwd.net, here, target, source).is_some()
+            && self.fwd.routes.origin(&self.fwd.net, place, source, target).is_some();
         if !is_allowed {
             self.counters.arp_denied += 1;
             return None;
         }
         let back = self.route_here(now, here, source, target, out)?;
-        let back = self.routes.flows().get(back)?;
+        let back = self.fwd.routes.flows().get(back)?;
         let (number, to_source, source_by_pair) =
             (back.number, back.to_install(), back.source.is_some());
         self.counters.arp_answered += 1;
-        let stamp = self.routes.stamp(number);
+        let stamp = self.fwd.routes.stamp(number);
         let m = ArpTarget { to_source, source_by_pair, source_ip, ..m };
         Some(ArpTarget { source_switch: from, stamp, answer_by: reverse, ..m })
     }
@@ -112,14 +112,15 @@ impl Controller {
     /// Returns whether a host of this switch is known from the file only. If so, has the edge query
     /// it; the request will be repeated.
     pub(super) fn is_to_be_heard(&self, target: HostIndex, out: &mut Vec<Effect>) -> bool {
-        let Some(host) = self.net.hosts().get(target).filter(|host| host.is_provisional()) else {
+        let Some(host) = self.fwd.net.hosts().get(target).filter(|host| host.is_provisional())
+        else {
             return false;
         };
-        if self.net.fabric().home() != Some(host.place().switch) {
+        if self.fwd.net.fabric().home() != Some(host.place().switch) {
             return false;
         }
         if let Some(&ip) = host.ips.last() {
-            self.net.query(host.place(), host.mac, ip, out);
+            self.fwd.net.query(host.place(), host.mac, ip, out);
         }
         true
     }
@@ -134,18 +135,18 @@ impl Controller {
         out: &mut Vec<Effect>,
     ) -> Option<ArpReply> {
         let switch = self.admit(now, from, out)?;
-        let place = Place { switch: self.net.fabric().home()?, port: m.source_port };
-        let source = self.net.host_at(place, m.source_mac)?;
-        let target = self.net.hosts().by_mac(m.target_mac)?;
-        if self.net.hosts().get(target).map(Host::place)?.switch != switch {
+        let place = Place { switch: self.fwd.net.fabric().home()?, port: m.source_port };
+        let source = self.fwd.net.host_at(place, m.source_mac)?;
+        let target = self.fwd.net.hosts().by_mac(m.target_mac)?;
+        if self.fwd.net.hosts().get(target).map(Host::place)?.switch != switch {
             self.counters.arp_misplaced += 1;
             return None;
         }
         let route = self.route_here(now, place, target, source, out)?;
-        let route = self.routes.flows().get(route)?;
+        let route = self.fwd.routes.flows().get(route)?;
         let (number, to_target, target_by_pair) =
             (route.number, route.to_install(), route.source.is_some());
-        Some(ArpReply { stamp: self.routes.stamp(number), to_target, target_by_pair, ..m })
+        Some(ArpReply { stamp: self.fwd.routes.stamp(number), to_target, target_by_pair, ..m })
     }
 
     /// Returns the route from a port of this switch to a host, with `user` as a new user.
@@ -157,18 +158,18 @@ impl Controller {
         user: HostIndex,
         out: &mut Vec<Effect>,
     ) -> Option<RouteIndex> {
-        let there = self.net.hosts().get(to).map(Host::place)?;
-        let from = self.routes.origin(&self.net, here, user, to)?;
-        let found = self.routes.flows().find(from, to);
+        let there = self.fwd.net.hosts().get(to).map(Host::place)?;
+        let from = self.fwd.routes.origin(&self.fwd.net, here, user, to)?;
+        let found = self.fwd.routes.flows().find(from, to);
         if found.is_none()
             && let Some((excess, _)) =
-                self.bounds.excess_of(self.routes.flows(), here, there.switch, &[here])
+                self.fwd.bounds.excess_of(self.fwd.routes.flows(), here, there.switch, &[here])
         {
-            self.over_bound(now, excess, out);
+            self.fwd.over_bound(now, excess, out);
             return None;
         }
         let account = Account::Requested(here, there.switch);
-        let made = self.routes.found_or_made(&self.net, found, from, to, (user, account));
+        let made = self.fwd.routes.found_or_made(&self.fwd.net, found, from, to, (user, account));
         self.counters.arp_unreachable += u64::from(made.is_none());
         made
     }
@@ -176,9 +177,9 @@ impl Controller {
     /// Returns the reports of this switch that another switch needs after a (new) greeting: hosts
     /// first, then their groups.
     pub fn reports(&self) -> Vec<Item> {
-        let Some(home) = self.net.fabric().home() else { return Vec::new() };
+        let Some(home) = self.fwd.net.fabric().home() else { return Vec::new() };
         let here = |host: &&Host| host.place().switch == home && !host.is_provisional();
-        let hosts = self.net.hosts().iter().map(|(_, host)| host).filter(here);
+        let hosts = self.fwd.net.hosts().iter().map(|(_, host)| host).filter(here);
         let seen = hosts.map(|host| Item::HostSeen {
             port: host.place().port,
             mac: host.mac,

@@ -11,13 +11,13 @@
 //! so frames of these hosts never miss. A host that has its own route keeps it when the other hosts
 //! leave. A port to an external network has shared routes only.
 
-use super::conductor::Controller;
 use super::flows::{Account, Origin, Route, RouteIndex};
+use super::forwarding::Forwarding;
 use super::hosts::Place;
 use alloc::vec::Vec;
 use axon_link::effect::Effect;
 
-impl Controller {
+impl Forwarding {
     /// Replaces shared routes by each host's own after several hosts have appeared at a port, where
     /// each host has routes of its own.
     pub(super) fn split_at(&mut self, at: Place, out: &mut Vec<Effect>) {

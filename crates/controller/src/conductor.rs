@@ -1,15 +1,16 @@
 //! The conductor: owns the parts, and leads each message and timer through them.
 
-use crate::addresses::{Addresses, Around};
+use crate::addresses::Addresses;
 use crate::ageing::Ageing;
 use crate::backups::Backups;
 use crate::config::ControllerConfig;
 use crate::dhcp::DhcpServer;
 use crate::drain::Drain;
-use crate::excess::{Bounds, Excess};
+use crate::excess::Bounds;
 use crate::flows::{Flows, RouteIndex};
+use crate::forwarding::Forwarding;
 use crate::groups::Groups;
-use crate::hosts::{HostIndex, HostTable, Learned, Place};
+use crate::hosts::{HostTable, Learned, Place};
 use crate::leases6::Leases6;
 use crate::network::Network;
 use crate::paths::Paths;
@@ -34,8 +35,7 @@ use core::net::IpAddr;
 /// The controller's state.
 #[derive(Clone, Debug)]
 pub struct Controller {
-    pub(super) routes: Routes,
-    pub(super) net: Network,
+    pub(super) fwd: Forwarding,
     pub(super) addresses: Addresses,
     /// Requests relayed to a DHCP server that is a host, if there is one.
     pub(super) relay: Option<Relay>,
@@ -48,13 +48,8 @@ pub struct Controller {
     /// Interval of load reports in milliseconds, if the router needs them.
     pub(super) measure_every_ms: Option<u32>,
     pub(super) counters: ControllerCounters,
-    pub(super) bounds: Bounds,
     pub(super) scans: Scans,
     pub(super) groups: Groups,
-    /// Routes of an earlier incarnation in the tables of edges.
-    pub(super) take_over: TakeOver,
-    /// Pending searches for addresses of unknown hosts.
-    pub(super) seeking: Seeking,
     pub(super) restored: Restored,
 }
 
@@ -85,12 +80,17 @@ impl Controller {
             .measures()
             .map(|heartbeats| u32::try_from(every(heartbeats)).unwrap_or(u32::MAX).max(1));
         Controller {
-            routes: Routes::new(
-                config.node.incarnation.number,
-                Paths::new(router, hops_max),
-                Drain::new(config.node.timers.drain_max()),
-            ),
-            net: Network::new(config),
+            fwd: Forwarding {
+                net: Network::new(config),
+                routes: Routes::new(
+                    config.node.incarnation.number,
+                    Paths::new(router, hops_max),
+                    Drain::new(config.node.timers.drain_max()),
+                ),
+                take_over: TakeOver::new(&config.node.timers),
+                seeking: Seeking::default(),
+                bounds: Bounds::default(),
+            },
             addresses: Addresses::new(dhcp, Leases6::new(config.dhcp.leases_per_port_max)),
             relay: config.dhcp.relay.clone().map(|relay| Relay::new(relay, server)),
             relay6: config.dhcpv6.clone().map(|relay| Relay6::new(relay, server)),
@@ -100,28 +100,25 @@ impl Controller {
             ageing: Ageing::new(config.node.timers.silence_max()),
             measure_every_ms,
             counters: ControllerCounters::default(),
-            bounds: Bounds::default(),
             scans: Scans::default(),
             groups: Groups::default(),
-            take_over: TakeOver::new(&config.node.timers),
-            seeking: Seeking::default(),
             restored: Restored::default(),
         }
     }
 
     /// Returns the graph of switches.
     pub fn graph(&self) -> &Graph {
-        self.net.graph()
+        self.fwd.net.graph()
     }
 
     /// Returns the host table.
     pub fn hosts(&self) -> &HostTable {
-        &self.net.hosts()
+        &self.fwd.net.hosts()
     }
 
     /// Returns the flow registry.
     pub fn flows(&self) -> &Flows {
-        self.routes.flows()
+        self.fwd.routes.flows()
     }
 
     /// Returns the address service.
@@ -131,16 +128,17 @@ impl Controller {
 
     /// Returns the counters.
     pub fn counters(&self) -> ControllerCounters {
-        let bond_mismatches = self.net.fabric().bonds().mismatches();
+        let bond_mismatches = self.fwd.net.fabric().bonds().mismatches();
         let sum = self
             .counters
-            .plus(self.routes.counters())
+            .plus(self.fwd.routes.counters())
             .plus(self.backups.counters())
             .plus(self.addresses.counters())
-            .plus(self.seeking.counters());
+            .plus(self.fwd.seeking.counters());
         ControllerCounters {
             bond_mismatches,
-            over_bound: self.bounds.refused(),
+            over_bound: self.fwd.bounds.refused(),
+            hosts_misplaced: self.fwd.bounds.misplaced(),
             groups_refused: self.groups.refused(),
             ..sum
         }
@@ -150,13 +148,13 @@ impl Controller {
     /// shortest over all own links, lowest port first. If the graph has none yet, the reverse path
     /// of the switch's last Controller Hello.
     pub fn path_to(&mut self, switch: NodeId) -> Option<Hops> {
-        self.routes.paths_mut().path_to(&self.net, switch)
+        self.fwd.routes.paths_mut().path_to(&self.fwd.net, switch)
     }
 
     /// Records the switch and port that the controller's own `port` leads to, or none. Sends
     /// nothing, because no flow passes through the controller.
     pub fn attached(&mut self, port: PortNo, peer: Option<(NodeId, PortNo)>) {
-        self.net.fabric_mut().attached(port, peer);
+        self.fwd.net.fabric_mut().attached(port, peer);
     }
 
     /// Handles a switch's port state. `reverse` leads from here to that switch's control plane and
@@ -176,18 +174,18 @@ impl Controller {
         let ack = ControllerHelloAck { version: m.version, nonce: m.nonce };
         let message = Message::ControllerHelloAck(ack);
         out.push(Effect::Routed { hops: reverse.clone(), to: from, message });
-        let first = self.net.graph().switch(index).version.is_none();
+        let first = self.fwd.net.graph().switch(index).version.is_none();
         if first {
-            self.net.hosts_mut().heard(now, index);
+            self.fwd.net.hosts_mut().heard(now, index);
         }
-        let was_edge = self.net.fabric().has_hosts(index);
-        let change = self.net.graph_mut().update(index, m.version, &m.ports, reverse);
+        let was_edge = self.fwd.net.fabric().has_hosts(index);
+        let change = self.fwd.net.graph_mut().update(index, m.version, &m.ports, reverse);
         if let Some(every_ms) = self.measure_every_ms.filter(|_| first) {
             out.push(Effect::Command { to: from.node, item: Item::AskLoad { every_ms } });
         }
         self.changed(now, &change, out);
-        if !was_edge && self.net.fabric().has_hosts(index) {
-            self.seeking.ask_newcomer(now, (&self.net, &mut self.routes), from, out);
+        if !was_edge && self.fwd.net.fabric().has_hosts(index) {
+            self.fwd.seeking.ask_newcomer(now, (&self.fwd.net, &mut self.fwd.routes), from, out);
         }
     }
 
@@ -199,63 +197,60 @@ impl Controller {
         match item {
             Item::HostSeen { port, mac, ips } => {
                 let at = Place { switch, port };
-                let learned = self.reported(now, at, mac, out);
+                let learned = self.fwd.reported(now, at, mac, out);
                 if learned == Learned::Full {
-                    return self.too_many_hosts(now, at, out);
+                    return self.fwd.too_many_hosts(now, at, out);
                 }
                 let (Learned::Here(host) | Learned::Moved(host)) = learned else {
                     return;
                 };
-                self.addresses.show(&self.net, now, host);
+                self.addresses.show(&self.fwd.net, now, host);
                 self.groups.host_changed(now, mac);
-                self.take_over.host_seen(now);
+                self.fwd.take_over.host_seen(now);
                 for ip in ips.into_iter().take(IPS_PER_HOST_MAX) {
-                    {
-                        let (addresses, mut around) = self.addresses();
-                        addresses.claimed(&mut around, now, host, ip, out);
-                    }
+                    self.addresses.claimed(&mut self.fwd, now, host, ip, out);
                 }
                 if learned == Learned::Moved(host) {
-                    self.routes.migrate(&self.net, host, out);
-                    self.verify(now, host, out);
+                    self.fwd.routes.migrate(&self.fwd.net, host, out);
+                    self.fwd.verify(now, host, out);
                 }
                 self.fulfil_found(now, out);
             }
             Item::HostGone { port, mac } => self.withdraw(now, Place { switch, port }, mac, out),
             Item::PortLoad { over_us, ports } => {
                 let over = Span::from_micros(over_us);
-                self.routes.paths_mut().router_mut().measured(
-                    self.net.graph(),
+                self.fwd.routes.paths_mut().router_mut().measured(
+                    self.fwd.net.graph(),
                     switch,
                     over,
                     &ports,
                 );
-                self.routes.want_round(true);
+                self.fwd.routes.want_round(true);
                 self.plan_round(now);
             }
             Item::RemoveRoute { port, destination, source, stamp } => {
                 let key = RouteKey::to(destination).from_source(source);
                 let at = Place { switch, port };
-                self.take_over.forget(at, key);
-                self.routes.route_aged(&self.net, at, key, stamp);
+                self.fwd.take_over.forget(at, key);
+                self.fwd.routes.route_aged(&self.fwd.net, at, key, stamp);
             }
             Item::SetRoute { port, destination, source, stamp, route } => {
                 let key = RouteKey::to(destination).from_source(source);
-                if stamp.epoch == self.routes.epoch() {
+                if stamp.epoch == self.fwd.routes.epoch() {
                     self.counters.item_misplaced += 1;
                     return;
                 }
-                let own = (&self.net, &mut self.routes, &mut self.bounds);
-                self.take_over.inherit(now, (Place { switch, port }, key, route), own, out);
+                let own = (&self.fwd.net, &mut self.fwd.routes, &mut self.fwd.bounds);
+                self.fwd.take_over.inherit(now, (Place { switch, port }, key, route), own, out);
             }
             Item::BackupUsed { port, destination, source, stamp, route } => {
                 let key = RouteKey::to(destination).from_source(source);
-                let own = (&self.net, &mut self.routes);
+                let own = (&self.fwd.net, &mut self.fwd.routes);
                 self.backups.used(own, Place { switch, port }, key, (stamp, &route), out);
             }
             Item::GroupMember { port, mac, group, joined } => {
                 if !self.groups.report(
-                    &self.net,
+                    &self.fwd.net,
                     now,
                     (Place { switch, port }, mac),
                     (group, joined),
@@ -264,8 +259,12 @@ impl Controller {
                 }
             }
             Item::AskGroup { port, mac, group, wanted } => {
-                if !self.groups.ask(&self.net, (Place { switch, port }, mac), (group, wanted), out)
-                {
+                if !self.groups.ask(
+                    &self.fwd.net,
+                    (Place { switch, port }, mac),
+                    (group, wanted),
+                    out,
+                ) {
                     self.counters.item_misplaced += 1;
                 }
             }
@@ -285,56 +284,50 @@ impl Controller {
 
     /// Returns the latest incarnation of a switch.
     pub fn incarnation_of(&self, switch: NodeId) -> Option<Incarnation> {
-        Some(self.net.graph().switch(self.net.graph().index_of(switch)?).incarnation)
+        Some(self.fwd.net.graph().switch(self.fwd.net.graph().index_of(switch)?).incarnation)
     }
 
     /// Handles expired timers. Call it at [`Controller::deadline`]; early or repeated calls are
     /// harmless.
     pub fn timeout(&mut self, now: Time, out: &mut Vec<Effect>) {
-        while let Some((place, mac)) = self.net.hosts_mut().run_out(now) {
-            if let Some(ip) = self.net.hosts().remembered(place, mac) {
-                self.net.query(place, mac, ip, out);
+        while let Some((place, mac)) = self.fwd.net.hosts_mut().run_out(now) {
+            if let Some(ip) = self.fwd.net.hosts().remembered(place, mac) {
+                self.fwd.net.query(place, mac, ip, out);
             }
             self.withdraw(now, place, mac, out);
         }
-        while let Some(host) = self.net.hosts().verify_due(now) {
-            self.verify(now, host, out);
+        while let Some(host) = self.fwd.net.hosts().verify_due(now) {
+            self.fwd.verify(now, host, out);
         }
-        {
-            let (addresses, mut around) = self.addresses();
-            addresses.settle(&mut around, now, out);
-        }
-        {
-            let (addresses, mut around) = self.addresses();
-            addresses.conflicts_due(&mut around, now, out);
-        }
+        self.addresses.settle(&mut self.fwd, now, out);
+        self.addresses.conflicts_due(&mut self.fwd, now, out);
         self.links_run_out(now, out);
         self.age(now, out);
-        let own = (&self.net, &mut self.routes);
-        if self.take_over.check(now, own, out) {
+        let own = (&self.fwd.net, &mut self.fwd.routes);
+        if self.fwd.take_over.check(now, own, out) {
             self.plan_round(now);
         }
-        let own = (&self.net, &mut self.routes);
+        let own = (&self.fwd.net, &mut self.fwd.routes);
         self.rounds.improve(now, own, out);
         self.balance_bonds(now, out);
-        let own = (&self.net, &mut self.routes);
+        let own = (&self.fwd.net, &mut self.fwd.routes);
         self.backups.plan(now, own, out);
         self.drain(now, out);
-        self.groups.make_lists(&self.net, now, out);
+        self.groups.make_lists(&self.fwd.net, now, out);
     }
 
     /// Returns when to call [`Controller::timeout`] next.
     pub fn deadline(&self) -> Option<Time> {
         let improving = self.rounds.deadline();
-        let (hosts, dhcp) = (self.net.hosts().deadline(), self.addresses.deadline());
-        let (ageing, take_over) = (self.ageing.deadline(), self.take_over.deadline());
+        let (hosts, dhcp) = (self.fwd.net.hosts().deadline(), self.addresses.deadline());
+        let (ageing, take_over) = (self.ageing.deadline(), self.fwd.take_over.deadline());
         let (links, backups) =
-            (self.net.graph().deadline(), self.backups.deadline(self.routes.flows()));
+            (self.fwd.net.graph().deadline(), self.backups.deadline(self.fwd.routes.flows()));
         let all = [hosts, dhcp, ageing, take_over, improving, links, backups];
         let others = [
             self.groups.deadline(),
-            self.routes.drain().deadline(),
-            self.net.fabric().bonds().deadline(),
+            self.fwd.routes.drain().deadline(),
+            self.fwd.net.fabric().bonds().deadline(),
         ];
         all.into_iter().chain(others).flatten().min()
     }
@@ -348,7 +341,7 @@ impl Controller {
         from: Incarnation,
         out: &mut Vec<Effect>,
     ) -> Option<SwitchIndex> {
-        let index = match self.net.graph_mut().admit(from, now + self.reunion_max) {
+        let index = match self.fwd.net.graph_mut().admit(from, now + self.reunion_max) {
             Admission::Known(index) => index,
             Admission::Stale => {
                 self.counters.stale_incarnation += 1;
@@ -365,45 +358,38 @@ impl Controller {
 
     /// Returns whether old paths are draining, so that a flow may be without a path.
     pub fn is_draining(&self) -> bool {
-        self.routes.paths().router().draining().is_some()
+        self.fwd.routes.paths().router().draining().is_some()
     }
 
     /// Returns whether the graph has links of a switch.
     pub fn has_links(&self, node: NodeId) -> bool {
-        self.net.graph().index_of(node).is_some_and(|at| !self.net.graph().edges(at).is_empty())
+        self.fwd
+            .net
+            .graph()
+            .index_of(node)
+            .is_some_and(|at| !self.fwd.net.graph().edges(at).is_empty())
     }
 
     /// Handles the acknowledgement of the request `number` by every switch with links
     /// ([`Effect::AwaitAcknowledged`]).
     pub fn acknowledged(&mut self, now: Time, number: u64) {
-        self.routes.drain_mut().acknowledged(now, number);
+        self.fwd.routes.drain_mut().acknowledged(now, number);
     }
 
     /// Advances draining as far as possible.
     pub(super) fn drain(&mut self, now: Time, out: &mut Vec<Effect>) {
-        let of = self.routes.paths().router().draining();
-        let is_replaced = self.take_over.len() == 0 && self.backups.are_planned();
-        if self.routes.drain_mut().advance(now, of, is_replaced, out) {
-            self.routes.paths_mut().router_mut().drained();
+        let of = self.fwd.routes.paths().router().draining();
+        let is_replaced = self.fwd.take_over.len() == 0 && self.backups.are_planned();
+        if self.fwd.routes.drain_mut().advance(now, of, is_replaced, out) {
+            self.fwd.routes.paths_mut().router_mut().drained();
             self.backups.recheck();
         }
     }
 
-    /// Counts and notes a refusal because a switch or a port is at its bound.
-    pub(super) fn over_bound(&mut self, now: Time, excess: Excess, out: &mut Vec<Effect>) {
-        self.bounds.refuse(now, self.net.fabric(), excess, out);
-    }
-
-    /// Handles the refusal of a host because its port, or the switch, is at its bound of claims.
-    pub(super) fn too_many_hosts(&mut self, now: Time, at: Place, out: &mut Vec<Effect>) {
-        let port = self.net.hosts().is_port_full(at).then_some(at.port);
-        self.over_bound(now, (at.switch, port), out);
-    }
-
     /// Handles a refused host query: its switch leaves too many commands unacknowledged.
     pub fn query_refused(&mut self, now: Time, to: NodeId, out: &mut Vec<Effect>) {
-        if let Some(switch) = self.net.graph().index_of(to) {
-            self.over_bound(now, (switch, None), out);
+        if let Some(switch) = self.fwd.net.graph().index_of(to) {
+            self.fwd.over_bound(now, (switch, None), out);
         }
     }
 
@@ -412,22 +398,22 @@ impl Controller {
     ///
     /// [`COMMANDS_PER_SWITCH_MAX`]: super::bounds::COMMANDS_PER_SWITCH_MAX
     pub fn backlog(&mut self, of: NodeId, is_full: bool) {
-        if let Some(switch) = self.net.graph().index_of(of) {
-            self.bounds.backlog(switch, is_full);
+        if let Some(switch) = self.fwd.net.graph().index_of(of) {
+            self.fwd.bounds.backlog(switch, is_full);
         }
     }
 
     /// Handles a change of the graph's edges.
     pub(super) fn changed(&mut self, now: Time, change: &Change, out: &mut Vec<Effect>) {
         match change.lost.is_empty() {
-            true => self.take_over.graph_changed(now),
-            false => self.take_over.lost(now, &change.lost),
+            true => self.fwd.take_over.graph_changed(now),
+            false => self.fwd.take_over.lost(now, &change.lost),
         }
-        for route in self.routes.hit_by(&self.net, change) {
-            self.routes.reroute(&self.net, route, out);
+        for route in self.fwd.routes.hit_by(&self.fwd.net, change) {
+            self.fwd.routes.reroute(&self.fwd.net, route, out);
         }
         self.see_bonds(now, out);
-        if change.gained && !self.routes.flows().is_empty() {
+        if change.gained && !self.fwd.routes.flows().is_empty() {
             self.rounds.restart(now);
         }
         self.backups.recheck();
@@ -437,7 +423,7 @@ impl Controller {
 
     /// Ends the links of earlier incarnations that no new one has reported in time.
     pub(super) fn links_run_out(&mut self, now: Time, out: &mut Vec<Effect>) {
-        let change = self.net.graph_mut().run_out(now);
+        let change = self.fwd.net.graph_mut().run_out(now);
         if change.gained || !change.lost.is_empty() {
             self.changed(now, &change, out);
         }
@@ -455,16 +441,16 @@ impl Controller {
         change: &Change,
         out: &mut Vec<Effect>,
     ) {
-        self.take_over.forget_switch(switch);
+        self.fwd.take_over.forget_switch(switch);
         // Its data plane may still have unacknowledged routes.
-        self.routes.drain_mut().again();
-        self.forget_members(now, self.net.fabric().node(switch), out);
+        self.fwd.routes.drain_mut().again();
+        self.forget_members(now, self.fwd.net.fabric().node(switch), out);
         self.groups.forget_switch(now, switch);
-        self.routes.forget_switch(switch);
-        let to = self.net.fabric().node(switch);
-        for (place, mac) in self.net.hosts_mut().reborn(now, switch) {
+        self.fwd.routes.forget_switch(switch);
+        let to = self.fwd.net.fabric().node(switch);
+        for (place, mac) in self.fwd.net.hosts_mut().reborn(now, switch) {
             // A host that only receives would not be found again, so its switch must query it.
-            let host = self.net.host(mac);
+            let host = self.fwd.net.host(mac);
             if let Some(&ip) = host.and_then(|host| host.ips.last()) {
                 let item = Item::AskHost { port: place.port, mac, ip };
                 out.push(Effect::Command { to, item });
@@ -475,17 +461,17 @@ impl Controller {
 
     /// Returns the backup at the route's switch: its links, nearest first, and its layer.
     pub fn backup(&self, index: RouteIndex) -> Option<(&[Step], Layer)> {
-        self.backups.get(self.routes.flows(), index)
+        self.backups.get(self.fwd.routes.flows(), index)
     }
 
     /// Schedules a round if the router needs one and none is in progress.
     pub(super) fn plan_round(&mut self, now: Time) {
-        self.rounds.plan(now, &self.routes);
+        self.rounds.plan(now, &self.fwd.routes);
     }
 
     /// Schedules a list again whose part was refused for too many unacknowledged commands.
     pub fn list_refused(&mut self, now: Time, to: NodeId, list: (PortNo, MacAddr, IpAddr)) {
-        self.groups.list_refused(&self.net, now, to, list);
+        self.groups.list_refused(&self.fwd.net, now, to, list);
     }
 
     /// Returns the number of memberships and senders.
@@ -499,27 +485,15 @@ impl Controller {
         self.groups.members_of(group)
     }
 
-    /// Returns the addresses, and the parts that a change of an address changes too.
-    pub(super) fn addresses(&mut self) -> (&mut Addresses, Around<'_>) {
-        let Controller { addresses, net, routes, take_over, seeking, .. } = self;
-        (addresses, Around { net, routes, take_over, seeking })
-    }
-
-    /// Gives an address to a host, see [`Addresses::own`].
-    pub(super) fn own(&mut self, now: Time, host: HostIndex, ip: IpAddr, out: &mut Vec<Effect>) {
-        let (addresses, mut around) = self.addresses();
-        addresses.own(&mut around, now, host, ip, out);
-    }
-
     /// Fulfils the requests that waited for addresses that were found.
     pub(super) fn fulfil_found(&mut self, now: Time, out: &mut Vec<Effect>) {
-        while let Some((from, m)) = self.seeking.next_found(now, &self.net) {
+        while let Some((from, m)) = self.fwd.seeking.next_found(now, &self.fwd.net) {
             self.request(now, from, m, out);
         }
     }
 
     /// Returns the standing conflicts: addresses that two hosts use.
     pub fn ip_conflicts(&self) -> impl Iterator<Item = IpConflict> {
-        self.addresses.ip_conflicts(&self.net)
+        self.addresses.ip_conflicts(&self.fwd.net)
     }
 }

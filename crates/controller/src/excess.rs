@@ -40,6 +40,8 @@ pub(super) struct Bounds {
     backlogged: BTreeSet<SwitchIndex>,
     /// Number of refusals because a switch or a port is at its bound.
     refused: u64,
+    /// Number of hosts refused by the policy at their port.
+    misplaced: u64,
 }
 
 impl Bounds {
@@ -57,6 +59,16 @@ impl Bounds {
     /// Returns the number of refusals because a switch or a port is at its bound.
     pub(super) const fn refused(&self) -> u64 {
         self.refused
+    }
+
+    /// Counts a host that the policy refuses at its port.
+    pub(super) const fn count_misplaced(&mut self) {
+        self.misplaced += 1;
+    }
+
+    /// Returns the number of hosts refused by the policy at their port.
+    pub(super) const fn misplaced(&self) -> u64 {
+        self.misplaced
     }
 
     /// Counts and notes a refusal because a switch or a port is at its bound.

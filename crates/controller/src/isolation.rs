@@ -16,6 +16,7 @@
 use super::conductor::Controller;
 use super::excess::Scope;
 use super::flows::RouteIndex;
+use super::forwarding::Forwarding;
 use super::hosts::{Host, HostIndex, Learned, Place};
 use super::policy::Policy;
 use alloc::collections::BTreeSet;
@@ -26,12 +27,8 @@ use axon_node::{Note, PolicyChange, PolicyDone, PolicyRefusal, Subject};
 use axon_wire::message::{ArpRequest, Target};
 use axon_wire::{MacAddr, NodeId, Time};
 
-impl Controller {
-    /// Returns the policy of which hosts may reach which.
-    pub fn policy(&self) -> &Policy {
-        self.net.policy()
-    }
-
+/// Admission of hosts, and removal of forbidden routes.
+impl Forwarding {
     /// Records a report of a switch, if the policy admits the host there.
     pub(super) fn reported(
         &mut self,
@@ -100,7 +97,7 @@ impl Controller {
             None => [(node, at.port)].into(),
         };
         if !self.net.policy().admits(mac, &ports) {
-            self.counters.hosts_misplaced += 1;
+            self.bounds.count_misplaced();
             if self.bounds.is_news(now, at.switch, Scope::Admission) {
                 out.push(Effect::Note(Note::HostMisplaced { node, port: at.port, mac }));
             }
@@ -123,7 +120,11 @@ impl Controller {
 
     /// Removes the forbidden routes from and to the hosts at a port. Returns their number, and the
     /// switches that have to remove them.
-    fn enforce_at(&mut self, at: Place, out: &mut Vec<Effect>) -> (u64, BTreeSet<NodeId>) {
+    pub(super) fn enforce_at(
+        &mut self,
+        at: Place,
+        out: &mut Vec<Effect>,
+    ) -> (u64, BTreeSet<NodeId>) {
         let hosts =
             self.net.fabric().ports_of(at).into_iter().flat_map(|at| self.net.hosts().hosts_at(at));
         let hosts: Vec<(HostIndex, MacAddr)> =
@@ -156,6 +157,14 @@ impl Controller {
         }
         (removed, switches)
     }
+}
+
+/// Changes of the policy, and denied requests.
+impl Controller {
+    /// Returns the policy of which hosts may reach which.
+    pub fn policy(&self) -> &Policy {
+        self.fwd.net.policy()
+    }
 
     /// Denies a request that the policy forbids.
     pub(super) fn deny(
@@ -179,7 +188,7 @@ impl Controller {
     ) {
         if let Some(targets) = self.scans.enter(now, at, target) {
             self.counters.scans += 1;
-            let node = self.net.fabric().node(at.switch);
+            let node = self.fwd.net.fabric().node(at.switch);
             out.push(Effect::Note(Note::Scan { node, port: at.port, mac, targets }));
         }
     }
@@ -198,29 +207,32 @@ impl Controller {
     ) -> Result<PolicyDone, PolicyRefusal> {
         let (stored, at) = match change {
             PolicyChange::Pair(pair, allowed) => {
-                let [a, b] = pair.hosts().map(|mac| self.net.identify(mac));
-                (self.net.policy_mut().change_pair([&a, &b], allowed)?, self.net.place_of(a.mac))
+                let [a, b] = pair.hosts().map(|mac| self.fwd.net.identify(mac));
+                (
+                    self.fwd.net.policy_mut().change_pair([&a, &b], allowed)?,
+                    self.fwd.net.place_of(a.mac),
+                )
             }
             PolicyChange::Quarantine(subject, on) => {
                 let at = match subject {
-                    Subject::Mac(mac) => self.net.place_of(mac),
+                    Subject::Mac(mac) => self.fwd.net.place_of(mac),
                     Subject::Port(node, port) => {
-                        self.net.graph().index_of(node).map(|switch| Place { switch, port })
+                        self.fwd.net.graph().index_of(node).map(|switch| Place { switch, port })
                     }
                 };
-                (self.net.policy_mut().change_quarantine(subject, on)?, at)
+                (self.fwd.net.policy_mut().change_quarantine(subject, on)?, at)
             }
         };
         out.push(Effect::Store(stored));
         self.groups.all_changed(now);
-        self.addresses.end_conflicts(&self.net);
+        self.addresses.end_conflicts(&self.fwd.net);
         // All affected routes have an end at this port.
-        let enforced = at.map(|at| self.enforce_at(at, out));
+        let enforced = at.map(|at| self.fwd.enforce_at(at, out));
         let (routes_removed, switches) = enforced.unwrap_or_default();
         let reach = match change {
             PolicyChange::Pair(pair, _) => {
-                let [a, b] = pair.hosts().map(|mac| self.net.identify(mac));
-                self.net.policy().allows(&a, &b)
+                let [a, b] = pair.hosts().map(|mac| self.fwd.net.identify(mac));
+                self.fwd.net.policy().allows(&a, &b)
             }
             PolicyChange::Quarantine(_, on) => !on,
         };
@@ -230,6 +242,6 @@ impl Controller {
     /// Returns the policy as the controller has it, without outstanding acknowledgements of
     /// switches.
     pub fn policy_telemetry(&self) -> PolicyTelemetry {
-        self.net.policy_telemetry()
+        self.fwd.net.policy_telemetry()
     }
 }

@@ -28,6 +28,7 @@ mod drain;
 mod excess;
 mod fabric;
 pub mod flows;
+mod forwarding;
 mod groups;
 pub mod hosts;
 mod isolation;

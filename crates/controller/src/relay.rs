@@ -50,17 +50,14 @@ impl Controller {
             Some(answer) => self.relay_answer(now, place, &answer, out),
             None => self.relay_request(now, place, frame, out),
         }
-        {
-            let (addresses, mut around) = self.addresses();
-            addresses.settle(&mut around, now, out);
-        }
+        self.addresses.settle(&mut self.fwd, now, out);
     }
 
     fn relay_request(&mut self, now: Time, place: Place, frame: &[u8], out: &mut Vec<Effect>) {
         let Some(request) = self.addresses.dhcp_mut().read(frame) else { return };
-        let learned = self.requested(now, place, request.mac, out);
+        let learned = self.fwd.requested(now, place, request.mac, out);
         if learned == Learned::Full {
-            return self.too_many_hosts(now, place, out);
+            return self.fwd.too_many_hosts(now, place, out);
         }
         let Learned::Here(host) = learned else {
             self.addresses.dhcp_mut().relaying().misplaced += 1;
@@ -73,11 +70,8 @@ impl Controller {
         if matches!(request.kind, DhcpMessageType::Release | DhcpMessageType::Decline) {
             let done = self.addresses.dhcp_mut().serve(now, place, true, &request);
             let Some(ip) = done.released else { return };
-            {
-                let (addresses, mut around) = self.addresses();
-                addresses.disown(&mut around, now, host, IpAddr::V4(ip), out);
-            }
-            self.addresses().1.cut_off(host, out);
+            self.addresses.disown(&mut self.fwd, now, host, IpAddr::V4(ip), out);
+            self.fwd.cut_off(host, out);
         }
         let (circuit, remote) = self.names(place);
         let message = message_of(frame).zip(self.via(&circuit, &remote));
@@ -106,7 +100,7 @@ impl Controller {
         names: Option<&BTreeMap<NodeId, String>>,
         place: Place,
     ) -> (String, String) {
-        let node = self.net.fabric().node(place.switch);
+        let node = self.fwd.net.fabric().node(place.switch);
         let name = names.and_then(|names| names.get(&node));
         let switch = name.cloned().unwrap_or_else(|| node.to_string());
         (format!("{switch}-{}", place.port), switch)
@@ -121,7 +115,7 @@ impl Controller {
     fn send_to_server(&mut self, message: &[u8], out: &mut Vec<Effect>) {
         let Some(relay) = &self.relay else { return };
         let (mac, ip) = (relay.config.mac, relay.config.ip);
-        let place = self.net.place_or(mac, relay.config.at);
+        let place = self.fwd.net.place_or(mac, relay.config.at);
         let frame = datagram(relay.own, (mac, ip), DHCP_SERVER_PORT, message);
         let sent = place.is_some_and(|place| self.send_to_port(place, frame, out));
         match sent {
@@ -136,8 +130,8 @@ impl Controller {
         frame: Vec<u8>,
         out: &mut Vec<Effect>,
     ) -> bool {
-        let to = self.net.graph().switch(place.switch).incarnation;
-        let Some(hops) = self.routes.paths_mut().path_to(&self.net, to.node) else {
+        let to = self.fwd.net.graph().switch(place.switch).incarnation;
+        let Some(hops) = self.fwd.routes.paths_mut().path_to(&self.fwd.net, to.node) else {
             self.counters.dhcp_unreachable += 1;
             return false;
         };
@@ -150,15 +144,15 @@ impl Controller {
         let Some(relay) = &self.relay else { return };
         let (own, server) = (relay.own, (relay.config.mac, relay.config.ip));
         let here = answer.from == server
-            && matches!(self.requested(now, place, server.0, out), Learned::Here(_));
+            && matches!(self.fwd.requested(now, place, server.0, out), Learned::Here(_));
         if !here {
             self.addresses.dhcp_mut().relaying().relay_refused += 1;
             return;
         }
         let waiting = self.relay.as_mut().and_then(|relay| relay.answered(now, answer));
         let client = waiting.and_then(|waiting| {
-            let host = self.net.hosts().by_mac(answer.mac)?;
-            let at = self.net.hosts().get(host)?.place();
+            let host = self.fwd.net.hosts().by_mac(answer.mac)?;
+            let at = self.fwd.net.hosts().get(host)?.place();
             (at == waiting.place).then_some((waiting, host))
         });
         let Some((Waiting { place: at, request, .. }, host)) = client else {
@@ -171,14 +165,14 @@ impl Controller {
             let holder =
                 Holder { mac: request.mac, client_id: request.client_id.clone(), place: at };
             let lease = Span::from_secs(seconds.into());
-            let in_use = !self.net.may_own(host, request.mac, answer.ip.into())
-                || !self.net.may_be_gateway(at, answer.ip.into())
-                || self.net.hosts().by_ip(answer.ip.into()).is_some_and(|other| other != host);
+            let in_use = !self.fwd.net.may_own(host, request.mac, answer.ip.into())
+                || !self.fwd.net.may_be_gateway(at, answer.ip.into())
+                || self.fwd.net.hosts().by_ip(answer.ip.into()).is_some_and(|other| other != host);
             let given = self.addresses.dhcp_mut().given(now, holder, (answer.ip, in_use), lease);
             if given != Given::Bound {
                 return self.conflict(at, &request, (answer.ip, given), out);
             }
-            self.own(now, host, IpAddr::V4(answer.ip), out);
+            self.addresses.own(&mut self.fwd, now, host, IpAddr::V4(answer.ip), out);
         }
         let Some(message) = answer.to_client(own.1) else {
             self.addresses.dhcp_mut().relaying().relay_unmatched += 1;

@@ -57,9 +57,9 @@ impl Controller {
             return;
         };
         let (mac, ip) = asked.from;
-        let learned = self.requested(now, place, mac, out);
+        let learned = self.fwd.requested(now, place, mac, out);
         if learned == Learned::Full {
-            return self.too_many_hosts(now, place, out);
+            return self.fwd.too_many_hosts(now, place, out);
         }
         let Learned::Here(host) = learned else {
             self.addresses.dhcp_mut().relaying().misplaced += 1;
@@ -111,11 +111,8 @@ impl Controller {
     fn give_up_v6(&mut self, now: Time, host: HostIndex, ip: Ipv6Addr, out: &mut Vec<Effect>) {
         if self.addresses.leases6().holder(now, ip).is_some() {
             self.addresses.leases6_mut().remove(ip);
-            {
-                let (addresses, mut around) = self.addresses();
-                addresses.disown(&mut around, now, host, IpAddr::V6(ip), out);
-            }
-            self.addresses().1.cut_off(host, out);
+            self.addresses.disown(&mut self.fwd, now, host, IpAddr::V6(ip), out);
+            self.fwd.cut_off(host, out);
             self.addresses.dhcp_mut().relaying().released += 1;
         }
     }
@@ -125,7 +122,7 @@ impl Controller {
         let config = &relay.config;
         let ports = (SERVER_PORT, SERVER_PORT);
         let frame = dhcpv6::frame(relay.own, (config.mac, config.ip), ports, message);
-        let place = self.net.place_or(config.mac, config.at);
+        let place = self.fwd.net.place_or(config.mac, config.at);
         match place.is_some_and(|place| self.send_to_port(place, frame, out)) {
             true => self.addresses.dhcp_mut().relaying().relayed += 1,
             false => self.addresses.dhcp_mut().relaying().relay_limited += 1,
@@ -144,7 +141,7 @@ impl Controller {
         let ours = answer.kind == kind::RELAY_REPLY
             && (answer.hops, answer.link) == (0, relay.config.link);
         let here = datagram.from == server
-            && matches!(self.requested(now, place, server.0, out), Learned::Here(_));
+            && matches!(self.fwd.requested(now, place, server.0, out), Learned::Here(_));
         if !here {
             self.addresses.dhcp_mut().relaying().relay_refused += 1;
             return;
@@ -154,9 +151,9 @@ impl Controller {
         let found = message.and_then(|message| {
             let of = (answer.peer, message.transaction, message.kind);
             let (at, request) = self.relay6.as_mut()?.answered(now, of)?;
-            let host = self.net.hosts().by_mac(request.mac)?;
+            let host = self.fwd.net.hosts().by_mac(request.mac)?;
             let names = self.relay6.as_ref().map(|relay| &relay.config.names);
-            let is_there = self.net.hosts().get(host)?.place() == at
+            let is_there = self.fwd.net.hosts().get(host)?.place() == at
                 && self.names_among(names, at).0.as_bytes() == answer.interface;
             is_there.then_some((message, (at, host, request)))
         });
@@ -207,14 +204,14 @@ impl Controller {
             return false;
         }
         for (ip, valid) in addresses {
-            let in_use = self.net.hosts().by_ip(ip.into()).is_some_and(|other| other != host);
+            let in_use = self.fwd.net.hosts().by_ip(ip.into()).is_some_and(|other| other != host);
             if valid == 0 {
                 self.give_up_v6(now, host, ip, out);
             } else if in_use {
                 self.addresses.dhcp_mut().relaying().relay_conflicts += 1;
             } else {
                 self.addresses.leases6_mut().bind(now, ip, (request.mac, at), valid);
-                self.own(now, host, ip.into(), out);
+                self.addresses.own(&mut self.fwd, now, host, ip.into(), out);
             }
         }
         true

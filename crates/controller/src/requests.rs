@@ -39,26 +39,27 @@ impl Controller {
             return;
         };
         let place = Place { switch, port: m.port };
-        let source = match self.requested(now, place, m.source_mac, out) {
+        let source = match self.fwd.requested(now, place, m.source_mac, out) {
             Learned::Here(source) => source,
-            Learned::Full => return self.too_many_hosts(now, place, out),
+            Learned::Full => return self.fwd.too_many_hosts(now, place, out),
             Learned::Refused | Learned::Moved(_) => {
                 self.counters.arp_misplaced += 1;
                 return;
             }
         };
-        let (addresses, mut around) = self.addresses();
-        let Some(m) = addresses.in_own_name(&mut around, now, source, m, out) else { return };
+        let Some(m) = self.addresses.in_own_name(&mut self.fwd, now, source, m, out) else {
+            return;
+        };
         let target = match m.target {
-            Target::Ip(ip) => self.net.hosts().by_ip(ip),
-            Target::Mac(mac) => self.net.hosts().by_mac(mac),
+            Target::Ip(ip) => self.fwd.net.hosts().by_ip(ip),
+            Target::Mac(mac) => self.fwd.net.hosts().by_mac(mac),
         };
         let Some(target) = target else {
             self.counters.arp_unknown_target += 1;
             self.in_vain(now, place, (m.source_mac, m.target), out);
-            return self.seeking.seek(
+            return self.fwd.seeking.seek(
                 now,
-                (&self.net, &mut self.routes, self.addresses.dhcp()),
+                (&self.fwd.net, &mut self.fwd.routes, self.addresses.dhcp()),
                 (switch_of, place),
                 &m,
                 out,
@@ -68,10 +69,10 @@ impl Controller {
             self.counters.arp_self += 1;
             return;
         }
-        let there = self.net.reachable_port(target).unwrap_or(place);
+        let there = self.fwd.net.reachable_port(target).unwrap_or(place);
         let (from, back) = (
-            self.routes.origin(&self.net, place, source, target),
-            self.routes.origin(&self.net, there, target, source),
+            self.fwd.routes.origin(&self.fwd.net, place, source, target),
+            self.fwd.routes.origin(&self.fwd.net, there, target, source),
         );
         let (Some(from), Some(back)) = (from, back) else {
             return self.deny(now, place, &m, out);
@@ -79,27 +80,32 @@ impl Controller {
         if self.is_to_be_heard(target, out) {
             return;
         }
-        if there != place && self.net.fabric().is_one_place(there, place) {
+        if there != place && self.fwd.net.fabric().is_one_place(there, place) {
             // Hosts behind one bond reach each other without the fabric.
             self.counters.arp_self += 1;
             return;
         }
-        let found =
-            [self.routes.flows().find(from, target), self.routes.flows().find(back, source)];
+        let found = [
+            self.fwd.routes.flows().find(from, target),
+            self.fwd.routes.flows().find(back, source),
+        ];
         let (made_at, count) = self.missing((place, there), found);
-        if let Some((here, other)) =
-            self.bounds.excess_of(self.routes.flows(), place, there.switch, &made_at[..count])
-        {
+        if let Some((here, other)) = self.fwd.bounds.excess_of(
+            self.fwd.routes.flows(),
+            place,
+            there.switch,
+            &made_at[..count],
+        ) {
             other
                 .into_iter()
-                .for_each(|other| self.bounds.note(now, self.net.fabric(), other, out));
-            return self.over_bound(now, here, out);
+                .for_each(|other| self.fwd.bounds.note(now, self.fwd.net.fabric(), other, out));
+            return self.fwd.over_bound(now, here, out);
         }
         let asked = match m.target {
             Target::Ip(ip) => Some(ip),
             Target::Mac(_) => None,
         };
-        let round_wanted = self.routes.round_wanted();
+        let round_wanted = self.fwd.routes.round_wanted();
         let answered = self
             .answer(&m, switch_of, ([from, back], [target, source]), (found, asked), out)
             .is_some();
@@ -107,8 +113,10 @@ impl Controller {
             self.counters.arp_answered += 1;
         } else {
             self.counters.arp_unreachable += 1;
-            self.routes.unmake(&self.net, [(found[0], from, target), (found[1], back, source)]);
-            self.routes.want_round(round_wanted);
+            self.fwd
+                .routes
+                .unmake(&self.fwd.net, [(found[0], from, target), (found[1], back, source)]);
+            self.fwd.routes.want_round(round_wanted);
         }
         self.plan_round(now);
     }
@@ -123,20 +131,25 @@ impl Controller {
         out: &mut Vec<Effect>,
     ) -> Option<()> {
         let (place, there) = (from.at, back.at);
-        let host = self.net.hosts().get(target)?;
+        let host = self.fwd.net.hosts().get(target)?;
         let target_mac = host.mac;
         // A bonded host may answer on another port; one without an address cannot be queried.
-        let bonded = self.net.is_bonded(target);
+        let bonded = self.fwd.net.is_bonded(target);
         let target_ip = asked.or_else(|| host.ips.last().copied()).filter(|_| !bonded);
-        let to = self.net.graph().switch(there.switch).incarnation;
-        let hops = self.routes.paths_mut().path_to(&self.net, to.node)?;
+        let to = self.fwd.net.graph().switch(there.switch).incarnation;
+        let hops = self.fwd.routes.paths_mut().path_to(&self.fwd.net, to.node)?;
         let account = Account::Requested(place, there.switch);
-        let forward =
-            self.routes.found_or_made(&self.net, found[0], from, target, (source, account))?;
-        let backward = match self.net.fabric().is_elsewhere(there.switch) {
+        let forward = self.fwd.routes.found_or_made(
+            &self.fwd.net,
+            found[0],
+            from,
+            target,
+            (source, account),
+        )?;
+        let backward = match self.fwd.net.fabric().is_elsewhere(there.switch) {
             true => None,
-            false => Some(self.routes.found_or_made(
-                &self.net,
+            false => Some(self.fwd.routes.found_or_made(
+                &self.fwd.net,
                 found[1],
                 back,
                 source,
@@ -144,11 +157,11 @@ impl Controller {
             )?),
         };
         let answer_by = match backward {
-            Some(backward) => self.routes.answer_by(&self.net, there, place, backward)?,
+            Some(backward) => self.fwd.routes.answer_by(&self.fwd.net, there, place, backward)?,
             None => Hops::default(),
         };
-        let forward = self.routes.flows().get(forward)?;
-        let backward = backward.and_then(|backward| self.routes.flows().get(backward));
+        let forward = self.fwd.routes.flows().get(forward)?;
+        let backward = backward.and_then(|backward| self.fwd.routes.flows().get(backward));
         let message = Message::ArpTarget(ArpTarget {
             id: m.id,
             source_switch,
@@ -159,7 +172,10 @@ impl Controller {
             target_mac,
             target_ip,
             // Both routes are current, so the later of their stamps is valid for both.
-            stamp: self.routes.stamp(forward.number.max(backward.map_or(0, |route| route.number))),
+            stamp: self
+                .fwd
+                .routes
+                .stamp(forward.number.max(backward.map_or(0, |route| route.number))),
             to_source: backward.map(Route::to_install).unwrap_or_default(),
             source_by_pair: backward.is_some_and(|route| route.source.is_some()),
             to_target: forward.to_install(),
@@ -191,31 +207,25 @@ impl Controller {
             return self.relay_frame(now, place, &m.frame, out);
         }
         let Some(request) = self.addresses.dhcp_mut().read(&m.frame) else { return };
-        let learned = self.requested(now, place, request.mac, out);
+        let learned = self.fwd.requested(now, place, request.mac, out);
         if learned == Learned::Full {
-            return self.too_many_hosts(now, place, out);
+            return self.fwd.too_many_hosts(now, place, out);
         }
         let here = matches!(learned, Learned::Here(_));
-        let place = self.net.fabric().first_port(place);
+        let place = self.fwd.net.fabric().first_port(place);
         let done = self.addresses.dhcp_mut().serve(now, place, here, &request);
         if let Learned::Here(host) = learned {
             if let Some(ip) = done.released {
-                {
-                    let (addresses, mut around) = self.addresses();
-                    addresses.disown(&mut around, now, host, IpAddr::V4(ip), out);
-                }
-                self.addresses().1.cut_off(host, out);
+                self.addresses.disown(&mut self.fwd, now, host, IpAddr::V4(ip), out);
+                self.fwd.cut_off(host, out);
             }
             if let Some(ip) = done.leased {
-                self.own(now, host, IpAddr::V4(ip), out);
+                self.addresses.own(&mut self.fwd, now, host, IpAddr::V4(ip), out);
             }
         }
-        {
-            let (addresses, mut around) = self.addresses();
-            addresses.settle(&mut around, now, out);
-        }
+        self.addresses.settle(&mut self.fwd, now, out);
         let Some(frame) = done.reply else { return };
-        let Some(hops) = self.routes.paths_mut().path_to(&self.net, from.node) else {
+        let Some(hops) = self.fwd.routes.paths_mut().path_to(&self.fwd.net, from.node) else {
             self.counters.dhcp_unreachable += 1;
             return;
         };
