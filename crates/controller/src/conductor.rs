@@ -14,7 +14,8 @@ use crate::hosts::{HostTable, Learned, Place};
 use crate::leases6::Leases6;
 use crate::network::Network;
 use crate::paths::Paths;
-use crate::relay_agent::{Relay, Relay6};
+use crate::relay::Relay;
+use crate::relay6::Relay6;
 use crate::rounds::Rounds;
 use crate::router::{Router, Step};
 use crate::routes::Routes;
@@ -90,6 +91,7 @@ impl Controller {
                 take_over: TakeOver::new(&config.node.timers),
                 seeking: Seeking::default(),
                 bounds: Bounds::default(),
+                counters: ControllerCounters::default(),
             },
             addresses: Addresses::new(dhcp, Leases6::new(config.dhcp.leases_per_port_max)),
             relay: config.dhcp.relay.clone().map(|relay| Relay::new(relay, server)),
@@ -134,6 +136,7 @@ impl Controller {
             .plus(self.fwd.routes.counters())
             .plus(self.backups.counters())
             .plus(self.addresses.counters())
+            .plus(&self.fwd.counters)
             .plus(self.fwd.seeking.counters());
         ControllerCounters {
             bond_mismatches,

@@ -5,6 +5,8 @@ use super::hosts::Place;
 use super::topology::{Graph, SwitchIndex};
 use alloc::collections::btree_map::Entry;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::format;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use axon_wire::message::{Peer, Role};
 use axon_wire::{Hops, NodeId, PortNo};
@@ -107,6 +109,19 @@ impl Fabric {
     /// Returns whether a controller within another switch decides about the routes of this switch.
     pub(super) fn is_elsewhere(&self, switch: SwitchIndex) -> bool {
         self.home.is_some_and(|home| home != switch)
+    }
+
+    /// Returns the names of a port and its switch from `names`; a switch without a name is shown by
+    /// its number.
+    pub(super) fn names_among(
+        &self,
+        names: &BTreeMap<NodeId, String>,
+        place: Place,
+    ) -> (String, String) {
+        let node = self.node(place.switch);
+        let name = names.get(&node);
+        let switch = name.cloned().unwrap_or_else(|| node.to_string());
+        (format!("{switch}-{}", place.port), switch)
     }
 
     /// Returns whether a switch has host ports.

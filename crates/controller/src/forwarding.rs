@@ -11,7 +11,9 @@ use super::seeking::Seeking;
 use super::takeover::TakeOver;
 use alloc::vec::Vec;
 use axon_link::effect::Effect;
+use axon_node::telemetry::ControllerCounters;
 use axon_wire::Time;
+use axon_wire::message::{HostFrame, Message};
 
 /// Locations and rights of hosts, their routes, and the bounds of both.
 #[derive(Clone, Debug)]
@@ -23,6 +25,8 @@ pub(super) struct Forwarding {
     /// Pending searches for addresses of unknown hosts.
     pub(super) seeking: Seeking,
     pub(super) bounds: Bounds,
+    /// Counts of frames for unreachable switches.
+    pub(super) counters: ControllerCounters,
 }
 
 impl Forwarding {
@@ -61,5 +65,22 @@ impl Forwarding {
                 self.net.query(place, mac, ip, out);
             }
         }
+    }
+
+    /// Sends a frame out of a host port; returns whether its switch is reachable.
+    pub(super) fn send_to_port(
+        &mut self,
+        place: Place,
+        frame: Vec<u8>,
+        out: &mut Vec<Effect>,
+    ) -> bool {
+        let to = self.net.graph().switch(place.switch).incarnation;
+        let Some(hops) = self.routes.paths_mut().path_to(&self.net, to.node) else {
+            self.counters.dhcp_unreachable += 1;
+            return false;
+        };
+        let message = Message::HostFrame(HostFrame { port: place.port, frame });
+        out.push(Effect::Routed { hops, to, message });
+        true
     }
 }

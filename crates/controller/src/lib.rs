@@ -42,7 +42,6 @@ mod peers;
 pub mod policy;
 mod relay;
 mod relay6;
-mod relay_agent;
 mod relayed;
 mod removal;
 mod requests;

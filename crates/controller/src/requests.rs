@@ -6,6 +6,7 @@ use super::flows::{Account, Origin, Route, RouteIndex};
 use super::hosts::{HostIndex, Learned, Place};
 use alloc::vec::Vec;
 use axon_link::effect::Effect;
+use axon_wire::dhcpv6::Datagram;
 use axon_wire::message::{ArpRequest, ArpTarget, Grant, HostFrame, Message, Target};
 use axon_wire::{Hops, Incarnation, Time};
 use core::net::IpAddr;
@@ -200,11 +201,15 @@ impl Controller {
             return;
         };
         let place = Place { switch, port: m.port };
-        if self.relay6_frame(now, place, &m, out) {
-            return;
+        let (fwd, addresses) = (&mut self.fwd, &mut self.addresses);
+        if let Some(datagram) = Datagram::parse(&m.frame) {
+            return match &mut self.relay6 {
+                Some(relay) => relay.frame(fwd, addresses, now, place, &datagram, out),
+                None => addresses.dhcp_mut().relaying().malformed += 1,
+            };
         }
-        if self.relay.is_some() {
-            return self.relay_frame(now, place, &m.frame, out);
+        if let Some(relay) = &mut self.relay {
+            return relay.frame(fwd, addresses, now, place, &m.frame, out);
         }
         let Some(request) = self.addresses.dhcp_mut().read(&m.frame) else { return };
         let learned = self.fwd.requested(now, place, request.mac, out);
