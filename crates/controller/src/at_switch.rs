@@ -9,8 +9,7 @@
 //! route of another one.
 
 use super::conductor::Controller;
-use super::flows::{Account, RouteIndex};
-use super::hosts::{Host, HostIndex, Learned, Place};
+use super::hosts::{Host, Learned, Place};
 use crate::config::{ControllerConfig, StaticTopology};
 use alloc::vec::Vec;
 use axon_link::effect::Effect;
@@ -47,22 +46,6 @@ impl Controller {
         self.fwd.net.fabric().path_for_greeting(to)
     }
 
-    /// Returns the ports of the routes that a request needs and that do not exist: the forward
-    /// route, and the reverse one if this controller decides about it.
-    pub(super) fn missing(
-        &self,
-        (place, there): (Place, Place),
-        found: [Option<RouteIndex>; 2],
-    ) -> ([Place; 2], usize) {
-        let back = found[1].is_none() && !self.fwd.net.fabric().is_elsewhere(there.switch);
-        match (found[0].is_none(), back) {
-            (true, true) => ([place, there], 2),
-            (true, false) => ([place; 2], 1),
-            (false, true) => ([there; 2], 1),
-            (false, false) => ([place; 2], 0),
-        }
-    }
-
     /// Phase II at the target switch: another switch queries for a local host on behalf of one of
     /// its hosts. Chooses the reverse route. `reverse` leads to that switch.
     ///
@@ -90,7 +73,7 @@ impl Controller {
         let own = |ip: &IpAddr| self.fwd.net.hosts().by_ip(*ip) == Some(source);
         let source_ip = m.source_ip.filter(own);
         let target = self.fwd.net.host_at(here, m.target_mac)?;
-        if self.is_to_be_heard(target, out) {
+        if self.fwd.net.needs_probe(target, out) {
             return None;
         }
         let is_allowed = self.fwd.routes.origin(&self.fwd.net, here, target, source).is_some()
@@ -99,7 +82,7 @@ impl Controller {
             self.counters.arp_denied += 1;
             return None;
         }
-        let back = self.route_here(now, here, source, target, out)?;
+        let back = self.fwd.route_here(now, here, source, target, out)?;
         let back = self.fwd.routes.flows().get(back)?;
         let (number, to_source, source_by_pair) =
             (back.number, back.to_install(), back.source.is_some());
@@ -107,22 +90,6 @@ impl Controller {
         let stamp = self.fwd.routes.stamp(number);
         let m = ArpTarget { to_source, source_by_pair, source_ip, ..m };
         Some(ArpTarget { source_switch: from, stamp, answer_by: reverse, ..m })
-    }
-
-    /// Returns whether a host of this switch is known from the file only. If so, has the edge query
-    /// it; the request will be repeated.
-    pub(super) fn is_to_be_heard(&self, target: HostIndex, out: &mut Vec<Effect>) -> bool {
-        let Some(host) = self.fwd.net.hosts().get(target).filter(|host| host.is_provisional())
-        else {
-            return false;
-        };
-        if self.fwd.net.fabric().home() != Some(host.place().switch) {
-            return false;
-        }
-        if let Some(&ip) = host.ips.last() {
-            self.fwd.net.query(host.place(), host.mac, ip, out);
-        }
-        true
     }
 
     /// Phase IV at the source switch: the target switch has completed its half. Chooses the forward
@@ -142,36 +109,11 @@ impl Controller {
             self.counters.arp_misplaced += 1;
             return None;
         }
-        let route = self.route_here(now, place, target, source, out)?;
+        let route = self.fwd.route_here(now, place, target, source, out)?;
         let route = self.fwd.routes.flows().get(route)?;
         let (number, to_target, target_by_pair) =
             (route.number, route.to_install(), route.source.is_some());
         Some(ArpReply { stamp: self.fwd.routes.stamp(number), to_target, target_by_pair, ..m })
-    }
-
-    /// Returns the route from a port of this switch to a host, with `user` as a new user.
-    fn route_here(
-        &mut self,
-        now: Time,
-        here: Place,
-        to: HostIndex,
-        user: HostIndex,
-        out: &mut Vec<Effect>,
-    ) -> Option<RouteIndex> {
-        let there = self.fwd.net.hosts().get(to).map(Host::place)?;
-        let from = self.fwd.routes.origin(&self.fwd.net, here, user, to)?;
-        let found = self.fwd.routes.flows().find(from, to);
-        if found.is_none()
-            && let Some((excess, _)) =
-                self.fwd.bounds.excess_of(self.fwd.routes.flows(), here, there.switch, &[here])
-        {
-            self.fwd.over_bound(now, excess, out);
-            return None;
-        }
-        let account = Account::Requested(here, there.switch);
-        let made = self.fwd.routes.found_or_made(&self.fwd.net, found, from, to, (user, account));
-        self.counters.arp_unreachable += u64::from(made.is_none());
-        made
     }
 
     /// Returns the reports of this switch that another switch needs after a (new) greeting: hosts

@@ -115,7 +115,7 @@ impl Controller {
 
     /// Returns the host table.
     pub fn hosts(&self) -> &HostTable {
-        &self.fwd.net.hosts()
+        self.fwd.net.hosts()
     }
 
     /// Returns the flow registry.
@@ -141,6 +141,7 @@ impl Controller {
         ControllerCounters {
             bond_mismatches,
             over_bound: self.fwd.bounds.refused(),
+            scans: self.scans.noted(),
             hosts_misplaced: self.fwd.bounds.misplaced(),
             groups_refused: self.groups.refused(),
             ..sum
@@ -312,7 +313,7 @@ impl Controller {
         }
         let own = (&self.fwd.net, &mut self.fwd.routes);
         self.rounds.improve(now, own, out);
-        self.balance_bonds(now, out);
+        self.fwd.balance_bonds(now, out);
         let own = (&self.fwd.net, &mut self.fwd.routes);
         self.backups.plan(now, own, out);
         self.drain(now, out);

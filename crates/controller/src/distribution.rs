@@ -90,17 +90,6 @@ impl Controller {
             self.fwd.routes.move_away(&self.fwd.net, host, out);
         }
     }
-
-    /// Balances the routes over the ports of bonds that are due.
-    pub(super) fn balance_bonds(&mut self, now: Time, out: &mut Vec<Effect>) {
-        for bond in 0..self.fwd.net.fabric().bonds().len() {
-            if self.fwd.net.fabric_mut().bonds_mut().take_due(now, bond) {
-                for host in self.fwd.net.hosts_of_bond(bond) {
-                    self.fwd.routes.balance(&self.fwd.net, host, out);
-                }
-            }
-        }
-    }
 }
 
 /// The port of each route.

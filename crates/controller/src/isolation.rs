@@ -24,7 +24,6 @@ use alloc::vec::Vec;
 use axon_link::effect::Effect;
 use axon_node::telemetry::PolicyTelemetry;
 use axon_node::{Note, PolicyChange, PolicyDone, PolicyRefusal, Subject};
-use axon_wire::message::{ArpRequest, Target};
 use axon_wire::{MacAddr, NodeId, Time};
 
 /// Admission of hosts, and removal of forbidden routes.
@@ -164,33 +163,6 @@ impl Controller {
     /// Returns the policy of which hosts may reach which.
     pub fn policy(&self) -> &Policy {
         self.fwd.net.policy()
-    }
-
-    /// Denies a request that the policy forbids.
-    pub(super) fn deny(
-        &mut self,
-        now: Time,
-        at: Place,
-        request: &ArpRequest,
-        out: &mut Vec<Effect>,
-    ) {
-        self.counters.arp_denied += 1;
-        self.in_vain(now, at, (request.source_mac, request.target), out);
-    }
-
-    /// Records a request for a host that is forbidden or does not exist.
-    pub(super) fn in_vain(
-        &mut self,
-        now: Time,
-        at: Place,
-        (mac, target): (MacAddr, Target),
-        out: &mut Vec<Effect>,
-    ) {
-        if let Some(targets) = self.scans.enter(now, at, target) {
-            self.counters.scans += 1;
-            let node = self.fwd.net.fabric().node(at.switch);
-            out.push(Effect::Note(Note::Scan { node, port: at.port, mac, targets }));
-        }
     }
 
     /// Changes the policy, stores the change for the next incarnation, and removes the routes that

@@ -164,6 +164,21 @@ impl Network {
         !self.fabric.is_elsewhere(was) || is.is_some_and(|is| !self.fabric.is_elsewhere(is))
     }
 
+    /// Returns whether a host of this switch is known from the file only. If so, has the edge query
+    /// it; the request will be repeated.
+    pub(super) fn needs_probe(&self, target: HostIndex, out: &mut Vec<Effect>) -> bool {
+        let Some(host) = self.hosts.get(target).filter(|host| host.is_provisional()) else {
+            return false;
+        };
+        if self.fabric.home() != Some(host.place().switch) {
+            return false;
+        }
+        if let Some(&ip) = host.ips.last() {
+            self.query(host.place(), host.mac, ip, out);
+        }
+        true
+    }
+
     /// Queries a host that was at a port, if this controller queries for it.
     pub(super) fn query(&self, place: Place, mac: MacAddr, ip: IpAddr, out: &mut Vec<Effect>) {
         if !self.queries(place.switch, mac) {

@@ -2,13 +2,12 @@
 //! is a datagram that is repeated until it is answered.
 
 use super::conductor::Controller;
-use super::flows::{Account, Origin, Route, RouteIndex};
-use super::hosts::{HostIndex, Learned, Place};
+use super::hosts::{Learned, Place};
 use alloc::vec::Vec;
 use axon_link::effect::Effect;
 use axon_wire::dhcpv6::Datagram;
-use axon_wire::message::{ArpRequest, ArpTarget, Grant, HostFrame, Message, Target};
-use axon_wire::{Hops, Incarnation, Time};
+use axon_wire::message::{ArpRequest, HostFrame, Message, Target};
+use axon_wire::{Incarnation, Time};
 use core::net::IpAddr;
 
 impl Controller {
@@ -57,7 +56,13 @@ impl Controller {
         };
         let Some(target) = target else {
             self.counters.arp_unknown_target += 1;
-            self.in_vain(now, place, (m.source_mac, m.target), out);
+            self.scans.record_failed(
+                now,
+                self.fwd.net.fabric(),
+                place,
+                (m.source_mac, m.target),
+                out,
+            );
             return self.fwd.seeking.seek(
                 now,
                 (&self.fwd.net, &mut self.fwd.routes, self.addresses.dhcp()),
@@ -76,9 +81,11 @@ impl Controller {
             self.fwd.routes.origin(&self.fwd.net, there, target, source),
         );
         let (Some(from), Some(back)) = (from, back) else {
-            return self.deny(now, place, &m, out);
+            self.counters.arp_denied += 1;
+            let failed = (m.source_mac, m.target);
+            return self.scans.record_failed(now, self.fwd.net.fabric(), place, failed, out);
         };
-        if self.is_to_be_heard(target, out) {
+        if self.fwd.net.needs_probe(target, out) {
             return;
         }
         if there != place && self.fwd.net.fabric().is_one_place(there, place) {
@@ -90,7 +97,7 @@ impl Controller {
             self.fwd.routes.flows().find(from, target),
             self.fwd.routes.flows().find(back, source),
         ];
-        let (made_at, count) = self.missing((place, there), found);
+        let (made_at, count) = self.fwd.missing((place, there), found);
         if let Some((here, other)) = self.fwd.bounds.excess_of(
             self.fwd.routes.flows(),
             place,
@@ -108,6 +115,7 @@ impl Controller {
         };
         let round_wanted = self.fwd.routes.round_wanted();
         let answered = self
+            .fwd
             .answer(&m, switch_of, ([from, back], [target, source]), (found, asked), out)
             .is_some();
         if answered {
@@ -120,73 +128,6 @@ impl Controller {
             self.fwd.routes.want_round(round_wanted);
         }
         self.plan_round(now);
-    }
-
-    /// Answers a request with the forward and reverse routes; makes those that do not exist.
-    fn answer(
-        &mut self,
-        m: &ArpRequest,
-        source_switch: Incarnation,
-        ([from, back], [target, source]): ([Origin; 2], [HostIndex; 2]),
-        (found, asked): ([Option<RouteIndex>; 2], Option<IpAddr>),
-        out: &mut Vec<Effect>,
-    ) -> Option<()> {
-        let (place, there) = (from.at, back.at);
-        let host = self.fwd.net.hosts().get(target)?;
-        let target_mac = host.mac;
-        // A bonded host may answer on another port; one without an address cannot be queried.
-        let bonded = self.fwd.net.is_bonded(target);
-        let target_ip = asked.or_else(|| host.ips.last().copied()).filter(|_| !bonded);
-        let to = self.fwd.net.graph().switch(there.switch).incarnation;
-        let hops = self.fwd.routes.paths_mut().path_to(&self.fwd.net, to.node)?;
-        let account = Account::Requested(place, there.switch);
-        let forward = self.fwd.routes.found_or_made(
-            &self.fwd.net,
-            found[0],
-            from,
-            target,
-            (source, account),
-        )?;
-        let backward = match self.fwd.net.fabric().is_elsewhere(there.switch) {
-            true => None,
-            false => Some(self.fwd.routes.found_or_made(
-                &self.fwd.net,
-                found[1],
-                back,
-                source,
-                (target, account),
-            )?),
-        };
-        let answer_by = match backward {
-            Some(backward) => self.fwd.routes.answer_by(&self.fwd.net, there, place, backward)?,
-            None => Hops::default(),
-        };
-        let forward = self.fwd.routes.flows().get(forward)?;
-        let backward = backward.and_then(|backward| self.fwd.routes.flows().get(backward));
-        let message = Message::ArpTarget(ArpTarget {
-            id: m.id,
-            source_switch,
-            source_port: m.port,
-            source_mac: m.source_mac,
-            source_ip: m.source_ip,
-            target_port: there.port,
-            target_mac,
-            target_ip,
-            // Both routes are current, so the later of their stamps is valid for both.
-            stamp: self
-                .fwd
-                .routes
-                .stamp(forward.number.max(backward.map_or(0, |route| route.number))),
-            to_source: backward.map(Route::to_install).unwrap_or_default(),
-            source_by_pair: backward.is_some_and(|route| route.source.is_some()),
-            to_target: forward.to_install(),
-            target_by_pair: forward.source.is_some(),
-            answer_by,
-            // The node adds the grant when it seals the message.
-            grant: Grant::default(),
-        });
-        out.push(Effect::Routed { hops, to, message });
-        Some(())
     }
 
     /// Handles a host's DHCP frame. The reply leaves by the ingress port.
