@@ -10,7 +10,7 @@ use crate::excess::Bounds;
 use crate::flows::{Flows, RouteIndex};
 use crate::forwarding::Forwarding;
 use crate::groups::Groups;
-use crate::hosts::{HostTable, Learned, Place};
+use crate::hosts::{HostTable, Place};
 use crate::leases6::Leases6;
 use crate::network::Network;
 use crate::paths::Paths;
@@ -25,7 +25,6 @@ use crate::takeover::TakeOver;
 use crate::topology::{Admission, Change, Graph, SwitchIndex};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use axon_link::config::IPS_PER_HOST_MAX;
 use axon_link::effect::Effect;
 use axon_node::RouteKey;
 use axon_node::telemetry::{ControllerCounters, IpConflict, Restored};
@@ -200,35 +199,13 @@ impl Controller {
         };
         match item {
             Item::HostSeen { port, mac, ips } => {
-                let at = Place { switch, port };
-                let learned = self.fwd.reported(now, at, mac, out);
-                if learned == Learned::Full {
-                    return self.fwd.too_many_hosts(now, at, out);
-                }
-                let (Learned::Here(host) | Learned::Moved(host)) = learned else {
-                    return;
-                };
-                self.addresses.show(&self.fwd.net, now, host);
-                self.groups.host_changed(now, mac);
-                self.fwd.take_over.host_seen(now);
-                for ip in ips.into_iter().take(IPS_PER_HOST_MAX) {
-                    self.addresses.claimed(&mut self.fwd, now, host, ip, out);
-                }
-                if learned == Learned::Moved(host) {
-                    self.fwd.routes.migrate(&self.fwd.net, host, out);
-                    self.fwd.verify(now, host, out);
-                }
-                self.fulfil_found(now, out);
+                self.host_seen(now, Place { switch, port }, (mac, ips), out);
             }
             Item::HostGone { port, mac } => self.withdraw(now, Place { switch, port }, mac, out),
             Item::PortLoad { over_us, ports } => {
                 let over = Span::from_micros(over_us);
-                self.fwd.routes.paths_mut().router_mut().measured(
-                    self.fwd.net.graph(),
-                    switch,
-                    over,
-                    &ports,
-                );
+                let router = self.fwd.routes.paths_mut().router_mut();
+                router.measured(self.fwd.net.graph(), switch, over, &ports);
                 self.fwd.routes.want_round(true);
                 self.plan_round(now);
             }
@@ -253,24 +230,14 @@ impl Controller {
                 self.backups.used(own, Place { switch, port }, key, (stamp, &route), out);
             }
             Item::GroupMember { port, mac, group, joined } => {
-                if !self.groups.report(
-                    &self.fwd.net,
-                    now,
-                    (Place { switch, port }, mac),
-                    (group, joined),
-                ) {
-                    self.counters.item_misplaced += 1;
-                }
+                let by = (Place { switch, port }, mac);
+                let is_placed = self.groups.report(&self.fwd.net, now, by, (group, joined));
+                self.counters.item_misplaced += u64::from(!is_placed);
             }
             Item::AskGroup { port, mac, group, wanted } => {
-                if !self.groups.ask(
-                    &self.fwd.net,
-                    (Place { switch, port }, mac),
-                    (group, wanted),
-                    out,
-                ) {
-                    self.counters.item_misplaced += 1;
-                }
+                let by = (Place { switch, port }, mac);
+                let is_placed = self.groups.ask(&self.fwd.net, by, (group, wanted), out);
+                self.counters.item_misplaced += u64::from(!is_placed);
             }
             Item::BondMember { port, state, partner, selected } => {
                 self.bond_member(now, Place { switch, port }, (state, partner, selected), out);

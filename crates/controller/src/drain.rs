@@ -73,8 +73,9 @@ impl Drain {
         }
     }
 
-    /// Advances the draining of the router's change `of` as far as possible; `is_replaced` tells
-    /// whether all routes and backups follow the new rule. Returns whether all frames have arrived.
+    /// Advances the draining of the router's change `of` as far as possible; `is_replaced`
+    /// is true if all routes and backups follow the new rule. Returns whether all frames have
+    /// arrived.
     pub(super) fn advance(
         &mut self,
         now: Time,

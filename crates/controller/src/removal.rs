@@ -1,12 +1,43 @@
-//! Removal of hosts: reported by their port, unanswered queries, or a dead switch.
+//! Hosts reported at ports, and their removal: reported by their port, unanswered queries, or a
+//! dead switch.
 
 use super::conductor::Controller;
-use super::hosts::{Host, Place, Withdrawn};
+use super::hosts::{Host, Learned, Place, Withdrawn};
 use alloc::vec::Vec;
+use axon_link::config::IPS_PER_HOST_MAX;
 use axon_link::effect::Effect;
 use axon_wire::{MacAddr, Time};
+use core::net::IpAddr;
 
 impl Controller {
+    /// Handles a report of a host at a port, with the addresses that it uses.
+    pub(super) fn host_seen(
+        &mut self,
+        now: Time,
+        at: Place,
+        (mac, ips): (MacAddr, Vec<IpAddr>),
+        out: &mut Vec<Effect>,
+    ) {
+        let learned = self.fwd.reported(now, at, mac, out);
+        if learned == Learned::Full {
+            return self.fwd.too_many_hosts(now, at, out);
+        }
+        let (Learned::Here(host) | Learned::Moved(host)) = learned else {
+            return;
+        };
+        self.addresses.show(&self.fwd.net, now, host);
+        self.groups.host_changed(now, mac);
+        self.fwd.take_over.host_seen(now);
+        for ip in ips.into_iter().take(IPS_PER_HOST_MAX) {
+            self.addresses.claimed(&mut self.fwd, now, host, ip, out);
+        }
+        if learned == Learned::Moved(host) {
+            self.fwd.routes.migrate(&self.fwd.net, host, out);
+            self.fwd.verify(now, host, out);
+        }
+        self.fulfil_found(now, out);
+    }
+
     /// Removes the hosts of switches that have been silent for too long.
     pub(super) fn age(&mut self, now: Time, out: &mut Vec<Effect>) {
         for switch in self.ageing.silent(now) {

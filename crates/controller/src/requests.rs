@@ -2,6 +2,8 @@
 //! is a datagram that is repeated until it is answered.
 
 use super::conductor::Controller;
+use super::flows::Origin;
+use super::hosts::HostIndex;
 use super::hosts::{Learned, Place};
 use alloc::vec::Vec;
 use axon_link::effect::Effect;
@@ -93,6 +95,18 @@ impl Controller {
             self.counters.arp_self += 1;
             return;
         }
+        self.route_both(now, (switch_of, &m), ([from, back], [target, source]), out);
+    }
+
+    /// Makes the routes of a request that do not exist, and answers it.
+    fn route_both(
+        &mut self,
+        now: Time,
+        (switch_of, m): (Incarnation, &ArpRequest),
+        ([from, back], [target, source]): ([Origin; 2], [HostIndex; 2]),
+        out: &mut Vec<Effect>,
+    ) {
+        let (place, there) = (from.at, back.at);
         let found = [
             self.fwd.routes.flows().find(from, target),
             self.fwd.routes.flows().find(back, source),
@@ -116,7 +130,7 @@ impl Controller {
         let round_wanted = self.fwd.routes.round_wanted();
         let answered = self
             .fwd
-            .answer(&m, switch_of, ([from, back], [target, source]), (found, asked), out)
+            .answer(m, switch_of, ([from, back], [target, source]), (found, asked), out)
             .is_some();
         if answered {
             self.counters.arp_answered += 1;
