@@ -8,7 +8,7 @@
 //! host is checked separately (`by_source.rs`).
 //!
 //! The policy is checked at five places. A request for a forbidden route is denied (`requests.rs`).
-//! A path is computed only if the policy allows it (`reroute.rs`): for new routes, after a failure,
+//! A path is computed only if the policy allows it (`routes.rs`): for new routes, after a failure,
 //! after a move and in rounds. A forbidden inherited route is removed (`takeover.rs`). A new host
 //! at a port removes the routes of that port that it may not use, and so does a change of the
 //! policy, at once. A report of a host that is pinned to another port is refused.

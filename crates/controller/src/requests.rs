@@ -17,7 +17,7 @@ impl Controller {
     /// both directions and registered, and the request is forwarded to the target switch. An
     /// existing route is used unchanged, so repeated requests have no further effect. A request
     /// that cannot be fulfilled is counted and dropped; the switch repeats it. An unknown target is
-    /// searched for (`seek.rs`).
+    /// searched for (`seeking.rs`).
     pub fn arp_request(
         &mut self,
         now: Time,

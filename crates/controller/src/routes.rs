@@ -2,7 +2,7 @@
 //!
 //! A route has a stamp: the controller's epoch and the number of the decision. The router counts
 //! the flows on each link, so each path in use is placed there, and removed before another one is
-//! computed. See `reroute.rs` for when routes change.
+//! computed. See `rounds.rs` for when routes change.
 
 use super::bonds::Exits;
 use super::drain::Drain;
