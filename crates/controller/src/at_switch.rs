@@ -8,18 +8,14 @@
 //! location ([`ArpReply`]), and each fills in the route that starts at itself. No switch can set a
 //! route of another one.
 
-use super::Controller;
-use super::flows::{Account, RouteIndex};
-use super::hosts::{Host, HostIndex, Learned, Place};
-use super::topology::SwitchIndex;
+use super::conductor::Controller;
+use super::hosts::{Host, Learned, Place};
 use crate::config::{ControllerConfig, StaticTopology};
-use alloc::collections::btree_map::Entry;
-use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 use axon_link::effect::Effect;
 use axon_node::Stored;
-use axon_wire::message::{ArpReply, ArpTarget, Item, Peer, Role};
-use axon_wire::{Hops, Incarnation, MacAddr, NodeId, PortNo, Time};
+use axon_wire::message::{ArpReply, ArpTarget, Item};
+use axon_wire::{Hops, Incarnation, NodeId, Time};
 use core::net::IpAddr;
 
 impl Controller {
@@ -34,9 +30,9 @@ impl Controller {
         let router = super::router::Explicit::over(router, &topology.paths);
         let mut controller = Controller::with_router(config, hops_max, router);
         for switch in &topology.switches {
-            controller.graph.assume(switch.node, &switch.ports);
+            controller.fwd.net.graph_mut().assume(switch.node, &switch.ports);
         }
-        controller.home = controller.graph.index_of(config.node.incarnation.node);
+        controller.fwd.net.fabric_mut().set_home(config.node.incarnation.node);
         let hosts: Vec<Stored> = topology.hosts.iter().cloned().map(Stored::Host).collect();
         controller.restore(Time::ZERO, &hosts, &mut Vec::new());
         // This state is in the file; it is neither a change nor stored.
@@ -44,68 +40,10 @@ impl Controller {
         controller
     }
 
-    /// Returns whether a controller within another switch decides about the routes of this switch.
-    pub(super) fn is_elsewhere(&self, switch: SwitchIndex) -> bool {
-        self.home.is_some_and(|home| home != switch)
-    }
-
-    /// Returns the path from this controller's switch to the control plane of another.
-    pub(super) fn path_from_home(&mut self, home: SwitchIndex, to: NodeId) -> Option<Hops> {
-        let end = self.graph.index_of(to)?;
-        let shortest = self.router.shortest();
-        if !shortest.pick(&self.graph, home, end, to.0, &mut self.path) {
-            return None;
-        }
-        let mut hops: Vec<_> = self.path.iter().map(|step| step.egress).collect();
-        hops.push(PortNo::CONTROL);
-        Some(Hops(hops))
-    }
-
     /// Returns a path to another switch's control plane over links that their nearer ends have
-    /// reported. It reconnects parts of a fabric that were cut off from each other: nearer switches
-    /// have the more recent reports, so each step of the path updates the next.
+    /// reported, to reconnect parts of a fabric that were cut off from each other.
     pub fn path_for_greeting(&self, to: NodeId) -> Option<Hops> {
-        let (home, end) = (self.home?, self.graph.index_of(to)?);
-        // Predecessor of each switch in the breadth-first search.
-        let mut from: BTreeMap<SwitchIndex, (SwitchIndex, PortNo)> = BTreeMap::new();
-        let mut next = VecDeque::from([home]);
-        while let Some(at) = next.pop_front().filter(|_| !from.contains_key(&end)) {
-            for (&egress, peer) in &self.graph.switch(at).ports {
-                let Peer::Axon { node, role: Role::Switch, .. } = *peer else { continue };
-                let Some(there) = self.graph.index_of(node).filter(|&there| there != home) else {
-                    continue;
-                };
-                if let Entry::Vacant(place) = from.entry(there) {
-                    place.insert((at, egress));
-                    next.push_back(there);
-                }
-            }
-        }
-        let mut hops = Vec::from([PortNo::CONTROL]);
-        let mut at = end;
-        while at != home {
-            let (before, egress) = *from.get(&at)?;
-            hops.push(egress);
-            at = before;
-        }
-        hops.reverse();
-        Some(Hops(hops))
-    }
-
-    /// Returns the ports of the routes that a request needs and that do not exist: the forward
-    /// route, and the reverse one if this controller decides about it.
-    pub(super) fn missing(
-        &self,
-        (place, there): (Place, Place),
-        found: [Option<RouteIndex>; 2],
-    ) -> ([Place; 2], usize) {
-        let back = found[1].is_none() && !self.is_elsewhere(there.switch);
-        match (found[0].is_none(), back) {
-            (true, true) => ([place, there], 2),
-            (true, false) => ([place; 2], 1),
-            (false, true) => ([there; 2], 1),
-            (false, false) => ([place; 2], 0),
-        }
+        self.fwd.net.fabric().path_for_greeting(to)
     }
 
     /// Phase II at the target switch: another switch queries for a local host on behalf of one of
@@ -120,53 +58,38 @@ impl Controller {
         out: &mut Vec<Effect>,
     ) -> Option<ArpTarget> {
         let switch = self.admit(now, from, out)?;
-        let home = self.home?;
+        let home = self.fwd.net.fabric().home()?;
         let place = Place { switch, port: m.source_port };
         let here = Place { switch: home, port: m.target_port };
-        let Learned::Here(source) = self.requested(now, place, m.source_mac, out) else {
+        let Learned::Here(source) = self.fwd.requested(now, place, m.source_mac, out) else {
             self.counters.arp_misplaced += 1;
             return None;
         };
         // Ownership of another host's address is decided by host reports.
-        let is_free = |ip: &IpAddr| self.hosts.by_ip(*ip).is_none();
+        let is_free = |ip: &IpAddr| self.fwd.net.hosts().by_ip(*ip).is_none();
         if let Some(ip) = m.source_ip.filter(is_free) {
-            self.own(now, source, ip, out);
+            self.addresses.own(&mut self.fwd, now, source, ip, out);
         }
-        let own = |ip: &IpAddr| self.hosts.by_ip(*ip) == Some(source);
+        let own = |ip: &IpAddr| self.fwd.net.hosts().by_ip(*ip) == Some(source);
         let source_ip = m.source_ip.filter(own);
-        let target = self.host_at(here, m.target_mac)?;
-        if self.is_to_be_heard(target, out) {
+        let target = self.fwd.net.host_at(here, m.target_mac)?;
+        if self.fwd.net.needs_probe(target, out) {
             return None;
         }
-        let is_allowed = self.origin(here, target, source).is_some()
-            && self.origin(place, source, target).is_some();
+        let is_allowed = self.fwd.routes.origin(&self.fwd.net, here, target, source).is_some()
+            && self.fwd.routes.origin(&self.fwd.net, place, source, target).is_some();
         if !is_allowed {
             self.counters.arp_denied += 1;
             return None;
         }
-        let back = self.route_here(now, here, source, target, out)?;
-        let back = self.flows.get(back)?;
+        let back = self.fwd.route_here(now, here, source, target, out)?;
+        let back = self.fwd.routes.flows().get(back)?;
         let (number, to_source, source_by_pair) =
             (back.number, back.to_install(), back.source.is_some());
         self.counters.arp_answered += 1;
-        let stamp = self.stamp(number);
+        let stamp = self.fwd.routes.stamp(number);
         let m = ArpTarget { to_source, source_by_pair, source_ip, ..m };
         Some(ArpTarget { source_switch: from, stamp, answer_by: reverse, ..m })
-    }
-
-    /// Returns whether a host of this switch is known from the file only. If so, has the edge query
-    /// it; the request will be repeated.
-    pub(super) fn is_to_be_heard(&self, target: HostIndex, out: &mut Vec<Effect>) -> bool {
-        let Some(host) = self.hosts.get(target).filter(|host| host.is_provisional()) else {
-            return false;
-        };
-        if self.home != Some(host.place().switch) {
-            return false;
-        }
-        if let Some(&ip) = host.ips.last() {
-            self.query(host.place(), host.mac, ip, out);
-        }
-        true
     }
 
     /// Phase IV at the source switch: the target switch has completed its half. Chooses the forward
@@ -179,72 +102,32 @@ impl Controller {
         out: &mut Vec<Effect>,
     ) -> Option<ArpReply> {
         let switch = self.admit(now, from, out)?;
-        let place = Place { switch: self.home?, port: m.source_port };
-        let source = self.host_at(place, m.source_mac)?;
-        let target = self.hosts.by_mac(m.target_mac)?;
-        if self.hosts.get(target).map(Host::place)?.switch != switch {
+        let place = Place { switch: self.fwd.net.fabric().home()?, port: m.source_port };
+        let source = self.fwd.net.host_at(place, m.source_mac)?;
+        let target = self.fwd.net.hosts().by_mac(m.target_mac)?;
+        if self.fwd.net.hosts().get(target).map(Host::place)?.switch != switch {
             self.counters.arp_misplaced += 1;
             return None;
         }
-        let route = self.route_here(now, place, target, source, out)?;
-        let route = self.flows.get(route)?;
+        let route = self.fwd.route_here(now, place, target, source, out)?;
+        let route = self.fwd.routes.flows().get(route)?;
         let (number, to_target, target_by_pair) =
             (route.number, route.to_install(), route.source.is_some());
-        Some(ArpReply { stamp: self.stamp(number), to_target, target_by_pair, ..m })
-    }
-
-    /// Returns the route from a port of this switch to a host, with `user` as a new user.
-    fn route_here(
-        &mut self,
-        now: Time,
-        here: Place,
-        to: HostIndex,
-        user: HostIndex,
-        out: &mut Vec<Effect>,
-    ) -> Option<RouteIndex> {
-        let there = self.hosts.get(to).map(Host::place)?;
-        let from = self.origin(here, user, to)?;
-        let found = self.flows.find(from, to);
-        if found.is_none()
-            && let Some((excess, _)) = self.excess_of(here, there.switch, &[here])
-        {
-            self.over_bound(now, excess, out);
-            return None;
-        }
-        let account = Account::Requested(here, there.switch);
-        let made = self.found_or_made(found, from, to, (user, account));
-        self.counters.arp_unreachable += u64::from(made.is_none());
-        made
-    }
-
-    fn host_at(&self, at: Place, mac: MacAddr) -> Option<HostIndex> {
-        let host = self.hosts.by_mac(mac)?;
-        (self.hosts.get(host)?.place() == at).then_some(host)
-    }
-
-    /// Returns whether this controller queries for a host that was at a switch: if it is that
-    /// switch's controller, or that of the host's current switch.
-    pub(super) fn queries(&self, was: SwitchIndex, mac: MacAddr) -> bool {
-        let host = self.hosts.by_mac(mac).and_then(|host| self.hosts.get(host));
-        let is = host.map(|host| host.place().switch);
-        !self.is_elsewhere(was) || is.is_some_and(|is| !self.is_elsewhere(is))
+        Some(ArpReply { stamp: self.fwd.routes.stamp(number), to_target, target_by_pair, ..m })
     }
 
     /// Returns the reports of this switch that another switch needs after a (new) greeting: hosts
     /// first, then their groups.
     pub fn reports(&self) -> Vec<Item> {
-        let Some(home) = self.home else { return Vec::new() };
+        let Some(home) = self.fwd.net.fabric().home() else { return Vec::new() };
         let here = |host: &&Host| host.place().switch == home && !host.is_provisional();
-        let hosts = self.hosts.iter().map(|(_, host)| host).filter(here);
+        let hosts = self.fwd.net.hosts().iter().map(|(_, host)| host).filter(here);
         let seen = hosts.map(|host| Item::HostSeen {
             port: host.place().port,
             mac: host.mac,
             ips: host.ips.clone(),
         });
-        let all = self.groups.members.iter();
-        let all = all
-            .flat_map(|(&group, members)| members.iter().map(move |&(mac, at)| (group, mac, at)));
-        let here = all.filter(|(_, _, at)| at.switch == home);
+        let here = self.groups.members_at(home);
         let joined = here.map(|(group, mac, at)| Item::GroupMember {
             port: at.port,
             mac,

@@ -1,37 +1,63 @@
-//! State of the controller's backup routes.
+//! Backup routes: every route gets a second one, which its edge uses as soon as a link of the first
+//! is down (`edge/backup.rs`).
+//!
+//! A route that was made, moved or taken over is queued. Shortly after the answer to its request,
+//! the controller computes a path that shares no link with it, or as few as the graph allows
+//! ([`Detour`](super::router::Detour)), satisfies the router's rule, and fits in a header. The
+//! backup is sent to the switch on the reliable stream, together with its route. After a change of
+//! the graph all routes are checked again in batches, and changed backups are sent.
+//!
+//! A switch reports the use of a backup. Unless a later decision about that flow is in flight, the
+//! backup becomes the route: it counts on its links and gets a backup of its own. So a later
+//! failure, a round or a removal acts on the route in use.
 
-use super::flows::RouteIndex;
-use super::hosts::Place;
+use super::flows::{Flows, Origin, RouteIndex};
+use super::hosts::{Host, HostIndex, Place};
+use super::network::Network;
 use super::router::{Detour, Step};
+use super::routes::Routes;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use axon_wire::{Layer, Span, Time};
+use axon_link::effect::Effect;
+use axon_link::stream;
+use axon_node::RouteKey;
+use axon_node::telemetry::ControllerCounters;
+use axon_wire::message::{Item, RoutePath, Stamp};
+use axon_wire::{Hops, Layer, PortNo, Route, Span, Time};
+
+/// Number of routes in one batch.
+const BATCH: usize = 64;
 
 /// Backups at switches, and pending checks.
 #[derive(Clone, Debug)]
 pub(super) struct Backups {
     /// True if routes get backups.
-    pub(super) on: bool,
+    on: bool,
     /// Interval between batches.
-    pub(super) pause: Span,
+    pause: Span,
     /// Earliest time of the next batch.
-    pub(super) not_before: Time,
+    not_before: Time,
     /// Next route to check after a change of the graph; `None` if all are checked.
-    pub(super) sweep: Option<u32>,
-    pub(super) sent: BTreeMap<RouteIndex, Sent>,
-    pub(super) detour: Detour,
-    pub(super) path: Vec<Step>,
+    sweep: Option<u32>,
+    sent: BTreeMap<RouteIndex, Sent>,
+    detour: Detour,
+    /// Scratch memory: the path being computed.
+    path: Vec<Step>,
+    /// Scratch memory: the path of the route.
+    primary: Vec<Step>,
+    /// Counts of backups sent and used.
+    counters: ControllerCounters,
 }
 
 /// A backup sent to a switch.
 #[derive(Clone, Debug)]
-pub(super) struct Sent {
+struct Sent {
     /// Stamp number of the decision that the backup belongs to.
-    pub(super) number: u64,
-    pub(super) path: Vec<Step>,
+    number: u64,
+    path: Vec<Step>,
     /// Port where the backup ends.
-    pub(super) exit: Place,
-    pub(super) layer: Layer,
+    exit: Place,
+    layer: Layer,
 }
 
 impl Backups {
@@ -45,6 +71,221 @@ impl Backups {
             sent: BTreeMap::new(),
             detour: Detour::default(),
             path: Vec::new(),
+            primary: Vec::new(),
+            counters: ControllerCounters::default(),
         }
     }
+
+    /// Returns the counts of backups sent and used.
+    pub(super) const fn counters(&self) -> &ControllerCounters {
+        &self.counters
+    }
+
+    /// Returns the backup at the route's switch: its links, nearest first, and its layer.
+    pub(super) fn get(&self, flows: &Flows, index: RouteIndex) -> Option<(&[Step], Layer)> {
+        let number = flows.get(index)?.number;
+        let sent = self.sent.get(&index).filter(|sent| sent.number == number)?;
+        Some((&sent.path, sent.layer))
+    }
+
+    /// Returns when the next batch is due.
+    pub(super) fn deadline(&self, flows: &Flows) -> Option<Time> {
+        let waits = self.on && (flows.has_fresh() || self.sweep.is_some());
+        waits.then_some(self.not_before)
+    }
+
+    /// Schedules a check of all backups after a change of the graph.
+    pub(super) fn recheck(&mut self) {
+        self.sweep = Some(0);
+    }
+
+    /// Returns whether every edge will have current backups once it has received all that was sent
+    /// since the last change of the graph.
+    pub(super) const fn are_planned(&self) -> bool {
+        !self.on || self.sweep.is_none()
+    }
+
+    /// Plans the next batch of backups if it is due, new routes first.
+    pub(super) fn plan(
+        &mut self,
+        now: Time,
+        (net, routes): (&Network, &mut Routes),
+        out: &mut Vec<Effect>,
+    ) {
+        if !self.on {
+            return routes.flows_mut().clear_fresh();
+        }
+        if self.not_before > now {
+            return;
+        }
+        let mut left = BATCH;
+        while left > 0
+            && let Some(index) = routes.flows_mut().take_fresh()
+        {
+            self.plan_one((net, routes), index, out);
+            left -= 1;
+        }
+        if let Some(mut at) = self.sweep {
+            while left > 0 && at < routes.flows().end() {
+                self.plan_one((net, routes), RouteIndex(at), out);
+                (at, left) = (at + 1, left - 1);
+            }
+            self.sweep = (at < routes.flows().end()).then_some(at);
+        }
+        if left < BATCH {
+            self.not_before = now + self.pause;
+        }
+    }
+
+    /// Computes the backup of a route; sends it if the switch does not have it.
+    fn plan_one(
+        &mut self,
+        (net, routes): (&Network, &mut Routes),
+        index: RouteIndex,
+        out: &mut Vec<Effect>,
+    ) {
+        let before = self.sent.remove(&index);
+        let Some(route) = routes.flows().get(index) else { return };
+        let (from, number, exit) = (route.origin(), route.number, route.exit);
+        let (layer, destination) = (route.layer, route.destination);
+        self.primary.clear();
+        self.primary.extend(route.steps());
+        let Some((found, backup_exit)) = self.find((net, routes), from, destination, exit) else {
+            return;
+        };
+        let path = &self.path;
+        let lawful =
+            if found { routes.paths_mut().router_mut().layer(net.graph(), path) } else { None };
+        let path = core::mem::take(&mut self.path);
+        let same = before.as_ref().is_some_and(|before| {
+            (before.number, Some(before.layer), before.exit) == (number, lawful, backup_exit)
+                && before.path == path
+        });
+        let Some(host) = net.hosts().get(destination) else { return };
+        let source = net.mac_of(from.source);
+        let set = |primary, backup| {
+            let (port, destination, source) = (from.at.port, host.mac, source);
+            Item::SetBackup { port, destination, source, primary, backup }
+        };
+        let bonded = backup_exit != exit;
+        let item = lawful.map(|backup_layer| {
+            let primary = route_path(net, &self.primary, (exit, bonded), layer);
+            set(primary, Some(route_path(net, &path, (backup_exit, bonded), backup_layer)))
+        });
+        // A longer path does not fit in a segment.
+        let item = item.filter(|item| stream::hop_count(item) <= stream::SEGMENT_HOPS_MAX);
+        let to = net.fabric().node(from.at.switch);
+        match (item, lawful) {
+            (Some(item), Some(layer)) => {
+                if !same {
+                    out.push(Effect::Command { to, item });
+                    self.counters.backups_sent += 1;
+                }
+                self.sent.insert(index, Sent { number, path, exit: backup_exit, layer });
+            }
+            _ if before.is_some() => {
+                out.push(Effect::Command { to, item: set(RoutePath::default(), None) });
+            }
+            _ => {}
+        }
+    }
+
+    /// Computes, into `self.path`, the backup of the route from a port to a host whose
+    /// links are in `self.primary`. Returns the port where it ends, if there is one. For a host at
+    /// a bond that is another port of the bond if possible, so that no link to the host is in both.
+    fn find(
+        &mut self,
+        (net, routes): (&Network, &mut Routes),
+        from: Origin,
+        destination: HostIndex,
+        exit: Place,
+    ) -> Option<(bool, Place)> {
+        if let Some(other) = net.other_exit(exit, destination)
+            && let Some((flow, _)) = routes.paths().flow_to(net, from, destination, other)
+        {
+            let Backups { detour, path, primary: _, .. } = self;
+            let router = routes.paths_mut().router_mut();
+            let found = match flow.from == flow.to {
+                true => {
+                    path.clear();
+                    true
+                }
+                false => {
+                    detour.find(net.graph(), &flow, &self.primary, router, path)
+                        || router.path(net.graph(), &flow, path)
+                }
+            };
+            if found && path.len() < routes.paths().hops_max() {
+                return Some((true, other));
+            }
+        }
+        let (flow, exit) = routes.paths().flow_to(net, from, destination, exit)?;
+        let Backups { detour, path, primary: _, .. } = self;
+        let router = routes.paths_mut().router_mut();
+        let found = router.backup(net.graph(), &flow, &self.primary, path)
+            || detour.find(net.graph(), &flow, &self.primary, router, path);
+        Some((found && path.len() < routes.paths().hops_max(), exit))
+    }
+
+    /// Handles a switch's report that it has used a backup. Unless a later decision is in flight,
+    /// the backup becomes the route of the flow. For a backup that this controller has not sent, or
+    /// has replaced, the switch is sent the current route again.
+    pub(super) fn used(
+        &mut self,
+        (net, routes): (&Network, &mut Routes),
+        at: Place,
+        key: RouteKey,
+        (stamp, used): (Stamp, &Route),
+        out: &mut Vec<Effect>,
+    ) {
+        let Some(index) = routes.found_by_key(net, at, key) else { return };
+        let Some(route) = routes.flows().get(index) else { return };
+        let (number, destination) = (route.number, route.destination);
+        // Edges report routes of an earlier incarnation separately.
+        if stamp.epoch != routes.epoch() || stamp.number < number {
+            return;
+        }
+        let sent = self.sent.remove(&index).filter(|sent| sent.number == number);
+        let known = sent.filter(|sent| {
+            let exit = (sent.exit, false);
+            route_path(net, &sent.path, exit, sent.layer).route == *used
+        });
+        self.counters.backups_used += u64::from(known.is_some());
+        match known {
+            Some(Sent { path, exit, layer, .. }) => {
+                routes.unplace(index);
+                routes.flows_mut().change(index, (&path, layer), exit, number);
+                routes.paths_mut().router_mut().placed(&path);
+                // A link of the backup may have failed while the report was in flight.
+                let is_there = |step: &Step| net.graph().edge(step.switch, step.egress).is_some();
+                let lawful = routes.paths_mut().router_mut().allows(net.graph(), &path, layer);
+                let to = net.hosts().get(destination).map(Host::place);
+                let ends_there = to.is_some_and(|to| net.fabric().exits(to).contains(exit));
+                if lawful && ends_there && path.iter().all(is_there) {
+                    // The new stamp is later than that of any answer before the failure.
+                    routes.send_again(net, index, out);
+                } else {
+                    routes.reroute(net, index, out);
+                }
+            }
+            None => routes.send_again(net, index, out),
+        }
+        routes.want_round(true);
+    }
+}
+
+/// Returns a path with its switches, including the host's port if it is a bond port and counts as a
+/// link.
+fn route_path(
+    net: &Network,
+    path: &[Step],
+    (exit, bonded): (Place, bool),
+    layer: Layer,
+) -> RoutePath {
+    let mut hops: Vec<PortNo> = path.iter().map(|step| step.egress).collect();
+    hops.push(exit.port);
+    let last = bonded.then_some(exit.switch);
+    let switches = path.iter().map(|step| step.switch).chain(last);
+    let switches = switches.map(|switch| net.fabric().node(switch)).collect();
+    RoutePath { route: Route { layer, ..Hops(hops).into() }, switches }
 }

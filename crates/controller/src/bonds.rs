@@ -18,351 +18,307 @@
 //! demand. A host at a bond is not queried when a route to it is set up: its answer might arrive on
 //! another port, and LACP proves its presence.
 
-use super::Controller;
-use super::bond_list::{Bond, Exits, Member};
-use super::flows::{Origin, RouteIndex};
-use super::hosts::{Host, HostIndex, Learned, Place};
-use super::topology::SwitchIndex;
-use alloc::collections::BTreeSet;
+use super::hosts::Place;
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use axon_link::effect::Effect;
-use axon_node::telemetry::BondTelemetry;
+use axon_link::lacp::Selection;
+use axon_node::Note;
+use axon_node::telemetry::{BondTelemetry, MemberTelemetry};
 use axon_wire::lacp::Partner;
 use axon_wire::message::{Item, MemberState};
-use axon_wire::{MacAddr, NodeId, PortNo, Time};
+use axon_wire::{NodeId, PortNo, Span, Time};
 
-impl Controller {
-    /// Returns the telemetry of all bonds.
-    pub fn bonds_telemetry(&self) -> Vec<BondTelemetry> {
-        self.bonds.telemetry()
+/// All bonds.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Bonds {
+    list: Vec<Bond>,
+    /// Bond index and member index of each port.
+    by_port: BTreeMap<(NodeId, PortNo), (usize, usize)>,
+    /// Time without a change after which routes are balanced.
+    settle: Span,
+    /// Number of notes about different partners.
+    mismatches: u64,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Bond {
+    name: alloc::string::String,
+    selection: Selection,
+    members: Vec<Member>,
+    /// Time to balance the routes over the ports, after a port was added.
+    balance_at: Option<Time>,
+}
+
+/// A bond port, as last reported by its switch.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Member {
+    at: (NodeId, PortNo),
+    state: MemberState,
+    partner: Option<Partner>,
+    /// True if a note about a different partner was sent.
+    refused: bool,
+    /// True if the port is joined, or was until it lost its carrier.
+    was_joined: bool,
+    /// True if the graph has a path from the controller to the switch. If not, the state is
+    /// outdated.
+    reached: bool,
+}
+
+impl Bonds {
+    /// Creates the configured bonds. Routes are balanced `settle` after a port was added.
+    pub(super) fn new(configured: &[crate::config::BondConfig], settle: Span) -> Bonds {
+        let mut bonds = Bonds { settle, ..Bonds::default() };
+        for (number, bond) in configured.iter().enumerate() {
+            let ports = bond.members.iter().enumerate();
+            bonds.by_port.extend(ports.map(|(member, &at)| (at, (number, member))));
+            let member = |&at| Member {
+                at,
+                state: MemberState::Down,
+                partner: None,
+                refused: false,
+                was_joined: false,
+                reached: true,
+            };
+            bonds.list.push(Bond {
+                name: bond.name.clone(),
+                selection: Selection::default(),
+                members: bond.members.iter().map(member).collect(),
+                balance_at: None,
+            });
+        }
+        bonds
     }
 
     /// Returns the bond that a port is joined to.
-    pub(super) fn bond_at(&self, place: Place) -> Option<&Bond> {
-        if self.bonds.list.is_empty() {
-            return None;
-        }
-        self.bonds.joined((self.graph.switch(place.switch).incarnation.node, place.port))
+    pub(super) fn joined(&self, at: (NodeId, PortNo)) -> Option<&Bond> {
+        let &(bond, member) = self.by_port.get(&at)?;
+        let bond = self.list.get(bond)?;
+        bond.is_joined(&bond.members[member]).then_some(bond)
     }
 
-    fn member_place(&self, member: &Member) -> Option<Place> {
-        let (node, port) = member.at;
-        Some(Place { switch: self.graph.index_of(node)?, port })
+    /// Returns the configured ports of this port's bond; the port alone if it has none.
+    pub(super) fn ports_with(&self, at: (NodeId, PortNo)) -> Vec<(NodeId, PortNo)> {
+        let bond = self.by_port.get(&at).and_then(|&(bond, _)| self.list.get(bond));
+        bond.map_or_else(
+            || [at].into(),
+            |bond| bond.members.iter().map(|member| member.at).collect(),
+        )
     }
 
-    /// Returns the ports of the same bond, in its order; the port alone if it is not joined to one.
-    pub(super) fn ports_of(&self, place: Place) -> Vec<Place> {
-        let Some(bond) = self.bond_at(place) else { return [place].into() };
-        let joined = bond.members.iter().filter(|member| bond.is_joined(member));
-        joined.filter_map(|member| self.member_place(member)).collect()
+    /// Returns whether there are no bonds.
+    pub(super) const fn is_empty(&self) -> bool {
+        self.list.is_empty()
     }
 
-    /// Returns whether two ports are one location.
-    pub(super) fn is_one_place(&self, a: Place, b: Place) -> bool {
-        a == b || self.bond_at(a).is_some() && self.ports_of(a).contains(&b)
+    /// Returns the number of bonds.
+    pub(super) const fn len(&self) -> usize {
+        self.list.len()
     }
 
-    /// Returns the port that represents the bond of this port.
-    pub(super) fn home(&self, place: Place) -> Place {
-        match self.bond_at(place) {
-            Some(_) => self.ports_of(place).first().copied().unwrap_or(place),
-            None => place,
-        }
+    /// Returns the number of notes about different partners.
+    pub(super) const fn mismatches(&self) -> u64 {
+        self.mismatches
     }
 
-    /// Returns the ports where routes to a host at this port may end.
-    pub(super) fn exits(&self, place: Place) -> Exits {
-        let Some(bond) = self.bond_at(place) else { return Exits::One(place) };
-        let distributes = |member: &&Member| {
-            let state = member.state == MemberState::Distributing;
-            state && member.reached && bond.is_joined(member)
-        };
-        let members = bond.members.iter().filter(distributes);
-        let places: Vec<Place> = members.filter_map(|member| self.member_place(member)).collect();
-        match places[..] {
-            [] => Exits::One(place),
-            [one] => Exits::One(one),
-            _ => Exits::Of(places),
-        }
+    /// Returns the index of the bond that is configured for a port, and of the port in it.
+    pub(super) fn slot(&self, at: (NodeId, PortNo)) -> Option<(usize, usize)> {
+        self.by_port.get(&at).copied()
     }
 
-    /// Returns the ports where a route to a host may end, in order of preference: the current port
-    /// of the route first, then those with the fewest routes to the host.
-    pub(super) fn exits_in_order(&self, from: Origin, destination: HostIndex) -> Option<Exits> {
-        let exits = self.exits(self.hosts.get(destination)?.place());
-        let Exits::Of(mut places) = exits else { return Some(exits) };
-        let own = self.flows.find(from, destination);
-        let current = own.and_then(|own| self.flows.get(own)).map(|route| route.exit);
-        let counts = self.counts(destination, &places);
-        let mut order: Vec<(bool, usize, usize)> = (counts.iter().enumerate())
-            .map(|(number, &count)| (Some(places[number]) != current, count, number))
-            .collect();
-        order.sort_unstable();
-        places = order.into_iter().map(|(.., number)| places[number]).collect();
-        Some(Exits::Of(places))
+    /// Returns the configured ports of a bond.
+    pub(super) fn ports(&self, bond: usize) -> impl Iterator<Item = (NodeId, PortNo)> {
+        self.list[bond].members.iter().map(|member| member.at)
     }
 
-    /// Returns the number of routes to a host that end at each of these ports.
-    fn counts(&self, destination: HostIndex, places: &[Place]) -> Vec<usize> {
-        let mut counts = alloc::vec![0; places.len()];
-        for route in self.flows.towards(destination) {
-            let exit = self.flows.get(route).map(|route| route.exit);
-            let place = places.iter().position(|place| Some(*place) == exit);
-            if let Some(place) = place {
-                counts[place] += 1;
-            }
-        }
-        counts
+    /// Returns the other distributing ports of the bond that a port is joined to, or was until it
+    /// lost its carrier.
+    pub(super) fn others(&self, at: (NodeId, PortNo)) -> impl Iterator<Item = (NodeId, PortNo)> {
+        let slot = self.slot(at).map(|(bond, member)| (&self.list[bond], member));
+        let of = slot.filter(|(bond, member)| bond.members[*member].was_joined);
+        let joined = of.into_iter().flat_map(|(bond, _)| bond.joined());
+        let distributing = joined.filter(|member| member.state == MemberState::Distributing);
+        distributing.map(|member| member.at).filter(move |other| *other != at)
     }
 
-    /// Returns a port other than `exit` where routes to a host may end, preferably at another
-    /// switch.
-    pub(super) fn other_exit(&self, exit: Place, destination: HostIndex) -> Option<Place> {
-        match self.exits(self.hosts.get(destination)?.place()) {
-            Exits::One(_) => None,
-            Exits::Of(places) => {
-                let at = places.iter().position(|&place| place == exit)?;
-                let others = (1..places.len()).map(|n| places[(at + n) % places.len()]);
-                let elsewhere = others.clone().find(|other| other.switch != exit.switch);
-                elsewhere.or_else(|| others.clone().next())
-            }
-        }
-    }
-
-    /// Returns whether a host's routes can end at more than one port.
-    pub(super) fn is_bonded(&self, destination: HostIndex) -> bool {
-        let place = self.hosts.get(destination).map(Host::place);
-        place.is_some_and(|place| self.bond_at(place).is_some())
-    }
-
-    /// Updates which bond ports are at switches that the graph reaches, after a change of the
-    /// graph.
-    pub(super) fn see_bonds(&mut self, now: Time, out: &mut Vec<Effect>) {
-        if self.bonds.list.is_empty() || self.attachments.is_empty() {
-            return;
-        }
-        let near = self.attachments.values();
-        let mut next: Vec<SwitchIndex> =
-            near.filter_map(|&(node, _)| self.graph.index_of(node)).collect();
-        let mut reached = BTreeSet::new();
-        while let Some(at) = next.pop() {
-            if reached.insert(at) {
-                next.extend(self.graph.edges(at).iter().map(|edge| edge.to));
-            }
-        }
-        for number in 0..self.bonds.list.len() {
-            let bond = &mut self.bonds.list[number];
-            let mut changed = false;
-            for member in &mut bond.members {
-                let at = self.graph.index_of(member.at.0);
-                let is = at.is_some_and(|at| reached.contains(&at));
-                changed |= is != member.reached;
-                member.reached = is;
-            }
-            if changed {
-                bond.balance_at = Some(now + self.settle);
-                self.bond_changed(now, number, out);
-            }
-        }
-    }
-
-    /// Returns the port of a host, or another port of its bond if frames cannot leave the fabric
-    /// there.
-    pub(super) fn reachable_port(&self, host: HostIndex) -> Option<Place> {
-        let place = self.hosts.get(host)?.place();
-        Some(match self.exits(place) {
-            Exits::One(one) => one,
-            Exits::Of(places) if places.contains(&place) => place,
-            Exits::Of(places) => *places.first()?,
-        })
-    }
-
-    /// Returns whether a host stays at a bond when its claim at one port ends, and claims it at
-    /// another port of the bond then. The host may have sent by the one port only.
-    pub(super) fn stays_at_bond(&mut self, place: Place, mac: MacAddr) -> bool {
-        if self.bonds.list.is_empty() {
-            return false;
-        }
-        let node = self.graph.switch(place.switch).incarnation.node;
-        let Some(&(bond, member)) = self.bonds.by_port.get(&(node, place.port)) else {
-            return false;
-        };
-        let bond = &self.bonds.list[bond];
-        let was_here = self.hosts.by_mac(mac).and_then(|host| self.hosts.get(host));
-        if !bond.members[member].was_joined || was_here.is_none_or(|host| host.place() != place) {
-            return false;
-        }
-        let others = bond.members.iter().filter(|other| {
-            other.at != (node, place.port)
-                && other.state == MemberState::Distributing
-                && bond.is_joined(other)
-        });
-        let other = others.filter_map(|other| self.member_place(other)).next();
-        other.is_some_and(|other| {
-            matches!(self.hosts.report(other, mac), Learned::Here(_) | Learned::Moved(_))
-        })
-    }
-
-    /// Returns whether `before` has left the bond that `at` is joined to, because its switch has
-    /// gone. A host known there has moved to another port of its bond.
-    pub(super) fn has_left_port(&self, before: Place, at: Place) -> bool {
-        let number = |place: Place| {
-            let node = self.graph.switch(place.switch).incarnation.node;
-            self.bonds.by_port.get(&(node, place.port)).map(|&(bond, _)| bond)
-        };
-        self.bond_at(at).is_some() && self.bond_at(before).is_none() && number(before) == number(at)
-    }
-
-    /// Handles a switch's report about a bond port.
-    pub(super) fn bond_member(
+    /// Records which ports of a bond are at switches that the graph reaches. Returns whether that
+    /// has changed.
+    pub(super) fn reach(
         &mut self,
         now: Time,
-        at: Place,
-        (state, partner, selected): (MemberState, Option<Partner>, bool),
-        out: &mut Vec<Effect>,
+        bond: usize,
+        is_reached: impl Fn(NodeId) -> bool,
+    ) -> bool {
+        let bond = &mut self.list[bond];
+        let mut changed = false;
+        for member in &mut bond.members {
+            let is = is_reached(member.at.0);
+            changed |= is != member.reached;
+            member.reached = is;
+        }
+        if changed {
+            bond.balance_at = Some(now + self.settle);
+        }
+        changed
+    }
+
+    /// Records a switch's report about the port at `slot`.
+    pub(super) fn report(
+        &mut self,
+        now: Time,
+        (bond, member): (usize, usize),
+        (state, partner): (MemberState, Option<Partner>),
     ) {
-        let node = self.graph.switch(at.switch).incarnation.node;
-        let Some(&(bond, member)) = self.bonds.by_port.get(&(node, at.port)) else {
-            self.counters.item_misplaced += 1;
-            return;
-        };
-        let joined = self.bond_at(at).is_some();
-        let changed = &mut self.bonds.list[bond];
+        let changed = &mut self.list[bond];
         let before = changed.members[member].state;
         (changed.members[member].state, changed.members[member].partner) = (state, partner);
         if state == MemberState::Distributing && before != state {
             changed.balance_at = Some(now + self.settle);
         }
-        if joined && self.bond_at(at).is_none() {
-            self.part(now, at, out);
-            // The hosts may have sent by this port and be claimed at another.
-            for host in self.hosts_of(bond) {
-                self.leave_port(host, at, out);
-            }
+    }
+
+    /// Resets the ports of a bond at a switch with a new incarnation. Returns whether one of them
+    /// had a carrier.
+    pub(super) fn reset(&mut self, bond: usize, node: NodeId) -> bool {
+        let mut lost = false;
+        for member in self.list[bond].members.iter_mut().filter(|member| member.at.0 == node) {
+            lost |= member.state != MemberState::Down;
+            (member.state, member.partner) = (MemberState::Down, None);
         }
-        self.bond_changed(now, bond, out);
-        let chosen = &self.bonds.list[bond];
-        let wanted = chosen.is_joined(&chosen.members[member]);
-        if let Some(partner) = partner.filter(|_| wanted != selected) {
-            self.select(chosen.members[member].at, partner, wanted, out);
+        lost
+    }
+
+    /// Chooses the partner of a bond again. Notes different partners, and has the ports selected
+    /// anew if the partner is another one.
+    pub(super) fn choose(&mut self, bond: usize, out: &mut Vec<Effect>) {
+        let bond = &mut self.list[bond];
+        let before = bond.selection;
+        let notes = bond.choose();
+        self.mismatches += notes.len() as u64;
+        out.extend(notes.into_iter().map(Effect::Note));
+        if bond.selection != before {
+            // A port with the previous partner has left the bond, and others may have joined.
+            out.extend(bond.members.iter().filter_map(|member| bond.select(member)));
         }
     }
 
-    /// Removes a port from its bond; its hosts are at another port of the bond, or gone.
-    fn part(&mut self, now: Time, at: Place, out: &mut Vec<Effect>) {
-        let claims = self.hosts.claimed_by(at.switch).into_iter();
-        for (place, mac) in claims.filter(|(place, _)| *place == at) {
-            self.withdraw(now, place, mac, out);
-        }
-    }
-
-    fn select(
+    /// Has the port at `slot` selected as its bond needs it, if it is not (`selected`).
+    pub(super) fn select(
         &self,
-        (to, port): (NodeId, PortNo),
-        partner: Partner,
+        (bond, member): (usize, usize),
         selected: bool,
         out: &mut Vec<Effect>,
     ) {
-        out.push(Effect::Command { to, item: Item::SelectMember { port, partner, selected } });
-    }
-
-    /// Resets the bond ports of a switch with a new incarnation.
-    pub(super) fn forget_members(&mut self, now: Time, node: NodeId, out: &mut Vec<Effect>) {
-        for bond in 0..self.bonds.list.len() {
-            let members = self.bonds.list[bond].members.iter_mut();
-            let mut lost = false;
-            for member in members.filter(|member| member.at.0 == node) {
-                lost |= member.state != MemberState::Down;
-                (member.state, member.partner) = (MemberState::Down, None);
-            }
-            if lost {
-                self.bond_changed(now, bond, out);
-            }
+        let bond = &self.list[bond];
+        let member = &bond.members[member];
+        if bond.is_joined(member) != selected {
+            out.extend(bond.select(member));
         }
-    }
-
-    /// Handles a change of the ports of a bond, or of which of them distribute.
-    fn bond_changed(&mut self, now: Time, bond: usize, out: &mut Vec<Effect>) {
-        let before = self.bonds.list[bond].selection;
-        let notes = self.bonds.list[bond].choose();
-        self.counters.bond_mismatches += notes.len() as u64;
-        out.extend(notes.into_iter().map(Effect::Note));
-        if self.bonds.list[bond].selection != before {
-            // A port with the previous partner has left the bond, and others may have joined.
-            let chosen = &self.bonds.list[bond];
-            for member in &chosen.members {
-                if let Some(partner) = member.partner {
-                    self.select(member.at, partner, chosen.is_joined(member), out);
-                }
-            }
-        }
-        self.groups.all_changed(now);
-        // Backups end at a port of the bond, which may be another one now.
-        self.backups_changed();
-        for host in self.hosts_of(bond) {
-            self.move_away(host, out);
-        }
-    }
-
-    /// Returns the hosts at a bond.
-    fn hosts_of(&self, bond: usize) -> Vec<HostIndex> {
-        let members = self.bonds.list[bond].members.iter();
-        let places = members.filter_map(|member| self.member_place(member));
-        let hosts = places.flat_map(|place| self.hosts.hosts_at(place));
-        hosts.filter_map(|host| self.hosts.by_mac(host.mac)).collect()
     }
 
     /// Returns when the next bond is due for balancing.
-    pub(super) fn bonds_deadline(&self) -> Option<Time> {
-        self.bonds.list.iter().filter_map(|bond| bond.balance_at).min()
+    pub(super) fn deadline(&self) -> Option<Time> {
+        self.list.iter().filter_map(|bond| bond.balance_at).min()
     }
 
-    /// Balances the routes over the ports of bonds that are due.
-    pub(super) fn balance_bonds(&mut self, now: Time, out: &mut Vec<Effect>) {
-        for bond in 0..self.bonds.list.len() {
-            if self.bonds.list[bond].balance_at.is_none_or(|at| at > now) {
-                continue;
+    /// Returns whether the routes over the ports of a bond are due for balancing, once.
+    pub(super) fn take_due(&mut self, now: Time, bond: usize) -> bool {
+        self.list[bond].balance_at.take_if(|at| *at <= now).is_some()
+    }
+
+    /// Returns the state of all bonds.
+    pub(super) fn telemetry(&self) -> Vec<BondTelemetry> {
+        let member = |bond: &Bond, member: &Member| MemberTelemetry {
+            switch: member.at.0,
+            port: member.at.1,
+            state: member.state,
+            partner: member.partner.map(Into::into),
+            mismatch: bond.is_refused(member),
+        };
+        let bond = |bond: &Bond| BondTelemetry {
+            name: bond.name.clone(),
+            partner: bond.selection.partner().map(Into::into),
+            members: bond.members.iter().map(|one| member(bond, one)).collect(),
+        };
+        self.list.iter().map(bond).collect()
+    }
+}
+
+impl Bond {
+    /// Returns the joined ports, most preferred first.
+    pub(super) fn joined(&self) -> impl Iterator<Item = &Member> {
+        self.members.iter().filter(|member| self.is_joined(member))
+    }
+
+    /// Returns the command that selects a port, or ends its selection.
+    fn select(&self, member: &Member) -> Option<Effect> {
+        let ((to, port), selected) = (member.at, self.is_joined(member));
+        let partner = member.partner?;
+        Some(Effect::Command { to, item: Item::SelectMember { port, partner, selected } })
+    }
+
+    fn is_joined(&self, member: &Member) -> bool {
+        self.selection.takes(member.partner)
+    }
+
+    fn is_refused(&self, member: &Member) -> bool {
+        member.partner.is_some() && !self.is_joined(member)
+    }
+
+    /// Chooses the partner again. Returns a note for the first member of each other partner that
+    /// has none yet.
+    fn choose(&mut self) -> Vec<Note> {
+        let Bond { selection, members, .. } = self;
+        selection.choose(
+            members.iter().map(|member| (member.partner, member.state >= MemberState::Collecting)),
+        );
+        let first = members.iter().find(|member| selection.takes(member.partner)).copied();
+        let mut notes = Vec::new();
+        for member in members {
+            let refused = member.partner.is_some() && !selection.takes(member.partner);
+            if refused
+                && !member.refused
+                && let (Some(first), Some(partner)) = (first, member.partner)
+                && let Some(expected) = first.partner
+            {
+                let end = |(node, port), partner| (node, port, partner);
+                let ends = [end(member.at, partner), end(first.at, expected)];
+                notes.push(Note::BondMismatch(ends));
             }
-            self.bonds.list[bond].balance_at = None;
-            for host in self.hosts_of(bond) {
-                self.balance(host, out);
-            }
+            member.refused = refused;
+            let is_other = refused || member.state == MemberState::Individual;
+            member.was_joined = selection.takes(member.partner) || member.was_joined && !is_other;
         }
+        notes
+    }
+}
+
+impl Member {
+    /// Returns the switch and the port.
+    pub(super) const fn at(&self) -> (NodeId, PortNo) {
+        self.at
     }
 
-    /// Moves the routes to a host that end at a port which does not distribute.
-    fn move_away(&mut self, host: HostIndex, out: &mut Vec<Effect>) {
-        let Some(place) = self.hosts.get(host).map(Host::place) else { return };
-        let exits = self.exits(place);
-        for route in self.flows.towards(host) {
-            let exit = self.flows.get(route).map(|route| route.exit);
-            if exit.is_some_and(|exit| !exits.contains(exit)) {
-                self.reroute(route, out);
-                self.counters.bond_moves += 1;
-            }
-        }
+    /// Returns whether frames leave the fabric by this port, if it is joined.
+    pub(super) fn distributes(&self) -> bool {
+        self.state == MemberState::Distributing && self.reached
     }
+}
 
-    /// Moves routes to a host until the ports have equal numbers of them.
-    fn balance(&mut self, host: HostIndex, out: &mut Vec<Effect>) {
-        let Some(place) = self.hosts.get(host).map(Host::place) else { return };
-        let Exits::Of(places) = self.exits(place) else { return };
-        loop {
-            let counts = self.counts(host, &places);
-            let most = (0..counts.len()).rev().max_by_key(|&at| counts[at]);
-            let least = (0..counts.len()).min_by_key(|&at| counts[at]);
-            let (Some(most), Some(least)) = (most, least) else { return };
-            if counts[most] <= counts[least] + 1 {
-                return;
-            }
-            let ends_there = |route: &RouteIndex| {
-                self.flows.get(*route).is_some_and(|route| route.exit == places[most])
-            };
-            let Some(route) = self.flows.towards(host).into_iter().find(ends_there) else { return };
-            if !self.reroute_to(route, places[least], out) {
-                return;
-            }
-            self.counters.bond_moves += 1;
+/// Ports where routes to a host may end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Exits {
+    /// The host's port.
+    One(Place),
+    /// One of several ports.
+    Of(Vec<Place>),
+}
+
+impl Exits {
+    pub(super) fn contains(&self, place: Place) -> bool {
+        match self {
+            Exits::One(one) => *one == place,
+            Exits::Of(places) => places.contains(&place),
         }
     }
 }

@@ -31,10 +31,6 @@
 //! 250 MB for one switch: 34 MB of routes, 170 MB of inherited routes until they are decided, and
 //! 50 MB of commands.
 
-use super::topology::SwitchIndex;
-use alloc::collections::{BTreeMap, BTreeSet};
-use axon_wire::{Span, Time};
-
 /// Maximum host claims of one switch: 256 ports with 64 hosts each.
 pub const HOSTS_PER_SWITCH_MAX: usize = 1 << 14;
 /// Maximum host claims at one port: a sixteenth of those of a switch, and 16 times the number of
@@ -63,39 +59,3 @@ pub const COMMANDS_PER_SWITCH_MAX: usize = ROUTES_PER_SWITCH_MAX + INHERITED_PER
 /// Maximum unacknowledged commands of a switch before it gets no group lists, which take up to 450
 /// bytes.
 pub const LISTS_AHEAD_MAX: usize = 1 << 10;
-
-/// Minimum time between two notes about one switch, and about ports of one switch.
-const NOTE_PAUSE: Span = Span::from_secs(10);
-
-/// Subject of a bound.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Scope {
-    /// A whole switch.
-    Switch,
-    /// A port of the switch.
-    Port,
-    /// The hosts admitted at a port.
-    Admission,
-}
-
-/// Switches that exceed bounds.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Bounds {
-    /// Time of the last note, by switch and scope.
-    noted: BTreeMap<(SwitchIndex, Scope), Time>,
-    /// Switches that leave too many commands unacknowledged.
-    pub(super) backlogged: BTreeSet<SwitchIndex>,
-}
-
-impl Bounds {
-    /// Returns whether an excess of this switch, or of any port of it, is to be noted: true if
-    /// there was none within the last 10 s.
-    pub(super) fn is_news(&mut self, now: Time, switch: SwitchIndex, scope: Scope) -> bool {
-        let noted = self.noted.get(&(switch, scope));
-        let is_news = noted.is_none_or(|&at| now.since(at) >= NOTE_PAUSE);
-        if is_news {
-            self.noted.insert((switch, scope), now);
-        }
-        is_news
-    }
-}

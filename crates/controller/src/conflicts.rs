@@ -1,5 +1,5 @@
 //! Address conflicts: addresses claimed by two hosts, and the schedule of queries about them. See
-//! `owning.rs` for the rules.
+//! `addresses.rs` for the rules.
 //!
 //! The *holder* of an address is queried up to three times, 100 ms apart. If it is silent, the
 //! *claimant* gets the address. If it answers, it keeps the address and the conflict stands. The

@@ -19,53 +19,86 @@
 //! A violation found meanwhile, such as the report of an edge that has used an old backup, restarts
 //! the steps.
 
-use super::Controller;
-use super::draining::State;
 use alloc::vec::Vec;
 use axon_link::effect::Effect;
 use axon_wire::vlan::VlanId;
-use axon_wire::{NodeId, Time};
+use axon_wire::{Span, Time};
 
-impl Controller {
-    /// Returns whether old paths are draining, so that a flow may be without a path.
-    pub fn is_draining(&self) -> bool {
-        self.router.draining().is_some()
+/// Progress of draining.
+#[derive(Clone, Debug)]
+pub(super) struct Drain {
+    /// Change of the router's rule that is draining.
+    of: Option<u64>,
+    /// Number of the last request for acknowledgements.
+    number: u64,
+    state: State,
+    /// Maximum time that frames are in flight.
+    span: Span,
+}
+
+/// Current step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Routes or backups that violate the rule are being replaced.
+    Replacing,
+    /// All are replaced; switches have yet to acknowledge it.
+    Acknowledging,
+    /// All are acknowledged. The last frame has arrived by this time.
+    Until(Time),
+}
+
+impl Drain {
+    /// Creates the idle state; `span` is the maximum time that frames are in flight.
+    pub(super) const fn new(span: Span) -> Drain {
+        Drain { of: None, number: 0, state: State::Replacing, span }
     }
 
-    /// Returns whether the graph has links of a switch.
-    pub fn has_links(&self, node: NodeId) -> bool {
-        self.graph.index_of(node).is_some_and(|at| !self.graph.edges(at).is_empty())
+    /// Restarts draining, because a violating path was in use until now.
+    pub(super) const fn again(&mut self) {
+        self.state = State::Replacing;
     }
 
-    /// Handles the acknowledgement of the request `number` by every switch with links
-    /// ([`Effect::AwaitAcknowledged`]).
-    pub fn acknowledged(&mut self, now: Time, number: u64) {
-        if self.drain.state == State::Acknowledging && self.drain.number == number {
-            self.drain.state = State::Until(now + self.drain.span);
+    /// Returns when all frames have arrived.
+    pub(super) const fn deadline(&self) -> Option<Time> {
+        match (self.of, self.state) {
+            (Some(_), State::Until(until)) => Some(until),
+            _ => None,
         }
     }
 
-    /// Advances draining as far as possible.
-    pub(super) fn drain(&mut self, now: Time, out: &mut Vec<Effect>) {
-        let of = self.router.draining();
-        if self.drain.of != of {
-            self.drain.of = of;
-            self.drain.again();
+    /// Handles the acknowledgement of the request `number` by every switch with links.
+    pub(super) fn acknowledged(&mut self, now: Time, number: u64) {
+        if self.state == State::Acknowledging && self.number == number {
+            self.state = State::Until(now + self.span);
         }
-        let Some(_) = of else { return };
-        match self.drain.state {
-            State::Replacing if self.take_over.len() == 0 && self.backups_are_planned() => {
-                self.drain.state = State::Acknowledging;
-                self.drain.number += 1;
-                let number = self.drain.number;
-                out.push(Effect::AwaitAcknowledged { vlan: VlanId::NONE, number });
+    }
+
+    /// Advances the draining of the router's change `of` as far as possible; `is_replaced`
+    /// is true if all routes and backups follow the new rule. Returns whether all frames have
+    /// arrived.
+    pub(super) fn advance(
+        &mut self,
+        now: Time,
+        of: Option<u64>,
+        is_replaced: bool,
+        out: &mut Vec<Effect>,
+    ) -> bool {
+        if self.of != of {
+            self.of = of;
+            self.again();
+        }
+        match self.state {
+            State::Replacing if of.is_some() && is_replaced => {
+                self.state = State::Acknowledging;
+                self.number += 1;
+                out.push(Effect::AwaitAcknowledged { vlan: VlanId::NONE, number: self.number });
             }
-            State::Until(until) if until <= now => {
-                self.router.drained();
-                self.drain.of = None;
-                self.backups_changed();
+            State::Until(until) if of.is_some() && until <= now => {
+                self.of = None;
+                return true;
             }
             _ => {}
         }
+        false
     }
 }

@@ -13,9 +13,10 @@
 //! (`pace.rs`). A list refused because a switch has too many unacknowledged commands is made again
 //! a second later.
 
-use super::Controller;
 use super::hosts::{Host, Place};
-use super::members::Key;
+use super::network::Network;
+use super::pace::{GATHER, Key, Pace};
+use super::topology::SwitchIndex;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use axon_link::config::COPIES_MAX;
@@ -23,118 +24,270 @@ use axon_link::effect::Effect;
 use axon_wire::message::Item;
 use axon_wire::{MacAddr, NodeId, PortNo, Span, Time, membership};
 use core::net::IpAddr;
+use core::ops::RangeInclusive;
 
 /// Maximum number of hosts in one part of a list.
 const PART_HOSTS: usize = 64;
 /// Retry interval of a refused list.
 const AGAIN: Span = Span::from_secs(1);
+/// Maximum number of memberships and senders of one port.
+const PER_PORT_MAX: usize = 256;
+/// Maximum number of memberships and senders of one switch.
+const PER_SWITCH_MAX: usize = 1 << 14;
 
-impl Controller {
-    /// Handles a switch's report that one of its hosts has joined or left a group.
-    pub(super) fn group_member(
+/// Returns the range of all entries of a host in the members of a group.
+fn all_places(mac: MacAddr) -> RangeInclusive<(MacAddr, Place)> {
+    (mac, Place::FIRST)..=(mac, Place::LAST)
+}
+
+/// All groups of the fabric.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Groups {
+    /// Members of each group, and where they were reported.
+    members: BTreeMap<IpAddr, BTreeSet<(MacAddr, Place)>>,
+    /// Senders, with the list sent last.
+    senders: BTreeMap<Key, Option<Vec<MacAddr>>>,
+    /// Number of memberships and senders of each port and of each switch.
+    of_port: BTreeMap<Place, usize>,
+    of_switch: BTreeMap<SwitchIndex, usize>,
+    /// Lists that may have changed, and when they are made.
+    pace: Pace,
+    /// Number of refused memberships, senders, and hosts in lists.
+    refused: u64,
+}
+
+impl Groups {
+    /// Returns when lists are due.
+    pub(super) fn deadline(&self) -> Option<Time> {
+        self.pace.deadline()
+    }
+
+    /// Returns the number of memberships and senders.
+    pub(super) fn len(&self) -> usize {
+        self.of_switch.values().sum()
+    }
+
+    fn takes(&mut self, at: Place) -> bool {
+        let of_port = self.of_port.get(&at).copied().unwrap_or(0);
+        let of_switch = self.of_switch.get(&at.switch).copied().unwrap_or(0);
+        let room = of_port < PER_PORT_MAX && of_switch < PER_SWITCH_MAX;
+        if room {
+            *self.of_port.entry(at).or_default() += 1;
+            *self.of_switch.entry(at.switch).or_default() += 1;
+        }
+        room
+    }
+
+    fn gives(&mut self, at: Place) {
+        fn less<K: Ord>(counts: &mut BTreeMap<K, usize>, key: K) {
+            let left = counts.get_mut(&key).map(|count| {
+                *count -= 1;
+                *count
+            });
+            if left == Some(0) {
+                counts.remove(&key);
+            }
+        }
+        less(&mut self.of_port, at);
+        less(&mut self.of_switch, at.switch);
+    }
+
+    /// Marks the lists of a group as changed.
+    fn touch(&mut self, now: Time, group: IpAddr) {
+        let senders: Vec<Key> = self
+            .senders
+            .range((group, Place::FIRST, MacAddr([0; 6]))..)
+            .take_while(|(key, _)| key.0 == group)
+            .map(|(&key, _)| key)
+            .collect();
+        let at = self.pace.next(now, group);
+        self.pace.changed(senders, at);
+    }
+
+    /// Marks the lists of a changed host's groups, and of the all-hosts group, as changed.
+    pub(super) fn host_changed(&mut self, now: Time, mac: MacAddr) {
+        let is_of =
+            |group: &IpAddr| membership::is_everybody(*group) || self.is_member(mac, *group);
+        let mut groups: Vec<IpAddr> = self.senders.keys().map(|key| key.0).collect();
+        groups.dedup();
+        groups.retain(is_of);
+        groups.into_iter().for_each(|group| self.touch(now, group));
+    }
+
+    fn is_member(&self, mac: MacAddr, group: IpAddr) -> bool {
+        let members = self.members.get(&group);
+        members.is_some_and(|members| members.range(all_places(mac)).next().is_some())
+    }
+
+    /// Removes the memberships of a host that is gone.
+    pub(super) fn host_gone(&mut self, now: Time, mac: MacAddr) {
+        self.host_changed(now, mac);
+        let mut places = Vec::new();
+        self.members.retain(|_, members| {
+            let gone: Vec<_> = members.range(all_places(mac)).copied().collect();
+            for entry in gone {
+                members.remove(&entry);
+                places.push(entry.1);
+            }
+            !members.is_empty()
+        });
+        let senders: Vec<Key> = self.senders.keys().filter(|key| key.2 == mac).copied().collect();
+        for key in senders {
+            self.senders.remove(&key);
+            self.pace.forget(&key);
+            places.push(key.1);
+        }
+        places.into_iter().for_each(|place| self.gives(place));
+    }
+
+    /// Marks all lists as changed, because reachability has changed.
+    pub(super) fn all_changed(&mut self, now: Time) {
+        self.pace.changed(self.senders.keys().copied(), now + GATHER);
+    }
+
+    /// Removes the members and senders of a switch that has restarted.
+    pub(super) fn forget_switch(&mut self, now: Time, switch: SwitchIndex) {
+        let (mut gone, mut groups) = (Vec::new(), Vec::new());
+        self.members.retain(|&group, members| {
+            let before = members.len();
+            members.retain(|(_, place)| {
+                let stays = place.switch != switch;
+                gone.extend((!stays).then_some(*place));
+                stays
+            });
+            groups.extend((members.len() < before).then_some(group));
+            !members.is_empty()
+        });
+        self.senders.retain(|key, _| {
+            let stays = key.1.switch != switch;
+            gone.extend((!stays).then_some(key.1));
+            stays
+        });
+        self.pace.forget_all(|key| key.1.switch == switch);
+        gone.into_iter().for_each(|place| self.gives(place));
+        groups.into_iter().for_each(|group| self.touch(now, group));
+    }
+
+    /// Returns the number of refused memberships, senders, and hosts in lists.
+    pub(super) const fn refused(&self) -> u64 {
+        self.refused
+    }
+
+    /// Returns the memberships at a switch: the group, the member and its port.
+    pub(super) fn members_at(
+        &self,
+        switch: SwitchIndex,
+    ) -> impl Iterator<Item = (IpAddr, MacAddr, Place)> {
+        let all = self.members.iter();
+        let all = all
+            .flat_map(|(&group, members)| members.iter().map(move |&(mac, at)| (group, mac, at)));
+        all.filter(move |(_, _, at)| at.switch == switch)
+    }
+
+    /// Handles a switch's report that one of its hosts has joined or left a group. Returns
+    /// `false` if the report is misplaced.
+    pub(super) fn report(
         &mut self,
+        net: &Network,
         now: Time,
         (at, mac): (Place, MacAddr),
         (group, joined): (IpAddr, bool),
-    ) {
-        let host = self.hosts.by_mac(mac).and_then(|index| self.hosts.get(index));
+    ) -> bool {
+        let host = net.host(mac);
         // A host at a bond sends reports by any of its ports, and is claimed at one of them.
-        let is_claimed =
-            host.is_some_and(|host| self.ports_of(at).iter().any(|&at| host.is_claimed_at(at)));
+        let is_claimed = host
+            .is_some_and(|host| net.fabric().ports_of(at).iter().any(|&at| host.is_claimed_at(at)));
         if !membership::is_reportable(group) || joined && !is_claimed {
-            self.counters.item_misplaced += 1;
-            return;
+            return false;
         }
-        let known = self.groups.members.get(&group).is_some_and(|all| all.contains(&(mac, at)));
+        let known = self.members.get(&group).is_some_and(|all| all.contains(&(mac, at)));
         if known == joined {
-            return;
+            return true;
         }
-        if joined && !self.groups.takes(at) {
-            self.counters.groups_refused += 1;
-            return;
+        if joined && !self.takes(at) {
+            self.refused += 1;
+            return true;
         }
-        let members = self.groups.members.entry(group).or_default();
+        let members = self.members.entry(group).or_default();
         if joined {
             members.insert((mac, at));
         } else {
             members.remove(&(mac, at));
-            self.groups.gives(at);
+            self.gives(at);
         }
-        if self.groups.members.get(&group).is_some_and(BTreeSet::is_empty) {
-            self.groups.members.remove(&group);
+        if self.members.get(&group).is_some_and(BTreeSet::is_empty) {
+            self.members.remove(&group);
         }
-        self.groups.touch(now, group);
+        self.touch(now, group);
+        true
     }
 
     /// Handles a switch's request for the receivers of a host's frames to a group, or its end.
-    pub(super) fn group_asked(
+    /// Returns `false` if the request is misplaced.
+    pub(super) fn ask(
         &mut self,
+        net: &Network,
         (at, mac): (Place, MacAddr),
         (group, wanted): (IpAddr, bool),
         out: &mut Vec<Effect>,
-    ) {
+    ) -> bool {
         let key = (group, at, mac);
         if !wanted {
-            if self.groups.senders.remove(&key).is_some() {
-                self.groups.pace.forget(&key);
-                self.groups.gives(at);
+            if self.senders.remove(&key).is_some() {
+                self.pace.forget(&key);
+                self.gives(at);
             }
-            return;
+            return true;
         }
         let is_group = membership::is_everybody(group) || membership::is_reportable(group);
-        if !is_group || !self.is_host_at(mac, at) {
-            self.counters.item_misplaced += 1;
-            return;
+        if !is_group || !net.is_host_at(mac, at) {
+            return false;
         }
-        if !self.groups.senders.contains_key(&key) && !self.groups.takes(at) {
-            self.counters.groups_refused += 1;
-            return;
+        if !self.senders.contains_key(&key) && !self.takes(at) {
+            self.refused += 1;
+            return true;
         }
-        self.groups.senders.insert(key, None);
-        self.send_list(key, out);
-    }
-
-    fn is_host_at(&self, mac: MacAddr, at: Place) -> bool {
-        let host = self.hosts.by_mac(mac).and_then(|index| self.hosts.get(index));
-        host.is_some_and(|host| self.is_one_place(host.place(), at))
+        self.senders.insert(key, None);
+        self.send_list(net, key, out);
+        true
     }
 
     /// Returns the receivers of a host's frames to a group: one host of each port, in order of
     /// ports.
-    fn group_list(&mut self, (group, at, mac): Key) -> Vec<MacAddr> {
+    fn list(&mut self, net: &Network, (group, at, mac): Key) -> Vec<MacAddr> {
         let mut list: BTreeMap<Place, MacAddr> = BTreeMap::new();
-        if !self.is_host_at(mac, at) {
+        if !net.is_host_at(mac, at) {
             return Vec::new();
         }
         let mut enter = |host: &Host| {
-            let first = list.entry(self.home(host.place())).or_insert(host.mac);
+            let first = list.entry(net.fabric().first_port(host.place())).or_insert(host.mac);
             *first = host.mac.min(*first);
         };
         if membership::is_everybody(group) {
-            self.hosts.iter().for_each(|(_, host)| enter(host));
+            net.hosts().iter().for_each(|(_, host)| enter(host));
         } else {
-            let members = self.groups.members.get(&group).into_iter().flatten();
+            let members = self.members.get(&group).into_iter().flatten();
             for &(member, place) in members {
-                let host = self.hosts.by_mac(member).and_then(|index| self.hosts.get(index));
-                let is_there = |host: &&Host| self.is_one_place(host.place(), place);
+                let host = net.host(member);
+                let is_there = |host: &&Host| net.fabric().is_one_place(host.place(), place);
                 host.filter(is_there).into_iter().for_each(&mut enter);
             }
         }
-        list.remove(&self.home(at));
-        list.retain(|_, host| self.may_send_copies((at, mac), *host));
-        self.counters.groups_refused += list.len().saturating_sub(COPIES_MAX) as u64;
+        list.remove(&net.fabric().first_port(at));
+        list.retain(|_, host| net.may_send_copies((at, mac), *host));
+        self.refused += list.len().saturating_sub(COPIES_MAX) as u64;
         list.into_values().take(COPIES_MAX).collect()
     }
 
     /// Sends a list if it has changed since it was sent last.
-    fn send_list(&mut self, key: Key, out: &mut Vec<Effect>) {
-        let list = self.group_list(key);
-        let Some(sent) = self.groups.senders.get_mut(&key) else { return };
+    fn send_list(&mut self, net: &Network, key: Key, out: &mut Vec<Effect>) {
+        let list = self.list(net, key);
+        let Some(sent) = self.senders.get_mut(&key) else { return };
         if sent.as_ref() == Some(&list) {
             return;
         }
         let (group, Place { switch, port }, mac) = key;
-        let to = self.graph.switch(switch).incarnation.node;
+        let to = net.fabric().node(switch);
         for part in 0..list.len().div_ceil(PART_HOSTS).max(1) {
             let first = part * PART_HOSTS;
             let end = (first + PART_HOSTS).min(list.len());
@@ -147,37 +300,34 @@ impl Controller {
     }
 
     /// Makes the lists that are due.
-    pub(super) fn make_lists(&mut self, now: Time, out: &mut Vec<Effect>) {
-        for key in self.groups.take_due(now) {
-            self.send_list(key, out);
+    pub(super) fn make_lists(&mut self, net: &Network, now: Time, out: &mut Vec<Effect>) {
+        for key in self.pace.take_due(now) {
+            self.send_list(net, key, out);
         }
     }
 
     /// Schedules a list again whose part was refused for too many unacknowledged commands.
-    pub fn list_refused(
+    pub(super) fn list_refused(
         &mut self,
+        net: &Network,
         now: Time,
         to: NodeId,
         (port, mac, group): (PortNo, MacAddr, IpAddr),
     ) {
-        let Some(switch) = self.graph.index_of(to) else { return };
+        let Some(switch) = net.graph().index_of(to) else { return };
         let key = (group, Place { switch, port }, mac);
-        if let Some(sent) = self.groups.senders.get_mut(&key) {
+        if let Some(sent) = self.senders.get_mut(&key) {
             *sent = None;
-            self.groups.again(now + AGAIN, key);
-            self.counters.groups_refused += 1;
+            self.pace.changed([key], now + AGAIN);
+            self.refused += 1;
         }
-    }
-
-    /// Returns the number of memberships and senders.
-    pub fn groups_len(&self) -> usize {
-        self.groups.len()
     }
 
     /// Returns the reported members of a group, sorted by MAC address. A member reported by two
     /// switches is listed once.
-    pub fn members_of(&self, group: IpAddr) -> impl Iterator<Item = MacAddr> {
-        let mut members: Vec<MacAddr> = self.groups.members_of(group).map(|(mac, _)| mac).collect();
+    pub(super) fn members_of(&self, group: IpAddr) -> impl Iterator<Item = MacAddr> {
+        let mut members: Vec<MacAddr> =
+            self.members.get(&group).into_iter().flatten().map(|(mac, _)| *mac).collect();
         members.dedup();
         members.into_iter()
     }

@@ -17,152 +17,170 @@
 //! All state is bounded: the number of remembered requests and the rate of messages to the server,
 //! for each port and in total.
 
-use super::Controller;
+use super::addresses::Addresses;
 use super::dhcp::{Given, Holder};
-use super::hosts::{Host, Learned, Place};
+use super::fabric::Fabric;
+use super::forwarding::Forwarding;
+use super::hosts::{Learned, Place};
 use super::packet::{Request, datagram, message_of, reply};
 use super::relayed::{self, Answer, Via};
-use super::transactions::Waiting;
-use alloc::collections::BTreeMap;
-use alloc::format;
-use alloc::string::{String, ToString};
+use super::transactions::{Transactions, Waiting};
+use crate::config::RelayConfig;
+use alloc::string::String;
 use alloc::vec::Vec;
+use axon_link::config::ServerIdentity;
 use axon_link::effect::Effect;
-use axon_wire::message::{HostFrame, Message};
-use axon_wire::{MacAddr, NodeId, PortNo, Span, Time};
+use axon_wire::{MacAddr, Span, Time};
 use core::net::{IpAddr, Ipv4Addr};
 use smoltcp::wire::{DHCP_CLIENT_PORT, DHCP_SERVER_PORT, DhcpMessageType};
 
 /// Maximum lease in seconds; a longer one counts as infinite.
 const LEASE_SECONDS_MAX: u32 = 1_000_000;
 
-impl Controller {
+/// Relay agent of DHCP.
+#[derive(Clone, Debug)]
+pub(super) struct Relay {
+    config: RelayConfig,
+    /// The agent's addresses: those of the fabric.
+    own: (MacAddr, Ipv4Addr),
+    requests: Transactions<(MacAddr, u32), Request>,
+}
+
+impl Relay {
+    pub(super) const fn new(config: RelayConfig, own: ServerIdentity) -> Relay {
+        Relay { config, own: (own.mac, own.ip), requests: Transactions::new() }
+    }
+
+    /// Returns whether a request may go to the server; remembers it if it expects an answer.
+    fn admit(&mut self, now: Time, place: Place, request: &Request) -> bool {
+        let unanswered =
+            matches!(request.kind, DhcpMessageType::Release | DhcpMessageType::Decline);
+        let answered = (!unanswered).then(|| request.clone());
+        self.requests.admit(now, place, (request.mac, request.xid), answered)
+    }
+
+    /// Returns the request that an answer is for.
+    fn answered(&mut self, now: Time, answer: &Answer) -> Option<Waiting<Request>> {
+        let of = (answer.mac, answer.xid);
+        let waiting = self.requests.waiting(now, of)?.clone();
+        // After an offer the client continues with the same transaction ID.
+        if answer.kind != u8::from(DhcpMessageType::Offer) {
+            self.requests.forget(of);
+        }
+        Some(waiting)
+    }
+
     /// Handles a DHCP frame of a host if the server is another host.
-    pub(super) fn relay_frame(
+    pub(super) fn frame(
         &mut self,
+        fwd: &mut Forwarding,
+        addresses: &mut Addresses,
         now: Time,
         place: Place,
         frame: &[u8],
         out: &mut Vec<Effect>,
     ) {
-        let Some(own) = self.relay.as_ref().map(|relay| relay.own) else { return };
+        let own = self.own;
         match Answer::parse(frame, own.1) {
-            Some(answer) => self.relay_answer(now, place, &answer, out),
-            None => self.relay_request(now, place, frame, out),
+            Some(answer) => self.answer(fwd, addresses, now, place, &answer, out),
+            None => self.request(fwd, addresses, now, place, frame, out),
         }
-        self.settle(now, out);
+        addresses.settle(fwd, now, out);
     }
 
-    fn relay_request(&mut self, now: Time, place: Place, frame: &[u8], out: &mut Vec<Effect>) {
-        let Some(request) = self.dhcp.read(frame) else { return };
-        let learned = self.requested(now, place, request.mac, out);
+    fn request(
+        &mut self,
+        fwd: &mut Forwarding,
+        addresses: &mut Addresses,
+        now: Time,
+        place: Place,
+        frame: &[u8],
+        out: &mut Vec<Effect>,
+    ) {
+        let Some(request) = addresses.dhcp_mut().read(frame) else { return };
+        let learned = fwd.requested(now, place, request.mac, out);
         if learned == Learned::Full {
-            return self.too_many_hosts(now, place, out);
+            return fwd.too_many_hosts(now, place, out);
         }
         let Learned::Here(host) = learned else {
-            self.dhcp.relaying().misplaced += 1;
+            addresses.dhcp_mut().relaying().misplaced += 1;
             return;
         };
         let client = Holder { mac: request.mac, client_id: request.client_id.clone(), place };
-        if !self.dhcp.may_relay(now, &client, &request) {
+        if !addresses.dhcp_mut().may_relay(now, &client, &request) {
             return;
         }
         if matches!(request.kind, DhcpMessageType::Release | DhcpMessageType::Decline) {
-            let done = self.dhcp.serve(now, place, true, &request);
+            let done = addresses.dhcp_mut().serve(now, place, true, &request);
             let Some(ip) = done.released else { return };
-            self.disown(now, host, IpAddr::V4(ip), out);
-            self.cut_off(host, out);
+            addresses.disown(fwd, now, host, IpAddr::V4(ip), out);
+            fwd.cut_off(host, out);
         }
-        let (circuit, remote) = self.names(place);
-        let message = message_of(frame).zip(self.via(&circuit, &remote));
+        let (circuit, remote) = self.names(fwd.net.fabric(), place);
+        let via = self.via(&circuit, &remote);
         let Some(message) =
-            message.and_then(|((_, message), via)| relayed::send_to_server(message, &via))
+            message_of(frame).and_then(|(_, message)| relayed::send_to_server(message, &via))
         else {
-            self.dhcp.relaying().malformed += 1;
+            addresses.dhcp_mut().relaying().malformed += 1;
             return;
         };
-        match self.relay.as_mut().is_some_and(|relay| relay.admit(now, place, &request)) {
-            true => self.send_to_server(&message, out),
-            false => self.dhcp.relaying().relay_limited += 1,
+        match self.admit(now, place, &request) {
+            true => self.send_to_server(fwd, addresses, &message, out),
+            false => addresses.dhcp_mut().relaying().relay_limited += 1,
         }
     }
 
     /// Returns the names of a port and its switch, for the server.
-    fn names(&self, place: Place) -> (String, String) {
-        let names = self.relay.as_ref().map(|relay| &relay.config.names);
-        self.names_among(names, place)
+    fn names(&self, fabric: &Fabric, place: Place) -> (String, String) {
+        fabric.names_among(&self.config.names, place)
     }
 
-    /// Returns the names of a port and its switch from `names`; a switch without a name is shown by
-    /// its number.
-    pub(super) fn names_among(
-        &self,
-        names: Option<&BTreeMap<NodeId, String>>,
-        place: Place,
-    ) -> (String, String) {
-        let node = self.graph.switch(place.switch).incarnation.node;
-        let name = names.and_then(|names| names.get(&node));
-        let switch = name.cloned().unwrap_or_else(|| node.to_string());
-        (format!("{switch}-{}", place.port), switch)
-    }
-
-    fn via<'a>(&self, circuit: &'a str, remote: &'a str) -> Option<Via<'a>> {
-        let relay = self.relay.as_ref()?;
-        Some(Via { relay: relay.own.1, server: relay.config.ip, circuit, remote })
+    fn via<'a>(&self, circuit: &'a str, remote: &'a str) -> Via<'a> {
+        Via { relay: self.own.1, server: self.config.ip, circuit, remote }
     }
 
     /// Sends a message to the server, at the port where it was seen or is configured.
-    fn send_to_server(&mut self, message: &[u8], out: &mut Vec<Effect>) {
-        let Some(relay) = &self.relay else { return };
-        let (mac, ip) = (relay.config.mac, relay.config.ip);
-        let place = self.server_place(mac, relay.config.at);
-        let frame = datagram(relay.own, (mac, ip), DHCP_SERVER_PORT, message);
-        let sent = place.is_some_and(|place| self.send_to_port(place, frame, out));
+    fn send_to_server(
+        &mut self,
+        fwd: &mut Forwarding,
+        addresses: &mut Addresses,
+        message: &[u8],
+        out: &mut Vec<Effect>,
+    ) {
+        let (mac, ip) = (self.config.mac, self.config.ip);
+        let place = fwd.net.place_or(mac, self.config.at);
+        let frame = datagram(self.own, (mac, ip), DHCP_SERVER_PORT, message);
+        let sent = place.is_some_and(|place| fwd.send_to_port(place, frame, out));
         match sent {
-            true => self.dhcp.relaying().relayed += 1,
-            false => self.dhcp.relaying().relay_limited += 1,
+            true => addresses.dhcp_mut().relaying().relayed += 1,
+            false => addresses.dhcp_mut().relaying().relay_limited += 1,
         }
     }
 
-    /// Returns the location of a host, or else its configured one.
-    pub(super) fn server_place(&self, mac: MacAddr, at: (NodeId, PortNo)) -> Option<Place> {
-        let known = self.hosts.by_mac(mac).and_then(|host| self.hosts.get(host)).map(Host::place);
-        known.or_else(|| Some(Place { switch: self.graph.index_of(at.0)?, port: at.1 }))
-    }
-
-    pub(super) fn send_to_port(
+    fn answer(
         &mut self,
+        fwd: &mut Forwarding,
+        addresses: &mut Addresses,
+        now: Time,
         place: Place,
-        frame: Vec<u8>,
+        answer: &Answer,
         out: &mut Vec<Effect>,
-    ) -> bool {
-        let to = self.graph.switch(place.switch).incarnation;
-        let Some(hops) = self.path_to(to.node) else {
-            self.counters.dhcp_unreachable += 1;
-            return false;
-        };
-        let message = Message::HostFrame(HostFrame { port: place.port, frame });
-        out.push(Effect::Routed { hops, to, message });
-        true
-    }
-
-    fn relay_answer(&mut self, now: Time, place: Place, answer: &Answer, out: &mut Vec<Effect>) {
-        let Some(relay) = &self.relay else { return };
-        let (own, server) = (relay.own, (relay.config.mac, relay.config.ip));
+    ) {
+        let (own, server) = (self.own, (self.config.mac, self.config.ip));
         let here = answer.from == server
-            && matches!(self.requested(now, place, server.0, out), Learned::Here(_));
+            && matches!(fwd.requested(now, place, server.0, out), Learned::Here(_));
         if !here {
-            self.dhcp.relaying().relay_refused += 1;
+            addresses.dhcp_mut().relaying().relay_refused += 1;
             return;
         }
-        let waiting = self.relay.as_mut().and_then(|relay| relay.answered(now, answer));
+        let waiting = self.answered(now, answer);
         let client = waiting.and_then(|waiting| {
-            let host = self.hosts.by_mac(answer.mac)?;
-            let at = self.hosts.get(host)?.place();
+            let host = fwd.net.hosts().by_mac(answer.mac)?;
+            let at = fwd.net.hosts().get(host)?.place();
             (at == waiting.place).then_some((waiting, host))
         });
         let Some((Waiting { place: at, request, .. }, host)) = client else {
-            self.dhcp.relaying().relay_unmatched += 1;
+            addresses.dhcp_mut().relaying().relay_unmatched += 1;
             return;
         };
         let is_lease = answer.kind == u8::from(DhcpMessageType::Ack) && !answer.ip.is_unspecified();
@@ -171,17 +189,17 @@ impl Controller {
             let holder =
                 Holder { mac: request.mac, client_id: request.client_id.clone(), place: at };
             let lease = Span::from_secs(seconds.into());
-            let in_use = !self.may_own(host, request.mac, answer.ip.into())
-                || !self.may_be_gateway(at, answer.ip.into())
-                || self.hosts.by_ip(answer.ip.into()).is_some_and(|other| other != host);
-            let given = self.dhcp.given(now, holder, (answer.ip, in_use), lease);
+            let in_use = !fwd.net.may_own(host, request.mac, answer.ip.into())
+                || !fwd.net.may_be_gateway(at, answer.ip.into())
+                || fwd.net.hosts().by_ip(answer.ip.into()).is_some_and(|other| other != host);
+            let given = addresses.dhcp_mut().given(now, holder, (answer.ip, in_use), lease);
             if given != Given::Bound {
-                return self.conflict(at, &request, (answer.ip, given), out);
+                return self.conflict(fwd, addresses, at, &request, (answer.ip, given), out);
             }
-            self.own(now, host, IpAddr::V4(answer.ip), out);
+            addresses.own(fwd, now, host, IpAddr::V4(answer.ip), out);
         }
         let Some(message) = answer.to_client(own.1) else {
-            self.dhcp.relaying().relay_unmatched += 1;
+            addresses.dhcp_mut().relaying().relay_unmatched += 1;
             return;
         };
         let refused = answer.kind == u8::from(DhcpMessageType::Nak);
@@ -192,34 +210,37 @@ impl Controller {
             _ => (request.mac, answer.ip),
         };
         let frame = datagram(own, to, DHCP_CLIENT_PORT, &message);
-        if self.send_to_port(at, frame, out) {
-            self.dhcp.relaying().returned += 1;
+        if fwd.send_to_port(at, frame, out) {
+            addresses.dhcp_mut().relaying().returned += 1;
         }
     }
 
     /// Handles an address from the server that the client cannot have.
     fn conflict(
         &mut self,
+        fwd: &mut Forwarding,
+        addresses: &mut Addresses,
         at: Place,
         request: &Request,
         (ip, why): (Ipv4Addr, Given),
         out: &mut Vec<Effect>,
     ) {
         match why {
-            Given::PortFull => self.dhcp.relaying().port_full += 1,
-            _ => self.dhcp.relaying().relay_conflicts += 1,
+            Given::PortFull => addresses.dhcp_mut().relaying().port_full += 1,
+            _ => addresses.dhcp_mut().relaying().relay_conflicts += 1,
         }
-        let Some(own) = self.relay.as_ref().map(|relay| relay.own) else { return };
+        let own = self.own;
         let frame = reply(request, DhcpMessageType::Nak, own, None);
-        self.send_to_port(at, frame, out);
-        let (circuit, remote) = self.names(at);
-        let message = self.via(&circuit, &remote).and_then(|via| match why {
+        fwd.send_to_port(at, frame, out);
+        let (circuit, remote) = self.names(fwd.net.fabric(), at);
+        let via = self.via(&circuit, &remote);
+        let message = match why {
             Given::InUse => relayed::decline(request, ip, &via),
             Given::PortFull => relayed::release(request, ip, &via),
             Given::Bound | Given::Leased => None,
-        });
+        };
         if let Some(message) = message {
-            self.send_to_server(&message, out);
+            self.send_to_server(fwd, addresses, &message, out);
         }
     }
 }

@@ -12,168 +12,235 @@
 //! and declines are passed on if they name no address leased to another host. Clients must not send
 //! to the server directly, so the option that allows it is removed.
 
-use super::Controller;
+use super::addresses::Addresses;
+use super::fabric::Fabric;
+use super::forwarding::Forwarding;
 use super::hosts::{HostIndex, Learned, Place};
-use super::relay_agent::Request6;
+use super::transactions::Transactions;
+use crate::config::Dhcpv6Relay;
 use alloc::vec::Vec;
+use axon_link::config::ServerIdentity;
 use axon_link::effect::Effect;
 use axon_wire::Time;
 use axon_wire::dhcpv6::{self, CLIENT_PORT, Datagram, Message, Relayed, SERVER_PORT, kind, option};
-use axon_wire::message::HostFrame;
+use axon_wire::{MacAddr, nd};
 use core::net::{IpAddr, Ipv6Addr};
 
-impl Controller {
-    /// Handles a frame of a host if it is DHCPv6; returns whether it is.
-    pub(super) fn relay6_frame(
-        &mut self,
-        now: Time,
-        place: Place,
-        m: &HostFrame,
-        out: &mut Vec<Effect>,
-    ) -> bool {
-        let Some(datagram) = Datagram::parse(&m.frame) else { return false };
-        let relayed = Relayed::parse(datagram.message);
-        if self.relay6.is_none() || datagram.to_port != SERVER_PORT {
-            self.dhcp.relaying().malformed += 1;
-        } else if let Some(answer) = relayed {
-            self.relay6_answer(now, place, (&datagram, &answer), out);
-        } else {
-            self.relay6_request(now, place, &datagram, out);
-        }
-        true
+/// Relay agent of DHCPv6.
+#[derive(Clone, Debug)]
+pub(super) struct Relay6 {
+    config: Dhcpv6Relay,
+    /// The agent's addresses: those of the fabric.
+    own: (MacAddr, Ipv6Addr),
+    requests: Transactions<(Ipv6Addr, u32), Request6>,
+}
+
+/// A DHCPv6 client's request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Request6 {
+    /// Client, and source address of its request.
+    mac: MacAddr,
+    ip: Ipv6Addr,
+    /// Message type and transaction ID.
+    kind: u8,
+    transaction: u32,
+}
+
+impl Relay6 {
+    pub(super) fn new(config: Dhcpv6Relay, own: ServerIdentity) -> Relay6 {
+        let own = (own.mac, nd::link_local(own.mac));
+        Relay6 { config, own, requests: Transactions::new() }
     }
 
-    fn relay6_request(
+    /// Returns whether a request may go to the server, and remembers it.
+    fn admit(&mut self, now: Time, place: Place, request: Request6) -> bool {
+        self.requests.admit(now, place, (request.ip, request.transaction), Some(request))
+    }
+
+    /// Returns the request that an answer is for, and the port of its client. An offer is not the
+    /// last answer, because other servers behind this one may make more.
+    fn answered(
         &mut self,
+        now: Time,
+        (client, transaction, answer): (Ipv6Addr, u32, u8),
+    ) -> Option<(Place, Request6)> {
+        let of = (client, transaction);
+        let waiting = self.requests.waiting(now, of)?;
+        let found = (waiting.place, waiting.request);
+        if answer != kind::ADVERTISE {
+            self.requests.forget(of);
+        }
+        Some(found)
+    }
+
+    /// Handles a DHCPv6 frame of a host.
+    pub(super) fn frame(
+        &mut self,
+        fwd: &mut Forwarding,
+        addresses: &mut Addresses,
+        now: Time,
+        place: Place,
+        datagram: &Datagram<'_>,
+        out: &mut Vec<Effect>,
+    ) {
+        if datagram.to_port != SERVER_PORT {
+            addresses.dhcp_mut().relaying().malformed += 1;
+        } else if let Some(answer) = Relayed::parse(datagram.message) {
+            self.answer(fwd, addresses, now, place, (datagram, &answer), out);
+        } else {
+            self.request(fwd, addresses, now, place, datagram, out);
+        }
+    }
+
+    fn request(
+        &mut self,
+        fwd: &mut Forwarding,
+        addresses: &mut Addresses,
         now: Time,
         place: Place,
         asked: &Datagram<'_>,
         out: &mut Vec<Effect>,
     ) {
         let read = Message::parse(asked.message);
-        let Some((message, addresses)) = read.and_then(|read| Some((read, read.addresses()?)))
-        else {
-            self.dhcp.relaying().malformed += 1;
+        let Some((message, ips)) = read.and_then(|read| Some((read, read.addresses()?))) else {
+            addresses.dhcp_mut().relaying().malformed += 1;
             return;
         };
         let (mac, ip) = asked.from;
-        let learned = self.requested(now, place, mac, out);
+        let learned = fwd.requested(now, place, mac, out);
         if learned == Learned::Full {
-            return self.too_many_hosts(now, place, out);
+            return fwd.too_many_hosts(now, place, out);
         }
         let Learned::Here(host) = learned else {
-            self.dhcp.relaying().misplaced += 1;
+            addresses.dhcp_mut().relaying().misplaced += 1;
             return;
         };
-        let of_others = addresses
-            .iter()
-            .any(|&(ip, _)| self.leases6.holder(now, ip).is_some_and(|holder| holder != mac));
+        let of_others = ips.iter().any(|&(ip, _)| {
+            addresses.leases6().holder(now, ip).is_some_and(|holder| holder != mac)
+        });
         let gives_up = matches!(message.kind, kind::RELEASE | kind::DECLINE);
         if gives_up && of_others {
-            self.dhcp.relaying().misplaced += 1;
+            addresses.dhcp_mut().relaying().misplaced += 1;
             return;
         }
         let wants = matches!(message.kind, kind::SOLICIT | kind::REQUEST);
-        if wants && !self.leases6.has_one(now, mac, place) && !self.leases6.has_room(now, place, 1)
+        if wants
+            && !addresses.leases6().has_one(now, mac, place)
+            && !addresses.leases6_mut().has_room(now, place, 1)
         {
-            self.dhcp.relaying().port_full += 1;
+            addresses.dhcp_mut().relaying().port_full += 1;
             return;
         }
-        let (interface, _) =
-            self.names_among(self.relay6.as_ref().map(|relay| &relay.config.names), place);
+        let (interface, _) = fwd.net.fabric().names_among(&self.config.names, place);
         let request = Request6 { mac, ip, kind: message.kind, transaction: message.transaction };
-        let Some(relay) = self.relay6.as_mut() else { return };
         let forward = Relayed {
             kind: kind::RELAY_FORWARD,
             hops: 0,
-            link: relay.config.link,
+            link: self.config.link,
             peer: ip,
             interface: interface.as_bytes(),
             message: asked.message,
         };
         let forward = forward.emit();
         let fits = forward.len() <= dhcpv6::MESSAGE_BYTES_MAX;
-        if !fits || !relay.admit(now, place, request) {
-            self.dhcp.relaying().relay_limited += 1;
+        if !fits || !self.admit(now, place, request) {
+            addresses.dhcp_mut().relaying().relay_limited += 1;
             return;
         }
         if gives_up {
-            for (ip, _) in addresses {
-                self.give_up_v6(now, host, ip, out);
+            for (ip, _) in ips {
+                self.give_up_v6(fwd, addresses, now, host, ip, out);
             }
         }
-        self.send_to_server6(&forward, out);
+        self.send_to_server6(fwd, addresses, &forward, out);
     }
 
     /// Records that a host no longer has a lease of an address.
-    fn give_up_v6(&mut self, now: Time, host: HostIndex, ip: Ipv6Addr, out: &mut Vec<Effect>) {
-        if self.leases6.holder(now, ip).is_some() {
-            self.leases6.remove(ip);
-            self.disown(now, host, IpAddr::V6(ip), out);
-            self.cut_off(host, out);
-            self.dhcp.relaying().released += 1;
-        }
-    }
-
-    fn send_to_server6(&mut self, message: &[u8], out: &mut Vec<Effect>) {
-        let Some(relay) = &self.relay6 else { return };
-        let config = &relay.config;
-        let ports = (SERVER_PORT, SERVER_PORT);
-        let frame = dhcpv6::frame(relay.own, (config.mac, config.ip), ports, message);
-        let place = self.server_place(config.mac, config.at);
-        match place.is_some_and(|place| self.send_to_port(place, frame, out)) {
-            true => self.dhcp.relaying().relayed += 1,
-            false => self.dhcp.relaying().relay_limited += 1,
-        }
-    }
-
-    fn relay6_answer(
+    fn give_up_v6(
         &mut self,
+        fwd: &mut Forwarding,
+        addresses: &mut Addresses,
+        now: Time,
+        host: HostIndex,
+        ip: Ipv6Addr,
+        out: &mut Vec<Effect>,
+    ) {
+        if addresses.leases6().holder(now, ip).is_some() {
+            addresses.leases6_mut().remove(ip);
+            addresses.disown(fwd, now, host, IpAddr::V6(ip), out);
+            fwd.cut_off(host, out);
+            addresses.dhcp_mut().relaying().released += 1;
+        }
+    }
+
+    fn send_to_server6(
+        &mut self,
+        fwd: &mut Forwarding,
+        addresses: &mut Addresses,
+        message: &[u8],
+        out: &mut Vec<Effect>,
+    ) {
+        let config = &self.config;
+        let ports = (SERVER_PORT, SERVER_PORT);
+        let frame = dhcpv6::frame(self.own, (config.mac, config.ip), ports, message);
+        let place = fwd.net.place_or(config.mac, config.at);
+        match place.is_some_and(|place| fwd.send_to_port(place, frame, out)) {
+            true => addresses.dhcp_mut().relaying().relayed += 1,
+            false => addresses.dhcp_mut().relaying().relay_limited += 1,
+        }
+    }
+
+    fn answer(
+        &mut self,
+        fwd: &mut Forwarding,
+        addresses: &mut Addresses,
         now: Time,
         place: Place,
         (datagram, answer): (&Datagram<'_>, &Relayed<'_>),
         out: &mut Vec<Effect>,
     ) {
-        let Some(relay) = &self.relay6 else { return };
-        let server = (relay.config.mac, relay.config.ip);
-        let ours = answer.kind == kind::RELAY_REPLY
-            && (answer.hops, answer.link) == (0, relay.config.link);
+        let server = (self.config.mac, self.config.ip);
+        let ours =
+            answer.kind == kind::RELAY_REPLY && (answer.hops, answer.link) == (0, self.config.link);
         let here = datagram.from == server
-            && matches!(self.requested(now, place, server.0, out), Learned::Here(_));
+            && matches!(fwd.requested(now, place, server.0, out), Learned::Here(_));
         if !here {
-            self.dhcp.relaying().relay_refused += 1;
+            addresses.dhcp_mut().relaying().relay_refused += 1;
             return;
         }
         let message = Message::parse(answer.message)
             .filter(|message| ours && matches!(message.kind, kind::ADVERTISE | kind::REPLY));
         let found = message.and_then(|message| {
             let of = (answer.peer, message.transaction, message.kind);
-            let (at, request) = self.relay6.as_mut()?.answered(now, of)?;
-            let host = self.hosts.by_mac(request.mac)?;
-            let names = self.relay6.as_ref().map(|relay| &relay.config.names);
-            let is_there = self.hosts.get(host)?.place() == at
-                && self.names_among(names, at).0.as_bytes() == answer.interface;
+            let (at, request) = self.answered(now, of)?;
+            let host = fwd.net.hosts().by_mac(request.mac)?;
+            let is_there = fwd.net.hosts().get(host)?.place() == at
+                && fwd.net.fabric().names_among(&self.config.names, at).0.as_bytes()
+                    == answer.interface;
             is_there.then_some((message, (at, host, request)))
         });
         let Some((message, (at, host, request))) = found else {
-            self.dhcp.relaying().relay_unmatched += 1;
+            addresses.dhcp_mut().relaying().relay_unmatched += 1;
             return;
         };
-        if message.kind == kind::REPLY && !self.enter_v6(now, (at, host, request), &message, out) {
+        if message.kind == kind::REPLY
+            && !self.enter_v6(fwd, addresses, now, (at, host, request), &message, out)
+        {
             return;
         }
         let message = to_client(&message);
-        let Some(relay) = &self.relay6 else { return };
         let to = (request.mac, request.ip);
-        let frame = dhcpv6::frame(relay.own, to, (SERVER_PORT, CLIENT_PORT), &message);
-        if self.send_to_port(at, frame, out) {
-            self.dhcp.relaying().returned += 1;
+        let frame = dhcpv6::frame(self.own, to, (SERVER_PORT, CLIENT_PORT), &message);
+        if fwd.send_to_port(at, frame, out) {
+            addresses.dhcp_mut().relaying().returned += 1;
         }
     }
 
     /// Records the addresses of a reply. Returns `false` if its client cannot have them.
     fn enter_v6(
         &mut self,
+        fwd: &mut Forwarding,
+        addresses: &mut Addresses,
         now: Time,
         (at, host, request): (Place, HostIndex, Request6),
         message: &Message<'_>,
@@ -183,41 +250,46 @@ impl Controller {
         if !matches!(request.kind, SOLICIT | REQUEST | RENEW | REBIND) {
             return true;
         }
-        let Some(addresses) = message.addresses() else {
-            self.dhcp.relaying().relay_unmatched += 1;
+        let Some(ips) = message.addresses() else {
+            addresses.dhcp_mut().relaying().relay_unmatched += 1;
             return false;
         };
-        let holder = |ip| self.leases6.holder(now, ip);
-        if addresses.iter().any(|&(ip, _)| holder(ip).is_some_and(|mac| mac != request.mac)) {
-            self.dhcp.relaying().relay_conflicts += 1;
+        let holder = |ip| addresses.leases6().holder(now, ip);
+        if ips.iter().any(|&(ip, _)| holder(ip).is_some_and(|mac| mac != request.mac)) {
+            addresses.dhcp_mut().relaying().relay_conflicts += 1;
             return false;
         }
-        let new = addresses.iter().filter(|&&(ip, valid)| valid > 0 && holder(ip).is_none());
+        let new = ips.iter().filter(|&&(ip, valid)| valid > 0 && holder(ip).is_none());
         let new = new.count();
-        if !self.leases6.has_room(now, at, new) {
-            self.dhcp.relaying().port_full += 1;
-            if let Some(release) = self.release_of(message, &request, at) {
-                self.send_to_server6(&release, out);
+        if !addresses.leases6_mut().has_room(now, at, new) {
+            addresses.dhcp_mut().relaying().port_full += 1;
+            if let Some(release) = self.release_of(fwd.net.fabric(), message, &request, at) {
+                self.send_to_server6(fwd, addresses, &release, out);
             }
             return false;
         }
-        for (ip, valid) in addresses {
-            let in_use = self.hosts.by_ip(ip.into()).is_some_and(|other| other != host);
+        for (ip, valid) in ips {
+            let in_use = fwd.net.hosts().by_ip(ip.into()).is_some_and(|other| other != host);
             if valid == 0 {
-                self.give_up_v6(now, host, ip, out);
+                self.give_up_v6(fwd, addresses, now, host, ip, out);
             } else if in_use {
-                self.dhcp.relaying().relay_conflicts += 1;
+                addresses.dhcp_mut().relaying().relay_conflicts += 1;
             } else {
-                self.leases6.bind(now, ip, (request.mac, at), valid);
-                self.own(now, host, ip.into(), out);
+                addresses.leases6_mut().bind(now, ip, (request.mac, at), valid);
+                addresses.own(fwd, now, host, ip.into(), out);
             }
         }
         true
     }
 
     /// Builds a release of the addresses in a reply, in the client's name.
-    fn release_of(&self, reply: &Message<'_>, by: &Request6, at: Place) -> Option<Vec<u8>> {
-        let relay = self.relay6.as_ref()?;
+    fn release_of(
+        &self,
+        fabric: &Fabric,
+        reply: &Message<'_>,
+        by: &Request6,
+        at: Place,
+    ) -> Option<Vec<u8>> {
         let mut options = Vec::new();
         for (code, data) in dhcpv6::options(reply.options).flatten() {
             if matches!(code, option::CLIENT_ID | option::SERVER_ID | option::IA_NA | option::IA_TA)
@@ -228,11 +300,11 @@ impl Controller {
         dhcpv6::push(&mut options, option::ELAPSED_TIME, &[0, 0]);
         let transaction = reply.transaction;
         let release = Message { kind: kind::RELEASE, transaction, options: &options }.emit();
-        let (interface, _) = self.names_among(Some(&relay.config.names), at);
+        let (interface, _) = fabric.names_among(&self.config.names, at);
         let forward = Relayed {
             kind: kind::RELAY_FORWARD,
             hops: 0,
-            link: relay.config.link,
+            link: self.config.link,
             peer: by.ip,
             interface: interface.as_bytes(),
             message: &release,

@@ -1,13 +1,15 @@
 //! Requests of hosts, forwarded by their switches, for routes (Axon-ARP) and addresses (DHCP). Each
 //! is a datagram that is repeated until it is answered.
 
-use super::Controller;
-use super::flows::{Account, Origin, Route, RouteIndex};
-use super::hosts::{HostIndex, Learned, Place};
+use super::conductor::Controller;
+use super::flows::Origin;
+use super::hosts::HostIndex;
+use super::hosts::{Learned, Place};
 use alloc::vec::Vec;
 use axon_link::effect::Effect;
-use axon_wire::message::{ArpRequest, ArpTarget, Grant, HostFrame, Message, Target};
-use axon_wire::{Hops, Incarnation, PortNo, Time};
+use axon_wire::dhcpv6::Datagram;
+use axon_wire::message::{ArpRequest, HostFrame, Message, Target};
+use axon_wire::{Incarnation, Time};
 use core::net::IpAddr;
 
 impl Controller {
@@ -15,7 +17,7 @@ impl Controller {
     /// both directions and registered, and the request is forwarded to the target switch. An
     /// existing route is used unchanged, so repeated requests have no further effect. A request
     /// that cannot be fulfilled is counted and dropped; the switch repeats it. An unknown target is
-    /// searched for (`seek.rs`).
+    /// searched for (`seeking.rs`).
     pub fn arp_request(
         &mut self,
         now: Time,
@@ -39,144 +41,107 @@ impl Controller {
             return;
         };
         let place = Place { switch, port: m.port };
-        let source = match self.requested(now, place, m.source_mac, out) {
+        let source = match self.fwd.requested(now, place, m.source_mac, out) {
             Learned::Here(source) => source,
-            Learned::Full => return self.too_many_hosts(now, place, out),
+            Learned::Full => return self.fwd.too_many_hosts(now, place, out),
             Learned::Refused | Learned::Moved(_) => {
                 self.counters.arp_misplaced += 1;
                 return;
             }
         };
-        let Some(m) = self.in_own_name(now, source, m, out) else { return };
+        let Some(m) = self.addresses.in_own_name(&mut self.fwd, now, source, m, out) else {
+            return;
+        };
         let target = match m.target {
-            Target::Ip(ip) => self.hosts.by_ip(ip),
-            Target::Mac(mac) => self.hosts.by_mac(mac),
+            Target::Ip(ip) => self.fwd.net.hosts().by_ip(ip),
+            Target::Mac(mac) => self.fwd.net.hosts().by_mac(mac),
         };
         let Some(target) = target else {
             self.counters.arp_unknown_target += 1;
-            self.in_vain(now, place, (m.source_mac, m.target), out);
-            return self.seek(now, (switch_of, place), &m, out);
+            self.scans.record_failed(
+                now,
+                self.fwd.net.fabric(),
+                place,
+                (m.source_mac, m.target),
+                out,
+            );
+            return self.fwd.seeking.seek(
+                now,
+                (&self.fwd.net, &mut self.fwd.routes, self.addresses.dhcp()),
+                (switch_of, place),
+                &m,
+                out,
+            );
         };
         if target == source {
             self.counters.arp_self += 1;
             return;
         }
-        let there = self.reachable_port(target).unwrap_or(place);
-        let (from, back) = (self.origin(place, source, target), self.origin(there, target, source));
+        let there = self.fwd.net.reachable_port(target).unwrap_or(place);
+        let (from, back) = (
+            self.fwd.routes.origin(&self.fwd.net, place, source, target),
+            self.fwd.routes.origin(&self.fwd.net, there, target, source),
+        );
         let (Some(from), Some(back)) = (from, back) else {
-            return self.deny(now, place, &m, out);
+            self.counters.arp_denied += 1;
+            let failed = (m.source_mac, m.target);
+            return self.scans.record_failed(now, self.fwd.net.fabric(), place, failed, out);
         };
-        if self.is_to_be_heard(target, out) {
+        if self.fwd.net.needs_probe(target, out) {
             return;
         }
-        if there != place && self.is_one_place(there, place) {
+        if there != place && self.fwd.net.fabric().is_one_place(there, place) {
             // Hosts behind one bond reach each other without the fabric.
             self.counters.arp_self += 1;
             return;
         }
-        let found = [self.flows.find(from, target), self.flows.find(back, source)];
-        let (made_at, count) = self.missing((place, there), found);
-        if let Some((here, other)) = self.excess_of(place, there.switch, &made_at[..count]) {
-            other.into_iter().for_each(|other| self.note_excess(now, other, out));
-            return self.over_bound(now, here, out);
+        self.route_both(now, (switch_of, &m), ([from, back], [target, source]), out);
+    }
+
+    /// Makes the routes of a request that do not exist, and answers it.
+    fn route_both(
+        &mut self,
+        now: Time,
+        (switch_of, m): (Incarnation, &ArpRequest),
+        ([from, back], [target, source]): ([Origin; 2], [HostIndex; 2]),
+        out: &mut Vec<Effect>,
+    ) {
+        let (place, there) = (from.at, back.at);
+        let found = [
+            self.fwd.routes.flows().find(from, target),
+            self.fwd.routes.flows().find(back, source),
+        ];
+        let (made_at, count) = self.fwd.missing((place, there), found);
+        if let Some((here, other)) = self.fwd.bounds.excess_of(
+            self.fwd.routes.flows(),
+            place,
+            there.switch,
+            &made_at[..count],
+        ) {
+            other
+                .into_iter()
+                .for_each(|other| self.fwd.bounds.note(now, self.fwd.net.fabric(), other, out));
+            return self.fwd.over_bound(now, here, out);
         }
         let asked = match m.target {
             Target::Ip(ip) => Some(ip),
             Target::Mac(_) => None,
         };
-        let round_wanted = self.round_wanted;
+        let round_wanted = self.fwd.routes.round_wanted();
         let answered = self
-            .answer(&m, switch_of, ([from, back], [target, source]), (found, asked), out)
+            .fwd
+            .answer(m, switch_of, ([from, back], [target, source]), (found, asked), out)
             .is_some();
         if answered {
             self.counters.arp_answered += 1;
         } else {
             self.counters.arp_unreachable += 1;
-            self.unmake([(found[0], from, target), (found[1], back, source)]);
-            self.round_wanted = round_wanted;
+            self.fwd
+                .routes
+                .unmake(&self.fwd.net, [(found[0], from, target), (found[1], back, source)]);
+            self.fwd.routes.want_round(round_wanted);
         }
         self.plan_round(now);
-    }
-
-    /// Removes new routes of a request that could not be answered; no switch has them. There may be
-    /// a path in one direction only while the old order of links drains. Existing routes stay, with
-    /// their new user.
-    fn unmake(&mut self, routes: [(Option<RouteIndex>, Origin, HostIndex); 2]) {
-        for (found, from, destination) in routes {
-            let made = self.flows.find(from, destination).filter(|_| found.is_none());
-            if let Some(made) = made {
-                self.unplace(made);
-                self.flows.remove(made);
-            }
-        }
-    }
-
-    /// Answers a request with the forward and reverse routes; makes those that do not exist.
-    fn answer(
-        &mut self,
-        m: &ArpRequest,
-        source_switch: Incarnation,
-        ([from, back], [target, source]): ([Origin; 2], [HostIndex; 2]),
-        (found, asked): ([Option<RouteIndex>; 2], Option<IpAddr>),
-        out: &mut Vec<Effect>,
-    ) -> Option<()> {
-        let (place, there) = (from.at, back.at);
-        let host = self.hosts.get(target)?;
-        let target_mac = host.mac;
-        // A bonded host may answer on another port; one without an address cannot be queried.
-        let bonded = self.is_bonded(target);
-        let target_ip = asked.or_else(|| host.ips.last().copied()).filter(|_| !bonded);
-        let to = self.graph.switch(there.switch).incarnation;
-        let hops = self.path_to(to.node)?;
-        let account = Account::Requested(place, there.switch);
-        let forward = self.found_or_made(found[0], from, target, (source, account))?;
-        let backward = match self.is_elsewhere(there.switch) {
-            true => None,
-            false => Some(self.found_or_made(found[1], back, source, (target, account))?),
-        };
-        let answer_by = match backward {
-            Some(backward) => self.answer_by(there, place, backward)?,
-            None => Hops::default(),
-        };
-        let forward = self.flows.get(forward)?;
-        let backward = backward.and_then(|backward| self.flows.get(backward));
-        let message = Message::ArpTarget(ArpTarget {
-            id: m.id,
-            source_switch,
-            source_port: m.port,
-            source_mac: m.source_mac,
-            source_ip: m.source_ip,
-            target_port: there.port,
-            target_mac,
-            target_ip,
-            // Both routes are current, so the later of their stamps is valid for both.
-            stamp: self.stamp(forward.number.max(backward.map_or(0, |route| route.number))),
-            to_source: backward.map(Route::to_install).unwrap_or_default(),
-            source_by_pair: backward.is_some_and(|route| route.source.is_some()),
-            to_target: forward.to_install(),
-            target_by_pair: forward.source.is_some(),
-            answer_by,
-            // The node adds the grant when it seals the message.
-            grant: Grant::default(),
-        });
-        out.push(Effect::Routed { hops, to, message });
-        Some(())
-    }
-
-    /// Returns the path of the answer from the target's switch to the source's, along the reverse
-    /// route. At a bond that route may end at a port of another switch than the requesting one.
-    fn answer_by(&mut self, there: Place, place: Place, backward: RouteIndex) -> Option<Hops> {
-        let route = self.flows.get(backward)?;
-        if route.exit.switch == place.switch {
-            return Some(route.hops_to(PortNo::CONTROL));
-        }
-        let (from, to) = (there.switch, place.switch);
-        let hash = u64::from(place.port.0);
-        if !self.router.shortest().pick(&self.graph, from, to, hash, &mut self.path) {
-            return None;
-        }
-        let links = self.path.iter().map(|step| step.egress);
-        Some(Hops(links.chain([PortNo::CONTROL]).collect()))
     }
 
     /// Handles a host's DHCP frame. The reply leaves by the ingress port.
@@ -191,32 +156,36 @@ impl Controller {
             return;
         };
         let place = Place { switch, port: m.port };
-        if self.relay6_frame(now, place, &m, out) {
-            return;
+        let (fwd, addresses) = (&mut self.fwd, &mut self.addresses);
+        if let Some(datagram) = Datagram::parse(&m.frame) {
+            return match &mut self.relay6 {
+                Some(relay) => relay.frame(fwd, addresses, now, place, &datagram, out),
+                None => addresses.dhcp_mut().relaying().malformed += 1,
+            };
         }
-        if self.relay.is_some() {
-            return self.relay_frame(now, place, &m.frame, out);
+        if let Some(relay) = &mut self.relay {
+            return relay.frame(fwd, addresses, now, place, &m.frame, out);
         }
-        let Some(request) = self.dhcp.read(&m.frame) else { return };
-        let learned = self.requested(now, place, request.mac, out);
+        let Some(request) = self.addresses.dhcp_mut().read(&m.frame) else { return };
+        let learned = self.fwd.requested(now, place, request.mac, out);
         if learned == Learned::Full {
-            return self.too_many_hosts(now, place, out);
+            return self.fwd.too_many_hosts(now, place, out);
         }
         let here = matches!(learned, Learned::Here(_));
-        let place = self.home(place);
-        let done = self.dhcp.serve(now, place, here, &request);
+        let place = self.fwd.net.fabric().first_port(place);
+        let done = self.addresses.dhcp_mut().serve(now, place, here, &request);
         if let Learned::Here(host) = learned {
             if let Some(ip) = done.released {
-                self.disown(now, host, IpAddr::V4(ip), out);
-                self.cut_off(host, out);
+                self.addresses.disown(&mut self.fwd, now, host, IpAddr::V4(ip), out);
+                self.fwd.cut_off(host, out);
             }
             if let Some(ip) = done.leased {
-                self.own(now, host, IpAddr::V4(ip), out);
+                self.addresses.own(&mut self.fwd, now, host, IpAddr::V4(ip), out);
             }
         }
-        self.settle(now, out);
+        self.addresses.settle(&mut self.fwd, now, out);
         let Some(frame) = done.reply else { return };
-        let Some(hops) = self.path_to(from.node) else {
+        let Some(hops) = self.fwd.routes.paths_mut().path_to(&self.fwd.net, from.node) else {
             self.counters.dhcp_unreachable += 1;
             return;
         };

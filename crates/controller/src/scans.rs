@@ -1,9 +1,13 @@
 //! Scan detection: ports that request many hosts which they may not reach or which do not exist.
 
+use super::fabric::Fabric;
 use super::hosts::Place;
 use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+use axon_link::effect::Effect;
+use axon_node::Note;
 use axon_wire::message::Target;
-use axon_wire::{Span, Time};
+use axon_wire::{MacAddr, Span, Time};
 
 /// Time window over which failed requests are counted.
 const WINDOW: Span = Span::from_secs(60);
@@ -19,6 +23,8 @@ const PORTS_MAX: usize = 256;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scans {
     ports: BTreeMap<Place, Window>,
+    /// Number of notes.
+    noted: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -28,9 +34,30 @@ struct Window {
 }
 
 impl Scans {
+    /// Returns the number of notes.
+    pub(super) const fn noted(&self) -> u64 {
+        self.noted
+    }
+
+    /// Records a request for a host that is forbidden or does not exist.
+    pub(super) fn record_failed(
+        &mut self,
+        now: Time,
+        fabric: &Fabric,
+        at: Place,
+        (mac, target): (MacAddr, Target),
+        out: &mut Vec<Effect>,
+    ) {
+        if let Some(targets) = self.enter(now, at, target) {
+            self.noted += 1;
+            let node = fabric.node(at.switch);
+            out.push(Effect::Note(Note::Scan { node, port: at.port, mac, targets }));
+        }
+    }
+
     /// Records a failed request of a port. Returns the number of different targets in this window
     /// if it is to be noted, at most three times per window.
-    pub(super) fn enter(&mut self, now: Time, port: Place, target: Target) -> Option<u32> {
+    fn enter(&mut self, now: Time, port: Place, target: Target) -> Option<u32> {
         if !self.ports.contains_key(&port) && self.ports.len() >= PORTS_MAX {
             self.ports.retain(|_, window| now.since(window.began) < WINDOW);
             if self.ports.len() >= PORTS_MAX {
@@ -53,8 +80,7 @@ impl Scans {
 mod tests {
     use super::*;
     use crate::topology::SwitchIndex;
-    use alloc::vec::Vec;
-    use axon_wire::{MacAddr, PortNo};
+    use axon_wire::PortNo;
 
     fn target(number: u16) -> Target {
         let [a, b] = number.to_be_bytes();

@@ -11,7 +11,7 @@
 //! a minute after the start, because its host may be present before its switch is received. A
 //! DHCPv6 lease ends at its original time, when the host removes the address too.
 
-use super::Controller;
+use super::conductor::Controller;
 use super::hosts::{HostIndex, HostTable, Place};
 use super::lease::{Holder, Lease, LeaseState};
 use super::leases6::Lease6;
@@ -32,15 +32,15 @@ impl Controller {
     /// Restores the stored state of an earlier incarnation. Entries that do not fit this
     /// configuration are dropped. Call it once, before anything else.
     pub fn restore(&mut self, now: Time, stored: &[Stored], out: &mut Vec<Effect>) {
-        self.restore_policy(stored);
+        stored.iter().for_each(|entry| self.fwd.net.policy_mut().restore(entry));
         let mut entered: Vec<(HostIndex, &StoredHost)> = Vec::new();
         for entry in stored {
             if let Stored::Host(host) = entry {
-                let ports = self.bonds.ports_with((host.switch, host.port));
-                let admitted = self.policy.admits(host.mac, &ports);
+                let ports = self.fwd.net.fabric().bonds().ports_with((host.switch, host.port));
+                let admitted = self.fwd.net.policy().admits(host.mac, &ports);
                 let place = self.remembered_place(now, host.switch, host.port);
                 let restore = |hosts: &mut HostTable| hosts.restore(place, host.mac);
-                match admitted.then(|| restore(&mut self.hosts)).flatten() {
+                match admitted.then(|| restore(self.fwd.net.hosts_mut())).flatten() {
                     Some(index) => entered.push((index, host)),
                     None => self.give_up(entry.key(), out),
                 }
@@ -50,9 +50,14 @@ impl Controller {
         for entry in stored {
             if let Stored::Lease(lease) = entry {
                 let place = self.remembered_place(now, lease.switch, lease.port);
-                let shown = self.hosts.by_mac(lease.mac).and_then(|index| self.hosts.get(index));
+                let shown = self.fwd.net.host(lease.mac);
                 let shown_at = shown.map(|host| host.place());
-                match self.dhcp.restore(now, lease.ip, from_stored(now, lease, place), shown_at) {
+                match self.addresses.dhcp_mut().restore(
+                    now,
+                    lease.ip,
+                    from_stored(now, lease, place),
+                    shown_at,
+                ) {
                     true => self.restored.leases += 1,
                     false => self.give_up(entry.key(), out),
                 }
@@ -63,8 +68,12 @@ impl Controller {
                 let place = self.remembered_place(now, lease.switch, lease.port);
                 let (mac, until) = (lease.mac, lease.until.max(now + STANDS));
                 let has_relay = self.relay6.is_some();
-                match has_relay && self.leases6.restore(now, lease.ip, Lease6 { mac, place, until })
-                {
+                match has_relay
+                    && self.addresses.leases6_mut().restore(
+                        now,
+                        lease.ip,
+                        Lease6 { mac, place, until },
+                    ) {
                     true => self.restored.leases += 1,
                     false => self.give_up(entry.key(), out),
                 }
@@ -72,13 +81,13 @@ impl Controller {
         }
         // The leases define the owner of an address here too.
         for (index, host) in entered {
-            host.ips.iter().for_each(|&ip| self.own(now, index, ip, out));
+            host.ips.iter().for_each(|&ip| self.addresses.own(&mut self.fwd, now, index, ip, out));
         }
     }
 
     /// Returns the place of a switch that was not received yet, whose silence counts from now on.
     fn remembered_place(&mut self, now: Time, switch: NodeId, port: PortNo) -> Place {
-        let switch = self.graph.remember(switch);
+        let switch = self.fwd.net.graph_mut().remember(switch);
         self.ageing.heard(now, switch);
         Place { switch, port }
     }
@@ -90,11 +99,11 @@ impl Controller {
 
     /// Emits the changes to be stored since the last call.
     pub fn keep(&mut self, out: &mut Vec<Effect>) {
-        for mac in self.hosts.take_changed() {
-            let host = self.hosts.by_mac(mac).and_then(|index| self.hosts.get(index));
+        for mac in self.fwd.net.hosts_mut().take_changed() {
+            let host = self.fwd.net.host(mac);
             let put = host.filter(|host| host.is_kept()).map(|host| StoredHost {
                 mac,
-                switch: self.graph.switch(host.place().switch).incarnation.node,
+                switch: self.fwd.net.fabric().node(host.place().switch),
                 port: host.place().port,
                 ips: host.ips.clone(),
             });
@@ -102,10 +111,10 @@ impl Controller {
             let change = put.map_or(delete, |host| StoreChange::Put(Stored::Host(host)));
             out.push(Effect::Store(change));
         }
-        for ip in self.dhcp.take_changed() {
-            let change = match self.dhcp.lease(ip) {
+        for ip in self.addresses.dhcp_mut().take_changed() {
+            let change = match self.addresses.dhcp().lease(ip) {
                 None => StoreChange::Delete(StoreKey::Lease(ip)),
-                Some(lease) => match to_stored(&self.graph, ip, lease) {
+                Some(lease) => match to_stored(self.fwd.net.graph(), ip, lease) {
                     Some(lease) => StoreChange::Put(Stored::Lease(lease)),
                     // An offer does not change the previous owner's entry.
                     None => continue,
@@ -118,11 +127,11 @@ impl Controller {
 
     /// Emits the changes of DHCPv6 leases for [`Controller::keep`].
     fn keep_v6(&mut self, out: &mut Vec<Effect>) {
-        for ip in self.leases6.take_changed() {
-            let change = self.leases6.get(ip).map_or(
+        for ip in self.addresses.leases6_mut().take_changed() {
+            let change = self.addresses.leases6().get(ip).map_or(
                 StoreChange::Delete(StoreKey::Lease6(ip)),
                 |&Lease6 { mac, place, until }| {
-                    let switch = self.graph.switch(place.switch).incarnation.node;
+                    let switch = self.fwd.net.fabric().node(place.switch);
                     let port = place.port;
                     StoreChange::Put(Stored::Lease6(StoredLease6 { ip, mac, switch, port, until }))
                 },
@@ -133,11 +142,11 @@ impl Controller {
 
     /// Returns the counts of state restored from the previous incarnation.
     pub fn restored(&self) -> Restored {
-        let provisional = self.hosts.iter().filter(|(_, host)| host.is_provisional());
+        let provisional = self.fwd.net.hosts().iter().filter(|(_, host)| host.is_provisional());
         Restored {
             hosts_provisional: provisional.count() as u64,
-            routes_pending: self.take_over.len() as u64,
-            ..self.restored
+            routes_pending: self.fwd.take_over.len() as u64,
+            ..self.restored.plus(self.fwd.take_over.decided())
         }
     }
 }

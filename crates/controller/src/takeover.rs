@@ -23,19 +23,22 @@
 //! routes that follow the rule of the whole. Routes over a link that has just failed are an
 //! exception: they carry no frames, so they get another path at once.
 
-use super::Controller;
-use super::bond_list::Exits;
+use super::bonds::Exits;
+use super::excess::Bounds;
 use super::flows::{Account, Origin};
 use super::hosts::{HostIndex, Place};
-use super::pending::Pending;
+use super::network::Network;
 use super::router::Step;
+use super::routes::Routes;
 use super::topology::SwitchIndex;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
+use axon_link::config::Timers;
 use axon_link::effect::Effect;
 use axon_node::RouteKey;
-use axon_wire::message::{Item, Stamp};
-use axon_wire::{Hops, MacAddr, PortNo, Route, Time};
+use axon_node::telemetry::Restored;
+use axon_wire::message::Item;
+use axon_wire::{Hops, MacAddr, PortNo, Route, Span, Time};
 
 /// State of a route's path in the graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,170 +51,342 @@ enum Trace {
     Broken,
 }
 
-impl Controller {
-    /// Handles a switch's report of a route of an earlier incarnation of this controller.
-    pub(super) fn inherited(
-        &mut self,
-        now: Time,
-        at: Place,
-        key: RouteKey,
-        (route, stamp): (Route, Stamp),
-        out: &mut Vec<Effect>,
-    ) {
-        if stamp.epoch == self.epoch {
-            self.counters.item_misplaced += 1;
-            return;
+/// Routes that wait for a decision.
+#[derive(Clone, Debug)]
+pub(super) struct TakeOver {
+    /// Waiting routes by switch, then by host port and key. The key has no VLAN here.
+    pending: BTreeMap<SwitchIndex, Waiting>,
+    heartbeat: Span,
+    /// Maximum time that a route waits.
+    patience: Span,
+    /// Time when the first of the waiting routes was added.
+    began: Time,
+    looked: Time,
+    /// Until when the graph may be incomplete.
+    quiet: Time,
+    next: Option<Time>,
+    /// Links lost since the last check.
+    lost: BTreeSet<(SwitchIndex, PortNo)>,
+    /// Scratch memory: the path being traced.
+    path: Vec<Step>,
+    /// Counts of routes decided.
+    decided: Restored,
+}
+
+/// Waiting routes of one switch.
+type Waiting = BTreeMap<(PortNo, RouteKey), Pending>;
+
+/// A waiting route.
+#[derive(Clone, Debug)]
+struct Pending {
+    route: Route,
+    until: Time,
+}
+
+impl TakeOver {
+    /// Creates the state without waiting routes.
+    pub(super) fn new(timers: &Timers) -> TakeOver {
+        TakeOver {
+            pending: BTreeMap::new(),
+            heartbeat: timers.heartbeat,
+            patience: timers.decision_max(),
+            began: Time::ZERO,
+            looked: Time::ZERO,
+            quiet: Time::ZERO,
+            next: None,
+            lost: BTreeSet::new(),
+            path: Vec::new(),
+            decided: Restored::default(),
         }
-        if !self.may_reach_by_key(at, key) {
-            return self.refuse_route(at, key, out);
-        }
-        let before = self.take_over.get(at, key).map(|waits| waits.until);
-        if before.is_none() && !self.has_room_for_inherited(at.switch) {
-            return self.over_bound(now, (at.switch, None), out);
-        }
-        // A repeated report does not extend the time of a route.
-        let until = before.unwrap_or(now + self.take_over.patience);
-        self.take_over.add(now, at, key, Pending { route, until });
-        self.take_over.graph_changed(now);
     }
 
-    /// Checks the waiting routes if a check is due.
-    pub(super) fn take_over(&mut self, now: Time, out: &mut Vec<Effect>) {
-        if self.take_over.next.is_none_or(|next| next > now) {
-            return;
+    /// Returns the number of waiting routes.
+    pub(super) fn len(&self) -> usize {
+        self.pending.values().map(Waiting::len).sum()
+    }
+
+    /// Returns the number of waiting routes of a switch.
+    pub(super) fn len_of(&self, switch: SwitchIndex) -> usize {
+        self.pending.get(&switch).map_or(0, Waiting::len)
+    }
+
+    /// Returns whether a route waits.
+    pub(super) fn has(&self, at: Place, key: RouteKey) -> bool {
+        self.get(at, key).is_some()
+    }
+
+    /// Returns the counts of routes decided.
+    pub(super) const fn decided(&self) -> &Restored {
+        &self.decided
+    }
+
+    fn get(&self, at: Place, key: RouteKey) -> Option<&Pending> {
+        self.pending.get(&at.switch)?.get(&(at.port, key))
+    }
+
+    /// Returns the waiting routes to a host, with their ports.
+    pub(super) fn waiting_for(&self, destination: MacAddr) -> Vec<(Place, RouteKey)> {
+        let of = |(&switch, waiting): (&SwitchIndex, &'_ Waiting)| {
+            let to = waiting.keys().filter(|(_, key)| key.destination == destination);
+            to.map(|&(port, key)| (Place { switch, port }, key)).collect::<Vec<_>>()
+        };
+        self.pending.iter().flat_map(of).collect()
+    }
+
+    /// Returns the waiting routes of a port, by destination.
+    pub(super) fn waiting_at(&self, at: Place) -> Vec<(Place, RouteKey)> {
+        let last = RouteKey::to(MacAddr::BROADCAST).from_source(Some(MacAddr::BROADCAST));
+        let range = (at.port, RouteKey::default())..=(at.port, last);
+        let waiting = self.pending.get(&at.switch).into_iter();
+        waiting
+            .flat_map(|waiting| waiting.range(range.clone()))
+            .map(|(key, _)| (at, key.1))
+            .collect()
+    }
+
+    /// Adds a route that has to wait (again).
+    fn add(&mut self, now: Time, at: Place, key: RouteKey, waits: Pending) {
+        if self.pending.is_empty() {
+            self.began = now;
+        }
+        self.pending.entry(at.switch).or_default().insert((at.port, key), waits);
+    }
+
+    /// Returns when the next check is due.
+    pub(super) const fn deadline(&self) -> Option<Time> {
+        self.next
+    }
+
+    /// Schedules a check once the graph and the routes have been stable for a while.
+    pub(super) fn graph_changed(&mut self, now: Time) {
+        if !self.pending.is_empty() {
+            self.quiet = (now + self.heartbeat * 3).min(self.began + self.heartbeat * 30);
+            self.next = Some(self.quiet.max(self.looked + self.heartbeat));
+        }
+    }
+
+    /// Schedules an immediate check of the routes over lost links, and one of all others once the
+    /// graph has been stable for a while.
+    pub(super) fn lost(&mut self, now: Time, links: &[(SwitchIndex, PortNo)]) {
+        if !self.pending.is_empty() {
+            self.graph_changed(now);
+            self.lost.extend(links);
+            self.next = Some(now);
+        }
+    }
+
+    /// Schedules the next check after one at `now`, which covered all routes if the graph was
+    /// `whole`.
+    fn looked(&mut self, now: Time, whole: bool) {
+        self.looked = now;
+        let waits = self.pending.values().flat_map(|waiting| waiting.values());
+        let last = waits.map(|waits| waits.until).min();
+        self.next = last.map(|last| if whole { last } else { last.min(self.quiet) });
+    }
+
+    /// Schedules a check soon, after a host was reported or has moved.
+    pub(super) fn host_seen(&mut self, now: Time) {
+        if !self.pending.is_empty() {
+            let soon = self.quiet.max(now + self.heartbeat);
+            self.next = Some(self.next.map_or(soon, |next| next.min(soon)));
+        }
+    }
+
+    /// Removes a route that its switch no longer has.
+    pub(super) fn forget(&mut self, at: Place, key: RouteKey) {
+        if let Some(waiting) = self.pending.get_mut(&at.switch) {
+            waiting.remove(&(at.port, key));
+            if waiting.is_empty() {
+                self.pending.remove(&at.switch);
+            }
+        }
+    }
+
+    /// Removes the routes of a switch that has restarted without them.
+    pub(super) fn forget_switch(&mut self, switch: SwitchIndex) {
+        self.pending.remove(&switch);
+    }
+}
+
+/// Decisions.
+impl TakeOver {
+    /// Handles a switch's report of a route of an earlier incarnation of this controller.
+    pub(super) fn inherit(
+        &mut self,
+        now: Time,
+        (at, key, route): (Place, RouteKey, Route),
+        (net, routes, bounds): (&Network, &mut Routes, &mut Bounds),
+        out: &mut Vec<Effect>,
+    ) {
+        if !net.may_reach_by_key(at, key) {
+            return self.refuse_route((net, routes), at, key, out);
+        }
+        let before = self.get(at, key).map(|waits| waits.until);
+        if before.is_none()
+            && !bounds.has_room_for_inherited(routes.flows(), self.len_of(at.switch), at.switch)
+        {
+            return bounds.refuse(now, net.fabric(), (at.switch, None), out);
+        }
+        // A repeated report does not extend the time of a route.
+        let until = before.unwrap_or(now + self.patience);
+        self.add(now, at, key, Pending { route, until });
+        self.graph_changed(now);
+    }
+
+    /// Checks the waiting routes if a check is due; returns whether it was.
+    pub(super) fn check(
+        &mut self,
+        now: Time,
+        (net, routes): (&Network, &mut Routes),
+        out: &mut Vec<Effect>,
+    ) -> bool {
+        if self.next.is_none_or(|next| next > now) {
+            return false;
         }
         let mut users: BTreeMap<Place, Vec<HostIndex>> = BTreeMap::new();
-        for (index, host) in self.hosts.iter().filter(|(_, host)| !host.is_provisional()) {
-            users.entry(self.home(host.place())).or_default().push(index);
+        for (index, host) in net.hosts().iter().filter(|(_, host)| !host.is_provisional()) {
+            users.entry(net.fabric().first_port(host.place())).or_default().push(index);
         }
-        let whole = self.take_over.quiet <= now;
-        self.find_in_flight();
-        let lost = core::mem::take(&mut self.take_over.lost);
-        let pending = core::mem::take(&mut self.take_over.pending);
+        let whole = self.quiet <= now;
+        self.find_in_flight((net, routes));
+        let lost = core::mem::take(&mut self.lost);
+        let pending = core::mem::take(&mut self.pending);
         let each = pending.into_iter().flat_map(|(switch, waiting)| {
             let at = move |port| Place { switch, port };
             waiting.into_iter().map(move |((port, key), waits)| (at(port), key, waits))
         });
         for (at, key, waits) in each {
-            let users = users.get(&self.home(at)).map_or(&[][..], Vec::as_slice);
-            let source = key.source.map(|source| self.hosts.by_mac(source));
+            let users = users.get(&net.fabric().first_port(at)).map_or(&[][..], Vec::as_slice);
+            let source = key.source.map(|source| net.hosts().by_mac(source));
             let own = source.flatten().filter(|source| users.contains(source));
             // A route for one source host has no other user.
             let users = if key.source.is_some() { own.as_slice() } else { users };
             let last = waits.until <= now;
-            let due = whole || last || self.is_over(at, &waits.route.hops, &lost);
-            if due && self.decide((at, key), &waits.route, (users, last), out) {
+            let due = whole
+                || last
+                || is_over((net, routes.paths().hops_max()), at, &waits.route.hops, &lost);
+            if due && self.decide((net, routes), (at, key), &waits.route, (users, last), out) {
                 continue;
             }
             if last {
-                self.refuse_route(at, key, out);
+                self.refuse_route((net, routes), at, key, out);
             } else {
-                let waiting = self.take_over.pending.entry(at.switch).or_default();
+                let waiting = self.pending.entry(at.switch).or_default();
                 waiting.insert((at.port, key), waits);
             }
         }
-        self.take_over.looked(now, whole);
-        self.plan_round(now);
+        self.looked(now, whole);
+        true
     }
 
     /// Registers the paths on which frames are in flight, before any decision that may close a
     /// cycle with them.
-    fn find_in_flight(&mut self) {
+    fn find_in_flight(&self, (net, routes): (&Network, &mut Routes)) {
         let mut path = Vec::new();
-        for (&switch, waiting) in &self.take_over.pending {
+        for (&switch, waiting) in &self.pending {
             for waits in waiting.values() {
                 path.clear();
                 let mut here = switch;
                 for &egress in waits.route.hops.iter() {
-                    let Some(edge) = self.graph.edge(here, egress) else { break };
+                    let Some(edge) = net.graph().edge(here, egress) else { break };
                     path.push(Step { switch: here, egress });
                     here = edge.to;
-                    if path.len() >= self.hops_max {
+                    if path.len() >= routes.paths().hops_max() {
                         break;
                     }
                 }
-                self.router.found(&self.graph, &path, waits.route.layer);
+                routes.paths_mut().router_mut().found(net.graph(), &path, waits.route.layer);
             }
         }
-    }
-
-    /// Returns whether hops cross one of these lost links.
-    fn is_over(&self, at: Place, hops: &Hops, lost: &BTreeSet<(SwitchIndex, PortNo)>) -> bool {
-        let mut here = at.switch;
-        // A path that visits a switch twice is treated like one that ends.
-        for &egress in hops.iter().take(if lost.is_empty() { 0 } else { self.hops_max }) {
-            if lost.contains(&(here, egress)) {
-                return true;
-            }
-            let Some(edge) = self.graph.edge(here, egress) else { return false };
-            here = edge.to;
-        }
-        false
     }
 
     /// Takes a route over or replaces it; `false` if it has to wait. At the last check an undecided
     /// path counts as broken.
     fn decide(
         &mut self,
+        (net, routes): (&Network, &mut Routes),
         (at, key): (Place, RouteKey),
         route: &Route,
         (users, last): (&[HostIndex], bool),
         out: &mut Vec<Effect>,
     ) -> bool {
-        let destination = self.hosts.by_mac(key.destination).and_then(|index| {
-            let host = self.hosts.get(index).filter(|host| !host.is_provisional())?;
+        let destination = net.hosts().by_mac(key.destination).and_then(|index| {
+            let host = net.hosts().get(index).filter(|host| !host.is_provisional())?;
             Some((index, host.place()))
         });
         let (Some((destination, to)), Some(&user)) = (destination, users.first()) else {
             return false;
         };
         let from = Origin { at, source: key.source.map(|_| user) };
-        if !self.may_reach(from, destination) {
-            self.refuse_route(at, key, out);
+        if !net.may_reach(from, destination) {
+            self.refuse_route((net, routes), at, key, out);
             return true;
         }
-        if self.flows.find(from, destination).is_none() {
-            let (traced, exit) = self.trace(at, &self.exits(to), &route.hops);
+        if routes.flows().find(from, destination).is_none() {
+            let (traced, exit) = self.trace(
+                (net, routes.paths().hops_max()),
+                at,
+                &net.fabric().exits(to),
+                &route.hops,
+            );
             match traced {
                 Trace::Undecided if !last => return false,
-                Trace::Whole if self.router.take_over(&self.graph, &self.path, route.layer) => {
-                    let number = self.next_number();
-                    self.router.placed(&self.path);
-                    self.round_wanted = true;
+                Trace::Whole
+                    if routes.paths_mut().router_mut().take_over(
+                        net.graph(),
+                        &self.path,
+                        route.layer,
+                    ) =>
+                {
+                    let number = routes.next_number();
+                    routes.paths_mut().router_mut().placed(&self.path);
+                    routes.want_round(true);
                     let path = (&self.path[..], route.layer);
                     let account = Account::Inherited(at);
-                    self.flows.insert(from, destination, path, exit, (number, account));
+                    routes.flows_mut().insert(from, destination, path, exit, (number, account));
                 }
                 _ => {}
             }
         }
-        let Some(index) = self.route(from, destination, (user, Account::Inherited(at))) else {
+        let Some(index) = routes.found_or_made(
+            net,
+            routes.flows().find(from, destination),
+            from,
+            destination,
+            (user, Account::Inherited(at)),
+        ) else {
             return false;
         };
-        users.iter().for_each(|&user| self.flows.add_user(index, user));
-        let Some(decided) = self.flows.get(index) else {
+        users.iter().for_each(|&user| routes.flows_mut().add_user(index, user));
+        let Some(decided) = routes.flows().get(index) else {
             return false;
         };
         let (number, now_installed) = (decided.number, decided.to_install());
         match now_installed == *route {
-            true => self.restored.routes_kept += 1,
-            false => self.restored.routes_moved += 1,
+            true => self.decided.routes_kept += 1,
+            false => self.decided.routes_moved += 1,
         }
-        let (port, stamp) = (at.port, self.stamp(number));
+        let (port, stamp) = (at.port, routes.stamp(number));
         let RouteKey { destination, source, .. } = key;
         let item = Item::SetRoute { port, destination, source, stamp, route: now_installed };
-        out.push(Effect::Command { to: self.graph.switch(at.switch).incarnation.node, item });
+        out.push(Effect::Command { to: net.fabric().node(at.switch), item });
         true
     }
 
     /// Traces hops through the graph. Stores the links in `self.path`, and returns the port where
     /// they end.
-    fn trace(&mut self, at: Place, to: &Exits, hops: &Hops) -> (Trace, Place) {
+    fn trace(
+        &mut self,
+        (net, hops_max): (&Network, usize),
+        at: Place,
+        to: &Exits,
+        hops: &Hops,
+    ) -> (Trace, Place) {
         self.path.clear();
         let Some((&exit, links)) = hops.split_last() else {
             return (Trace::Broken, at);
         };
-        if links.len() >= self.hops_max {
+        if links.len() >= hops_max {
             return (Trace::Broken, at);
         }
         let mut here = at.switch;
@@ -219,33 +394,78 @@ impl Controller {
             if self.path.iter().any(|step| step.switch == here) {
                 return (Trace::Broken, at);
             }
-            let Some(edge) = self.graph.edge(here, egress) else {
-                let undecided = self.graph.is_undecided(here, egress);
+            let Some(edge) = net.graph().edge(here, egress) else {
+                let undecided = net.graph().is_undecided(here, egress);
                 return (if undecided { Trace::Undecided } else { Trace::Broken }, at);
             };
             self.path.push(Step { switch: here, egress });
             here = edge.to;
         }
         let exit = Place { switch: here, port: exit };
-        let whole = to.contains(exit) && !self.is_one_place(exit, at);
+        let whole = to.contains(exit) && !net.fabric().is_one_place(exit, at);
         (if whole { Trace::Whole } else { Trace::Broken }, exit)
     }
 
     /// Removes a waiting route at its switch.
-    pub(super) fn refuse_route(&mut self, at: Place, key: RouteKey, out: &mut Vec<Effect>) {
-        self.restored.routes_removed += 1;
-        let number = self.next_number();
+    pub(super) fn refuse_route(
+        &mut self,
+        (net, routes): (&Network, &mut Routes),
+        at: Place,
+        key: RouteKey,
+        out: &mut Vec<Effect>,
+    ) {
+        self.decided.routes_removed += 1;
+        let number = routes.next_number();
         let (port, stamp, RouteKey { destination, source, .. }) =
-            (at.port, self.stamp(number), key);
+            (at.port, routes.stamp(number), key);
         let item = Item::RemoveRoute { port, destination, source, stamp };
-        out.push(Effect::Command { to: self.graph.switch(at.switch).incarnation.node, item });
+        out.push(Effect::Command { to: net.fabric().node(at.switch), item });
     }
 
     /// Removes the waiting routes to a host, which may lead to another one that used its address.
-    pub(super) fn refuse_routes_to(&mut self, destination: MacAddr, out: &mut Vec<Effect>) {
-        for (at, key) in self.take_over.waiting_for(destination) {
-            self.take_over.forget(at, key);
-            self.refuse_route(at, key, out);
+    pub(super) fn refuse_routes_to(
+        &mut self,
+        (net, routes): (&Network, &mut Routes),
+        destination: MacAddr,
+        out: &mut Vec<Effect>,
+    ) {
+        for (at, key) in self.waiting_for(destination) {
+            self.forget(at, key);
+            self.refuse_route((net, routes), at, key, out);
         }
     }
+
+    /// Removes the routes to a host everywhere.
+    pub(super) fn cut_off(
+        &mut self,
+        (net, routes): (&Network, &mut Routes),
+        host: HostIndex,
+        out: &mut Vec<Effect>,
+    ) {
+        for route in routes.flows().towards(host) {
+            routes.remove(net, route, out);
+        }
+        if let Some(mac) = net.hosts().get(host).map(|host| host.mac) {
+            self.refuse_routes_to((net, routes), mac, out);
+        }
+    }
+}
+
+/// Returns whether hops cross one of these lost links.
+fn is_over(
+    (net, hops_max): (&Network, usize),
+    at: Place,
+    hops: &Hops,
+    lost: &BTreeSet<(SwitchIndex, PortNo)>,
+) -> bool {
+    let mut here = at.switch;
+    // A path that visits a switch twice is treated like one that ends.
+    for &egress in hops.iter().take(if lost.is_empty() { 0 } else { hops_max }) {
+        if lost.contains(&(here, egress)) {
+            return true;
+        }
+        let Some(edge) = net.graph().edge(here, egress) else { return false };
+        here = edge.to;
+    }
+    false
 }

@@ -9,7 +9,7 @@
 //! Outgoing messages to switches get the VLAN, and each route a flag whether frames leave with a
 //! tag, which depends on the destination host's port.
 
-use super::Controller;
+use super::conductor::Controller;
 use super::hosts::Place;
 use crate::config::{ControllerConfig, DhcpConfig};
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -340,7 +340,7 @@ impl Controllers {
     /// Returns the counters, summed over all controllers.
     pub fn counters(&self) -> ControllerCounters {
         let counters = self.of.values().map(Controller::counters);
-        let sum = counters.fold(ControllerCounters::default(), |sum, one| sum.plus(one));
+        let sum = counters.fold(ControllerCounters::default(), |sum, one| sum.plus(&one));
         ControllerCounters { item_misplaced: sum.item_misplaced + self.misplaced, ..sum }
     }
 

@@ -409,7 +409,7 @@ fn a_host_that_moves_takes_its_tenant_along_and_a_pinned_one_stays() {
         let reached = unreached(&mut world, &pairs(&[0, 1]), 40).is_empty();
         assert_eq!(reached, !pinned);
         assert_eq!(unreached(&mut world, &[(0, 2), (2, 0)], 10).len(), 2);
-        let counters = *world.controller().unwrap().controller().counters();
+        let counters = world.controller().unwrap().controller().counters();
         assert_eq!(counters.hosts_misplaced > 0, pinned, "{counters:?}");
     }
 }

@@ -353,7 +353,7 @@ impl StaticControl {
             ip_conflicts: controller.ip_conflicts().collect(),
             routes: controller.flows().len() as u64,
             policy: controller.policy_telemetry(),
-            counters: *controller.counters(),
+            counters: controller.counters(),
             dhcp: controller.dhcp().counters(),
         })
     }

@@ -19,37 +19,106 @@
 //! In a fabric without a controller all switches receive a claim. The switches of the holder and of
 //! the claimant query; all receive the answer, which is a report too.
 
-use super::Controller;
-use super::conflicts::{Claim, Due};
+use super::conflicts::{Claim, Conflicts, Due};
 use super::dhcp::DhcpServer;
+use super::forwarding::Forwarding;
 use super::hosts::{Host, HostIndex, Place};
+use super::leases6::Leases6;
+use super::network::Network;
 use super::topology::SwitchIndex;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use axon_link::effect::Effect;
 use axon_node::Note;
-use axon_node::telemetry::{ConflictingHost, IpConflict};
+use axon_node::telemetry::{ConflictingHost, ControllerCounters, IpConflict};
 use axon_wire::message::{ArpRequest, Message, Seek, Target};
 use axon_wire::vlan::VlanId;
 use axon_wire::{MacAddr, Time};
 use core::net::IpAddr;
 
-impl Controller {
+/// Addresses of hosts: their leases, and claims of two hosts to one.
+#[derive(Clone, Debug)]
+pub(super) struct Addresses {
+    dhcp: DhcpServer,
+    /// IPv6 addresses leased by the DHCPv6 server.
+    leases6: Leases6,
+    /// Addresses claimed by two hosts.
+    conflicts: Conflicts,
+    /// Counts of refused claims and of conflicts.
+    counters: ControllerCounters,
+}
+
+impl Addresses {
+    /// Creates the state without conflicts.
+    pub(super) fn new(dhcp: DhcpServer, leases6: Leases6) -> Addresses {
+        let (conflicts, counters) = (Conflicts::default(), ControllerCounters::default());
+        Addresses { dhcp, leases6, conflicts, counters }
+    }
+
+    pub(super) const fn dhcp(&self) -> &DhcpServer {
+        &self.dhcp
+    }
+
+    pub(super) const fn dhcp_mut(&mut self) -> &mut DhcpServer {
+        &mut self.dhcp
+    }
+
+    pub(super) const fn leases6(&self) -> &Leases6 {
+        &self.leases6
+    }
+
+    pub(super) const fn leases6_mut(&mut self) -> &mut Leases6 {
+        &mut self.leases6
+    }
+
+    /// Returns the counts of refused claims and of conflicts.
+    pub(super) const fn counters(&self) -> &ControllerCounters {
+        &self.counters
+    }
+
+    /// Returns when the next lease or conflict is due.
+    pub(super) fn deadline(&self) -> Option<Time> {
+        [self.dhcp.deadline(), self.conflicts.deadline()].into_iter().flatten().min()
+    }
+
+    /// Assigns freed addresses to the hosts that wait for them, and queries hosts whose MAC address
+    /// is at another port than their IP address.
+    pub(super) fn settle(&mut self, fwd: &mut Forwarding, now: Time, out: &mut Vec<Effect>) {
+        let due = self.dhcp.take_due(now);
+        for (ip, mac) in due.free {
+            if let Some(host) = fwd.net.hosts().by_mac(mac) {
+                self.own(fwd, now, host, IpAddr::V4(ip), out);
+            }
+        }
+        for (place, mac, ip) in due.queries {
+            fwd.net.hosts_mut().queried(now, mac, place);
+            fwd.net.query(place, mac, IpAddr::V4(ip), out);
+        }
+    }
+
+    /// Reports the location of a host to the address service.
+    pub(super) fn show(&mut self, net: &Network, now: Time, host: HostIndex) {
+        if let Some(host) = net.hosts().get(host) {
+            self.dhcp.shown(now, host.mac, Some(net.fabric().first_port(host.place())), &host.ips);
+        }
+    }
+
     /// Handles a host's use of an address in ARP or neighbour discovery.
     pub(super) fn claimed(
         &mut self,
+        fwd: &mut Forwarding,
         now: Time,
         host: HostIndex,
         ip: IpAddr,
         out: &mut Vec<Effect>,
     ) {
-        if self.is_rival(now, host, ip) {
-            return self.contest(now, host, ip, out);
+        if self.is_rival(&fwd.net, now, host, ip) {
+            return self.contest(fwd, now, host, ip, out);
         }
-        let is_holder = self.hosts.by_ip(ip) == Some(host);
-        self.own(now, host, ip, out);
+        let is_holder = fwd.net.hosts().by_ip(ip) == Some(host);
+        self.own(fwd, now, host, ip, out);
         if is_holder && self.conflicts.answered(ip) {
-            self.conflict_stands(ip, out);
+            self.conflict_stands(fwd, ip, out);
         }
     }
 
@@ -58,6 +127,7 @@ impl Controller {
     /// directly, and the target would record the wrong MAC address for the IP address.
     pub(super) fn in_own_name(
         &mut self,
+        fwd: &mut Forwarding,
         now: Time,
         source: HostIndex,
         m: ArpRequest,
@@ -65,17 +135,17 @@ impl Controller {
     ) -> Option<ArpRequest> {
         let Some(ip) = m.source_ip else { return Some(m) };
         let is_word = matches!(m.target, Target::Ip(_));
-        match self.is_rival(now, source, ip) {
-            false => self.own(now, source, ip, out),
+        match self.is_rival(&fwd.net, now, source, ip) {
+            false => self.own(fwd, now, source, ip, out),
             // The edge has derived the request from a frame, with an address that it has stored.
             true if !is_word => {}
-            true => self.contest(now, source, ip, out),
+            true => self.contest(fwd, now, source, ip, out),
         }
-        let owner = self.hosts.by_ip(ip);
+        let owner = fwd.net.hosts().by_ip(ip);
         if owner == Some(source) {
             return Some(m);
         }
-        let has_others = self.hosts.get(source).is_some_and(|host| !host.ips.is_empty());
+        let has_others = fwd.net.hosts().get(source).is_some_and(|host| !host.ips.is_empty());
         if owner.is_some() && (is_word || !has_others) {
             self.counters.arp_not_owner += 1;
             return None;
@@ -90,38 +160,46 @@ impl Controller {
     /// An address that is reserved for another host, leased to it, or of the pool and in use by it
     /// stays with that host. So does one that the policy reserves, or whose owner this host may not
     /// reach. The address of a gateway is valid at its uplink only.
-    pub(super) fn own(&mut self, now: Time, host: HostIndex, ip: IpAddr, out: &mut Vec<Effect>) {
+    pub(super) fn own(
+        &mut self,
+        fwd: &mut Forwarding,
+        now: Time,
+        host: HostIndex,
+        ip: IpAddr,
+        out: &mut Vec<Effect>,
+    ) {
         let mut next = Some((host, ip));
         while let Some((host, ip)) = next {
-            let surplus = self.own_one(now, host, ip, out);
-            next = surplus.and_then(|ip| Some((self.heir(ip)?, ip)));
+            let surplus = self.own_one(fwd, now, host, ip, out);
+            next = surplus.and_then(|ip| Some((self.heir(&fwd.net, ip)?, ip)));
         }
     }
 
     /// Gives an address to a host; returns the address that the host had no room for.
     fn own_one(
         &mut self,
+        fwd: &mut Forwarding,
         now: Time,
         host: HostIndex,
         ip: IpAddr,
         out: &mut Vec<Effect>,
     ) -> Option<IpAddr> {
-        let (mac, place) = self.hosts.get(host).map(|host| (host.mac, host.place()))?;
+        let (mac, place) = fwd.net.hosts().get(host).map(|host| (host.mac, host.place()))?;
         let leases6 = &self.leases6;
-        let place = self.home(place);
+        let place = fwd.net.fabric().first_port(place);
         let claims = |dhcp: &mut DhcpServer| match ip {
             IpAddr::V4(ip) => dhcp.claim(now, mac, place, ip),
             IpAddr::V6(ip) => leases6.holder(now, ip).is_none_or(|holder| holder == mac),
         };
-        let may = self.may_own(host, mac, ip) && self.may_be_gateway(place, ip);
+        let may = fwd.net.may_own(host, mac, ip) && fwd.net.may_be_gateway(place, ip);
         if !may || !claims(&mut self.dhcp) {
             self.counters.ip_refused += 1;
             return None;
         }
-        let owned = self.hosts.own(host, ip, self.dhcp.address_of(mac).map(IpAddr::V4));
-        self.found(ip);
+        let owned = fwd.net.hosts_mut().own(host, ip, self.dhcp.address_of(mac).map(IpAddr::V4));
+        fwd.seeking.found(ip);
         if let Some(before) = owned.before {
-            self.cut_off(before, out);
+            fwd.cut_off(before, out);
         }
         if owned.before.is_some() || self.conflicts.claimant(ip) == Some(mac) {
             self.conflicts.end(ip);
@@ -133,9 +211,9 @@ impl Controller {
     }
 
     /// Returns whether a host has no right of its own to an address that another one holds.
-    fn is_rival(&self, now: Time, host: HostIndex, ip: IpAddr) -> bool {
-        let is_held = self.hosts.by_ip(ip).is_some_and(|owner| owner != host);
-        let Some(host) = self.hosts.get(host).filter(|_| is_held) else { return false };
+    fn is_rival(&self, net: &Network, now: Time, host: HostIndex, ip: IpAddr) -> bool {
+        let is_held = net.hosts().by_ip(ip).is_some_and(|owner| owner != host);
+        let Some(host) = net.hosts().get(host).filter(|_| is_held) else { return false };
         !match ip {
             IpAddr::V4(ip) => self.dhcp.is_given_to(host.mac, ip),
             IpAddr::V6(ip) => self.leases6.holder(now, ip) == Some(host.mac),
@@ -143,12 +221,23 @@ impl Controller {
     }
 
     /// Handles a host's claim of an address that another one holds.
-    fn contest(&mut self, now: Time, host: HostIndex, ip: IpAddr, out: &mut Vec<Effect>) {
-        let Some((mac, at)) = self.hosts.get(host).map(|host| (host.mac, self.home(host.place())))
+    fn contest(
+        &mut self,
+        fwd: &mut Forwarding,
+        now: Time,
+        host: HostIndex,
+        ip: IpAddr,
+        out: &mut Vec<Effect>,
+    ) {
+        let Some((mac, at)) = fwd
+            .net
+            .hosts()
+            .get(host)
+            .map(|host| (host.mac, fwd.net.fabric().first_port(host.place())))
         else {
             return;
         };
-        if !self.may_own(host, mac, ip) || !self.may_be_gateway(at, ip) {
+        if !fwd.net.may_own(host, mac, ip) || !fwd.net.may_be_gateway(at, ip) {
             self.counters.ip_refused += 1;
             return;
         }
@@ -164,62 +253,62 @@ impl Controller {
             self.counters.ip_refused += 1;
         }
         if claim == Claim::Ask {
-            self.ask_holder(ip, out);
+            self.ask_holder(fwd, ip, out);
         }
     }
 
     /// Queries holders and claimants of addresses in conflict, and gives those of silent holders to
     /// the claimants.
-    pub(super) fn conflicts_due(&mut self, now: Time, out: &mut Vec<Effect>) {
+    pub(super) fn conflicts_due(&mut self, fwd: &mut Forwarding, now: Time, out: &mut Vec<Effect>) {
         while let Some((ip, due)) = self.conflicts.take_due(now) {
             if let Due::Listen(mac) = due {
-                self.listen(ip, mac, out);
+                self.listen(fwd, ip, mac, out);
                 continue;
             }
-            let Some([holder, claimant]) = self.conflict_of(ip) else {
+            let Some([holder, claimant]) = self.conflict_of(&fwd.net, ip) else {
                 self.conflicts.end(ip);
                 continue;
             };
             match due {
-                Due::AskHolder => self.ask_holder(ip, out),
-                Due::AskClaimant => self.ask_at(ip, (claimant, holder), false, out),
+                Due::AskHolder => self.ask_holder(fwd, ip, out),
+                Due::AskClaimant => self.ask_at(fwd, ip, (claimant, holder), false, out),
                 Due::Listen(_) => {}
-                Due::Watch => self.ask_at(ip, (claimant, claimant), true, out),
+                Due::Watch => self.ask_at(fwd, ip, (claimant, claimant), true, out),
                 // The holder's switch may not have reported yet. A provisional host expires.
-                Due::HolderSilent if self.is_provisional(holder) => {}
+                Due::HolderSilent if self.is_provisional(&fwd.net, holder) => {}
                 Due::HolderSilent => {
                     self.conflicts.end(ip);
-                    self.own(now, claimant, ip, out);
+                    self.own(fwd, now, claimant, ip, out);
                 }
             }
         }
     }
 
     /// Requests that the edge of a refused claimant reports its next use of the address.
-    fn listen(&mut self, ip: IpAddr, mac: MacAddr, out: &mut Vec<Effect>) {
-        let host = self.hosts.by_mac(mac);
-        if let Some(host) = host.filter(|&host| self.hosts.by_ip(ip) != Some(host)) {
-            self.ask_at(ip, (host, host), true, out);
+    fn listen(&mut self, fwd: &mut Forwarding, ip: IpAddr, mac: MacAddr, out: &mut Vec<Effect>) {
+        let host = fwd.net.hosts().by_mac(mac);
+        if let Some(host) = host.filter(|&host| fwd.net.hosts().by_ip(ip) != Some(host)) {
+            self.ask_at(fwd, ip, (host, host), true, out);
         }
     }
 
-    fn is_provisional(&self, host: HostIndex) -> bool {
-        self.hosts.get(host).is_some_and(Host::is_provisional)
+    fn is_provisional(&self, net: &Network, host: HostIndex) -> bool {
+        net.hosts().get(host).is_some_and(Host::is_provisional)
     }
 
     /// Returns the holder and the claimant of an address in conflict; `None` if one of them is
     /// gone, or the claimant may not have the address.
-    fn conflict_of(&self, ip: IpAddr) -> Option<[HostIndex; 2]> {
+    fn conflict_of(&self, net: &Network, ip: IpAddr) -> Option<[HostIndex; 2]> {
         let mac = self.conflicts.claimant(ip)?;
-        let (holder, claimant) = (self.hosts.by_ip(ip)?, self.hosts.by_mac(mac)?);
-        let is_one = holder != claimant && self.may_own(claimant, mac, ip);
+        let (holder, claimant) = (net.hosts().by_ip(ip)?, net.hosts().by_mac(mac)?);
+        let is_one = holder != claimant && net.may_own(claimant, mac, ip);
         is_one.then_some([holder, claimant])
     }
 
     /// Queries the hosts of the holder's switch for an address.
-    fn ask_holder(&mut self, ip: IpAddr, out: &mut Vec<Effect>) {
-        if let Some([holder, claimant]) = self.conflict_of(ip) {
-            self.ask_at(ip, (holder, claimant), false, out);
+    fn ask_holder(&mut self, fwd: &mut Forwarding, ip: IpAddr, out: &mut Vec<Effect>) {
+        if let Some([holder, claimant]) = self.conflict_of(&fwd.net, ip) {
+            self.ask_at(fwd, ip, (holder, claimant), false, out);
         }
     }
 
@@ -227,36 +316,45 @@ impl Controller {
     /// both are at the same port, it is excluded only if `spared`.
     fn ask_at(
         &mut self,
+        fwd: &mut Forwarding,
         ip: IpAddr,
         (of, but): (HostIndex, HostIndex),
         spared: bool,
         out: &mut Vec<Effect>,
     ) {
-        let place = |host| self.hosts.get(host).map(Host::place);
+        let place = |host| fwd.net.hosts().get(host).map(Host::place);
         let (Some(of), Some(but)) = (place(of), place(but)) else { return };
-        if self.is_elsewhere(of.switch) && self.is_elsewhere(but.switch) {
+        if fwd.net.fabric().is_elsewhere(of.switch) && fwd.net.fabric().is_elsewhere(but.switch) {
             return;
         }
-        let (asked, but) = (self.ports_of(of), self.ports_of(but));
+        let (asked, but) = (fwd.net.fabric().ports_of(of), fwd.net.fabric().ports_of(but));
         let switches: BTreeSet<SwitchIndex> = asked.iter().map(|place| place.switch).collect();
         for switch in switches {
             let is_here = |place: &&Place| place.switch == switch;
             let is_apart = |place: &&Place| spared || !asked.contains(place);
             let except = but.iter().filter(is_here).find(is_apart).map(|place| place.port);
-            self.seek_at(switch, Seek { ip, except }, out);
+            self.seek_at(fwd, switch, Seek { ip, except }, out);
         }
     }
 
-    fn seek_at(&mut self, switch: SwitchIndex, m: Seek, out: &mut Vec<Effect>) {
-        let to = self.graph.switch(switch).incarnation;
-        if let Some(hops) = self.path_to(to.node) {
+    fn seek_at(
+        &mut self,
+        fwd: &mut Forwarding,
+        switch: SwitchIndex,
+        m: Seek,
+        out: &mut Vec<Effect>,
+    ) {
+        let to = fwd.net.graph().switch(switch).incarnation;
+        if let Some(hops) = fwd.routes.paths_mut().path_to(&fwd.net, to.node) {
             out.push(Effect::Routed { hops, to, message: Message::Seek(m) });
         }
     }
 
     /// Counts and notes a conflict whose holder has answered.
-    fn conflict_stands(&mut self, ip: IpAddr, out: &mut Vec<Effect>) {
-        let Some(conflict) = self.conflict_of(ip).and_then(|of| self.described(ip, of)) else {
+    fn conflict_stands(&mut self, fwd: &mut Forwarding, ip: IpAddr, out: &mut Vec<Effect>) {
+        let Some(conflict) =
+            self.conflict_of(&fwd.net, ip).and_then(|of| self.described(&fwd.net, ip, of))
+        else {
             return;
         };
         self.counters.ip_conflicts += 1;
@@ -267,35 +365,48 @@ impl Controller {
 
     /// Describes a conflict. `None` in a fabric without a controller, at a switch other than the
     /// claimant's, which reports the conflict.
-    fn described(&self, ip: IpAddr, [holder, claimant]: [HostIndex; 2]) -> Option<IpConflict> {
+    fn described(
+        &self,
+        net: &Network,
+        ip: IpAddr,
+        [holder, claimant]: [HostIndex; 2],
+    ) -> Option<IpConflict> {
         let end = |host: HostIndex| {
-            let host = self.hosts.get(host)?;
+            let host = net.hosts().get(host)?;
             let Place { switch, port } = host.place();
-            let switch = self.graph.switch(switch).incarnation.node;
+            let switch = net.fabric().node(switch);
             Some(ConflictingHost { mac: host.mac, switch, port })
         };
-        let at = self.hosts.get(claimant)?.place().switch;
+        let at = net.hosts().get(claimant)?.place().switch;
         let (holder, claimant) = (end(holder)?, end(claimant)?);
         let conflict = IpConflict { ip, vlan: VlanId::NONE, holder, claimant };
-        Some(conflict).filter(|_| !self.is_elsewhere(at))
+        Some(conflict).filter(|_| !net.fabric().is_elsewhere(at))
     }
 
     /// Returns the standing conflicts: addresses that two hosts use.
-    pub fn ip_conflicts(&self) -> impl Iterator<Item = IpConflict> {
+    pub(super) fn ip_conflicts(&self, net: &Network) -> impl Iterator<Item = IpConflict> {
         let standing = self.conflicts.standing();
-        standing.filter_map(|(ip, _)| self.described(ip, self.conflict_of(ip)?))
+        standing.filter_map(|(ip, _)| self.described(net, ip, self.conflict_of(net, ip)?))
     }
 
     /// Removes an address that a host has given up; its claimant gets it.
-    pub(super) fn disown(&mut self, now: Time, host: HostIndex, ip: IpAddr, out: &mut Vec<Effect>) {
-        self.hosts.disown(host, ip);
-        self.inherit(now, ip, out);
+    pub(super) fn disown(
+        &mut self,
+        fwd: &mut Forwarding,
+        now: Time,
+        host: HostIndex,
+        ip: IpAddr,
+        out: &mut Vec<Effect>,
+    ) {
+        fwd.net.hosts_mut().disown(host, ip);
+        self.inherit(fwd, now, ip, out);
     }
 
     /// Handles the removal of a host with these addresses. Their claimants get them, and the
     /// conflicts about the host's own claims end.
     pub(super) fn forgotten(
         &mut self,
+        fwd: &mut Forwarding,
         now: Time,
         mac: MacAddr,
         ips: Vec<IpAddr>,
@@ -305,28 +416,28 @@ impl Controller {
             self.conflicts.end(ip);
         }
         for ip in ips {
-            self.inherit(now, ip, out);
+            self.inherit(fwd, now, ip, out);
         }
     }
 
-    fn inherit(&mut self, now: Time, ip: IpAddr, out: &mut Vec<Effect>) {
-        if self.hosts.by_ip(ip).is_none()
-            && let Some(heir) = self.heir(ip)
+    fn inherit(&mut self, fwd: &mut Forwarding, now: Time, ip: IpAddr, out: &mut Vec<Effect>) {
+        if fwd.net.hosts().by_ip(ip).is_none()
+            && let Some(heir) = self.heir(&fwd.net, ip)
         {
-            self.own(now, heir, ip, out);
+            self.own(fwd, now, heir, ip, out);
         }
     }
 
     /// Ends the conflict about an address without a holder and returns its claimant.
-    fn heir(&mut self, ip: IpAddr) -> Option<HostIndex> {
+    fn heir(&mut self, net: &Network, ip: IpAddr) -> Option<HostIndex> {
         let claimant = self.conflicts.end(ip)?;
-        self.hosts.by_mac(claimant)
+        net.hosts().by_mac(claimant)
     }
 
     /// Ends the conflicts about addresses that their claimants may no longer have.
-    pub(super) fn end_conflicts(&mut self) {
+    pub(super) fn end_conflicts(&mut self, net: &Network) {
         for ip in self.conflicts.all() {
-            if self.conflict_of(ip).is_none() {
+            if self.conflict_of(net, ip).is_none() {
                 self.conflicts.end(ip);
             }
         }

@@ -1,0 +1,365 @@
+//! Locations and rights: the fabric, the hosts in it, and the policy of which may reach which.
+//!
+//! Every other part reads these to decide about routes, addresses and groups. See `isolation.rs`
+//! for where the policy applies.
+
+use super::bonds::{Bonds, Exits};
+use super::fabric::Fabric;
+use super::flows::Origin;
+use super::hosts::{Host, HostIndex, HostTable, Learned, Place};
+use super::policy::{Group, Identity, Policy};
+use super::router::pair_hash;
+use super::topology::{Graph, SwitchIndex};
+use crate::config::{BySource, ControllerConfig, UplinkConfig};
+use alloc::vec::Vec;
+use axon_link::effect::Effect;
+use axon_node::telemetry::{PairTelemetry, PolicyTelemetry, QuarantineTelemetry, TenantTelemetry};
+use axon_node::{RouteKey, Subject};
+use axon_wire::message::Item;
+use axon_wire::{MacAddr, NodeId, PortNo};
+use core::net::IpAddr;
+
+/// Fabric, hosts and policy.
+#[derive(Clone, Debug)]
+pub(super) struct Network {
+    fabric: Fabric,
+    hosts: HostTable,
+    policy: Policy,
+    by_source: BySource,
+    uplinks: Vec<UplinkConfig>,
+}
+
+/// The parts, to read and to change.
+impl Network {
+    /// Creates a network without switches and hosts.
+    pub(super) fn new(config: &ControllerConfig) -> Network {
+        let server = config.node.server;
+        Network {
+            fabric: Fabric::new(Bonds::new(&config.bonds, config.node.timers.heartbeat * 10)),
+            hosts: HostTable::new(server.mac, IpAddr::V4(server.ip)),
+            policy: config.policy.clone(),
+            by_source: config.by_source,
+            uplinks: config.uplinks.clone(),
+        }
+    }
+
+    pub(super) const fn fabric(&self) -> &Fabric {
+        &self.fabric
+    }
+
+    pub(super) const fn fabric_mut(&mut self) -> &mut Fabric {
+        &mut self.fabric
+    }
+
+    pub(super) const fn graph(&self) -> &Graph {
+        self.fabric.graph()
+    }
+
+    pub(super) const fn graph_mut(&mut self) -> &mut Graph {
+        self.fabric.graph_mut()
+    }
+
+    pub(super) const fn hosts(&self) -> &HostTable {
+        &self.hosts
+    }
+
+    pub(super) const fn hosts_mut(&mut self) -> &mut HostTable {
+        &mut self.hosts
+    }
+
+    pub(super) const fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    pub(super) const fn policy_mut(&mut self) -> &mut Policy {
+        &mut self.policy
+    }
+}
+
+/// Locations.
+impl Network {
+    /// Returns the host with a MAC address, if it is known.
+    pub(super) fn host(&self, mac: MacAddr) -> Option<&Host> {
+        self.hosts.get(self.hosts.by_mac(mac)?)
+    }
+
+    /// Returns the location of the host with a MAC address, if it is known.
+    pub(super) fn place_of(&self, mac: MacAddr) -> Option<Place> {
+        self.host(mac).map(Host::place)
+    }
+
+    /// Returns the location of a host, or else its configured one.
+    pub(super) fn place_or(&self, mac: MacAddr, at: (NodeId, PortNo)) -> Option<Place> {
+        self.place_of(mac).or_else(|| self.fabric.place(at))
+    }
+
+    /// Returns the host with a MAC address, if it is located at this port.
+    pub(super) fn host_at(&self, at: Place, mac: MacAddr) -> Option<HostIndex> {
+        let host = self.hosts.by_mac(mac)?;
+        (self.hosts.get(host)?.place() == at).then_some(host)
+    }
+
+    /// Returns whether a host is located at this port, or at another one of its bond.
+    pub(super) fn is_host_at(&self, mac: MacAddr, at: Place) -> bool {
+        self.host(mac).is_some_and(|host| self.fabric.is_one_place(host.place(), at))
+    }
+
+    /// Returns the MAC address of a route's source host, if it has one.
+    pub(super) fn mac_of(&self, source: Option<HostIndex>) -> Option<MacAddr> {
+        source.and_then(|source| self.hosts.get(source)).map(|host| host.mac)
+    }
+
+    /// Returns the hosts at a bond.
+    pub(super) fn hosts_of_bond(&self, bond: usize) -> Vec<HostIndex> {
+        let places = self.fabric.places_of(bond).into_iter();
+        let hosts = places.flat_map(|place| self.hosts.hosts_at(place));
+        hosts.filter_map(|host| self.hosts.by_mac(host.mac)).collect()
+    }
+
+    /// Returns whether a host's routes can end at more than one port.
+    pub(super) fn is_bonded(&self, host: HostIndex) -> bool {
+        let place = self.hosts.get(host).map(Host::place);
+        place.is_some_and(|place| self.fabric.bond_at(place).is_some())
+    }
+
+    /// Returns the port of a host, or another port of its bond if frames cannot leave the fabric
+    /// there.
+    pub(super) fn reachable_port(&self, host: HostIndex) -> Option<Place> {
+        let place = self.hosts.get(host)?.place();
+        Some(match self.fabric.exits(place) {
+            Exits::One(one) => one,
+            Exits::Of(places) if places.contains(&place) => place,
+            Exits::Of(places) => *places.first()?,
+        })
+    }
+
+    /// Returns a port other than `exit` where routes to a host may end, preferably at another
+    /// switch.
+    pub(super) fn other_exit(&self, exit: Place, destination: HostIndex) -> Option<Place> {
+        match self.fabric.exits(self.hosts.get(destination)?.place()) {
+            Exits::One(_) => None,
+            Exits::Of(places) => {
+                let at = places.iter().position(|&place| place == exit)?;
+                let others = (1..places.len()).map(|n| places[(at + n) % places.len()]);
+                let elsewhere = others.clone().find(|other| other.switch != exit.switch);
+                elsewhere.or_else(|| others.clone().next())
+            }
+        }
+    }
+
+    /// Returns whether a host stays at a bond when its claim at one port ends, and claims it at
+    /// another port of the bond then. The host may have sent by the one port only.
+    pub(super) fn stays_at_bond(&mut self, place: Place, mac: MacAddr) -> bool {
+        let Some(other) = self.fabric.other_port(place) else { return false };
+        if self.place_of(mac).is_none_or(|at| at != place) {
+            return false;
+        }
+        matches!(self.hosts.report(other, mac), Learned::Here(_) | Learned::Moved(_))
+    }
+
+    /// Returns whether this controller queries for a host that was at a switch: if it is that
+    /// switch's controller, or that of the host's current switch.
+    pub(super) fn queries(&self, was: SwitchIndex, mac: MacAddr) -> bool {
+        let is = self.place_of(mac).map(|place| place.switch);
+        !self.fabric.is_elsewhere(was) || is.is_some_and(|is| !self.fabric.is_elsewhere(is))
+    }
+
+    /// Returns whether a host of this switch is known from the file only. If so, has the edge query
+    /// it; the request will be repeated.
+    pub(super) fn needs_probe(&self, target: HostIndex, out: &mut Vec<Effect>) -> bool {
+        let Some(host) = self.hosts.get(target).filter(|host| host.is_provisional()) else {
+            return false;
+        };
+        if self.fabric.home() != Some(host.place().switch) {
+            return false;
+        }
+        if let Some(&ip) = host.ips.last() {
+            self.query(host.place(), host.mac, ip, out);
+        }
+        true
+    }
+
+    /// Queries a host that was at a port, if this controller queries for it.
+    pub(super) fn query(&self, place: Place, mac: MacAddr, ip: IpAddr, out: &mut Vec<Effect>) {
+        if !self.queries(place.switch, mac) {
+            return;
+        }
+        let to = self.fabric.node(place.switch);
+        out.push(Effect::Command { to, item: Item::AskHost { port: place.port, mac, ip } });
+    }
+}
+
+/// Rights.
+impl Network {
+    /// Returns whether hosts at a port may have routes of their own.
+    pub(super) fn has_pairs(&self, at: Place) -> bool {
+        let is_uplink = || {
+            let here = (self.fabric.node(at.switch), at.port);
+            self.uplinks.iter().any(|uplink| uplink.at == here)
+        };
+        self.by_source != BySource::Never && !is_uplink()
+    }
+
+    /// Returns whether all hosts at a port have routes of their own, and no shared ones.
+    pub(super) fn has_pairs_only(&self, at: Place) -> bool {
+        self.by_source == BySource::Always
+            && self.has_pairs(at)
+            && self.hosts.hosts_at(at).nth(1).is_some()
+    }
+
+    pub(super) fn identity(&self, mac: MacAddr, place: Option<Place>) -> Identity {
+        let node = |place: Place| self.fabric.node(place.switch);
+        Identity { mac, at: place.map(|place| (node(place), place.port)) }
+    }
+
+    /// Returns the identity of a host by its MAC address, known or not.
+    pub(super) fn identify(&self, mac: MacAddr) -> Identity {
+        let host = self.host(mac);
+        self.identity(mac, host.map(Host::place))
+    }
+
+    /// Returns the identities of the hosts at a port.
+    pub(super) fn identities_at(&self, place: Place) -> impl Iterator<Item = Identity> {
+        let at = move |place| self.hosts.hosts_at(place).map(move |host| (host.mac, place));
+        let hosts = self.fabric.ports_of(place).into_iter().flat_map(at);
+        hosts.map(move |(mac, place)| self.identity(mac, Some(place)))
+    }
+
+    /// Returns whether all source hosts of a route may reach this host and, where hosts have no
+    /// routes of their own, all others at its port.
+    pub(super) fn may_reach(&self, from: Origin, destination: HostIndex) -> bool {
+        let source = self.mac_of(from.source);
+        self.policy.is_open()
+            || self
+                .hosts
+                .get(destination)
+                .is_some_and(|host| self.may_reach_mac((from.at, source), host.mac))
+    }
+
+    /// Returns whether the policy allows a route of this key, whose destination need not be known.
+    pub(super) fn may_reach_by_key(&self, at: Place, key: RouteKey) -> bool {
+        self.may_reach_mac((at, key.source), key.destination)
+    }
+
+    pub(super) fn may_reach_mac(
+        &self,
+        from: (Place, Option<MacAddr>),
+        destination: MacAddr,
+    ) -> bool {
+        let host = self.host(destination);
+        let there = host.map(Host::place);
+        let apart = there.is_some_and(|there| self.has_pairs(there));
+        self.all_may_reach(from, destination, there.filter(|_| !apart))
+    }
+
+    /// Returns whether a host's frames to a group may go to this host and all others at its port,
+    /// which receive them too.
+    pub(super) fn may_send_copies(&self, (at, mac): (Place, MacAddr), to: MacAddr) -> bool {
+        let there = self.host(to).map(Host::place);
+        let source = Some(mac).filter(|_| self.has_pairs(at));
+        self.all_may_reach((at, source), to, there)
+    }
+
+    /// Returns whether one host at a port, or all of them, may reach this host and all at another
+    /// port.
+    pub(super) fn all_may_reach(
+        &self,
+        (at, source): (Place, Option<MacAddr>),
+        destination: MacAddr,
+        beside: Option<Place>,
+    ) -> bool {
+        if self.policy.is_open() {
+            return true;
+        }
+        let itself = self.identify(destination);
+        let beside = || beside.into_iter().flat_map(|there| self.identities_at(there));
+        let reaches = |from: Identity| {
+            self.policy.allows(&from, &itself) && beside().all(|to| self.policy.allows(&from, &to))
+        };
+        match source {
+            Some(mac) => reaches(self.identity(mac, Some(at))),
+            None => self.identities_at(at).all(reaches),
+        }
+    }
+
+    /// Returns whether a host may own an address: it is not reserved for another group, and this
+    /// host may reach the current owner.
+    pub(super) fn may_own(&self, host: HostIndex, mac: MacAddr, ip: IpAddr) -> bool {
+        if self.policy.is_open() {
+            return true;
+        }
+        let identity = self.identify(mac);
+        let owner = self.hosts.by_ip(ip).filter(|&owner| owner != host);
+        let owner = owner.and_then(|owner| self.hosts.get(owner));
+        let yields = owner.is_none_or(|owner| {
+            self.policy.allows(&self.identity(owner.mac, Some(owner.place())), &identity)
+        });
+        yields && self.policy.may_own(&identity, ip)
+    }
+
+    /// Returns whether a host at a port may have an address, with respect to gateways: a gateway's
+    /// address is valid at its uplink only.
+    pub(super) fn may_be_gateway(&self, at: Place, ip: IpAddr) -> bool {
+        let here = (self.fabric.node(at.switch), at.port);
+        self.uplinks.iter().all(|uplink| ip != uplink.gateway || here == uplink.at)
+    }
+
+    /// Returns whether the hosts behind a port do not matter for its routes.
+    pub(super) fn is_free(&self) -> bool {
+        self.policy.is_open() && self.by_source != BySource::Always
+    }
+
+    /// Returns whether the hosts at a port may differ in the hosts that they may reach.
+    pub(super) fn is_mixed(&self, at: Place) -> bool {
+        let mut groups = self.identities_at(at).map(|host| self.policy.group(&host));
+        let first = groups.next();
+        let more = groups.next();
+        more.is_some()
+            && (self.policy.is_changed()
+                || self.policy.quarantined().next().is_some()
+                || more != first
+                || groups.any(|group| Some(group) != first))
+    }
+
+    /// Returns the policy as the controller has it, without outstanding acknowledgements of
+    /// switches.
+    pub(super) fn policy_telemetry(&self) -> PolicyTelemetry {
+        let mut counts = alloc::vec![0; self.policy.tenants().count()];
+        let (mut shared_hosts, mut other_hosts) = (0, 0);
+        for (_, host) in self.hosts.iter() {
+            match self.policy.group(&self.identity(host.mac, Some(host.place()))) {
+                Group::Other => other_hosts += 1,
+                Group::Shared => shared_hosts += 1,
+                Group::Tenant(number) => counts[number] += 1,
+            }
+        }
+        let tenants = self.policy.tenants().zip(counts);
+        let tenant = |(name, hosts): (&str, u64)| TenantTelemetry { name: name.into(), hosts };
+        let quarantine = self.policy.quarantined().map(|subject| match subject {
+            Subject::Mac(mac) => QuarantineTelemetry { mac: Some(mac), switch: None, port: None },
+            Subject::Port(switch, port) => {
+                QuarantineTelemetry { mac: None, switch: Some(switch), port: Some(port) }
+            }
+        });
+        let pairs = self.policy.changed_pairs().map(|(pair, allowed)| {
+            let [a, b] = pair.hosts();
+            PairTelemetry { a, b, allowed }
+        });
+        PolicyTelemetry {
+            tenants: tenants.map(tenant).collect(),
+            shared_hosts,
+            other_hosts,
+            quarantine: quarantine.collect(),
+            pairs: pairs.collect(),
+            outstanding: Vec::new(),
+        }
+    }
+
+    /// Returns the flow hash of a route; `of_port` is the hash for all frames of its port. Each
+    /// host has a hash of its own if routes share the load ([`BySource::Always`]). If they exist
+    /// because of the policy, all keep the path of the port.
+    pub(super) fn hash_of(&self, from: Origin, of_port: u64) -> u64 {
+        let source = self.mac_of(from.source).filter(|_| self.by_source == BySource::Always);
+        source.map_or(of_port, |source| pair_hash(of_port, source))
+    }
+}

@@ -1,0 +1,173 @@
+//! Paths: the router, and the path being computed.
+
+use super::flows::{Origin, Route};
+use super::hosts::{HostIndex, Place};
+use super::network::Network;
+use super::router::{Flow, Router, Step, flow_hash};
+use super::topology::{Graph, SwitchIndex};
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use axon_wire::{Hops, Layer, NodeId, PortNo};
+
+/// Router, with a found path and a current one.
+#[derive(Clone, Debug)]
+pub(super) struct Paths {
+    router: Box<dyn Router>,
+    /// Maximum number of hops in a header. A longer path is unusable.
+    hops_max: usize,
+    /// The path found last.
+    found: Vec<Step>,
+    /// The layer of `found`.
+    layer: Layer,
+    /// The current path of the route in question.
+    current: Vec<Step>,
+}
+
+impl Paths {
+    /// Creates the state of a router without flows.
+    pub(super) fn new(router: Box<dyn Router>, hops_max: usize) -> Paths {
+        let (found, current) = (Vec::new(), Vec::new());
+        Paths { router, hops_max, found, layer: Layer::ZERO, current }
+    }
+
+    pub(super) fn router(&self) -> &dyn Router {
+        &*self.router
+    }
+
+    pub(super) fn router_mut(&mut self) -> &mut dyn Router {
+        &mut *self.router
+    }
+
+    /// Returns the maximum number of hops in a header.
+    pub(super) const fn hops_max(&self) -> usize {
+        self.hops_max
+    }
+
+    /// Returns the path found last, and its layer.
+    pub(super) fn found(&self) -> (&[Step], Layer) {
+        (&self.found, self.layer)
+    }
+
+    /// Returns the current path of the route in question.
+    pub(super) fn current(&self) -> &[Step] {
+        &self.current
+    }
+
+    /// Sets the current path to that of a route.
+    pub(super) fn set_current(&mut self, route: &Route) {
+        self.current.clear();
+        self.current.extend(route.steps());
+    }
+
+    /// Sets the current path to that of a route, which no longer counts on its links.
+    pub(super) fn unplace(&mut self, route: &Route) {
+        self.set_current(route);
+        self.router.removed(&self.current);
+    }
+
+    /// Counts the found path on its links.
+    pub(super) fn place(&mut self) {
+        self.router.placed(&self.found);
+    }
+
+    /// Counts the current path on its links again.
+    pub(super) fn place_current(&mut self) {
+        self.router.placed(&self.current);
+    }
+
+    /// Returns whether the current path, on this layer, follows the rule of the router.
+    pub(super) fn allows_current(&mut self, graph: &Graph, layer: Layer) -> bool {
+        self.router.allows(graph, &self.current, layer)
+    }
+
+    /// Finds the path of a flow that fits in a header. If the router's choice does not, a shortest
+    /// path is used.
+    pub(super) fn find(&mut self, graph: &Graph, flow: &Flow) -> bool {
+        let mut found = self.router.path(graph, flow, &mut self.found);
+        if found && self.found.len() >= self.hops_max {
+            let shortest = self.router.shortest();
+            found = shortest.pick(graph, flow.from, flow.to, flow.hash, &mut self.found);
+        }
+        if !found || self.found.len() >= self.hops_max {
+            return false;
+        }
+        self.set_layer(graph)
+    }
+
+    /// Finds a better path than the current one, if there is one.
+    pub(super) fn find_better(&mut self, graph: &Graph, flow: &Flow) -> bool {
+        let better = self.router.better(graph, flow, &self.current, &mut self.found);
+        let moves = better && self.found.len() < self.hops_max && self.found != self.current;
+        moves && self.set_layer(graph)
+    }
+
+    fn set_layer(&mut self, graph: &Graph) -> bool {
+        let layer = self.router.layer(graph, &self.found);
+        self.layer = layer.unwrap_or(self.layer);
+        layer.is_some()
+    }
+
+    /// Returns a shortest path between two switches, ending in [`PortNo::CONTROL`].
+    pub(super) fn between(
+        &mut self,
+        graph: &Graph,
+        (from, to): (SwitchIndex, SwitchIndex),
+        hash: u64,
+    ) -> Option<Hops> {
+        if !self.router.shortest().pick(graph, from, to, hash, &mut self.found) {
+            return None;
+        }
+        let links = self.found.iter().map(|step| step.egress);
+        Some(Hops(links.chain([PortNo::CONTROL]).collect()))
+    }
+
+    /// Returns the path from here to a switch's control plane, ending in [`PortNo::CONTROL`]: the
+    /// shortest over all own links, lowest port first. If the graph has none yet, the reverse path
+    /// of the switch's last Controller Hello.
+    pub(super) fn path_to(&mut self, net: &Network, switch: NodeId) -> Option<Hops> {
+        if let Some(home) = net.fabric().home() {
+            return self.between(net.graph(), (home, net.graph().index_of(switch)?), switch.0);
+        }
+        let to = net.graph().index_of(switch)?;
+        let mut best: Option<(usize, PortNo, SwitchIndex)> = None;
+        for (port, via) in net.fabric().attachments() {
+            let Some(distance) = self.router.shortest().distance(net.graph(), via, to) else {
+                continue;
+            };
+            if best.is_none_or(|(least, ..)| distance < least) {
+                best = Some((distance, port, via));
+            }
+        }
+        let Some((_, port, via)) = best else {
+            return net.graph().switch(to).reverse.clone();
+        };
+        if !self.router.shortest().pick(net.graph(), via, to, switch.0, &mut self.found) {
+            return None;
+        }
+        let mut hops = Vec::with_capacity(self.found.len() + 2);
+        hops.push(port);
+        hops.extend(self.found.iter().map(|step| step.egress));
+        hops.push(PortNo::CONTROL);
+        Some(Hops(hops))
+    }
+
+    /// Returns the flow of a route that ends at `exit`, one of the ports where a route to the host
+    /// may end.
+    pub(super) fn flow_to(
+        &self,
+        net: &Network,
+        from: Origin,
+        destination: HostIndex,
+        to: Place,
+    ) -> Option<(Flow, Place)> {
+        if !net.may_reach(from, destination) {
+            return None;
+        }
+        let host = net.hosts().get(destination)?;
+        let at = from.at;
+        let hash = flow_hash(net.fabric().node(at.switch), at.port, host.mac);
+        let hash = net.hash_of(from, hash);
+        let from = at.switch;
+        Some((Flow { from, to: to.switch, hash, towards: destination.0 }, to))
+    }
+}

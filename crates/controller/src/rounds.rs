@@ -1,0 +1,101 @@
+//! Rerouting and rounds: routes are updated when the graph or the hosts change.
+//!
+//! The routes over a lost link are found from the link. Each gets the router's new path and a new
+//! stamp at once. A route without a path is removed. The next frames of its hosts miss, and their
+//! switch repeats its request until there is a path.
+//!
+//! A router with its own rule, such as [`super::router::UpDown`], may have to change the rule with
+//! the graph. Then all routes that violate the new rule get new paths too.
+//!
+//! A restored link invalidates no route, so nothing moves at once. When the graph has not changed
+//! for ten heartbeats, a round begins: the router checks every route, a batch per heartbeat, and
+//! those with a better path are moved. The router defines what is better. For shortest paths it is
+//! a shorter path; equally long routes stay, because a move may reorder frames and gains nothing. A
+//! router that balances load gets rounds also after new flows, ten heartbeats apart, until it has
+//! settled.
+//!
+//! **Order.** A switch replaces a route between two frames. It does not wait for frames on the old
+//! path, so a frame may overtake earlier ones by at most the difference of the two paths' delays. A
+//! flow is out of order for no longer than that, once per move, and never if the new path is the
+//! slower one.
+
+use super::flows::RouteIndex;
+use super::network::Network;
+use super::routes::Routes;
+use alloc::vec::Vec;
+use axon_link::effect::Effect;
+use axon_wire::{Span, Time};
+
+/// Number of routes checked in one batch of a round.
+const BATCH: u32 = 2_048;
+
+/// The search for better paths, in batches.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rounds {
+    /// Time from a change to the first batch. Batches are a tenth of it apart.
+    settle: Span,
+    current: Option<Round>,
+}
+
+/// Progress of a round.
+#[derive(Clone, Copy, Debug)]
+struct Round {
+    /// Time of the next batch.
+    next: Time,
+    /// Index of the next route to check.
+    at: u32,
+    /// Number of routes moved in this round.
+    moved: u32,
+}
+
+impl Rounds {
+    /// Creates the state without a round in progress.
+    pub(super) const fn new(settle: Span) -> Rounds {
+        Rounds { settle, current: None }
+    }
+
+    /// Begins a round anew, after the graph has gained links.
+    pub(super) fn restart(&mut self, now: Time) {
+        self.current = Some(Round { next: now + self.settle, at: 0, moved: 0 });
+    }
+
+    /// Schedules a round if the router needs one and none is in progress.
+    pub(super) fn plan(&mut self, now: Time, routes: &Routes) {
+        if routes.round_wanted() && self.current.is_none() && routes.paths().router().improves() {
+            self.restart(now);
+        }
+    }
+
+    /// Returns when the next batch is due.
+    pub(super) fn deadline(&self) -> Option<Time> {
+        self.current.map(|round| round.next)
+    }
+
+    /// Runs one batch of a round if it is due.
+    pub(super) fn improve(
+        &mut self,
+        now: Time,
+        (net, routes): (&Network, &mut Routes),
+        out: &mut Vec<Effect>,
+    ) {
+        let Some(mut round) = self.current.filter(|round| round.next <= now) else {
+            return;
+        };
+        if round.at == 0 {
+            routes.begin_round(net);
+        }
+        let end = routes.flows().end();
+        let until = round.at.saturating_add(BATCH).min(end);
+        for at in round.at..until {
+            round.moved += u32::from(routes.improve(net, RouteIndex(at), out));
+        }
+        let pause = Span::from_ticks(self.settle.ticks() / 10);
+        self.current = if until < end {
+            Some(Round { next: now + pause, at: until, ..round })
+        } else {
+            routes.end_round(round.moved as usize);
+            None
+        };
+        self.plan(now, routes);
+    }
+}

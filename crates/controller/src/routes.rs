@@ -1,0 +1,492 @@
+//! Routes of hosts: their paths, and the commands that install and remove them at switches.
+//!
+//! A route has a stamp: the controller's epoch and the number of the decision. The router counts
+//! the flows on each link, so each path in use is placed there, and removed before another one is
+//! computed. See `rounds.rs` for when routes change.
+
+use super::bonds::Exits;
+use super::drain::Drain;
+use super::flows::{Account, Flows, Origin, Route, RouteIndex};
+use super::hosts::{HostIndex, Place};
+use super::network::Network;
+use super::paths::Paths;
+use super::router::Flow;
+use super::topology::{Change, SwitchIndex};
+use alloc::vec::Vec;
+use axon_link::effect::Effect;
+use axon_node::RouteKey;
+use axon_node::telemetry::ControllerCounters;
+use axon_wire::message::{Item, Stamp};
+use axon_wire::{Hops, PortNo};
+
+/// Routes and their router.
+#[derive(Clone, Debug)]
+pub(super) struct Routes {
+    epoch: u64,
+    /// Number of the last stamp issued.
+    number: u64,
+    paths: Paths,
+    flows: Flows,
+    drain: Drain,
+    /// True if routes were added or moved since the last round began.
+    round_wanted: bool,
+    /// Counts of routes moved, removed and aged, and of moves within bonds.
+    counters: ControllerCounters,
+}
+
+/// State for the other parts.
+impl Routes {
+    /// Creates a registry without routes, with stamps of `epoch`.
+    pub(super) fn new(epoch: u64, paths: Paths, drain: Drain) -> Routes {
+        Routes {
+            epoch,
+            number: 0,
+            paths,
+            flows: Flows::default(),
+            drain,
+            round_wanted: false,
+            counters: ControllerCounters::default(),
+        }
+    }
+
+    pub(super) const fn flows(&self) -> &Flows {
+        &self.flows
+    }
+
+    pub(super) const fn flows_mut(&mut self) -> &mut Flows {
+        &mut self.flows
+    }
+
+    pub(super) const fn paths(&self) -> &Paths {
+        &self.paths
+    }
+
+    pub(super) const fn paths_mut(&mut self) -> &mut Paths {
+        &mut self.paths
+    }
+
+    pub(super) const fn drain_mut(&mut self) -> &mut Drain {
+        &mut self.drain
+    }
+
+    pub(super) const fn drain(&self) -> &Drain {
+        &self.drain
+    }
+
+    pub(super) const fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    pub(super) const fn counters(&self) -> &ControllerCounters {
+        &self.counters
+    }
+
+    /// Counts a move of a route to another port of its bond.
+    pub(super) const fn count_bond_move(&mut self) {
+        self.counters.bond_moves += 1;
+    }
+
+    /// Returns whether routes were added or moved since the last round began.
+    pub(super) const fn round_wanted(&self) -> bool {
+        self.round_wanted
+    }
+
+    /// Records whether a round is wanted.
+    pub(super) const fn want_round(&mut self, wanted: bool) {
+        self.round_wanted = wanted;
+    }
+}
+
+/// Paths and commands.
+impl Routes {
+    /// Returns the path of the answer from the target's switch to the source's, along the reverse
+    /// route. At a bond that route may end at a port of another switch than the requesting one.
+    pub(super) fn answer_by(
+        &mut self,
+        net: &Network,
+        there: Place,
+        place: Place,
+        backward: RouteIndex,
+    ) -> Option<Hops> {
+        let route = self.flows.get(backward)?;
+        if route.exit.switch == place.switch {
+            return Some(route.hops_to(PortNo::CONTROL));
+        }
+        let (from, to) = (there.switch, place.switch);
+        self.paths.between(net.graph(), (from, to), u64::from(place.port.0))
+    }
+
+    /// Returns the origin of the route from a host to another: the host itself if it has or needs
+    /// its own route, otherwise all hosts of the port. `None` if the policy forbids both.
+    pub(super) fn origin(
+        &self,
+        net: &Network,
+        at: Place,
+        source: HostIndex,
+        to: HostIndex,
+    ) -> Option<Origin> {
+        let (all, own) = (Origin::from(at), Origin { at, source: Some(source) });
+        let is_allowed = |from: &Origin| net.may_reach(*from, to);
+        if !net.has_pairs(at) {
+            return Some(all).filter(is_allowed);
+        }
+        let has_own = net.has_pairs_only(at) || self.flows.find(own, to).is_some();
+        let shared = Some(all).filter(|from| !has_own && is_allowed(from));
+        shared.or_else(|| Some(own).filter(is_allowed))
+    }
+
+    /// Returns the route of this key at a port of a switch.
+    pub(super) fn found_by_key(
+        &self,
+        net: &Network,
+        at: Place,
+        key: RouteKey,
+    ) -> Option<RouteIndex> {
+        let to = net.hosts().by_mac(key.destination)?;
+        let source = match key.source {
+            None => None,
+            Some(mac) => Some(net.hosts().by_mac(mac)?),
+        };
+        self.flows.find(Origin { at, source }, to)
+    }
+
+    /// Returns the route from a port to a host, with one more user; makes it if `found` is `None`.
+    pub(super) fn found_or_made(
+        &mut self,
+        net: &Network,
+        found: Option<RouteIndex>,
+        from: Origin,
+        destination: HostIndex,
+        (user, account): (HostIndex, Account),
+    ) -> Option<RouteIndex> {
+        let route = match found {
+            Some(route) => route,
+            None => {
+                let exit = self.find_path(net, from, destination)?;
+                let number = self.next_number();
+                self.paths.place();
+                self.round_wanted = true;
+                self.flows.insert(from, destination, self.paths.found(), exit, (number, account))
+            }
+        };
+        self.flows.add_user(route, user);
+        Some(route)
+    }
+
+    /// Computes the links from a port to a host into `self.path` and their layer into `self.layer`;
+    /// returns the place where they end. If the router's choice does not fit in a header, a
+    /// shortest path is used.
+    pub(super) fn find_path(
+        &mut self,
+        net: &Network,
+        from: Origin,
+        destination: HostIndex,
+    ) -> Option<Place> {
+        match self.exits_in_order(net, from, destination)? {
+            Exits::One(exit) => self.find_path_to(net, from, destination, exit),
+            Exits::Of(exits) => {
+                exits.into_iter().find_map(|exit| self.find_path_to(net, from, destination, exit))
+            }
+        }
+    }
+
+    /// Computes the links from a port to `exit`, one of the ports where a route to the host may
+    /// end.
+    pub(super) fn find_path_to(
+        &mut self,
+        net: &Network,
+        from: Origin,
+        destination: HostIndex,
+        exit: Place,
+    ) -> Option<Place> {
+        let (flow, to) = self.paths.flow_to(net, from, destination, exit)?;
+        self.paths.find(net.graph(), &flow).then_some(to)
+    }
+
+    /// Removes new routes of a request that could not be answered; no switch has them. There may be
+    /// a path in one direction only while the old order of links drains. Existing routes stay, with
+    /// their new user.
+    pub(super) fn unmake(
+        &mut self,
+        _net: &Network,
+        routes: [(Option<RouteIndex>, Origin, HostIndex); 2],
+    ) {
+        for (found, from, destination) in routes {
+            let made = self.flows.find(from, destination).filter(|_| found.is_none());
+            if let Some(made) = made {
+                self.unplace(made);
+                self.flows.remove(made);
+            }
+        }
+    }
+
+    /// Returns the flow of a route, as input of the router, and the place where it ends; `None` if
+    /// the policy forbids it.
+    pub(super) fn flow(
+        &self,
+        net: &Network,
+        from: Origin,
+        destination: HostIndex,
+    ) -> Option<(Flow, Place)> {
+        let exit = match self.exits_in_order(net, from, destination)? {
+            Exits::One(exit) => exit,
+            Exits::Of(exits) => *exits.first()?,
+        };
+        self.paths.flow_to(net, from, destination, exit)
+    }
+
+    /// Removes a route's path from the router's accounts.
+    pub(super) fn unplace(&mut self, index: RouteIndex) {
+        if let Some(route) = self.flows.get(index) {
+            self.paths.unplace(route);
+        }
+    }
+
+    /// Updates the path of a route, or removes the route. One that would end where it begins is
+    /// removed: hosts behind one port reach each other without the fabric, and a returned frame
+    /// would mislead a bridge there.
+    pub(super) fn reroute(&mut self, net: &Network, index: RouteIndex, out: &mut Vec<Effect>) {
+        let Some(route) = self.flows.get(index) else {
+            return;
+        };
+        let (from, destination, layer) = (route.origin(), route.destination, route.layer);
+        self.unplace(index);
+        if self.paths.router().draining().is_some()
+            && !self.paths.allows_current(net.graph(), layer)
+        {
+            self.drain.again();
+        }
+        let found = self.find_path(net, from, destination);
+        let found = found.filter(|exit| !net.fabric().is_one_place(*exit, from.at));
+        // The later removal of the route subtracts the registered path from the router's accounts.
+        let Some(exit) = found else {
+            self.paths.place_current();
+            self.remove(net, index, out);
+            return;
+        };
+        self.paths.place();
+        self.round_wanted = true;
+        self.switch_over(net, index, exit, out);
+    }
+
+    /// Changes a route's path to one that ends at this port, if there is one.
+    pub(super) fn reroute_to(
+        &mut self,
+        net: &Network,
+        index: RouteIndex,
+        exit: Place,
+        out: &mut Vec<Effect>,
+    ) -> bool {
+        let Some(route) = self.flows.get(index) else { return false };
+        let (from, destination) = (route.origin(), route.destination);
+        self.unplace(index);
+        let found = self.find_path_to(net, from, destination, exit);
+        match found {
+            Some(exit) => {
+                self.paths.place();
+                self.switch_over(net, index, exit, out);
+            }
+            None => self.paths.place_current(),
+        }
+        found.is_some()
+    }
+
+    /// Changes a route's path to `self.path`, which the router has placed already, and sends it to
+    /// the switch.
+    pub(super) fn switch_over(
+        &mut self,
+        net: &Network,
+        index: RouteIndex,
+        exit: Place,
+        out: &mut Vec<Effect>,
+    ) {
+        if self.flows.get(index).is_none() {
+            return;
+        }
+        let number = self.next_number();
+        self.flows.change(index, self.paths.found(), exit, number);
+        self.counters.routes_moved += 1;
+        self.send(net, index, out);
+    }
+
+    /// Sends an unchanged route to its switch again, as a new decision.
+    pub(super) fn send_again(&mut self, net: &Network, index: RouteIndex, out: &mut Vec<Effect>) {
+        let Some(route) = self.flows.get(index) else {
+            return;
+        };
+        let (exit, layer) = (route.exit, route.layer);
+        self.paths.set_current(route);
+        let number = self.next_number();
+        self.flows.change(index, (self.paths.current(), layer), exit, number);
+        self.send(net, index, out);
+    }
+
+    /// Sends a route to its switch.
+    pub(super) fn send(&self, net: &Network, index: RouteIndex, out: &mut Vec<Effect>) {
+        let Some(route) = self.flows.get(index) else {
+            return;
+        };
+        let (at, number) = (route.at, route.number);
+        let Some(host) = net.hosts().get(route.destination) else {
+            return;
+        };
+        let item = Item::SetRoute {
+            port: at.port,
+            destination: host.mac,
+            source: net.mac_of(route.source),
+            stamp: self.stamp(number),
+            route: route.to_install(),
+        };
+        out.push(Effect::Command { to: net.fabric().node(at.switch), item });
+    }
+
+    /// Handles a switch's removal of an unused route. Ignored if the route has a newer stamp,
+    /// because it is being sent to the switch.
+    pub(super) fn route_aged(&mut self, net: &Network, at: Place, key: RouteKey, stamp: Stamp) {
+        let Some(index) = self.found_by_key(net, at, key) else {
+            return;
+        };
+        let number = self.flows.get(index).map(|route| route.number);
+        if number.is_some_and(|number| self.stamp(number) == stamp) {
+            self.unplace(index);
+            self.flows.remove(index);
+            self.counters.routes_aged += 1;
+        }
+    }
+
+    /// Removes a route here and at its switch.
+    pub(super) fn remove(&mut self, net: &Network, index: RouteIndex, out: &mut Vec<Effect>) {
+        self.unplace(index);
+        let Some(route) = self.flows.remove(index) else {
+            return;
+        };
+        let Some(host) = net.hosts().get(route.destination) else {
+            return;
+        };
+        let number = self.next_number();
+        self.counters.routes_removed += 1;
+        let item = Item::RemoveRoute {
+            port: route.at.port,
+            destination: host.mac,
+            source: net.mac_of(route.source),
+            stamp: self.stamp(number),
+        };
+        out.push(Effect::Command { to: net.fabric().node(route.at.switch), item });
+    }
+
+    /// Removes the routes that only this host uses, which no longer sends from its port.
+    pub(super) fn leave(&mut self, net: &Network, host: HostIndex, out: &mut Vec<Effect>) {
+        for route in self.flows.used_by(host) {
+            if self.flows.drop_user(route, host) {
+                self.remove(net, route, out);
+            }
+        }
+    }
+
+    /// Removes the routes of a port that only this host uses, which no longer sends from there.
+    pub(super) fn leave_port(
+        &mut self,
+        net: &Network,
+        host: HostIndex,
+        at: Place,
+        out: &mut Vec<Effect>,
+    ) {
+        for route in self.flows.used_by(host) {
+            let is_there = self.flows.get(route).is_some_and(|route| route.at == at);
+            if is_there && self.flows.drop_user(route, host) {
+                self.remove(net, route, out);
+            }
+        }
+    }
+
+    /// Updates routes after a move of a host. Routes to it get new paths at once. Routes that it
+    /// used at the old place are removed, and set up at the new one when it sends.
+    pub(super) fn migrate(&mut self, net: &Network, host: HostIndex, out: &mut Vec<Effect>) {
+        self.leave(net, host, out);
+        for route in self.flows.towards(host) {
+            self.reroute(net, route, out);
+        }
+    }
+
+    pub(super) const fn stamp(&self, number: u64) -> Stamp {
+        Stamp { epoch: self.epoch, number }
+    }
+
+    pub(super) const fn next_number(&mut self) -> u64 {
+        self.number += 1;
+        self.number
+    }
+
+    /// Returns the routes that cross lost links, or violate a new rule of the router after a change
+    /// of the graph.
+    pub(super) fn hit_by(&mut self, net: &Network, change: &Change) -> Vec<RouteIndex> {
+        let mut hit: Vec<RouteIndex> = Vec::new();
+        for &(switch, port) in &change.lost {
+            hit.extend(self.flows.over(switch, port));
+        }
+        if self.paths.router_mut().changed(net.graph()) {
+            for (index, route) in self.flows.iter() {
+                self.paths.set_current(route);
+                if !self.paths.allows_current(net.graph(), route.layer) {
+                    hit.push(index);
+                }
+            }
+        }
+        hit.sort_unstable();
+        hit.dedup();
+        hit
+    }
+
+    /// Removes the routes at a switch without a message.
+    pub(super) fn forget_switch(&mut self, switch: SwitchIndex) {
+        let here = self.flows.iter().filter(|(_, route)| route.at.switch == switch);
+        let here: Vec<RouteIndex> = here.map(|(index, _)| index).collect();
+        for route in here {
+            self.unplace(route);
+            self.flows.remove(route);
+        }
+    }
+
+    /// Begins a round of the router with all flows.
+    pub(super) fn begin_round(&mut self, net: &Network) {
+        self.round_wanted = false;
+        if self.paths.router().improves() {
+            let flow = |(_, route): (_, &Route)| self.flow(net, route.origin(), route.destination);
+            let flows: Vec<Flow> = self.flows.iter().filter_map(flow).map(|(f, _)| f).collect();
+            self.paths.router_mut().round(net.graph(), &flows);
+        }
+    }
+
+    /// Ends a round that moved this many routes.
+    pub(super) fn end_round(&mut self, moved: usize) {
+        self.round_wanted |= !self.paths.router().settled(moved, self.flows.len());
+    }
+
+    /// Moves one route if the router has a better path; returns whether it did.
+    pub(super) fn improve(
+        &mut self,
+        net: &Network,
+        index: RouteIndex,
+        out: &mut Vec<Effect>,
+    ) -> bool {
+        let Some(route) = self.flows.get(index) else {
+            return false;
+        };
+        let before = route.exit;
+        let Some((flow, exit)) = self.flow(net, route.origin(), route.destination) else {
+            return false;
+        };
+        if exit != before {
+            self.reroute(net, index, out);
+            return true;
+        }
+        self.unplace(index);
+        if !self.paths.find_better(net.graph(), &flow) {
+            self.paths.place_current();
+            return false;
+        }
+        self.paths.place();
+        self.switch_over(net, index, exit, out);
+        true
+    }
+}
