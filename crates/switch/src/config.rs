@@ -22,7 +22,7 @@ pub struct SwitchConfig {
 #[derive(Clone, Debug)]
 pub struct StaticConfig {
     /// Configuration of the controller within the switch. `node` is that of the switch, the router
-    /// depends on the graph and the flow alone ([`RouterKind::is_fixed`]), and the address pool is
+    /// depends on the graph and the flow alone (`RouterKind::is_fixed`), and the address pool is
     /// empty.
     pub controller: ControllerConfig,
     /// Topology of the fabric file.
