@@ -73,7 +73,7 @@ pub enum BySource {
     Always,
 }
 
-/// A port to an external network (see [`PortPolicy::uplink`]).
+/// A port to an external network (see `PortPolicy::uplink` of the edge).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UplinkConfig {
     /// Switch and port.

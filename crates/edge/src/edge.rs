@@ -20,7 +20,7 @@ use core::net::IpAddr;
 
 /// Edge of one switch. It appends its requests to `out`.
 ///
-/// Each call is handled by the [`Parts`], with the context that they share.
+/// Each call is handled by the `Parts`, with the context that they share.
 #[derive(Clone, Debug)]
 pub struct Edge {
     pub(super) settings: Settings,
