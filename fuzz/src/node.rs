@@ -29,7 +29,7 @@ struct World<N> {
     out: Vec<Action>,
     friend: Sealer,
     incarnation: Incarnation,
-    /// What the friend has to echo.
+    /// Challenge that the friend has to echo.
     challenge: u64,
     /// Probes on their way back.
     probes: Vec<(PortNo, Vec<u8>)>,

@@ -31,7 +31,7 @@ fn frame(reader: &mut Reader) -> Option<Vec<u8>> {
     Some(frame)
 }
 
-/// How long after its head a frame's tail comes, mostly at once, and whether its FCS fits.
+/// Returns the time from a frame's head to its tail, mostly zero, and whether its FCS is valid.
 fn tail(reader: &mut Reader) -> Option<(Span, bool)> {
     let byte = reader.byte()?;
     let micros = if byte & 1 == 0 { 0 } else { u64::from(reader.byte()?) };

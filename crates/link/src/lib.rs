@@ -1,4 +1,4 @@
-//! What neighbours say to each other, as state machines: discovery, sealed messages, the reliable
+//! Protocols between neighbours, as state machines: discovery, sealed messages, the reliable
 //! stream between a switch and its controller, the path to the controller, and LACP.
 //!
 //! No module here reads a clock or opens a socket. Time comes in as an argument; requests go out as

@@ -32,7 +32,7 @@ pub struct Forked {
     runs: bool,
 }
 
-/// What a copy has left.
+/// Exit status and output of a copy that has ended.
 #[derive(Debug)]
 pub struct Ended {
     /// Exit status: that of the work, 101 after a panic, or a signal.

@@ -16,7 +16,7 @@ pub struct Port<A> {
     /// Number of sent frames that the network has processed.
     pub seen: usize,
     pub dropped: Vec<Drop>,
-    /// Whether the wire takes frames; otherwise it stays busy with the first.
+    /// True if the wire takes frames; otherwise it stays busy with the first one.
     pub wire: bool,
 }
 

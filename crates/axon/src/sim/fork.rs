@@ -30,9 +30,9 @@ pub struct Base {
     dataplane: DataplaneKind,
 }
 
-/// What goes on from a base.
+/// Options of a run that continues a warmed-up simulation.
 pub struct Continuation<'a> {
-    /// The same fabric, maybe with other faults to come.
+    /// Fabric of the run: that of the base, whose faults to come may differ.
     pub fabric: &'a Fabric,
     /// Time to run after the network is ready, as for `axon sim --duration`.
     pub duration: Option<Span>,

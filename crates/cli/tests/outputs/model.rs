@@ -36,7 +36,7 @@ pub enum Shape {
 pub struct Field {
     pub key: String,
     pub shape: Shape,
-    /// Whether the key may be absent.
+    /// True if the key may be absent.
     pub optional: bool,
     pub doc: String,
 }

@@ -177,7 +177,7 @@ pub struct Red {
     #[serde(default = "nine")]
     #[schemars(range(max = 32))]
     pub weight_log2: u8,
-    /// Whether, from `max` to its double, the share grows to all frames instead of jumping.
+    /// True if, from `max` to its double, the share grows to all frames instead of jumping.
     #[serde(default)]
     pub gentle: bool,
     /// True if frames are dropped where every frame would be marked.

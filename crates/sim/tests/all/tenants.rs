@@ -149,7 +149,7 @@ fn attacks(builder: &Builder, host: usize, spoofs: bool, random: &mut Rand64) ->
     frames
 }
 
-/// Whether two hosts may reach each other.
+/// Returns whether the policy lets two hosts reach each other.
 fn allowed(builder: &Builder, (a, b): (usize, usize)) -> bool {
     builder.fabric.policy.allows(&identity(builder, a), &identity(builder, b))
 }

@@ -11,7 +11,7 @@ use smoltcp::wire::{ArpOperation, DhcpMessageType};
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
-/// How long a lease is.
+/// Duration of a lease.
 const LEASE: Span = Span::from_secs(600);
 const STATIONS: usize = 2 * PORTS as usize;
 

@@ -26,7 +26,7 @@ struct Scene {
     out: Vec<Effect>,
     /// Hosts that answer for addresses.
     has: BTreeSet<(u8, IpAddr)>,
-    /// What was asked since this was looked at last: when in milliseconds, where and what.
+    /// Seeks since the last look: time in milliseconds, switch, address.
     asked: Vec<(u64, u64, Seek)>,
     notes: Vec<Note>,
     targets: Vec<ArpTarget>,
@@ -157,7 +157,7 @@ impl Scene {
         one
     }
 
-    /// When hosts were asked, in milliseconds, and at which switches.
+    /// Returns the seeks since the last call: time in milliseconds, switch.
     fn asked(&mut self) -> Vec<(u64, u64)> {
         self.asked.drain(..).map(|(at, node, _)| (at, node)).collect()
     }

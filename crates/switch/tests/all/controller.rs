@@ -1,4 +1,4 @@
-//! What a controller sends its switches, seen from outside.
+//! Messages of a controller to its switches.
 
 use axon_controller::Controller;
 use axon_controller::config::{ControllerConfig, DhcpConfig};
@@ -66,7 +66,7 @@ pub fn ip(host: u8) -> IpAddr {
     IpAddr::V4(Ipv4Addr::new(10, 0, 0, host))
 }
 
-/// What the switches of a world hold, and the controller that configured them.
+/// A controller, and the routes that its switches have.
 pub struct World {
     pub controller: Controller,
     /// Node, port and peer of every link that is up, from both ends.
@@ -249,7 +249,7 @@ impl World {
         }
     }
 
-    /// Where a frame of a node ends that takes this route.
+    /// Returns the node and port at which a frame of `node` ends on this route.
     pub fn follow(&self, node: u64, hops: &[PortNo]) -> Option<(u64, PortNo)> {
         let (last, links) = hops.split_last()?;
         let step = |at: u64, hop: &PortNo| Some(self.links.get(&(at, hop.0))?.0);

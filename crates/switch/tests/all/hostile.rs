@@ -1,4 +1,4 @@
-//! What a whole switch does with control messages that it must not believe.
+//! Control messages that a switch must refuse.
 
 use crate::client;
 use axon_edge::config::{ByteLimit, EdgeConfig, GroupConfig, PortPolicy};
@@ -377,7 +377,7 @@ fn a_switch_with_the_key_is_refused_at_a_port_that_is_pinned_to_hosts() {
     assert_eq!((discovery.kind(PORT), discovery.neighbour(PORT)), (PortKind::Host, None));
 }
 
-/// What a stranger that has become a neighbour sends on port 1.
+/// Receives bytes on port 1, from an unknown node that has become a neighbour.
 fn from_neighbour(scene: &mut Scene, bytes: &[u8]) -> Vec<Action> {
     let (frame, complete_at) = (FrameBuf::new(bytes), scene.now);
     scene.input(Input::Frame { port: PortNo(1), frame, complete_at, intact: true })

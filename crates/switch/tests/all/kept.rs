@@ -1,4 +1,4 @@
-//! What a controller keeps in its store, as its runtime would write it down.
+//! Store of a controller, as its runtime would write it.
 
 use axon_link::effect::Effect;
 use axon_node::{StoreChange, StoreKey, Stored};

@@ -1,4 +1,4 @@
-//! How the controller and its nodes behave, seen from outside.
+//! Behaviour of switches and controllers through their public interface.
 
 mod backups;
 mod bonds;

@@ -6,7 +6,7 @@ use axon_wire::{Hops, Incarnation, NodeId, PortNo};
 /// The switch.
 pub const SWITCH: Incarnation = Incarnation { node: NodeId(1), number: 1 };
 
-/// What it says of itself.
+/// Returns the Controller Hello of a switch with seven hosts.
 pub fn hello() -> ControllerHello {
     let state = |port| PortState { port: PortNo(port), peer: Peer::Host };
     ControllerHello { version: 1, nonce: 1, ports: (1..8).map(state).collect() }

@@ -20,7 +20,7 @@ use std::net::{IpAddr, Ipv4Addr};
 const HOST: u16 = 9;
 /// Switch 1 is the owned one; 2 and 3 are at its ports 2 and 3, and beside each other.
 const OWNED: u64 = 1;
-/// What a note names if the owned switch as a whole exceeds a bound.
+/// Subject of a note if the owned switch as a whole exceeds a bound.
 const WHOLE: (NodeId, Option<PortNo>) = (NodeId(OWNED), None);
 
 struct Scene {
@@ -114,7 +114,7 @@ impl Scene {
         }
     }
 
-    /// How many routes the controller has removed at switches since the effects were cleared.
+    /// Returns the number of routes that the controller removed since the effects were cleared.
     fn removed(&self) -> usize {
         let removal = |effect: &&Effect| {
             matches!(effect, Effect::Command { item: Item::RemoveRoute { .. }, .. })
@@ -122,8 +122,8 @@ impl Scene {
         self.out.iter().filter(removal).count()
     }
 
-    /// How many things were refused, and which switches and ports notes have named since the last
-    /// call.
+    /// Returns the number of refusals, and the switches and ports that notes have named since the
+    /// last call.
     fn refused(&mut self) -> (u64, Vec<(NodeId, Option<PortNo>)>) {
         let note = |effect: &Effect| match effect {
             Effect::Note(Note::SwitchOverBound { node, port }) => Some((*node, *port)),

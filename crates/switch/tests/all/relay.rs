@@ -52,7 +52,7 @@ impl World {
         out.into_iter().filter_map(to_port).collect()
     }
 
-    /// What the server gets of a client's message at port 1.
+    /// Returns what the server receives of a client's message at port 1.
     fn ask(&mut self, client: &Client) -> Vec<u8> {
         let sent = self.frame(1, client.frame());
         let [(port, frame)] = &sent[..] else { panic!("{sent:?}") };

@@ -52,7 +52,7 @@ fn printer(client: Client) -> Client {
     Client { client_id: PRINTER, ..client }
 }
 
-/// What a client is offered and takes.
+/// Returns the address that a client is offered and requests.
 fn lease(server: &mut DhcpServer, now: Time, host: u8, id: &'static [u8]) -> Ipv4Addr {
     let with_id = |client: Client| Client { client_id: id, ..client };
     let offered = say(server, now, &with_id(client(host, Discover))).unwrap().yiaddr;

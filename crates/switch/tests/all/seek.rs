@@ -1,4 +1,4 @@
-//! How the controller looks for hosts that nobody knows: at the edges, and within its rates.
+//! Search of the controller for unknown hosts: at the edges, and within its rates.
 
 use crate::controller::{HOPS_MAX, config};
 use axon_controller::Controller;
@@ -105,7 +105,7 @@ impl Scene {
         self.controller.arp_request(self.now, incarnation(1), m, &mut self.out);
     }
 
-    /// Where hosts are asked now, and for what, since this was looked at before.
+    /// Returns the seeks since the last call: switch, address, route.
     fn sought(&mut self) -> Vec<(u64, Seek, Hops)> {
         let seek = |effect: Effect| match effect {
             Effect::Routed { to, message: Message::Seek(m), hops } => Some((to.node.0, m, hops)),

@@ -67,7 +67,7 @@ pub struct Net {
     pub now: Time,
     pub controller: Controller,
     config: ControllerConfig,
-    /// What the controller has kept for its next incarnation.
+    /// Store of the controller, for its next incarnation.
     pub store: Kept,
     edges: Vec<(Edge, Ports)>,
     /// Edges that have found this incarnation of the controller; it receives only from these.

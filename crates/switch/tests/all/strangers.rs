@@ -18,11 +18,11 @@ const LEASED: At = (0, 0);
 const FIXED: At = (1, 0);
 const FIXED_IP: u8 = 20;
 const STRANGERS: [At; 2] = [(0, 1), (1, 1)];
-/// Where an ordinary client asks for an address.
+/// Switch and port of an ordinary client that requests an address.
 const NEWCOMER: At = (1, 2);
 const ID: &[u8] = &[1, 2, 0, 0, 0, 0, 1];
 
-/// What a stranger sends.
+/// Action of a stranger.
 #[derive(Clone, Copy, Debug)]
 enum Act {
     /// A gratuitous ARP, or its own answer to whoever asks.
@@ -53,7 +53,7 @@ enum Step {
 
 struct Scene {
     net: Net,
-    /// Where the strangers answer the queries for a victim.
+    /// True if the strangers answer the queries for a victim.
     answering: bool,
     /// The address of the host with the lease.
     leased: Ipv4Addr,
@@ -298,7 +298,7 @@ fn a_release_from_another_port_frees_nothing_even_while_the_mac_is_shown_there()
     }
 }
 
-/// How many addresses of a /24 one port can get, whatever it does.
+/// Bounds the addresses of a /24 that one port can get.
 #[test]
 fn one_port_cannot_exhaust_a_subnet_however_it_flaps_and_however_many_macs_it_invents() {
     let (per_port, stranger) = (62, STRANGERS[0]);

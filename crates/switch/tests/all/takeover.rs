@@ -1,4 +1,4 @@
-//! What a controller decides about routes that edges have from its incarnation before.
+//! Decisions of a controller about routes of its previous incarnation.
 
 use axon_controller::Controller;
 use axon_controller::config::{ControllerConfig, DhcpConfig};
@@ -115,7 +115,7 @@ impl Ring {
         self.controller.item(self.now, incarnation(node), item, &mut self.out);
     }
 
-    /// What the controller has decided after that time: the switch, the host, and the route.
+    /// Returns the decisions of the controller within `after`: switch, host, route.
     fn decided(&mut self, after: Span) -> Vec<(u64, u64, Option<Route>)> {
         let end = self.now + after;
         while let Some(next) = self.controller.deadline().filter(|next| *next <= end) {

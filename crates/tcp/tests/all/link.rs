@@ -53,7 +53,7 @@ pub struct Pair {
     /// Drops the segments it selects by sender, segment, and the segment's number from one on.
     pub drop_if: DropIf,
     pub reading: bool,
-    /// Whether an end closes once its peer has closed.
+    /// True if an end closes once its peer has closed.
     pub closing: bool,
     pub trace: Vec<(Time, usize, Segment)>,
 }

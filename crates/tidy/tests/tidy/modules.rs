@@ -21,7 +21,7 @@ struct Use {
     /// `None` for `*`.
     name: Option<String>,
     path: Vec<String>,
-    /// Whether it is `pub`, with any visibility.
+    /// True if the import is `pub`, with any visibility.
     exported: bool,
     line: usize,
 }

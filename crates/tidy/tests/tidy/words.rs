@@ -78,8 +78,9 @@ const WORDS: &[(&str, &str)] = &[
     ("wishes", "commands, requests"),
 ];
 
-/// Whole doc comments that leave unit, range and source to the reader.
-const BARE_DOCS: &[&str] = &["How many.", "What.", "When.", "Where.", "Which.", "Who."];
+/// First words of a doc comment that keep the reader waiting for its subject.
+const RIDDLES: &[&str] =
+    &["How", "That", "What", "When", "Where", "Whether", "Which", "Who", "Why"];
 
 /// Places that keep a word: where a file's path begins, the word, and the reason.
 const ALLOWED: &[(&str, &str, &str)] = &[
@@ -150,23 +151,18 @@ fn private_words(name: &str, text: &str) -> Vec<String> {
             }
         }
     }
-    for (number, line) in text.lines().enumerate() {
-        let doc = line.trim_start().strip_prefix("/// ");
-        if doc.is_some_and(|doc| BARE_DOCS.contains(&doc)) && is_whole_doc(text, number) {
+    let mut before = "";
+    for (number, line) in text.lines().map(str::trim_start).enumerate() {
+        let doc = line.strip_prefix("/// ").or(line.strip_prefix("//! "));
+        let first = doc.and_then(|doc| doc.split(' ').next());
+        let begins = first.is_some_and(|_| !before.starts_with(&line[..3]));
+        before = line;
+        if let Some(word) = first.filter(|word| begins && RIDDLES.contains(word)) {
             let at = number + 1;
-            found.push(format!("{name}:{at}: `{}`: say what it is, in which unit", line.trim()));
+            found.push(format!("{name}:{at}: `{word}` begins a comment: name the thing first"));
         }
     }
     found
-}
-
-/// True if the doc comment in this line, counted from 0, has no other lines.
-fn is_whole_doc(text: &str, number: usize) -> bool {
-    let is_doc = |at: Option<usize>| {
-        let line = at.and_then(|at| text.lines().nth(at));
-        line.is_some_and(|line| line.trim_start().starts_with("///"))
-    };
-    !is_doc(number.checked_sub(1)) && !is_doc(Some(number + 1))
 }
 
 /// Returns the words of a text: runs of letters, split where a capital follows a small letter.
@@ -200,7 +196,8 @@ fn a_private_word_is_found_in_whatever_form_it_is_written() {
         "\"it obeys PFC\"",
         "told: 5%",
         "// what is under\n// way",
-        "    /// Which.\n    pub b: u8,",
+        "    /// Which one.\n    pub b: u8,",
+        "//! What is sent.\n//! And why.",
     ] {
         assert_eq!(found(text).len(), 1, "{text}");
     }

@@ -12,9 +12,9 @@ struct Fate {
     handle: Option<u64>,
     /// Number of times it was sent.
     sent: u32,
-    /// Whether it was sent for the last time.
+    /// True after its last transmission.
     spent: bool,
-    /// Whether it has left the cache.
+    /// True once it has left the cache.
     out: bool,
 }
 

@@ -16,17 +16,17 @@ struct Entry {
     /// Number of buffers that were given away before it.
     order: u64,
     since: Time,
-    /// Whether the payload is still arriving.
+    /// True while the payload is arriving.
     comes: bool,
-    /// Whether the head is still to be sent to the agent.
+    /// True until the head is sent to the agent.
     goes: bool,
     /// Number of transmissions in progress.
     sending: u32,
-    /// Whether the agent has not answered yet.
+    /// True until the agent has answered.
     unanswered: bool,
-    /// Whether the payload leaves when its transfers have ended.
+    /// True if the payload leaves when its transfers have ended.
     leaves: bool,
-    /// Whether the agent brought the payload and it was not sent yet.
+    /// True if the agent brought the payload, until it is sent.
     own: bool,
 }
 

@@ -10,7 +10,7 @@ use axon_wire::{MacAddr, PortNo, Priority};
 pub struct Frame {
     pub bytes: Vec<u8>,
     pub headroom: usize,
-    /// Whether it begins with an Axon header.
+    /// True if the frame begins with an Axon header.
     pub is_axon: bool,
 }
 

@@ -84,7 +84,7 @@ pub fn lose(world: &mut World, host: usize, member: usize, loss: Loss) {
 
 /// The datagrams of a run.
 pub struct Datagrams {
-    /// Whether links duplicate frames: then one may arrive twice.
+    /// True if links duplicate frames, so that a datagram may arrive twice.
     doubled: bool,
     /// Number of arrivals by sender, receiver, number.
     had: BTreeMap<(u8, u8, u32), u32>,

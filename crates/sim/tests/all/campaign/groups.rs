@@ -27,7 +27,7 @@ const PATIENCE: Span = Span::from_secs(10);
 pub struct Streams {
     senders: BTreeSet<usize>,
     members: BTreeSet<usize>,
-    /// Whether links duplicate frames: then members may get one twice.
+    /// True if links duplicate frames, so that a member may get a datagram twice.
     doubled: bool,
     /// Number of arrivals by host, sender, number.
     had: BTreeMap<(usize, u8, u32), u32>,

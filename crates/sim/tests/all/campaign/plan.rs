@@ -58,7 +58,7 @@ pub struct Plan {
     /// Routes that the table of a port holds, if few.
     pub routes_per_port: Option<usize>,
     pub attacks: Vec<Attack>,
-    /// Whether hosts with fixed addresses send nothing until they are addressed.
+    /// True if hosts with fixed addresses send nothing until they are addressed.
     pub silent_hosts: bool,
     pub acts: Vec<(Time, Act)>,
 }

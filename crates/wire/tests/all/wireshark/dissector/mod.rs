@@ -76,7 +76,7 @@ struct Case {
     name: String,
     frame: Vec<u8>,
     fields: Fields,
-    /// Whether tshark reports the frame as malformed.
+    /// True if tshark reports the frame as malformed.
     malformed: bool,
 }
 
