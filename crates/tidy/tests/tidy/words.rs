@@ -208,7 +208,6 @@ fn a_private_word_is_found_in_whatever_form_it_is_written() {
         "discarded",
         "unplugged",
         "under the way",
-        "/// Which.\n/// Several lines.",
         "wildcard",
     ] {
         assert!(found(text).is_empty(), "{text}");
