@@ -48,7 +48,7 @@ check: setup format ## of the crates changed since main and their dependents: li
 test-stress: setup python ## all tests RUNS times, 10 by default, beside a load; every second run on one core
 	tools/test --runs $(or $(RUNS),10) --load
 
-# The rules of the house have few dependencies: they run before anything is built.
+# The rules of the house have few dependencies: they run before the workspace is built.
 format:
 	cargo fmt --all --check
 	cargo fetch --locked --quiet

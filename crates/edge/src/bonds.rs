@@ -1,8 +1,8 @@
 //! Bond ports at the edge (IEEE 802.1AX clause 6).
 //!
-//! LACP runs at a bond port (`node/lacp.rs`), and the controller decides whether it is selected:
-//! whether it leads to the same partner as the other ports of the bond. Until frames may pass,
-//! hosts' frames are dropped there. While no LACPDUs arrive, the port is like any other.
+//! LACP runs at a bond port (`crates/switch/src/lacp.rs`), and the controller decides whether it is
+//! selected: whether it leads to the same partner as the other ports of the bond. Until frames may
+//! pass, hosts' frames are dropped there. While no LACPDUs arrive, the port is like any other.
 //!
 //! Selected ports of one bond at one switch are one location: a host known at one of them is known
 //! at all, and sends by any. When its own port is lost, it moves to another one and keeps its
@@ -10,7 +10,7 @@
 //! LACP monitors the link.
 //!
 //! A port that no longer distributes counts as a link that is down, and is flooded as such
-//! (`node/failover.rs`): routes that end there have backups that end at another port.
+//! (`crates/switch/src/failover.rs`): routes that end there have backups that end at another port.
 
 use super::context::Cx;
 use alloc::collections::BTreeMap;

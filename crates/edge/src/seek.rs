@@ -1,5 +1,5 @@
 //! Search among the hosts of this switch for an address of an unknown host, or one that two hosts
-//! claim. For the controller's part see `controller/seek.rs` and `controller/owning.rs`.
+//! claim. For the controller's part see `crates/controller/src/{seeking,conflicts}.rs`.
 //!
 //! The query is a broadcast ARP request (RFC 826), or a solicitation to the solicited-node group of
 //! an IPv6 address (RFC 4861), from the server's identity, as probes are. An answer reaches the

@@ -40,7 +40,7 @@ impl HugePages {
             return false;
         }
         let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
-        // Skip address ranges that are only reserved, such as those of a future snapshot.
+        // Skip address ranges that are only reserved, such as arenas of the allocator.
         let most = 4 * resident;
         for range in maps.lines().filter_map(Range::of_heap).filter(|range| range.bytes() <= most) {
             range.advise(libc::MADV_HUGEPAGE);

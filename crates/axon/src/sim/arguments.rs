@@ -25,8 +25,8 @@ pub struct Arguments {
     #[arg(long, value_name = "OTHER")]
     #[arg(conflicts_with_all = ["json", "csv", "plot", "pcap", "trace", "sample"])]
     pub fork: Vec<PathBuf>,
-    /// Time that the traffic of FILE runs before --fork, such as 5ms, in whole milliseconds; by
-    /// default it has not begun
+    /// Time that the traffic of FILE runs before --fork, such as 5ms, in whole milliseconds; 0ms
+    /// by default
     #[arg(long, value_name = "TIME", requires = "fork", value_parser = units::span)]
     pub warm_up: Option<Span>,
     /// Time to run after the network is ready, such as 10ms; by default until all traffic is done,

@@ -32,7 +32,7 @@ struct Machine {
 /// Returns the report as JSON.
 ///
 /// # Errors
-/// None that is known.
+/// The report cannot be serialised.
 pub fn json(report: &Report, wall: &Wall) -> Result<String> {
     let machine = Machine {
         threads: report.threads,

@@ -127,7 +127,10 @@ impl Base {
                 )
             }
             Unlike::Past(at) => {
-                bail!("{name}: its faults are others than those of {base} until now: first at {at}")
+                bail!(
+                    "{name}: faults before the end of the warm-up differ from those of {base}: \
+                     first at {at}"
+                )
             }
             Unlike::Rates => bail!(
                 "{name}: with its faults links have other rates at their slowest or fastest than \
@@ -176,10 +179,11 @@ impl Base {
 }
 
 /// Runs `axon sim FILE --fork OTHER...`: one report for each of the other files, in their order.
-/// The exit status is the worst.
+/// The exit status is the highest of all runs.
 ///
 /// # Errors
-/// A file is wrong, or does not go on from the first one; then nothing has run.
+/// A file is wrong; or it differs from the first in more than faults to come, which is checked
+/// after the warm-up and before any run.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let world = &arguments.world;
     let read = |file: &Path| -> Result<(PathBuf, String, Fabric)> {

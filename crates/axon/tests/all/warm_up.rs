@@ -93,7 +93,7 @@ fn what_does_not_fit_is_refused_by_name() {
     };
     refused(text.replace("100Mbps", "200Mbps"), "`traffic[0].udp.rate` differs");
     refused(text.replace("switches: 4", "switches: 5"), "`topology.ring.switches` differs");
-    refused(text.replace("2ms, down", "3ms, down"), "are others than those of");
+    refused(text.replace("2ms, down", "3ms, down"), "differ from those of");
     refused(text.clone() + "  - {after_start: 9ms, rate: 1Mbps, between: [s2, s3]}\n", "rates");
     let with = |arguments: &[&str]| {
         bad(&axon(&[&["sim", &file, "--fork", &file], arguments].concat()), 2).to_owned()

@@ -1,6 +1,6 @@
 //! A run that may continue in more than one way from some point: the network is ready, and its
-//! traffic has run for some time. It can be saved as the start of many runs that differ in their
-//! later faults.
+//! traffic has run for some time. It can be forked: many runs that differ in their later faults
+//! start from it.
 //!
 //! The result is the same whether it continues at once, later, or in another process: every run is
 //! [`Warm::up`] and then [`Warm::go_to_the_end`].

@@ -9,7 +9,7 @@
 //! - *Greeting* (`peer.rs`). When its port state changes, a switch sends it to every other switch
 //!   as a Controller Hello until that is acknowledged. Links of the file that an end reports to be
 //!   down do not count until both ends report them again. Only link-down messages are flooded
-//!   (`node/failover.rs`).
+//!   (`failover.rs`).
 //! - *Reports*. Learned and removed hosts, and memberships in groups, go to every other switch on a
 //!   reliable stream. So each switch has the location of every host seen so far.
 //! - *Axon-ARP*. The source switch reserves memory, chooses its route, and queries the target

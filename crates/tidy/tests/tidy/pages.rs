@@ -1,6 +1,6 @@
 //! Pages: their links and headings exist, and only generated pages are long.
 
-use super::{assert_none, files};
+use super::{assert_none, files, root};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 
@@ -29,6 +29,49 @@ fn links_between_pages_lead_to_files_and_headings() {
     let pages = pages();
     let broken: Vec<String> = pages.keys().flat_map(|name| broken(name, &pages)).collect();
     assert_none(&broken);
+}
+
+/// Paths in backticks, on pages and in comments, from the root: `crates/a/src/{b,c}.rs`.
+#[test]
+fn paths_in_backticks_lead_to_files_and_folders() {
+    let mut gone = Vec::new();
+    for (name, text) in files() {
+        let kind = name.rsplit('.').next().unwrap_or_default();
+        if !["md", "rs", "py", "toml"].contains(&kind) || name.starts_with("crates/tidy/") {
+            continue;
+        }
+        let paths = text.lines().flat_map(quoted).flat_map(expanded);
+        let missing = paths.filter(|path| !root().join(path).exists());
+        gone.extend(missing.map(|path| format!("{name}: there is no {path}")));
+    }
+    assert_none(&gone);
+}
+
+/// Returns the paths in backticks of a line, of folders that hold sources.
+fn quoted(line: &str) -> Vec<&str> {
+    let is_path = |text: &&str| {
+        let known =
+            ["crates/", "experiments/", "docs/", "scenarios/", "tools/", "vectors/", "ebpf/"];
+        let plain = |c: char| c.is_ascii_alphanumeric() || "/._-{,}".contains(c);
+        known.iter().any(|folder| text.starts_with(folder)) && text.chars().all(plain)
+    };
+    line.split('`').skip(1).step_by(2).filter(is_path).collect()
+}
+
+/// Returns the paths of `a/{b,c}.rs`: `a/b.rs` and `a/c.rs`.
+fn expanded(path: &str) -> Vec<String> {
+    let parts = path.split_once('{').and_then(|(head, rest)| {
+        let (list, tail) = rest.split_once('}')?;
+        Some(list.split(',').map(|one| format!("{head}{one}{tail}")).collect())
+    });
+    parts.unwrap_or_else(|| vec![path.to_owned()])
+}
+
+#[test]
+fn paths_are_found_with_their_braces() {
+    let line = "see `crates/a/src/{b,c}.rs`, `x/y.rs`, `crates/*/src` and `tools/test -p x`";
+    let found: Vec<String> = quoted(line).into_iter().flat_map(expanded).collect();
+    assert_eq!(found, ["crates/a/src/b.rs", "crates/a/src/c.rs"]);
 }
 
 #[test]

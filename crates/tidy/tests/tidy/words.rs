@@ -203,13 +203,7 @@ fn a_private_word_is_found_in_whatever_form_it_is_written() {
     }
     let line = "a.rs:2: `under way`: say in flight";
     assert_eq!(found("fn f() {}\n// Under way."), [line]);
-    for text in [
-        "let untold = 1;",
-        "discarded",
-        "unplugged",
-        "under the way",
-        "wildcard",
-    ] {
+    for text in ["let untold = 1;", "discarded", "unplugged", "under the way", "wildcard"] {
         assert!(found(text).is_empty(), "{text}");
     }
 }

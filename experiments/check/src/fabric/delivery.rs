@@ -1,5 +1,5 @@
-//! Delivery of messages: the part of the nodes' own code (`node/switch.rs`, `node/controller.rs`)
-//! between messages and the edge or the controller.
+//! Delivery of messages: the nodes' own code (`crates/switch/src/{switch,controller}.rs`) between
+//! messages and the edge or the controller.
 
 use super::packet::Packet;
 use super::switch::Switch;
