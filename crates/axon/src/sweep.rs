@@ -62,9 +62,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         let (there, all) = (kept.len(), plan.len());
         note!("{there} of {all} runs are finished already in {}", folder.display());
     }
-    if shares.jobs < asked.min(todo.len()) {
-        note!("{} at a time: --memory-max has no room for {asked}", shares.jobs);
-    }
+    let stop = stop::on_signals()?;
     let base = match todo.is_empty() {
         true => None,
         false => plan.warm_up(arguments.memory_max)?,
@@ -73,7 +71,14 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         Some(Err(status)) => return Ok(status.into()),
         base => base.and_then(Result::ok),
     };
-    let stop = stop::on_signals()?;
+    let shares = match base {
+        // The warm simulation stays in the memory of this process.
+        Some(_) => memory::shares(arguments.memory_max, asked, &checked.least)?,
+        None => shares,
+    };
+    if shares.jobs < asked.min(todo.len()) {
+        note!("{} at a time: --memory-max has no room for {asked}", shares.jobs);
+    }
     let not_passed = kept.values().filter(|kept| kept.status != Status::Passed).count();
     let progress = Progress::new(&checked.name, plan.len(), kept.len(), not_passed)?;
     let memory_max = arguments.memory_max;

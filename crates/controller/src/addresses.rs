@@ -4,8 +4,8 @@
 //! the DHCP server, the relay or the store belongs to its host at once. Any other claim of another
 //! host's address begins a conflict (`conflicts.rs`): the hosts of the holder's switch are queried
 //! for the address, except those at the claimant's port. If the holder answers, the edge reports it
-//! again (`edge/seek.rs`), and the conflict stands: it is noted, counted and listed with both
-//! hosts. If the holder is silent three times, the claimant gets the address. So a floating address
+//! again (`crates/edge/src/seek.rs`), and the conflict stands: it is noted, counted and listed with
+//! both hosts. If the holder is silent three times, the claimant gets the address. So a floating address
 //! moves, and so does that of a replaced NIC.
 //!
 //! While a conflict stands, the claimant's edge must report its next use of the address: its hosts,

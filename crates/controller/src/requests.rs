@@ -136,9 +136,7 @@ impl Controller {
             self.counters.arp_answered += 1;
         } else {
             self.counters.arp_unreachable += 1;
-            self.fwd
-                .routes
-                .unmake(&self.fwd.net, [(found[0], from, target), (found[1], back, source)]);
+            self.fwd.routes.unmake([(found[0], from, target), (found[1], back, source)]);
             self.fwd.routes.want_round(round_wanted);
         }
         self.plan_round(now);

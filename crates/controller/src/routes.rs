@@ -173,7 +173,7 @@ impl Routes {
         Some(route)
     }
 
-    /// Computes the links from a port to a host into `self.path` and their layer into `self.layer`;
+    /// Computes the links from a port to a host into the path of [`Paths`], and their layer;
     /// returns the place where they end. If the router's choice does not fit in a header, a
     /// shortest path is used.
     pub(super) fn find_path(
@@ -206,11 +206,7 @@ impl Routes {
     /// Removes new routes of a request that could not be answered; no switch has them. There may be
     /// a path in one direction only while the old order of links drains. Existing routes stay, with
     /// their new user.
-    pub(super) fn unmake(
-        &mut self,
-        _net: &Network,
-        routes: [(Option<RouteIndex>, Origin, HostIndex); 2],
-    ) {
+    pub(super) fn unmake(&mut self, routes: [(Option<RouteIndex>, Origin, HostIndex); 2]) {
         for (found, from, destination) in routes {
             let made = self.flows.find(from, destination).filter(|_| found.is_none());
             if let Some(made) = made {
@@ -291,8 +287,8 @@ impl Routes {
         found.is_some()
     }
 
-    /// Changes a route's path to `self.path`, which the router has placed already, and sends it to
-    /// the switch.
+    /// Changes a route's path to that of [`Paths`], which the router has placed already, and sends
+    /// it to the switch.
     pub(super) fn switch_over(
         &mut self,
         net: &Network,

@@ -7,7 +7,7 @@ use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::waitpid;
-use nix::unistd::{ForkResult, Pid, dup2_stderr, dup2_stdout, fork, pipe2};
+use nix::unistd::{ForkResult, Pid, dup2_stderr, dup2_stdout, fork, getpid, getppid, pipe2};
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
 use std::os::fd::{AsFd, OwnedFd};
@@ -16,8 +16,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitStatus;
 use std::time::Duration;
 
+/// Checks for threads that are ending, 10 ms apart.
+const ENDING_CHECKS: u32 = 200;
 /// Exit status of a Rust program that has panicked.
-const PANICKED: i32 = 101;
+pub const PANICKED: i32 = 101;
 
 /// Copy of this process at work. It is killed when dropped before its end, or when the thread that
 /// started it ends.
@@ -50,15 +52,12 @@ impl Forked {
     /// This process has several threads, of which a copy would have one; or the system refuses
     /// another process.
     pub fn start(work: impl FnOnce() -> u8) -> io::Result<Forked> {
-        let threads = std::fs::read_dir("/proc/self/task")?.count();
-        if threads != 1 {
-            let why = format!("a process with {threads} threads cannot be copied");
-            return Err(io::Error::other(why));
-        }
+        alone()?;
         let file = |name: &str| memfd_create(name, MFdFlags::MFD_CLOEXEC).map(File::from);
         let (output, errors) = (file("output")?, file("errors")?);
         let (alive, held) = pipe2(nix::fcntl::OFlag::O_CLOEXEC)?;
         io::stdout().flush()?;
+        let parent = getpid();
         // SAFETY: this process has one thread, so no lock is held by a thread that the copy lacks.
         match unsafe { fork() }? {
             ForkResult::Parent { child } => {
@@ -69,6 +68,10 @@ impl Forked {
                 let is_redirected = set_pdeathsig(Signal::SIGKILL)
                     .and_then(|()| dup2_stdout(&output))
                     .and_then(|()| dup2_stderr(&errors));
+                // The parent may have ended before the first of these calls.
+                if getppid() != parent {
+                    std::process::exit(PANICKED);
+                }
                 let status = match is_redirected {
                     Ok(()) => catch_unwind(AssertUnwindSafe(work)).map_or(PANICKED, i32::from),
                     Err(error) => error as i32,
@@ -125,6 +128,19 @@ pub fn first_ended(all: &[Forked], limit: Duration) -> io::Result<Option<usize>>
         Err(error) => return Err(error.into()),
     }
     Ok(waits.iter().position(|one| one.revents().is_some_and(|events| !events.is_empty())))
+}
+
+/// Waits until this process has one thread: those that were joined may still be ending.
+fn alone() -> io::Result<()> {
+    let mut threads = 0;
+    for _ in 0..ENDING_CHECKS {
+        threads = std::fs::read_dir("/proc/self/task")?.count();
+        if threads == 1 {
+            return Ok(());
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    Err(io::Error::other(format!("a process with {threads} threads cannot be copied")))
 }
 
 fn all_of(file: &mut File) -> io::Result<Vec<u8>> {

@@ -8,10 +8,11 @@ use super::pcap::Pcaps;
 use super::watch::Watcher;
 use super::{memory, show};
 use crate::cli::say::{INTERRUPTED, UNTRIED, Unwritten, note, print};
+use crate::cli::stop;
 use anyhow::{Context, Result, bail, ensure};
 use axon_fabric::Document;
 use axon_fabric::model::{Fabric, ProgramSource};
-use axon_linux::fork::Forked;
+use axon_linux::fork::{Ended, Forked, first_ended};
 use axon_sim::DataplaneKind;
 use axon_sim::run::{Options, Unlike};
 use axon_sim::warm::Warm;
@@ -19,6 +20,13 @@ use axon_wire::{Bytes, Span};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// Interval between checks for an interruption.
+const LOOK: Duration = Duration::from_millis(100);
+/// Time for a copy to end in order after an interruption.
+const GRACE: Duration = Duration::from_secs(2);
 
 /// Simulation whose network is ready and whose traffic has run for some time.
 pub struct Base {
@@ -199,6 +207,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let seed = world.seed.unwrap_or(fabric.seed);
     let warm_up = arguments.warm_up.unwrap_or_default();
     let of = (seed, world.dataplane);
+    let stop = stop::on_signals()?;
     let mut base = match Base::up((path, text), &fabric, of, (warm_up, world.memory_max))? {
         Ok(base) => base,
         Err(status) => return Ok(status.into()),
@@ -215,7 +224,10 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
             memory_max: world.memory_max,
             is_json: false,
         };
-        let ended = base.fork(&on)?.wait().context("a run is lost")?;
+        let Some(ended) = until_end(base.fork(&on)?, &stop)? else {
+            note!("interrupted");
+            return Ok(INTERRUPTED.into());
+        };
         std::io::stderr().write_all(&ended.errors).ok();
         let report = String::from_utf8_lossy(&ended.output);
         print(&format!("{}\n{report}", path.display()))?;
@@ -227,9 +239,23 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
             }
         };
         worst = worst.max(status);
-        if status == INTERRUPTED {
-            break;
+        if stop.load(Ordering::Relaxed) {
+            return Ok(INTERRUPTED.into());
         }
     }
     Ok(worst.into())
+}
+
+/// Waits for the end of a copy. An interruption of this process alone does not reach the copy:
+/// it is killed if it has not ended soon after.
+fn until_end(copy: Forked, stop: &AtomicBool) -> Result<Option<Ended>> {
+    let copies = [copy];
+    while first_ended(&copies, LOOK).context("cannot wait for a run")?.is_none() {
+        let interrupted = stop.load(Ordering::Relaxed);
+        if interrupted && first_ended(&copies, GRACE).context("cannot wait for a run")?.is_none() {
+            return Ok(None);
+        }
+    }
+    let [copy] = copies;
+    copy.wait().map(Some).context("a run is lost")
 }

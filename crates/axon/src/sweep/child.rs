@@ -9,6 +9,7 @@ use super::plan::{Plan, Run};
 use super::store::{Kept, Status};
 use anyhow::{Context, Result};
 use axon_fabric::units::span_text;
+use axon_linux::fork::PANICKED;
 use axon_wire::Bytes;
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
@@ -23,8 +24,6 @@ const PROGRAM: &str = "/proc/self/exe";
 /// Messages of `axon sim` for a run that needs more than `--memory-max`, before and after its
 /// start.
 const MEMORY: [&str; 2] = ["--memory-max is", "it needs more memory than --memory-max"];
-/// Exit status of a Rust program that has panicked.
-const PANICKED: i32 = 101;
 
 /// Outcome of a run.
 pub enum Outcome {

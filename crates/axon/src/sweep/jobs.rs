@@ -4,6 +4,7 @@
 use super::child::{Slot, outcome};
 use super::plan::Plan;
 use super::results::Results;
+use crate::cli::say::INTERRUPTED;
 use crate::sim::{Base, Continuation};
 use anyhow::{Context, Result};
 use axon_linux::fork::first_ended;
@@ -85,6 +86,7 @@ pub fn fork(
     let (mut ahead, mut runs, mut copies) = (todo.iter(), Vec::new(), Vec::new());
     loop {
         while copies.len() < jobs
+            && !stop.load(Ordering::Relaxed)
             && let Some(&run) = ahead.next()
         {
             let (fabric, _) = plan.fabric(run)?;
@@ -96,17 +98,23 @@ pub fn fork(
         if copies.is_empty() {
             return Ok(());
         }
-        let ended = first_ended(&copies, LOOK).context("cannot wait for runs")?;
-        // An interrupted run has no outcome.
-        if stop.load(Ordering::Relaxed) {
-            return Ok(());
-        }
-        if let Some(index) = ended {
-            let run = runs.swap_remove(index);
-            let ended = copies.swap_remove(index).wait().context("a run is lost")?;
-            let said = String::from_utf8_lossy(&ended.errors);
-            let parameters = plan.parameters(run);
-            results.done(run, outcome(ended.status, &ended.output, &said, parameters))?;
+        // After an interruption, runs that have ended are kept, and the others are killed.
+        let stopped = stop.load(Ordering::Relaxed);
+        let limit = if stopped { Duration::ZERO } else { LOOK };
+        match first_ended(&copies, limit).context("cannot wait for runs")? {
+            Some(index) => {
+                let run = runs.swap_remove(index);
+                let ended = copies.swap_remove(index).wait().context("a run is lost")?;
+                // An interrupted run has no outcome.
+                if ended.status.code() == Some(INTERRUPTED.into()) {
+                    continue;
+                }
+                let said = String::from_utf8_lossy(&ended.errors);
+                let parameters = plan.parameters(run);
+                results.done(run, outcome(ended.status, &ended.output, &said, parameters))?;
+            }
+            None if stopped => return Ok(()),
+            None => {}
         }
         results.look();
     }

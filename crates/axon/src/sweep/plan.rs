@@ -131,15 +131,15 @@ impl Plan {
         Ok(Run { seed, router, document })
     }
 
-    /// Returns the fabric of a run, counted from 0, and the text of its file.
+    /// Returns the fabric of a run, counted from 0, and its file.
     ///
     /// # Errors
     /// A value does not fit its key.
-    pub fn fabric(&self, run: usize) -> Result<(Fabric, String)> {
+    pub fn fabric(&self, run: usize) -> Result<(Fabric, Document)> {
         let Run { router, document, .. } = self.run(run)?;
         let mut fabric = document.fabric(&self.file, &self.text)?;
         fabric.set_router(router.unwrap_or(fabric.controller.router))?;
-        Ok((fabric, document.text()))
+        Ok((fabric, document))
     }
 
     /// Simulates the first run up to the warm-up, from which all go on; `None` without `--warm-up`.
@@ -149,13 +149,13 @@ impl Plan {
     /// The traffic ends earlier, or a run differs in more than faults to come.
     pub fn warm_up(&self, memory_max: Option<Bytes>) -> Result<Option<Result<Base, u8>>> {
         let Some(warm_up) = self.warm_up else { return Ok(None) };
-        let (fabric, text) = self.fabric(0)?;
-        let (file, of) = ((self.file.clone(), text), (fabric.seed, self.dataplane));
+        let (fabric, document) = self.fabric(0)?;
+        let (file, of) = ((self.file.clone(), document.text()), (fabric.seed, self.dataplane));
         let base = Base::up(file, &fabric, of, (warm_up, memory_max))?;
         if let Ok(base) = &base {
             for run in 0..self.runs {
-                let (fabric, text) = self.fabric(run)?;
-                base.accepts(&fabric, (&self.file, &text), self.duration)
+                let (fabric, document) = self.fabric(run)?;
+                base.accepts(&fabric, (&self.file, &document.text()), self.duration)
                     .with_context(|| self.label(run))?;
             }
         }
@@ -242,9 +242,7 @@ impl Plan {
     }
 
     fn check_one(&self, run: usize) -> Result<One> {
-        let Run { router, document, .. } = self.run(run)?;
-        let mut fabric = document.fabric(&self.file, &self.text)?;
-        fabric.set_router(router.unwrap_or(fabric.controller.router))?;
+        let (fabric, document) = self.fabric(run)?;
         check_dataplane(&self.file, self.dataplane, &fabric)?;
         python(&fabric)?;
         let least = least_memory(&fabric);

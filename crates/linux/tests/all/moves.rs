@@ -156,7 +156,8 @@ fn hosts_move_between_switches_and_their_connections_survive() {
         let mut server = Part::start(&lab, "h2", &["python3", "-uc", SERVER]);
         assert_eq!(server.line(), "ready");
         let mut client = Part::start(&lab, "h1", &["python3", "-uc", CLIENT]);
-        let mut exchanges = 0;
+        // It is connected before the first move.
+        let mut exchanges: u64 = client.ask().parse().expect("it is connected");
         let before = controller(&lab).counters;
         // Announced, silent, to another port of the same switch, and back.
         for (to, place, announce) in [

@@ -11,8 +11,8 @@ const BEHAVIOUR: usize = 10;
 /// Fields of a type with behaviour.
 const FIELDS_MAX: usize = 16;
 
-/// Types above a limit that are older than it, still to be cut into parts: the crate, the type and
-/// its size, which may only fall.
+/// Types above a limit, still to be cut into parts: the crate, the type and its size. Whoever cuts
+/// one lowers its size here, so that it does not grow again.
 const UNCUT: &[(&str, &str, Size)] = &[
     ("crates/baselines", "Port", Size::of(23, 45, 0)),
     ("crates/cache", "PayloadCache", Size::of(44, 6, 3)),
@@ -68,8 +68,11 @@ const UNCUT: &[(&str, &str, Size)] = &[
     ("experiments/papers", "Run", Size::of(18, 21, 0)),
 ];
 
-/// Size of a type.
-#[derive(Clone, Copy, Default)]
+/// Names of folders and files that hold tests and their devices.
+const TESTS: [&str; 4] = ["test", "tests", "testing", "test_device"];
+
+/// Size of a type. Types of one name in a crate count as one.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
 struct Size {
     methods: usize,
     fields: usize,
@@ -135,7 +138,7 @@ fn no_type_has_too_many_methods_fields_or_writers() {
     let mut crates: BTreeMap<String, BTreeMap<String, Size>> = BTreeMap::new();
     for (name, text) in sources() {
         let Some((of, inside)) = name.split_once("/src/") else { continue };
-        let is_test = inside.split(['/', '.']).any(|part| part.starts_with("test"));
+        let is_test = inside.split(['/', '.']).any(|part| TESTS.contains(&part));
         if is_test || !(of.starts_with("crates/") || of.starts_with("experiments/")) {
             continue;
         }
@@ -148,8 +151,8 @@ fn no_type_has_too_many_methods_fields_or_writers() {
             let exception = UNCUT.iter().find(|one| one.0 == of && one.1 == name);
             match (problem(*size), exception) {
                 (Some(what), None) => problems.push(format!("{of}: {name}: {what}")),
-                (Some(what), Some((_, _, limit))) if !size.fits(*limit) => {
-                    problems.push(format!("{of}: {name}: {what}: it has grown"));
+                (Some(what), Some((_, _, listed))) if size != listed => {
+                    problems.push(format!("{of}: {name}: {what}: it is listed otherwise"));
                 }
                 (None, Some(_)) => problems.push(format!("{of}: {name} is cut: end its exception")),
                 _ => {}

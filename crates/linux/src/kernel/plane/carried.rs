@@ -1,5 +1,6 @@
 //! Frames that the kernel carried or lost since this process started. Its counters go on from one
-//! process to the next: what they were at the start is subtracted.
+//! process to the next: what they were at the start is subtracted. Drops of queues that were
+//! replaced meanwhile are lost with them.
 
 use crate::kernel::tables::{Devices, Tables};
 use crate::kernel::{KernelError, Traffic};
@@ -12,8 +13,8 @@ use std::collections::BTreeMap;
 pub(super) struct Before {
     /// Traffic of each port.
     traffic: Vec<Traffic>,
-    /// Drops at the queues of each port's device, by ingress port, and the ifindex of the device.
-    /// Those of a device that this process has set up itself are empty.
+    /// Ifindex of each port's device, once it had carrier, and the drops at its queues then, by
+    /// ingress port.
     queues: Vec<(u32, BTreeMap<PortNo, u64>)>,
 }
 
@@ -33,8 +34,10 @@ impl Before {
         if let Some(queue) = self.queues.get_mut(port.index())
             && queue.0 != ifindex
         {
-            let drops = tables.queue_drops(ifindex).unwrap_or_default();
-            *queue = (ifindex, drops.into_iter().collect());
+            // Otherwise they are read at the next change of carrier, and not counted before.
+            if let Ok(drops) = tables.queue_drops(ifindex) {
+                *queue = (ifindex, drops.into_iter().collect());
+            }
         }
     }
 
@@ -53,11 +56,14 @@ impl Before {
         }
         for (egress, (known, before)) in (0..).map(PortNo).zip(&self.queues) {
             let ifindex = devices.get(egress);
+            if *known != ifindex {
+                continue;
+            }
             // Drops that cannot be read are omitted.
             for (ingress, count) in tables.queue_drops(ifindex).unwrap_or_default() {
-                let before = before.get(&ingress).filter(|_| *known == ifindex);
                 // A device whose queues were set up anew counts from zero.
-                let count = before.and_then(|before| count.checked_sub(*before)).unwrap_or(count);
+                let before = before.get(&ingress).copied().unwrap_or(0);
+                let count = count.checked_sub(before).unwrap_or(count);
                 if let Some(port) = telemetry.ports.get_mut(ingress.index()) {
                     port.counters.count_many(PortEvent::Drop(Drop::QueueFull), count);
                     telemetry.total.count_many(PortEvent::Drop(Drop::QueueFull), count);
