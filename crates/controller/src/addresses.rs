@@ -5,8 +5,8 @@
 //! host's address begins a conflict (`conflicts.rs`): the hosts of the holder's switch are queried
 //! for the address, except those at the claimant's port. If the holder answers, the edge reports it
 //! again (`crates/edge/src/seek.rs`), and the conflict stands: it is noted, counted and listed with
-//! both hosts. If the holder is silent three times, the claimant gets the address. So a floating address
-//! moves, and so does that of a replaced NIC.
+//! both hosts. If the holder is silent three times, the claimant gets the address. So a floating
+//! address moves, and so does that of a replaced NIC.
 //!
 //! While a conflict stands, the claimant's edge must report its next use of the address: its hosts,
 //! except the claimant's port, are queried too, which clears the edge's record that it has
