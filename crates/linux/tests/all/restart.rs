@@ -34,7 +34,8 @@ pub fn run_part(words: &[&str]) -> ExitCode {
     watch(own)
 }
 
-/// A line of three switches with two, one and two hosts.
+/// A line of three switches with two, one and two hosts. The heartbeat is long: a busy machine may
+/// not run a daemon for 250 ms, and its neighbours would move flows from a link that works.
 fn fabric_file() -> PathBuf {
     let switches = [1, 1, 2, 3, 3];
     let host = |(n, at): (usize, &u32)| {
@@ -44,7 +45,8 @@ fn fabric_file() -> PathBuf {
     let hosts: String = switches.iter().enumerate().map(host).collect();
     let text = format!(
         "name: {NAME}\ntopology:\n  listed:\n    switches: [s1, s2, s3]\n    hosts:\n{hosts}    \
-         links: [[s1, s2], [s2, s3]]\nlinks: {{ rate: 200Mbps }}\n"
+         links: [[s1, s2], [s2, s3]]\nlinks: {{ rate: 200Mbps }}\n\
+         timers: {{ heartbeat: 500ms }}\n"
     );
     let root = state_root();
     let path = root.with_extension("yaml");
