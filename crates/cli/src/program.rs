@@ -34,7 +34,7 @@ pub fn run<T: Parser>(
     command(&options).unwrap_or_else(|error| ended(&error, is_interrupted(&error)))
 }
 
-/// Prints an error, and returns the exit status of a program that it ends.
+/// Prints an error, and returns the exit status of a program that ends because of it.
 pub fn ended(error: &anyhow::Error, is_interrupted: bool) -> ExitCode {
     say::note!("{error:#}");
     if is_interrupted { say::INTERRUPTED.into() } else { say::UNTRIED.into() }

@@ -332,7 +332,7 @@ impl Controller {
         self.fwd.routes.paths().router().draining().is_some()
     }
 
-    /// Returns whether the graph has links of a switch.
+    /// Returns whether the switch has any links in the graph.
     pub fn has_links(&self, node: NodeId) -> bool {
         self.fwd
             .net

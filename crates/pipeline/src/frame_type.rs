@@ -100,7 +100,7 @@ pub struct Parsed {
 }
 
 impl Parsed {
-    /// Parses an Ethernet frame. A truncated header has no fields.
+    /// Parses an Ethernet frame. If a header is truncated, none of its fields are set.
     #[inline]
     pub fn ethernet(frame: &[u8]) -> Parsed {
         let mut parsed = Parsed {

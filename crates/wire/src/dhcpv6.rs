@@ -82,7 +82,7 @@ pub mod option {
     pub const RELAY_MESSAGE: u16 = 9;
     /// The client may send to the server directly.
     pub const UNICAST: u16 = 12;
-    /// Identifier of the relay agent's port.
+    /// Interface-ID: identifies the relay agent's port.
     pub const INTERFACE_ID: u16 = 18;
     /// Name servers.
     pub const DNS: u16 = 23;

@@ -27,7 +27,7 @@ pub const ALL_NODES: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
 /// Robustness variable of queries; one fewer reports may be lost (RFC 3376 section 8.1).
 pub const ROBUSTNESS: u8 = 2;
 
-/// Joining or leaving of a group in a report.
+/// A join or leave of a group, as carried in a membership report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change {
     /// The group.

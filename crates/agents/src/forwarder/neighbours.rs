@@ -104,7 +104,7 @@ impl Neighbours {
         }
     }
 
-    /// Watches an address: requests it every second. Must be called before anything else.
+    /// Watches an address by an ARP request every second. Must be called before anything else.
     pub fn watch(&mut self, address: Ipv4Addr) {
         let watched = Entry { is_watched: true, ..Entry::default() };
         if self.entries.insert(address, watched).is_none() {

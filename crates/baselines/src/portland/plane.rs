@@ -309,7 +309,7 @@ impl PortLand {
         self.sent.clear();
     }
 
-    /// Returns the ports towards `location` by rules and by routes.
+    /// Returns the ports that lead to `location` according to the rules and the routes.
     pub fn ports_towards(&self, location: Location) -> Option<&Vec<PortNo>> {
         self.sent.get(&location).or_else(|| self.rules.ports_towards(location))
     }

@@ -18,7 +18,7 @@ const STEP: Span = Span::from_millis(100);
 /// second.
 pub const SETTLES: Span = Span::from_secs(6);
 
-/// Advertises TLVs by LLDP at port 0, with a time to live in seconds.
+/// Advertises TLVs in LLDP frames on port 0, with a time to live in seconds.
 ///
 /// # Errors
 /// The rig has failed.
@@ -45,7 +45,7 @@ fn is_own(seen: &Seen) -> bool {
     lldp && seen.frame[6..9] != *b"\x02cf"
 }
 
-/// Returns the device's LLDP frames since it was set up.
+/// Returns the LLDP frames that the device has sent since it was set up.
 pub fn latest(bench: &Bench<'_>) -> Vec<Vec<u8>> {
     bench.heard(0, Time::ZERO).filter(|seen| is_own(seen)).map(|seen| seen.frame.clone()).collect()
 }

@@ -16,7 +16,7 @@ mod qcn_reacts;
 
 use crate::case::Case;
 
-/// Families, in the order in which they run.
+/// Families of test cases, in the order in which they run.
 pub const FAMILIES: [&str; 5] = ["pause", "pfc", "ets", "qcn", "dcbx"];
 
 /// Returns all cases, by family and in a fixed order.

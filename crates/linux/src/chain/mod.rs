@@ -55,7 +55,7 @@ pub enum Forwarding {
 }
 
 impl Forwarding {
-    /// Returns the name for tables.
+    /// Returns the name to show in tables.
     pub const fn name(self) -> &'static str {
         match self {
             Forwarding::Redirect(Plane::Tc) => "tc redirect",

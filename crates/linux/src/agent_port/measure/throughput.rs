@@ -107,7 +107,7 @@ impl Arrival {
     /// All variants.
     pub const ALL: [Arrival; 2] = [Arrival::Nic, Arrival::Socket];
 
-    /// Returns the name for tables.
+    /// Returns the name to show in tables.
     pub const fn name(self) -> &'static str {
         match self {
             Arrival::Nic => "nic",
