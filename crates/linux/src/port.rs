@@ -194,8 +194,8 @@ impl Pool {
     }
 }
 
-/// Sends all of `frames` by a packet socket, in order, and counts them; frames that the kernel
-/// refuses are lost.
+/// Sends all of `frames` by a packet socket, in order, and counts them. Frames that the kernel
+/// refuses are counted and lost, as are all that remain if the device is down or gone.
 ///
 /// # Errors
 /// The device is down or gone.
@@ -219,7 +219,10 @@ pub(crate) fn send_all(
                 at += sent;
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) if is_device_loss(&error) => return Err(error),
+            Err(error) if is_device_loss(&error) => {
+                counters.tx_refused += (frames.len() - at) as u64;
+                return Err(error);
+            }
             Err(_) => {
                 counters.tx_refused += 1;
                 at += 1;

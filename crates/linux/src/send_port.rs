@@ -77,11 +77,16 @@ impl Port for SendPort {
     fn transmit(&mut self, frames: &mut Vec<FrameBuf>) -> io::Result<()> {
         let same = |a: &FrameBuf, b: &FrameBuf| self.is_data(a.bytes()) == self.is_data(b.bytes());
         let mut counters = self.counters;
-        let sent = frames.chunk_by(same).try_for_each(|run| {
+        let mut sent = Ok(());
+        for run in frames.chunk_by(same) {
+            if sent.is_err() {
+                counters.tx_refused += run.len() as u64;
+                continue;
+            }
             let is_data = run.first().is_some_and(|frame| self.is_data(frame.bytes()));
             let socket = if is_data { &self.data } else { &self.control };
-            send_all(socket.as_fd(), run, &mut counters)
-        });
+            sent = send_all(socket.as_fd(), run, &mut counters);
+        }
         self.counters = counters;
         sent
     }

@@ -46,18 +46,22 @@ impl TapPort {
         Ok(())
     }
 
-    /// Sends all of `frames`, in order; frames that the kernel refuses are counted and lost.
+    /// Sends all of `frames`, in order. Frames that the kernel refuses are counted and lost, as are
+    /// all that remain if the device is gone.
     ///
     /// # Errors
     /// The device is gone; the port is no longer usable.
     pub fn send(&mut self, frames: &[FrameBuf]) -> io::Result<()> {
-        for frame in frames {
+        for (at, frame) in frames.iter().enumerate() {
             match self.file.write(frame.bytes()) {
                 Ok(length) => {
                     self.counters.tx_frames += 1;
                     self.counters.tx_bytes += length as u64;
                 }
-                Err(error) if is_device_loss(&error) => return Err(error),
+                Err(error) if is_device_loss(&error) => {
+                    self.counters.tx_refused += (frames.len() - at) as u64;
+                    return Err(error);
+                }
                 Err(_) => self.counters.tx_refused += 1,
             }
         }

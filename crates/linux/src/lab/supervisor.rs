@@ -217,9 +217,10 @@ impl Supervisor {
             build::set_up_host(host)?;
             sys::set_device_up(&host.device, true)?;
         }
+        // A cable has carrier a moment before its second end accepts frames, so all devices are up
+        // before any daemon sends.
         let daemons: Vec<&str> = plan.daemons().collect();
-        for (done, node) in daemons.iter().enumerate() {
-            progress("daemons", done, daemons.len())?;
+        for node in &daemons {
             build::enter_net(node)?;
             for end in devices.get(node).into_iter().flatten() {
                 sys::set_device_up(&end.device, true)?;
@@ -227,6 +228,10 @@ impl Supervisor {
             for uplink in plan.uplinks.iter().filter(|uplink| uplink.switch == *node) {
                 sys::set_device_up(&uplink.port, true)?;
             }
+        }
+        for (done, node) in daemons.iter().enumerate() {
+            progress("daemons", done, daemons.len())?;
+            build::enter_net(node)?;
             if !plan.has_bridges {
                 self.daemons.start(node)?;
             } else if plan.controller.as_deref() != Some(*node) {

@@ -11,7 +11,7 @@ use axon_linux::daemon::DaemonOptions;
 use axon_linux::inspect::Inspect;
 use axon_linux::link_watch::{LinkEvent, LinkWatch, is_up};
 use axon_linux::packet::PacketPort;
-use axon_linux::port::{Pool, Port, fabric_mtu};
+use axon_linux::port::{Pool, Port, fabric_mtu, is_device_loss};
 use axon_linux::run::{RunOptions, Runtime};
 use axon_linux::slot::{Medium, PortSetup};
 use axon_linux::status::Status;
@@ -37,6 +37,10 @@ pub const TESTS: &[Test] = &[
     ("a_partial_checksum_is_completed", a_partial_checksum_is_completed),
     ("a_super_frame_is_refused_and_counted", a_super_frame_is_refused_and_counted),
     ("what_this_machine_sends_is_not_heard_again", what_this_machine_sends_is_not_heard_again),
+    (
+        "what_is_sent_to_a_device_that_is_down_is_counted_as_lost",
+        what_is_sent_to_a_device_that_is_down_is_counted_as_lost,
+    ),
     ("a_frame_shows_without_a_system_call", a_frame_shows_without_a_system_call),
     ("a_node_to_which_frames_never_cease_to_come_answers", frames_never_cease),
     ("carrier_is_followed_at_once", carrier_is_followed_at_once),
@@ -185,6 +189,22 @@ fn what_this_machine_sends_is_not_heard_again() {
     b.send(&[frame(&[7; 60])]).unwrap();
     assert_eq!(next(&mut a, |_| true), [7; 60]);
     assert_eq!(a.counters().rx_frames, 1);
+}
+
+fn what_is_sent_to_a_device_that_is_down_is_counted_as_lost() {
+    veth();
+    let mut packets = PacketPort::open("va", false).unwrap();
+    let mut tap = TapPort::open("t0").unwrap();
+    sys::set_device_up("va", false).unwrap();
+    let many: Vec<FrameBuf> = (0..200).map(|n| frame(&[n as u8; 60])).collect();
+    for (sent, counters) in [
+        (packets.send(&many), packets.counters()),
+        // A TAP device that was never up.
+        (tap.send(&many), tap.counters()),
+    ] {
+        assert!(is_device_loss(&sent.unwrap_err()));
+        assert_eq!((counters.tx_frames, counters.tx_refused), (0, 200));
+    }
 }
 
 fn a_frame_shows_without_a_system_call() {
