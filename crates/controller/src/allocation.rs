@@ -1,7 +1,8 @@
 //! Address allocation: operations of the DHCP server and the host table on leases.
 
 use super::hosts::Place;
-use super::lease::{Due, Holder, Lease, LeaseState, Leases, SETTLE};
+use super::lease::{Holder, Lease, LeaseState, Leases};
+use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use axon_wire::{MacAddr, Span, Time};
 use core::net::{IpAddr, Ipv4Addr};
@@ -16,24 +17,137 @@ const RECLAIM: Span = Span::from_secs(60);
 /// Maximum number of addresses examined for one offer. The next offer continues from there.
 const TRIES_MAX: usize = 256;
 
-impl Leases {
+/// Maximum number of offered and declined addresses of one host port.
+const HELD_MAX: usize = 16;
+
+/// Actions on addresses for the controller.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Due {
+    /// Addresses that have become free, with the host that was refused each of them last.
+    pub free: Vec<(Ipv4Addr, MacAddr)>,
+    /// Holders that the host table has at another port, to be queried at their own.
+    pub queries: Vec<(Place, MacAddr, Ipv4Addr)>,
+}
+
+/// Leases of a server, with its pool.
+#[derive(Clone, Debug)]
+pub(super) struct Allocation {
+    leases: Leases,
+    /// First and last address of the pool, as numbers.
+    first: u64,
+    last: u64,
+    /// First address that was never leased, as a number. Above `last` there is none left.
+    fresh: u64,
+    per_port_max: usize,
+    due: Due,
+    reclaimed: u64,
+}
+
+impl Allocation {
+    /// Creates a pool from `first` to `last`, without the `excluded` addresses. One port holds at
+    /// most `per_port_max` of them.
+    pub fn new(
+        (first, last): (Ipv4Addr, Ipv4Addr),
+        excluded: BTreeSet<Ipv4Addr>,
+        per_port_max: usize,
+    ) -> Allocation {
+        let first = u64::from(u32::from(first));
+        Allocation {
+            leases: Leases::new(excluded),
+            first,
+            last: u64::from(u32::from(last)),
+            fresh: first,
+            per_port_max,
+            due: Due::default(),
+            reclaimed: 0,
+        }
+    }
+
+    /// Returns the leases.
+    pub const fn leases(&self) -> &Leases {
+        &self.leases
+    }
+
+    /// Returns the leases for a change that allocates no address.
+    pub const fn leases_mut(&mut self) -> &mut Leases {
+        &mut self.leases
+    }
+
+    pub fn in_pool(&self, ip: Ipv4Addr) -> bool {
+        (self.first..=self.last).contains(&u64::from(u32::from(ip))) && self.leases.counts(ip)
+    }
+
+    /// Restores a stored address. `shown_at` is the owner's port in the host table.
+    pub fn restore(&mut self, now: Time, ip: Ipv4Addr, mut lease: Lease, shown_at: Option<Place>) {
+        lease.shown_at = shown_at;
+        lease.shown_since = (shown_at != Some(lease.holder.place)).then_some(now);
+        self.leases.put(ip, lease);
+        let is_known = |ip: u32| self.leases.get(ip.into()).is_some();
+        while u32::try_from(self.fresh).is_ok_and(is_known) {
+            self.fresh += 1;
+        }
+    }
+
+    /// Returns the number of leases of absent hosts that were reclaimed for other clients.
+    pub const fn reclaimed(&self) -> u64 {
+        self.reclaimed
+    }
+
+    fn set_free(&mut self, now: Time, ip: Ipv4Addr) {
+        let Some(lease) = self.leases.take(ip) else { return };
+        if let Some(rival) = lease.rival {
+            self.due.free.push((ip, rival));
+        }
+        if self.in_pool(ip) {
+            let was_declined = lease.state == LeaseState::Declined;
+            let mac = lease.holder.mac;
+            self.leases.put(ip, Lease::new(lease.holder, LeaseState::Free, now));
+            if was_declined {
+                self.leases.unlink(mac, ip);
+            }
+        }
+    }
+
+    /// Gives an address to a client. A client has one lease: its previous address becomes free.
+    fn set(&mut self, now: Time, ip: Ipv4Addr, lease: Lease) {
+        self.leases.take(ip);
+        let mac = lease.holder.mac;
+        if let Some(other) = self.leases.last_of(mac) {
+            if self.leases.get(other).is_some_and(|other| other.state != LeaseState::InUse) {
+                self.set_free(now, other);
+            }
+            self.leases.unlink(mac, other);
+        }
+        self.pass(ip, lease);
+    }
+
+    /// Inserts a new address. If a port has too many offered or declined addresses, its oldest
+    /// becomes free.
+    fn pass(&mut self, ip: Ipv4Addr, lease: Lease) {
+        let at = lease.holder.place;
+        self.leases.put(ip, lease);
+        if let Some(oldest) = self.leases.surplus_at(at, HELD_MAX.min(self.per_port_max)) {
+            self.set_free(Time::ZERO, oldest);
+        }
+    }
+
     /// Ends leases and states that expire by `now`, and handles hosts that have moved or gone.
     pub fn expire(&mut self, now: Time) {
-        while let Some(&(until, ip)) = self.expiry.first()
+        while let Some((until, ip)) = self.leases.next_expiry()
             && until <= now
         {
             self.run_out(until, ip);
         }
-        while let Some(&(since, ip)) = self.settling.first()
-            && since + SETTLE <= now
+        while let Some((until, ip)) = self.leases.next_settled()
+            && until <= now
         {
             self.settle(now, ip);
         }
     }
 
-    /// Returns when to call [`Leases::expire`] next, if nothing else happens.
+    /// Returns when to call [`Allocation::expire`] next, if nothing else happens.
     pub fn deadline(&self) -> Option<Time> {
-        self.settling.first().map(|&(since, _)| since + SETTLE)
+        self.leases.next_settled().map(|(until, _)| until)
     }
 
     /// Returns the actions that have become due since the last call.
@@ -43,8 +157,8 @@ impl Leases {
 
     /// Returns whether a port may hold one more address, if necessary that of a host that is gone.
     pub fn has_room(&self, now: Time, at: Place) -> bool {
-        let held = self.by_port.get(&at).map_or(0, |port| port.lasting.len());
-        held < self.per_port_max || self.longest_gone(now, at).is_some()
+        self.leases.lasting_at(at) < self.per_port_max
+            || self.leases.longest_gone_at(now, at).is_some()
     }
 
     /// Offers an address of the pool: the client's own, its last one, the requested one, the one
@@ -56,15 +170,15 @@ impl Leases {
         requested: Option<Ipv4Addr>,
     ) -> Option<Ipv4Addr> {
         let mac = to.mac;
-        let own = self.by_mac.get(&mac).copied();
-        let pointed_to = Some(self.pointed_to(mac)).filter(|ip| !self.by_ip.contains_key(ip));
+        let own = self.leases.last_of(mac);
+        let pointed_to = Some(self.pointed_to(mac)).filter(|ip| self.leases.get(*ip).is_none());
         let mut wanted = [own, requested, pointed_to].into_iter().flatten();
-        let ip = match wanted.find(|ip| self.in_pool(*ip) && !self.taken_from(mac, *ip)) {
+        let ip = match wanted.find(|ip| self.in_pool(*ip) && !self.leases.taken_from(mac, *ip)) {
             Some(ip) => ip,
             None => self.next_free(now)?,
         };
         // An offer of the client's own address does not change its lease.
-        if !self.lasts_with(mac, ip) {
+        if !self.leases.lasts_with(mac, ip) {
             self.set(now, ip, Lease::new(to, LeaseState::Offered, now + OFFER));
         }
         Some(ip)
@@ -85,17 +199,17 @@ impl Leases {
                 let ip = Ipv4Addr::from(self.fresh as u32);
                 self.fresh += 1;
                 ip
-            } else if let Some(&(_, ip)) = self.free.first() {
+            } else if let Some(ip) = self.leases.longest_free() {
                 return Some(ip);
             } else {
-                let &(since, ip) = self.gone.first()?;
+                let (since, ip) = self.leases.longest_gone()?;
                 if since + RECLAIM > now {
                     return None;
                 }
                 self.reclaim(now, ip);
                 ip
             };
-            if self.in_pool(ip) && self.by_ip.get(&ip).is_none_or(|lease| !lease.is_held()) {
+            if self.in_pool(ip) && self.leases.get(ip).is_none_or(|lease| !lease.is_held()) {
                 return Some(ip);
             }
         }
@@ -106,7 +220,7 @@ impl Leases {
     /// Returns `false` if the port holds the maximum.
     pub fn bind(&mut self, now: Time, to: Holder, ip: Ipv4Addr, lease: Span) -> bool {
         let mut bound = Lease::new(to, LeaseState::Bound, now + lease);
-        if let Some(before) = self.by_ip.get(&ip)
+        if let Some(before) = self.leases.get(ip)
             && before.is_lasting()
             && before.holder.mac == bound.holder.mac
         {
@@ -115,7 +229,7 @@ impl Leases {
             }
             (bound.shown_at, bound.shown_since) = (before.shown_at, before.shown_since);
             bound.rival = before.rival;
-        } else if self.counts(ip) && !self.make_room(now, bound.holder.place) {
+        } else if self.leases.counts(ip) && !self.make_room(now, bound.holder.place) {
             return false;
         }
         self.set(now, ip, bound);
@@ -126,9 +240,9 @@ impl Leases {
     /// did.
     pub fn decline(&mut self, now: Time, by: &Holder, ip: Ipv4Addr) -> bool {
         let given = |lease: &&Lease| lease.state != LeaseState::InUse && lease.is_held_by(now, by);
-        let own = self.by_ip.get(&ip).filter(given).is_some();
+        let own = self.leases.get(ip).filter(given).is_some();
         if own {
-            self.take(ip);
+            self.leases.take(ip);
             self.pass(ip, Lease::new(by.clone(), LeaseState::Declined, now + QUARANTINE));
         }
         own
@@ -137,8 +251,8 @@ impl Leases {
     /// Frees an address, if this client has a lease of it. Returns whether it did.
     pub fn release(&mut self, now: Time, by: &Holder, ip: Ipv4Addr) -> bool {
         let own = self
-            .by_ip
-            .get(&ip)
+            .leases
+            .get(ip)
             .is_some_and(|lease| lease.state == LeaseState::Bound && lease.is_held_by(now, by));
         if own {
             self.set_free(now, ip);
@@ -148,7 +262,7 @@ impl Leases {
 
     /// Frees the address offered to a client, which has chosen another server.
     pub fn refuse(&mut self, now: Time, by: &Holder) {
-        if let Some((ip, lease)) = self.of(by.mac)
+        if let Some((ip, lease)) = self.leases.of(by.mac)
             && lease.state == LeaseState::Offered
             && lease.is_held_by(now, by)
         {
@@ -160,16 +274,13 @@ impl Leases {
     /// host's own. A refused host is the next to get the address.
     pub fn claim(&mut self, now: Time, mac: MacAddr, at: Place, ip: Ipv4Addr) -> bool {
         self.expire(now);
-        if self.lasts_with(mac, ip) {
+        if self.leases.lasts_with(mac, ip) {
             self.show(now, mac, Some(at), ip);
             return true;
         }
-        if !self.is_used_at(at, ip) {
-            if self.is_anothers(mac, at, ip) {
-                if let Some(mut lease) = self.take(ip) {
-                    lease.rival = Some(mac);
-                    self.put(ip, lease);
-                }
+        if !self.leases.is_used_at(at, ip) {
+            if self.leases.is_anothers(mac, at, ip) {
+                self.leases.update(ip, |lease| lease.rival = Some(mac));
                 return false;
             }
             if !self.in_pool(ip) {
@@ -179,29 +290,15 @@ impl Leases {
                 return false;
             }
         }
-        self.take(ip);
+        self.leases.take(ip);
         let holder = Holder { mac, client_id: Vec::new(), place: at };
-        self.put(ip, Lease::new(holder, LeaseState::InUse, now));
+        self.leases.put(ip, Lease::new(holder, LeaseState::InUse, now));
         true
-    }
-
-    /// Returns whether an address belongs to another host, so that a claim of this one is refused.
-    pub fn is_anothers(&self, mac: MacAddr, at: Place, ip: Ipv4Addr) -> bool {
-        let is_declined = |lease: &Lease| lease.state == LeaseState::Declined;
-        let is_declined = self.by_ip.get(&ip).is_some_and(is_declined);
-        self.taken_from(mac, ip) && !is_declined && !self.is_used_at(at, ip)
-    }
-
-    /// Returns whether a host at a port uses an address without a lease. Another host there may
-    /// take it.
-    fn is_used_at(&self, at: Place, ip: Ipv4Addr) -> bool {
-        let lease = self.by_ip.get(&ip);
-        lease.is_some_and(|l| l.state == LeaseState::InUse && l.holder.place == at)
     }
 
     /// Frees an address that a host without a lease no longer uses.
     pub fn abandon(&mut self, now: Time, mac: MacAddr, ip: Ipv4Addr) {
-        let lease = self.by_ip.get(&ip);
+        let lease = self.leases.get(ip);
         if lease.is_some_and(|l| l.state == LeaseState::InUse && l.holder.mac == mac) {
             self.set_free(now, ip);
         }
@@ -209,7 +306,7 @@ impl Leases {
 
     /// Records the port of a host in the host table, or that it has none. `ips` are its addresses.
     pub fn shown(&mut self, now: Time, mac: MacAddr, at: Option<Place>, ips: &[IpAddr]) {
-        if let Some(&own) = self.by_mac.get(&mac) {
+        if let Some(own) = self.leases.last_of(mac) {
             self.show(now, mac, at, own);
         }
         for ip in ips {
@@ -221,36 +318,33 @@ impl Leases {
 
     fn show(&mut self, now: Time, mac: MacAddr, at: Option<Place>, ip: Ipv4Addr) {
         let news = |lease: &Lease| lease.is_lasting() && lease.holder.mac == mac;
-        if self.by_ip.get(&ip).is_some_and(|lease| news(lease) && lease.shown_at != at)
-            && let Some(mut lease) = self.take(ip)
-        {
-            (lease.shown_at, lease.shown_since, lease.queried) = (at, Some(now), false);
-            self.put(ip, lease);
+        if self.leases.get(ip).is_some_and(|lease| news(lease) && lease.shown_at != at) {
+            self.leases.update(ip, |lease| {
+                (lease.shown_at, lease.shown_since, lease.queried) = (at, Some(now), false);
+            });
         }
     }
 
     /// Ends an offer, a lease or a quarantine. A host that is still there continues to use its
     /// address without a lease.
     fn run_out(&mut self, now: Time, ip: Ipv4Addr) {
-        match self.by_ip.get(&ip) {
+        match self.leases.get(ip) {
             Some(lease) if lease.state == LeaseState::Bound && lease.shown_at.is_some() => {
-                if let Some(mut lease) = self.take(ip) {
-                    (lease.state, lease.until) = (LeaseState::InUse, now);
-                    self.put(ip, lease);
-                }
+                let in_use = (LeaseState::InUse, now);
+                self.leases.update(ip, |lease| (lease.state, lease.until) = in_use);
             }
             _ => self.set_free(now, ip),
         }
     }
 
-    /// Handles a host that has been gone from its port, or at another one, for [`SETTLE`].
+    /// Handles a host that has been gone from its port, or at another one, for as long as counts.
     fn settle(&mut self, now: Time, ip: Ipv4Addr) {
-        let Some(lease) = self.by_ip.get(&ip) else { return };
+        let Some(lease) = self.leases.get(ip) else { return };
         let (to, queried, leased) =
             (lease.shown_at, lease.queried, lease.state == LeaseState::Bound);
-        let mut room = |to| !self.counts(ip) || self.make_room(now, to);
+        let mut room = |to| !self.leases.counts(ip) || self.make_room(now, to);
         let to = to.filter(|&to| !queried || room(to));
-        let Some(mut lease) = self.take(ip) else { return };
+        let Some(mut lease) = self.leases.take(ip) else { return };
         match to {
             Some(_) if !queried => {
                 self.due.queries.push((lease.holder.place, lease.holder.mac, ip));
@@ -260,28 +354,17 @@ impl Leases {
             // The host is gone, or its new port has no room.
             None => lease.shown_at = None,
         }
-        self.put(ip, lease);
+        self.leases.put(ip, lease);
         if to.is_none() && !leased {
             self.set_free(now, ip);
         }
     }
 
-    /// Returns the address at a port whose host has been gone longest, and at least for [`SETTLE`].
-    fn longest_gone(&self, now: Time, at: Place) -> Option<Ipv4Addr> {
-        let lasting = self.by_port.get(&at)?.lasting.iter();
-        let gone = lasting.filter_map(|ip| {
-            let lease = self.by_ip.get(ip).filter(|lease| lease.shown_at.is_none())?;
-            Some((lease.shown_since?, *ip))
-        });
-        gone.min().filter(|&(since, _)| since + SETTLE <= now).map(|(_, ip)| ip)
-    }
-
     fn make_room(&mut self, now: Time, at: Place) -> bool {
-        let held = self.by_port.get(&at).map_or(0, |port| port.lasting.len());
-        if held < self.per_port_max {
+        if self.leases.lasting_at(at) < self.per_port_max {
             return true;
         }
-        let gone = self.longest_gone(now, at);
+        let gone = self.leases.longest_gone_at(now, at);
         gone.into_iter().for_each(|ip| self.reclaim(now, ip));
         gone.is_some()
     }
@@ -296,7 +379,7 @@ impl Leases {
 mod tests {
     use super::super::topology::SwitchIndex;
     use super::*;
-    use alloc::collections::{BTreeMap, BTreeSet};
+    use alloc::collections::BTreeMap;
     use axon_wire::PortNo;
 
     fn ip(last: u8) -> Ipv4Addr {
@@ -310,8 +393,8 @@ mod tests {
         Holder { mac: MacAddr([2, 0, a, b, c, d]), client_id: Vec::new(), place }
     }
 
-    fn pool(first: u8, last: u8) -> Leases {
-        Leases::new((ip(first), ip(last)), BTreeSet::new(), 16)
+    fn pool(first: u8, last: u8) -> Allocation {
+        Allocation::new((ip(first), ip(last)), BTreeSet::new(), 16)
     }
 
     #[test]
@@ -347,9 +430,8 @@ mod tests {
         for number in 0..10_000 {
             assert!(leases.offer(Time::ZERO, at(0, number), None).is_some());
         }
-        assert_eq!(leases.by_port[&at(0, 0).place].passing.len(), 16);
-        assert!(leases.by_ip.len() <= 40 && leases.by_mac.len() <= 40);
-        assert_eq!(leases.expiry.len() + leases.free.len(), leases.by_ip.len());
+        let [all, clients, passing] = leases.leases().sizes(at(0, 0).place);
+        assert!(passing == 16 && all <= 40 && clients <= 40);
         assert!(leases.offer(Time::ZERO, at(1, 77_777), None).is_some());
     }
 
@@ -362,7 +444,7 @@ mod tests {
         assert!(leases.decline(now, &at(0, 1), ip(1)));
         assert_eq!(leases.offer(now, at(0, 1), Some(ip(1))), Some(ip(2)));
         leases.expire(now + QUARANTINE);
-        assert!(!leases.taken_from(at(0, 2).mac, ip(1)));
+        assert!(!leases.leases().taken_from(at(0, 2).mac, ip(1)));
     }
 
     #[test]
@@ -372,6 +454,6 @@ mod tests {
         assert!(leases.decline(Time::ZERO, &at(0, 1), ip(1)));
         assert!(leases.claim(Time::ZERO, at(1, 2).mac, at(1, 2).place, ip(1)));
         leases.expire(Time::ZERO + QUARANTINE);
-        assert!(leases.taken_from(at(0, 1).mac, ip(1)));
+        assert!(leases.leases().taken_from(at(0, 1).mac, ip(1)));
     }
 }

@@ -10,9 +10,10 @@
 //! A request changes state only if the host table has its client at the ingress port. A release or
 //! decline requires that client and port hold the address.
 
+use super::allocation::Allocation;
+pub use super::allocation::Due;
 use super::hosts::Place;
-use super::lease::Leases;
-pub use super::lease::{Due, Holder, Lease, LeaseState};
+pub use super::lease::{Holder, Lease, LeaseState};
 use super::packet::{Grant, Request, reply};
 use crate::config::DhcpConfig;
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -72,7 +73,7 @@ pub struct DhcpServer {
     identity: ServerIdentity,
     config: DhcpConfig,
     subnet: Ipv4Net,
-    leases: Leases,
+    allocation: Allocation,
     /// Owners of reserved addresses.
     reserved: BTreeMap<Ipv4Addr, Owner>,
     counters: DhcpCounters,
@@ -97,7 +98,11 @@ impl DhcpServer {
             identity,
             config: config.clone(),
             subnet,
-            leases: Leases::new((pool_first, pool_last), excluded, config.leases_per_port_max),
+            allocation: Allocation::new(
+                (pool_first, pool_last),
+                excluded,
+                config.leases_per_port_max,
+            ),
             reserved,
             counters: DhcpCounters::default(),
         }
@@ -106,17 +111,17 @@ impl DhcpServer {
     /// Removes these addresses from the pool: they belong to tenants, and a host gets one by
     /// reservation only.
     pub fn withhold(&mut self, ips: impl Iterator<Item = Ipv4Addr>) {
-        self.leases.withhold(ips);
+        self.allocation.leases_mut().withhold(ips);
     }
 
     /// Returns the counters.
     pub fn counters(&self) -> DhcpCounters {
-        DhcpCounters { reclaimed: self.leases.reclaimed(), ..self.counters }
+        DhcpCounters { reclaimed: self.allocation.reclaimed(), ..self.counters }
     }
 
     /// Returns all addresses that were ever offered, with their states.
     pub fn leases(&self) -> impl Iterator<Item = (Ipv4Addr, &Lease)> {
-        self.leases.iter()
+        self.allocation.leases().iter()
     }
 
     /// Returns whether a host may use its source address: an address outside the pool that is not
@@ -127,8 +132,8 @@ impl DhcpServer {
         match self.reserved.get(&ip) {
             Some(Owner::Mac(owner)) => *owner == mac,
             // ARP carries no client identifier: the address belongs to the host by lease only.
-            Some(Owner::Client(_)) if !self.leases.lasts_with(mac, ip) => false,
-            Some(Owner::Client(_)) | None => self.leases.claim(now, mac, at, ip),
+            Some(Owner::Client(_)) if !self.allocation.leases().lasts_with(mac, ip) => false,
+            Some(Owner::Client(_)) | None => self.allocation.claim(now, mac, at, ip),
         }
     }
 
@@ -136,7 +141,7 @@ impl DhcpServer {
     pub fn is_given_to(&self, mac: MacAddr, ip: Ipv4Addr) -> bool {
         match self.reserved.get(&ip) {
             Some(Owner::Mac(owner)) => *owner == mac,
-            Some(Owner::Client(_)) | None => self.leases.lasts_with(mac, ip),
+            Some(Owner::Client(_)) | None => self.allocation.leases().lasts_with(mac, ip),
         }
     }
 
@@ -144,8 +149,8 @@ impl DhcpServer {
     pub fn is_anothers(&self, mac: MacAddr, at: Place, ip: Ipv4Addr) -> bool {
         match self.reserved.get(&ip) {
             Some(Owner::Mac(owner)) => *owner != mac,
-            Some(Owner::Client(_)) if !self.leases.lasts_with(mac, ip) => true,
-            Some(Owner::Client(_)) | None => self.leases.is_anothers(mac, at, ip),
+            Some(Owner::Client(_)) if !self.allocation.leases().lasts_with(mac, ip) => true,
+            Some(Owner::Client(_)) | None => self.allocation.leases().is_anothers(mac, at, ip),
         }
     }
 
@@ -171,50 +176,50 @@ impl DhcpServer {
             Some(Owner::Client(id)) => *id == lease.holder.client_id,
             // An external server has its own pool.
             None if self.config.relay.is_some() => self.is_host_ip(ip),
-            None => self.leases.in_pool(ip),
+            None => self.allocation.in_pool(ip),
         };
-        let fits = fits && self.leases.get(ip).is_none();
+        let fits = fits && self.allocation.leases().get(ip).is_none();
         if fits {
-            self.leases.restore(now, ip, lease, shown_at);
+            self.allocation.restore(now, ip, lease, shown_at);
         }
         fits
     }
 
     /// Returns the state of an address and its owner; `None` if it was never offered.
     pub fn lease(&self, ip: Ipv4Addr) -> Option<&Lease> {
-        self.leases.get(ip)
+        self.allocation.leases().get(ip)
     }
 
     /// Returns the addresses whose stored entry may have changed since the last call.
     pub fn take_changed(&mut self) -> BTreeSet<Ipv4Addr> {
-        self.leases.take_changed()
+        self.allocation.leases_mut().take_changed()
     }
 
     /// Returns a client's address by lease or reservation.
     pub fn address_of(&self, mac: MacAddr) -> Option<Ipv4Addr> {
-        let leased = || self.leases.of(mac).map(|(ip, _)| ip);
+        let leased = || self.allocation.leases().of(mac).map(|(ip, _)| ip);
         self.config.reservations.get(&mac).copied().or_else(leased)
     }
 
     /// Records that a host without a lease no longer uses an address.
     pub fn abandon(&mut self, now: Time, mac: MacAddr, ip: Ipv4Addr) {
-        self.leases.abandon(now, mac, ip);
+        self.allocation.abandon(now, mac, ip);
     }
 
     /// Records the port of a host in the host table, or that it has none. `ips` are its addresses.
     pub fn shown(&mut self, now: Time, mac: MacAddr, at: Option<Place>, ips: &[IpAddr]) {
-        self.leases.shown(now, mac, at, ips);
+        self.allocation.shown(now, mac, at, ips);
     }
 
     /// Returns the actions due by `now`.
     pub fn take_due(&mut self, now: Time) -> Due {
-        self.leases.expire(now);
-        self.leases.take_due()
+        self.allocation.expire(now);
+        self.allocation.take_due()
     }
 
     /// Returns when to call [`DhcpServer::take_due`] next, if nothing else happens.
     pub fn deadline(&self) -> Option<Time> {
-        self.leases.deadline()
+        self.allocation.deadline()
     }
 
     /// Parses a frame of a host. A frame that is not a request of its sender is counted, and
@@ -228,7 +233,7 @@ impl DhcpServer {
     /// Handles a request received at `place`. `here` is whether the host table has the client
     /// there; if not, the request can only end a lease.
     pub fn serve(&mut self, now: Time, place: Place, here: bool, request: &Request) -> Served {
-        self.leases.expire(now);
+        self.allocation.expire(now);
         let client = Holder { mac: request.mac, client_id: request.client_id.clone(), place };
         let mut served = Served { reply: None, leased: None, released: None };
         match request.kind {
@@ -238,12 +243,14 @@ impl DhcpServer {
             DhcpMessageType::Request => self.request(now, client, here, request, &mut served),
             DhcpMessageType::Decline if self.is_for_us(request) => {
                 let ip = request.requested;
-                served.released = ip.filter(|&ip| here && self.leases.decline(now, &client, ip));
+                served.released =
+                    ip.filter(|&ip| here && self.allocation.decline(now, &client, ip));
                 self.count(served.released.is_some(), |counters| &mut counters.declined);
             }
             DhcpMessageType::Release if self.is_for_us(request) => {
                 let ip = Some(request.ciaddr);
-                served.released = ip.filter(|&ip| here && self.leases.release(now, &client, ip));
+                served.released =
+                    ip.filter(|&ip| here && self.allocation.release(now, &client, ip));
                 self.count(served.released.is_some(), |counters| &mut counters.released);
             }
             DhcpMessageType::Inform if self.subnet.contains(&request.ciaddr) => {
@@ -271,19 +278,19 @@ impl DhcpServer {
         request: &Request,
     ) -> Option<Vec<u8>> {
         let mac = client.mac;
-        let own = self.leases.of(mac).map(|(ip, _)| ip);
-        let own = own.filter(|&ip| self.leases.lasts_with(mac, ip));
+        let own = self.allocation.leases().of(mac).map(|(ip, _)| ip);
+        let own = own.filter(|&ip| self.allocation.leases().lasts_with(mac, ip));
         let ip = match self.reserved_for(&client).or(own) {
             Some(ip) => Some(ip),
             None if !here => {
                 self.counters.misplaced += 1;
                 return None;
             }
-            None if !self.leases.has_room(now, client.place) => {
+            None if !self.allocation.has_room(now, client.place) => {
                 self.counters.port_full += 1;
                 return None;
             }
-            None => self.leases.offer(now, client, request.requested),
+            None => self.allocation.offer(now, client, request.requested),
         };
         let Some(ip) = ip else {
             self.counters.exhausted += 1;
@@ -305,7 +312,7 @@ impl DhcpServer {
         served: &mut Served,
     ) {
         if !self.is_for_us(request) {
-            self.leases.refuse(now, &client);
+            self.allocation.refuse(now, &client);
             self.counters.silent += 1;
             return;
         }
@@ -315,10 +322,10 @@ impl DhcpServer {
             return;
         };
         match self.judge(&client, ip) {
-            Judgement::Yes if !here && !self.leases.lasts_with(client.mac, ip) => {
+            Judgement::Yes if !here && !self.allocation.leases().lasts_with(client.mac, ip) => {
                 self.counters.misplaced += 1;
             }
-            Judgement::Yes if self.leases.bind(now, client, ip, self.config.lease) => {
+            Judgement::Yes if self.allocation.bind(now, client, ip, self.config.lease) => {
                 self.counters.acks += 1;
                 let grant = self.grant(ip, true);
                 served.reply = Some(self.say(request, DhcpMessageType::Ack, Some(&grant)));
@@ -338,7 +345,7 @@ impl DhcpServer {
     fn reserved_for(&self, client: &Holder) -> Option<Ipv4Addr> {
         let by_client = self.config.clients.get(&client.client_id).copied();
         let free = |ip: &Ipv4Addr| {
-            let lease = self.leases.get(*ip).filter(|lease| lease.is_held());
+            let lease = self.allocation.leases().get(*ip).filter(|lease| lease.is_held());
             lease.is_none_or(|lease| lease.holder.mac == client.mac || lease.shown_at.is_none())
         };
         let by_mac = || self.config.reservations.get(&client.mac).copied();
@@ -348,7 +355,7 @@ impl DhcpServer {
     fn judge(&self, client: &Holder, ip: Ipv4Addr) -> Judgement {
         let mac = client.mac;
         let reserved = self.reserved_for(client);
-        let mismatch = match (reserved, self.leases.of(mac)) {
+        let mismatch = match (reserved, self.allocation.leases().of(mac)) {
             (Some(reserved), _) => reserved != ip,
             (None, Some((held, lease))) => match lease.state {
                 LeaseState::Bound => held != ip,
@@ -365,10 +372,10 @@ impl DhcpServer {
             return Judgement::Yes;
         }
         let others = self.reserved.contains_key(&ip) || ip == self.identity.ip;
-        if others || self.leases.taken_from(mac, ip) {
+        if others || self.allocation.leases().taken_from(mac, ip) {
             return Judgement::No;
         }
-        if self.leases.in_pool(ip) { Judgement::Yes } else { Judgement::NotOurs }
+        if self.allocation.in_pool(ip) { Judgement::Yes } else { Judgement::NotOurs }
     }
 
     /// Returns whether the request names this server, or no server.
@@ -379,16 +386,17 @@ impl DhcpServer {
     /// Returns whether to relay a request to the external server; counts a refusal. A new address
     /// needs room at the client's port.
     pub(super) fn may_relay(&mut self, now: Time, client: &Holder, request: &Request) -> bool {
-        self.leases.expire(now);
+        self.allocation.expire(now);
         if !self.is_for_us(request) {
-            self.leases.refuse(now, client);
+            self.allocation.refuse(now, client);
             self.counters.silent += 1;
             return false;
         }
-        let has_one = || self.leases.of(client.mac).is_some_and(|(_, lease)| lease.is_lasting());
+        let has_one =
+            || self.allocation.leases().of(client.mac).is_some_and(|(_, lease)| lease.is_lasting());
         let wants = matches!(request.kind, DhcpMessageType::Discover | DhcpMessageType::Request);
         let is_new = wants && !has_one();
-        if is_new && !self.leases.has_room(now, client.place) {
+        if is_new && !self.allocation.has_room(now, client.place) {
             self.counters.port_full += 1;
             return false;
         }
@@ -404,8 +412,8 @@ impl DhcpServer {
         (ip, in_use): (Ipv4Addr, bool),
         lease: Span,
     ) -> Given {
-        self.leases.expire(now);
-        let holder = self.leases.get(ip).filter(|lease| lease.is_held());
+        self.allocation.expire(now);
+        let holder = self.allocation.leases().get(ip).filter(|lease| lease.is_held());
         let leased = holder
             .is_some_and(|lease| lease.state == LeaseState::Bound && lease.holder.mac != to.mac);
         let reserved = match self.reserved.get(&ip) {
@@ -415,9 +423,13 @@ impl DhcpServer {
         };
         if leased {
             Given::Leased
-        } else if reserved || in_use || self.leases.taken_from(to.mac, ip) || !self.is_host_ip(ip) {
+        } else if reserved
+            || in_use
+            || self.allocation.leases().taken_from(to.mac, ip)
+            || !self.is_host_ip(ip)
+        {
             Given::InUse
-        } else if self.leases.bind(now, to, ip, lease) {
+        } else if self.allocation.bind(now, to, ip, lease) {
             Given::Bound
         } else {
             Given::PortFull

@@ -8,10 +8,10 @@
 //! client its previous address, and not one that another host still has.
 //!
 //! This table is the authority for the owner of a pool address: the host table assigns an address
-//! to a host only after `Leases::claim`. The holder of an address is a MAC address with a client
-//! identifier at a port. Only the holder releases or declines the address, and only while the host
-//! table has had its MAC address at no other port for [`SETTLE`]. A holder that is at another port
-//! for that long is queried at its own, and has moved if it does not answer.
+//! to a host only after `Allocation::claim`. The holder of an address is a MAC address with a
+//! client identifier at a port. Only the holder releases or declines the address, and only while
+//! the host table has had its MAC address at no other port for [`SETTLE`]. A holder that is at
+//! another port for that long is queried at its own, and has moved if it does not answer.
 //!
 //! All state is bounded by the pool and the reservations: an unknown client adds only an entry for
 //! an address. One port holds a bounded number of pool addresses. If it needs more, or if the pool
@@ -26,8 +26,6 @@ use core::net::Ipv4Addr;
 /// Time for which a host must be gone from its port, or at another one, before that counts. A host
 /// whose MAC address was used at another port is queried and back within two seconds.
 pub(super) const SETTLE: Span = Span::from_secs(10);
-/// Maximum number of offered and declined addresses of one host port.
-const HELD_MAX: usize = 16;
 
 /// State of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,88 +84,43 @@ enum Absence {
 
 /// Addresses held at one port.
 #[derive(Clone, Debug, Default)]
-pub(super) struct PortLeases {
+struct PortLeases {
     /// Offered and declined addresses, oldest first.
-    pub(super) passing: VecDeque<Ipv4Addr>,
+    passing: VecDeque<Ipv4Addr>,
     /// Addresses bound or in use, without reserved ones.
-    pub(super) lasting: BTreeSet<Ipv4Addr>,
+    lasting: BTreeSet<Ipv4Addr>,
 }
 
-/// Actions on addresses for the controller.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Due {
-    /// Addresses that have become free, with the host that was refused each of them last.
-    pub free: Vec<(Ipv4Addr, MacAddr)>,
-    /// Holders that the host table has at another port, to be queried at their own.
-    pub queries: Vec<(Place, MacAddr, Ipv4Addr)>,
-}
-
-/// Addresses of a server.
-#[derive(Clone, Debug)]
+/// Leases with their indices.
+#[derive(Clone, Debug, Default)]
 pub(super) struct Leases {
-    pub(super) by_ip: BTreeMap<Ipv4Addr, Lease>,
-    pub(super) by_mac: BTreeMap<MacAddr, Ipv4Addr>,
-    pub(super) by_port: BTreeMap<Place, PortLeases>,
-    pub(super) expiry: BTreeSet<(Time, Ipv4Addr)>,
-    pub(super) free: BTreeSet<(Time, Ipv4Addr)>,
-    pub(super) settling: BTreeSet<(Time, Ipv4Addr)>,
-    pub(super) gone: BTreeSet<(Time, Ipv4Addr)>,
-    pub(super) due: Due,
+    by_ip: BTreeMap<Ipv4Addr, Lease>,
+    by_mac: BTreeMap<MacAddr, Ipv4Addr>,
+    by_port: BTreeMap<Place, PortLeases>,
+    expiry: BTreeSet<(Time, Ipv4Addr)>,
+    free: BTreeSet<(Time, Ipv4Addr)>,
+    settling: BTreeSet<(Time, Ipv4Addr)>,
+    gone: BTreeSet<(Time, Ipv4Addr)>,
     /// Addresses whose stored entry may have changed.
     changed: BTreeSet<Ipv4Addr>,
-    pub(super) per_port_max: usize,
-    pub(super) reclaimed: u64,
-    /// First address that was never leased, as a number. Above `last` there is none left.
-    pub(super) fresh: u64,
-    pub(super) first: u64,
-    pub(super) last: u64,
-    pub(super) excluded: BTreeSet<Ipv4Addr>,
+    /// Addresses that no client gets from the pool, and that do not count for a port.
+    excluded: BTreeSet<Ipv4Addr>,
 }
 
+/// Queries.
 impl Leases {
-    /// Creates a pool from `first` to `last`, without the `excluded` addresses. One port holds at
-    /// most `per_port_max` of them.
-    pub fn new(
-        (first, last): (Ipv4Addr, Ipv4Addr),
-        excluded: BTreeSet<Ipv4Addr>,
-        per_port_max: usize,
-    ) -> Leases {
-        let first = u64::from(u32::from(first));
-        Leases {
-            by_ip: BTreeMap::new(),
-            by_mac: BTreeMap::new(),
-            by_port: BTreeMap::new(),
-            expiry: BTreeSet::new(),
-            free: BTreeSet::new(),
-            settling: BTreeSet::new(),
-            gone: BTreeSet::new(),
-            due: Due::default(),
-            changed: BTreeSet::new(),
-            per_port_max,
-            reclaimed: 0,
-            fresh: first,
-            first,
-            last: u64::from(u32::from(last)),
-            excluded,
-        }
-    }
-
-    /// Removes addresses from the pool.
-    pub fn withhold(&mut self, ips: impl Iterator<Item = Ipv4Addr>) {
-        self.excluded.extend(ips);
+    /// Creates a table without leases.
+    pub fn new(excluded: BTreeSet<Ipv4Addr>) -> Leases {
+        Leases { excluded, ..Leases::default() }
     }
 
     pub fn iter(&self) -> impl Iterator<Item = (Ipv4Addr, &Lease)> {
         self.by_ip.iter().map(|(&ip, lease)| (ip, lease))
     }
 
-    pub fn in_pool(&self, ip: Ipv4Addr) -> bool {
-        (self.first..=self.last).contains(&u64::from(u32::from(ip))) && !self.excluded.contains(&ip)
-    }
-
     /// Returns whether an address counts for the limit of a port: every leased address that is not
     /// reserved. An external server may lease addresses of its own pool.
-    pub(super) fn counts(&self, ip: Ipv4Addr) -> bool {
+    pub fn counts(&self, ip: Ipv4Addr) -> bool {
         !self.excluded.contains(&ip)
     }
 
@@ -176,31 +129,16 @@ impl Leases {
         self.by_ip.get(&ip)
     }
 
-    /// Returns the addresses whose stored entry may have changed since the last call.
-    pub fn take_changed(&mut self) -> BTreeSet<Ipv4Addr> {
-        core::mem::take(&mut self.changed)
-    }
-
-    /// Restores a stored address. `shown_at` is the owner's port in the host table.
-    pub fn restore(&mut self, now: Time, ip: Ipv4Addr, mut lease: Lease, shown_at: Option<Place>) {
-        lease.shown_at = shown_at;
-        lease.shown_since = (shown_at != Some(lease.holder.place)).then_some(now);
-        self.put(ip, lease);
-        while u32::try_from(self.fresh).is_ok_and(|ip| self.by_ip.contains_key(&ip.into())) {
-            self.fresh += 1;
-        }
-    }
-
-    /// Returns the number of leases of absent hosts that were reclaimed for other clients.
-    pub const fn reclaimed(&self) -> u64 {
-        self.reclaimed
+    /// Returns the address that a client holds, or had last.
+    pub fn last_of(&self, mac: MacAddr) -> Option<Ipv4Addr> {
+        self.by_mac.get(&mac).copied()
     }
 
     /// Returns the address that is offered to a client, bound to it, or in use by it.
     pub fn of(&self, mac: MacAddr) -> Option<(Ipv4Addr, &Lease)> {
-        let ip = *self.by_mac.get(&mac)?;
+        let ip = self.last_of(mac)?;
         let lease = self.by_ip.get(&ip)?;
-        (lease.state != LeaseState::Free).then_some((ip, lease))
+        lease.is_held().then_some((ip, lease))
     }
 
     /// Returns whether an address is bound to this client or in use by it.
@@ -217,50 +155,89 @@ impl Leases {
         })
     }
 
-    pub(super) fn set_free(&mut self, now: Time, ip: Ipv4Addr) {
-        let Some(lease) = self.take(ip) else { return };
-        if let Some(rival) = lease.rival {
-            self.due.free.push((ip, rival));
-        }
-        if self.in_pool(ip) {
-            let was_declined = lease.state == LeaseState::Declined;
-            let mac = lease.holder.mac;
-            self.put(ip, Lease::new(lease.holder, LeaseState::Free, now));
-            if was_declined && self.by_mac.get(&mac) == Some(&ip) {
-                self.by_mac.remove(&mac);
-            }
-        }
+    /// Returns whether an address belongs to another host, so that a claim of this one is refused.
+    pub fn is_anothers(&self, mac: MacAddr, at: Place, ip: Ipv4Addr) -> bool {
+        let is_declined = |lease: &Lease| lease.state == LeaseState::Declined;
+        let is_declined = self.by_ip.get(&ip).is_some_and(is_declined);
+        self.taken_from(mac, ip) && !is_declined && !self.is_used_at(at, ip)
     }
 
-    /// Gives an address to a client. A client has one lease: its previous address becomes free.
-    pub(super) fn set(&mut self, now: Time, ip: Ipv4Addr, lease: Lease) {
-        self.take(ip);
-        if let Some(other) = self.by_mac.get(&lease.holder.mac).copied() {
-            let held = self.by_ip.get(&other).is_some_and(|other| other.state != LeaseState::InUse);
-            if held {
-                self.set_free(now, other);
-            }
-            self.by_mac.remove(&lease.holder.mac);
-        }
-        self.pass(ip, lease);
+    /// Returns whether a host at a port uses an address without a lease. Another host there may
+    /// take it.
+    pub fn is_used_at(&self, at: Place, ip: Ipv4Addr) -> bool {
+        let lease = self.by_ip.get(&ip);
+        lease.is_some_and(|l| l.state == LeaseState::InUse && l.holder.place == at)
     }
 
-    /// Inserts a new address. If a port has too many offered or declined addresses, its oldest
-    /// becomes free.
-    pub(super) fn pass(&mut self, ip: Ipv4Addr, lease: Lease) {
-        let at = lease.holder.place;
-        self.put(ip, lease);
-        let passing = self.by_port.get(&at).map(|port| &port.passing);
-        if let Some(passing) = passing
-            && passing.len() > HELD_MAX.min(self.per_port_max)
-            && let Some(&oldest) = passing.front()
-        {
-            self.set_free(Time::ZERO, oldest);
+    /// Returns the number of addresses bound or in use at a port, without reserved ones.
+    pub fn lasting_at(&self, at: Place) -> usize {
+        self.by_port.get(&at).map_or(0, |port| port.lasting.len())
+    }
+
+    /// Returns the oldest offered or declined address of a port with more than `max` of them.
+    pub fn surplus_at(&self, at: Place, max: usize) -> Option<Ipv4Addr> {
+        let passing = &self.by_port.get(&at)?.passing;
+        passing.front().copied().filter(|_| passing.len() > max)
+    }
+
+    /// Returns the address at a port whose host has been gone longest, and at least for [`SETTLE`].
+    pub fn longest_gone_at(&self, now: Time, at: Place) -> Option<Ipv4Addr> {
+        let lasting = self.by_port.get(&at)?.lasting.iter();
+        let gone = lasting.filter_map(|ip| {
+            let lease = self.by_ip.get(ip).filter(|lease| lease.shown_at.is_none())?;
+            Some((lease.shown_since?, *ip))
+        });
+        gone.min().filter(|&(since, _)| since + SETTLE <= now).map(|(_, ip)| ip)
+    }
+
+    /// Returns the lease whose host has been gone longest, and since when.
+    pub fn longest_gone(&self) -> Option<(Time, Ipv4Addr)> {
+        self.gone.first().copied()
+    }
+
+    /// Returns the address that has been free longest.
+    pub fn longest_free(&self) -> Option<Ipv4Addr> {
+        self.free.first().map(|&(_, ip)| ip)
+    }
+
+    /// Returns the end of the first state that ends, and its address.
+    pub fn next_expiry(&self) -> Option<(Time, Ipv4Addr)> {
+        self.expiry.first().copied()
+    }
+
+    /// Returns when the first absent holder has been absent for [`SETTLE`], and its address.
+    pub fn next_settled(&self) -> Option<(Time, Ipv4Addr)> {
+        self.settling.first().map(|&(since, ip)| (since + SETTLE, ip))
+    }
+
+    /// Returns the set that an address is in because its host is absent from its port, and since
+    /// when.
+    fn absence(&self, ip: Ipv4Addr, lease: &Lease) -> Option<(Absence, Time)> {
+        let since = lease.shown_since.filter(|_| lease.is_lasting())?;
+        match lease.shown_at {
+            Some(at) if at == lease.holder.place => None,
+            None if lease.state == LeaseState::Bound => {
+                self.counts(ip).then_some((Absence::Gone, since))
+            }
+            _ => Some((Absence::Settling, since)),
         }
+    }
+}
+
+/// Changes.
+impl Leases {
+    /// Removes addresses from the pool.
+    pub fn withhold(&mut self, ips: impl Iterator<Item = Ipv4Addr>) {
+        self.excluded.extend(ips);
+    }
+
+    /// Returns the addresses whose stored entry may have changed since the last call.
+    pub fn take_changed(&mut self) -> BTreeSet<Ipv4Addr> {
+        core::mem::take(&mut self.changed)
     }
 
     /// Inserts a new address in all indices.
-    pub(super) fn put(&mut self, ip: Ipv4Addr, lease: Lease) {
+    pub fn put(&mut self, ip: Ipv4Addr, lease: Lease) {
         let state = lease.state;
         match state {
             LeaseState::Free => self.free.insert((lease.until, ip)),
@@ -290,7 +267,7 @@ impl Leases {
     }
 
     /// Removes an address from all indices.
-    pub(super) fn take(&mut self, ip: Ipv4Addr) -> Option<Lease> {
+    pub fn take(&mut self, ip: Ipv4Addr) -> Option<Lease> {
         let lease = self.by_ip.remove(&ip)?;
         self.changed.insert(ip);
         self.expiry.remove(&(lease.until, ip));
@@ -298,9 +275,7 @@ impl Leases {
         if let Some((absence, since)) = self.absence(ip, &lease) {
             self.absent(absence).remove(&(since, ip));
         }
-        if self.by_mac.get(&lease.holder.mac) == Some(&ip) {
-            self.by_mac.remove(&lease.holder.mac);
-        }
+        self.unlink(lease.holder.mac, ip);
         if let Some(port) = self.by_port.get_mut(&lease.holder.place) {
             port.lasting.remove(&ip);
             port.passing.retain(|&other| other != ip);
@@ -311,16 +286,18 @@ impl Leases {
         Some(lease)
     }
 
-    /// Returns the set that an address is in because its host is absent from its port, and since
-    /// when.
-    fn absence(&self, ip: Ipv4Addr, lease: &Lease) -> Option<(Absence, Time)> {
-        let since = lease.shown_since.filter(|_| lease.is_lasting())?;
-        match lease.shown_at {
-            Some(at) if at == lease.holder.place => None,
-            None if lease.state == LeaseState::Bound => {
-                self.counts(ip).then_some((Absence::Gone, since))
-            }
-            _ => Some((Absence::Settling, since)),
+    /// Changes the lease of an address, if it has one.
+    pub fn update(&mut self, ip: Ipv4Addr, change: impl FnOnce(&mut Lease)) {
+        if let Some(mut lease) = self.take(ip) {
+            change(&mut lease);
+            self.put(ip, lease);
+        }
+    }
+
+    /// Removes the record that a client has had an address.
+    pub fn unlink(&mut self, mac: MacAddr, ip: Ipv4Addr) {
+        if self.by_mac.get(&mac) == Some(&ip) {
+            self.by_mac.remove(&mac);
         }
     }
 
@@ -359,5 +336,55 @@ impl Lease {
             && self.holder == *by
             && self.shown_at == Some(by.place)
             && settled
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::topology::SwitchIndex;
+    use super::*;
+    use axon_wire::PortNo;
+
+    impl Leases {
+        /// Returns the numbers of all addresses, of clients with one, and of the offered and
+        /// declined ones at a port.
+        ///
+        /// # Panics
+        /// If an address neither ends nor is free.
+        pub(crate) fn sizes(&self, at: Place) -> [usize; 3] {
+            assert_eq!(self.expiry.len() + self.free.len(), self.by_ip.len());
+            [self.by_ip.len(), self.by_mac.len(), self.by_port[&at].passing.len()]
+        }
+    }
+
+    #[test]
+    fn a_lease_leaves_no_trace_in_any_index_but_that_of_changes() {
+        let place = |port| Place { switch: SwitchIndex(0), port: PortNo(port) };
+        let ip = |number| Ipv4Addr::new(10, 0, 0, number);
+        let states = [
+            LeaseState::Offered,
+            LeaseState::Bound,
+            LeaseState::InUse,
+            LeaseState::Declined,
+            LeaseState::Free,
+        ];
+        let mut leases = Leases::new([ip(7)].into());
+        for (number, state) in (0u8..).zip(states.iter().cycle().take(20)) {
+            let mac = MacAddr([2, 0, 0, 0, 0, number % 4]);
+            let holder = Holder { mac, client_id: Vec::new(), place: place(u16::from(number / 8)) };
+            leases.put(ip(number), Lease::new(holder, *state, Time::ZERO));
+            let at = [None, Some(place(0)), Some(place(9))][usize::from(number % 3)];
+            leases.update(ip(number), |lease| {
+                (lease.shown_at, lease.shown_since) = (at, Some(Time::ZERO));
+            });
+        }
+        assert!(!leases.gone.is_empty() && !leases.settling.is_empty());
+        assert!(leases.of(MacAddr([2, 0, 0, 0, 0, 1])).is_some_and(|(_, lease)| lease.is_held()));
+        let all: Vec<Ipv4Addr> = leases.iter().map(|(ip, _)| ip).collect();
+        assert!(all.iter().all(|&ip| leases.take(ip).is_some()));
+        assert_eq!(leases.take_changed(), all.iter().copied().collect());
+        let Leases { by_ip, by_mac, by_port, expiry, free, settling, gone, .. } = leases;
+        assert!(by_ip.is_empty() && by_mac.is_empty() && by_port.is_empty());
+        assert!([expiry, free, settling, gone].iter().all(BTreeSet::is_empty));
     }
 }

@@ -21,7 +21,6 @@ const UNCUT: &[(&str, &str, Size)] = &[
     ("crates/conformance", "Bench", Size::of(42, 9, 0)),
     ("crates/controller", "Controller", Size::of(58, 13, 13)),
     ("crates/controller", "Forwarding", Size::of(18, 6, 6)),
-    ("crates/controller", "Leases", Size::of(41, 15, 14)),
     ("crates/controller", "Routes", Size::of(41, 7, 0)),
     ("crates/edge", "Edge", Size::of(35, 5, 4)),
     ("crates/edge", "Flows", Size::of(38, 7, 5)),
