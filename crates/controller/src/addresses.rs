@@ -22,7 +22,7 @@
 use super::conflicts::{Claim, Conflicts, Due};
 use super::dhcp::DhcpServer;
 use super::forwarding::Forwarding;
-use super::hosts::{Host, HostIndex, Place};
+use super::hosts::{Host, HostIndex, Learned, Place};
 use super::leases6::Leases6;
 use super::network::Network;
 use super::topology::SwitchIndex;
@@ -31,7 +31,7 @@ use alloc::vec::Vec;
 use axon_link::effect::Effect;
 use axon_node::Note;
 use axon_node::telemetry::{ConflictingHost, ControllerCounters, IpConflict};
-use axon_wire::message::{ArpRequest, Message, Seek, Target};
+use axon_wire::message::{ArpRequest, HostFrame, Message, Seek, Target};
 use axon_wire::vlan::VlanId;
 use axon_wire::{MacAddr, Time};
 use core::net::IpAddr;
@@ -44,7 +44,7 @@ pub(super) struct Addresses {
     leases6: Leases6,
     /// Addresses claimed by two hosts.
     conflicts: Conflicts,
-    /// Counts of refused claims and of conflicts.
+    /// Counts of refused claims, of conflicts, and of frames for unreachable switches.
     counters: ControllerCounters,
 }
 
@@ -71,7 +71,7 @@ impl Addresses {
         &mut self.leases6
     }
 
-    /// Returns the counts of refused claims and of conflicts.
+    /// Returns the counts of refused claims, of conflicts, and of frames for unreachable switches.
     pub(super) const fn counters(&self) -> &ControllerCounters {
         &self.counters
     }
@@ -94,6 +94,55 @@ impl Addresses {
             fwd.net.hosts_mut().queried(now, mac, place);
             fwd.net.query(place, mac, IpAddr::V4(ip), out);
         }
+    }
+
+    /// Serves a host's DHCP frame, received at `place`. The reply leaves by that port.
+    pub(super) fn serve(
+        &mut self,
+        fwd: &mut Forwarding,
+        now: Time,
+        place: Place,
+        frame: &[u8],
+        out: &mut Vec<Effect>,
+    ) {
+        let Some(request) = self.dhcp.read(frame) else { return };
+        let learned = fwd.requested(now, place, request.mac, out);
+        if learned == Learned::Full {
+            return fwd.bounds.too_many_hosts(now, &fwd.net, place, out);
+        }
+        let here = matches!(learned, Learned::Here(_));
+        let done = self.dhcp.serve(now, fwd.net.fabric().first_port(place), here, &request);
+        if let Learned::Here(host) = learned {
+            if let Some(ip) = done.released {
+                self.disown(fwd, now, host, IpAddr::V4(ip), out);
+                fwd.cut_off(host, out);
+            }
+            if let Some(ip) = done.leased {
+                self.own(fwd, now, host, IpAddr::V4(ip), out);
+            }
+        }
+        self.settle(fwd, now, out);
+        if let Some(frame) = done.reply {
+            self.send(fwd, place, frame, out);
+        }
+    }
+
+    /// Sends a frame out of a host port; returns whether its switch is reachable.
+    pub(super) fn send(
+        &mut self,
+        fwd: &mut Forwarding,
+        place: Place,
+        frame: Vec<u8>,
+        out: &mut Vec<Effect>,
+    ) -> bool {
+        let to = fwd.net.graph().switch(place.switch).incarnation;
+        let Some(hops) = fwd.routes.paths_mut().path_to(&fwd.net, to.node) else {
+            self.counters.dhcp_unreachable += 1;
+            return false;
+        };
+        let message = Message::HostFrame(HostFrame { port: place.port, frame });
+        out.push(Effect::Routed { hops, to, message });
+        true
     }
 
     /// Reports the location of a host to the address service.

@@ -11,7 +11,7 @@
 //! so frames of these hosts never miss. A host that has its own route keeps it when the other hosts
 //! leave. A port to an external network has shared routes only.
 
-use super::flows::{Account, Origin, Route, RouteIndex};
+use super::flows::{Origin, Route, RouteIndex};
 use super::forwarding::Forwarding;
 use super::hosts::Place;
 use alloc::vec::Vec;
@@ -47,7 +47,9 @@ impl Forwarding {
         let users = if is_shared { route.users().to_vec() } else { Vec::new() };
         for user in users {
             let from = Origin { at, source: Some(user) };
-            if self.routes.flows().find(from, to).is_some() || !self.has_room_for_pair(at, account)
+            let flows = self.routes.flows();
+            let waiting = |switch| self.take_over.len_of(switch);
+            if flows.find(from, to).is_some() || !self.bounds.has_room(flows, waiting, at, account)
             {
                 continue;
             }
@@ -55,19 +57,5 @@ impl Forwarding {
             made.into_iter().for_each(|made| self.routes.send(&self.net, made, out));
         }
         self.routes.remove(&self.net, index, out);
-    }
-
-    /// Returns whether one more route fits in the bounds of this account.
-    fn has_room_for_pair(&self, at: Place, account: Account) -> bool {
-        match account {
-            Account::Requested(by, other) => {
-                self.bounds.excess_of(self.routes.flows(), by, other, &[at]).is_none()
-            }
-            Account::Inherited(by) => self.bounds.has_room_for_inherited(
-                self.routes.flows(),
-                self.take_over.len_of(by.switch),
-                by.switch,
-            ),
-        }
     }
 }

@@ -1,58 +1,57 @@
 //! The conductor: owns the parts, and leads each message and timer through them.
 
-use crate::addresses::Addresses;
-use crate::ageing::Ageing;
-use crate::backups::Backups;
-use crate::config::ControllerConfig;
+use crate::config::{ControllerConfig, StaticTopology};
 use crate::dhcp::DhcpServer;
-use crate::drain::Drain;
 use crate::excess::Bounds;
 use crate::flows::{Flows, RouteIndex};
 use crate::forwarding::Forwarding;
-use crate::groups::Groups;
 use crate::hosts::{HostTable, Place};
-use crate::leases6::Leases6;
 use crate::network::Network;
-use crate::paths::Paths;
+use crate::presence::Presence;
 use crate::relay::Relay;
 use crate::relay6::Relay6;
-use crate::rounds::Rounds;
-use crate::router::{Router, Step};
+use crate::requests::Requests;
+use crate::router::{Explicit, Router, Step};
 use crate::routes::Routes;
-use crate::scans::Scans;
 use crate::seeking::Seeking;
+use crate::store::{self, Store};
 use crate::takeover::TakeOver;
-use crate::topology::{Admission, Change, Graph, SwitchIndex};
+use crate::topology::{Admission, Graph, SwitchIndex};
+use crate::upkeep::Upkeep;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use axon_link::effect::Effect;
-use axon_node::RouteKey;
-use axon_node::telemetry::{ControllerCounters, IpConflict, Restored};
-use axon_wire::message::{ControllerHello, ControllerHelloAck, Item, Message};
+use axon_node::telemetry::{
+    BondTelemetry, ControllerCounters, IpConflict, PolicyTelemetry, Restored,
+};
+use axon_node::{PolicyChange, PolicyDone, PolicyRefusal, RouteKey, Stored};
+use axon_wire::dhcpv6::Datagram;
+use axon_wire::message::{
+    ArpReply, ArpRequest, ArpTarget, ControllerHello, ControllerHelloAck, HostFrame, Item, Message,
+};
 use axon_wire::{Hops, Incarnation, Layer, MacAddr, NodeId, PortNo, Span, Time};
 use core::net::IpAddr;
 
 /// The controller's state.
 #[derive(Clone, Debug)]
 pub struct Controller {
-    pub(super) fwd: Forwarding,
-    pub(super) addresses: Addresses,
+    fwd: Forwarding,
+    presence: Presence,
+    requests: Requests,
+    upkeep: Upkeep,
+    store: Store,
     /// Requests relayed to a DHCP server that is a host, if there is one.
-    pub(super) relay: Option<Relay>,
-    pub(super) relay6: Option<Relay6>,
-    pub(super) rounds: Rounds,
-    pub(super) backups: Backups,
+    relay: Option<Relay>,
+    relay6: Option<Relay6>,
     /// Maximum time for which links of a switch's previous incarnation count.
-    pub(super) reunion_max: Span,
-    pub(super) ageing: Ageing,
+    reunion_max: Span,
     /// Interval of load reports in milliseconds, if the router needs them.
-    pub(super) measure_every_ms: Option<u32>,
-    pub(super) counters: ControllerCounters,
-    pub(super) scans: Scans,
-    pub(super) groups: Groups,
-    pub(super) restored: Restored,
+    measure_every_ms: Option<u32>,
+    /// Counts of messages of earlier incarnations, and of misplaced items.
+    counters: ControllerCounters,
 }
 
+/// Creation and telemetry.
 impl Controller {
     /// Creates a controller with an empty state. Its routes have at most `hops_max` hops.
     pub fn new(config: &ControllerConfig, hops_max: usize) -> Controller {
@@ -68,13 +67,6 @@ impl Controller {
     ) -> Controller {
         let server = config.node.server;
         let heartbeat = config.node.timers.heartbeat;
-        let mut dhcp = DhcpServer::new(server, &config.dhcp);
-        let v4 = |ip| match ip {
-            IpAddr::V4(ip) => Some(ip),
-            IpAddr::V6(_) => None,
-        };
-        dhcp.withhold(config.policy.addresses().filter_map(v4));
-        dhcp.withhold(config.uplinks.iter().map(|uplink| uplink.gateway));
         let every = |heartbeats: u32| (heartbeat * u64::from(heartbeats)).as_millis();
         let measure_every_ms = router
             .measures()
@@ -82,29 +74,42 @@ impl Controller {
         Controller {
             fwd: Forwarding {
                 net: Network::new(config),
-                routes: Routes::new(
-                    config.node.incarnation.number,
-                    Paths::new(router, hops_max),
-                    Drain::new(config.node.timers.drain_max()),
-                ),
+                routes: Routes::new(&config.node, router, hops_max),
                 take_over: TakeOver::new(&config.node.timers),
                 seeking: Seeking::default(),
                 bounds: Bounds::default(),
-                counters: ControllerCounters::default(),
             },
-            addresses: Addresses::new(dhcp, Leases6::new(config.dhcp.leases_per_port_max)),
+            presence: Presence::new(config),
+            requests: Requests::default(),
+            upkeep: Upkeep::new(config.backups, heartbeat),
+            store: Store::default(),
             relay: config.dhcp.relay.clone().map(|relay| Relay::new(relay, server)),
             relay6: config.dhcpv6.clone().map(|relay| Relay6::new(relay, server)),
-            rounds: Rounds::new(heartbeat * 10),
-            backups: Backups::new(config.backups, heartbeat),
             reunion_max: config.node.timers.reunion_max(),
-            ageing: Ageing::new(config.node.timers.silence_max()),
             measure_every_ms,
             counters: ControllerCounters::default(),
-            scans: Scans::default(),
-            groups: Groups::default(),
-            restored: Restored::default(),
         }
+    }
+
+    /// Creates the controller within the switch in `config`, with the topology of the fabric file.
+    /// Its routes have at most `hops_max` hops.
+    pub fn at_switch(
+        config: &ControllerConfig,
+        topology: &StaticTopology,
+        hops_max: usize,
+    ) -> Controller {
+        let router = config.router.build(config.node.seed, config.layers);
+        let router = Explicit::over(router, &topology.paths);
+        let mut controller = Controller::with_router(config, hops_max, router);
+        for switch in &topology.switches {
+            controller.fwd.net.graph_mut().assume(switch.node, &switch.ports);
+        }
+        controller.fwd.net.fabric_mut().set_home(config.node.incarnation.node);
+        let hosts: Vec<Stored> = topology.hosts.iter().cloned().map(Stored::Host).collect();
+        controller.restore(Time::ZERO, &hosts, &mut Vec::new());
+        // This state is in the file; it is neither a change nor stored.
+        controller.keep(&mut Vec::new());
+        controller
     }
 
     /// Returns the graph of switches.
@@ -124,27 +129,95 @@ impl Controller {
 
     /// Returns the address service.
     pub fn dhcp(&self) -> &DhcpServer {
-        self.addresses.dhcp()
+        self.presence.addresses().dhcp()
     }
 
     /// Returns the counters.
     pub fn counters(&self) -> ControllerCounters {
-        let bond_mismatches = self.fwd.net.fabric().bonds().mismatches();
         let sum = self
             .counters
             .plus(self.fwd.routes.counters())
-            .plus(self.backups.counters())
-            .plus(self.addresses.counters())
-            .plus(&self.fwd.counters)
-            .plus(self.fwd.seeking.counters());
+            .plus(self.fwd.seeking.counters())
+            .plus(self.upkeep.backups().counters())
+            .plus(self.presence.addresses().counters())
+            .plus(&self.requests.counters());
         ControllerCounters {
-            bond_mismatches,
+            bond_mismatches: self.fwd.net.fabric().bonds().mismatches(),
             over_bound: self.fwd.bounds.refused(),
-            scans: self.scans.noted(),
             hosts_misplaced: self.fwd.bounds.misplaced(),
-            groups_refused: self.groups.refused(),
+            hosts_aged: self.presence.aged(),
+            groups_refused: self.presence.groups().refused(),
             ..sum
         }
+    }
+
+    /// Returns the counts of state restored from the previous incarnation.
+    pub fn restored(&self) -> Restored {
+        self.store.restored(&self.fwd)
+    }
+
+    /// Returns whether old paths are draining, so that a flow may be without a path.
+    pub fn is_draining(&self) -> bool {
+        self.fwd.routes.paths().router().draining().is_some()
+    }
+
+    /// Returns the backup at the route's switch: its links, nearest first, and its layer.
+    pub fn backup(&self, index: RouteIndex) -> Option<(&[Step], Layer)> {
+        self.upkeep.backups().get(self.fwd.routes.flows(), index)
+    }
+
+    /// Returns the number of memberships and senders.
+    pub fn groups_len(&self) -> usize {
+        self.presence.groups().len()
+    }
+
+    /// Returns the reported members of a group, sorted by MAC address. A member reported by two
+    /// switches is listed once.
+    pub fn members_of(&self, group: IpAddr) -> impl Iterator<Item = MacAddr> {
+        self.presence.groups().members_of(group)
+    }
+
+    /// Returns the standing conflicts: addresses that two hosts use.
+    pub fn ip_conflicts(&self) -> impl Iterator<Item = IpConflict> {
+        self.presence.addresses().ip_conflicts(&self.fwd.net)
+    }
+
+    /// Returns the telemetry of all bonds.
+    pub fn bonds_telemetry(&self) -> Vec<BondTelemetry> {
+        self.fwd.net.fabric().bonds().telemetry()
+    }
+
+    /// Returns the policy as the controller has it, without outstanding acknowledgements of
+    /// switches.
+    pub fn policy_telemetry(&self) -> PolicyTelemetry {
+        self.fwd.net.policy_telemetry()
+    }
+
+    /// Returns the reports of this switch that another switch needs after a (new) greeting: hosts
+    /// first, then their groups.
+    pub fn reports(&self) -> Vec<Item> {
+        self.presence.reports(&self.fwd.net)
+    }
+
+    /// Returns a path to another switch's control plane over links that their nearer ends have
+    /// reported, to reconnect parts of a fabric that were cut off from each other.
+    pub fn path_for_greeting(&self, to: NodeId) -> Option<Hops> {
+        self.fwd.net.fabric().path_for_greeting(to)
+    }
+}
+
+/// Messages, commands and timers.
+impl Controller {
+    /// Restores the stored state of an earlier incarnation. Entries that do not fit this
+    /// configuration are dropped. Call it once, before anything else.
+    pub fn restore(&mut self, now: Time, stored: &[Stored], out: &mut Vec<Effect>) {
+        let own = (&mut self.fwd, &mut self.presence);
+        self.store.restore(own, now, (stored, self.relay6.is_some()), out);
+    }
+
+    /// Emits the changes to be stored since the last call.
+    pub fn keep(&mut self, out: &mut Vec<Effect>) {
+        store::keep(&mut self.fwd.net, self.presence.addresses_mut(), out);
     }
 
     /// Returns the path from here to a switch's control plane, ending in [`PortNo::CONTROL`]: the
@@ -171,9 +244,7 @@ impl Controller {
         m: ControllerHello,
         out: &mut Vec<Effect>,
     ) {
-        let Some(index) = self.admit(now, from, out) else {
-            return;
-        };
+        let Some(index) = self.admit(now, from, out) else { return };
         let ack = ControllerHelloAck { version: m.version, nonce: m.nonce };
         let message = Message::ControllerHelloAck(ack);
         out.push(Effect::Routed { hops: reverse.clone(), to: from, message });
@@ -186,7 +257,7 @@ impl Controller {
         if let Some(every_ms) = self.measure_every_ms.filter(|_| first) {
             out.push(Effect::Command { to: from.node, item: Item::AskLoad { every_ms } });
         }
-        self.changed(now, &change, out);
+        self.upkeep.changed((&mut self.fwd, &mut self.presence), now, &change, out);
         if !was_edge && self.fwd.net.fabric().has_hosts(index) {
             self.fwd.seeking.ask_newcomer(now, (&self.fwd.net, &mut self.fwd.routes), from, out);
         }
@@ -194,119 +265,189 @@ impl Controller {
 
     /// Handles an item of a switch's reliable stream.
     pub fn item(&mut self, now: Time, from: Incarnation, item: Item, out: &mut Vec<Effect>) {
-        let Some(switch) = self.admit(now, from, out) else {
-            return;
-        };
-        match item {
+        let Some(switch) = self.admit(now, from, out) else { return };
+        let (fwd, presence) = (&mut self.fwd, &mut self.presence);
+        let place = |port| Place { switch, port };
+        let key = |to, source| RouteKey::to(to).from_source(source);
+        let is_placed = match item {
             Item::HostSeen { port, mac, ips } => {
-                self.host_seen(now, Place { switch, port }, (mac, ips), out);
+                if presence.seen(fwd, now, place(port), (mac, ips), out) {
+                    self.fulfil_found(now, out);
+                }
+                true
             }
-            Item::HostGone { port, mac } => self.withdraw(now, Place { switch, port }, mac, out),
+            Item::HostGone { port, mac } => {
+                presence.withdraw(fwd, now, (place(port), mac), out);
+                true
+            }
             Item::PortLoad { over_us, ports } => {
                 let over = Span::from_micros(over_us);
-                let router = self.fwd.routes.paths_mut().router_mut();
-                router.measured(self.fwd.net.graph(), switch, over, &ports);
-                self.fwd.routes.want_round(true);
-                self.plan_round(now);
+                let router = fwd.routes.paths_mut().router_mut();
+                router.measured(fwd.net.graph(), switch, over, &ports);
+                fwd.routes.want_round(true);
+                self.upkeep.plan_round(now, &fwd.routes);
+                true
             }
             Item::RemoveRoute { port, destination, source, stamp } => {
-                let key = RouteKey::to(destination).from_source(source);
-                let at = Place { switch, port };
-                self.fwd.take_over.forget(at, key);
-                self.fwd.routes.route_aged(&self.fwd.net, at, key, stamp);
+                let (at, key) = (place(port), key(destination, source));
+                fwd.take_over.forget(at, key);
+                fwd.routes.route_aged(&fwd.net, at, key, stamp);
+                true
             }
             Item::SetRoute { port, destination, source, stamp, route } => {
-                let key = RouteKey::to(destination).from_source(source);
-                if stamp.epoch == self.fwd.routes.epoch() {
-                    self.counters.item_misplaced += 1;
-                    return;
+                let is_inherited = stamp.epoch != fwd.routes.epoch();
+                if is_inherited {
+                    let own = (&fwd.net, &mut fwd.routes, &mut fwd.bounds);
+                    let route = (place(port), key(destination, source), route);
+                    fwd.take_over.inherit(now, route, own, out);
                 }
-                let own = (&self.fwd.net, &mut self.fwd.routes, &mut self.fwd.bounds);
-                self.fwd.take_over.inherit(now, (Place { switch, port }, key, route), own, out);
+                is_inherited
             }
             Item::BackupUsed { port, destination, source, stamp, route } => {
-                let key = RouteKey::to(destination).from_source(source);
-                let own = (&self.fwd.net, &mut self.fwd.routes);
-                self.backups.used(own, Place { switch, port }, key, (stamp, &route), out);
+                let own = (&fwd.net, &mut fwd.routes);
+                let (at, key) = (place(port), key(destination, source));
+                self.upkeep.backups_mut().used(own, at, key, (stamp, &route), out);
+                true
             }
             Item::GroupMember { port, mac, group, joined } => {
-                let by = (Place { switch, port }, mac);
-                let is_placed = self.groups.report(&self.fwd.net, now, by, (group, joined));
-                self.counters.item_misplaced += u64::from(!is_placed);
+                presence.groups_mut().report(&fwd.net, now, (place(port), mac), (group, joined))
             }
             Item::AskGroup { port, mac, group, wanted } => {
-                let by = (Place { switch, port }, mac);
-                let is_placed = self.groups.ask(&self.fwd.net, by, (group, wanted), out);
-                self.counters.item_misplaced += u64::from(!is_placed);
+                presence.groups_mut().ask(&fwd.net, (place(port), mac), (group, wanted), out)
             }
             Item::BondMember { port, state, partner, selected } => {
-                self.bond_member(now, Place { switch, port }, (state, partner, selected), out);
+                let report = (state, partner, selected);
+                self.upkeep.bond_member((fwd, presence), now, place(port), report, out)
             }
             Item::AskHost { .. }
             | Item::SelectMember { .. }
             | Item::AskLoad { .. }
             | Item::SetBackup { .. }
             | Item::Vlan { .. }
-            | Item::GroupHosts { .. } => {
-                self.counters.item_misplaced += 1;
-            }
+            | Item::GroupHosts { .. } => false,
+        };
+        self.counters.item_misplaced += u64::from(!is_placed);
+    }
+
+    /// Handles phase II of Axon-ARP: a host's request for a route, see `requests.rs`.
+    pub fn arp_request(
+        &mut self,
+        now: Time,
+        from: Incarnation,
+        m: ArpRequest,
+        out: &mut Vec<Effect>,
+    ) {
+        self.request(now, from, m, out);
+        self.fulfil_found(now, out);
+    }
+
+    /// Handles a request, without others that wait for its source address.
+    fn request(&mut self, now: Time, from: Incarnation, m: ArpRequest, out: &mut Vec<Effect>) {
+        let Some(switch) = self.admit(now, from, out) else { return };
+        let by = (from, Place { switch, port: m.port });
+        let own = (&mut self.fwd, self.presence.addresses_mut());
+        if self.requests.request(own, now, by, m, out) {
+            self.upkeep.plan_round(now, &self.fwd.routes);
         }
     }
 
-    /// Returns the latest incarnation of a switch.
-    pub fn incarnation_of(&self, switch: NodeId) -> Option<Incarnation> {
-        Some(self.fwd.net.graph().switch(self.fwd.net.graph().index_of(switch)?).incarnation)
+    /// Fulfils the requests that waited for addresses that were found.
+    fn fulfil_found(&mut self, now: Time, out: &mut Vec<Effect>) {
+        while let Some((from, m)) = self.fwd.seeking.next_found(now, &self.fwd.net) {
+            self.request(now, from, m, out);
+        }
+    }
+
+    /// Handles another switch's query for a local host. `reverse` leads to that switch. Returns the
+    /// message for the edge; `None` if the request is refused.
+    pub fn target_asked(
+        &mut self,
+        now: Time,
+        (from, reverse): (Incarnation, Hops),
+        m: ArpTarget,
+        out: &mut Vec<Effect>,
+    ) -> Option<ArpTarget> {
+        let switch = self.admit(now, from, out)?;
+        let by = (from, Place { switch, port: m.source_port }, reverse);
+        let own = (&mut self.fwd, self.presence.addresses_mut());
+        self.requests.target_asked(own, now, by, m, out)
+    }
+
+    /// Handles the answer of another switch to this one's query for a host. Returns the message for
+    /// the edge; `None` if the host is not there.
+    pub fn target_found(
+        &mut self,
+        now: Time,
+        from: Incarnation,
+        m: ArpReply,
+        out: &mut Vec<Effect>,
+    ) -> Option<ArpReply> {
+        let switch = self.admit(now, from, out)?;
+        self.requests.target_found(&mut self.fwd, now, switch, m, out)
+    }
+
+    /// Handles a host's DHCP or DHCPv6 frame. The reply leaves by the ingress port.
+    pub fn dhcp_relay(
+        &mut self,
+        now: Time,
+        from: Incarnation,
+        m: HostFrame,
+        out: &mut Vec<Effect>,
+    ) {
+        let Some(switch) = self.admit(now, from, out) else { return };
+        let place = Place { switch, port: m.port };
+        let (fwd, addresses) = (&mut self.fwd, self.presence.addresses_mut());
+        match (Datagram::parse(&m.frame), &mut self.relay6, &mut self.relay) {
+            (Some(datagram), Some(relay), _) => {
+                relay.frame(fwd, addresses, now, place, &datagram, out);
+            }
+            (Some(_), None, _) => addresses.dhcp_mut().relaying().malformed += 1,
+            (None, _, Some(relay)) => relay.frame(fwd, addresses, now, place, &m.frame, out),
+            (None, _, None) => addresses.serve(fwd, now, place, &m.frame, out),
+        }
+    }
+
+    /// Changes the policy, stores the change for the next incarnation, and removes the routes that
+    /// are forbidden now.
+    ///
+    /// # Errors
+    /// Those of [`Policy::change_pair`] and [`Policy::change_quarantine`]; nothing has changed.
+    ///
+    /// [`Policy::change_pair`]: crate::policy::Policy::change_pair
+    /// [`Policy::change_quarantine`]: crate::policy::Policy::change_quarantine
+    pub fn change_policy(
+        &mut self,
+        now: Time,
+        change: PolicyChange,
+        out: &mut Vec<Effect>,
+    ) -> Result<PolicyDone, PolicyRefusal> {
+        let done = self.fwd.change_policy(change, out)?;
+        self.presence.groups_mut().all_changed(now);
+        self.presence.addresses_mut().end_conflicts(&self.fwd.net);
+        Ok(done)
     }
 
     /// Handles expired timers. Call it at [`Controller::deadline`]; early or repeated calls are
     /// harmless.
     pub fn timeout(&mut self, now: Time, out: &mut Vec<Effect>) {
-        while let Some((place, mac)) = self.fwd.net.hosts_mut().run_out(now) {
-            if let Some(ip) = self.fwd.net.hosts().remembered(place, mac) {
-                self.fwd.net.query(place, mac, ip, out);
-            }
-            self.withdraw(now, place, mac, out);
-        }
-        while let Some(host) = self.fwd.net.hosts().verify_due(now) {
-            self.fwd.verify(now, host, out);
-        }
-        self.addresses.settle(&mut self.fwd, now, out);
-        self.addresses.conflicts_due(&mut self.fwd, now, out);
-        self.links_run_out(now, out);
-        self.age(now, out);
-        let own = (&self.fwd.net, &mut self.fwd.routes);
-        if self.fwd.take_over.check(now, own, out) {
-            self.plan_round(now);
-        }
-        let own = (&self.fwd.net, &mut self.fwd.routes);
-        self.rounds.improve(now, own, out);
-        self.fwd.balance_bonds(now, out);
-        let own = (&self.fwd.net, &mut self.fwd.routes);
-        self.backups.plan(now, own, out);
-        self.drain(now, out);
-        self.groups.make_lists(&self.fwd.net, now, out);
+        let (fwd, presence) = (&mut self.fwd, &mut self.presence);
+        presence.run_out(fwd, now, out);
+        self.upkeep.links_run_out((&mut *fwd, &mut *presence), now, out);
+        presence.age(fwd, now, out);
+        self.upkeep.timeout(fwd, now, out);
+        presence.groups_mut().make_lists(&fwd.net, now, out);
     }
 
     /// Returns when to call [`Controller::timeout`] next.
     pub fn deadline(&self) -> Option<Time> {
-        let improving = self.rounds.deadline();
-        let (hosts, dhcp) = (self.fwd.net.hosts().deadline(), self.addresses.deadline());
-        let (ageing, take_over) = (self.ageing.deadline(), self.fwd.take_over.deadline());
-        let (links, backups) =
-            (self.fwd.net.graph().deadline(), self.backups.deadline(self.fwd.routes.flows()));
-        let all = [hosts, dhcp, ageing, take_over, improving, links, backups];
-        let others = [
-            self.groups.deadline(),
-            self.fwd.routes.drain().deadline(),
-            self.fwd.net.fabric().bonds().deadline(),
-        ];
-        all.into_iter().chain(others).flatten().min()
+        let presence = self.presence.deadline(&self.fwd.net);
+        [presence, self.upkeep.deadline(&self.fwd)].into_iter().flatten().min()
     }
 
     /// Looks up the switch that sent a message; `None` if its incarnation has ended. Resets the
     /// state of a switch with a new incarnation, which has empty tables and reports its hosts
     /// again.
-    pub(super) fn admit(
+    fn admit(
         &mut self,
         now: Time,
         from: Incarnation,
@@ -319,26 +460,13 @@ impl Controller {
                 return None;
             }
             Admission::Reborn(index, change) => {
-                self.reborn(now, index, &change, out);
+                let own = (&mut self.fwd, &mut self.presence);
+                self.upkeep.reborn(own, now, (index, &change), out);
                 index
             }
         };
-        self.ageing.heard(now, index);
+        self.presence.heard(now, index);
         Some(index)
-    }
-
-    /// Returns whether old paths are draining, so that a flow may be without a path.
-    pub fn is_draining(&self) -> bool {
-        self.fwd.routes.paths().router().draining().is_some()
-    }
-
-    /// Returns whether the switch has any links in the graph.
-    pub fn has_links(&self, node: NodeId) -> bool {
-        self.fwd
-            .net
-            .graph()
-            .index_of(node)
-            .is_some_and(|at| !self.fwd.net.graph().edges(at).is_empty())
     }
 
     /// Handles the acknowledgement of the request `number` by every switch with links
@@ -347,20 +475,10 @@ impl Controller {
         self.fwd.routes.drain_mut().acknowledged(now, number);
     }
 
-    /// Advances draining as far as possible.
-    pub(super) fn drain(&mut self, now: Time, out: &mut Vec<Effect>) {
-        let of = self.fwd.routes.paths().router().draining();
-        let is_replaced = self.fwd.take_over.len() == 0 && self.backups.are_planned();
-        if self.fwd.routes.drain_mut().advance(now, of, is_replaced, out) {
-            self.fwd.routes.paths_mut().router_mut().drained();
-            self.backups.recheck();
-        }
-    }
-
     /// Handles a refused host query: its switch leaves too many commands unacknowledged.
     pub fn query_refused(&mut self, now: Time, to: NodeId, out: &mut Vec<Effect>) {
         if let Some(switch) = self.fwd.net.graph().index_of(to) {
-            self.fwd.over_bound(now, (switch, None), out);
+            self.fwd.bounds.refuse(now, self.fwd.net.fabric(), (switch, None), out);
         }
     }
 
@@ -374,97 +492,8 @@ impl Controller {
         }
     }
 
-    /// Handles a change of the graph's edges.
-    pub(super) fn changed(&mut self, now: Time, change: &Change, out: &mut Vec<Effect>) {
-        match change.lost.is_empty() {
-            true => self.fwd.take_over.graph_changed(now),
-            false => self.fwd.take_over.lost(now, &change.lost),
-        }
-        for route in self.fwd.routes.hit_by(&self.fwd.net, change) {
-            self.fwd.routes.reroute(&self.fwd.net, route, out);
-        }
-        self.see_bonds(now, out);
-        if change.gained && !self.fwd.routes.flows().is_empty() {
-            self.rounds.restart(now);
-        }
-        self.backups.recheck();
-        self.plan_round(now);
-        self.drain(now, out);
-    }
-
-    /// Ends the links of earlier incarnations that no new one has reported in time.
-    pub(super) fn links_run_out(&mut self, now: Time, out: &mut Vec<Effect>) {
-        let change = self.fwd.net.graph_mut().run_out(now);
-        if change.gained || !change.lost.is_empty() {
-            self.changed(now, &change, out);
-        }
-    }
-
-    /// Handles a new incarnation of a switch.
-    ///
-    /// Its routes are removed without a message: it reports those that its data plane still has
-    /// (`takeover.rs`). Its hosts keep their location until it reports them, for a few seconds at
-    /// most. Routes to them stay, because its data plane may still forward.
-    pub(super) fn reborn(
-        &mut self,
-        now: Time,
-        switch: SwitchIndex,
-        change: &Change,
-        out: &mut Vec<Effect>,
-    ) {
-        self.fwd.take_over.forget_switch(switch);
-        // Its data plane may still have unacknowledged routes.
-        self.fwd.routes.drain_mut().again();
-        self.forget_members(now, self.fwd.net.fabric().node(switch), out);
-        self.groups.forget_switch(now, switch);
-        self.fwd.routes.forget_switch(switch);
-        let to = self.fwd.net.fabric().node(switch);
-        for (place, mac) in self.fwd.net.hosts_mut().reborn(now, switch) {
-            // A host that only receives would not be found again, so its switch must query it.
-            let host = self.fwd.net.host(mac);
-            if let Some(&ip) = host.and_then(|host| host.ips.last()) {
-                let item = Item::AskHost { port: place.port, mac, ip };
-                out.push(Effect::Command { to, item });
-            }
-        }
-        self.changed(now, change, out);
-    }
-
-    /// Returns the backup at the route's switch: its links, nearest first, and its layer.
-    pub fn backup(&self, index: RouteIndex) -> Option<(&[Step], Layer)> {
-        self.backups.get(self.fwd.routes.flows(), index)
-    }
-
-    /// Schedules a round if the router needs one and none is in progress.
-    pub(super) fn plan_round(&mut self, now: Time) {
-        self.rounds.plan(now, &self.fwd.routes);
-    }
-
     /// Schedules a list again whose part was refused for too many unacknowledged commands.
     pub fn list_refused(&mut self, now: Time, to: NodeId, list: (PortNo, MacAddr, IpAddr)) {
-        self.groups.list_refused(&self.fwd.net, now, to, list);
-    }
-
-    /// Returns the number of memberships and senders.
-    pub fn groups_len(&self) -> usize {
-        self.groups.len()
-    }
-
-    /// Returns the reported members of a group, sorted by MAC address. A member reported by two
-    /// switches is listed once.
-    pub fn members_of(&self, group: IpAddr) -> impl Iterator<Item = MacAddr> {
-        self.groups.members_of(group)
-    }
-
-    /// Fulfils the requests that waited for addresses that were found.
-    pub(super) fn fulfil_found(&mut self, now: Time, out: &mut Vec<Effect>) {
-        while let Some((from, m)) = self.fwd.seeking.next_found(now, &self.fwd.net) {
-            self.request(now, from, m, out);
-        }
-    }
-
-    /// Returns the standing conflicts: addresses that two hosts use.
-    pub fn ip_conflicts(&self) -> impl Iterator<Item = IpConflict> {
-        self.addresses.ip_conflicts(&self.fwd.net)
+        self.presence.groups_mut().list_refused(&self.fwd.net, now, to, list);
     }
 }

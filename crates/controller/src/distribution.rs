@@ -1,96 +1,13 @@
-//! Routes to hosts at bonds: which port each route ends at, and what follows from a change of the
-//! ports. See `bonds.rs`.
+//! Routes to hosts at bonds: which port each route ends at, and moves to other ports. See
+//! `bonds.rs`.
 
 use super::bonds::Exits;
-use super::conductor::Controller;
 use super::flows::{Flows, Origin, RouteIndex};
 use super::hosts::{Host, HostIndex, Place};
 use super::network::Network;
 use super::routes::Routes;
-use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use axon_link::effect::Effect;
-use axon_node::telemetry::BondTelemetry;
-use axon_wire::lacp::Partner;
-use axon_wire::message::MemberState;
-use axon_wire::{NodeId, Time};
-
-impl Controller {
-    /// Returns the telemetry of all bonds.
-    pub fn bonds_telemetry(&self) -> Vec<BondTelemetry> {
-        self.fwd.net.fabric().bonds().telemetry()
-    }
-
-    /// Removes a port from its bond; its hosts are at another port of the bond, or gone.
-    fn part(&mut self, now: Time, at: Place, out: &mut Vec<Effect>) {
-        let claims = self.fwd.net.hosts().claimed_by(at.switch).into_iter();
-        for (place, mac) in claims.filter(|(place, _)| *place == at) {
-            self.withdraw(now, place, mac, out);
-        }
-    }
-
-    /// Updates which bond ports are at switches that the graph reaches, after a change of the
-    /// graph.
-    pub(super) fn see_bonds(&mut self, now: Time, out: &mut Vec<Effect>) {
-        if self.fwd.net.fabric().bonds().is_empty() {
-            return;
-        }
-        let Some(reached) = self.fwd.net.fabric().reached() else { return };
-        let nodes: BTreeSet<NodeId> =
-            reached.into_iter().map(|switch| self.fwd.net.fabric().node(switch)).collect();
-        for bond in 0..self.fwd.net.fabric().bonds().len() {
-            let bonds = self.fwd.net.fabric_mut().bonds_mut();
-            if bonds.reach(now, bond, |node| nodes.contains(&node)) {
-                self.bond_changed(now, bond, out);
-            }
-        }
-    }
-
-    /// Handles a switch's report about a bond port.
-    pub(super) fn bond_member(
-        &mut self,
-        now: Time,
-        at: Place,
-        (state, partner, selected): (MemberState, Option<Partner>, bool),
-        out: &mut Vec<Effect>,
-    ) {
-        let Some(slot) = self.fwd.net.fabric().bonds().slot(self.fwd.net.fabric().port(at)) else {
-            self.counters.item_misplaced += 1;
-            return;
-        };
-        let joined = self.fwd.net.fabric().bond_at(at).is_some();
-        self.fwd.net.fabric_mut().bonds_mut().report(now, slot, (state, partner));
-        if joined && self.fwd.net.fabric().bond_at(at).is_none() {
-            self.part(now, at, out);
-            // The hosts may have sent by this port and be claimed at another.
-            for host in self.fwd.net.hosts_of_bond(slot.0) {
-                self.fwd.routes.leave_port(&self.fwd.net, host, at, out);
-            }
-        }
-        self.bond_changed(now, slot.0, out);
-        self.fwd.net.fabric().bonds().select(slot, selected, out);
-    }
-
-    /// Resets the bond ports of a switch with a new incarnation.
-    pub(super) fn forget_members(&mut self, now: Time, node: NodeId, out: &mut Vec<Effect>) {
-        for bond in 0..self.fwd.net.fabric().bonds().len() {
-            if self.fwd.net.fabric_mut().bonds_mut().reset(bond, node) {
-                self.bond_changed(now, bond, out);
-            }
-        }
-    }
-
-    /// Handles a change of the ports of a bond, or of which of them distribute.
-    fn bond_changed(&mut self, now: Time, bond: usize, out: &mut Vec<Effect>) {
-        self.fwd.net.fabric_mut().bonds_mut().choose(bond, out);
-        self.groups.all_changed(now);
-        // Backups end at a port of the bond, which may be another one now.
-        self.backups.recheck();
-        for host in self.fwd.net.hosts_of_bond(bond) {
-            self.fwd.routes.move_away(&self.fwd.net, host, out);
-        }
-    }
-}
 
 /// The port of each route.
 impl Routes {

@@ -5,8 +5,9 @@ use super::bounds::{
     ROUTES_PER_SWITCH_AND_PEER_MAX, ROUTES_PER_SWITCH_MAX,
 };
 use super::fabric::Fabric;
-use super::flows::Flows;
+use super::flows::{Account, Flows};
 use super::hosts::Place;
+use super::network::Network;
 use super::topology::SwitchIndex;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
@@ -83,6 +84,18 @@ impl Bounds {
         self.note(now, fabric, excess, out);
     }
 
+    /// Handles the refusal of a host because its port, or the switch, is at its bound of claims.
+    pub(super) fn too_many_hosts(
+        &mut self,
+        now: Time,
+        net: &Network,
+        at: Place,
+        out: &mut Vec<Effect>,
+    ) {
+        let port = net.hosts().is_port_full(at).then_some(at.port);
+        self.refuse(now, net.fabric(), (at.switch, port), out);
+    }
+
     /// Notes a switch or a port that is at its bound.
     pub(super) fn note(
         &mut self,
@@ -137,6 +150,23 @@ impl Bounds {
         let mut switches = made_at.iter().map(|at| at.switch);
         let full = switches.find(|at| !backlogged.is_empty() && backlogged.contains(at))?;
         Some(((full, None), None))
+    }
+
+    /// Returns whether one more route at a port fits in the bounds of this account. `waiting` is
+    /// the number of inherited routes of a switch that wait for a decision.
+    pub(super) fn has_room(
+        &self,
+        flows: &Flows,
+        waiting: impl Fn(SwitchIndex) -> usize,
+        at: Place,
+        account: Account,
+    ) -> bool {
+        match account {
+            Account::Requested(by, other) => self.excess_of(flows, by, other, &[at]).is_none(),
+            Account::Inherited(Place { switch, .. }) => {
+                self.has_room_for_inherited(flows, waiting(switch), switch)
+            }
+        }
     }
 
     /// Returns whether one more inherited route of a switch may wait for a decision; `waiting` do.

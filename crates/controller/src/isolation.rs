@@ -13,16 +13,13 @@
 //! at a port removes the routes of that port that it may not use, and so does a change of the
 //! policy, at once. A report of a host that is pinned to another port is refused.
 
-use super::conductor::Controller;
 use super::excess::Scope;
 use super::flows::RouteIndex;
 use super::forwarding::Forwarding;
 use super::hosts::{Host, HostIndex, Learned, Place};
-use super::policy::Policy;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use axon_link::effect::Effect;
-use axon_node::telemetry::PolicyTelemetry;
 use axon_node::{Note, PolicyChange, PolicyDone, PolicyRefusal, Subject};
 use axon_wire::{MacAddr, NodeId, Time};
 
@@ -119,11 +116,7 @@ impl Forwarding {
 
     /// Removes the forbidden routes from and to the hosts at a port. Returns their number, and the
     /// switches that have to remove them.
-    pub(super) fn enforce_at(
-        &mut self,
-        at: Place,
-        out: &mut Vec<Effect>,
-    ) -> (u64, BTreeSet<NodeId>) {
+    fn enforce_at(&mut self, at: Place, out: &mut Vec<Effect>) -> (u64, BTreeSet<NodeId>) {
         let hosts =
             self.net.fabric().ports_of(at).into_iter().flat_map(|at| self.net.hosts().hosts_at(at));
         let hosts: Vec<(HostIndex, MacAddr)> =
@@ -156,64 +149,45 @@ impl Forwarding {
         }
         (removed, switches)
     }
-}
-
-/// Changes of the policy, and denied requests.
-impl Controller {
-    /// Returns the policy of which hosts may reach which.
-    pub fn policy(&self) -> &Policy {
-        self.fwd.net.policy()
-    }
 
     /// Changes the policy, stores the change for the next incarnation, and removes the routes that
     /// are forbidden now.
     ///
     /// # Errors
-    /// The errors of [`Policy::change_pair`] and [`Policy::change_quarantine`]; nothing has
-    /// changed.
-    pub fn change_policy(
+    /// Those of [`Policy::change_pair`] and [`Policy::change_quarantine`]; nothing has changed.
+    ///
+    /// [`Policy::change_pair`]: super::policy::Policy::change_pair
+    /// [`Policy::change_quarantine`]: super::policy::Policy::change_quarantine
+    pub(super) fn change_policy(
         &mut self,
-        now: Time,
         change: PolicyChange,
         out: &mut Vec<Effect>,
     ) -> Result<PolicyDone, PolicyRefusal> {
         let (stored, at) = match change {
             PolicyChange::Pair(pair, allowed) => {
-                let [a, b] = pair.hosts().map(|mac| self.fwd.net.identify(mac));
-                (
-                    self.fwd.net.policy_mut().change_pair([&a, &b], allowed)?,
-                    self.fwd.net.place_of(a.mac),
-                )
+                let [a, b] = pair.hosts().map(|mac| self.net.identify(mac));
+                let stored = self.net.policy_mut().change_pair([&a, &b], allowed)?;
+                (stored, self.net.place_of(a.mac))
             }
             PolicyChange::Quarantine(subject, on) => {
                 let at = match subject {
-                    Subject::Mac(mac) => self.fwd.net.place_of(mac),
-                    Subject::Port(node, port) => {
-                        self.fwd.net.graph().index_of(node).map(|switch| Place { switch, port })
-                    }
+                    Subject::Mac(mac) => self.net.place_of(mac),
+                    Subject::Port(node, port) => self.net.fabric().place((node, port)),
                 };
-                (self.fwd.net.policy_mut().change_quarantine(subject, on)?, at)
+                (self.net.policy_mut().change_quarantine(subject, on)?, at)
             }
         };
         out.push(Effect::Store(stored));
-        self.groups.all_changed(now);
-        self.addresses.end_conflicts(&self.fwd.net);
         // All affected routes have an end at this port.
-        let enforced = at.map(|at| self.fwd.enforce_at(at, out));
+        let enforced = at.map(|at| self.enforce_at(at, out));
         let (routes_removed, switches) = enforced.unwrap_or_default();
         let reach = match change {
             PolicyChange::Pair(pair, _) => {
-                let [a, b] = pair.hosts().map(|mac| self.fwd.net.identify(mac));
-                self.fwd.net.policy().allows(&a, &b)
+                let [a, b] = pair.hosts().map(|mac| self.net.identify(mac));
+                self.net.policy().allows(&a, &b)
             }
             PolicyChange::Quarantine(_, on) => !on,
         };
         Ok(PolicyDone { routes_removed, switches: switches.into_iter().collect(), reach })
-    }
-
-    /// Returns the policy as the controller has it, without outstanding acknowledgements of
-    /// switches.
-    pub fn policy_telemetry(&self) -> PolicyTelemetry {
-        self.fwd.net.policy_telemetry()
     }
 }

@@ -94,6 +94,19 @@ impl Paths {
         self.set_layer(graph)
     }
 
+    /// Finds the path of a route that ends at `exit`, one of the ports where a route to the host
+    /// may end; returns that port.
+    pub(super) fn find_to(
+        &mut self,
+        net: &Network,
+        from: Origin,
+        destination: HostIndex,
+        exit: Place,
+    ) -> Option<Place> {
+        let (flow, to) = self.flow_to(net, from, destination, exit)?;
+        self.find(net.graph(), &flow).then_some(to)
+    }
+
     /// Finds a better path than the current one, if there is one.
     pub(super) fn find_better(&mut self, graph: &Graph, flow: &Flow) -> bool {
         let better = self.router.better(graph, flow, &self.current, &mut self.found);

@@ -100,7 +100,7 @@ impl Relay {
         let Some(request) = addresses.dhcp_mut().read(frame) else { return };
         let learned = fwd.requested(now, place, request.mac, out);
         if learned == Learned::Full {
-            return fwd.too_many_hosts(now, place, out);
+            return fwd.bounds.too_many_hosts(now, &fwd.net, place, out);
         }
         let Learned::Here(host) = learned else {
             addresses.dhcp_mut().relaying().misplaced += 1;
@@ -150,7 +150,7 @@ impl Relay {
         let (mac, ip) = (self.config.mac, self.config.ip);
         let place = fwd.net.place_or(mac, self.config.at);
         let frame = datagram(self.own, (mac, ip), DHCP_SERVER_PORT, message);
-        let sent = place.is_some_and(|place| fwd.send_to_port(place, frame, out));
+        let sent = place.is_some_and(|place| addresses.send(fwd, place, frame, out));
         match sent {
             true => addresses.dhcp_mut().relaying().relayed += 1,
             false => addresses.dhcp_mut().relaying().relay_limited += 1,
@@ -210,7 +210,7 @@ impl Relay {
             _ => (request.mac, answer.ip),
         };
         let frame = datagram(own, to, DHCP_CLIENT_PORT, &message);
-        if fwd.send_to_port(at, frame, out) {
+        if addresses.send(fwd, at, frame, out) {
             addresses.dhcp_mut().relaying().returned += 1;
         }
     }
@@ -231,7 +231,7 @@ impl Relay {
         }
         let own = self.own;
         let frame = reply(request, DhcpMessageType::Nak, own, None);
-        fwd.send_to_port(at, frame, out);
+        addresses.send(fwd, at, frame, out);
         let (circuit, remote) = self.names(fwd.net.fabric(), at);
         let via = self.via(&circuit, &remote);
         let message = match why {

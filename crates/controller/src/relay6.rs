@@ -109,7 +109,7 @@ impl Relay6 {
         let (mac, ip) = asked.from;
         let learned = fwd.requested(now, place, mac, out);
         if learned == Learned::Full {
-            return fwd.too_many_hosts(now, place, out);
+            return fwd.bounds.too_many_hosts(now, &fwd.net, place, out);
         }
         let Learned::Here(host) = learned else {
             addresses.dhcp_mut().relaying().misplaced += 1;
@@ -184,7 +184,7 @@ impl Relay6 {
         let ports = (SERVER_PORT, SERVER_PORT);
         let frame = dhcpv6::frame(self.own, (config.mac, config.ip), ports, message);
         let place = fwd.net.place_or(config.mac, config.at);
-        match place.is_some_and(|place| fwd.send_to_port(place, frame, out)) {
+        match place.is_some_and(|place| addresses.send(fwd, place, frame, out)) {
             true => addresses.dhcp_mut().relaying().relayed += 1,
             false => addresses.dhcp_mut().relaying().relay_limited += 1,
         }
@@ -231,7 +231,7 @@ impl Relay6 {
         let message = to_client(&message);
         let to = (request.mac, request.ip);
         let frame = dhcpv6::frame(self.own, to, (SERVER_PORT, CLIENT_PORT), &message);
-        if fwd.send_to_port(at, frame, out) {
+        if addresses.send(fwd, at, frame, out) {
             addresses.dhcp_mut().relaying().returned += 1;
         }
     }

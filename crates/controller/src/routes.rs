@@ -10,18 +10,20 @@ use super::flows::{Account, Flows, Origin, Route, RouteIndex};
 use super::hosts::{HostIndex, Place};
 use super::network::Network;
 use super::paths::Paths;
-use super::router::Flow;
+use super::router::{Flow, Router};
 use super::topology::{Change, SwitchIndex};
+use alloc::boxed::Box;
 use alloc::vec::Vec;
+use axon_link::config::NodeConfig;
 use axon_link::effect::Effect;
 use axon_node::RouteKey;
 use axon_node::telemetry::ControllerCounters;
 use axon_wire::message::{Item, Stamp};
-use axon_wire::{Hops, PortNo};
 
 /// Routes and their router.
 #[derive(Clone, Debug)]
 pub(super) struct Routes {
+    /// Epoch of the stamps: the number of this controller's incarnation.
     epoch: u64,
     /// Number of the last stamp issued.
     number: u64,
@@ -36,14 +38,14 @@ pub(super) struct Routes {
 
 /// State for the other parts.
 impl Routes {
-    /// Creates a registry without routes, with stamps of `epoch`.
-    pub(super) fn new(epoch: u64, paths: Paths, drain: Drain) -> Routes {
+    /// Creates a registry without routes, which have at most `hops_max` hops.
+    pub(super) fn new(config: &NodeConfig, router: Box<dyn Router>, hops_max: usize) -> Routes {
         Routes {
-            epoch,
+            epoch: config.incarnation.number,
             number: 0,
-            paths,
+            paths: Paths::new(router, hops_max),
             flows: Flows::default(),
-            drain,
+            drain: Drain::new(config.timers.drain_max()),
             round_wanted: false,
             counters: ControllerCounters::default(),
         }
@@ -99,23 +101,6 @@ impl Routes {
 
 /// Paths and commands.
 impl Routes {
-    /// Returns the path of the answer from the target's switch to the source's, along the reverse
-    /// route. At a bond that route may end at a port of another switch than the requesting one.
-    pub(super) fn answer_by(
-        &mut self,
-        net: &Network,
-        there: Place,
-        place: Place,
-        backward: RouteIndex,
-    ) -> Option<Hops> {
-        let route = self.flows.get(backward)?;
-        if route.exit.switch == place.switch {
-            return Some(route.hops_to(PortNo::CONTROL));
-        }
-        let (from, to) = (there.switch, place.switch);
-        self.paths.between(net.graph(), (from, to), u64::from(place.port.0))
-    }
-
     /// Returns the origin of the route from a host to another: the host itself if it has or needs
     /// its own route, otherwise all hosts of the port. `None` if the policy forbids both.
     pub(super) fn origin(
@@ -183,24 +168,11 @@ impl Routes {
         destination: HostIndex,
     ) -> Option<Place> {
         match self.exits_in_order(net, from, destination)? {
-            Exits::One(exit) => self.find_path_to(net, from, destination, exit),
+            Exits::One(exit) => self.paths.find_to(net, from, destination, exit),
             Exits::Of(exits) => {
-                exits.into_iter().find_map(|exit| self.find_path_to(net, from, destination, exit))
+                exits.into_iter().find_map(|exit| self.paths.find_to(net, from, destination, exit))
             }
         }
-    }
-
-    /// Computes the links from a port to `exit`, one of the ports where a route to the host may
-    /// end.
-    pub(super) fn find_path_to(
-        &mut self,
-        net: &Network,
-        from: Origin,
-        destination: HostIndex,
-        exit: Place,
-    ) -> Option<Place> {
-        let (flow, to) = self.paths.flow_to(net, from, destination, exit)?;
-        self.paths.find(net.graph(), &flow).then_some(to)
     }
 
     /// Removes new routes of a request that could not be answered; no switch has them. There may be
@@ -276,7 +248,7 @@ impl Routes {
         let Some(route) = self.flows.get(index) else { return false };
         let (from, destination) = (route.origin(), route.destination);
         self.unplace(index);
-        let found = self.find_path_to(net, from, destination, exit);
+        let found = self.paths.find_to(net, from, destination, exit);
         match found {
             Some(exit) => {
                 self.paths.place();

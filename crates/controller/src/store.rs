@@ -11,10 +11,13 @@
 //! a minute after the start, because its host may be present before its switch is received. A
 //! DHCPv6 lease ends at its original time, when the host removes the address too.
 
-use super::conductor::Controller;
-use super::hosts::{HostIndex, HostTable, Place};
+use super::addresses::Addresses;
+use super::forwarding::Forwarding;
+use super::hosts::{HostIndex, Place};
 use super::lease::{Holder, Lease, LeaseState};
 use super::leases6::Lease6;
+use super::network::Network;
+use super::presence::Presence;
 use super::topology::Graph;
 use alloc::vec::Vec;
 use axon_link::effect::Effect;
@@ -28,19 +31,32 @@ use core::net::Ipv4Addr;
 /// Minimum remaining duration of a restored lease, because the clock may have been set.
 const STANDS: Span = Span::from_secs(60);
 
-impl Controller {
+/// Counts of restored state.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Store {
+    restored: Restored,
+}
+
+impl Store {
     /// Restores the stored state of an earlier incarnation. Entries that do not fit this
-    /// configuration are dropped. Call it once, before anything else.
-    pub fn restore(&mut self, now: Time, stored: &[Stored], out: &mut Vec<Effect>) {
-        stored.iter().for_each(|entry| self.fwd.net.policy_mut().restore(entry));
+    /// configuration are dropped; DHCPv6 leases fit if there is a relay agent for them.
+    pub(super) fn restore(
+        &mut self,
+        (fwd, presence): (&mut Forwarding, &mut Presence),
+        now: Time,
+        (stored, has_relay6): (&[Stored], bool),
+        out: &mut Vec<Effect>,
+    ) {
+        stored.iter().for_each(|entry| fwd.net.policy_mut().restore(entry));
         let mut entered: Vec<(HostIndex, &StoredHost)> = Vec::new();
         for entry in stored {
             if let Stored::Host(host) = entry {
-                let ports = self.fwd.net.fabric().bonds().ports_with((host.switch, host.port));
-                let admitted = self.fwd.net.policy().admits(host.mac, &ports);
-                let place = self.remembered_place(now, host.switch, host.port);
-                let restore = |hosts: &mut HostTable| hosts.restore(place, host.mac);
-                match admitted.then(|| restore(self.fwd.net.hosts_mut())).flatten() {
+                let at = (host.switch, host.port);
+                let ports = fwd.net.fabric().bonds().ports_with(at);
+                let is_admitted = fwd.net.policy().admits(host.mac, &ports);
+                let place = remembered_place((&mut *fwd, &mut *presence), now, at);
+                let restored = is_admitted.then(|| fwd.net.hosts_mut().restore(place, host.mac));
+                match restored.flatten() {
                     Some(index) => entered.push((index, host)),
                     None => self.give_up(entry.key(), out),
                 }
@@ -49,15 +65,11 @@ impl Controller {
         self.restored.hosts = entered.len() as u64;
         for entry in stored {
             if let Stored::Lease(lease) = entry {
-                let place = self.remembered_place(now, lease.switch, lease.port);
-                let shown = self.fwd.net.host(lease.mac);
-                let shown_at = shown.map(|host| host.place());
-                match self.addresses.dhcp_mut().restore(
-                    now,
-                    lease.ip,
-                    from_stored(now, lease, place),
-                    shown_at,
-                ) {
+                let at = (lease.switch, lease.port);
+                let place = remembered_place((&mut *fwd, &mut *presence), now, at);
+                let shown_at = fwd.net.place_of(lease.mac);
+                let dhcp = presence.addresses_mut().dhcp_mut();
+                match dhcp.restore(now, lease.ip, from_stored(now, lease, place), shown_at) {
                     true => self.restored.leases += 1,
                     false => self.give_up(entry.key(), out),
                 }
@@ -65,15 +77,12 @@ impl Controller {
         }
         for entry in stored {
             if let Stored::Lease6(lease) = entry {
-                let place = self.remembered_place(now, lease.switch, lease.port);
+                let at = (lease.switch, lease.port);
+                let place = remembered_place((&mut *fwd, &mut *presence), now, at);
                 let (mac, until) = (lease.mac, lease.until.max(now + STANDS));
-                let has_relay = self.relay6.is_some();
-                match has_relay
-                    && self.addresses.leases6_mut().restore(
-                        now,
-                        lease.ip,
-                        Lease6 { mac, place, until },
-                    ) {
+                let restored = Lease6 { mac, place, until };
+                let leases6 = presence.addresses_mut().leases6_mut();
+                match has_relay6 && leases6.restore(now, lease.ip, restored) {
                     true => self.restored.leases += 1,
                     false => self.give_up(entry.key(), out),
                 }
@@ -81,15 +90,10 @@ impl Controller {
         }
         // The leases define the owner of an address here too.
         for (index, host) in entered {
-            host.ips.iter().for_each(|&ip| self.addresses.own(&mut self.fwd, now, index, ip, out));
+            for &ip in &host.ips {
+                presence.addresses_mut().own(fwd, now, index, ip, out);
+            }
         }
-    }
-
-    /// Returns the place of a switch that was not received yet, whose silence counts from now on.
-    fn remembered_place(&mut self, now: Time, switch: NodeId, port: PortNo) -> Place {
-        let switch = self.fwd.net.graph_mut().remember(switch);
-        self.ageing.heard(now, switch);
-        Place { switch, port }
     }
 
     fn give_up(&mut self, key: StoreKey, out: &mut Vec<Effect>) {
@@ -97,57 +101,62 @@ impl Controller {
         out.push(Effect::Store(StoreChange::Delete(key)));
     }
 
-    /// Emits the changes to be stored since the last call.
-    pub fn keep(&mut self, out: &mut Vec<Effect>) {
-        for mac in self.fwd.net.hosts_mut().take_changed() {
-            let host = self.fwd.net.host(mac);
-            let put = host.filter(|host| host.is_kept()).map(|host| StoredHost {
-                mac,
-                switch: self.fwd.net.fabric().node(host.place().switch),
-                port: host.place().port,
-                ips: host.ips.clone(),
-            });
-            let delete = StoreChange::Delete(StoreKey::Host(mac));
-            let change = put.map_or(delete, |host| StoreChange::Put(Stored::Host(host)));
-            out.push(Effect::Store(change));
-        }
-        for ip in self.addresses.dhcp_mut().take_changed() {
-            let change = match self.addresses.dhcp().lease(ip) {
-                None => StoreChange::Delete(StoreKey::Lease(ip)),
-                Some(lease) => match to_stored(self.fwd.net.graph(), ip, lease) {
-                    Some(lease) => StoreChange::Put(Stored::Lease(lease)),
-                    // An offer does not change the previous owner's entry.
-                    None => continue,
-                },
-            };
-            out.push(Effect::Store(change));
-        }
-        self.keep_v6(out);
-    }
-
-    /// Emits the changes of DHCPv6 leases for [`Controller::keep`].
-    fn keep_v6(&mut self, out: &mut Vec<Effect>) {
-        for ip in self.addresses.leases6_mut().take_changed() {
-            let change = self.addresses.leases6().get(ip).map_or(
-                StoreChange::Delete(StoreKey::Lease6(ip)),
-                |&Lease6 { mac, place, until }| {
-                    let switch = self.fwd.net.fabric().node(place.switch);
-                    let port = place.port;
-                    StoreChange::Put(Stored::Lease6(StoredLease6 { ip, mac, switch, port, until }))
-                },
-            );
-            out.push(Effect::Store(change));
-        }
-    }
-
-    /// Returns the counts of state restored from the previous incarnation.
-    pub fn restored(&self) -> Restored {
-        let provisional = self.fwd.net.hosts().iter().filter(|(_, host)| host.is_provisional());
+    /// Returns the counts of restored state, and of what of it is still provisional.
+    pub(super) fn restored(&self, fwd: &Forwarding) -> Restored {
+        let provisional = fwd.net.hosts().iter().filter(|(_, host)| host.is_provisional());
         Restored {
             hosts_provisional: provisional.count() as u64,
-            routes_pending: self.fwd.take_over.len() as u64,
-            ..self.restored.plus(self.fwd.take_over.decided())
+            routes_pending: fwd.take_over.len() as u64,
+            ..self.restored.plus(fwd.take_over.decided())
         }
+    }
+}
+
+/// Returns the place of a switch that was not received yet, whose silence counts from now on.
+fn remembered_place(
+    (fwd, presence): (&mut Forwarding, &mut Presence),
+    now: Time,
+    (switch, port): (NodeId, PortNo),
+) -> Place {
+    let switch = fwd.net.graph_mut().remember(switch);
+    presence.heard(now, switch);
+    Place { switch, port }
+}
+
+/// Emits the changes to be stored since the last call: hosts, DHCP leases, DHCPv6 leases.
+pub(super) fn keep(net: &mut Network, addresses: &mut Addresses, out: &mut Vec<Effect>) {
+    for mac in net.hosts_mut().take_changed() {
+        let host = net.host(mac);
+        let put = host.filter(|host| host.is_kept()).map(|host| StoredHost {
+            mac,
+            switch: net.fabric().node(host.place().switch),
+            port: host.place().port,
+            ips: host.ips.clone(),
+        });
+        let delete = StoreChange::Delete(StoreKey::Host(mac));
+        let change = put.map_or(delete, |host| StoreChange::Put(Stored::Host(host)));
+        out.push(Effect::Store(change));
+    }
+    for ip in addresses.dhcp_mut().take_changed() {
+        let change = match addresses.dhcp().lease(ip) {
+            None => StoreChange::Delete(StoreKey::Lease(ip)),
+            Some(lease) => match to_stored(net.graph(), ip, lease) {
+                Some(lease) => StoreChange::Put(Stored::Lease(lease)),
+                // An offer does not change the previous owner's entry.
+                None => continue,
+            },
+        };
+        out.push(Effect::Store(change));
+    }
+    for ip in addresses.leases6_mut().take_changed() {
+        let change = addresses.leases6().get(ip).map_or(
+            StoreChange::Delete(StoreKey::Lease6(ip)),
+            |&Lease6 { mac, place, until }| {
+                let (switch, port) = net.fabric().port(place);
+                StoreChange::Put(Stored::Lease6(StoredLease6 { ip, mac, switch, port, until }))
+            },
+        );
+        out.push(Effect::Store(change));
     }
 }
 

@@ -104,6 +104,16 @@ impl Graph {
         self.by_id.get(&node).copied()
     }
 
+    /// Returns the latest incarnation of a switch.
+    pub fn incarnation_of(&self, node: NodeId) -> Option<Incarnation> {
+        Some(self.switch(self.index_of(node)?).incarnation)
+    }
+
+    /// Returns whether the graph has links of a switch.
+    pub fn has_links(&self, node: NodeId) -> bool {
+        self.index_of(node).is_some_and(|at| !self.edges(at).is_empty())
+    }
+
     /// Returns the state of a switch.
     ///
     /// # Panics

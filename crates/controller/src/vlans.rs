@@ -183,7 +183,7 @@ impl Controllers {
 
     /// Calls [`Controller::has_links`].
     pub fn has_links(&self, node: NodeId) -> bool {
-        self.plain().has_links(node)
+        self.plain().graph().has_links(node)
     }
 
     /// Calls [`Controller::acknowledged`] of one VLAN's controller.

@@ -241,7 +241,7 @@ impl StaticControl {
         hello: ControllerHello,
         out: &mut Vec<Effect>,
     ) -> Result<(), Refusal> {
-        let known = self.controller.incarnation_of(from.node);
+        let known = self.controller.graph().incarnation_of(from.node);
         if known.is_some_and(|known| known.number > from.number) {
             return Err(Refusal::StaleIncarnation);
         }

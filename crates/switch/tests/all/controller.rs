@@ -536,7 +536,7 @@ fn routes_over_a_switch_that_starts_anew_and_to_its_hosts_stay_and_its_own_are_f
     let item = Item::HostGone { port: PortNo(9), mac: mac(2) };
     world.controller.item(Time::ZERO, old, item, &mut Vec::new());
     assert_eq!(world.controller.counters().stale_incarnation, 1);
-    assert_eq!(world.controller.incarnation_of(NodeId(2)).unwrap().number, 2);
+    assert_eq!(world.controller.graph().incarnation_of(NodeId(2)).unwrap().number, 2);
 }
 
 #[test]
