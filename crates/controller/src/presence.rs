@@ -116,7 +116,8 @@ impl Presence {
         true
     }
 
-    /// Queries or removes the hosts, and settles the addresses, whose time has come.
+    /// Handles expired timers of hosts and addresses: queries or removes hosts, assigns freed
+    /// addresses, and resolves conflicts.
     pub(super) fn run_out(&mut self, fwd: &mut Forwarding, now: Time, out: &mut Vec<Effect>) {
         while let Some((place, mac)) = fwd.net.hosts_mut().run_out(now) {
             if let Some(ip) = fwd.net.hosts().remembered(place, mac) {

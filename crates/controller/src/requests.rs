@@ -24,7 +24,7 @@ use axon_wire::message::{ArpReply, ArpRequest, ArpTarget, Grant, Message, Target
 use axon_wire::{Hops, Incarnation, PortNo, Time};
 use core::net::IpAddr;
 
-/// Answers to requests, and what is counted of them.
+/// Route requests: counts of their results, and of scans.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Requests {
     scans: Scans,

@@ -1,4 +1,4 @@
-//! Upkeep of routes: they follow the graph and the bonds, and get better over time.
+//! Upkeep of routes: they follow the graph and the bonds, and are improved in rounds.
 //!
 //! Each change of the graph or of a bond moves the routes that it affects at once. Rounds
 //! (`rounds.rs`), backups (`backups.rs`) and draining (`drain.rs`) follow by timers.
