@@ -1,10 +1,11 @@
-//! Selection of the data plane that carries the frames of a switch.
+//! Selects the data plane that carries the frames of a switch.
 //!
-//! In plain English: the file names a data plane for the switch, or leaves the choice open. A named
-//! data plane must support all that the file needs of this switch, and this machine must allow it:
-//! otherwise the file is refused, with the key that names it. An open choice selects the fastest
-//! one that fits: tc, else the process of the switch, which supports everything. XDP is never
-//! selected automatically, because it does not enforce rates.
+//! The fabric file names a data plane for the switch, or leaves the choice open. A named data plane
+//! must support everything that the file needs from this switch, and this machine must allow it.
+//! Otherwise the file is refused, and the error gives the key that names the data plane. An open
+//! choice selects the fastest suitable data plane. That is tc if possible, and otherwise the
+//! process of the switch, which supports everything. XDP is never selected automatically, because
+//! it does not enforce rates.
 
 use crate::dataplane::{capabilities, in_kernel, on_pipeline};
 use crate::kernel::Plane;
@@ -39,7 +40,7 @@ impl Carrier {
         }
     }
 
-    /// Returns the kernel's data plane, if the kernel carries the frames.
+    /// Returns the kernel's data plane if the kernel carries the frames, otherwise `None`.
     pub const fn plane(self) -> Option<Plane> {
         match self {
             Carrier::Tc => Some(Plane::Tc),
@@ -63,11 +64,11 @@ pub struct DataplaneChoice {
     pub why: String,
 }
 
-/// Selects the data plane of a switch, by its index, on this machine.
+/// Selects the data plane for the switch with this index, on this machine.
 ///
 /// # Errors
-/// The file names a data plane that lacks what the file needs, or that this machine does not allow;
-/// the error has the key that names it.
+/// The file names a data plane that lacks a capability that the file needs, or that this machine
+/// does not allow. The error gives the key that names the data plane.
 pub fn choose(
     fabric: &Fabric,
     switch: usize,
@@ -101,7 +102,7 @@ pub fn choose(
     Ok(DataplaneChoice { carrier, why: format!("asked for by `{key}`") })
 }
 
-/// Returns the data plane of a programmable switch, which is always in its process.
+/// Returns the data plane of a programmable switch, which always runs in its process.
 fn programmable(asked: DataplaneName, key: &str) -> Result<DataplaneChoice, Problem> {
     let why = match asked {
         DataplaneName::Auto => "the tables of a programmable switch are in its process".into(),
@@ -114,12 +115,12 @@ fn programmable(asked: DataplaneName, key: &str) -> Result<DataplaneChoice, Prob
     Ok(DataplaneChoice { carrier: Carrier::Pipeline, why })
 }
 
-/// Returns the reason for which this machine does not allow a data plane, if any.
+/// Returns the reason why this machine does not allow a data plane, if any.
 fn refusal(machine: &Machine, carrier: Carrier) -> Option<&str> {
     carrier.plane().and_then(|plane| machine.lacks(plane))
 }
 
-/// Selects the fastest data plane that fits.
+/// Selects the fastest suitable data plane.
 fn automatic(
     fabric: &Fabric,
     switch: usize,

@@ -3,7 +3,7 @@
 use axon_wire::Time;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// Monotonic time since the clock was started.
+/// Monotonic clock that counts from its start.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     start: Instant,
@@ -11,18 +11,18 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// Starts at [`Time::ZERO`].
+    /// Starts a clock at [`Time::ZERO`].
     pub fn start() -> Clock {
         let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
         Clock { start: Instant::now(), unix_nanos: unix.as_nanos() as u64 }
     }
 
-    /// Returns the time since the start; monotonic.
+    /// Returns the time since the start, which never decreases.
     pub fn now(&self) -> Time {
         Time::from_nanos(self.start.elapsed().as_nanos() as u64)
     }
 
-    /// Converts `time` to nanoseconds since 1970, by the wall clock at the start.
+    /// Converts `time` to nanoseconds since 1970, based on the wall clock at the start.
     pub fn unix_nanos(&self, time: Time) -> u64 {
         self.unix_nanos + time.as_nanos()
     }

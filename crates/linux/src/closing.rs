@@ -7,11 +7,11 @@
 use std::os::fd::OwnedFd;
 use std::thread;
 
-/// Closes these sockets in a thread of its own, or here if no thread can be created.
+/// Closes these sockets in a separate thread, or in this one if no thread can be created.
 pub(crate) fn apart(sockets: Vec<OwnedFd>) {
     if !sockets.is_empty() {
         let closing = thread::Builder::new().name("closing".into()).stack_size(64 * 1024);
-        // If the thread cannot start, its closure drops the sockets.
+        // If the thread cannot start, dropping its closure drops the sockets.
         drop(closing.spawn(move || drop(sockets)));
     }
 }

@@ -1,4 +1,4 @@
-//! Switch or controller as a process: from a fabric file and a name to a running node.
+//! Runs a switch or controller as a process: from a fabric file and a name to a running node.
 
 pub use crate::process::DaemonOptions;
 
@@ -35,12 +35,12 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-/// Reason for which the kernel does not carry the frames of a recorded switch.
+/// Reason why the kernel does not carry the frames of a recorded switch.
 pub(crate) const RECORDED: &str =
     "a recording (--record) holds every frame, so the process carries them";
 const TAPPED: &str = "the far ends of TAP devices are in the process, so it carries the frames";
 
-/// Reason for which the kernel does not carry the frames of a switch with agents.
+/// Reason why the kernel does not carry the frames of a switch with agents.
 pub(crate) const AGENTS: &str =
     "the far ends of agent ports are in the process, so it carries the frames";
 /// Folder of agent sockets on a machine without a lab, with a subfolder for each fabric.
@@ -48,23 +48,24 @@ const AGENT_SOCKETS: &str = "/run/axon";
 
 /// Maximum number of switches that an error lists.
 const NAMES_MAX: usize = 8;
-/// Limit on frames that a tc switch accepts from one port for processing in its process, per
-/// millisecond: a fraction of the capacity of the process, so that no port starves the others.
+/// Limit on the frames per millisecond that a tc switch passes from one port to its process. It is
+/// a fraction of the capacity of the process, so that no port starves the others.
 const NODE_FRAMES_PER_MS: u16 = 20;
 
 /// Checks that this machine can run switch `name` of `fabric`. [`switch`] performs this check
 /// first.
 ///
 /// # Errors
-/// No such switch, keys of another one, a fabric that the data plane refuses, or no such port.
+/// There is no such switch, the keys belong to another switch, the data plane refuses the fabric,
+/// or there is no such port.
 pub fn check_switch(fabric: &Fabric, name: &str, options: &DaemonOptions) -> Result<()> {
     let (index, _) = checked_switch(fabric, name, options)?;
     choose(fabric, index, &allowed(fabric, index, options))?;
     programmable::check(fabric)
 }
 
-/// Returns what this machine allows a switch with these options. Some need every frame in the
-/// process.
+/// Returns the data planes that this machine allows a switch with these options. Some options need
+/// every frame in the process.
 fn allowed(fabric: &Fabric, switch: usize, options: &DaemonOptions) -> Machine {
     if agents_at(fabric, switch).next().is_some() {
         return Machine::without(AGENTS);
@@ -80,7 +81,8 @@ fn allowed(fabric: &Fabric, switch: usize, options: &DaemonOptions) -> Machine {
 /// Performs [`check_switch`] and returns the index of the switch and its ports.
 ///
 /// # Errors
-/// No such switch, keys of another one, a fabric that the data plane refuses, or no such port.
+/// There is no such switch, the keys belong to another switch, the data plane refuses the fabric,
+/// or there is no such port.
 fn checked_switch(
     fabric: &Fabric,
     name: &str,
@@ -119,20 +121,21 @@ fn checked_switch(
     Ok((index, ports))
 }
 
-/// Runs switch `name` of the fabric on the ports `name-p0`, `name-p1`, ... of this network
+/// Runs switch `name` of the fabric on the ports `name-p0`, `name-p1`, ... in this network
 /// namespace, until SIGTERM or SIGINT. Ports without a device are down.
 ///
 /// # Errors
-/// No such switch, keys of another node, a data plane that lacks what the fabric needs, a TAP port
-/// that the switch does not have, no permission to open packet sockets, no capture file, or a state
-/// file that another process uses or that cannot be read or written.
+/// There is no such switch, or the keys belong to another node. The data plane lacks a capability
+/// that the fabric needs. The switch does not have a given TAP port. There is no permission to open
+/// packet sockets. The capture file cannot be created. Or another process uses the state file, or
+/// the file cannot be read or written.
 pub fn switch(fabric: &Fabric, name: &str, options: &DaemonOptions) -> Result<()> {
     let (index, ports) = checked_switch(fabric, name, options)?;
     let choice = choose(fabric, index, &allowed(fabric, index, options))?;
     for agent in agents_at(fabric, index) {
         let socket = agent_socket(fabric, &agent.name, options);
         let folder = socket.parent().unwrap_or(Path::new("/"));
-        // Labs of root have their folders there, too; they are private.
+        // Labs that root runs have their folders here as well. They are private.
         (std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder))
             .with_context(|| format!("agent {}: cannot make {}", agent.name, folder.display()))?;
     }
@@ -146,7 +149,7 @@ pub fn switch(fabric: &Fabric, name: &str, options: &DaemonOptions) -> Result<()
     if let Some(plane) = choice.carrier.plane() {
         return on_kernel(fabric, name, (config, ports), (plane, choice), clock, options);
     }
-    // An earlier process may have ended with the kernel's data plane still forwarding.
+    // An earlier process may have ended and left the kernel's data plane forwarding.
     if let Some(pins) = options.pins.clone().or_else(|| machine::pins_there(&fabric.name, name)) {
         leave_kernel(&pins, &ports)?;
     }
@@ -173,15 +176,16 @@ pub(crate) fn agents_at(fabric: &Fabric, switch: usize) -> impl Iterator<Item = 
     fabric.agents.iter().filter(move |agent| agent.at.switch == switch)
 }
 
-/// Returns the socket at which agent `name` of a fabric attaches: `NAME.sock` beside the status
-/// socket of its switch, or `/run/axon/FABRIC/NAME.sock` if that has none.
+/// Returns the socket at which agent `name` of a fabric attaches. It is `NAME.sock` in the folder
+/// of its switch's status socket, or `/run/axon/FABRIC/NAME.sock` if the switch has no status
+/// socket.
 pub fn agent_socket(fabric: &Fabric, name: &str, options: &DaemonOptions) -> PathBuf {
     let beside = options.status_socket.as_deref().and_then(Path::parent);
     let usual = || Path::new(AGENT_SOCKETS).join(&fabric.name);
     beside.map_or_else(usual, Path::to_owned).join(format!("{name}.sock"))
 }
 
-/// Runs a programmable switch. It seals no messages, so it stores no incarnation.
+/// Runs a programmable switch. It stores no incarnation number, because it seals no messages.
 fn program(
     fabric: &Fabric,
     (name, index): (&str, usize),
@@ -204,7 +208,7 @@ fn program(
     run(node, clock, (name, identity), (ports, None), Some((choice, None)), options)
 }
 
-/// Runs a switch whose frames the kernel carries. The kernel keeps carrying them if the process
+/// Runs a switch whose frames the kernel carries. The kernel continues to carry them if the process
 /// ends other than by SIGTERM or SIGINT.
 fn on_kernel(
     fabric: &Fabric,
@@ -243,7 +247,7 @@ fn on_kernel(
     leave_kernel(&pins, &ports)
 }
 
-/// Removes programs and queues of a switch from its devices, and its tables.
+/// Removes the programs and queues of a switch from its devices, and removes its tables.
 fn leave_kernel(pins: &Path, ports: &[PortSetup]) -> Result<()> {
     if !pins.exists() {
         return Ok(());
@@ -253,8 +257,8 @@ fn leave_kernel(pins: &Path, ports: &[PortSetup]) -> Result<()> {
     KernelPorts::unshape(ports.iter().map(|port| port.device.as_str()))
 }
 
-/// Returns the ports of switch `name`, or of the controller if that is its name, that have a link
-/// in the fabric and no device yet. TAP ports are created and thus excluded.
+/// Returns the ports of the switch or controller `name` that have a link in the fabric but no
+/// device yet. Ports in `taps` are excluded, because they are created.
 pub fn missing_ports(fabric: &Fabric, name: &str, taps: &[String]) -> Vec<String> {
     let ports = match switch_index(fabric, name) {
         Some(index) => switch_ports(fabric, index),
@@ -266,18 +270,18 @@ pub fn missing_ports(fabric: &Fabric, name: &str, taps: &[String]) -> Vec<String
     devices.filter(|device| crate::sys::device_flags(device).is_err()).collect()
 }
 
-/// Runs the agent at the edge of host `name`, with the interface `h1-p0` and the port to the fabric
-/// `h1-e0`, in this network namespace; see [`switch`].
+/// Runs the agent at the edge of host `name` in this network namespace, with the interface `h1-p0`
+/// and the fabric port `h1-e0`; see [`switch`].
 ///
 /// # Errors
-/// No such host, or hosts of this fabric have no agents; and as [`agent::run`].
+/// There is no such host, or the hosts of this fabric have no agents. Also as [`agent::run`].
 pub fn host_agent(fabric: &Fabric, name: &str, options: &DaemonOptions) -> Result<()> {
     agent::run(&agent_options(fabric, name)?, options)
 }
 
-/// Returns the configuration of the agent of host `name`. With DCBX it starts with the PFC
-/// configuration of its switch, which may be willing and adopt it; the switch advertises the
-/// mapping of frames to priorities.
+/// Returns the configuration of the agent of host `name`. With DCBX, the agent starts with the PFC
+/// configuration of its switch, which may be willing and adopt the agent's. The switch advertises
+/// the mapping of frames to priorities.
 pub(crate) fn agent_options(fabric: &Fabric, name: &str) -> Result<AgentOptions> {
     let host = fabric.hosts.iter().find(|host| host.name == name);
     let host = host.with_context(|| format!("fabric {} has no host {name}", fabric.name))?;
@@ -303,7 +307,8 @@ pub(crate) fn agent_options(fabric: &Fabric, name: &str) -> Result<AgentOptions>
     })
 }
 
-/// Returns the name of the cable end in a host's namespace to which the agent connects: `h1-e0`.
+/// Returns the name of the cable end in a host's namespace to which the agent connects, such as
+/// `h1-e0`.
 pub fn edge_name(host: &str) -> String {
     format!("{host}-e0")
 }
@@ -333,16 +338,16 @@ pub fn check_controller(fabric: &Fabric) -> Result<()> {
     })
 }
 
-/// Runs the fabric's controller on its one port `c1-p0`; see [`switch`]. Its [store](crate::store)
-/// is beside its state file.
+/// Runs the fabric's controller on its only port `c1-p0`; see [`switch`]. Its [store](crate::store)
+/// is in the folder of its state file.
 ///
 /// The data plane requirements of the fabric are not checked here. No host frames cross the
 /// controller, and the switches, which are checked where they start, may have more capable data
 /// planes than this machine.
 ///
 /// # Errors
-/// As [`switch`], but for the data plane; no master key; and a store that cannot be used
-/// ([`Store::open`]).
+/// As [`switch`], except for the data plane. Also if there is no master key, or if the store cannot
+/// be used ([`Store::open`]).
 pub fn controller(fabric: &Fabric, options: &DaemonOptions) -> Result<()> {
     check_controller(fabric)?;
     let clock = Clock::start();
@@ -365,12 +370,12 @@ pub fn controller(fabric: &Fabric, options: &DaemonOptions) -> Result<()> {
     run(node, clock, (name, identity), (ports, store), None, options)
 }
 
-/// Returns the ports of switch number `switch`, each paced to the rate of its link. A port without
-/// a cable has no device and stays down.
+/// Returns the ports of switch number `switch`, each paced to its link rate. A port without a cable
+/// has no device and stays down.
 fn switch_ports(fabric: &Fabric, switch: usize) -> Vec<PortSetup> {
     let mut rates = BTreeMap::new();
     let host_mtu = usize::from(fabric.mtu);
-    // All ports of a programmable switch have one kind, but not one MTU.
+    // All ports of a programmable switch have the same kind, but their MTUs differ.
     let link_mtu = fabric.program.as_ref().map_or(host_mtu, |_| link_mtu(fabric));
     for link in &fabric.links {
         rates.insert(link.a, (link.wire.rate, link_mtu));

@@ -1,4 +1,4 @@
-//! Capabilities of the data planes of real ports.
+//! Capabilities of the data planes on real ports.
 
 use crate::kernel::Plane;
 use axon_fabric::model::Fabric;
@@ -9,23 +9,23 @@ use axon_programs::axon as program;
 use axon_wire::{HopWidth, Rate};
 
 /// Highest link rate of a port of this machine. At 100 Gb/s the longest frame of a fabric (9 KB)
-/// takes 0.7 us, about the duration of one system call: a run loop that paces frames one by one
-/// reaches its limit long before.
+/// takes 0.7 us, about the duration of one system call. A run loop that paces frames one by one
+/// reaches its limit at a much lower rate.
 pub(crate) const PORT_RATE_MAX: Rate = Rate::gbps(100);
 
-/// Returns the capabilities of the software plane on packet sockets and TAP devices, with hops of
-/// this width. The kernel delivers whole frames, so forwarding is store-and-forward; the run loop
-/// shapes each port ([`Pacer`](crate::pacer::Pacer)).
+/// Returns the capabilities of the software plane on packet sockets and TAP devices, with this hop
+/// width. The kernel delivers whole frames, so forwarding is store-and-forward. The run loop shapes
+/// each port ([`Pacer`](crate::pacer::Pacer)).
 pub fn capabilities(hop_width: HopWidth) -> Capabilities {
     let plane = axon::capabilities(&PlaneConfig::largest(hop_width));
     let features = plane.features.without(Feature::CutThrough).with(Feature::Shaping);
     Capabilities { port_rate_max: PORT_RATE_MAX, features, ..plane }
 }
 
-/// Returns the capabilities of a kernel data plane with the software plane `software` for frames
-/// that the kernel does not handle. Frames that the process never sees have no traffic classes and
+/// Returns the capabilities of a kernel data plane that leaves the frames that it does not handle
+/// to the software plane `software`. Frames that the process never sees have no traffic classes and
 /// get no congestion notification. Only the software plane supports routes by source. At tc, HTB
-/// enforces link rates; XDP has no queues.
+/// enforces link rates. XDP has no queues.
 pub fn in_kernel(plane: Plane, software: Capabilities) -> Capabilities {
     let by_source = FeatureSet::EMPTY.with(Feature::RoutesBySource);
     let (name, features) = match plane {
@@ -35,16 +35,16 @@ pub fn in_kernel(plane: Plane, software: Capabilities) -> Capabilities {
     Capabilities { name, features, queues_per_port: 1, lossless_classes: 0, ..software }
 }
 
-/// Returns the capabilities of the software plane `software` with its lookups in a pipeline.
+/// Returns the capabilities of the software plane `software` if a pipeline does its lookups.
 pub fn on_pipeline(hop_width: HopWidth, software: Capabilities) -> Capabilities {
     let program = program::capabilities(&PlaneConfig::largest(hop_width));
     Capabilities { name: program.name, ports: program.ports, ..software }
 }
 
-/// Checks that the software plane supports what a fabric needs of its switches.
+/// Checks that the software plane supports everything that a fabric needs from its switches.
 ///
 /// # Errors
-/// All missing capabilities.
+/// The error lists all missing capabilities.
 pub fn check(fabric: &Fabric) -> Result<(), Lacking> {
     needs::check(fabric, Runtime::Ports, &capabilities(fabric.hop_width), &[])
 }

@@ -1,4 +1,4 @@
-//! Table of LLDP and DCBX at the ports of switches and agents.
+//! Formats the LLDP and DCBX state of the ports of switches and agents as a table.
 
 use crate::columns::columns;
 use crate::status::NodeStatus;
@@ -25,8 +25,8 @@ pub fn classes(ets: &Ets) -> String {
     TrafficClass::ALL.into_iter().filter_map(class).collect::<Vec<_>>().join(" ")
 }
 
-/// Formats one line for each port with a neighbour or a fault, of all nodes with LLDP; empty if
-/// there is none.
+/// Formats one line for each port with a neighbour or a fault, of all nodes with LLDP. Returns an
+/// empty text if there is no such port.
 pub fn table(status: &[NodeStatus]) -> String {
     let ports = status.iter().filter_map(NodeStatus::node).flat_map(|node| node.dcbx());
     columns(&HEADINGS, ports.filter_map(row))
@@ -51,7 +51,7 @@ fn row(port: &DcbxTelemetry) -> Option<Vec<String>> {
     ])
 }
 
-/// Formats the neighbour's port, after the system name unless the port ID begins with it.
+/// Formats the neighbour's port, preceded by the system name unless the port ID begins with it.
 fn neighbour(neighbour: &LldpNeighbour) -> String {
     match &neighbour.system {
         Some(system) if !neighbour.port.starts_with(system.as_str()) => {

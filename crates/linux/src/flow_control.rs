@@ -1,4 +1,4 @@
-//! Table of flow control at the ports of switches and agents.
+//! Formats the flow control state of the ports of switches and agents as a table.
 
 use crate::columns::columns;
 use crate::status::{NodeStatus, Status};
@@ -7,7 +7,8 @@ use axon_wire::{PortNo, PrioritySet};
 
 const HEADINGS: [&str; 4] = ["port", "paused by its peer", "XOFF to its peer", "queued"];
 
-/// Formats one line for each port with a paused priority or queued bytes; empty if there is none.
+/// Formats one line for each port with a paused priority or queued bytes. Returns an empty text if
+/// there is no such port.
 pub fn table(status: &[NodeStatus]) -> String {
     columns(&HEADINGS, status.iter().filter_map(NodeStatus::status).flat_map(rows))
 }

@@ -1,6 +1,6 @@
-//! Copies of this process (`fork(2)`), each for one piece of work: what took long to build is built
-//! once, and every copy goes on from there with memory of its own, which the kernel copies page by
-//! page when one of them writes.
+//! Forked copies of this process (`fork(2)`), each for one piece of work. State that took long to
+//! build is built once, and every copy continues from there with its own memory. The kernel copies
+//! a page when one of the processes writes to it.
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::memfd::{MFdFlags, memfd_create};
@@ -16,17 +16,17 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitStatus;
 use std::time::Duration;
 
-/// Checks for threads that are ending, 10 ms apart.
+/// Number of checks for threads that are ending, 10 ms apart.
 const ENDING_CHECKS: u32 = 200;
 /// Exit status of a Rust program that has panicked.
 pub const PANICKED: i32 = 101;
 
-/// Copy of this process at work. It is killed when dropped before its end, or when the thread that
-/// started it ends.
+/// Running copy of this process. It is killed if it is dropped before its end, or when the thread
+/// that started it ends.
 #[derive(Debug)]
 pub struct Forked {
     pid: Pid,
-    /// Read end of a pipe that the copy holds open as long as it runs.
+    /// Read end of a pipe that the copy holds open while it runs.
     alive: OwnedFd,
     output: File,
     errors: File,
@@ -37,7 +37,7 @@ pub struct Forked {
 /// Exit status and output of a copy that has ended.
 #[derive(Debug)]
 pub struct Ended {
-    /// Exit status: that of the work, 101 after a panic, or a signal.
+    /// Exit status of the work, 101 after a panic, or a signal.
     pub status: ExitStatus,
     /// Bytes that the copy wrote to standard output.
     pub output: Vec<u8>,
@@ -46,11 +46,11 @@ pub struct Ended {
 }
 
 impl Forked {
-    /// Starts a copy of this process that does `work`, whose result is its exit status.
+    /// Starts a copy of this process that runs `work` and exits with its result.
     ///
     /// # Errors
-    /// This process has several threads, of which a copy would have one; or the system refuses
-    /// another process.
+    /// This process has several threads, of which the copy would have only one. Or the system
+    /// refuses to create another process.
     pub fn start(work: impl FnOnce() -> u8) -> io::Result<Forked> {
         alone()?;
         let file = |name: &str| memfd_create(name, MFdFlags::MFD_CLOEXEC).map(File::from);
@@ -82,7 +82,7 @@ impl Forked {
         }
     }
 
-    /// Waits for the end of the copy.
+    /// Waits until the copy has ended.
     ///
     /// # Errors
     /// The system has lost the process or its output.
@@ -115,7 +115,7 @@ impl Drop for Forked {
     }
 }
 
-/// Waits until one of the copies has ended, for at most `limit`, and returns its index.
+/// Waits for at most `limit` until one of the copies has ended, and returns the index of that copy.
 ///
 /// # Errors
 /// The system refuses to wait.
@@ -130,7 +130,7 @@ pub fn first_ended(all: &[Forked], limit: Duration) -> io::Result<Option<usize>>
     Ok(waits.iter().position(|one| one.revents().is_some_and(|events| !events.is_empty())))
 }
 
-/// Waits until this process has one thread: those that were joined may still be ending.
+/// Waits until this process has one thread, because joined threads may still be ending.
 fn alone() -> io::Result<()> {
     let mut threads = 0;
     for _ in 0..ENDING_CHECKS {

@@ -1,8 +1,8 @@
-//! Incarnation number of a node. Each must be higher than the last, or neighbours treat its
-//! messages as replays from the previous incarnation.
+//! Incarnation number of a node. Each number must be higher than the last, because neighbours
+//! otherwise treat messages from the node as replays from its previous incarnation.
 //!
-//! The state file holds the last number. Only one process at a time may use it: the process holds a
-//! lock on `FILE.lock`, which the kernel releases when it ends.
+//! The state file holds the last number. Only one process at a time may use it. That process holds
+//! a lock on `FILE.lock`, which the kernel releases when the process ends.
 
 use crate::clock::Clock;
 use anyhow::{Context, Result, bail};
@@ -23,11 +23,12 @@ pub struct Incarnation {
     _lock: Option<File>,
 }
 
-/// Returns the incarnation that starts with `clock`: nanoseconds since 1970, and above the last
-/// one, which is stored in `file`. Without a file the number falls back if the wall clock does.
+/// Returns the incarnation that starts with `clock`. Its number is the time in nanoseconds since
+/// 1970, but always above the last number, which is stored in `file`. Without a file, the number
+/// falls back if the wall clock does.
 ///
-/// A file that a crash has left empty or full of zero bytes is reset, with an alarm in the log. On
-/// a full disk the node starts with an alarm too, and its number is not stored.
+/// A file that a crash has left empty or full of zero bytes is reset, and an alarm is logged. On a
+/// full disk, the node also starts with an alarm, but its number is not stored.
 ///
 /// # Errors
 /// Another process uses the file, its content is invalid, or it cannot be read or written. The
@@ -50,12 +51,13 @@ pub fn next(clock: &Clock, file: Option<&Path>) -> Result<Incarnation> {
     Ok(Incarnation { number, _lock: lock })
 }
 
-/// Returns whether the error is a full disk or an exhausted quota.
+/// Returns whether the error means that the disk is full or a quota is exhausted.
 pub(crate) fn is_full(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
 }
 
-/// Locks the state file for this process; returns no lock if the disk has no room for one.
+/// Locks the state file for this process. Returns no lock if the disk has no room for the lock
+/// file.
 fn lock(file: &Path) -> Result<Option<File>> {
     let path = beside(file, ".lock");
     let cannot = || format!("cannot lock {}", path.display());
@@ -77,7 +79,7 @@ fn lock(file: &Path) -> Result<Option<File>> {
     }
 }
 
-/// Returns the last number in the file; 0 if there is no file, or a crash has left it empty.
+/// Returns the last number in the file, or 0 if there is no file or a crash has left it empty.
 fn last(file: &Path) -> Result<u64> {
     let bytes = match fs::read(file) {
         Ok(bytes) => bytes,
@@ -101,7 +103,7 @@ fn last(file: &Path) -> Result<u64> {
     })
 }
 
-/// Replaces the file atomically. It is on the disk before the new number is used in messages.
+/// Replaces the file atomically. The new file is on the disk before messages use the new number.
 fn keep(file: &Path, number: u64) -> io::Result<()> {
     let new = beside(file, ".new");
     let written = File::create(&new)
@@ -114,7 +116,7 @@ fn keep(file: &Path, number: u64) -> io::Result<()> {
     written
 }
 
-/// Syncs the directory entry of a file to the disk.
+/// Syncs the directory entry of this file to the disk.
 pub(crate) fn sync_parent(file: &Path) -> io::Result<()> {
     match file.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => File::open(parent)?.sync_all(),
@@ -122,7 +124,7 @@ pub(crate) fn sync_parent(file: &Path) -> io::Result<()> {
     }
 }
 
-/// Returns the file name with an ending added.
+/// Returns the path of this file with an ending added to its name.
 pub(crate) fn beside(file: &Path, ending: &str) -> PathBuf {
     let mut name = file.as_os_str().to_owned();
     name.push(ending);
@@ -206,7 +208,7 @@ mod tests {
         let error = File::options().write(true).open(full).and_then(|mut out| out.write_all(b"1"));
         assert!(is_full(&error.unwrap_err()));
         let folder = Folder::new("full");
-        // The temporary file beside the state file is on a full device.
+        // The temporary file next to the state file is on a full device.
         std::os::unix::fs::symlink(full, folder.0.join("s1.state.new")).unwrap();
         fs::write(folder.state(), "7\n").unwrap();
         assert!(started(&folder.state()).unwrap().number > 7);

@@ -1,4 +1,4 @@
-//! Node state that the run loop and the status read.
+//! Node state that the run loop and the status reports read.
 
 use axon_node::telemetry::NodeTelemetry;
 use axon_node::{Dataplane, Node, PortKind};
@@ -8,11 +8,11 @@ use axon_wire::{PortNo, Time};
 
 /// Node that a [`Runtime`](crate::run::Runtime) can run.
 pub trait Inspect: Node {
-    /// Returns the kind of the peer at a port, as the node's data plane has it.
+    /// Returns the kind of the peer at a port, as stored in the node's data plane.
     fn port_kind(&self, port: PortNo) -> PortKind;
 
-    /// Returns the rules that map frames of the host at a port to priorities; `None` if the node
-    /// does not manage the queues of the host.
+    /// Returns the rules that map frames from the host at a port to priorities, or `None` if the
+    /// node does not manage the queues of the host.
     fn rules(&self, port: PortNo) -> Option<&Rules> {
         let _ = port;
         None
@@ -43,7 +43,7 @@ impl<D: Dataplane> Inspect for ControllerNode<D> {
 }
 
 impl Inspect for AgentNode {
-    /// Both ends carry plain Ethernet.
+    /// Both ends of the link carry plain Ethernet.
     fn port_kind(&self, _: PortNo) -> PortKind {
         PortKind::Host
     }

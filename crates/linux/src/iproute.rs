@@ -1,4 +1,4 @@
-//! Runs iproute2 programs, where direct system calls have no advantage.
+//! Runs iproute2 programs for tasks in which direct system calls have no advantage.
 
 use anyhow::{Context, Result, bail};
 use std::io::Write;
@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 /// Runs `ip` or `tc` in this thread's network namespace.
 ///
 /// # Errors
-/// The program is not installed, or its error message.
+/// The program is not installed, or it fails. The error includes its message.
 pub fn run(program: &str, arguments: &[&str], input: &str) -> Result<()> {
     call(program, arguments, input).map(drop)
 }
@@ -29,7 +29,7 @@ fn call(program: &str, arguments: &[&str], input: &str) -> Result<Vec<u8>> {
         .spawn()
         .with_context(|| format!("cannot run `{program}`; it is in the package iproute2"))?;
     if let Some(mut stdin) = child.stdin.take() {
-        // A program that stops reading reports the cause on stderr.
+        // If the program stops reading, it reports the cause on stderr.
         let _ = stdin.write_all(input.as_bytes());
     }
     let output = child.wait_with_output()?;

@@ -1,4 +1,4 @@
-//! Watches network devices of a namespace: creation, removal and carrier changes.
+//! Watches the network devices in a namespace for creation, removal and carrier changes.
 //!
 //! The kernel announces every change on a NETLINK_ROUTE socket as RTM_NEWLINK or RTM_DELLINK
 //! (rtnetlink(7)), so even a short loss of carrier is detected.
@@ -13,7 +13,7 @@ use std::io;
 use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
-/// Range of the device flags in ifinfomsg (rtnetlink(7)).
+/// Byte range of the device flags in ifinfomsg (rtnetlink(7)).
 const FLAGS: Range<usize> = 8..12;
 
 /// Change of one device.
@@ -21,7 +21,7 @@ const FLAGS: Range<usize> = 8..12;
 pub struct LinkEvent {
     /// Name of the device.
     pub device: String,
-    /// True if the device is up and has carrier; false if it is gone.
+    /// True if the device is up and has carrier. False if it is down, has no carrier, or is gone.
     pub up: bool,
 }
 
@@ -34,7 +34,7 @@ impl LinkWatch {
     /// Subscribes in the calling thread's network namespace.
     ///
     /// # Errors
-    /// The error of the netlink socket; none is expected.
+    /// The netlink socket cannot be opened, which is not expected.
     pub fn open() -> io::Result<LinkWatch> {
         let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
         let protocol = SockProtocol::NetlinkRoute;
@@ -48,8 +48,8 @@ impl LinkWatch {
         self.socket.as_fd()
     }
 
-    /// Appends all changes since the last call, in order. Returns false if some were lost: then the
-    /// caller must check every device.
+    /// Appends all changes since the last call, in order. Returns false if some were lost. The
+    /// caller must then check every device.
     pub fn read(&mut self, out: &mut Vec<LinkEvent>) -> bool {
         let mut buffer = [0; 32 * 1024];
         loop {
@@ -70,8 +70,8 @@ pub fn is_up(device: &str) -> bool {
 
 /// Parses the link messages of a netlink datagram, up to the first truncated one.
 ///
-/// Unneeded attributes are skipped undecoded: a full parser would reject the message if another
-/// kernel uses a different length for one of them.
+/// Attributes that are not needed are skipped without decoding. A full parser would reject the
+/// message if another kernel used a different length for one of them.
 fn parse(mut datagram: &[u8], out: &mut Vec<LinkEvent>) {
     while !datagram.is_empty() {
         let Ok(message) = NetlinkBuffer::new_checked(datagram) else { return };
@@ -81,8 +81,8 @@ fn parse(mut datagram: &[u8], out: &mut Vec<LinkEvent>) {
     }
 }
 
-/// Returns the event of a link message that names its device; its payload is an ifinfomsg
-/// (rtnetlink(7)), then attributes.
+/// Returns the event from a link message that names its device. The payload is an ifinfomsg
+/// (rtnetlink(7)), followed by attributes.
 fn event(message_type: u16, payload: &[u8]) -> Option<LinkEvent> {
     let is_there = match message_type {
         libc::RTM_NEWLINK => true,
@@ -136,7 +136,8 @@ mod tests {
         };
         let whole = LinkEvent { device: "s1-p0".into(), up: false };
         assert_eq!(events(&datagram), std::slice::from_ref(&whole));
-        // Lengths and types of the message and of its attribute, the flags, and the name.
+        // Ranges of the lengths and types of the message and of its attribute, the flags, and the
+        // name.
         let read = [0..6, 24..28, 32..42];
         for at in 0..datagram.len() {
             assert_eq!(events(&datagram[..at]), [], "{at} bytes");

@@ -33,17 +33,17 @@ impl Default for Machine {
 }
 
 impl Machine {
-    /// Machine that supports both.
+    /// Machine that supports both data planes.
     pub const ABLE: Machine = Machine { no_tc: None, no_xdp: None };
 
-    /// Returns a machine that supports none, for this reason.
+    /// Returns a machine that supports neither data plane, for this reason.
     pub fn without(why: &str) -> Machine {
         Machine { no_tc: Some(why.to_owned()), no_xdp: Some(why.to_owned()) }
     }
 
-    /// Probes both in network and mount namespaces of a separate thread, without side effects:
-    /// programs are loaded and attached, an egress gets its queues, and the node's queues are
-    /// created.
+    /// Probes both data planes, in network and mount namespaces of a separate thread and without
+    /// side effects. Each probe loads and attaches programs, sets up the queues of an egress, and
+    /// creates the node's queues.
     pub fn tried() -> Machine {
         let no = |plane| std::thread::spawn(move || try_plane(plane)).join();
         let why = |plane| match no(plane) {
@@ -53,13 +53,13 @@ impl Machine {
         Machine { no_tc: why(Plane::Tc), no_xdp: why(Plane::Xdp) }
     }
 
-    /// Returns the support for a switch with a capture.
+    /// Returns the support for a switch whose frames are captured.
     pub fn captured(&self) -> Machine {
         let no_xdp = "no capture (--capture) sees what a driver forwards".to_owned();
         Machine { no_xdp: Some(no_xdp), ..self.clone() }
     }
 
-    /// Returns the reason against a data plane, if any.
+    /// Returns the reason against a data plane, or `None` if this machine supports it.
     pub(crate) fn lacks(&self, plane: Plane) -> Option<&str> {
         match plane {
             Plane::Tc => self.no_tc.as_deref(),
@@ -81,7 +81,7 @@ fn try_plane(plane: Plane) -> Result<()> {
         routes_per_port_max: 1,
         route_bytes_max: 60,
         frame_bytes_max: 1514,
-        // With a budget, so that the verifier checks the code for it.
+        // A limit other than 0 makes the verifier check the code that enforces it.
         node_frames_per_ms: 1,
     };
     crate::sys::set_device_up("lo", true)?;
@@ -91,7 +91,7 @@ fn try_plane(plane: Plane) -> Result<()> {
 }
 
 /// Returns the folder in which a switch pins its programs on a machine without a lab. Mounts a BPF
-/// file system at the usual place if there is none.
+/// file system at the usual mount point if there is none.
 ///
 /// # Errors
 /// The file system cannot be mounted.
@@ -102,7 +102,7 @@ pub(crate) fn pins(fabric: &str, switch: &str) -> Result<PathBuf> {
     Ok(place(fabric, switch))
 }
 
-/// Returns the folder of a switch's pins if it exists.
+/// Returns the folder in which a switch pins its programs, if it exists.
 pub(crate) fn pins_there(fabric: &str, switch: &str) -> Option<PathBuf> {
     Some(place(fabric, switch)).filter(|place| has_bpf() && place.exists())
 }
@@ -120,7 +120,7 @@ fn place(fabric: &str, switch: &str) -> PathBuf {
 /// Mounts a BPF file system.
 ///
 /// # Errors
-/// EPERM without root, ENODEV where the kernel has none.
+/// EPERM without root, and ENODEV if the kernel does not support this file system.
 pub(crate) fn mount_bpf(at: &Path) -> Result<()> {
     let none: Option<&str> = None;
     fs::create_dir_all(at).with_context(|| format!("cannot make {}", at.display()))?;

@@ -1,11 +1,11 @@
-//! Wake-up moderation under load, like interrupt moderation of NICs.
+//! Wake-up moderation under load, similar to interrupt moderation in NICs.
 //!
 //! Waking a process costs several times as much as forwarding a frame, and a process with priority
-//! is woken for every frame of a fast sender. A busy switch therefore polls its ports at intervals
-//! only, and finds many frames each time. A switch is busy if frames come faster than round trips
-//! of single frames can cause, or if they come in batches because the CPUs are too loaded to run
-//! the switch at once. A single ping finds its switch waiting. The pacer's slack is longer than the
-//! interval, so rates are kept.
+//! is woken for every frame from a fast sender. A busy switch therefore polls its ports only at
+//! intervals, and finds many frames each time. A switch is busy if frames arrive faster than round
+//! trips of single frames can cause. It is also busy if they arrive in batches because the CPUs are
+//! too loaded to run the switch at once. For a single ping, the switch is asleep and is woken at
+//! once. The pacer's slack is longer than the interval, so link rates are kept.
 
 use axon_wire::{Span, Time};
 
@@ -13,11 +13,11 @@ use axon_wire::{Span, Time};
 const PAUSE: Span = Span::from_micros(200);
 /// Window for measuring the load.
 const WINDOW: Span = Span::from_millis(4);
-/// Frames per window from which the switch is busy.
+/// Number of frames per window at which the switch counts as busy.
 const BUSY_FRAMES: u32 = 256;
-/// Frames per window from which the switch is busy if they come in batches.
+/// Number of frames per window at which the switch counts as busy if they come in batches.
 const BATCHED_FRAMES: u32 = 16;
-/// Frames of one round that count as a batch.
+/// Number of frames in one round that count as a batch.
 const BATCH: u32 = 2;
 
 /// Load estimate of one switch.
@@ -25,7 +25,7 @@ const BATCH: u32 = 2;
 pub struct Moderation {
     window_began: Time,
     frames: u32,
-    /// Rounds of the window that found frames.
+    /// Rounds in the window that found frames.
     rounds: u32,
     busy: bool,
 }
@@ -44,8 +44,8 @@ impl Moderation {
         }
     }
 
-    /// Returns the time to accumulate frames before the next poll; zero for a switch that is not
-    /// busy, which sleeps until the next frame.
+    /// Returns the time for which to accumulate frames before the next poll. It is zero for a
+    /// switch that is not busy and therefore sleeps until the next frame.
     pub fn pause(&self) -> Span {
         if self.busy { PAUSE } else { Span::ZERO }
     }
@@ -55,7 +55,7 @@ impl Moderation {
 mod tests {
     use super::*;
 
-    /// Returns the state after this many frames at this interval for a tenth of a second.
+    /// Returns the state after a tenth of a second in which this many frames came at each interval.
     fn after(interval: Span, frames: usize) -> Moderation {
         let (mut moderation, mut now) = (Moderation::default(), Time::ZERO);
         while now < Time::from_nanos(100_000_000) {

@@ -1,11 +1,11 @@
-//! Network namespaces by descriptor: each exists as long as a descriptor is held.
+//! Network namespaces, held by file descriptor.
 
 use anyhow::{Context, Result};
 use nix::sched::{CloneFlags, setns};
 use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
-/// Network namespace. It exists as long as this value, or a process or device in it.
+/// Network namespace. It exists while this value, or a process or device in it, exists.
 #[derive(Debug)]
 pub(crate) struct Namespace(File);
 
@@ -15,12 +15,12 @@ impl Namespace {
         Ok(Namespace(File::open("/proc/thread-self/ns/net")?))
     }
 
-    /// Moves the calling thread into the namespace.
+    /// Moves the calling thread into this namespace.
     pub(crate) fn enter(&self) -> Result<()> {
         setns(&self.0, CloneFlags::CLONE_NEWNET).context("cannot enter a network namespace")
     }
 
-    /// Runs a function in the namespace, and returns the thread to `home`.
+    /// Runs a function in this namespace and then moves the thread back to `home`.
     pub(crate) fn inside<T>(
         &self,
         home: &Namespace,
@@ -32,7 +32,7 @@ impl Namespace {
         done
     }
 
-    /// Returns the name for `ip`.
+    /// Returns the path that names the namespace to `ip`.
     pub(crate) fn path(&self) -> String {
         format!("/proc/{}/fd/{}", std::process::id(), self.0.as_raw_fd())
     }

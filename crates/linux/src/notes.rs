@@ -1,9 +1,9 @@
-//! Rate-limited log of node notes: the only path by which they reach the log.
+//! Rate-limited log of node notes, and the only path by which they reach the log.
 //!
-//! A host or a peer can cause notes as fast as it sends. Each kind of note is therefore limited,
-//! for each port, to [`LINES_MAX`] lines per second, and the whole node to [`ALL_LINES_MAX`]; one
-//! line of each kind counts the rest. Many notes of one kind hide none of another, and the log of a
-//! node grows by a few kilobytes per second at most.
+//! A host or a peer can cause notes as fast as it sends. Therefore, each kind of note is limited to
+//! [`LINES_MAX`] lines per second for each port, and the whole node to [`ALL_LINES_MAX`] lines. One
+//! line for each kind states the number of omitted notes. Many notes of one kind do not hide notes
+//! of another, and the log of a node grows by a few kilobytes per second at most.
 
 use axon_node::{Note, Refusal};
 use axon_wire::{PortNo, Span, Time};
@@ -11,12 +11,13 @@ use std::collections::BTreeMap;
 
 /// Window in which lines are counted.
 const WINDOW: Span = Span::from_secs(1);
-/// Maximum lines of one kind and port in a window.
+/// Maximum number of lines for one kind and port in a window.
 const LINES_MAX: u32 = 4;
-/// Maximum lines of all kinds and ports in a window, without the counting lines.
+/// Maximum number of lines for all kinds and ports in a window, not counting the lines that state
+/// the number of omitted notes.
 const ALL_LINES_MAX: u32 = 64;
 
-/// Kind of line; each has its own limit.
+/// Kind of log line. Each kind has its own limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
     NeighbourUp,
@@ -48,7 +49,7 @@ enum Kind {
     Agent(AgentEvent),
 }
 
-/// Event of the agent of a port.
+/// Event of an agent at a port that is logged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum AgentEvent {
     /// The agent was attached.
@@ -61,19 +62,19 @@ pub(crate) enum AgentEvent {
     Refused,
 }
 
-/// Kind and port of a line; notes of the whole node have [`PortNo::CONTROL`].
+/// Kind and port of a line. Notes about the whole node have [`PortNo::CONTROL`].
 type About = (Kind, PortNo);
 
-/// Logs notes, and counts those over the limit.
+/// Logs notes up to the limit, and counts those beyond it.
 #[derive(Default)]
 pub(crate) struct NoteLog {
-    /// End of the window; `None` if there was no note since the last one.
+    /// End of the window. `None` if there was no note since the last window.
     until: Option<Time>,
     /// Number of lines in this window.
     lines: u32,
     /// Number of notes in this window.
     counts: BTreeMap<About, u64>,
-    /// Omitted notes since the last counting lines.
+    /// Number of omitted notes since the last lines that stated it.
     left_out: BTreeMap<Kind, u64>,
 }
 
@@ -135,12 +136,12 @@ impl NoteLog {
         }
     }
 
-    /// Returns whether a line about an agent may be logged; for logs of a single port.
+    /// Returns whether a line about an agent may be logged, for the log of a single port.
     pub(crate) fn agent(&mut self, now: Time, event: AgentEvent) -> bool {
         self.admit(now, (Kind::Agent(event), PortNo::CONTROL))
     }
 
-    /// Logs the number of omitted notes when a window has ended. To be called every round.
+    /// Logs the number of omitted notes when a window has ended. Call this in every round.
     pub(crate) fn round(&mut self, now: Time, node: &str) {
         for (kind, count) in self.left_out(now) {
             tracing::info!(node, ?kind, count, "more notes of this kind are left out");

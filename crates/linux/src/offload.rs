@@ -1,22 +1,24 @@
 //! Undoes offloads: restores removed tags and completes checksums.
 //!
-//! Inside a host a frame may be incomplete, because a device is expected to finish it. Here the
+//! Inside a host, a frame may be incomplete, because a device is expected to finish it. Here, the
 //! frame leaves the host's kernel for good, so it is completed at this edge.
 
-/// Missing checksum, as in `struct virtio_net_hdr`: sum from byte `start` to the end, stored at
-/// `start + offset`. The field already holds the sum of the pseudo-header.
+/// Missing checksum, as in `struct virtio_net_hdr`. The sum covers the frame from byte `start` to
+/// the end, and is stored at `start + offset`. The field already holds the sum of the
+/// pseudo-header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PartialChecksum {
-    /// First summed byte, from the start of the frame.
+    /// Offset of the first byte in the sum, from the start of the frame.
     pub start: usize,
     /// Offset of the checksum field from `start`.
     pub offset: usize,
 }
 
-/// Completes a checksum in place; returns false if it does not lie inside the frame.
+/// Completes a checksum in place. Returns false if it does not lie inside the frame.
 ///
-/// Ones' complement sum of all 16-bit words (RFC 1071), for any protocol. A result of zero is sent
-/// as all ones: for UDP zero would mean "none" (RFC 768), and for TCP both are equal.
+/// The checksum is the ones' complement sum of all 16-bit words (RFC 1071), for any protocol. A
+/// result of zero is sent as all ones, because zero would mean "none" for UDP (RFC 768), and for
+/// TCP both are equal.
 pub fn complete_checksum(frame: &mut [u8], partial: PartialChecksum) -> bool {
     let Some(summed) = frame.get_mut(partial.start..) else {
         return false;
@@ -39,10 +41,10 @@ pub fn complete_checksum(frame: &mut [u8], partial: PartialChecksum) -> bool {
     true
 }
 
-/// Appends `frame` to `store`, with the tag that the kernel removed restored at offset 12.
+/// Appends `frame` to `store`, and restores the tag that the kernel removed, at offset 12.
 ///
 /// The kernel removes anything that looks like a tag, even from an Axon packet whose hops happen to
-/// read 0x8100; so the bytes are restored on every port.
+/// read 0x8100. The bytes are therefore restored on every port.
 pub fn append_with_tag(store: &mut Vec<u8>, frame: &[u8], tag: Option<[u8; 4]>) {
     match (tag, frame.split_at_checked(12)) {
         (Some(tag), Some((addresses, rest))) => {
@@ -58,7 +60,7 @@ pub fn append_with_tag(store: &mut Vec<u8>, frame: &[u8], tag: Option<[u8; 4]>) 
 mod tests {
     use super::*;
 
-    /// The ones' complement sum over a finished range is all ones.
+    /// Returns the ones' complement sum of `bytes`, which is all ones over a completed range.
     fn folded(bytes: &[u8]) -> u16 {
         let sum = bytes
             .chunks(2)

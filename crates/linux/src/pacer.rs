@@ -1,20 +1,20 @@
-//! Limits an egress to the configured rate of its link.
+//! Limits an egress to the configured link rate.
 
 use axon_wire::{Bytes, Rate, Span, Time};
 
-/// Preamble and start delimiter (8), FCS (4) and inter-frame gap (12): overhead of a frame on the
-/// wire, in bytes (IEEE 802.3 clause 4.4.2).
+/// Overhead of a frame on the wire, in bytes: preamble and start delimiter (8), FCS (4) and
+/// inter-frame gap (12) (IEEE 802.3 clause 4.4.2).
 pub const WIRE_OVERHEAD_BYTES: u64 = 24;
 
-/// Longest time by which the wire may lag the clock and still catch up. It bounds bursts.
+/// Longest time by which the wire may lag behind the clock and still catch up. It bounds bursts.
 pub const SLACK: Span = Span::from_millis(2);
 
-/// One wire. It is busy for (bytes + 24) / rate after each frame.
+/// Model of one wire. It is busy for (bytes + 24) / rate after each frame.
 ///
-/// The wire keeps its own time, `free_at`, which advances by exactly the duration of each frame. A
-/// timer that fires late leaves `free_at` behind the clock, and the following frames go at once
-/// until it has caught up: jitter does not lower the rate. The lag is bounded by [`SLACK`], so that
-/// an idle wire does not send a long burst.
+/// The wire keeps its own time, `free_at`, which advances by exactly the duration of each frame. If
+/// a timer fires late, `free_at` lags behind the clock, and the following frames go at once until
+/// it has caught up. Jitter therefore does not lower the rate. The lag is bounded by [`SLACK`], so
+/// that an idle wire does not send a long burst.
 #[derive(Clone, Copy, Debug)]
 pub struct Pacer {
     rate: Option<Rate>,
@@ -22,12 +22,13 @@ pub struct Pacer {
 }
 
 impl Pacer {
-    /// Creates a free wire of this rate; without a rate it is free at once after every frame.
+    /// Creates a free wire with this rate. Without a rate, the wire is free at once after every
+    /// frame.
     pub fn new(rate: Option<Rate>) -> Pacer {
         Pacer { rate, free_at: Time::ZERO }
     }
 
-    /// Puts a frame of `bytes` on the wire at `now` and returns the time at which the wire is free
+    /// Puts a frame of `bytes` on the wire at `now`. Returns the time at which the wire is free
     /// again, which may be in the past.
     pub fn send(&mut self, now: Time, bytes: usize) -> Time {
         let Some(rate) = self.rate else { return Time::ZERO };
@@ -41,7 +42,7 @@ impl Pacer {
 mod tests {
     use super::*;
 
-    /// Sends `frames` of 1500 bytes, each at its time, with every wake-up `late`.
+    /// Sends `frames` frames of 1500 bytes, each at its time, with every wake-up delayed by `late`.
     fn finish(frames: u32, late: Span) -> Time {
         let mut pacer = Pacer::new(Some(Rate::mbps(100)));
         let mut now = Time::from_nanos(1_000_000_000);
@@ -73,7 +74,7 @@ mod tests {
     #[test]
     fn without_a_rate_the_wire_is_free_at_once() {
         let now = Time::from_nanos(7);
-        // A loop that read its clock before this frame finds the wire free, too.
+        // A loop that read its clock before this frame also finds the wire free.
         assert_eq!(Pacer::new(None).send(now, 1500), Time::ZERO);
     }
 }

@@ -1,18 +1,18 @@
-//! Port on a network device: packet sockets, with a shared ring for receiving and batches for
-//! sending.
+//! Port on a network device. It uses packet sockets, with a shared ring for receiving and batches
+//! for sending.
 //!
-//! There are two sockets. The receiving socket gets every frame of its device in promiscuous mode,
+//! There are two sockets. The receiving socket gets every frame on its device in promiscuous mode,
 //! except those that this machine sends, with the checksum state before each frame. The sending
-//! socket is bound without a protocol, so it receives nothing, and bypasses the queueing
-//! discipline: the node has its own queues.
+//! socket is bound without a protocol, so that it receives nothing. It bypasses the queueing
+//! discipline, because the node has its own queues.
 //!
-//! Changes that the kernel makes to frames, and their handling here:
-//! - It removes a VLAN tag from bytes 12 to 15: the tag is restored.
-//! - It leaves TCP and UDP checksums to a device that does not exist: they are completed.
-//! - It delivers segmentation super-frames: they are refused and counted, and the lab disables the
-//!   offload at the hosts. UDP segmentation is refused likewise.
-//! - Frames below 60 bytes are passed unchanged: a real device pads what it sends, and every parser
-//!   here ignores bytes after a packet.
+//! The kernel makes these changes to frames, which are handled here as follows:
+//! - It removes a VLAN tag from bytes 12 to 15. The tag is restored.
+//! - It leaves TCP and UDP checksums to a device that does not exist. They are completed.
+//! - It delivers segmentation super-frames. They are refused and counted, and the lab disables the
+//!   offload at the hosts. Frames with UDP segmentation are also refused.
+//! - It does not pad frames below 60 bytes. They are passed unchanged, because a real device pads
+//!   the frames that it sends, and every parser here ignores bytes after a packet.
 
 use crate::offload::complete_checksum;
 use crate::port::{Pool, Port, PortCounters, send_all};
@@ -25,18 +25,19 @@ use axon_wire::vlan::TAG_BYTES;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// Slots of a receive ring: frames at a million per second until a busy switch polls again, with a
-/// margin for other load on its CPU. 1.7 MiB at an MTU of 1500.
+/// Number of slots in a receive ring. They hold the frames that arrive at a million per second
+/// until a busy switch polls again, with a margin for other load on its CPU. 1.7 MiB at an MTU of
+/// 1500.
 const RING_SLOTS: usize = 1024;
-/// Slots of a receive ring of a lossless port, for any load of the machine.
+/// Number of slots in the receive ring of a lossless port, sized for any load on the machine.
 const RING_SLOTS_LOSSLESS: usize = 2048;
 
-/// Maximum frames of hosts in one round: a fraction of a millisecond of work.
+/// Maximum number of frames from hosts in one round: a fraction of a millisecond of work.
 const HOST_BURST: usize = 64;
 
-/// Network device of this namespace as a port.
+/// Port on a network device in this namespace.
 pub struct PacketPort {
-    // The ring is unmapped before its socket is closed: fields drop in this order.
+    // Fields drop in this order, so the ring is unmapped before its socket is closed.
     ring: RxRing,
     rx: OwnedFd,
     tx: OwnedFd,
@@ -47,11 +48,11 @@ pub struct PacketPort {
 }
 
 impl PacketPort {
-    /// Opens a device of the calling thread's network namespace. It must be up. `lossless` selects
-    /// a larger ring.
+    /// Opens a device in the calling thread's network namespace. The device must be up. `lossless`
+    /// selects a larger ring.
     ///
     /// # Errors
-    /// EPERM without CAP_NET_RAW, ENODEV or ENETDOWN, ENOMEM.
+    /// EPERM without CAP_NET_RAW, ENODEV or ENETDOWN for a missing or down device, and ENOMEM.
     pub fn open(device: &str, lossless: bool) -> io::Result<PacketPort> {
         let index = nix::net::if_::if_nametoindex(device)?;
         let frame_bytes_max = sys::device_mtu(device)? + ETHERNET_BYTES + TAG_BYTES;
@@ -68,15 +69,15 @@ impl PacketPort {
         Ok(PacketPort { ring, rx, tx, frame_bytes_max, burst, counters })
     }
 
-    /// Sends all of `frames`, in order; frames that the kernel refuses are counted and lost.
+    /// Sends all of `frames`, in order. Frames that the kernel refuses are counted and lost.
     ///
     /// # Errors
-    /// The device is down or gone; the port is no longer usable.
+    /// The device is down or gone. The port is then no longer usable.
     pub fn send(&mut self, frames: &[FrameBuf]) -> io::Result<()> {
         send_all(self.tx.as_fd(), frames, &mut self.counters)
     }
 
-    /// Takes the pending error of a socket, which indicates a device that went down.
+    /// Takes the pending error of a socket, which indicates that the device went down.
     fn pending_error(&self) -> io::Result<()> {
         match nix::sys::socket::getsockopt(&self.rx, nix::sys::socket::sockopt::SocketError)? {
             0 => Ok(()),
@@ -114,7 +115,7 @@ impl Port for PacketPort {
                 let Some(partial) = received.checksum else {
                     return Some(pool.frame(received.bytes, received.vlan));
                 };
-                // The offsets refer to a frame without the tag, so the sum comes first.
+                // The offsets refer to a frame without the tag, so complete the checksum first.
                 let mut finished = pool.frame(received.bytes, None);
                 let done = complete_checksum(finished.bytes_mut(), partial);
                 counters.rx_checksums_completed += u64::from(done);

@@ -1,13 +1,14 @@
-//! Pause state from flow control frames of the plane, for a port whose far end is in this process.
+//! Derives the pause state from flow control frames of the plane, for a port whose far end is in
+//! this process.
 //!
-//! No frame is lost on the way, and the plane resumes what it has paused. The frames therefore set
-//! and clear priorities, and their pause times are ignored.
+//! No frame is lost in between, and the plane resumes everything that it has paused. The frames
+//! therefore only set and clear priorities, and their pause times are ignored.
 
 use axon_wire::mac_control::{MacControl, Quanta};
 use axon_wire::{MacAddr, PrioritySet};
 
-/// Returns the paused priorities after `frame`, given those before in `paused`; `None` if it is no
-/// flow control frame (IEEE 802.1Q clause 36, IEEE 802.3 annex 31B).
+/// Returns the paused priorities after `frame`, given those before it in `paused`. Returns `None`
+/// if `frame` is not a flow control frame (IEEE 802.1Q clause 36, IEEE 802.3 annex 31B).
 pub(crate) fn after(paused: PrioritySet, frame: &[u8]) -> Option<PrioritySet> {
     let mut paused = paused;
     match MacControl::parse(frame, MacAddr::default()).ok()? {

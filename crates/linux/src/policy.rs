@@ -1,4 +1,5 @@
-//! Policy changes at a running controller: which hosts may reach which.
+//! Policy changes at a running controller. The policy determines the hosts that may reach each
+//! other.
 
 use crate::{request, status};
 use anyhow::{Result, anyhow, bail};
@@ -8,9 +9,9 @@ use axon_wire::NodeId;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Polling interval of the status.
+/// Interval at which the status is polled.
 const LOOK: Duration = Duration::from_millis(10);
-/// Time limit for switches to acknowledge removals.
+/// Time limit for switches to acknowledge that they have removed routes.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Completed policy change.
@@ -22,12 +23,12 @@ pub struct Changed {
     pub outstanding: Vec<NodeId>,
 }
 
-/// Changes the policy of every switch of a fabric without a controller, by its status socket. Each
-/// switch has removed its routes when it answers. All switches are queried, even after errors.
+/// Changes the policy of every switch in a fabric without a controller, over its status socket.
+/// Each switch has removed its routes when it answers. All switches are queried, even after errors.
 ///
 /// # Errors
-/// A switch refuses the change, or does not answer: its name, its error, and the number of changed
-/// switches.
+/// A switch refuses the change or does not answer. The error gives the name of the switch, its
+/// error, and the number of changed switches.
 pub fn change_each(sockets: &[(String, PathBuf)], change: PolicyChange) -> Result<Changed> {
     let mut all: Option<PolicyDone> = None;
     let (mut changed, mut failed) = (0, None);
@@ -62,7 +63,7 @@ pub fn change_each(sockets: &[(String, PathBuf)], change: PolicyChange) -> Resul
 /// seconds until all switches have acknowledged the removal of their routes.
 ///
 /// # Errors
-/// No daemon takes commands there, it is no controller, or it refuses the change.
+/// No daemon accepts commands there, the daemon is not a controller, or it refuses the change.
 pub fn change(socket: &Path, change: PolicyChange) -> Result<Changed> {
     let done = match request::ask(socket, Request::Policy(change))? {
         Done::Policy(done) => done,
@@ -73,7 +74,7 @@ pub fn change(socket: &Path, change: PolicyChange) -> Result<Changed> {
         let status = status::ask(socket)?;
         let NodeTelemetry::Controller(controller) = &status.node else {
             if status.node.known_hosts().is_some() {
-                // A switch without a controller: it has removed its routes.
+                // This is a switch without a controller, so it has already removed its routes.
                 return Ok(Changed { done, outstanding: Vec::new() });
             }
             bail!("{} is no controller", status.name);

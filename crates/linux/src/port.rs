@@ -1,4 +1,4 @@
-//! Interface between real ports and the run loop, and the memory of frames.
+//! Interface between real ports and the run loop, and the pool of frame memory.
 
 use crate::agent_port::AgentStatus;
 use crate::offload::append_with_tag;
@@ -15,16 +15,18 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 
 /// Returns the MTU that a link between switches needs for hosts with `host_mtu`, in bytes.
 ///
-/// A host's frame is at most MTU + 14 + 4 (Ethernet header, one VLAN tag). The route before it is
-/// at most [`FrameBuf::HEADROOM`] = 128 bytes. A device takes frames of its MTU + 14. A probe of
-/// that length collects [`RECORDS_BYTES_MAX`] = 512 bytes at its tail. So the MTU must be `host_mtu
-/// + 4 + 128 + 512`. Control messages are bounded by the host's MTU.
+/// A frame from a host has at most MTU + 14 + 4 bytes (Ethernet header and one VLAN tag). The route
+/// before it has at most [`FrameBuf::HEADROOM`] = 128 bytes. A device accepts frames of its MTU +
+/// 14 bytes. A probe of that length collects [`RECORDS_BYTES_MAX`] = 512 bytes at its tail.
+/// Therefore, the MTU must be `host_mtu + 4 + 128 + 512`. Control messages are bounded by the
+/// host's MTU.
 pub const fn fabric_mtu(host_mtu: usize) -> usize {
     host_mtu + TAG_BYTES + FrameBuf::HEADROOM + RECORDS_BYTES_MAX
 }
 
-/// Returns the MTU of a link between two switches of `fabric`, in bytes: for the headers that
-/// entries of programmable switches prepend to a host's tagged frame, or [`fabric_mtu`].
+/// Returns the MTU of a link between two switches in `fabric`, in bytes. For programmable switches,
+/// it allows for the headers that table entries prepend to a host's tagged frame. For others, it is
+/// [`fabric_mtu`].
 pub fn link_mtu(fabric: &Fabric) -> usize {
     let host_mtu = usize::from(fabric.mtu);
     match &fabric.program {
@@ -61,7 +63,7 @@ pub struct PortCounters {
 }
 
 impl PortCounters {
-    /// Returns the counters of lost frames, with their names in the status.
+    /// Returns the counters of lost frames, with their names in the status report.
     pub fn lost(&self) -> [(&'static str, u64); 3] {
         [
             ("rx_ring_drops", self.rx_ring_drops),
@@ -88,62 +90,63 @@ impl PortCounters {
 
 /// Interface for sending and receiving whole Ethernet frames.
 pub trait Port {
-    /// Returns the descriptor to poll for readability, constant while the port is open.
+    /// Returns the descriptor to poll for readability. It stays the same while the port is open.
     fn fd(&self) -> BorrowedFd<'_>;
 
-    /// Returns whether a frame has arrived; `None` if that takes a system call to find out.
+    /// Returns whether a frame has arrived, or `None` if finding out takes a system call.
     fn has_frame(&self) -> Option<bool> {
         None
     }
 
-    /// Appends received frames to `out`, at most one ring's worth, and returns whether there may be
+    /// Appends received frames to `out`, at most one ring's worth. Returns whether there may be
     /// more.
     ///
     /// # Errors
-    /// The device is down or gone; the port is no longer usable.
+    /// The device is down or gone. The port is then no longer usable.
     fn receive(&mut self, pool: &mut Pool, out: &mut Vec<FrameBuf>) -> io::Result<bool>;
 
-    /// Sends all of `frames`, in order; refused frames are counted and lost. A port removes those
-    /// that it keeps; the memory of the others returns to the caller.
+    /// Sends all of `frames`, in order. Refused frames are counted and lost. The port removes the
+    /// frames that it keeps from `frames`. The memory of the others returns to the caller.
     ///
     /// # Errors
-    /// The device is down or gone; the port is no longer usable.
+    /// The device is down or gone. The port is then no longer usable.
     fn transmit(&mut self, frames: &mut Vec<FrameBuf>) -> io::Result<()>;
 
-    /// Publishes the queue lengths of all ports of the node to a far end that supports it, from
-    /// port 0 on, in bytes; `None` for an unknown length.
+    /// Publishes the queue lengths of all ports of the node, in bytes, starting with port 0. `None`
+    /// is an unknown length. Only some kinds of far end support this.
     fn show_queues(&mut self, queued: &mut dyn Iterator<Item = Option<u64>>) {
         let _ = queued;
     }
 
-    /// Returns the number of frames that [`transmit`](Port::transmit) accepts now. At zero, the
-    /// wire of the port is busy.
+    /// Returns the number of frames that [`transmit`](Port::transmit) accepts now. If it is zero,
+    /// the wire of the port is busy.
     fn room(&self) -> usize {
         usize::MAX
     }
 
-    /// Returns whether the far end is there; `None` if the kernel has the carrier of the device.
+    /// Returns whether the far end is attached, or `None` if the kernel knows the carrier of the
+    /// device.
     fn carrier(&self) -> Option<bool> {
         None
     }
 
-    /// Prepares for a wait on [`fd`](Port::fd); returns whether there is a reason not to wait.
+    /// Prepares for a wait on [`fd`](Port::fd). Returns true if there is a reason not to wait.
     fn before_wait(&mut self) -> bool {
         false
     }
 
-    /// Closes the port. Returns the sockets whose closing takes long.
+    /// Closes the port. Returns those sockets that take long to close.
     fn into_sockets(self: Box<Self>) -> Vec<OwnedFd> {
         Vec::new()
     }
 
-    /// Sets the kind of the peer of the port, by the node.
+    /// Sets the kind of the port's peer, as the node has determined it.
     fn set_kind(&mut self, _kind: PortKind) {}
 
     /// Sets the rules that map frames to priorities at a host's interface.
     ///
     /// # Errors
-    /// The rules are not fully in force and have to be set again.
+    /// The rules are not fully in effect and must be set again.
     fn set_rules(&mut self, _rules: &Rules) -> anyhow::Result<()> {
         Ok(())
     }
@@ -151,20 +154,20 @@ pub trait Port {
     /// Returns the counters of the port.
     fn counters(&mut self) -> PortCounters;
 
-    /// Returns the status of a port with an agent at its far end; `None` for every other port.
+    /// Returns the status of a port with an agent at its far end, or `None` for any other port.
     fn agent_status(&self) -> Option<AgentStatus> {
         None
     }
 }
 
-/// Pool of free frames, which avoids an allocation per frame.
+/// Pool of free frames, which saves an allocation for each frame.
 #[derive(Default)]
 pub struct Pool {
     free: Vec<Vec<u8>>,
 }
 
 impl Pool {
-    /// Maximum number of free frames; more are freed.
+    /// Maximum number of frames in the pool. The memory of further frames is freed.
     const KEPT: usize = 1024;
 
     /// Returns a frame that holds `bytes`, with the removed VLAN tag restored.
@@ -176,17 +179,18 @@ impl Pool {
         FrameBuf::from_vec(store, FrameBuf::HEADROOM)
     }
 
-    /// Returns a frame of `bytes` bytes. `fill` must write all: their initial value is unspecified.
+    /// Returns a frame of `bytes` bytes. `fill` must write all of them, because their initial value
+    /// is unspecified.
     pub fn filled(&mut self, bytes: usize, fill: impl FnOnce(&mut [u8])) -> FrameBuf {
         let mut store = self.free.pop().unwrap_or_default();
-        // Old contents are overwritten, so they are not cleared first.
+        // The old contents are overwritten, so they need not be cleared first.
         store.resize(FrameBuf::HEADROOM + bytes, 0);
         store[..FrameBuf::HEADROOM].fill(0);
         fill(&mut store[FrameBuf::HEADROOM..]);
         FrameBuf::from_vec(store, FrameBuf::HEADROOM)
     }
 
-    /// Takes a frame's memory back.
+    /// Takes the memory of a frame back.
     pub fn recycle(&mut self, frame: FrameBuf) {
         if self.free.len() < Pool::KEPT {
             self.free.push(frame.into_vec());
@@ -194,8 +198,8 @@ impl Pool {
     }
 }
 
-/// Sends all of `frames` by a packet socket, in order, and counts them. Frames that the kernel
-/// refuses are counted and lost, as are all that remain if the device is down or gone.
+/// Sends all of `frames` over a packet socket, in order, and counts them. Frames that the kernel
+/// refuses are lost.
 ///
 /// # Errors
 /// The device is down or gone.
@@ -232,7 +236,7 @@ pub(crate) fn send_all(
     Ok(())
 }
 
-/// Returns whether an error means that the device is down or gone, not that one frame was refused.
+/// Returns whether an error means that the device is down or gone, as opposed to one refused frame.
 pub fn is_device_loss(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ENETDOWN | libc::ENODEV | libc::ENXIO | libc::EIO))
 }

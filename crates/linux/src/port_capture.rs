@@ -1,12 +1,12 @@
-//! Capture of the frames at a node's ports, written to a file. A write error ends the capture, and
-//! the node continues.
+//! Captures the frames at a node's ports and writes them to a file. A write error ends the capture,
+//! but the node continues.
 
 use anyhow::Context;
 use axon_capture::pcap::{CaptureOptions, Direction, LinkType, Writer};
 use axon_wire::{Span, Time};
 use std::io;
 
-/// Longest time before captured frames are written to the file, while frames come.
+/// Longest time before captured frames are written to the file, while frames arrive.
 const FLUSH: Span = Span::from_secs(1);
 
 /// Capture of a node, or none.

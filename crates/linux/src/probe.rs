@@ -1,4 +1,5 @@
-//! Probes of a running daemon: the plan is a command, the report is in its telemetry.
+//! Sends probes from a running daemon. The plan is a command, and the report is part of the
+//! telemetry.
 
 use crate::{request, status};
 use anyhow::{Result, anyhow, bail};
@@ -7,15 +8,15 @@ use axon_node::{Done, Request};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Polling interval of the status.
+/// Interval at which the status is polled.
 const LOOK: Duration = Duration::from_millis(20);
-/// Time limit for a report, beyond the duration of its probes.
+/// Time limit for a report, in addition to the duration of its probes.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Makes the switch whose status socket is `socket` send probes, and waits for the report.
 ///
 /// # Errors
-/// No daemon takes commands there, the plan is refused, or the switch restarts meanwhile.
+/// No daemon accepts commands there, the plan is refused, or the switch restarts in the meantime.
 pub fn probe(socket: &Path, plan: &ProbePlan) -> Result<ProbeReport> {
     let done = request::ask(socket, Request::Probe(plan.clone()))
         .map_err(|error| anyhow!("no probes: {error:#}"))?;

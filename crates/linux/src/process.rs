@@ -1,4 +1,5 @@
-//! Node as a process: from a node and its ports to a runtime that runs until it is stopped.
+//! Runs a node as a process: builds a runtime from a node and its ports, and runs it until it is
+//! stopped.
 
 use crate::choice::DataplaneChoice;
 use crate::clock::Clock;
@@ -14,33 +15,33 @@ use axon_capture::pcap::CaptureOptions;
 use axon_wire::Time;
 use std::path::PathBuf;
 
-/// Options of a daemon, beside its fabric and its name.
+/// Options for a daemon, in addition to its fabric and its name.
 #[derive(Clone, Debug, Default)]
 pub struct DaemonOptions {
-    /// Socket that answers `status` requests; none if `None`.
+    /// Socket that answers `status` requests, if any.
     pub status_socket: Option<PathBuf>,
     /// Capture of the frames at the ports.
     pub capture: Option<CaptureOptions>,
-    /// File for the node's last incarnation, so that neighbours accept the node after its clock was
-    /// set back; none if `None`. A controller has its store beside it, in a file whose name ends in
-    /// `.store`.
+    /// File for the node's last incarnation number, if any. With it, neighbours accept the node
+    /// after its clock was set back. A controller has its store in the same folder, in a file whose
+    /// name ends in `.store`.
     pub state: Option<PathBuf>,
-    /// Recording of every input of the node.
+    /// Recording of all inputs to the node.
     pub record: Option<RecordOptions>,
-    /// Ports of a switch, as `s1-p4`, that are TAP devices, created if they are missing.
+    /// Switch ports, such as `s1-p4`, that are TAP devices. They are created if they are missing.
     pub taps: Vec<String>,
     /// Support of this machine for the kernel's data planes.
     pub machine: Machine,
     /// Folder in a BPF file system for the programs and tables of a switch whose frames the kernel
-    /// carries; below the usual mount point if `None`.
+    /// carries. `None` selects a folder below the usual mount point.
     pub pins: Option<PathBuf>,
 }
 
-/// Runs `node` on these ports until SIGTERM or SIGINT. Without an identity it is not recorded.
+/// Runs `node` on these ports until SIGTERM or SIGINT. Without an identity, it is not recorded.
 /// State for its next incarnation is written to `store`.
 ///
 /// # Errors
-/// No permission for packet sockets, or the errors of [`Runtime::open`].
+/// There is no permission for packet sockets. Also as [`Runtime::open`].
 pub(crate) fn run<N: Inspect>(
     node: N,
     clock: Clock,
@@ -49,12 +50,12 @@ pub(crate) fn run<N: Inspect>(
     dataplane: Option<(DataplaneChoice, Option<KernelPorts>)>,
     options: &DaemonOptions,
 ) -> Result<()> {
-    // Without permission for packet sockets every port would silently be down.
+    // Without permission for packet sockets, every port would silently be down.
     if let Err(error) = crate::sys::packet_socket() {
         bail!("{name} cannot open packet sockets ({error}); it needs CAP_NET_RAW");
     }
-    // Without permission, links may be slower than configured on a busy machine: `late` in the
-    // status shows it.
+    // Without permission, links may be slower than configured on a busy machine, which the counter
+    // `late` in the status shows.
     if let Err(error) = crate::sys::prefer_this_process() {
         tracing::info!(node = name, %error, "does not run before all others");
     }

@@ -1,4 +1,4 @@
-//! Programmable switch on real ports: its pipeline, and its control program.
+//! Programmable switch on real ports, with its pipeline and its control program.
 
 use crate::inspect::Inspect;
 use crate::log;
@@ -12,11 +12,11 @@ use axon_programs::Site;
 use axon_wire::{PortNo, Time};
 use std::sync::Arc;
 
-/// Checks that this machine can run the program of a fabric, if there is one: a Python file needs
+/// Checks that this machine can run the program of a fabric, if there is one. A Python file needs
 /// an interpreter with the module `axon`.
 ///
 /// # Errors
-/// No such file, or no such interpreter.
+/// There is no such file or no such interpreter.
 pub(crate) fn check(fabric: &Fabric) -> Result<()> {
     let source = fabric.program.as_ref().map(|setup| &setup.source);
     let Some(ProgramSource::Python(path)) = source else { return Ok(()) };
@@ -32,8 +32,8 @@ pub(crate) struct Programmable {
 }
 
 impl Programmable {
-    /// Creates switch number `index` of a fabric with a program, in its initial state, with its
-    /// configuration.
+    /// Creates switch number `index` of a fabric with a program. The switch has its configuration
+    /// and is in its initial state.
     ///
     /// # Errors
     /// There is no program, or a Python program cannot be started.
@@ -62,11 +62,12 @@ impl Programmable {
         Ok((Programmable { node, program: name }, config))
     }
 
-    /// Creates a programmable switch for a recording: its behaviour must be determined by its
-    /// inputs.
+    /// Creates a programmable switch whose inputs fully determine its behaviour, as a recording
+    /// requires.
     ///
     /// # Errors
-    /// As [`Programmable::of`], or the program is in Python: its answers are not deterministic.
+    /// As [`Programmable::of`]. Also if the program is in Python, whose answers are not
+    /// deterministic.
     pub(crate) fn recordable(
         fabric: &Fabric,
         index: usize,
@@ -103,7 +104,7 @@ impl Node for Programmable {
 }
 
 impl Inspect for Programmable {
-    /// The program defines the use of its links: all of them carry plain Ethernet.
+    /// Returns plain Ethernet for every port, because the program defines the use of its links.
     fn port_kind(&self, _: PortNo) -> PortKind {
         PortKind::Host
     }

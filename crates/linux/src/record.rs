@@ -1,10 +1,10 @@
-//! Recording of a running node: every input goes to a file, with a hash of the answer, so that
+//! Recording of a running node. Every input goes to a file, with a hash of the answer, so that
 //! [`replay`](crate::replay) can run the node again.
 //!
-//! A recording never stops or delays its node: a separate thread writes the file. A full disk ends
-//! the recording, with a line in the log, and so does a slow one; the part written until then can
-//! be replayed. A node that starts on a full disk, for example after a crash, runs without a
-//! recording.
+//! A recording never stops or delays its node, because a separate thread writes the file. A full
+//! disk ends the recording, with a line in the log, and so does a slow one. The part that has been
+//! written until then can be replayed. A node that starts on a full disk, for example after a
+//! crash, runs without a recording.
 
 use crate::agent::AgentArguments;
 use crate::record_queue::Queue;
@@ -22,18 +22,18 @@ use std::path::{Path, PathBuf};
 pub const RECORD_BYTES_MAX: u64 = 1 << 30;
 /// File name extension of recordings.
 pub const EXTENSION: &str = "axrec";
-/// Maximum number of recordings of one node: `s1.axrec`, `s1.2.axrec`, ...
+/// Maximum number of recordings of one node: `s1.axrec`, `s1.2.axrec`, and so on.
 const NUMBER_MAX: u32 = 10_000;
 
-/// Options of a recording.
+/// Options for a recording.
 #[derive(Clone, Debug)]
 pub struct RecordOptions {
     /// Recording file. An existing file is kept: `s1.axrec` then becomes `s1.2.axrec`, and so on.
     pub file: PathBuf,
-    /// Maximum size in bytes of the file and its numbered predecessors from earlier incarnations.
-    /// The recording ends before it is exceeded.
+    /// Maximum size, in bytes, of the file and its numbered predecessors from earlier incarnations
+    /// together. The recording ends before this size is exceeded.
     pub bytes_max: u64,
-    /// Fabric file of the node; none for an agent without one.
+    /// Fabric file of the node. `None` for an agent without one.
     pub fabric: Option<FabricText>,
 }
 
@@ -68,7 +68,7 @@ pub(crate) enum AgentSource {
     Arguments(AgentArguments),
 }
 
-/// Node to record.
+/// Identity of a node to be recorded.
 pub(crate) struct Identity {
     pub kind: NodeKind,
     pub incarnation: Incarnation,
@@ -76,7 +76,7 @@ pub(crate) struct Identity {
     pub setup: Setup,
 }
 
-/// Settings of a recording to open.
+/// Settings for opening a recording.
 #[derive(Clone, Debug)]
 pub struct RecordSetup {
     file: PathBuf,
@@ -84,14 +84,14 @@ pub struct RecordSetup {
     header: Header,
 }
 
-/// Returns the digest of a configuration: of all of it, with the field names of this binary.
+/// Returns the digest of an entire configuration, including the field names in this binary.
 pub(crate) fn digest(config: &impl std::fmt::Debug) -> u64 {
     recording::hash(format!("{config:?}").as_bytes())
 }
 
 impl RecordSetup {
-    /// Creates the settings of a recording of node `name` with these ports, whose time zero is
-    /// `unix_nanos` nanoseconds after the beginning of 1970.
+    /// Creates the settings for a recording of node `name` with these ports. Time zero of the
+    /// recording is `unix_nanos` nanoseconds after the beginning of 1970.
     pub(crate) fn new(
         options: &RecordOptions,
         identity: &Identity,
@@ -128,8 +128,8 @@ struct Open {
 }
 
 impl Recording {
-    /// Creates the file, readable only by its owner, and writes its header. Without room for it
-    /// there is no recording.
+    /// Creates the file, readable only by its owner, and writes its header. If there is no room for
+    /// it, there is no recording.
     ///
     /// # Errors
     /// The file cannot be created, or its header exceeds the maximum size.
@@ -158,7 +158,7 @@ impl Recording {
         }
     }
 
-    /// Records the node's answer.
+    /// Records the node's answer to the last input.
     #[inline]
     pub(crate) fn answer(&mut self, actions: &[Action]) {
         let Some(open) = &mut self.open else {
@@ -184,7 +184,7 @@ impl Recording {
         self.open.as_ref().and_then(|open| open.writer.flush_at())
     }
 
-    /// Flushes old data to the file. To be called every round.
+    /// Flushes old data to the file. Call this in every round.
     pub(crate) fn round(&mut self, now: Time) {
         if self.flush_at().is_none_or(|due| due > now) {
             return;
@@ -198,7 +198,7 @@ impl Recording {
         }
     }
 
-    /// Ends the recording when its node is stopped. Waits for one that has ended early.
+    /// Ends the recording when its node is stopped. Waits for a recording that has ended early.
     pub(crate) fn finish(&mut self) {
         if let Some(open) = &mut self.open {
             match open.writer.finish(EndReason::Stopped) {
@@ -213,13 +213,13 @@ impl Recording {
         }
     }
 
-    /// Stops recording: the thread writes what is queued and ends.
+    /// Stops recording. The thread writes the queued data and ends.
     fn leave(&mut self) {
         self.ended = self.open.take();
         self.ended.iter_mut().for_each(|ended| ended.writer.out_mut().close());
     }
 
-    /// Ends the recording because the queue is full. The file states the reason at its end.
+    /// Ends the recording because the queue is full. The end of the file states the reason.
     fn fall_behind(&mut self) {
         let Some(open) = &mut self.open else { return };
         let cut = open.writer.cut(EndReason::Behind);
@@ -236,7 +236,7 @@ impl Recording {
         }
     }
 
-    /// Ends the recording after an error; the node continues without it.
+    /// Ends the recording after an error. The node continues without it.
     fn fail(&mut self, error: &io::Error) {
         if let Some(Open { node, file, writer }) = self.open.take() {
             let (file, records) = (file.display(), writer.records());
@@ -246,7 +246,7 @@ impl Recording {
 }
 
 impl Open {
-    /// Opens the file; removes it again if its header cannot be written.
+    /// Opens the file. Removes it again if its header cannot be written.
     fn new(RecordSetup { file, bytes_max, header }: &RecordSetup) -> io::Result<Open> {
         let (out, file, before) = create(file)?;
         let room = bytes_max.saturating_sub(before);
@@ -257,7 +257,7 @@ impl Open {
                 if std::fs::metadata(&file).is_ok_and(|found| found.is_file()) {
                     let _ = std::fs::remove_file(&file);
                 }
-                // A limit too low for any recording is a configuration error.
+                // A limit that is too low for any recording is a configuration error.
                 if before == 0 || Writer::new(io::sink(), header, *bytes_max).is_err() {
                     return Err(error);
                 }
@@ -268,14 +268,14 @@ impl Open {
     }
 }
 
-/// Returns whether the disk is full, or the recordings of this name have reached their maximum
-/// number or size.
+/// Returns whether the disk is full, or the recordings with this name have reached their maximum
+/// number or total size.
 fn is_for_want_of_room(error: &io::Error) -> bool {
     use ErrorKind::{AlreadyExists, QuotaExceeded, StorageFull};
     matches!(error.kind(), StorageFull | QuotaExceeded | AlreadyExists)
 }
 
-/// Creates the file, or the next numbered one if a file of that name exists. A device is opened.
+/// Creates the file, or the next numbered one if a file with that name exists. A device is opened.
 /// Also returns the total size of the existing files, in bytes.
 fn create(path: &Path) -> io::Result<(File, PathBuf, u64)> {
     let mut before = 0;
@@ -293,7 +293,8 @@ fn create(path: &Path) -> io::Result<(File, PathBuf, u64)> {
     Err(io::Error::new(ErrorKind::AlreadyExists, format!("{NUMBER_MAX} recordings are there")))
 }
 
-/// Returns `s1.axrec`, `s1.2.axrec`, `s1.3.axrec`.
+/// Returns the file name for this recording number: `s1.axrec`, `s1.2.axrec`, `s1.3.axrec`, and so
+/// on.
 fn numbered(path: &Path, number: u32) -> PathBuf {
     if number == 1 {
         return path.into();
@@ -313,7 +314,7 @@ mod tests {
     use axon_wire::FrameBuf;
     use axon_wire::NodeId;
 
-    /// Header of a switch with this set-up.
+    /// Returns the header of a switch with this set-up.
     fn header(setup: Vec<u8>) -> Header {
         Header {
             made_by: "a test".into(),
@@ -352,8 +353,8 @@ mod tests {
         assert!(recorded("/dev/null", 10).is_err(), "not even the header");
     }
 
-    /// Records frames of 9000 bytes into `out` until the recording ends by itself; returns their
-    /// number.
+    /// Records frames of 9000 bytes into `out` until the recording ends by itself. Returns the
+    /// number of frames.
     fn record_until_it_ends(out: std::io::PipeWriter, bytes_max: u64) -> (Recording, u64) {
         let out = File::from(std::os::fd::OwnedFd::from(out));
         let mut writer = Writer::new(Queue::Direct(out), &header(Vec::new()), bytes_max).unwrap();
@@ -373,7 +374,7 @@ mod tests {
         (recording, inputs)
     }
 
-    /// Reads everything, and returns the number of records.
+    /// Reads everything. Returns the number of records.
     fn read(mut disk: std::io::PipeReader, ending: EndReason) -> u64 {
         let mut bytes = Vec::new();
         io::Read::read_to_end(&mut disk, &mut bytes).unwrap();
@@ -388,7 +389,7 @@ mod tests {
 
     #[test]
     fn a_disk_that_takes_nothing_ends_the_recording_and_not_the_node() {
-        // The pipe has no reader, like a stalled disk.
+        // Nothing reads from the pipe, so it acts like a stalled disk.
         let (disk, out) = std::io::pipe().unwrap();
         let (done, wait) = std::sync::mpsc::channel();
         let node = std::thread::spawn(move || {
@@ -398,7 +399,8 @@ mod tests {
         let inputs = inputs.expect("the node goes on although its disk does not");
         node.join().unwrap();
         assert!(inputs < 100_000, "its recording has ended");
-        // The disk recovers: all that was queued is written, with the reason of the end.
+        // The disk recovers. Everything that was queued is then written, with the reason for the
+        // end.
         let records = read(disk, EndReason::Behind);
         assert!(records * 9_000 > 15 << 20 && records < inputs, "{records} of {inputs}");
     }

@@ -1,8 +1,8 @@
 //! Queue between a node and the file of its recording.
 //!
-//! In plain English: blocks of a recording go into a queue, and a separate thread writes them to
-//! the file. A slow disk thus delays the thread and not the node. The queue is bounded: the caller
-//! checks for [room](Queue::has_room) first, and ends the recording if there is none.
+//! Blocks of a recording go into a queue, and a separate thread writes them to the file. A slow
+//! disk thus delays the thread but not the node. The queue is bounded. The caller checks for
+//! [room](Queue::has_room) first and ends the recording if there is none.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -11,12 +11,12 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Queue limit in bytes, checked before another block of about 64 KiB is added.
+/// Queue limit, in bytes. It is checked before another block of about 64 KiB is added.
 pub(crate) const QUEUE_BYTES_MAX: u64 = 16 << 20;
-/// Time for which the end of a node waits for the disk.
+/// Time for which a node that ends waits for the disk.
 const END_WAIT: Duration = Duration::from_secs(10);
 
-/// Writer to a file: directly at first, and through a thread after [`Queue::start`].
+/// Writer to a file. It writes directly at first, and through a thread after [`Queue::start`].
 pub(crate) enum Queue {
     Direct(File),
     Threaded(Threaded),
@@ -26,16 +26,16 @@ pub(crate) enum Queue {
 pub(crate) struct Threaded {
     /// Data of the next piece.
     piece: Vec<u8>,
-    /// `None` once everything has been sent.
+    /// Sender of pieces to the thread. `None` once everything has been sent.
     pieces: Option<Sender<Vec<u8>>>,
     shared: Arc<Shared>,
-    /// Receives no message; it is closed when the thread has ended.
+    /// Receives no messages, but closes when the thread has ended.
     ended: Receiver<()>,
 }
 
 #[derive(Default)]
 struct Shared {
-    /// Bytes in the queue and in the thread.
+    /// Number of bytes in the queue and in the thread.
     bytes: AtomicU64,
     error: Mutex<Option<io::Error>>,
 }
@@ -78,21 +78,21 @@ impl Queue {
         }
     }
 
-    /// Closes the queue: its thread ends when it has written what is queued.
+    /// Closes the queue. Its thread ends when it has written all queued data.
     pub(crate) fn close(&mut self) {
         if let Queue::Threaded(threaded) = self {
             threaded.pieces = None;
         }
     }
 
-    /// Closes the queue and waits until everything is written, for a few seconds at most.
+    /// Closes the queue and waits until all data is written, for a few seconds at most.
     ///
     /// # Errors
     /// The file system's error, or a timeout.
     pub(crate) fn end(&mut self) -> io::Result<()> {
         self.close();
         let Queue::Threaded(threaded) = self else { return Ok(()) };
-        // The channel has no messages: it returns when the other end is closed.
+        // The channel has no messages, so this returns when the other end is closed.
         if threaded.ended.recv_timeout(END_WAIT) == Err(std::sync::mpsc::RecvTimeoutError::Timeout)
         {
             return Err(io::Error::new(io::ErrorKind::TimedOut, "the disk is too slow"));

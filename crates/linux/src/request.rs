@@ -1,9 +1,9 @@
-//! Commands to a daemon, over a stream socket beside its status socket: one connection for each
-//! command, one line of JSON with the [`Command`], one with the [`Reply`].
+//! Commands to a daemon, over a stream socket next to its status socket. Each command has its own
+//! connection, with one line of JSON for the [`Command`] and one for the [`Reply`].
 //!
-//! The run loop never blocks on a client. A connection holds one command of [`REQUEST_BYTES_MAX`]
-//! bytes at most. Of [`ASKERS_MAX`] connections without a complete command the oldest is closed
-//! when another comes.
+//! The run loop never blocks on a client. A connection holds one command of at most
+//! [`REQUEST_BYTES_MAX`] bytes. If [`ASKERS_MAX`] connections have no complete command and another
+//! client connects, the oldest of them is closed.
 
 use crate::socket;
 use anyhow::{Context, Result, bail};
@@ -18,14 +18,14 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Longest command, in bytes of JSON with its newline.
+/// Longest command, in bytes of JSON including its newline.
 pub const REQUEST_BYTES_MAX: usize = 128 * 1024;
 /// Maximum number of connections with an incomplete command.
 pub const ASKERS_MAX: usize = 16;
-/// Timeout of a client for its reply.
+/// Time for which a client waits for its reply.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Server for commands.
+/// Server that receives commands.
 pub struct RequestServer {
     listener: UnixListener,
     /// Clients, oldest first.
@@ -39,14 +39,14 @@ struct Asker {
     bytes: Vec<u8>,
 }
 
-/// Command, and the connection for its reply.
+/// Received command, and the connection for its reply.
 pub struct Asked {
     /// Received command.
     pub command: Command,
     stream: UnixStream,
 }
 
-/// State of a client's command.
+/// State of the command that a client is sending.
 enum Progress {
     /// The command is complete.
     Line,
@@ -56,8 +56,8 @@ enum Progress {
     Gone,
 }
 
-/// Returns the path of the command socket of the daemon whose status socket is `status`: its name
-/// with `.ask` appended, so that `leaf.1` and `leaf.2` do not share one.
+/// Returns the path of the command socket of the daemon whose status socket is `status`. It is that
+/// path with `.ask` appended, so that `leaf.1` and `leaf.2` do not share a socket.
 fn beside(status: &Path) -> PathBuf {
     let mut name = status.as_os_str().to_owned();
     name.push(".ask");
@@ -65,8 +65,9 @@ fn beside(status: &Path) -> PathBuf {
 }
 
 impl RequestServer {
-    /// Listens beside the status socket `status`; a socket left by a dead process is replaced. Only
-    /// the daemon's own user may send commands, independent of the umask.
+    /// Listens on the command socket that belongs to the status socket `status`. A socket that a
+    /// dead process has left is replaced. Only the daemon's own user may send commands, whatever
+    /// the umask.
     ///
     /// # Errors
     /// As [`StatusServer::open`](crate::status::StatusServer::open).
@@ -77,12 +78,12 @@ impl RequestServer {
         Ok(RequestServer { listener, askers: VecDeque::new() })
     }
 
-    /// Returns the descriptors to poll for readability; they change with [`RequestServer::take`].
+    /// Returns the descriptors to poll for readability. They change with [`RequestServer::take`].
     pub fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         [self.listener.as_fd()].into_iter().chain(self.askers.iter().map(|one| one.stream.as_fd()))
     }
 
-    /// Returns the received commands. Anything else is answered here.
+    /// Returns the received commands. Any other input is answered here.
     pub fn take(&mut self) -> Vec<Asked> {
         while let Ok((stream, _)) = self.listener.accept() {
             if stream.set_nonblocking(true).is_ok() {
@@ -127,10 +128,10 @@ impl Asker {
         }
     }
 
-    /// Parses the command of the first line.
+    /// Parses the command in the first line.
     ///
     /// # Errors
-    /// The reply for an invalid command.
+    /// The command is invalid. The error is the reply to it.
     fn command(&self) -> Result<Command, Reply> {
         #[derive(Deserialize)]
         struct Envelope {
@@ -160,7 +161,8 @@ impl Asked {
     }
 }
 
-/// Sends a reply without blocking: a socket over which nothing was sent has room for it.
+/// Sends a reply without blocking. The socket has room for it, because nothing was sent over it
+/// yet.
 fn send(mut stream: UnixStream, reply: &Reply) {
     let line = serde_json::to_vec(reply).map_err(io::Error::from);
     let sent = line.and_then(|mut line| {
@@ -172,8 +174,8 @@ fn send(mut stream: UnixStream, reply: &Reply) {
     }
 }
 
-/// A command was sent completely, but no reply came: a node that is busy or stopped executes it
-/// later.
+/// Error for a command that was sent completely but got no reply. A node that is busy or stopped
+/// may execute the command later.
 #[derive(Debug, thiserror::Error)]
 #[error("no reply: {0}; the command was sent, and may be carried out")]
 pub struct NoReply(String);
@@ -188,7 +190,8 @@ impl NoReply {
 /// Sends a request to the daemon whose status socket is `status`.
 ///
 /// # Errors
-/// No listener, [`NoReply`] within two seconds, or the [`CommandError`] of a refused command.
+/// Nothing listens there, no reply came within two seconds ([`NoReply`]), or the command was
+/// refused ([`CommandError`]).
 pub fn ask(status: &Path, request: Request) -> Result<Done> {
     let command = Command { id: RequestId(std::process::id().into()), request };
     let mut line = serde_json::to_vec(&command)?;
@@ -234,7 +237,7 @@ mod tests {
             stream
         }
 
-        /// Returns the reply to these bytes, which are no command.
+        /// Sends these bytes, which are not a command, and returns the reply.
         fn refused(&self, server: &mut RequestServer, bytes: &[u8]) -> Reply {
             let mut stream = self.connect();
             stream.write_all(bytes).unwrap();
@@ -255,7 +258,7 @@ mod tests {
         ProbePlan::new(PlanKind::Circuit(Hops::to_control()))
     }
 
-    /// Serves one command like a node that replies `result`.
+    /// Serves one command as a node would that replies `result`.
     fn serve(server: &mut RequestServer, result: &Result<Done, CommandError>) -> Command {
         let asked = next(server);
         let command = asked.command.clone();
@@ -355,7 +358,7 @@ mod tests {
         let asked = server.take().pop().unwrap();
         assert_eq!(asked.command, command);
         asked.answer(&command.unsupported_by(NodeKind::Agent));
-        // Of the clients without a complete command, only the latest stay.
+        // Only the latest of the clients without a complete command stay connected.
         let silent: Vec<UnixStream> = (0..ASKERS_MAX).map(|_| place.connect()).collect();
         assert!(server.take().is_empty());
         assert_eq!(server.fds().count(), 1 + silent.len());

@@ -1,8 +1,8 @@
 //! Receive ring of a packet socket: TPACKET_V2 slots in memory shared with the kernel.
 //!
-//! The kernel writes a frame into the next free slot and passes the slot on by its status word; the
-//! reader returns it in the same way. Slots are used strictly in order. See the kernel's
-//! Documentation/networking/packet_mmap.rst.
+//! The kernel writes a frame into the next free slot and passes the slot to the reader by changing
+//! its status word. The reader returns the slot in the same way. Slots are used strictly in order.
+//! See the kernel's Documentation/networking/packet_mmap.rst.
 
 use crate::offload::PartialChecksum;
 use crate::sys;
@@ -11,16 +11,16 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Bytes of a slot before the frame: TPACKET2_HDRLEN (52), a link-level header's alignment and the
-/// virtio header; the kernel puts the frame at 76.
+/// Number of bytes in a slot before the frame: TPACKET2_HDRLEN (52), the alignment of a link-level
+/// header, and the virtio header. The kernel puts the frame at offset 76.
 const SLOT_OVERHEAD: usize = 96;
-/// Bytes of `struct virtio_net_hdr`, directly before the frame.
+/// Size of `struct virtio_net_hdr`, directly before the frame, in bytes.
 const VIRTIO_BYTES: usize = 10;
-/// virtio flag: the checksum has to be completed.
+/// virtio flag that says the checksum has to be completed.
 const VIRTIO_NEEDS_CHECKSUM: u8 = 1;
 /// Offset of the packet type (direction of the frame) in the sockaddr_ll after the slot's header.
 const PACKET_TYPE_AT: usize = 32 + 10;
-/// Smallest block: 64 KiB, a multiple of every page size in use.
+/// Smallest block: 64 KiB, which is a multiple of every page size in use.
 const BLOCK_BYTES_MIN: usize = 64 * 1024;
 
 /// Received frame, still in its slot.
@@ -29,11 +29,11 @@ pub struct RxFrame<'a> {
     pub bytes: &'a [u8],
     /// VLAN tag (TPID and TCI) that the kernel removed from offset 12.
     pub vlan: Option<[u8; 4]>,
-    /// Checksum that the sender left to the device.
+    /// Checksum that the sender has left to the device.
     pub checksum: Option<PartialChecksum>,
     /// True if the frame is longer than the slot, or a segmentation-offload super-frame.
     pub oversized: bool,
-    /// True if the frame leaves by the device.
+    /// True if the frame is leaving through the device.
     pub outgoing: bool,
     /// Kernel timestamp, in nanoseconds since 1970.
     pub unix_nanos: u64,
@@ -50,14 +50,14 @@ pub struct RxRing {
     next: usize,
 }
 
-// SAFETY: the mapping belongs to this value alone and may be used from any one thread.
+// SAFETY: the mapping belongs to this value alone, and any single thread may use it.
 unsafe impl Send for RxRing {}
 
 impl RxRing {
     /// Creates a ring of at least `slots_min` slots for frames up to `frame_bytes_max` on `fd`.
     ///
     /// # Errors
-    /// ENOMEM, or the kernel's error for the options.
+    /// ENOMEM, or the kernel's error for the socket options.
     pub fn new(fd: BorrowedFd<'_>, frame_bytes_max: usize, slots_min: usize) -> io::Result<RxRing> {
         let slot_bytes = (frame_bytes_max + SLOT_OVERHEAD).next_multiple_of(16);
         let block_bytes = slot_bytes.next_power_of_two().max(BLOCK_BYTES_MIN);
@@ -75,7 +75,8 @@ impl RxRing {
         };
         sys::set_packet_option(fd, libc::PACKET_RX_RING, &request)?;
         let protection = libc::PROT_READ | libc::PROT_WRITE;
-        // SAFETY: a new mapping at an address of the kernel's choice; it aliases nothing.
+        // SAFETY: this is a new mapping at an address that the kernel chooses, so it aliases
+        // nothing.
         let memory = unsafe {
             let none = std::ptr::null_mut();
             libc::mmap(none, bytes, protection, libc::MAP_SHARED, fd.as_raw_fd(), 0)
@@ -96,10 +97,10 @@ impl RxRing {
     fn next_slot(&self) -> (NonNull<u8>, &AtomicU32) {
         let offset = self.next / self.slots_per_block * self.block_bytes
             + self.next % self.slots_per_block * self.slot_bytes;
-        // SAFETY: `next < slots`, so the slot lies inside the mapping; slots are 16-byte
-        // aligned, and the status word is the first of the slot.
+        // SAFETY: `next < slots`, so the slot lies inside the mapping. Slots are 16-byte aligned,
+        // and the status word is the first word of the slot.
         let slot = unsafe { self.memory.add(offset) };
-        // SAFETY: aligned and mapped, as above; kernel and we use it atomically only.
+        // SAFETY: aligned and mapped, as above. The kernel and we access it only atomically.
         (slot, unsafe { AtomicU32::from_ptr(slot.cast().as_ptr()) })
     }
 
@@ -108,15 +109,15 @@ impl RxRing {
         self.next_slot().1.load(Ordering::Acquire) & libc::TP_STATUS_USER != 0
     }
 
-    /// Passes the next frame, if there is one, to `read` and returns its slot to the kernel.
+    /// Passes the next frame, if there is one, to `read`, and returns its slot to the kernel.
     pub fn take<R>(&mut self, read: impl FnOnce(RxFrame<'_>) -> R) -> Option<R> {
         let (slot, status) = self.next_slot();
         let state = status.load(Ordering::Acquire);
         if state & libc::TP_STATUS_USER == 0 {
             return None;
         }
-        // SAFETY: TP_STATUS_USER means the slot is ours until we return it, the kernel does not
-        // write to it, and the slice ends before that happens.
+        // SAFETY: TP_STATUS_USER means that the slot is ours until we return it. The kernel does
+        // not write to it, and the slice ends before we return it.
         let slot = unsafe { std::slice::from_raw_parts(slot.as_ptr(), self.slot_bytes) };
         let result = read(parse_slot(slot, state));
         status.store(libc::TP_STATUS_KERNEL, Ordering::Release);
@@ -127,7 +128,8 @@ impl RxRing {
 
 impl std::ops::Drop for RxRing {
     fn drop(&mut self) {
-        // SAFETY: exactly the mapping that `new` made; nothing borrows from it any more.
+        // SAFETY: this is exactly the mapping that `new` made, and nothing borrows from it any
+        // more.
         unsafe { libc::munmap(self.memory.as_ptr().cast(), self.bytes) };
     }
 }

@@ -1,10 +1,10 @@
-//! Random seeds of nodes and of their state.
+//! Random seeds for nodes and for their state.
 
 use anyhow::{Context, Result};
 use std::fs::File;
 use std::io::Read;
 
-/// Returns random bits. The device blocks at boot until the kernel has some.
+/// Returns 64 random bits. At boot, this blocks until the kernel has enough entropy.
 pub(crate) fn seed() -> Result<u64> {
     let mut bytes = [0; 8];
     File::open("/dev/random")

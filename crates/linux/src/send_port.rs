@@ -1,5 +1,5 @@
-//! Port whose frames the kernel carries: the process only sends here, through the queues of the
-//! egress, and receives by the queues of the node.
+//! Port whose frames the kernel carries. The process only sends here, through the egress queues,
+//! and receives through the node's queues.
 
 use crate::kernel::shares::{CONTROL_PRIORITY, DATA_PRIORITY};
 use crate::port::{Pool, Port, PortCounters, send_all};
@@ -14,21 +14,21 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 /// Link-local addresses 01-80-C2-00-00-0x (IEEE 802.1Q clause 8.6.3).
 const LINK_LOCAL: [u8; 5] = [0x01, 0x80, 0xc2, 0, 0];
 
-/// Device of this network namespace, for sending only.
+/// Device in this network namespace, for sending only.
 pub struct SendPort {
-    /// Socket for control packets of the node, with highest priority.
+    /// Socket for control packets from the node, with the highest priority.
     control: OwnedFd,
-    /// Socket for hosts' frames that the node forwards.
+    /// Socket for frames from hosts that the node forwards.
     data: OwnedFd,
     kind: PortKind,
     counters: PortCounters,
 }
 
 impl SendPort {
-    /// Opens a device of the calling thread's network namespace. It must be up.
+    /// Opens a device in the calling thread's network namespace. The device must be up.
     ///
     /// # Errors
-    /// EPERM without CAP_NET_RAW, ENODEV or ENETDOWN.
+    /// EPERM without CAP_NET_RAW, and ENODEV or ENETDOWN for a missing or down device.
     pub fn open(device: &str) -> io::Result<SendPort> {
         let index = nix::net::if_::if_nametoindex(device)?;
         let socket = |priority: i32| {
@@ -45,7 +45,7 @@ impl SendPort {
         })
     }
 
-    /// Returns whether a frame is a host's frame that the node only forwards.
+    /// Returns whether a frame comes from a host and the node only forwards it.
     fn is_data(&self, frame: &[u8]) -> bool {
         match self.kind {
             PortKind::Axon => frame.first().is_some_and(|first| first >> 4 == ETHERNET),
@@ -54,7 +54,7 @@ impl SendPort {
     }
 }
 
-/// First four bits of a packet that carries a host's frame.
+/// First four bits of a packet that carries a frame from a host.
 const ETHERNET: u8 = PacketType::Ethernet as u8;
 
 impl Port for SendPort {
@@ -66,7 +66,7 @@ impl Port for SendPort {
         vec![self.control, self.data]
     }
 
-    /// Receives no frames; only reports that the device is down.
+    /// Receives no frames, but reports that the device is down.
     fn receive(&mut self, _: &mut Pool, _: &mut Vec<FrameBuf>) -> io::Result<bool> {
         match getsockopt(&self.control, sockopt::SocketError)? {
             0 => Ok(false),

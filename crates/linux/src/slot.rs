@@ -1,5 +1,5 @@
-//! Port of a node in the run loop: its device, which comes and goes, its wire, and the frames to be
-//! sent at the end of this round.
+//! Port of a node in the run loop: its device, which comes and goes, its wire, and the frames that
+//! are to be sent at the end of this round.
 
 use crate::agent::{HostPort, HostQueues};
 use crate::agent_port::{AgentPort, AgentPortSetup, AgentStatus};
@@ -20,7 +20,7 @@ use std::rc::Rc;
 
 /// Maximum number of frames queued for the end of the round.
 const BATCH: usize = 64;
-/// Minimum time between changes of the rules of a host's queues.
+/// Minimum time between changes to the rules for a host's queues.
 const RULES_PAUSE: Span = Span::from_secs(1);
 
 /// Kind of device of a port.
@@ -32,12 +32,12 @@ pub enum Medium {
     Tap,
     /// Far end of a TAP device whose queues block a host's programs while a priority is paused.
     Host(HostQueues),
-    /// Shared memory, with an agent at the far end; there is no device.
+    /// Shared memory with an agent at the far end. There is no device.
     Agent(AgentPortSetup),
 }
 
 impl Medium {
-    /// Opens a TAP device or an agent port; returns `None` for an externally created device.
+    /// Opens a TAP device or an agent port. Returns `None` for a device that others create.
     fn open_tap(&self, device: &str) -> Option<anyhow::Result<Box<dyn Port>>> {
         match self {
             Medium::Packet => None,
@@ -57,16 +57,16 @@ impl Medium {
 /// Settings of a port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PortSetup {
-    /// Name of the device and of the port: `s1-p0`.
+    /// Name of the device and of the port, such as `s1-p0`.
     pub device: String,
     /// Kind of device.
     pub medium: Medium,
     /// Transmit rate; unlimited if `None`.
     pub rate: Option<Rate>,
-    /// True if some traffic is lossless, at any load of the machine.
+    /// True if some traffic must be lossless, at any load on the machine.
     pub lossless: bool,
-    /// MTU of the fabric's hosts in bytes. A host port needs this one, an Axon port [`fabric_mtu`];
-    /// any will do if `None`.
+    /// MTU of the fabric's hosts, in bytes. A host port needs this MTU, and an Axon port needs
+    /// [`fabric_mtu`]. If `None`, any MTU will do.
     pub host_mtu: Option<usize>,
 }
 
@@ -75,27 +75,28 @@ pub(crate) struct Slot {
     pub(crate) setup: PortSetup,
     pub(crate) port: Option<Box<dyn Port>>,
     pub(crate) up: bool,
-    /// True if the port has carrier, or is a TAP port, but the device could not be opened. It is
-    /// retried.
+    /// True if the port has carrier or is a TAP port, but the device could not be opened. Opening
+    /// is retried.
     pub(crate) failed: bool,
-    /// Time at which the wire is free; `None` once the node has its `TxDone`.
+    /// Time at which the wire is free. `None` once the node has its `TxDone`.
     pub(crate) busy_until: Option<Time>,
-    /// True if the node waits for the `TxDone`: frames are queued behind the one on the wire.
+    /// True if the node waits for the `TxDone`, because frames are queued behind the one on the
+    /// wire.
     pub(crate) awaited: bool,
-    /// Time to offer rules again that came too soon.
+    /// Time at which to set rules that changed too soon after the previous ones.
     pub(crate) rules_due: Option<Time>,
-    /// Time from which rules may change again.
+    /// Time from which the rules may change again.
     rules_settled_at: Time,
     /// True if the last change failed, so that the active rules are unknown.
     rules_unknown: bool,
     kind: PortKind,
-    /// Last read MTU of the device, in bytes; `None` before there was a device.
+    /// MTU of the device when it was last read, in bytes. `None` before there was a device.
     mtu: Option<usize>,
-    /// Actual and required MTU of the last alarm.
+    /// Actual and required MTU in the last alarm, in bytes.
     alarmed: Option<(usize, usize)>,
     pacer: Pacer,
     batch: Vec<FrameBuf>,
-    /// Counters of closed ports of this slot.
+    /// Counters of the ports of this slot that have been closed.
     before: PortCounters,
     /// Kernel data plane that carries the frames of this port.
     kernel: Option<OfKernel>,
@@ -110,7 +111,7 @@ pub(crate) struct OfKernel {
 
 impl Slot {
     pub(crate) fn new(setup: PortSetup, kernel: Option<OfKernel>) -> Slot {
-        // With a kernel data plane, only the queues of the egress can enforce the rate.
+        // With a kernel data plane, only the egress queues can enforce the rate.
         let pacer = Pacer::new(setup.rate.filter(|_| kernel.is_none()));
         Slot {
             kernel,
@@ -132,8 +133,8 @@ impl Slot {
         }
     }
 
-    /// Creates the interface of a host's programs, without which the node is useless, and the
-    /// socket of an agent. After that, [`open_tap`](Slot::open_tap) re-creates them.
+    /// Creates the interface for a host's programs, without which the node is useless, and the
+    /// socket for an agent. Later, [`open_tap`](Slot::open_tap) re-creates them.
     pub(crate) fn open_own(&mut self) -> anyhow::Result<()> {
         if let Medium::Host(_) | Medium::Agent(_) = &self.setup.medium {
             self.port = self.setup.medium.open_tap(&self.setup.device).transpose()?;
@@ -141,7 +142,8 @@ impl Slot {
         Ok(())
     }
 
-    /// Returns whether there is carrier: of the device, or by the agent of an agent port.
+    /// Returns whether the port has carrier: that of the device or, for an agent port, an attached
+    /// agent.
     pub(crate) fn carrier(&self) -> bool {
         let own = self.port.as_ref().and_then(|port| port.carrier());
         own.unwrap_or_else(|| is_up(&self.setup.device))
@@ -152,12 +154,13 @@ impl Slot {
         matches!(self.setup.medium, Medium::Agent(_))
     }
 
-    /// Returns whether the far end accepts no more frames than are queued for the end of the round.
+    /// Returns whether the far end has room only for the frames that are already queued for the end
+    /// of the round.
     pub(crate) fn is_full(&self) -> bool {
         self.port.as_ref().is_some_and(|port| port.room() <= self.batch.len())
     }
 
-    /// Creates a TAP port's device if it is missing. A packet port waits for its device.
+    /// Creates the device of a TAP port if it is missing. A packet port waits for its device.
     pub(crate) fn open_tap(&mut self) {
         if self.port.is_some() {
             return;
@@ -176,7 +179,8 @@ impl Slot {
         }
     }
 
-    /// Handles a TAP device that cannot be read because it was deleted; it is created again.
+    /// Handles a TAP device that cannot be read because it was deleted. The device is created
+    /// again.
     pub(crate) fn lose_tap(&mut self) {
         if self.is_tap() {
             self.close();
@@ -184,7 +188,7 @@ impl Slot {
         }
     }
 
-    /// Handles a change of carrier; returns whether the port's state has changed. A packet port is
+    /// Handles a change of carrier. Returns whether the port's state has changed. A packet port is
     /// reopened whenever carrier returns, because the device may be a different one.
     pub(crate) fn set_up(&mut self, up: bool) -> bool {
         let is_tap = self.is_tap();
@@ -234,8 +238,9 @@ impl Slot {
         }
     }
 
-    /// Handles a changed MTU of an open device; returns whether the port is lost and to be retried.
-    /// A packet port is reopened, because the slots of its ring have the size of the old MTU.
+    /// Handles a changed MTU of an open device. Returns whether the port is lost, in which case
+    /// opening is retried. A packet port is reopened, because the slots of its ring have the size
+    /// of the old MTU.
     fn follow_mtu(&mut self) -> bool {
         let mtu = sys::device_mtu(&self.setup.device).ok();
         if mtu.is_none() || mtu == self.mtu {
@@ -262,18 +267,18 @@ impl Slot {
         }
     }
 
-    /// Returns the MTU of the device in bytes; `None` before there was a device.
+    /// Returns the MTU of the device, in bytes, or `None` before there was a device.
     pub(crate) fn mtu(&self) -> Option<usize> {
         self.mtu
     }
 
-    /// Returns the MTU in bytes that the longest frame needs with the current peer.
+    /// Returns the MTU, in bytes, that the longest frame needs with the current peer.
     pub(crate) fn mtu_needed(&self) -> Option<usize> {
         let host_mtu = self.setup.host_mtu?;
         Some(if self.kind == PortKind::Axon { fabric_mtu(host_mtu) } else { host_mtu })
     }
 
-    /// Raises an alarm, once, for a device whose MTU is too small for the longest frame.
+    /// Raises an alarm, once, if the MTU of the device is too small for the longest frame.
     fn check_mtu(&mut self) {
         let pair = self.mtu.zip(self.mtu_needed());
         if let Some((mtu, needed)) = pair.filter(|(mtu, needed)| mtu < needed)
@@ -285,7 +290,7 @@ impl Slot {
         }
     }
 
-    /// Frees the wire: it has no frame, and the node does not await it.
+    /// Frees the wire, so that it has no frame and the node does not await it.
     pub(crate) fn free_wire(&mut self) {
         (self.busy_until, self.awaited) = (None, false);
     }
@@ -305,7 +310,7 @@ impl Slot {
         self.leave_gone();
     }
 
-    /// Detaches the kernel's program from a device that is no longer the port's.
+    /// Detaches the kernel's program from a device that no longer belongs to the port.
     fn leave_gone(&self) {
         if let Some(OfKernel { ports, number }) = &self.kernel {
             ports.borrow_mut().leave_gone(*number, &self.setup.device);
@@ -322,9 +327,10 @@ impl Slot {
         }
     }
 
-    /// Sets the rules of a host's queues when they change: once per second at most, because it runs
-    /// external programs, and a neighbour may advertise others with every LLDPDU. Rules that come
-    /// sooner, or that could not be set, are [due](Slot::rules_due); the last of them are set.
+    /// Sets the rules for a host's queues if they have changed. This happens at most once per
+    /// second, because it runs external programs, and a neighbour may advertise other rules with
+    /// every LLDPDU. Rules that come sooner, or that could not be set, become
+    /// [due](Slot::rules_due). Of these, only the last ones are set.
     pub(crate) fn set_rules(&mut self, now: Time, rules: &Rules) {
         self.rules_due = None;
         if let Medium::Host(queues) = &mut self.setup.medium
@@ -348,12 +354,12 @@ impl Slot {
         }
     }
 
-    /// Puts a frame on the wire at `now`; it leaves this process with the batch.
+    /// Puts a frame on the wire at `now`. It leaves this process with the batch.
     pub(crate) fn transmit(&mut self, now: Time, frame: FrameBuf, pool: &mut Pool) {
         self.busy_until = Some(self.pacer.send(now, frame.bytes().len()));
         self.batch.push(frame);
         if self.batch.len() >= BATCH {
-            // A lost device shows again at the end of the round.
+            // The loss of the device is detected again at the end of the round.
             let _ = self.flush(pool);
         }
     }

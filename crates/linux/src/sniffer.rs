@@ -1,7 +1,7 @@
-//! Captures the packets of a device even if the kernel forwards them.
+//! Captures the packets on a device, even if the kernel forwards them.
 //!
 //! A packet socket gets a copy of each packet before the programs at tc ingress, and of each
-//! outgoing packet after the queues of the egress. Super-packets are captured whole, as hosts and
+//! outgoing packet after the egress queues. Super-packets are captured whole, as hosts and the
 //! kernel carry them.
 
 use crate::offload::{append_with_tag, complete_checksum};
@@ -11,12 +11,12 @@ use axon_capture::pcap::Direction;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// Longest super-packet with a header before it.
+/// Length of the longest super-packet with a header before it, in bytes.
 const PACKET_BYTES_MAX: usize = 65_536 + 256;
-/// Ring slots, for packets that wait for a late process.
+/// Number of ring slots, for packets that wait while the process is late.
 const SLOTS: usize = 64;
 
-/// Captured packet of a device.
+/// Packet captured on a device.
 pub struct Seen {
     /// Kernel timestamp, in nanoseconds since 1970.
     pub unix_nanos: u64,
@@ -26,18 +26,18 @@ pub struct Seen {
     pub bytes: Vec<u8>,
 }
 
-/// Packet socket that captures a device.
+/// Packet socket that captures the packets on a device.
 pub struct Sniffer {
-    // The ring is unmapped before its socket is closed: fields drop in this order.
+    // Fields drop in this order, so the ring is unmapped before its socket is closed.
     ring: RxRing,
     socket: OwnedFd,
 }
 
 impl Sniffer {
-    /// Starts capturing a device of the calling thread's network namespace.
+    /// Starts capturing on a device in the calling thread's network namespace.
     ///
     /// # Errors
-    /// EPERM without CAP_NET_RAW, ENODEV or ENETDOWN, ENOMEM.
+    /// EPERM without CAP_NET_RAW, ENODEV or ENETDOWN for a missing or down device, and ENOMEM.
     pub fn open(device: &str) -> io::Result<Sniffer> {
         let index = nix::net::if_::if_nametoindex(device)?;
         let socket = sys::packet_socket()?;
@@ -52,7 +52,7 @@ impl Sniffer {
         self.socket.as_fd()
     }
 
-    /// Appends the packets captured since the last call, at most a ring's worth, with `mark`.
+    /// Appends the packets captured since the last call, at most a ring's worth, each with `mark`.
     pub fn take<M: Copy>(&mut self, mark: M, out: &mut Vec<(M, Seen)>) {
         for _ in 0..self.ring.slots() {
             let seen = self.ring.take(|frame| {

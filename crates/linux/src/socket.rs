@@ -1,4 +1,4 @@
-//! Listening at a path: replaces the socket of a dead process, never that of a live one.
+//! Listens at a path. The socket of a dead process is replaced, but never that of a live one.
 
 use nix::errno::Errno;
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, connect, socket};
@@ -8,12 +8,12 @@ use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 
-/// Opens a non-blocking stream socket that listens at `path`. A socket left by a dead process is
-/// replaced.
+/// Opens a non-blocking stream socket that listens at `path`. A socket that a dead process has left
+/// is replaced.
 ///
 /// # Errors
-/// `AddrInUse` if a process listens there, `AlreadyExists` if the path is no socket; it is left
-/// alone. Otherwise the file system's error. Each includes the path.
+/// `AddrInUse` if a process listens there, and `AlreadyExists` if the path is not a socket. The
+/// path is then left alone. Otherwise, the file system's error. Each error includes the path.
 pub(crate) fn listen(path: &Path) -> io::Result<UnixListener> {
     let listener = match UnixListener::bind(path) {
         Err(error) if error.kind() == ErrorKind::AddrInUse => {
@@ -28,7 +28,7 @@ pub(crate) fn listen(path: &Path) -> io::Result<UnixListener> {
     Ok(listener)
 }
 
-/// Removes a socket without a listener.
+/// Removes a socket that has no listener.
 fn make_room(path: &Path) -> io::Result<()> {
     let in_use = "a live process listens there: end it, or name another path";
     let no_socket = "what is there is no socket: move it away, or name another path";
@@ -36,9 +36,9 @@ fn make_room(path: &Path) -> io::Result<()> {
         return Err(named(path, ErrorKind::AlreadyExists, no_socket));
     }
     match try_connect(path) {
-        // ENOENT: the socket was removed meanwhile.
+        // ENOENT means that the socket was removed in the meantime.
         Err(Errno::ECONNREFUSED | Errno::ENOENT) => {}
-        // Also if its queue of connections is full, or it belongs to another user.
+        // This also happens if its queue of connections is full, or if it belongs to another user.
         _ => return Err(named(path, ErrorKind::AddrInUse, in_use)),
     }
     match std::fs::remove_file(path) {
@@ -49,7 +49,7 @@ fn make_room(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Connects without blocking on a process that does not accept connections.
+/// Connects without blocking if the process does not accept connections.
 fn try_connect(path: &Path) -> nix::Result<()> {
     let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
     let stream = socket(AddressFamily::Unix, SockType::Stream, flags, None)?;

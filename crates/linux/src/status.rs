@@ -16,9 +16,9 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::time::Duration;
 
-/// Timeout for a slow reader, in a thread of its own.
+/// Time limit for writing to a slow reader, in a separate thread.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(1);
-/// Timeout for an answer.
+/// Time limit for an answer.
 const READ_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Status of a daemon: its run loop, its ports, its node.
@@ -141,11 +141,11 @@ pub struct StatusServer {
 }
 
 impl StatusServer {
-    /// Listens at `path`; a socket left there by a dead process is replaced.
+    /// Listens at `path`. A socket that a dead process has left there is replaced.
     ///
     /// # Errors
-    /// Another process listens there, the path is no socket, there is no such directory, or no
-    /// permission to write there.
+    /// Another process listens there, the path is not a socket, the directory does not exist, or
+    /// there is no permission to write there.
     pub fn open(path: &Path) -> io::Result<StatusServer> {
         Ok(StatusServer { listener: socket::listen(path)? })
     }
@@ -155,7 +155,7 @@ impl StatusServer {
         self.listener.as_fd()
     }
 
-    /// Sends the status to all connected clients. Threads do the writing, so that a slow reader
+    /// Sends the status to all connected clients. Separate threads write it, so that a slow reader
     /// does not delay the fabric.
     pub fn answer<T: Serialize>(&self, status: &T) {
         let text = match serde_json::to_string(status) {
@@ -185,7 +185,7 @@ pub fn ask(path: &Path) -> io::Result<Status> {
     ask_at(path)
 }
 
-/// Reads the status served at `path`; see [`ask`].
+/// Reads the status that is served at `path`; see [`ask`].
 pub(crate) fn ask_at<T: DeserializeOwned>(path: &Path) -> io::Result<T> {
     let mut stream = UnixStream::connect(path)?;
     stream.set_read_timeout(Some(READ_TIMEOUT))?;
@@ -205,7 +205,8 @@ mod tests {
     use axon_wire::probe::{ProbeRecord, ProbeUnit};
     use axon_wire::{Bytes, Hops, MacAddr, PortNo, Priority, PrioritySet, Time};
 
-    /// Switch with one of every value whose JSON differs from its representation in memory.
+    /// Returns the status of a switch with one of every value whose JSON differs from its
+    /// representation in memory.
     fn telling() -> NodeStatus {
         let three = Priority::ALL[3];
         let queue = PausedQueue { egress: PortNo::CONTROL, paused: PrioritySet::ALL };

@@ -1,8 +1,9 @@
 //! System calls without a wrapper in our dependencies: device ioctls, packet-socket options,
 //! `sendmmsg`.
 //!
-//! With [`crate::ring`] this is all the unsafe code of this crate. Every function here is safe to
-//! call: it owns its buffers and returns the kernel's result as [`io::Result`].
+//! Most of the unsafe code in this crate is here; see [`crate`] for the other modules. Every
+//! function here is safe to call. It owns its buffers and returns the kernel's result as
+//! [`io::Result`].
 
 use serde::{Deserialize, Serialize};
 use std::ffi::{c_int, c_void};
@@ -39,16 +40,16 @@ pub enum Offload {
     RxVlan,
 }
 
-/// Method by which ethtool switches an offload.
+/// Method by which ethtool switches an offload on or off.
 #[derive(Clone, Copy)]
 enum Switch {
-    /// Command that reads the setting; the next number sets it.
+    /// Command that reads the setting. The next number is the command that sets it.
     Command(u32),
     /// Bit in a word of flags that are read and set together.
     Flag(u32),
 }
 
-/// ethtool command that reads the flags of a device; the next number sets them.
+/// ethtool command that reads the flags of a device. The next number is the command that sets them.
 const ETHTOOL_GFLAGS: u32 = 0x25;
 
 impl Offload {
@@ -82,7 +83,7 @@ fn owned(result: c_int) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// Builds a request about the device `name`; a name is at most 15 bytes.
+/// Builds a request about the device `name`, which has at most 15 bytes.
 fn request(name: &str) -> io::Result<libc::ifreq> {
     if name.is_empty() || name.len() >= libc::IFNAMSIZ {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a device name"));
@@ -107,7 +108,7 @@ fn device_ioctl(code: libc::Ioctl, request: &mut libc::ifreq) -> io::Result<()> 
     Ok(())
 }
 
-/// Returns the flags (`IFF_*`) of a device of this thread's network namespace.
+/// Returns the flags (`IFF_*`) of a device in this thread's network namespace.
 ///
 /// # Errors
 /// ENODEV if there is no such device.
@@ -142,13 +143,13 @@ pub fn device_mtu(name: &str) -> io::Result<usize> {
     Ok(unsafe { request.ifr_ifru.ifru_mtu }.max(0) as usize)
 }
 
-/// Sets the queue length, in frames, of a device without queues of its own.
+/// Sets the queue length, in frames, of a device that has no queues of its own.
 ///
 /// # Errors
 /// ENODEV, or EPERM without CAP_NET_ADMIN.
 pub fn set_queue_length(name: &str, frames: c_int) -> io::Result<()> {
     let mut request = request(name)?;
-    // The kernel reads the length from the field of the metric.
+    // The kernel reads the length from the metric field.
     request.ifr_ifru.ifru_metric = frames;
     device_ioctl(libc::SIOCSIFTXQLEN, &mut request)
 }
@@ -168,7 +169,7 @@ pub fn device_mac(name: &str) -> io::Result<[u8; 6]> {
 /// Switches an offload of a device on or off.
 ///
 /// # Errors
-/// EOPNOTSUPP if the device does not have it, EPERM without CAP_NET_ADMIN.
+/// EOPNOTSUPP if the device does not have the offload, and EPERM without CAP_NET_ADMIN.
 pub fn set_offload(name: &str, offload: Offload, on: bool) -> io::Result<()> {
     let (command, data) = match offload.switch() {
         Switch::Command(read) => (read + 1, u32::from(on)),
@@ -200,11 +201,12 @@ fn ethtool(name: &str, command: u32, data: u32) -> io::Result<u32> {
     Ok(value.data)
 }
 
-/// Opens TAP device `name`, created if it is missing: Ethernet frames without an additional header,
-/// non-blocking, no offloads.
+/// Opens TAP device `name`, and creates it if it is missing. The device is non-blocking and has no
+/// offloads, and its Ethernet frames have no additional header.
 ///
 /// # Errors
-/// ENOENT or EACCES without `/dev/net/tun`, EPERM without CAP_NET_ADMIN, EBUSY if taken.
+/// ENOENT or EACCES without `/dev/net/tun`, EPERM without CAP_NET_ADMIN, EBUSY if the device is in
+/// use.
 pub fn open_tap(name: &str) -> io::Result<OwnedFd> {
     let file = OpenOptions::new()
         .read(true)
@@ -228,8 +230,8 @@ pub fn packet_socket() -> io::Result<OwnedFd> {
     owned(unsafe { libc::socket(libc::AF_PACKET, kind, 0) })
 }
 
-/// Binds a packet socket to a device; `protocol` is an EtherType or `ETH_P_ALL`; with 0 the socket
-/// only sends.
+/// Binds a packet socket to a device. `protocol` is an EtherType or `ETH_P_ALL`. If it is 0, the
+/// socket only sends.
 ///
 /// # Errors
 /// ENODEV, or ENETDOWN if the device is down.
@@ -245,7 +247,7 @@ pub fn bind_packet(fd: BorrowedFd<'_>, index: u32, protocol: u16) -> io::Result<
     Ok(())
 }
 
-/// Enables promiscuous mode on a device for as long as the socket is open.
+/// Enables promiscuous mode on a device while the socket is open.
 ///
 /// # Errors
 /// ENODEV if there is no such device.
@@ -273,13 +275,13 @@ pub fn set_packet_option<T: Copy>(fd: BorrowedFd<'_>, option: c_int, value: &T) 
     Ok(())
 }
 
-/// Raises the scheduling priority of this process above ordinary ones (nice -10), and that of its
-/// session if it is the leader: if the kernel divides the CPU among sessions (sched(7), autogroup),
-/// the nice value applies within one session only.
+/// Raises the scheduling priority of this process above ordinary ones (nice -10). If the process
+/// leads its session, also raises that of the session, because the nice value applies only within
+/// one session if the kernel divides the CPU among sessions (sched(7), autogroup).
 ///
 /// # Errors
-/// EPERM or EACCES without CAP_SYS_NICE in the machine's own user namespace; the session's share
-/// cannot be changed.
+/// EPERM or EACCES without CAP_SYS_NICE in the machine's own user namespace. Also if the share of
+/// the session cannot be changed.
 pub fn prefer_this_process() -> io::Result<()> {
     const NICE: c_int = -10;
     // SAFETY: no pointers are passed.
@@ -312,10 +314,10 @@ pub fn packet_drops(fd: BorrowedFd<'_>) -> io::Result<u64> {
     Ok(u64::from(stats.tp_drops))
 }
 
-/// Sends up to [`SEND_MAX`] of `frames` by one system call and returns the number sent.
+/// Sends up to [`SEND_MAX`] of `frames` with one system call. Returns the number sent.
 ///
 /// # Errors
-/// The error of the first frame; an error of a later one shows at the next call.
+/// The error for the first frame. The error for a later frame is returned by the next call.
 pub fn send_many(fd: BorrowedFd<'_>, frames: &[&[u8]]) -> io::Result<usize> {
     let count = frames.len().min(SEND_MAX);
     // SAFETY: `iovec` is plain data for which all zeros is a value.
@@ -328,8 +330,8 @@ pub fn send_many(fd: BorrowedFd<'_>, frames: &[&[u8]]) -> io::Result<usize> {
         message.msg_hdr.msg_iov = vector;
         message.msg_hdr.msg_iovlen = 1;
     }
-    // SAFETY: the first `count` messages point at live iovecs, those at live frames, which
-    // the kernel only reads.
+    // SAFETY: the first `count` messages point at live iovecs, and those point at live frames,
+    // which the kernel only reads.
     let sent = check(unsafe {
         libc::sendmmsg(
             fd.as_raw_fd(),

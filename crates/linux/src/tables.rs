@@ -1,4 +1,4 @@
-//! Queries for the tables of a programmable switch at its status socket.
+//! Queries the tables of a programmable switch through its status socket.
 
 use crate::request;
 use anyhow::{Context, Result, bail};
@@ -9,15 +9,15 @@ use std::path::Path;
 /// Queries the switch whose status socket is `socket`.
 ///
 /// # Errors
-/// No daemon takes commands there, it is no programmable switch, or the request is longer than
-/// [`request::REQUEST_BYTES_MAX`] allows.
+/// No daemon accepts commands there, the daemon is not a programmable switch, or the request is
+/// longer than [`request::REQUEST_BYTES_MAX`] allows.
 pub fn ask(socket: &Path, asked: &TablesRequest) -> Result<TablesAnswer> {
     let done = request::ask(socket, Request::Tables(asked.to_bytes()))?;
     let Done::Tables(answer) = done else { bail!("{done:?} is no answer to this") };
     TablesAnswer::from_bytes(&answer).context("the answer of the switch")
 }
 
-/// Returns all entries of a table, queried page by page: entries that change meanwhile may be
+/// Returns all entries in a table, queried page by page. Entries that change in the meantime may be
 /// duplicated or missing.
 ///
 /// # Errors
@@ -36,7 +36,8 @@ pub fn entries(socket: &Path, table: TableName) -> Result<Vec<Shown>> {
     Ok(all)
 }
 
-/// Returns the state outside of tables: the action without a match, and options of ports.
+/// Returns the state outside of tables: the action for frames without a match, and the port
+/// options.
 ///
 /// # Errors
 /// As [`ask`].

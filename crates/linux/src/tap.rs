@@ -1,8 +1,8 @@
-//! Port on a TAP device: this process is the other end of a device that the kernel, or a virtual
-//! machine, uses as its own.
+//! Port on a TAP device. This process is the far end of a device that the kernel or a virtual
+//! machine uses as its own.
 //!
-//! Without a virtio header the kernel offers no offloads on a TAP device: frames come segmented,
-//! with complete checksums and their VLAN tags in place.
+//! Without a virtio header, the kernel offers no offloads on a TAP device. Frames therefore come
+//! segmented, with complete checksums and their VLAN tags in place.
 
 use crate::port::{Pool, Port, PortCounters, is_device_loss};
 use crate::sys;
@@ -13,7 +13,7 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// Maximum frames received per call.
+/// Maximum number of frames received per call.
 const BURST: usize = 256;
 
 /// Far end of a TAP device.
@@ -24,11 +24,12 @@ pub struct TapPort {
 }
 
 impl TapPort {
-    /// Opens TAP device `device` of the calling thread's network namespace. The device is created
-    /// if it is missing and removed with this port.
+    /// Opens TAP device `device` in the calling thread's network namespace. The device is created
+    /// if it is missing, and removed with this port.
     ///
     /// # Errors
-    /// ENOENT or EACCES without `/dev/net/tun`, EPERM without CAP_NET_ADMIN, EBUSY if taken.
+    /// ENOENT or EACCES without `/dev/net/tun`, EPERM without CAP_NET_ADMIN, EBUSY if the device is
+    /// in use.
     pub fn open(device: &str) -> io::Result<TapPort> {
         let file = File::from(sys::open_tap(device)?);
         let mut port = TapPort { file, buffer: Vec::new(), counters: PortCounters::default() };
@@ -41,16 +42,15 @@ impl TapPort {
     /// # Errors
     /// ENODEV if the device is gone.
     pub fn follow_mtu(&mut self, device: &str) -> io::Result<()> {
-        // One spare byte: a frame that fills the buffer is too long.
+        // The buffer has one spare byte, so a frame that fills it is too long.
         self.buffer = vec![0; sys::device_mtu(device)? + ETHERNET_BYTES + TAG_BYTES + 1];
         Ok(())
     }
 
-    /// Sends all of `frames`, in order. Frames that the kernel refuses are counted and lost, as are
-    /// all that remain if the device is gone.
+    /// Sends all of `frames`, in order. Frames that the kernel refuses are counted and lost.
     ///
     /// # Errors
-    /// The device is gone; the port is no longer usable.
+    /// The device is gone. The port is then no longer usable.
     pub fn send(&mut self, frames: &[FrameBuf]) -> io::Result<()> {
         for (at, frame) in frames.iter().enumerate() {
             match self.file.write(frame.bytes()) {
@@ -77,7 +77,7 @@ impl Port for TapPort {
     fn receive(&mut self, pool: &mut Pool, out: &mut Vec<FrameBuf>) -> io::Result<bool> {
         for _ in 0..BURST {
             match self.file.read(&mut self.buffer) {
-                // A read that fills the buffer was truncated, because it has one spare byte.
+                // The buffer has one spare byte, so a read that fills it was truncated.
                 Ok(length) if length == self.buffer.len() => self.counters.rx_oversized += 1,
                 Ok(length) => {
                     self.counters.rx_frames += 1;

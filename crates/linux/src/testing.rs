@@ -1,4 +1,4 @@
-//! Statuses for tests of their consumers.
+//! Builds status reports for tests of the code that reads them.
 
 use crate::choice::{Carrier, DataplaneChoice};
 use crate::status::{Answer, LoopCounters, NodeStatus, PortStatus, Status};
@@ -57,7 +57,7 @@ pub(crate) fn controller() -> ControllerTelemetry {
     }
 }
 
-/// Returns the status of a switch `name` with this telemetry; its ports are up.
+/// Returns the status of a switch `name` with this telemetry. Its ports are up.
 pub(crate) fn status(name: &str, switch: SwitchTelemetry) -> NodeStatus {
     let ports = switch.plane.ports.len();
     node(name, ports, NodeTelemetry::Switch(Box::new(switch)))

@@ -1,23 +1,23 @@
-//! Keeps the CPUs of this machine out of deep sleep while frames come.
+//! Keeps the CPUs of this machine out of deep sleep while frames arrive.
 //!
-//! The frame that wakes a process also waits for the process's CPU. An idle CPU in deep sleep takes
-//! tens of microseconds to wake on a virtual machine, because its host has to schedule it first,
-//! and this delay occurs at every switch on the path. Linux lets a process bound it: while a
+//! A frame that wakes a process also waits for the CPU of that process. On a virtual machine, an
+//! idle CPU in deep sleep takes tens of microseconds to wake, because its host has to schedule it
+//! first. This delay occurs at every switch on the path. Linux lets a process bound it: while a
 //! process holds `/dev/cpu_dma_latency` open with a zero in it, idle CPUs stay awake (the kernel's
-//! Documentation/power/pm_qos_interface.rst). They then use full power, so a switch holds the file
-//! only while frames come: the heartbeats of a quiet fabric are too few.
+//! Documentation/power/pm_qos_interface.rst). They then use full power. Therefore, a switch holds
+//! the file only while frames arrive; the heartbeats in a quiet fabric are too few.
 
 use axon_wire::{Span, Time};
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::PathBuf;
 
-/// File for the latency bound, in microseconds.
+/// File that sets the latency bound, in microseconds.
 const FILE: &str = "/dev/cpu_dma_latency";
 /// Window in which frames are counted.
 const WINDOW: Span = Span::from_millis(250);
-/// Frames per window from which CPUs are kept awake: the heartbeats of ten neighbours are fewer, a
-/// ping every ten milliseconds is more.
+/// Number of frames per window from which on CPUs are kept awake. The heartbeats of ten neighbours
+/// are fewer, and a ping every ten milliseconds is more.
 const FRAMES: usize = 32;
 
 /// Latency bound of a switch, held or not.
@@ -51,7 +51,8 @@ impl WakeLatency {
         }
     }
 
-    /// Returns the time of the next call of [`round`](WakeLatency::round) without frames.
+    /// Returns the time at which [`round`](WakeLatency::round) must be called next even without
+    /// frames.
     pub(crate) fn due(&self) -> Option<Time> {
         self.held.is_some().then(|| self.window_began + WINDOW)
     }
@@ -82,7 +83,7 @@ mod tests {
         let path = std::env::temp_dir().join(format!("axon-wake-{}", std::process::id()));
         std::fs::write(&path, "").unwrap();
         let mut latency = WakeLatency { path: Some(path.clone()), ..WakeLatency::default() };
-        // A heartbeat every 20 ms.
+        // Rounds with a heartbeat every 20 ms.
         (1..100).for_each(|beat| latency.round(at(beat * 20), 1));
         assert_eq!((latency.held.is_some(), latency.due()), (false, None));
         (0..120).for_each(|frame| latency.round(at(2_000 + frame * 5), 1));

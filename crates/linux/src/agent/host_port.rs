@@ -1,8 +1,8 @@
-//! Port to the programs of a host: a TAP device that acts on flow control frames.
+//! Port that connects a host's programs: a TAP device that acts on flow control frames.
 //!
 //! The node sees a port whose peer supports PAUSE and PFC. Flow control frames are not written to
-//! the device, where nothing would act on them; they pause the queues of this port. Their pause
-//! time is ignored: the sender is in the same process and always sends XON.
+//! the device, where nothing would act on them. Instead, they pause the queues in front of it.
+//! Their pause time is ignored, because the sender is in the same process and always sends XON.
 
 use super::queues::HostQueues;
 use super::shaper::{NUDGE, Shapers};
@@ -29,11 +29,11 @@ pub(crate) struct HostPort {
 
 impl HostPort {
     /// Creates the interface if it is missing, sets it up and installs its queues. Existing queues
-    /// are removed with their frames.
+    /// are removed, and the frames in them are lost.
     ///
     /// # Errors
-    /// The cause and the remedy. The interface then has no queues; it may be up, and its MTU and
-    /// queue length may have changed.
+    /// Names the cause and the remedy. The interface then has no queues. It may be up, and its MTU
+    /// and queue length may have changed.
     pub(crate) fn open(device: &str, queues: &HostQueues) -> Result<HostPort> {
         let tap = TapPort::open(device).map_err(|error| refused(device, error))?;
         HostPort::with_queues(tap, device, queues).inspect_err(|_| remove_queues(device))
@@ -51,7 +51,7 @@ impl HostPort {
         Ok(HostPort { tap, device, queues, shapers, paused: PrioritySet::EMPTY })
     }
 
-    /// Acts on a flow control frame.
+    /// Pauses and resumes the queues of this port as a flow control frame demands.
     fn act_on(&mut self, frame: &[u8]) {
         if let Some(paused) = pauses::after(self.paused, frame) {
             self.paused = paused;
@@ -60,7 +60,7 @@ impl HostPort {
     }
 }
 
-/// Removes the queues. Without their agent, they would block programs forever.
+/// Removes the queues, which would block programs forever without their agent.
 impl std::ops::Drop for HostPort {
     fn drop(&mut self) {
         remove_queues(&self.device);
@@ -116,7 +116,8 @@ impl Port for HostPort {
         Ok(())
     }
 
-    /// Replaces the rules. Meanwhile, and if it fails, frames go to the queue of priority 0.
+    /// Replaces the rules. During the change, and if it fails, frames go to the queue of priority
+    /// 0.
     fn set_rules(&mut self, rules: &Rules) -> Result<()> {
         self.queues.rules = rules.clone();
         let device = self.device.as_str();

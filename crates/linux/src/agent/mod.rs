@@ -28,15 +28,15 @@ use axon_switch::agent::{AgentConfig, AgentNode, LldpSettings, Reaction};
 use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::{Bytes, Incarnation, MacAddr, Rate, Span};
 
-/// Time for which a host may still send at full rate after an XOFF: a frame in progress, a request
-/// to the kernel, and, longest of all, a busy machine that runs other processes.
+/// Longest time for which a host may still send at full rate after an XOFF. It covers a frame in
+/// progress, a request to the kernel, and, longest of all, other processes on a busy machine.
 const HOST_REACTION: Span = Span::from_secs(1);
-/// Buffer share of a priority before the host is paused, as time on the link: enough to keep the
-/// link busy until a resumed host sends.
+/// Buffer share of a priority before the host is paused, as time on the link. It keeps the link
+/// busy until a resumed host sends.
 const SHARE: Span = Span::from_millis(20);
 
-/// Returns the configuration of an agent whose port to the fabric has this address and MTU (in
-/// bytes). `seed` feeds the jitter of its reaction points.
+/// Returns the configuration of an agent whose port to the fabric has this MAC address and MTU (in
+/// bytes). `seed` initializes the random generator for the jitter of its reaction points.
 pub(crate) fn config(agent: &AgentOptions, seed: u64, mac: MacAddr, mtu: usize) -> AgentConfig {
     let frame_bytes_max = mtu + ETHERNET_BYTES;
     let bytes = |time, rate: Rate| rate.bytes_in(time).0.max(4 * frame_bytes_max as u64);
@@ -70,8 +70,9 @@ pub(crate) fn config(agent: &AgentOptions, seed: u64, mac: MacAddr, mtu: usize) 
 /// Runs an agent until SIGTERM or SIGINT.
 ///
 /// # Errors
-/// The errors of [`AgentOptions::check`]; no port to the fabric; the interface for the programs
-/// cannot be opened; no permission for packet sockets. Everything created is removed again.
+/// The errors of [`AgentOptions::check`]; a missing port to the fabric; an interface for the
+/// programs that cannot be opened; no permission for packet sockets. In each case, everything
+/// created is removed again.
 pub fn run(agent: &AgentOptions, options: &DaemonOptions) -> Result<()> {
     agent.check().map_err(Error::msg)?;
     let port = agent.port.as_str();

@@ -19,11 +19,11 @@ pub struct AgentOptions {
     pub host: String,
     /// Port to the fabric.
     pub port: String,
-    /// Link rate.
+    /// Rate of the link to the fabric.
     pub rate: Rate,
     /// Rate at which the host receives frames; unlimited if absent.
     pub host_rate: Option<Rate>,
-    /// Priorities with PFC, unless the switch advertises others; if empty, PAUSE is honoured.
+    /// Priorities with PFC, unless the switch advertises others. If empty, the agent honours PAUSE.
     pub pfc: PrioritySet,
     /// Pause time of (repeated) XOFF frames to the fabric, in quanta of 512 bit times.
     pub quanta: Quanta,
@@ -37,7 +37,7 @@ pub struct AgentOptions {
     pub format: CnmFormat,
     /// LLDP and DCBX settings of the port to the fabric; both are off if absent.
     pub dcbx: Option<LldpConfig>,
-    /// Rule for PFC if switch and agent are both willing. Both ends must use one rule.
+    /// Tie rule for PFC if switch and agent are both willing. Both ends must use the same rule.
     pub tie: TieRule,
 }
 
@@ -45,8 +45,8 @@ impl AgentOptions {
     /// Checks the options, before anything is created.
     ///
     /// # Errors
-    /// The option that is wrong, and the expected value: invalid interface names, one interface for
-    /// both ends, or link rates that do not exist.
+    /// Names the wrong option and the expected value. Refused are invalid interface names, one
+    /// interface for both ends, and link rates that do not exist.
     pub fn check(&self) -> Result<(), String> {
         for name in [&self.host, &self.port] {
             if !is_device_name(name) {

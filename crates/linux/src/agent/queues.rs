@@ -1,8 +1,9 @@
 //! Queues that block unmodified programs at their own interface.
 //!
 //! Data that a program has sent is queued in the kernel in front of the interface, charged to its
-//! socket. A datagram socket with a full buffer blocks the program, and TCP stops at about two
-//! milliseconds' worth. Nothing is lost as long as blocked data stays in that queue:
+//! socket. A datagram socket with a full buffer blocks the program, and TCP stops when about two
+//! milliseconds' worth of data is queued. Nothing is lost as long as blocked data stays in that
+//! queue:
 //!
 //! ```text
 //!                        rules
@@ -12,9 +13,9 @@
 //! ```
 //!
 //! HTB limits the interface to the rate of its link and gives the priorities equal shares. The TBF
-//! behind each priority is its shaper: faster than any link, or so slow that a frame passes in 25
-//! minutes. The shaper must be TBF: HTB does not re-evaluate a slowed class until the slow rate
-//! allows a frame, while TBF starts with new tokens at each configuration.
+//! behind each priority is its shaper. It is either faster than any link or so slow that a frame
+//! passes in 25 minutes. The shaper must be a TBF, because HTB does not re-evaluate a slowed class
+//! until the slow rate allows a frame, while TBF starts with new tokens at each configuration.
 
 use crate::pacer::WIRE_OVERHEAD_BYTES;
 use axon_switch::agent::Rules;
@@ -32,15 +33,15 @@ use std::fmt::Write;
 pub(super) const LIMIT_BYTES: u32 = 1 << 26;
 /// Rate of a priority that is not paused, in bytes per second (34 Gb/s).
 pub(super) const OPEN: u32 = u32::MAX;
-/// Preference of the default rule: after all others.
+/// Preference of the default rule, which the kernel tries after all others.
 const LAST: u16 = u16::MAX;
-/// Burst of the interface, as time on the wire.
+/// Burst size of the interface, as time on the wire.
 const BURST: Span = Span::from_millis(1);
-/// Frames between the queues and the agent: enough for minimum-size frames at 100 Mb/s when the
-/// agent does not run for 25 ms.
+/// Number of frames that the ring between the queues and the agent can hold. It is enough for
+/// minimum-size frames at 100 Mb/s while the agent does not run for 25 ms.
 const RING_FRAMES: u32 = 4096;
 
-/// Settings of the queues of one host.
+/// Settings for the queues of one host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostQueues {
     /// Link rate of the host.
@@ -51,8 +52,8 @@ pub struct HostQueues {
     pub mtu: usize,
 }
 
-/// Returns the number of the class and of the qdisc of a priority: 1:10 to 1:17 and 10: to 17:, in
-/// the notation of `tc`.
+/// Returns the number of the class and of the qdisc of a priority. They range from 1:10 to 1:17 and
+/// from 10: to 17:, in `tc` notation.
 pub(super) fn number(priority: Priority) -> u32 {
     0x10 + u32::from(priority.value())
 }
@@ -63,13 +64,13 @@ impl HostQueues {
         self.mtu + ETHERNET_BYTES + TAG_BYTES
     }
 
-    /// Returns the arguments of `ip` that set up the interface.
+    /// Returns the arguments for `ip` that set up the interface.
     pub(super) fn link(&self, device: &str) -> String {
         format!("link set dev {device} mtu {} txqueuelen {RING_FRAMES} up", self.mtu)
     }
 
-    /// Returns lines for `tc -batch` that create the queues on an interface without any: one for
-    /// each priority, because rules may change while frames are queued.
+    /// Returns lines for `tc -batch` that create the queues on an interface without any. There is
+    /// one queue for each priority, because rules may change while frames are queued.
     pub(super) fn batch(&self, device: &str) -> String {
         let rate = self.rate.bits_per_second();
         let part = (rate / PRIORITIES as u64).max(8);
@@ -97,7 +98,7 @@ impl HostQueues {
         text + &self.filters(device)
     }
 
-    /// Returns lines for `tc -batch` that create the rules on an interface with queues only.
+    /// Returns lines for `tc -batch` that create the rules on an interface that has queues only.
     pub(super) fn filters(&self, device: &str) -> String {
         let mut text = String::new();
         for (place, rule) in self.rules.ordered().iter().enumerate() {
@@ -106,7 +107,7 @@ impl HostQueues {
                     text,
                     "filter add dev {device} parent 1: protocol {ethertype:#06x} prio {} \
                      u32 {keys} flowid 1:{:x}",
-                    // Filters of one preference have one EtherType.
+                    // All filters of one preference must have the same EtherType.
                     3 * place + 1 + usize::from(ethertype == IPV6),
                     number(rule.priority)
                 );
@@ -122,8 +123,8 @@ impl HostQueues {
     }
 }
 
-/// Returns the u32 keys of a rule: EtherTypes, and packet words with their masks. They express the
-/// agent's own matching ([`axon_switch::agent::rules`]) as masks.
+/// Returns the u32 keys of a rule: EtherTypes, and packet words with their masks. They express as
+/// masks the matching that the agent itself does ([`axon_switch::agent::rules`]).
 fn keys(rule: &Application) -> Vec<(u16, String)> {
     let number = u32::from(rule.protocol);
     let word = |value: u32, mask: u32, at: usize| format!("match u32 {value:#x} {mask:#x} at {at}");
@@ -139,7 +140,7 @@ fn keys(rule: &Application) -> Vec<(u16, String)> {
                 let protocol = u32::from(protocol);
                 for (value, mask) in [(number << 16, 0xffff_0000), (number, 0xffff)] {
                     let ports = |at| word(value, mask, at);
-                    // No options, no fragment.
+                    // The IPv4 header has no options, and the packet is not a fragment.
                     let header = word(0x4500_0000, 0xff00_0000, 0);
                     let header = format!("{header} {}", word(0, 0x3fff, 4));
                     let transport = word(protocol << 16, 0x00ff_0000, 8);

@@ -16,15 +16,15 @@ use std::io;
 use std::num::NonZero;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
-/// Rate of a paused priority, in bytes per second: the lowest rate of TBF.
+/// Rate of a paused priority, in bytes per second: the lowest rate that TBF accepts.
 const PAUSED: u32 = 1;
-/// Attributes of TBF, and the link layer without cells (linux/pkt_sched.h).
+/// Attributes of TBF, and the link layer type that needs no cells (linux/pkt_sched.h).
 const TCA_TBF_PARMS: u16 = 1;
 const TCA_TBF_BURST: u16 = 6;
 const TC_LINKLAYER_ETHERNET: u8 = 1;
 
-/// Frame that makes the kernel re-evaluate its queues. It has no receiver, and the local
-/// experimental EtherType 2 (IEEE 802 clause 9.2.3).
+/// Frame that makes the kernel re-evaluate its queues. It has no receiver. Its EtherType is the
+/// local experimental EtherType 2 (IEEE 802 clause 9.2.3).
 pub(super) const NUDGE: [u8; 60] = {
     let mut frame = [0; 60];
     (frame[0], frame[6]) = (2, 2);
@@ -42,14 +42,14 @@ pub(super) struct Shapers {
     burst_bytes: u32,
     /// Paused priorities.
     paused: PrioritySet,
-    /// Number of pauses of a priority.
+    /// Number of times that a priority was paused.
     pub(super) pauses: u64,
     /// Number of requests that the kernel refused.
     pub(super) refused: u64,
 }
 
 impl Shapers {
-    /// Opens the shapers of `device`. They must exist and be open.
+    /// Opens the shapers of `device`. They must exist, and none may be paused.
     pub(super) fn open(device: &str, queues: &HostQueues) -> io::Result<Shapers> {
         let flags = SockFlag::SOCK_CLOEXEC;
         let protocol = SockProtocol::NetlinkRoute;
@@ -82,7 +82,7 @@ impl Shapers {
             }
         }
         self.paused = wanted;
-        // The kernel does not re-evaluate a faster shaper until something is sent.
+        // The kernel does not re-evaluate a shaper with a higher rate until something is sent.
         if !released.is_empty() && sys::send_many(self.nudge.as_fd(), &[&NUDGE]).is_err() {
             self.refused += 1;
         }
@@ -102,8 +102,9 @@ impl Shapers {
     }
 }
 
-/// Builds an RTM_NEWQDISC request for the existing TBF of class `1:number` (rtnetlink(7)):
-/// nlmsghdr, tcmsg, kind, and options; tc_tbf_qopt has rate, peak rate, limit, bucket and MTU.
+/// Builds an RTM_NEWQDISC request for the existing TBF of class `1:number` (rtnetlink(7)). It
+/// consists of nlmsghdr, tcmsg, kind and options. The options are a tc_tbf_qopt, with rate, peak
+/// rate, limit, bucket size and MTU.
 fn request(index: u32, number: u32, rate: u32, burst_bytes: u32) -> Vec<u8> {
     let mut parameters = vec![0, TC_LINKLAYER_ETHERNET, 0, 0, 0, 0, 0, 0];
     parameters.extend_from_slice(&rate.to_ne_bytes());
@@ -140,7 +141,7 @@ fn attributes(list: &[DefaultNla]) -> Vec<u8> {
     bytes
 }
 
-/// Returns the code of an acknowledgement: 0, or a negative error number.
+/// Returns the code in an acknowledgement: 0, or a negative error number.
 fn answered(message: &[u8]) -> Option<i32> {
     let packet = NetlinkBuffer::new_checked(message).ok()?;
     if packet.message_type() != NLMSG_ERROR {

@@ -1,10 +1,10 @@
 //! Rate limit for the attachment of agents.
 //!
-//! In plain English: each connection and each attachment costs the switch system calls and memory.
-//! [`FREE`] connections per second are accepted without delay. Each further connection, and each
-//! protocol violation of an agent, makes the port ignore its socket for a while: for [`FIRST`],
-//! doubled each time up to a configured maximum. Later connections stay in the queue of the socket.
-//! After a quiet second the limit is reset.
+//! Each connection and each attachment costs the switch system calls and memory. The port accepts
+//! [`FREE`] connections per second without delay. After each further connection, and after each
+//! protocol violation by an agent, it ignores its socket for a while. The first delay is [`FIRST`],
+//! and each further delay is twice the previous one, up to a configured maximum. Later connections
+//! stay in the queue of the socket. After a quiet second, the limit is reset.
 
 use axon_wire::{Span, Time};
 
@@ -28,7 +28,7 @@ pub(super) struct Backoff {
 }
 
 impl Backoff {
-    /// Creates a limit with this longest delay; 0 disables it.
+    /// Creates a limit with this longest delay. 0 disables the limit.
     pub fn new(longest: Span) -> Backoff {
         let (wait, until, window_end) = (Span::ZERO, Time::ZERO, Time::ZERO);
         Backoff { longest, wait, until, window_end, connections: 0 }

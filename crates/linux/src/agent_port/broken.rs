@@ -1,9 +1,10 @@
-//! Reasons for which an agent is detached.
+//! Reasons for detaching an agent.
 
 use super::layout::Kind;
 use super::ring::BadCursor;
 
-/// Protocol violation or end of an agent. The switch reads nothing more of its memory.
+/// Reason for detaching an agent: a protocol violation or its end. The switch reads nothing more
+/// from the agent's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Broken {
     /// The process has ended, or has closed the socket.
@@ -18,7 +19,7 @@ pub enum Broken {
     /// A descriptor has an unknown kind.
     #[error("has written a descriptor of kind {0}, expected 16 to 20")]
     UnknownKind(u32),
-    /// A descriptor has a kind that only a switch writes.
+    /// The kind of a descriptor is one that only a switch writes.
     #[error("has written a descriptor {0:?}, which only a switch writes")]
     NotAnAnswer(Kind),
     /// A chunk or buffer number is out of range.
@@ -39,10 +40,10 @@ pub enum Broken {
         /// Size of the chunk or buffer, in bytes.
         piece_bytes: usize,
     },
-    /// The agent answered without reading until its ring overflowed.
+    /// The agent wrote answers without reading until the ring to it was full.
     #[error("answers what it has not read, so that its ring is full")]
     RingFull,
-    /// The agent does not read, or holds the maximum number of packets.
+    /// The agent does not read, or it holds the maximum number of packets.
     #[error("stalls: it has read no packet for the longest time allowed, or answers none at all")]
     Stalled,
 }

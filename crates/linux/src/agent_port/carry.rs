@@ -7,7 +7,8 @@ use crate::port::Pool;
 use axon_wire::{FrameBuf, Time};
 
 impl Session {
-    /// Returns the frame of a forwarded packet. Only bytes that the agent got are copied back.
+    /// Returns the frame of a forwarded packet. Only the bytes that were copied to the agent are
+    /// copied back.
     #[inline]
     pub(super) fn forward(
         &mut self,
@@ -26,7 +27,7 @@ impl Session {
         let frame = match payloads.cache.send(answer.handle, head_bytes) {
             Ok(frame) => frame,
             Err(_) => {
-                // The agent held the packet for too long.
+                // The agent has held the packet for too long, so its buffer has been taken back.
                 payloads.counters.answers_refused += 1;
                 return None;
             }
@@ -39,7 +40,7 @@ impl Session {
             let mut frame = match with_head_of(frame, copied_bytes, head_bytes) {
                 Ok(frame) => frame,
                 Err(frame) => {
-                    // There is no headroom: the payload has to move once.
+                    // Without headroom, the payload has to be moved once.
                     let payload = &frame.bytes()[copied_bytes..];
                     self.copied_bytes += payload.len();
                     payloads.counters.moved_bytes += payload.len() as u64;
@@ -68,7 +69,7 @@ impl Session {
         }
     }
 
-    /// Copies a part of a payload to a buffer of the agent.
+    /// Copies part of a payload to a buffer of the agent.
     pub(super) fn fetch(
         &mut self,
         answer: &Descriptor,
@@ -137,7 +138,8 @@ impl Session {
         payloads.cache.send(attached.handle, 0).ok()
     }
 
-    /// Returns a frame that the agent originates. Its buffer in the send segment is free at once.
+    /// Returns a frame that the agent originates. Its buffer in the send segment is free again at
+    /// once.
     pub(super) fn own(
         &mut self,
         now: Time,
@@ -161,7 +163,8 @@ impl Session {
         payloads.cache.send(handle, 0).ok()
     }
 
-    /// Recycles a frame whose payload stayed; drops the empty placeholder of copy mode.
+    /// Recycles a frame whose payload stayed in the switch. In copy mode, drops the empty
+    /// placeholder.
     pub(super) fn recycle(&self, pool: &mut Pool, frame: FrameBuf) {
         if self.layout.stays {
             pool.recycle(frame);
@@ -169,7 +172,7 @@ impl Session {
     }
 }
 
-/// Changes the length of the head of a frame from `before` to `after` bytes. The head's contents
+/// Changes the length of the frame's head from `before` to `after` bytes. The contents of the head
 /// are then unspecified.
 ///
 /// # Errors

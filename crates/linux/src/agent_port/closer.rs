@@ -1,9 +1,10 @@
-//! Closes agent sockets in a thread beside the forwarding thread.
+//! Closes agent sockets in a thread other than the forwarding thread.
 //!
 //! An agent can send file descriptors over its socket. Reading them, or closing the socket before
-//! they were read, closes those files as well, and that can block for as long as the agent likes: a
-//! TCP socket with `SO_LINGER` blocks until its peer has read. The forwarding thread therefore only
-//! peeks at data from an agent (`MSG_PEEK`), and a thread that may block closes the sockets.
+//! they were read, closes those files as well, and that can block for as long as the agent likes.
+//! For example, a TCP socket with `SO_LINGER` blocks until its peer has read. Therefore, the
+//! forwarding thread only peeks at data from an agent (`MSG_PEEK`), and a separate thread, which
+//! may block, closes the sockets.
 
 use nix::sys::signal::{SigSet, SigmaskHow};
 use std::io;
@@ -13,10 +14,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
 
-/// Sockets that may be queued for closing before the port stops accepting connections.
+/// Number of sockets that may be queued for closing before the port stops accepting connections.
 const WAITING_MAX: usize = 32;
 
-/// Thread that closes sockets. It ends after the last one when this value is dropped.
+/// Thread that closes sockets. When this value is dropped, the thread closes the remaining sockets
+/// and ends.
 #[derive(Default)]
 pub(super) struct Closer {
     to_close: Option<Sender<UnixStream>>,
@@ -27,7 +29,7 @@ impl Closer {
     /// Starts the thread if it is not running.
     ///
     /// # Errors
-    /// No further thread can be created.
+    /// The thread cannot be created.
     pub fn start(&mut self) -> io::Result<()> {
         if self.to_close.is_some() {
             return Ok(());
@@ -51,11 +53,11 @@ impl Closer {
 
     /// Shuts a connection down at once and queues its socket for closing.
     pub fn close(&self, stream: UnixStream) {
-        // The peer may have gone.
+        // This fails if the peer has gone, which is harmless.
         let _ = stream.shutdown(Shutdown::Both);
         self.waiting.fetch_add(1, Ordering::Relaxed);
         if let Some(to_close) = &self.to_close {
-            // The thread ends only after this value.
+            // This cannot fail, because the thread outlives this value.
             let _ = to_close.send(stream);
         }
     }

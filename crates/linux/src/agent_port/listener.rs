@@ -17,7 +17,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::Duration;
 
-/// Tokens of the events of a port's epoll descriptor.
+/// Tokens that identify the events of a port's epoll descriptor.
 pub(super) mod token {
     pub(in super::super) const LISTENER: u64 = 0;
     pub(in super::super) const HELLO: u64 = 1;
@@ -38,7 +38,7 @@ pub(super) fn wake_after(timer: &TimerFd, wait: Span) -> bool {
     timer.set(Expiration::OneShot(wait), TimerSetTimeFlags::empty()).is_ok()
 }
 
-/// Connection after its hello: name and process ID of the agent, or reason of refusal.
+/// Connection after its hello, with the name and process ID of the agent or the reason for refusal.
 pub(super) type Greeted = (UnixStream, Result<(String, i32), String>);
 
 /// Socket of an agent port.
@@ -57,7 +57,7 @@ pub(super) struct Listener {
 }
 
 impl Listener {
-    /// Listens with these settings and registers with `epoll`.
+    /// Listens on the socket in `setup` and registers its descriptors with `epoll`.
     pub(super) fn open(setup: &AgentPortSetup, epoll: &Epoll) -> anyhow::Result<Listener> {
         let listener = socket::listen(&setup.socket)?;
         std::fs::set_permissions(&setup.socket, std::fs::Permissions::from_mode(0o600))?;
@@ -95,7 +95,7 @@ impl Listener {
         let stream = match accepted {
             Ok(stream) => stream,
             Err(error) => {
-                // Connections stay queued and would wake the port again at once (EMFILE).
+                // Connections stay queued and would wake the port again at once (EMFILE), so wait.
                 if !matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) {
                     let wait = self.backoff.broken(now);
                     self.wait(wait, epoll);
@@ -142,7 +142,7 @@ impl Listener {
         let _ = hello.map(|hello| epoll.add(hello, event(token::HELLO)));
     }
 
-    /// Ends a delay.
+    /// Ends a delay: the port accepts connections again.
     pub(super) fn resume(&mut self, epoll: &Epoll) {
         let _ = self.timer.wait();
         self.is_waiting = false;
@@ -150,7 +150,7 @@ impl Listener {
         self.resume_deferred(epoll);
     }
 
-    /// Returns the connection that has sent a hello, if there is one.
+    /// Returns the pending connection if it has sent a hello.
     pub(super) fn greet(&mut self, epoll: &Epoll) -> Option<Greeted> {
         let stream = self.hello.take()?;
         let mut bytes = [0; HELLO_BYTES];
@@ -177,7 +177,10 @@ impl Listener {
         self.closer.close(stream);
     }
 
-    /// Returns the process ID of an agent whose user may attach.
+    /// Returns the process ID of the agent if its user may attach.
+    ///
+    /// # Errors
+    /// The user of the agent may not attach or cannot be determined.
     fn allowed(&self, stream: &UnixStream) -> Result<i32, String> {
         let peer = getsockopt(stream, sockopt::PeerCredentials)
             .map_err(|error| format!("its user is not known: {error}"))?;
@@ -201,7 +204,7 @@ fn event(token: u64) -> EpollEvent {
     EpollEvent::new(EpollFlags::EPOLLIN, token)
 }
 
-/// Peeks at the data received so far, from the start; see [`closer`](super::closer).
+/// Peeks at the data received so far, without consuming it; see [`closer`](super::closer).
 pub(super) fn peek(stream: &UnixStream, bytes: &mut [u8]) -> nix::Result<usize> {
     recv(stream.as_raw_fd(), bytes, MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT)
 }

@@ -1,9 +1,9 @@
 //! Estimates when an agent read a packet.
 //!
-//! In plain English: an agent publishes the number of packets that it has read, without a time. The
-//! switch samples that number [`LOOKS`] times in the longest hold time and keeps the samples for as
-//! long. The hold time of a packet starts at the last sample at which it was unread. A packet that
-//! is queued unread behind others is not held yet, as long as the agent goes on reading.
+//! An agent publishes the number of packets that it has read, but not when it read them. The switch
+//! samples that number [`LOOKS`] times within the longest hold time and keeps each sample for that
+//! time. The hold time of a packet starts at the last sample at which it was unread. While the
+//! agent continues to read, a packet that is queued unread behind others does not count as held.
 
 use axon_wire::{Span, Time};
 use std::collections::VecDeque;
@@ -16,7 +16,8 @@ const LOOKS: u64 = 8;
 pub(super) struct Looks {
     /// Read counter, modulo 2^32, and time of each sample, oldest first.
     looks: VecDeque<(u32, Time)>,
-    /// Highest counter so far, and the first sample with it; `None` before the first sample.
+    /// Highest counter so far, and the time of the first sample with it. `None` before the first
+    /// sample.
     most: u32,
     moved_at: Time,
 }
@@ -27,7 +28,7 @@ impl Looks {
         Span::from_nanos(hold_max.as_nanos() / LOOKS)
     }
 
-    /// Samples the read counter at `now`. A counter that goes backwards counts as no progress.
+    /// Samples the read counter at `now`. A counter that goes backwards counts as unchanged.
     pub fn look(&mut self, now: Time, read: u32, hold_max: Span) {
         if read.wrapping_sub(self.most) as i32 > 0 {
             (self.most, self.moved_at) = (read, now);
@@ -38,7 +39,8 @@ impl Looks {
         let pause = Looks::pause(hold_max);
         let before = self.looks.len().checked_sub(2).and_then(|at| self.looks.get(at));
         if before.is_some_and(|&(_, at)| now < at + pause) {
-            // Too close to the sample before the last: replace the last one.
+            // The second-to-last sample is less than one interval old, so the new one replaces the
+            // last.
             self.looks.pop_back();
         }
         self.looks.push_back((self.most, now));
@@ -49,7 +51,8 @@ impl Looks {
         self.moved_at > Time::ZERO && self.moved_at + hold_max > now
     }
 
-    /// Returns the last sample at which packet `number`, from 0 on modulo 2^32, was unread.
+    /// Returns the time of the last sample at which packet `number` was unread. Packets are
+    /// numbered from 0, modulo 2^32.
     pub fn unread_at(&self, number: u32) -> Option<Time> {
         let is_unread = |read: u32| read.wrapping_sub(number) as i32 <= 0;
         self.looks.iter().rev().find(|&&(read, _)| is_unread(read)).map(|&(_, at)| at)
@@ -105,7 +108,7 @@ mod tests {
             looks.look(Time::ZERO + Span::from_micros(micros), micros as u32 / 1000, HOLD_MAX);
             assert!(looks.looks.len() <= LOOKS as usize + 2);
         }
-        // Packet 350 was unread up to 350 ms.
+        // Packet 350 was unread until 350 ms.
         let pause = Looks::pause(HOLD_MAX);
         let seen = looks.unread_at(350).unwrap();
         assert!(seen <= at(351) && seen + pause + pause > at(351), "{seen:?}");

@@ -1,10 +1,10 @@
-//! Switch's side of an agent port: a [`Port`] whose far end is an agent.
+//! Switch's side of an agent port: a [`Port`] with an agent at its far end.
 //!
-//! The port listens at a Unix socket. One agent is attached at a time; the port has carrier
-//! meanwhile. One epoll descriptor covers all events for the run loop: the socket, the agent's
-//! hang-up, its bell, and a timer.
+//! The port listens on a Unix socket. At most one agent is attached at a time, and the port has
+//! carrier while it is. One epoll descriptor covers all events for the run loop: the socket, the
+//! agent's hang-up, the agent's bell (an eventfd), and a timer.
 //!
-//! Flow control frames apply to the port itself: while a priority is paused, the port reads nothing
+//! Flow control frames apply to the port itself. While a priority is paused, the port reads nothing
 //! from the agent's ring, which then fills up.
 
 use super::broken::Broken;
@@ -32,13 +32,14 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 
-/// Answers of the agent that are processed in one burst.
+/// Number of answers from the agent that are processed in one burst.
 const BURST: usize = 256;
 
-/// Shortest expiry timeout.
+/// Shortest timeout until the next expiry check.
 const TIMER_MIN: Span = Span::from_millis(1);
 
-/// Longest time for which an agent with continuous answers may defer all other events of the port.
+/// Longest time for which an agent that answers continuously can defer all other events of the
+/// port.
 const LOOK: Span = Span::from_millis(1);
 
 /// Attached agent.
@@ -65,7 +66,8 @@ pub struct AgentPort {
     sleeps: bool,
     paused: PrioritySet,
     counters: PortCounters,
-    /// True if an agent was detached since the last receive. The node must see that first.
+    /// True if an agent was detached since the last receive. The node must see the detachment
+    /// first.
     was_detached: bool,
     /// Time of the next check of all events other than the ring.
     look_at: Time,
@@ -75,10 +77,10 @@ pub struct AgentPort {
 }
 
 impl AgentPort {
-    /// Listens for the agent of port `name`, which appears in log lines.
+    /// Listens for the agent of port `name`. The name appears in log lines.
     ///
     /// # Errors
-    /// A setting out of range, or a socket that cannot be opened.
+    /// A setting is out of range, or the socket cannot be opened.
     pub fn open(name: &str, setup: &AgentPortSetup) -> anyhow::Result<AgentPort> {
         setup.check().with_context(|| format!("agent port {name}"))?;
         let cache = setup.cache(seed()?);
@@ -114,7 +116,8 @@ impl AgentPort {
         &self.layout
     }
 
-    /// Handles a few of the events other than the ring. Attaches an agent only if `may_greet`.
+    /// Handles a few pending events other than those of the ring. Attaches an agent only if
+    /// `may_greet`.
     fn events(&mut self, may_greet: bool, pool: &mut Pool) -> io::Result<()> {
         let mut events = [EpollEvent::empty(); 8];
         let count = match self.epoll.wait(&mut events, EpollTimeout::ZERO) {
@@ -131,7 +134,7 @@ impl AgentPort {
             self.hang_up(event.events(), pool);
         }
         match &self.agent {
-            // The next agent waits until this one has been detached.
+            // The next agent waits until the previous one has been detached.
             Some(agent) if has(token::HELLO) && agent.session.is_gone() => {
                 self.listener.defer(&self.epoll);
             }
@@ -169,7 +172,7 @@ impl AgentPort {
         }
     }
 
-    /// Returns whether a log line may be written. The limit is against agents that flood the log.
+    /// Returns whether a log line may be written. The limit keeps agents from flooding the log.
     fn says(&mut self, event: Event) -> bool {
         self.notes.agent(self.clock.now(), event)
     }
@@ -195,13 +198,14 @@ impl AgentPort {
         }
     }
 
-    /// Creates the memory shared with an agent and passes its descriptors on.
+    /// Creates the memory shared with an agent and sends it the descriptors.
     fn share(&self, stream: &UnixStream) -> io::Result<Session> {
         let ([memory, ear], session) = Session::create(self.layout)?;
         let bell = session.switch_bell.fd();
-        // The connection is not registered if its event came with the end of another agent.
+        // The connection is not registered if its event arrived together with the end of another
+        // agent.
         let _ = self.epoll.delete(stream);
-        // Edge-triggered, because its hello stays unread; see `closer`.
+        // Edge-triggered, because data after the hello stays unread; see `closer`.
         let gone = EpollFlags::EPOLLIN | EpollFlags::EPOLLRDHUP | EpollFlags::EPOLLET;
         self.epoll.add(stream, EpollEvent::new(gone, token::AGENT))?;
         // Edge-triggered, so that it need not be read.
@@ -212,8 +216,8 @@ impl AgentPort {
         Ok(session)
     }
 
-    /// Handles the end of the agent's connection. Answers written before are processed first, in
-    /// the following rounds.
+    /// Handles the end of the agent's connection. Answers written before the end are processed
+    /// first, in the following rounds.
     fn hang_up(&mut self, events: EpollFlags, pool: &mut Pool) {
         let Some(agent) = &mut self.agent else { return };
         let hung_up = EpollFlags::EPOLLRDHUP | EpollFlags::EPOLLHUP | EpollFlags::EPOLLERR;
@@ -228,7 +232,7 @@ impl AgentPort {
         self.detach(why, pool);
     }
 
-    /// Ends the attachment. The agent's packets are lost and their buffers are freed.
+    /// Ends the attachment. Packets that the agent holds are lost, and their buffers are freed.
     fn detach(&mut self, why: Broken, pool: &mut Pool) {
         let Some(agent) = self.agent.take() else { return };
         self.was_detached = true;
@@ -274,8 +278,8 @@ impl AgentPort {
         self.set_timer();
     }
 
-    /// Arms the timer for the expiry of the oldest packet, or earlier for the next sample of the
-    /// agent's read counter.
+    /// Arms the timer for the expiry of the oldest packet, or for the next sample of the agent's
+    /// read counter if that is earlier.
     fn set_timer(&mut self) {
         if self.timer_is_set {
             return;
@@ -286,7 +290,7 @@ impl AgentPort {
         self.timer_is_set = wake_after(&self.timer, wait);
     }
 
-    /// Passes one frame to the agent; returns the frame unless the port keeps it.
+    /// Passes one frame to the agent. Returns the frame if the port does not keep it.
     fn give(&mut self, now: Time, frame: FrameBuf) -> Result<Option<FrameBuf>, Broken> {
         if mac_control::is_mac_control(frame.bytes()) {
             self.paused = pauses::after(self.paused, frame.bytes()).unwrap_or(self.paused);
@@ -309,7 +313,7 @@ impl AgentPort {
         Ok(back)
     }
 
-    /// Returns the status of the port beside its [counters](Port::counters).
+    /// Returns the status of the port in addition to its [counters](Port::counters).
     pub fn agent_status(&self) -> AgentStatus {
         AgentStatus {
             agent: self.agent.as_ref().map(|agent| (agent.name.clone(), agent.pid)),
@@ -347,7 +351,7 @@ impl Port for AgentPort {
         if let Some(broken) = broken {
             self.detach(broken, pool);
         }
-        // A ring with data needs no system call to be read.
+        // Reading a ring that has data needs no system call.
         if taken.count == 0 || self.sleeps || now >= self.look_at {
             self.look_at = now + LOOK;
             if let Some(agent) = self.agent.as_ref().filter(|_| self.sleeps) {
@@ -377,7 +381,8 @@ impl Port for AgentPort {
         std::mem::swap(&mut rest, frames);
         self.rest = rest;
         if let Some(broken) = broken {
-            // The memory of held packets goes back to the system: the pool is not accessible here.
+            // The memory of held packets goes back to the system, because the pool is not
+            // accessible here.
             let mut pool = Pool::default();
             self.detach(broken, &mut pool);
         }

@@ -1,9 +1,9 @@
-//! Attachment of one agent: packets out, answers in.
+//! Attachment of one agent: packets to it, and answers from it.
 //!
 //! Nothing that the agent writes is trusted. A descriptor is read once into memory of the switch
 //! and then checked: its kind, its chunk or buffer, its lengths, and its handle against the packet
-//! of that chunk. A refused handle invalidates that answer only; anything that no correct agent
-//! writes is an error, and the agent is detached. `carry` moves the bytes.
+//! in that chunk. A refused handle invalidates only that answer. Anything else that no correct
+//! agent writes is an error, and the agent is detached. `carry` moves the bytes.
 
 use super::broken::Broken;
 use super::counters::AgentCounters;
@@ -21,9 +21,9 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering;
 
-/// Bytes copied for an agent in one burst; further answers follow in order in the next one. Each
-/// descriptor of an agent may copy a whole frame, so a limit on their number would not bound the
-/// work.
+/// Bytes copied for an agent in one burst. Further answers follow in order in the next burst. Each
+/// descriptor from an agent may copy a whole frame, so a limit on the number of descriptors would
+/// not bound the work.
 const COPIED_BYTES_MAX: usize = 256 << 10;
 
 /// State of a port that outlives an agent: payload buffers and counters.
@@ -33,11 +33,11 @@ pub(super) struct Payloads {
 }
 
 impl Payloads {
-    /// Counts a refused answer; the cache determines whether its handle is stale or forged.
+    /// Counts a refused answer. The cache determines whether its handle is stale or forged.
     #[cold]
     pub(super) fn refuse(&mut self, handle: Handle) {
         self.counters.answers_refused += 1;
-        // Never the handle of a packet that is held with another chunk.
+        // The handle must not be that of a packet that the agent holds in another chunk.
         if !matches!(self.cache.state(handle), Ok(state) if state != State::Free) {
             let _ = self.cache.release(handle);
         }
@@ -73,16 +73,17 @@ pub(super) struct Session {
     chunk_of: Vec<u32>,
     /// Number of answers read, modulo 2^32.
     read: u32,
-    /// Answer number up to which answers have to be read before due packets expire.
+    /// Number of the answer up to which answers must be read before due packets expire.
     expires_after: Option<u32>,
     looks: Looks,
     /// Bytes copied for the agent in this burst.
     pub(super) copied_bytes: usize,
-    /// Remaining answers and bytes of an agent that has gone; `None` while it is there.
+    /// Answers and bytes that may still be processed after the agent has gone; `None` while it is
+    /// there.
     left: Option<(usize, usize)>,
 }
 
-/// Result of reading one burst of an agent's answers.
+/// Result of reading one burst of answers from the agent.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Taken {
     /// Number of answers.
@@ -122,7 +123,7 @@ impl Session {
         payloads.cache.room().min(self.free_chunks.len())
     }
 
-    /// Publishes the queue lengths of the ports to the agent, from port 0 on, in bytes.
+    /// Publishes the queue lengths of the ports to the agent, in bytes, starting with port 0.
     pub(super) fn show_queues(&self, queued: impl Iterator<Item = Option<u64>>) {
         for (place, bytes) in queued.take(QUEUES_MAX).enumerate() {
             let known = bytes.map_or(0, |bytes| bytes.min(u64::from(u32::MAX) - 1) as u32 + 1);
@@ -130,9 +131,9 @@ impl Session {
         }
     }
 
-    /// Writes a packet for the agent, visible after [`publish`](Session::publish). Returns the
-    /// frame where its payload does not stay, or if there is no room; the second value is then
-    /// false.
+    /// Writes a packet for the agent, which becomes visible with [`publish`](Session::publish).
+    /// Returns the frame if its payload does not stay in the switch. If there is no room, returns
+    /// the frame and false.
     pub(super) fn give(
         &mut self,
         now: Time,
@@ -193,7 +194,7 @@ impl Session {
         self.from_agent.is_empty(&self.memory)
     }
 
-    /// Requests a wake-up and checks the ring once more; returns whether it has data.
+    /// Requests a wake-up and checks the ring once more. Returns whether the ring has data.
     pub(super) fn sleep(&self) -> bool {
         self.switch_bell.sleep(&self.memory);
         !self.is_silent()
@@ -204,8 +205,8 @@ impl Session {
         self.switch_bell.awake(&self.memory);
     }
 
-    /// Marks the agent as gone. Only its pending answers are processed, at most as many as its ring
-    /// has, and at most the bytes that fit in its memory. It reads nothing more.
+    /// Marks the agent as gone. Only its pending answers are processed, at most as many as fit in
+    /// its ring, and at most the bytes that fit in its memory. The agent gets nothing more.
     pub(super) fn end(&mut self) {
         self.left = Some((self.layout.ring_slots, self.layout.memory_bytes()));
     }
@@ -215,8 +216,8 @@ impl Session {
         self.left.is_some()
     }
 
-    /// Processes up to `answers_max` answers, fewer if they copy much. Frames that leave the agent
-    /// go to `out`.
+    /// Processes up to `answers_max` answers, or fewer if they copy many bytes. Frames that leave
+    /// the agent go to `out`.
     pub(super) fn answers(
         &mut self,
         now: Time,
@@ -277,7 +278,7 @@ impl Session {
                 }
             }
             Kind::Fetch => {
-                // Its offset is in the frame.
+                // The offset of a fetch is an offset in the frame, not in the chunk.
                 self.check_chunk(&Descriptor { offset: 0, ..answer })?;
                 self.check_buffer(&answer)?;
                 if !self.is_gone() {
@@ -316,8 +317,9 @@ impl Session {
         check_piece(answer.buffer, buffers, (0, answer.bytes), buffer_bytes)
     }
 
-    /// Takes the chunk of an answered packet back. Returns `None`, and counts it, if that packet
-    /// was not given with that chunk: the handle is forged, of another packet, or already answered.
+    /// Takes back the chunk of an answered packet. If that packet was not given with that chunk,
+    /// counts the answer as refused and returns `None`. The handle is then forged, belongs to
+    /// another packet, or has already been answered.
     #[inline]
     fn take_back(&mut self, answer: &Descriptor, payloads: &mut Payloads) -> Option<Given> {
         let given = self.given[answer.chunk as usize];
@@ -336,12 +338,12 @@ impl Session {
 
     /// Takes back packets that the agent has held for too long. Their chunks stay with the agent
     /// until it answers, so that it cannot write into another packet. Answers written before the
-    /// expiry must be processed first; until then this does nothing. The hold time of a packet
-    /// starts when it was read, if that is known: see `looks`.
+    /// expiry must be processed first, and until then this does nothing. The hold time of a packet
+    /// starts when the agent read it, if that time is known (see `looks`).
     ///
     /// # Errors
-    /// A packet is due that the agent has not read, and it has read no other for as long; or it
-    /// holds so many packets that it gets no more.
+    /// The agent has not read a due packet, and has read no other packet for the longest hold time
+    /// either. Or it holds so many packets that it gets no more.
     pub(super) fn expire(
         &mut self,
         now: Time,
@@ -378,7 +380,7 @@ impl Session {
         if is_stalled || is_stuck { Err(Broken::Stalled) } else { Ok(()) }
     }
 
-    /// Returns the time of the last sample at which the agent had not read a packet.
+    /// Returns the time of the last sample at which the agent had not read this packet.
     fn unread_at(&self, handle: Handle) -> Option<Time> {
         let chunk = self.chunk_of.get(handle.number());
         let given = chunk.and_then(|&chunk| self.given.get(chunk as usize))?;

@@ -12,22 +12,22 @@ const SEND_BUFFERS: usize = 64;
 const FRAME_BYTES_MIN: usize = 64;
 /// Upper bound of the longest frame, in bytes.
 const FRAME_BYTES_MAX: usize = 65_535;
-/// Largest shared memory, in bytes: offsets have 32 bits.
+/// Largest shared memory, in bytes. Offsets have 32 bits.
 const MEMORY_BYTES_MAX: usize = u32::MAX as usize;
 
-/// Default longest delay before the next agent is attached.
+/// Default for the longest delay before the next agent is attached.
 const BACKOFF_MAX: Span = Span::from_secs(1);
 
 /// Agent port setting that is out of range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SetupError {
-    /// Longest frame.
+    /// Longest frame length is out of range.
     #[error("frames of up to {0} bytes, expected {FRAME_BYTES_MIN} to {FRAME_BYTES_MAX}")]
     FrameBytes(usize),
-    /// Memory for all buffers.
+    /// Memory for all buffers exceeds the limit.
     #[error("{0} bytes of memory, expected at most {MEMORY_BYTES_MAX}: fewer or shorter buffers")]
     Memory(usize),
-    /// Payload buffers.
+    /// Payload buffer settings are out of range.
     #[error(transparent)]
     Cache(#[from] axon_cache::ConfigError),
 }
@@ -35,33 +35,34 @@ pub enum SetupError {
 /// Settings of an agent port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentPortSetup {
-    /// Unix socket at which the agent attaches.
+    /// Unix socket on which the port listens for its agent.
     pub socket: PathBuf,
-    /// Location of payloads.
+    /// Place where payloads stay while the agent has the head.
     pub payload: PayloadMode,
     /// Length of the head that the agent gets, in bytes.
     pub head_bytes: usize,
     /// Number of packets that the agent may hold at a time.
     pub buffers: usize,
-    /// Number of buffers of the agent, for frames and payloads of its own and for fetched payloads.
+    /// Number of the agent's own buffers, for frames and payloads that it creates and for payloads
+    /// that it fetches.
     pub send_buffers: usize,
     /// Longest frame in bytes, without FCS: 64 to 65,535.
     pub frame_bytes_max: usize,
-    /// Action when there is no room.
+    /// Action when the agent has no room.
     pub when_full: WhenFull,
     /// Longest time for which the agent may hold a packet; unlimited if `None`.
     pub hold_max: Option<Span>,
-    /// User who may attach agents, beside root and the user of the switch.
+    /// User who may attach agents, in addition to root and the user of the switch.
     pub uid: Option<u32>,
-    /// Longest delay before the next agent is attached, after too many connections or protocol
-    /// violations; no delay if 0.
+    /// Longest delay before the next agent is attached, after too many connections or after
+    /// protocol violations. 0 means no delay.
     pub backoff_max: Span,
 }
 
 impl AgentPortSetup {
     /// Returns the default settings: cached payloads, heads of 128 bytes, 384 buffers (paper 003,
-    /// section 3.2), 64 buffers of the agent's own, frames of an MTU of 1,500 bytes, full queues
-    /// wait, and packets are held for at most 1 s.
+    /// section 3.2), 64 buffers for the agent itself, frames for an MTU of 1,500 bytes, packets
+    /// that wait when the agent has no room, and a longest hold time of 1 s.
     pub fn at(socket: &Path) -> AgentPortSetup {
         AgentPortSetup {
             send_buffers: SEND_BUFFERS,
@@ -71,7 +72,7 @@ impl AgentPortSetup {
         }
     }
 
-    /// Converts settings in the form that the simulator uses.
+    /// Converts settings from the form that the simulator uses.
     pub fn of(socket: &Path, config: &AgentPortConfig) -> AgentPortSetup {
         let CacheConfig { buffers, send_buffers, head_bytes, hold_max, .. } = config.cache;
         AgentPortSetup {
@@ -91,7 +92,7 @@ impl AgentPortSetup {
     /// Checks that all settings are in range.
     ///
     /// # Errors
-    /// The setting and its range.
+    /// A setting is out of range. The error names it and its range.
     pub fn check(&self) -> Result<(), SetupError> {
         self.cache(0).check()?;
         if !(FRAME_BYTES_MIN..=FRAME_BYTES_MAX).contains(&self.frame_bytes_max) {

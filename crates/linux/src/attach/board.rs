@@ -9,10 +9,10 @@ use std::time::Duration;
 /// Time limit for an agent to publish its counters. It checks ten times per second.
 const ANSWER_MAX: Duration = Duration::from_secs(1);
 
-/// State of an attachment, and pending requests for it.
+/// State of an attachment, and requests that are pending for it.
 pub(super) struct Board {
     to_end: AtomicBool,
-    /// True if the counters are requested.
+    /// True if the counters have been requested.
     asked: AtomicBool,
     state: Mutex<State>,
     changed: Condvar,
@@ -38,7 +38,7 @@ impl Board {
         }
     }
 
-    /// Nothing here panics while it holds the lock.
+    /// No code panics while it holds this lock.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -66,19 +66,19 @@ impl Board {
         self.changed.notify_all();
     }
 
-    /// Returns whether the agent has ended, or ends within this time.
+    /// Returns whether the agent has ended or ends within `limit`.
     pub(super) fn ends_within(&self, limit: Duration) -> bool {
         let state = self.changed.wait_timeout_while(self.state(), limit, |state| !state.ended);
         state.unwrap_or_else(PoisonError::into_inner).0.ended
     }
 
-    /// Waits for this time, or until the agent is to end.
+    /// Waits for `limit`, or until the agent is to end.
     pub(super) fn pause(&self, limit: Duration) {
         let waits = |_: &mut State| !self.is_to_end();
         drop(self.changed.wait_timeout_while(self.state(), limit, waits));
     }
 
-    /// Returns whether the counters are requested.
+    /// Returns whether the counters have been requested.
     #[inline]
     pub(super) fn is_asked(&self) -> bool {
         self.asked.load(Ordering::Relaxed)
@@ -90,7 +90,7 @@ impl Board {
         (state.status.attached, state.status.attachments) = (true, state.status.attachments + 1);
     }
 
-    /// Records that the agent is detached, with its counters.
+    /// Records that the agent is detached, and stores its counters.
     pub(super) fn detached(&self, counters: Counters) {
         self.state().status.attached = false;
         self.show(counters);
@@ -110,7 +110,7 @@ impl Board {
         self.state().status.clone()
     }
 
-    /// Requests and returns the current status.
+    /// Requests the current status and returns it.
     pub(super) fn ask(&self) -> AttachmentStatus {
         let state = self.state();
         self.asked.store(true, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! Explains why an agent is not attached, and the remedy.
+//! Explains why an agent is not attached, and names the remedy.
 
 use crate::log::without_os_numbers;
 use axon_fabric::model::{AgentSetup, Fabric};
@@ -21,7 +21,7 @@ pub(super) fn why(fabric: &Fabric, agent: &AgentSetup, socket: &Path, error: &io
             "agent {name}: this user may not connect to {socket}; expected root, or the user of \
              {switch}"
         ),
-        // Reason that the switch returned.
+        // The error text is the reason that the switch returned.
         None if error.kind() == ErrorKind::ConnectionRefused => {
             format!("{switch} refuses agent {name} at {socket}: {error}")
         }

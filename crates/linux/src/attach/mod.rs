@@ -1,10 +1,10 @@
-//! Runs an agent of the fabric file at its port of a switch, in a process of its own.
+//! Runs an agent of the fabric file at its switch port, in its own process.
 //!
-//! When the switch goes, the agent waits for it and attaches again: after 50 ms, and then after
-//! twice the pause each time, up to 2 s. A forwarder keeps its connections meanwhile. A cache
-//! starts empty, because it missed the writes in between.
+//! When the switch goes, the agent waits for it and attaches again. The first attempt follows after
+//! 50 ms, and each further attempt after twice the previous pause, up to 2 s. A forwarder keeps its
+//! connections meanwhile. A cache starts empty, because it missed the writes in between.
 //!
-//! The agent of a host, which adds DCB to it, is a different program: see [`crate::agent`].
+//! The agent that adds DCB to a host is a different program: see [`crate::agent`].
 
 mod board;
 mod explain;
@@ -28,14 +28,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use watched::Watched;
 
-/// Environment variable with the socket of the agent's port, for user programs.
+/// Environment variable that gives user programs the socket of the agent's port.
 pub const SOCKET_VARIABLE: &str = "AXON_AGENT_SOCKET";
-/// Environment variable with the name of the agent, for user programs.
+/// Environment variable that gives user programs the name of the agent.
 pub const NAME_VARIABLE: &str = "AXON_AGENT_NAME";
 
 const PAUSE_FIRST: Duration = Duration::from_millis(50);
 const PAUSE_MAX: Duration = Duration::from_secs(2);
-/// Attachment time after which the next pause is the first one again.
+/// Attachment duration after which the pause starts at its first value again.
 const STABLE_AFTER: Duration = Duration::from_secs(5);
 
 /// Options of an attachment.
@@ -43,11 +43,11 @@ const STABLE_AFTER: Duration = Duration::from_secs(5);
 pub struct AttachOptions {
     /// Socket of the agent's port.
     pub socket: PathBuf,
-    /// Socket that answers `status` requests; none if `None`.
+    /// Socket that answers `status` requests, if any.
     pub status_socket: Option<PathBuf>,
     /// Time for which the agent polls for packets before it sleeps.
     pub spin: Span,
-    /// True if the switch may start later. If not, an agent that cannot attach at once fails.
+    /// True if the switch may start later. If false, an agent that cannot attach at once fails.
     pub waits: bool,
 }
 
@@ -62,7 +62,7 @@ impl AttachOptions {
 /// Returns the agent of this name in a fabric.
 ///
 /// # Errors
-/// No such agent; the error lists the existing ones.
+/// There is no such agent. The error lists the existing ones.
 pub fn agent_of<'a>(fabric: &'a Fabric, name: &str) -> Result<&'a AgentSetup> {
     if let Some(found) = fabric.agents.iter().find(|agent| agent.name == name) {
         return Ok(found);
@@ -77,28 +77,29 @@ pub fn agent_of<'a>(fabric: &'a Fabric, name: &str) -> Result<&'a AgentSetup> {
     }
 }
 
-/// Returns the command that starts a user program as an agent in this folder; `None` for a built-in
-/// agent.
+/// Returns the command that starts a user program as an agent in this folder, or `None` for a
+/// built-in agent.
 pub fn own_program(agent: &AgentSetup, socket: &Path, folder: &Path) -> Option<Command> {
     let AgentKind::Run(words) = &agent.kind else { return None };
     let (program, arguments) = words.split_first()?;
     let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
-    // Without a slash, the program is searched in PATH.
+    // A program name without a slash is searched in PATH.
     let program = if program.contains('/') { folder.join(program) } else { program.into() };
     let mut command = Command::new(program);
     command.args(arguments).current_dir(folder);
-    // The program starts in another folder than this process.
+    // The program starts in a different folder, so the path must be absolute.
     let socket = std::path::absolute(socket).unwrap_or_else(|_| socket.to_owned());
     command.env(SOCKET_VARIABLE, socket).env(NAME_VARIABLE, &agent.name);
     Some(command)
 }
 
-/// Runs agent `name` of a fabric until SIGTERM or SIGINT, and returns its counters. To be called
-/// while the process has one thread: others would receive the signals.
+/// Runs agent `name` of a fabric until SIGTERM or SIGINT, and returns its counters. Call this while
+/// the process has one thread, because other threads would receive the signals.
 ///
 /// # Errors
-/// No such agent, an agent that is a user program, a status socket that cannot be opened; and,
-/// unless the agent waits for its switch, no switch at the socket or one that refuses it.
+/// There is no such agent, the agent is a user program, or the status socket cannot be opened.
+/// Unless the agent waits for its switch, also if no switch listens on the socket or the switch
+/// refuses the agent.
 pub fn attach(fabric: &Fabric, name: &str, options: &AttachOptions) -> Result<AttachmentStatus> {
     let setup = agent_of(fabric, name)?;
     if setup.kind.build().is_none() {
@@ -115,7 +116,7 @@ pub fn attach(fabric: &Fabric, name: &str, options: &AttachOptions) -> Result<At
     let thread = thread.context("no thread for the status")?;
     let outcome = keep(fabric, setup, options, &board);
     board.end();
-    // The thread returns nothing.
+    // The result of the thread is empty.
     let _ = thread.join();
     outcome.map(|()| board.status())
 }
@@ -169,7 +170,7 @@ fn run(client: &mut Client, agent: &mut Watched<'_>, spin: Span, board: &Board) 
     ended
 }
 
-/// Returns whether the state of an agent remains valid after frames have bypassed it.
+/// Returns whether the state of an agent is still valid after frames have bypassed it.
 fn outlives_switch(kind: &AgentKind) -> bool {
     match kind {
         AgentKind::Forwarder(_) => true,

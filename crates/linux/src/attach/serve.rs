@@ -9,9 +9,10 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-/// Time limit for an agent to end: longer than its timeout for a switch that does not answer.
+/// Time limit for an agent to end. It is longer than the agent's timeout for a switch that does not
+/// answer.
 const END_MAX: Duration = Duration::from_secs(3);
-/// Interval between checks whether the agent has ended, in milliseconds.
+/// Interval, in milliseconds, between checks whether the agent has ended.
 const LOOK_MS: u16 = 100;
 
 /// Opens a signal descriptor for SIGTERM and SIGINT, which end the agent.
@@ -24,12 +25,12 @@ pub(super) fn signals() -> Result<SignalFd> {
     SignalFd::with_flags(&mask, flags).context("cannot wait for signals")
 }
 
-/// Answers status requests until the agent has ended; ends it on a signal.
+/// Answers status requests until the agent has ended. Ends the agent on a signal.
 pub(super) fn serve(board: &Board, signals: &SignalFd, server: Option<&StatusServer>) {
     while !board.ends_within(Duration::ZERO) {
         let mut fds = vec![PollFd::new(signals.as_fd(), PollFlags::POLLIN)];
         fds.extend(server.map(|server| PollFd::new(server.fd(), PollFlags::POLLIN)));
-        // An interrupted wait is one more check.
+        // After an interrupted wait, the loop only checks once more.
         let _ = poll(&mut fds, PollTimeout::from(LOOK_MS));
         let woken: Vec<bool> = fds.iter().map(|fd| fd.any().unwrap_or(false)).collect();
         if woken[0] && signals.read_signal().is_ok_and(|signal| signal.is_some()) {

@@ -5,12 +5,12 @@ use crate::clock::Clock;
 use axon_agents::{Agent, Counters, Event, Outbox};
 use axon_wire::{Span, Time};
 
-/// Agent that publishes its counters between two events on request.
+/// Agent that publishes its counters on request, between two events.
 pub(super) struct Watched<'a> {
     agent: Box<dyn Agent + Send>,
     board: &'a Board,
     clock: Clock,
-    /// Time from the agent's creation to this attachment, where its runner's time is zero.
+    /// Time between the agent's creation and this attachment, which is time zero for its runner.
     before: Span,
 }
 
@@ -42,7 +42,7 @@ impl Agent for Watched<'_> {
         if self.board.is_asked() {
             return Some(Time::ZERO);
         }
-        // A deadline that has passed when an attachment begins is due at once.
+        // A deadline that has already passed when an attachment begins is due at once.
         self.agent.deadline().map(|due| due - self.before)
     }
 

@@ -5,11 +5,11 @@ use nix::time::{ClockId, clock_gettime};
 use std::fs;
 use std::time::Duration;
 
-/// Reads the CPU time. Softirqs count for the thread that they interrupt (a kernel without
-/// CONFIG_IRQ_TIME_ACCOUNTING), so softirqs caused by the generator are included, and time of other
-/// processes is not.
+/// Reads the CPU time. Without CONFIG_IRQ_TIME_ACCOUNTING, softirqs count for the thread that they
+/// interrupt. The result therefore includes the softirqs that the generator causes, but no time of
+/// other processes.
 pub(super) struct CpuTime {
-    /// File with the time of the softirq thread, which takes over under load.
+    /// File with the CPU time of the softirq thread, which takes over under load.
     softirqs: Option<String>,
 }
 

@@ -7,17 +7,17 @@ use anyhow::{Context, Result};
 use nix::sched::{CloneFlags, unshare};
 use std::fs;
 
-/// Ingress device of a switch. The generator has none; the end has no other.
+/// Ingress device of a switch. The generator has no such device; the end has only this one.
 pub(super) const LEFT: &str = "left";
 /// Egress device of a switch.
 pub(super) const RIGHT: &str = "right";
-/// Ifindexes of the devices, equal in all namespaces.
+/// Ifindexes of the devices, which are the same in all namespaces.
 pub(super) const LEFT_INDEX: u32 = 10;
 pub(super) const RIGHT_INDEX: u32 = 11;
-/// MTU of the devices: that of a host, and room for a header.
+/// MTU of the devices: that of a host plus room for a header.
 const MTU: u32 = 1600;
 
-/// Creates a namespace without IPv6, with bridges that do not call the packet filter.
+/// Creates a namespace without IPv6, whose bridges do not call the packet filter.
 fn bare(home: &Namespace) -> Result<Namespace> {
     unshare(CloneFlags::CLONE_NEWNET).context("cannot make a network namespace")?;
     let new = Namespace::here();
@@ -29,16 +29,16 @@ fn bare(home: &Namespace) -> Result<Namespace> {
         ("net/bridge/bridge-nf-call-arptables", "0"),
     ];
     for (name, value) in off {
-        // Absent features need not be switched off.
+        // A write fails if the kernel lacks the feature, which then need not be switched off.
         let _ = fs::write(format!("/proc/sys/{name}"), value);
     }
     home.enter()?;
     new
 }
 
-/// Creates a namespace for the generator, for each of `switches` and for the end, with veth pairs
-/// between them. At all of them skbs take NAPI with GRO, like XDP frames: a packet that leaves by
-/// [`RIGHT`] is not put in the backlog of the CPU.
+/// Creates a namespace for the generator, one for each switch and one for the end, with veth pairs
+/// between them. On all devices, skbs take NAPI with GRO, like XDP frames. So a packet that leaves
+/// through [`RIGHT`] is not put in the backlog of the CPU.
 pub(super) fn make(home: &Namespace, switches: usize) -> Result<Vec<Namespace>> {
     let namespaces: Vec<Namespace> =
         (0..switches + 2).map(|_| bare(home)).collect::<Result<_>>()?;
@@ -57,7 +57,7 @@ pub(super) fn make(home: &Namespace, switches: usize) -> Result<Vec<Namespace>> 
     Ok(namespaces)
 }
 
-/// Sets a device up and enables GRO, in this order: only then can its peer redirect to it.
+/// Sets a device up and then enables GRO. Only with GRO can the device's peer redirect to it.
 fn set_up(device: &str) -> Result<()> {
     sys::set_device_up(device, true)?;
     for (offload, on) in [(Offload::Tso, false), (Offload::Gro, true)] {

@@ -1,13 +1,15 @@
-//! Chains of switches on one CPU: the cost of one more hop, for each way to forward.
+//! Chains of switches on one CPU: the cost of one more hop, for each forwarding method.
 //!
-//! In plain English: a program creates frames in batches of 64 (BPF_PROG_RUN with live frames) and
-//! sends them through a row of namespaces, each of which is a switch of two veth devices, to one
-//! that counts and drops them. Everything happens in the softirq that the generator's thread runs
-//! after each batch, on the CPU to which it is bound. So no frame is lost, and the CPU time of that
-//! thread divided by the frames is the cost of a frame. The cost of a switch and its link is a
-//! quarter of the difference between chains of five and of one: generator and end are in both.
+//! A program creates frames in batches of 64 (BPF_PROG_RUN with live frames) and sends them through
+//! a row of namespaces. Each of these is a switch with two veth devices. The last namespace counts
+//! the frames and drops them. Everything happens in the softirq that the generator's thread runs
+//! after each batch, on the CPU to which it is bound. Therefore no frame is lost, and the CPU time
+//! of that thread divided by the number of frames is the cost per frame. The cost of a switch and
+//! its link is a quarter of the difference between a chain of five and a chain of one, because both
+//! contain the generator and the end.
 //!
-//! Needs root of the machine, and a thread of its own: it changes its network namespace and CPU.
+//! Needs to be root on the machine, and needs its own thread, because it changes the network
+//! namespace and the CPU of the thread.
 
 mod clock;
 mod devices;
@@ -31,31 +33,31 @@ const OUT: PortNo = PortNo(1);
 const WIDTH: HopWidth = HopWidth::Eight;
 /// Longest chain, in switches.
 pub const SWITCHES_MAX: usize = 8;
-/// Hops of a route here: a header of 20 bytes.
+/// Number of hops of each route here. Their header has 20 bytes.
 const HOPS: usize = 14;
-/// Length of a frame, in bytes, as a host sends it and between switches.
+/// Length of a frame from a host, and between switches, in bytes.
 const FRAME_BYTES: usize = 64;
 const HOST: MacAddr = MacAddr([2, 0, 0, 0, 0, 9]);
 
-/// Forwarding method of the switches of a chain.
+/// Forwarding method that the switches of a chain use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Forwarding {
     /// Program that redirects to a fixed ifindex.
     Redirect(Plane),
     /// XDP program that redirects to the device in a map.
     RedirectByMap,
-    /// Axon program, between switches: consumes one hop.
+    /// Axon program for frames between switches: consumes one hop.
     Transit(Plane),
-    /// Axon program, from a host: each switch prepends one more header.
+    /// Axon program for frames from a host: each switch prepends one more header.
     Push(Plane),
-    /// Axon program, to a host: each switch removes a header.
+    /// Axon program for frames to a host: each switch removes a header.
     Strip(Plane),
     /// Linux bridge with a static entry.
     Bridge,
 }
 
 impl Forwarding {
-    /// Returns the name to show in tables.
+    /// Returns the name used in tables.
     pub const fn name(self) -> &'static str {
         match self {
             Forwarding::Redirect(Plane::Tc) => "tc redirect",
@@ -71,7 +73,7 @@ impl Forwarding {
         }
     }
 
-    /// Returns where frames are forwarded: in drivers (XDP) or in the stack (tc).
+    /// Returns the place where frames are forwarded: in drivers (XDP) or in the stack (tc).
     const fn plane(self) -> Plane {
         match self {
             Forwarding::Redirect(plane)
@@ -83,7 +85,7 @@ impl Forwarding {
         }
     }
 
-    /// Returns a frame as the first of `switches` receives it.
+    /// Returns a frame in the form in which the first of `switches` receives it.
     fn frame(self, switches: usize) -> Vec<u8> {
         let mut host = [&HOST.0[..], &[2, 0, 0, 0, 0, 1, 0x88, 0xb7]].concat();
         host.resize(FRAME_BYTES, 0x5a);
@@ -128,11 +130,12 @@ pub struct Chain {
 }
 
 impl Chain {
-    /// Creates a chain of up to [`SWITCHES_MAX`] switches; 0 is generator and end alone. Tables are
-    /// pinned in `folder`, which must be in a BPF file system and unused by others.
+    /// Creates a chain of up to [`SWITCHES_MAX`] switches. With 0 switches, it consists of the
+    /// generator and the end. Tables are pinned in `folder`, which must be in a BPF file system and
+    /// which nothing else may use.
     ///
     /// # Errors
-    /// No permission, no `ip` or `bridge`, a kernel that lacks something.
+    /// There is no permission, `ip` or `bridge` is missing, or the kernel lacks a feature.
     pub fn new(folder: &Path, forwarding: Forwarding, switches: usize) -> Result<Chain> {
         ensure!(switches <= SWITCHES_MAX, "a chain has at most {SWITCHES_MAX} switches");
         let home = Namespace::here()?;
@@ -170,11 +173,11 @@ impl Chain {
         self.switches.len()
     }
 
-    /// Sends `frames` frames and returns the CPU time used. It includes about 25 ms in the kernel
-    /// before and after some calls: send a million frames.
+    /// Sends `frames` frames and returns the CPU time used. That time includes about 25 ms in the
+    /// kernel before and after some calls, so send a million frames.
     ///
     /// # Errors
-    /// The kernel's error; a frame that was lost or left to a node.
+    /// The kernel reports an error, or a frame was lost or left to a node.
     pub fn send(&mut self, frames: u32) -> Result<Duration> {
         let clock = clock::CpuTime::new()?;
         let (before, generator, frame) = (clock.now()?, &mut self.generator, &self.frame);
@@ -193,7 +196,7 @@ impl Chain {
     }
 }
 
-/// Binds the calling thread, and its chains, to one CPU.
+/// Binds the calling thread and its chains to one CPU.
 ///
 /// # Errors
 /// The kernel's error.
@@ -229,7 +232,7 @@ fn make_switch(folder: &Path, forwarding: Forwarding, number: usize) -> Result<S
     }
 }
 
-/// Creates a switch with ports of these kinds and the route of each incoming frame.
+/// Creates a switch with ports of these kinds, and installs the route for each incoming frame.
 fn make_axon(folder: &Path, plane: Plane, kinds: [PortKind; 2], number: usize) -> Result<Kernel> {
     let settings = KernelSettings {
         plane,

@@ -11,7 +11,7 @@ use aya::{Ebpf, EbpfLoader};
 
 static OBJECT: &[u8] = aya::include_bytes_aligned!("../../../../ebpf/built/bench.o");
 
-/// Words of 8 bytes that the generator writes at the start of each frame.
+/// Number of 8-byte words that the generator writes at the start of each frame.
 const START_WORDS: usize = 8;
 /// Shortest generated frame, in bytes.
 pub(super) const START_BYTES: usize = 8 * START_WORDS;
@@ -28,13 +28,13 @@ impl Program {
     /// Loads the program of this name, which redirects to device `ifindex`.
     ///
     /// # Errors
-    /// No such program, no permission.
+    /// There is no such program, or no permission to load it.
     pub fn load(name: &'static str, ifindex: u32) -> Result<Program> {
         Program::with_start(name, ifindex, [0; START_WORDS], 0)
     }
 
-    /// Loads a generator of frames that begin with the first bytes of `frame`. The device is looked
-    /// up in the thread's namespace.
+    /// Loads a generator of frames that begin with the first bytes of `frame`. The device is
+    /// searched in the thread's namespace.
     pub(super) fn generator(frame: &[u8]) -> Result<Program> {
         let words = frame.as_chunks().0;
         let start = words.first_chunk().context("a frame is too short")?.map(u64::from_ne_bytes);
@@ -62,13 +62,14 @@ impl Program {
         Ok(Program { ebpf, name })
     }
 
-    /// Sets the device of a redirect by map, in the thread's namespace.
+    /// Sets the target device of a program that redirects by map. The device is in the thread's
+    /// namespace.
     pub(super) fn set_device(&mut self) -> Result<()> {
         let map = self.ebpf.map_mut("device").context("no such map")?;
         Ok(DevMap::try_from(map)?.set(0, RIGHT_INDEX, None, 0)?)
     }
 
-    /// Attaches the program to a device of the thread's namespace, until this value is dropped.
+    /// Attaches the program to a device in the thread's namespace until this value is dropped.
     pub(super) fn attach(&mut self, device: &str) -> Result<()> {
         let program = self.ebpf.program_mut(self.name).context("no such program")?;
         if let Ok(program) = <&mut Xdp>::try_from(&mut *program) {
@@ -80,13 +81,13 @@ impl Program {
         Ok(())
     }
 
-    /// Returns the number of frames received at the end of a chain.
+    /// Returns the number of frames that the end of a chain has received.
     pub(super) fn taken(&self) -> Result<u64> {
         let map = self.ebpf.map(".bss").context("no such map")?;
         Ok(Array::<_, u64>::try_from(map)?.get(&0, 0)?)
     }
 
-    /// Sends `frames` frames by the devices of the thread's namespace.
+    /// Sends `frames` frames through the devices in the thread's namespace.
     pub(super) fn send(&mut self, frame: &[u8], frames: u32) -> Result<()> {
         let attrs = TestRunAttrs::new().xdp_live_frames(BATCH);
         let data_in = Some(frame);

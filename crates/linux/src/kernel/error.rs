@@ -11,7 +11,7 @@ use aya::{EbpfError, programs::tc::TcError};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Error of the kernel's data plane. The tables are unchanged.
+/// Error of the kernel's data plane. Its tables are unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum KernelError {
     /// CAP_BPF or CAP_NET_ADMIN is missing in the machine's own user namespace.
@@ -28,12 +28,12 @@ pub enum KernelError {
         "{} is not in a BPF file system: mount one, with `mount -t bpf bpf DIRECTORY`", .0.display()
     )]
     NotBpfFileSystem(PathBuf),
-    /// The folder belongs to another data plane, or to another version of the programs.
+    /// The folder belongs to another data plane or to another version of the programs.
     #[error(
         "{} holds the tables of another data plane ({found}): remove them first", folder.display()
     )]
     OtherPlane {
-        /// Folder to open.
+        /// Folder that was to be opened.
         folder: PathBuf,
         /// Name of the settings found in the folder.
         found: String,
@@ -48,7 +48,7 @@ pub enum KernelError {
         /// Error of the system call.
         source: io::Error,
     },
-    /// No such port, a full table, or a route that no header can hold.
+    /// There is no such port, the table is full, or no header can hold the route.
     #[error(transparent)]
     Route(#[from] RouteError),
     /// The header of a route is longer than the programs can attach.
@@ -78,7 +78,7 @@ pub enum KernelError {
 }
 
 impl KernelError {
-    /// Builds the error of a failed call. Explains errors that mean a missing call or permission.
+    /// Builds the error for a failed call. Explains errors that mean a missing call or permission.
     pub(super) fn system(call: impl Into<String>, source: io::Error) -> KernelError {
         match source.raw_os_error() {
             Some(libc::EPERM) => KernelError::NotPermitted,
@@ -111,7 +111,7 @@ impl KernelError {
     }
 }
 
-/// Builds the error of a failed call on a file of the folder.
+/// Returns a function that builds the error for a failed call on a file in this folder.
 pub(super) fn of_folder(folder: &Path) -> impl Fn(io::Error) -> KernelError + '_ {
     |error| KernelError::system(folder.display().to_string(), error)
 }

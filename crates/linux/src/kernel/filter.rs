@@ -1,8 +1,8 @@
-//! Attachment at tc on kernels without TCX links (before Linux 6.6): the qdisc clsact and a filter
-//! on it.
+//! Attachment at tc on kernels without TCX links (before Linux 6.6), with the qdisc clsact and a
+//! filter on it.
 //!
-//! A filter belongs to its device and is removed with it, not with a process or a pin. A folder
-//! among the pins therefore records it; it contains the number of the network namespace, since
+//! A filter belongs to its device and is removed with it, not with a process or a pin. Therefore, a
+//! folder among the pins records it. It contains the number of the network namespace, because
 //! ifindexes are not unique across namespaces. The folder is created first and removed last, so
 //! every filter has one. A predecessor may have left a folder without a filter. The qdisc stays,
 //! because others may use it.
@@ -16,7 +16,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// Priority before all other filters.
+/// Priority of the filter, which puts it before all other filters.
 const PRIORITY: u16 = 1;
 /// Handle that identifies the filter as ours.
 const HANDLE: TcHandle = TcHandle::new(0, 0x4178);
@@ -37,14 +37,14 @@ fn link(device: &str) -> Result<SchedClassifierLink, KernelError> {
     link.map_err(|error| KernelError::system(device, error))
 }
 
-/// Keeps the attachment when this process ends; aya would detach it.
+/// Keeps the attachment when this process ends. Otherwise, aya would detach it.
 fn keep(program: &mut SchedClassifier, id: tc::SchedClassifierLinkId) -> Result<(), KernelError> {
     std::mem::forget(program.take_link(id)?);
     Ok(())
 }
 
-/// Attaches the program to `device` of the thread's namespace. An existing filter of ours is
-/// replaced without a gap. `folder` records the attachment.
+/// Attaches the program to `device` in the thread's namespace. A filter that we have installed
+/// earlier is replaced without a gap. `folder` records the attachment.
 pub(super) fn attach(
     program: &mut SchedClassifier,
     device: &str,
@@ -77,13 +77,13 @@ fn create(program: &mut SchedClassifier, device: &str) -> Result<(), KernelError
     keep(program, id)
 }
 
-/// Detaches the program recorded by `folder` from the device `ifindex`, and removes the folder. In
+/// Detaches the program that `folder` records from the device `ifindex`, and removes the folder. In
 /// another namespace, or after the device has gone, there is nothing to detach.
 pub(super) fn detach(ifindex: u32, folder: &Path) -> Result<(), KernelError> {
     if folder.join(namespace()?).exists()
         && let Ok(device) = nix::net::if_::if_indextoname(ifindex)
     {
-        // The name is empty if the device does not exist (any more).
+        // The name is empty if the device does not exist or no longer exists.
         let link = link(&device.to_string_lossy());
         match link.and_then(|link| link.detach().map_err(KernelError::from)) {
             Err(error) if !is_missing(&error) => return Err(error),

@@ -1,15 +1,15 @@
 //! Table contents inherited from the previous process. Traffic continues to use them while the next
 //! process learns its state.
 //!
-//! In plain English: the node finds the inherited routes and port kinds in the first snapshot of
-//! its data plane, and replaces them when it has its own. A port that carried frames keeps its kind
-//! until the node sets one, carrier is lost, or the port has a different device. Its routes then
-//! stay only if its kind is unchanged. The node installs the routes of a host port again in place,
-//! without loss of frames.
+//! The node finds the inherited routes and port kinds in the first snapshot of its data plane, and
+//! replaces them with its own when it has them. A port that carried frames keeps its kind until the
+//! node sets one, carrier is lost, or the port gets a different device. Its routes then stay only
+//! if its kind is unchanged. The node installs the routes of a host port again over the inherited
+//! ones, without loss of frames.
 //!
 //! Entries that the node never replaces are stale, such as the kind of a port without a peer. They
-//! are removed when the switch has had a path to its controller for [`Inherited::MAX`]. Without a
-//! path they stay, like all routes of an isolated switch.
+//! are removed when the switch has had a path to its controller for [`Inherited::MAX`]. Without
+//! such a path they stay, like all routes of an isolated switch.
 
 use super::KernelError;
 use super::tables::Tables;
@@ -17,10 +17,10 @@ use axon_node::{PortKind, Snapshot};
 use axon_wire::{MacAddr, PortNo, Route, Span, Time};
 use std::collections::BTreeMap;
 
-/// Host port, and destination of its frames.
+/// Host port, and the destination of frames from it.
 pub(super) type Key = (PortNo, MacAddr);
 
-/// Ports and routes that no node of this process has set.
+/// Ports and routes that the node in this process has not set yet.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Inherited {
     routes: BTreeMap<Key, Route>,
@@ -31,8 +31,8 @@ pub(super) struct Inherited {
 }
 
 impl Inherited {
-    /// Time from reaching the controller to the removal of all remaining entries: longer than a
-    /// node takes to identify the peers of its ports, with Hellos up to three seconds apart.
+    /// Time from reaching the controller until all remaining entries are removed. It is longer than
+    /// a node takes to identify the peers of its ports, with Hellos up to three seconds apart.
     pub const MAX: Span = Span::from_secs(10);
 
     /// Reads the contents of `tables`.
@@ -73,12 +73,12 @@ impl Inherited {
         }
     }
 
-    /// Removes a flow that the node has decided.
+    /// Removes the inherited route of a flow about which the node has decided.
     pub fn decided(&mut self, key: Key) {
         self.routes.remove(&key);
     }
 
-    /// Returns whether a port keeps its inherited kind with this device.
+    /// Returns whether a port with this device keeps its inherited kind.
     pub fn keeps(&self, port: PortNo, ifindex: u32) -> bool {
         self.ports.get(&port).is_some_and(|(was, _)| *was == ifindex)
     }
@@ -109,7 +109,7 @@ impl Inherited {
         self.until
     }
 
-    /// Returns whether the deadline has passed at `now`, and clears all entries if so.
+    /// Returns whether the deadline has passed at `now`. If so, clears all entries.
     pub fn is_over(&mut self, now: Time) -> bool {
         let is_over = self.until.is_some_and(|until| until <= now);
         if is_over {

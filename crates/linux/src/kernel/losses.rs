@@ -1,7 +1,7 @@
-//! Drops at the queues of an egress, by ingress port.
+//! Drops at egress queues, by ingress port.
 //!
-//! HTB counts for each class, and a class is an ingress port (`shares.rs`). rtnetlink(7):
-//! RTM_GETTCLASS lists the classes of a device, each with a tcmsg and nested statistics.
+//! HTB counts drops for each class, and each class is an ingress port (`shares.rs`). RTM_GETTCLASS
+//! (rtnetlink(7)) lists the classes of a device, each with a tcmsg and nested statistics.
 
 use netlink_packet_core::{
     NLM_F_DUMP, NLM_F_REQUEST, NLMSG_DONE, NLMSG_ERROR, NetlinkBuffer, NlasIterator,
@@ -13,11 +13,12 @@ use nix::sys::socket::{
 use std::io;
 use std::os::fd::AsRawFd;
 
-/// Length of tcmsg: family, three bytes of padding, then words: ifindex, handle, parent, info.
+/// Length of tcmsg: the family, three bytes of padding, and four words (ifindex, handle, parent,
+/// info).
 const TCMSG_BYTES: usize = 20;
 const IFINDEX_AT: usize = 4;
 const HANDLE_AT: usize = 8;
-/// From linux/rtnetlink.h and linux/gen_stats.h.
+/// Constants from linux/rtnetlink.h and linux/gen_stats.h.
 const TCA_STATS2: u16 = 7;
 const TCA_STATS_QUEUE: u16 = 3;
 /// Offset of the drops in gnet_stats_queue, after queued frames and queued bytes.
@@ -55,7 +56,7 @@ fn request(ifindex: u32) -> Vec<u8> {
 
 const NETLINK_HEADER_BYTES: usize = 16;
 
-/// Parses one datagram of the list; returns whether it was the last.
+/// Parses one datagram of the list. Returns whether it was the last one.
 fn read(mut datagram: &[u8], ports: u16, out: &mut Vec<(u16, u64)>) -> bool {
     while !datagram.is_empty() {
         let Ok(message) = NetlinkBuffer::new_checked(datagram) else { return true };
@@ -69,11 +70,11 @@ fn read(mut datagram: &[u8], ports: u16, out: &mut Vec<(u16, u64)>) -> bool {
     false
 }
 
-/// Returns the ingress port of a class, and its drops.
+/// Returns the ingress port of a class, and the number of its drops.
 fn class(payload: &[u8]) -> Option<(u16, u64)> {
     let (tcmsg, attributes) = payload.split_at_checked(TCMSG_BYTES)?;
     let handle = u32::from_ne_bytes(*tcmsg[HANDLE_AT..].first_chunk()?);
-    // Only classes of our qdisc, 1:, not of a child qdisc.
+    // Accept only classes of our qdisc, 1:, and none of a child qdisc.
     let port = (handle as u16).checked_sub(1).filter(|_| handle >> 16 == 1)?;
     let stats = find(attributes, TCA_STATS2)?;
     let queue = find(&stats, TCA_STATS_QUEUE)?;

@@ -1,4 +1,5 @@
-//! Typed tables of the kernel's data plane. `ebpf/step.h` declares them for the programs.
+//! Typed access to the tables of the kernel's data plane. `ebpf/step.h` declares the tables for the
+//! programs.
 
 use super::error::KernelError;
 use axon_node::{PortKind, RouteError};
@@ -8,7 +9,8 @@ use axon_wire::{HopWidth, Hops, MacAddr, PortNo, Route};
 use aya::maps::{Array, DevMap, HashMap, Map, MapData, MapError, PerCpuArray};
 use std::collections::BTreeMap;
 
-/// Longest header that the programs attach, in bytes: 54 hops of 8 bits, 27 of 16, 109 of 4.
+/// Longest header that the programs attach, in bytes: 54 hops of 8 bits, 27 hops of 16 bits, or 109
+/// hops of 4 bits.
 pub const HEADER_BYTES_MAX: usize = 60;
 
 const BODY_WORDS: usize = 8;
@@ -18,7 +20,7 @@ const USED: usize = VALUE_WORDS - 1;
 /// Offset of the header in a body, after the egress port and the header length.
 const HEADER_AT: usize = 4;
 
-/// Factors of a route's checksum, as in `ebpf/step.h`; the last one is for the flow.
+/// Factors for a route's checksum, as in `ebpf/step.h`. The last one is for the flow.
 const FACTORS: [u64; BODY_WORDS + 1] = [
     0x9e37_79b9_7f4a_7c15,
     0xbf58_476d_1ce4_e5b9,
@@ -35,7 +37,7 @@ type Flow = [u8; 8];
 type Value = [u64; VALUE_WORDS];
 
 /// Traffic of a port in the kernel. A packet that is segmented later counts as that many frames,
-/// with its headers counted once.
+/// but its headers count once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
     /// Frames received by this port and forwarded.
@@ -48,8 +50,8 @@ pub struct Traffic {
     pub out_bytes: u64,
     /// Packets received by this port and passed to the node.
     pub node_packets: u64,
-    /// Packets received by this port and lost: no memory in the kernel, no running node, or the
-    /// rate limit to the node.
+    /// Packets received by this port and lost, because the kernel had no memory, no node was
+    /// running, or the rate limit to the node was exceeded.
     pub lost_packets: u64,
 }
 
@@ -60,19 +62,20 @@ pub enum NodeQueue {
     Fabric = 0,
     /// Link-local frames received by any other port.
     Links = 1,
-    /// Everything else: misses, broadcast, frames of ports with an unknown peer.
+    /// All other packets: misses, broadcasts, and frames from ports with an unknown peer.
     Hosts = 2,
 }
 
-/// Device maps in which the XDP program looks up device and kind of an egress port in one step. A
-/// port is in at most one of them.
+/// Device maps in which the XDP program looks up the device and the kind of an egress port at once.
+/// A port is in at most one of them.
 struct Devices {
     links: DevMap<MapData>,
     hosts: DevMap<MapData>,
 }
 
-/// Version counter of the routes, odd while they are changed. A program that caches routes looks
-/// them up again after a change; with an odd version of a predecessor it caches none.
+/// Version counter of the routes, which is odd while they are being changed. A program that caches
+/// routes looks them up again after a change. While the version is odd, as a predecessor may have
+/// left it, the program caches none.
 struct Version {
     map: Array<MapData, u64>,
     is: u64,
@@ -111,7 +114,7 @@ impl Devices {
         }
     }
 
-    /// Removes a port from the maps of other kinds. If its kind changes, its frames go to the node
+    /// Removes a port from the maps for other kinds. If its kind changes, its frames go to the node
     /// until [`Devices::set`].
     fn clear_other(
         &mut self,
@@ -130,8 +133,8 @@ impl Devices {
         Ok(())
     }
 
-    /// Enters a port in the map of its kind. A missing device counts as none: the frames go to the
-    /// node.
+    /// Enters a port in the map for its kind. A missing device counts as no device, so the frames
+    /// go to the node.
     fn set(&mut self, number: u32, ifindex: u32, kind: PortKind) -> Result<(), KernelError> {
         let Some(map) = self.of(kind).filter(|_| ifindex != 0) else { return Ok(()) };
         match map.set(number, ifindex, None, 0).map_err(KernelError::from) {
@@ -155,13 +158,13 @@ pub(super) struct Tables {
     devices: Option<Devices>,
     /// Version counter of the routes; XDP only.
     version: Option<Version>,
-    /// Number of routes of each port, which the kernel does not count.
+    /// Number of routes of each port. The kernel does not count them.
     lengths: BTreeMap<u16, usize>,
     routes_per_port_max: usize,
 }
 
 impl Tables {
-    /// Takes the tables by their names, and counts the routes that a predecessor has left there.
+    /// Takes the tables by name, and counts the routes that a predecessor has left in them.
     pub(super) fn new(
         mut take: impl FnMut(&str) -> Option<Map>,
         width: HopWidth,
@@ -204,7 +207,7 @@ impl Tables {
         if number < self.ports() { Ok(number) } else { Err(RouteError::NoSuchPort.into()) }
     }
 
-    /// Changes a port in one write.
+    /// Changes a port in a single write.
     pub(super) fn set_port(
         &mut self,
         port: PortNo,
@@ -227,7 +230,7 @@ impl Tables {
         }
     }
 
-    /// Sets the device maps from the ports, in case a predecessor ended between both writes.
+    /// Sets the device maps from the ports, in case a predecessor ended between the two writes.
     fn restore_devices(&mut self) -> Result<(), KernelError> {
         if self.devices.is_some() {
             for number in 0..self.ports() as u16 {
@@ -310,8 +313,8 @@ impl Tables {
         Ok(true)
     }
 
-    /// Changes the routes so that no program keeps using an earlier one. If the second update of
-    /// the version fails, programs look every route up until the next change.
+    /// Changes the routes so that no program continues to use an earlier one. If the second update
+    /// of the version fails, the programs look up every route until the next change.
     fn change(
         &mut self,
         what: impl FnOnce(&mut HashMap<MapData, Flow, Value>) -> Result<(), MapError>,
@@ -326,7 +329,7 @@ impl Tables {
         done
     }
 
-    /// Returns all routes, unordered.
+    /// Returns all routes, in no particular order.
     pub(super) fn routes(
         &self,
     ) -> impl Iterator<Item = Result<(PortNo, MacAddr, Route), KernelError>> + '_ {
@@ -378,7 +381,7 @@ fn destination_of([_, _, mac @ ..]: Flow) -> MacAddr {
     MacAddr(mac)
 }
 
-/// Returns the checksum of a value of this flow, as programs compute it.
+/// Returns the checksum of a value for this flow, as the programs compute it.
 fn check_of(flow: Flow, body: &[u64]) -> u64 {
     let sum = u64::from_ne_bytes(flow).wrapping_mul(FACTORS[BODY_WORDS]);
     let products = body.iter().zip(FACTORS).map(|(word, factor)| word.wrapping_mul(factor));
@@ -411,7 +414,7 @@ fn value_of(
     Ok(value)
 }
 
-/// Reconstructs the route from a value; `None` if no node wrote it.
+/// Reconstructs the route from a value. Returns `None` if no node wrote the value.
 fn route_of(flow: Flow, value: &Value, width: HopWidth) -> Option<Route> {
     if value[0] != check_of(flow, &value[1..=BODY_WORDS]) {
         return None;

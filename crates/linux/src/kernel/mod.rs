@@ -1,14 +1,14 @@
-//! Kernel data plane: the kernel carries frames, the node decides. It consists of the programs of
-//! `ebpf/`, one for each port of a switch, and their tables.
+//! Kernel data plane, in which the kernel carries the frames and the node makes the decisions. It
+//! consists of the programs in `ebpf/`, one for each port of a switch, and their tables.
 //!
-//! Programs and tables are pinned in a folder of a BPF file system and outlive this process:
-//! traffic continues while no node runs, and the next one adopts the pins ([`Kernel::open`]). They
-//! are removed with the folder ([`Kernel::remove`]), with the mount namespace of the file system,
-//! or for each port with its device.
+//! Programs and tables are pinned in a folder of a BPF file system and outlive this process.
+//! Traffic continues while no node runs, and the next node adopts the pins ([`Kernel::open`]). They
+//! are removed with the folder ([`Kernel::remove`]) or with the mount namespace of the file system.
+//! The program of a port is also removed with its device.
 //!
-//! A route is changed in one write: a frame gets the old header or the new one. If the kernel
-//! reuses the memory of an element during a lookup, the program detects the inconsistent value and
-//! passes the frame to the node (`ebpf/README.md`).
+//! A route is changed in a single write, so a frame gets either the old header or the new one. If
+//! the kernel reuses the memory of an element during a lookup, the program detects the inconsistent
+//! value and passes the frame to the node (`ebpf/README.md`).
 
 mod error;
 mod filter;
@@ -51,7 +51,7 @@ pub struct AttachedPort {
 }
 
 impl AttachedPort {
-    /// Returns the name of the pin.
+    /// Returns the name of the pin for this attachment.
     fn name(&self) -> String {
         format!("link-{}-{}-{}", self.port.0, self.ifindex, self.attachment.name())
     }
@@ -66,7 +66,7 @@ impl AttachedPort {
     }
 }
 
-/// Kernel data plane of one switch: programs and their tables.
+/// Kernel data plane of one switch: its programs and their tables.
 pub struct Kernel {
     settings: KernelSettings,
     /// Folder of the pins, named after the settings.
@@ -77,14 +77,14 @@ pub struct Kernel {
 
 impl Kernel {
     /// Opens the data plane that is pinned in `folder`, or creates one. A predecessor's data plane
-    /// with equal settings continues unchanged: attached programs ([`Kernel::attached`]), ports,
-    /// routes and counters.
+    /// with equal settings continues unchanged, with its attached programs ([`Kernel::attached`]),
+    /// ports, routes and counters.
     ///
     /// The folder need not exist, but must be in a BPF file system.
     ///
     /// # Errors
-    /// No permission, missing kernel features, no BPF file system, a folder with the tables of
-    /// other settings, more ports than hops can name.
+    /// There is no permission, a kernel feature is missing, the folder is not in a BPF file system
+    /// or has tables for other settings, or there are more ports than hops can name.
     pub fn open(folder: &Path, settings: KernelSettings) -> Result<Kernel, KernelError> {
         let most = settings.hop_width.ports_max();
         if settings.ports == 0 || usize::from(settings.ports) > most {
@@ -108,11 +108,11 @@ impl Kernel {
     }
 
     /// Removes any data plane that is pinned in `folder`, and the folder. Programs are detached
-    /// from their devices; filters ([`Kernel::attach_filter`]) only if they are in the calling
-    /// thread's network namespace.
+    /// from their devices. Filters ([`Kernel::attach_filter`]) are removed only if they are in the
+    /// calling thread's network namespace.
     ///
     /// # Errors
-    /// The file system's error. A missing folder is not an error.
+    /// The file system reports an error. A missing folder is not an error.
     pub fn remove(folder: &Path) -> Result<(), KernelError> {
         for plane in names(folder).unwrap_or_default() {
             let folder = folder.join(plane);
@@ -128,16 +128,16 @@ impl Kernel {
         }
     }
 
-    /// Returns the settings with which this was opened.
+    /// Returns the settings with which this data plane was opened.
     pub const fn settings(&self) -> &KernelSettings {
         &self.settings
     }
 
-    /// Sets the kind of the peer of a port, and its egress device; 0: no device. Frames that the
-    /// kernel would forward there then go to the node.
+    /// Sets the kind of the peer of a port, and the ifindex of its egress device. With ifindex 0,
+    /// the port has no device, and frames that the kernel would forward to it go to the node.
     ///
     /// # Errors
-    /// No such port.
+    /// There is no such port.
     pub fn set_port(
         &mut self,
         port: PortNo,
@@ -147,7 +147,7 @@ impl Kernel {
         self.tables.set_port(port, ifindex, kind)
     }
 
-    /// Returns the ifindex of a port's device and its kind, as last set.
+    /// Returns the ifindex of a port's device and the kind of its peer, as last set.
     ///
     /// # Errors
     /// No such port.
@@ -158,8 +158,9 @@ impl Kernel {
     /// Installs `route` from the host port `port` to `destination`, replacing any earlier one.
     ///
     /// # Errors
-    /// No such port, a full table, a route that no header can hold, or one whose header is longer
-    /// than [`HEADER_BYTES_MAX`]: its frames go to the node if the old route is removed.
+    /// There is no such port, the table is full, no header can hold the route, or its header is
+    /// longer than [`HEADER_BYTES_MAX`]. In the last case, the frames go to the node if the old
+    /// route is removed.
     pub fn set_route(
         &mut self,
         port: PortNo,
@@ -169,7 +170,7 @@ impl Kernel {
         self.tables.set_route(port, destination, route)
     }
 
-    /// Removes a route; returns whether it existed.
+    /// Removes a route. Returns whether it existed.
     ///
     /// # Errors
     /// No such port.
@@ -182,7 +183,7 @@ impl Kernel {
     }
 
     /// Returns whether a frame has used the route since the last call, or since it was set. A frame
-    /// concurrent with the call may count for neither period.
+    /// that arrives during the call may count for neither period.
     ///
     /// # Errors
     /// The kernel's error.
@@ -190,7 +191,7 @@ impl Kernel {
         self.tables.take_used(port, destination)
     }
 
-    /// Returns all routes, unordered.
+    /// Returns all routes, in no particular order.
     pub fn routes(
         &self,
     ) -> impl Iterator<Item = Result<(PortNo, MacAddr, Route), KernelError>> + '_ {
@@ -210,8 +211,8 @@ impl Kernel {
         self.tables.traffic(port)
     }
 
-    /// Returns the drops at the queues of the egress by device `ifindex`: frames or super-packets
-    /// by ingress port. XDP has no queues.
+    /// Returns the frames and super-packets dropped at the egress queues of device `ifindex`, by
+    /// ingress port. XDP has no queues.
     ///
     /// # Errors
     /// The kernel's error.
@@ -224,9 +225,10 @@ impl Kernel {
         Ok(dropped.into_iter().map(|(port, count)| (PortNo(port), count)).collect())
     }
 
-    /// Sets the device to which the tc programs pass packets for the node; 0: they are dropped. The
-    /// ingress port is in a VLAN tag (0x8100), the first one if there are more. XDP programs need
-    /// no device: their packets go up the stack of the ingress port.
+    /// Sets the device to which the tc programs pass packets for the node. With ifindex 0, the
+    /// packets are dropped. The ingress port is in a VLAN tag (0x8100), which is the first tag if
+    /// there are more. XDP programs need no device, because their packets go up the stack of the
+    /// ingress port.
     ///
     /// # Errors
     /// The kernel's error.
@@ -237,20 +239,20 @@ impl Kernel {
     /// Loads the program of `port` without attaching it.
     ///
     /// # Errors
-    /// No permission, or the verifier refused the program.
+    /// There is no permission, or the verifier refused the program.
     pub fn load(&mut self, port: PortNo) -> Result<LoadedProgram, KernelError> {
         self.tables.port(port)?;
         self.loader.load(port)
     }
 
-    /// Attaches the program of `port` to `device`, a device of the calling thread's network
-    /// namespace. A predecessor's program there is replaced without a gap; one on another device is
-    /// detached. A kernel without TCX links gets a filter ([`Kernel::attach_filter`]). The caller
-    /// is responsible for [`Kernel::set_port`].
+    /// Attaches the program of `port` to `device`, which is in the calling thread's network
+    /// namespace. A predecessor's program on this device is replaced without a gap, and one on
+    /// another device is detached. A kernel without TCX links gets a filter
+    /// ([`Kernel::attach_filter`]). The caller is responsible for [`Kernel::set_port`].
     ///
     /// # Errors
-    /// No such port or device, no permission, a program that the verifier refused, a device that
-    /// does not support it, a kernel without the required links.
+    /// There is no such port or device, or no permission; the verifier refused the program; the
+    /// device does not support it; or the kernel lacks the required links.
     pub fn attach(&mut self, port: PortNo, device: &str) -> Result<Attachment, KernelError> {
         let ifindex = nix::net::if_::if_nametoindex(device)
             .map_err(|error| KernelError::Attach { device: device.into(), source: error.into() })?;
@@ -282,13 +284,13 @@ impl Kernel {
         }
     }
 
-    /// Attaches the program of `port` at tc as a filter of the qdisc clsact, before other filters:
-    /// the method of [`Kernel::attach`] on kernels without TCX links. It outlives the process as
-    /// well, but belongs to the device: it is not removed with a mount namespace, and
+    /// Attaches the program of `port` at tc as a filter of the qdisc clsact, before other filters.
+    /// [`Kernel::attach`] uses this method on kernels without TCX links. The filter also outlives
+    /// the process, but it belongs to the device. It is not removed with a mount namespace, and
     /// [`Kernel::remove`] and [`Kernel::detach`] must be called in the device's network namespace.
     ///
     /// # Errors
-    /// As [`Kernel::attach`]; a foreign filter with our number.
+    /// As [`Kernel::attach`]. Also if there is a foreign filter with our number.
     pub fn attach_filter(&mut self, port: PortNo, device: &str) -> Result<Attachment, KernelError> {
         let ifindex = nix::net::if_::if_nametoindex(device)
             .map_err(|error| KernelError::Attach { device: device.into(), source: error.into() })?;
@@ -306,7 +308,7 @@ impl Kernel {
         remove_attachment(&self.folder, attached)
     }
 
-    /// Detaches the program of `port`; returns whether one was attached.
+    /// Detaches the program of `port`. Returns whether one was attached.
     ///
     /// # Errors
     /// The file system's error.
@@ -319,7 +321,7 @@ impl Kernel {
         Ok(found)
     }
 
-    /// Returns the ports with a program, in order. A device may have gone since.
+    /// Returns the ports with a program, in order. Their devices may have gone since then.
     ///
     /// # Errors
     /// The file system's error.

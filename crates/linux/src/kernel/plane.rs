@@ -1,13 +1,15 @@
-//! Kernel tables as an offload of a software data plane.
+//! Uses the kernel's tables as an offload for a software data plane.
 //!
-//! In plain English: the software plane is authoritative. Every change is made there first, and
-//! then in the kernel. A frame that the kernel does not handle comes to the process, and the
-//! software plane handles it as if there were no kernel. So entries for which the kernel has no
-//! room are slower, but correct. A route in the kernel that is missing or different in the software
-//! plane would be wrong: a change with such a result is reported as refused, and the control plane
-//! retries. The kernel ignores source addresses, so a destination with a route for one source has
-//! no kernel route: the software plane carries what that port sends to it. Failures of changes that
-//! have no answer (carrier, re-synchronisation) are retried every second until both are equal.
+//! The software plane is authoritative. Every change is made there first, and then in the kernel. A
+//! frame that the kernel does not handle comes to the process, and the software plane handles it as
+//! if there were no kernel. Entries for which the kernel has no room are therefore slower, but
+//! correct. A kernel route that is missing or different in the software plane would be wrong, so a
+//! change with such a result is reported as refused, and the control plane retries it.
+//!
+//! The kernel ignores source addresses. A destination with a route for one source therefore has no
+//! kernel route, and the software plane carries the frames from that port to it. Failed changes
+//! that have no answer (carrier, re-synchronisation) are retried every second until both planes are
+//! equal.
 
 mod carried;
 
@@ -26,29 +28,30 @@ use axon_wire::{FrameBuf, Hops, MacAddr, PortNo, Route, Span, Time};
 use carried::Before;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Interval between attempts to make the tables equal.
+/// Interval between attempts to bring the tables into line with the software plane.
 const PAUSE: Span = Span::from_secs(1);
 
-/// Software data plane `P` whose routes and ports are also in the kernel's tables `T`.
+/// Software data plane `P`, whose routes and ports are also in the kernel's tables `T`.
 pub struct KernelPlane<P, T> {
     software: P,
     tables: T,
     devices: Devices,
     /// Changes that the software plane has not answered yet.
     asked: BTreeMap<RouteTicket, RouteChange>,
-    /// Routes of the software plane that the kernel lacks, for want of room or after an error.
+    /// Routes in the software plane that the kernel lacks, for lack of room or after an error.
     waiting: BTreeMap<Key, Route>,
-    /// Sources with routes of their own, by port and destination.
+    /// Sources that have their own routes, by port and destination.
     by_source: BTreeMap<Key, BTreeSet<MacAddr>>,
     inherited: Inherited,
-    /// Time of the next attempt to make the tables equal, after a failed call without a retry.
+    /// Time of the next attempt to bring the tables into line, after a failed call that nobody
+    /// retries.
     again_at: Option<Time>,
-    /// Counters of the kernel before this process.
+    /// Counters of the kernel before this process started.
     before: Before,
 }
 
 impl<P: PortView, T: Tables> KernelPlane<P, T> {
-    /// Combines `tables` with `software`, which must have nothing set yet. Table contents of the
+    /// Combines `tables` with `software`, in which nothing may be set yet. Table contents from the
     /// previous process stay in use, and are in the first snapshot.
     ///
     /// # Errors
@@ -74,7 +77,7 @@ impl<P: PortView, T: Tables> KernelPlane<P, T> {
         &self.tables
     }
 
-    /// Returns the number of remaining routes of the previous process.
+    /// Returns the number of routes that remain from the previous process.
     pub fn inherited_routes(&self) -> usize {
         self.inherited.len()
     }
@@ -87,7 +90,8 @@ impl<P: PortView, T: Tables> KernelPlane<P, T> {
     /// Applies a change of the software plane to the kernel.
     fn offload(&mut self, now: Time, change: RouteChange) -> Result<(), RouteError> {
         match change {
-            // A fabric with VLANs is refused: see the capabilities.
+            // The capabilities of this data plane exclude fabrics with VLANs, so the VLAN is not
+            // needed.
             RouteChange::Install { port, key, route } => {
                 let to = (port, key.destination);
                 match key.source {
@@ -98,7 +102,7 @@ impl<P: PortView, T: Tables> KernelPlane<P, T> {
                     }
                 }
             }
-            // Route memory is in the software plane: such a frame has no route in the kernel.
+            // The software plane does the masquerading. Frames that need it have no kernel route.
             RouteChange::Masquerade { .. } => Ok(()),
             RouteChange::Remove { port, key } => {
                 let to = (port, key.destination);
@@ -125,7 +129,7 @@ impl<P: PortView, T: Tables> KernelPlane<P, T> {
             self.inherited.decided(key);
             return Ok(());
         };
-        // The entry there has the old route.
+        // The table still has the old route.
         self.take_out(key)?;
         if is_for_ever(&error) {
             return Ok(());
@@ -137,7 +141,7 @@ impl<P: PortView, T: Tables> KernelPlane<P, T> {
         Ok(())
     }
 
-    /// Removes a route from the tables, and installs one that waits for room.
+    /// Removes a route from the tables, and installs one for which there was no room.
     fn take_out(&mut self, key: Key) -> Result<(), RouteError> {
         self.waiting.remove(&key);
         let removed = self.tables.remove_route(key.0, key.1);
@@ -180,7 +184,7 @@ impl<P: PortView, T: Tables> KernelPlane<P, T> {
     }
 
     /// Finds the answers to route changes among the actions of the software plane, and applies the
-    /// changes.
+    /// changes to the kernel.
     fn answer(&mut self, now: Time, actions: &mut [Action]) {
         for action in actions {
             match action {
@@ -229,7 +233,7 @@ impl<P, T: Tables> KernelPlane<P, T> {
             let key = (port, destination);
             match wanted.get(&key) {
                 Some(is) if *is == route => drop(wanted.remove(&key)),
-                // The entry is replaced below.
+                // The loop below replaces the entry.
                 Some(_) => {}
                 None if self.inherited.has(key) => {}
                 None => all = all.and(self.tables.remove_route(port, destination).map(drop)),
@@ -258,7 +262,7 @@ impl<P, T: Tables> KernelPlane<P, T> {
     }
 }
 
-/// Returns whether the kernel can never take such a route.
+/// Returns whether the kernel can never take this route.
 const fn is_for_ever(error: &KernelError) -> bool {
     matches!(
         error,
@@ -335,7 +339,8 @@ impl<P: Dataplane, T: Tables> Dataplane for KernelPlane<P, T> {
         self.answer(now, &mut out[from..]);
     }
 
-    /// The kernel goes first: a port that it refuses is unchanged in both.
+    /// The kernel's tables are changed first, so that a port that the kernel refuses is unchanged
+    /// in both.
     fn set_port(
         &mut self,
         now: Time,
@@ -395,7 +400,8 @@ impl<P: Dataplane, T: Tables> Dataplane for KernelPlane<P, T> {
         self.software.count_copy(ingress);
     }
 
-    /// Counters of the software plane. Traffic in the kernel is in the telemetry only.
+    /// Returns the counters of the software plane. Only the telemetry includes traffic in the
+    /// kernel.
     fn counters(&self) -> &Counters {
         self.software.counters()
     }
@@ -418,12 +424,12 @@ impl<P: Dataplane, T: Tables> Dataplane for KernelPlane<P, T> {
     }
 
     fn take_used(&mut self, port: PortNo, key: RouteKey) -> bool {
-        // Query both, so that both clear their flags.
+        // Query both planes, so that both clear their flags.
         let in_software = self.software.take_used(port, key);
         if key.source.is_some() {
             return in_software;
         }
-        // A route of unknown use does not age.
+        // A route whose use is unknown does not age.
         self.tables.take_used(port, key.destination).unwrap_or(true) || in_software
     }
 
@@ -433,7 +439,7 @@ impl<P: Dataplane, T: Tables> Dataplane for KernelPlane<P, T> {
         telemetry
     }
 
-    /// Snapshot of both: includes the kernel's entries of the previous process.
+    /// Returns a snapshot of both planes, including kernel entries from the previous process.
     fn snapshot(&self) -> Snapshot {
         let mut snapshot = self.software.snapshot();
         self.inherited.add_to(&mut snapshot);

@@ -1,10 +1,9 @@
-//! Kernel data plane for a run loop: programs on devices, queues at egresses, and the path to the
-//! node.
+//! Kernel data plane for a run loop: programs on devices, egress queues, and the path to the node.
 //!
-//! In plain English: when a port's device exists, the program is attached to it, the egress gets
-//! its queues, and the device is entered in the tables. Frames that the kernel passes to the node
-//! come by the [`NodeQueues`] with tc, and by the port itself with XDP. Frames that the node sends
-//! go through the queues of the egress, like those that the kernel forwards.
+//! When a port's device exists, the program is attached to it, the egress gets its queues, and the
+//! device is entered in the tables. Frames that the kernel passes to the node come through the
+//! [`NodeQueues`] with tc, and through the port itself with XDP. Frames that the node sends go
+//! through the egress queues, like those that the kernel forwards.
 
 use super::plane::KernelPlane;
 use super::queues::NodeQueues;
@@ -25,7 +24,7 @@ use std::os::fd::BorrowedFd;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-/// Devices of one switch whose frames the kernel carries.
+/// Devices of a switch whose frames the kernel carries.
 pub struct KernelPorts {
     folder: PathBuf,
     /// Lock that keeps other processes from this data plane.
@@ -35,13 +34,13 @@ pub struct KernelPorts {
     devices: Devices,
     queues: Option<NodeQueues>,
     ports: u16,
-    /// Ifindexes of devices whose egress has its queues.
+    /// Ifindexes of the devices whose egress queues are set up.
     shaped: BTreeSet<u32>,
     /// Sniffers of the ports for a capture; `None` without one.
     sniffers: Option<BTreeMap<PortNo, Sniffer>>,
 }
 
-/// Creates the folder of a data plane and locks it for this process, until the returned file is
+/// Creates the folder of a data plane and locks it for this process until the returned file is
 /// closed.
 ///
 /// # Errors
@@ -49,7 +48,7 @@ pub struct KernelPorts {
 pub(crate) fn lock(folder: &Path) -> Result<File> {
     let shown = folder.display();
     let failed = || format!("cannot make {shown}");
-    // Another user who could open it could lock it forever.
+    // Another user who could open the folder could lock it forever.
     DirBuilder::new().recursive(true).mode(0o700).create(folder).with_context(failed)?;
     let file = File::open(folder).with_context(failed)?;
     match file.try_lock() {
@@ -66,10 +65,10 @@ pub(crate) fn lock(folder: &Path) -> Result<File> {
 
 impl KernelPorts {
     /// Opens a predecessor's data plane in `folder`, or creates one, in the calling thread's
-    /// network namespace. Tables of other settings are removed.
+    /// network namespace. Tables for other settings are removed.
     ///
     /// # Errors
-    /// As [`Kernel::open`] and [`NodeQueues::open`]; another process has this data plane.
+    /// As [`Kernel::open`] and [`NodeQueues::open`]. Also if another process uses this data plane.
     pub fn open(folder: &Path, name: &str, settings: KernelSettings) -> Result<KernelPorts> {
         let mut held = lock(folder)?;
         let mut kernel = match Kernel::open(folder, settings) {
@@ -96,8 +95,8 @@ impl KernelPorts {
         })
     }
 
-    /// Returns the data plane of these ports, with `software` for frames that the kernel does not
-    /// handle.
+    /// Returns the data plane for these ports. `software` handles the frames that the kernel does
+    /// not.
     ///
     /// # Errors
     /// As [`Kernel::open`] and [`KernelPlane::new`].
@@ -106,10 +105,10 @@ impl KernelPorts {
         KernelPlane::new(software, tables, self.devices.clone())
     }
 
-    /// Sets up the queues at the egress of all existing devices, in one call.
+    /// Sets up the egress queues of all existing devices, in one call.
     ///
     /// # Errors
-    /// No iproute2, or its error message.
+    /// iproute2 is not installed, or it fails. The error includes its message.
     pub fn shape<'a>(&mut self, devices: impl Iterator<Item = (&'a str, Rate)>) -> Result<()> {
         if self.kernel.settings().plane == Plane::Xdp {
             return Ok(());
@@ -137,10 +136,10 @@ impl KernelPorts {
         Ok(())
     }
 
-    /// Removes the queues from the egresses of devices that have them.
+    /// Removes the egress queues of those devices that have them.
     ///
     /// # Errors
-    /// No iproute2, or its error message.
+    /// iproute2 is not installed, or it fails. The error includes its message.
     pub fn unshape<'a>(devices: impl Iterator<Item = &'a str>) -> Result<()> {
         let stand = with_queues(&output("tc", &["-j", "qdisc", "show"])?);
         let text = devices.filter(|device| stand.contains(*device));
@@ -151,7 +150,7 @@ impl KernelPorts {
     /// Adds a device to the data plane: its program, its queues and its table entry.
     ///
     /// # Errors
-    /// The device does not exist or does not support these.
+    /// The device does not exist, or it does not support the program or the queues.
     pub fn open_port(
         &mut self,
         port: PortNo,
@@ -173,14 +172,15 @@ impl KernelPorts {
         Ok(opened)
     }
 
-    /// Records that the device of a port is down or gone. Its state may be lost when it comes back.
+    /// Records that the device of a port is down or gone. It may come back without its queues.
     pub fn close_port(&mut self, port: PortNo) {
         self.shaped.remove(&self.devices.get(port));
         self.sniffers.iter_mut().for_each(|sniffers| drop(sniffers.remove(&port)));
     }
 
-    /// Detaches the program from the former device of a port, if that was renamed or moved to
-    /// another network namespace: it would process the frames of the device's new user.
+    /// Detaches the program from the former device of a port, if that device was renamed or moved
+    /// to another network namespace. Otherwise, the program would process frames for the device's
+    /// new user.
     pub fn leave_gone(&mut self, port: PortNo, device: &str) {
         let had = self.devices.get(port);
         let is_there = nix::net::if_::if_nametoindex(device).is_ok_and(|index| index == had);
@@ -192,12 +192,12 @@ impl KernelPorts {
         }
     }
 
-    /// Returns the queues of the node; XDP has none.
+    /// Returns the queues to the node; XDP has none.
     pub fn queues(&self) -> Option<&NodeQueues> {
         self.queues.as_ref()
     }
 
-    /// Returns the queues of the node, for reading from them.
+    /// Returns the queues to the node, to read from them.
     pub fn queues_mut(&mut self) -> Option<&mut NodeQueues> {
         self.queues.as_mut()
     }

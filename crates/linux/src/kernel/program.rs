@@ -1,4 +1,4 @@
-//! Programs: loaded with the constants of one port, and attached to its device.
+//! Programs, which are loaded with the constants of one port and attached to its device.
 
 use super::error::KernelError;
 use super::filter;
@@ -26,9 +26,9 @@ pub enum Attachment {
     Tc,
     /// At tc ingress by a filter, for kernels without TCX links (before Linux 6.6).
     TcFilter,
-    /// In the device's driver.
+    /// In the device driver (native XDP).
     XdpNative,
-    /// Before the stack, for a driver without XDP.
+    /// Before the stack, if the driver has no XDP (generic XDP).
     XdpGeneric,
 }
 
@@ -37,7 +37,7 @@ impl Attachment {
     pub(super) const ALL: [Attachment; 4] =
         [Attachment::Tc, Attachment::TcFilter, Attachment::XdpNative, Attachment::XdpGeneric];
 
-    /// Returns the name, as used in the names of pins.
+    /// Returns the name, as used in pin names.
     pub const fn name(self) -> &'static str {
         match self {
             Attachment::Tc => "tc",
@@ -47,13 +47,13 @@ impl Attachment {
         }
     }
 
-    /// Returns the attachment of this name.
+    /// Returns the attachment with this name.
     pub(super) fn of_name(name: &str) -> Option<Attachment> {
         Attachment::ALL.into_iter().find(|attachment| attachment.name() == name)
     }
 }
 
-/// Returns the object file with the program of this data plane.
+/// Returns the object file that contains the program for this data plane.
 pub(super) const fn object(plane: Plane) -> &'static [u8] {
     match plane {
         Plane::Tc => TC,
@@ -75,8 +75,8 @@ const fn tables(plane: Plane) -> &'static [&'static str] {
     }
 }
 
-/// Program of one port in the kernel, attached or not. It is unloaded with this value, unless it is
-/// attached and pinned.
+/// Program for one port in the kernel, attached or not. Dropping this value unloads it, unless it
+/// is attached and pinned.
 pub struct LoadedProgram {
     ebpf: Ebpf,
     plane: Plane,
@@ -96,7 +96,7 @@ pub struct TestRunOutcome {
 /// Verdict of a program on a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Redirect to a device: a port, or with tc that of the node.
+    /// Redirect to a device: that of a port or, with tc, that of the node.
     Redirect,
     /// Pass up the stack.
     Pass,
@@ -106,10 +106,10 @@ pub enum Verdict {
     Other(u32),
 }
 
-/// Maximum number of routes of one switch: the kernel reserves 16 bytes for each.
+/// Maximum number of routes in one switch. The kernel reserves 16 bytes for each.
 const ROUTES_MAX: u32 = 1 << 20;
 
-/// All numbers of 16 bits, from which a loader borrows constants for its lifetime.
+/// All 16-bit numbers. A loader borrows its constants from here.
 static NUMBERS: [u16; 1 << 16] = {
     let mut numbers = [0; 1 << 16];
     let mut number = 0;
@@ -125,7 +125,7 @@ const fn constant(number: usize) -> &'static u16 {
     &NUMBERS[if number < largest { number } else { largest }]
 }
 
-/// Loader of the programs of one data plane. It is kept, because its creation reads all types of
+/// Loader for the programs of one data plane. It is kept, because creating it reads all types of
 /// the kernel, which takes longer than loading a program.
 pub(super) struct Loader {
     loader: EbpfLoader<'static>,
@@ -133,7 +133,7 @@ pub(super) struct Loader {
 }
 
 impl Loader {
-    /// Creates a loader for a switch whose tables are, or will be, pinned in `folder`.
+    /// Creates a loader for a switch whose tables are or will be pinned in `folder`.
     pub(super) fn new(settings: &KernelSettings, folder: &Path) -> Loader {
         let ports = u32::from(settings.ports);
         let routes = ports.saturating_mul(settings.routes_per_port_max as u32);
@@ -195,7 +195,8 @@ impl Loader {
     }
 }
 
-/// Builds the error of a program that failed to load. Without a log the verifier has not run.
+/// Builds the error for a program that failed to load. If there is no log, the verifier has not
+/// run.
 fn refused(program: &'static str, log: String, source: io::Error) -> KernelError {
     if log.is_empty() && source.raw_os_error() == Some(libc::EPERM) {
         return KernelError::NotPermitted;
@@ -212,7 +213,7 @@ impl LoadedProgram {
     /// resulting frame is in `out`.
     ///
     /// # Errors
-    /// EINVAL for less than 14 bytes or more than a page, ENOSPC where `out` is too short.
+    /// EINVAL for less than 14 bytes or more than a page, and ENOSPC if `out` is too short.
     pub fn run(
         &mut self,
         frame: &[u8],
@@ -239,7 +240,7 @@ impl LoadedProgram {
         })
     }
 
-    /// Attaches the program to `device` of the calling thread's network namespace by a filter,
+    /// Attaches the program to `device` in the calling thread's network namespace with a filter,
     /// which `folder` records.
     pub(super) fn attach_filter(&mut self, device: &str, folder: &Path) -> Result<(), KernelError> {
         match program_of(&mut self.ebpf, self.plane) {
@@ -250,7 +251,7 @@ impl LoadedProgram {
         }
     }
 
-    /// Attaches the program to `device` of the calling thread's network namespace.
+    /// Attaches the program to `device` in the calling thread's network namespace.
     pub(super) fn attach(&mut self, device: &str) -> Result<(FdLink, Attachment), KernelError> {
         match program_of(&mut self.ebpf, self.plane) {
             Program::Xdp(program) => attach_xdp(program, device),
@@ -259,7 +260,7 @@ impl LoadedProgram {
         }
     }
 
-    /// Replaces the pinned program without a gap; returns whether its device still exists.
+    /// Replaces the pinned program without a gap. Returns whether its device still exists.
     pub(super) fn replace(&mut self, pinned: PinnedLink) -> Result<bool, KernelError> {
         let link = FdLink::from(pinned);
         let replaced = match program_of(&mut self.ebpf, self.plane) {

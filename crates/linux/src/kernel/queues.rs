@@ -1,4 +1,5 @@
-//! Three TAP devices by which a switch receives packets that its tc programs pass to the node.
+//! Three TAP devices through which a switch receives the packets that its tc programs pass to the
+//! node.
 //!
 //! A TAP device has no offloads here, so the kernel segments super-packets into frames and
 //! completes their checksums before the process sees them. The ingress port of a frame is in a VLAN
@@ -14,21 +15,23 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// Length of the Ethernet addresses, which precede the tag.
+/// Length of the Ethernet addresses that precede the tag, in bytes.
 const ADDRESSES: usize = 12;
-/// Longest frame that is read, with its tag: the longest that the kernel builds.
+/// Longest frame that is read, in bytes, including its tag. The kernel builds no longer one.
 const READ_BYTES_MAX: usize = 1 << 16;
-/// Queue length of a device, for a late process: 5 ms of full frames at 10 Gb/s.
+/// Queue length of a device, in frames, for a process that is late: 5 ms of full-size frames at 10
+/// Gb/s.
 const DEVICE_FRAMES: i32 = 4096;
-/// Frames of switches and link-local frames per round: as many as a receive ring holds.
+/// Frames from switches and link-local frames per round: as many as a receive ring holds.
 const BURST: usize = 256;
-/// Frames of hosts per round: a fraction of a millisecond of work.
+/// Frames from hosts per round: a fraction of a millisecond of work.
 const BURST_OF_HOSTS: usize = 64;
 
-/// Queues in the order in which a round reads them: neighbours before hosts.
+/// Queues in the order in which a round reads them, with neighbours before hosts.
 pub const QUEUES: [NodeQueue; 3] = [NodeQueue::Fabric, NodeQueue::Links, NodeQueue::Hosts];
 
-/// Queues of one switch. Without them the programs drop packets for the node.
+/// Queues from the tc programs to the node of one switch. Without them, the programs drop packets
+/// for the node.
 pub struct NodeQueues {
     name: String,
     devices: [File; 3],
@@ -37,10 +40,10 @@ pub struct NodeQueues {
 
 impl NodeQueues {
     /// Creates the devices `NAME-n0` to `NAME-n2` in the calling thread's network namespace, and
-    /// makes `kernel` send to them. They are removed with this value.
+    /// makes `kernel` send to them. Dropping this value removes them.
     ///
     /// # Errors
-    /// No `/dev/net/tun`, no CAP_NET_ADMIN, a name that is too long or taken.
+    /// There is no `/dev/net/tun` or no CAP_NET_ADMIN, or a name is too long or taken.
     pub fn open(name: &str, kernel: &mut Kernel) -> Result<NodeQueues, KernelError> {
         let open = |queue: NodeQueue| {
             let device = device_of(name, queue);
@@ -63,8 +66,8 @@ impl NodeQueues {
         self.devices.iter().map(AsFd::as_fd)
     }
 
-    /// Sets devices that are down up again: without them the switch receives only frames that the
-    /// kernel handles. A missing device shows in [`receive`](NodeQueues::receive).
+    /// Sets devices that are down up again. Without them, the switch receives only frames that the
+    /// kernel handles. [`receive`](NodeQueues::receive) reports a missing device.
     pub fn raise(&self) {
         for device in QUEUES.map(|queue| device_of(&self.name, queue)) {
             if !sys::device_flags(&device).is_ok_and(is_down) {
@@ -77,8 +80,8 @@ impl NodeQueues {
         }
     }
 
-    /// Appends the frames of a queue to `out`, each with its ingress port, and returns whether
-    /// there may be more.
+    /// Appends the frames in a queue to `out`, each with its ingress port. Returns whether there
+    /// may be more.
     ///
     /// # Errors
     /// The device is gone.
@@ -119,14 +122,15 @@ fn device_of(name: &str, queue: NodeQueue) -> String {
 
 fn open_device(device: &str) -> io::Result<File> {
     let file = File::from(sys::open_tap(device)?);
-    // The kernel's own frames are unwanted; without IPv6 there is nothing to switch off.
+    // Keeps the kernel from sending its own frames here. Without IPv6, there is nothing to switch
+    // off.
     let _ = std::fs::write(format!("/proc/sys/net/ipv6/conf/{device}/disable_ipv6"), "1");
     sys::set_queue_length(device, DEVICE_FRAMES)?;
     sys::set_device_up(device, true)?;
     Ok(file)
 }
 
-/// Removes the outermost tag; returns the port in it, and the frame without it.
+/// Removes the outermost tag. Returns the port in it, and the frame without it.
 fn untagged(bytes: &mut [u8]) -> Option<(PortNo, &[u8])> {
     let tag = bytes.get(ADDRESSES..ADDRESSES + TAG_BYTES)?;
     let [0x81, 0, high, low] = *tag else { return None };

@@ -11,7 +11,7 @@ pub enum Plane {
     Xdp,
 }
 
-/// Settings of the programs of a switch. A folder holds the tables of one set of settings.
+/// Settings for the programs of a switch. A folder holds the tables for one set of settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KernelSettings {
     /// Kind of data plane.
@@ -20,19 +20,19 @@ pub struct KernelSettings {
     pub hop_width: HopWidth,
     /// Number of ports of the switch, 1 to [`HopWidth::ports_max`].
     pub ports: u16,
-    /// Maximum routes of one port; all ports together have at most 1,048,576.
+    /// Maximum number of routes of one port. All ports together have at most 1,048,576 routes.
     pub routes_per_port_max: usize,
-    /// Longest header on a link between switches, in bytes; up to 65,535.
+    /// Longest header on a link between switches, in bytes: at most 65,535.
     pub route_bytes_max: usize,
-    /// Longest frame of a host in bytes, from its addresses to its last byte, without a tag.
+    /// Longest frame from a host, in bytes, from its addresses to its last byte, without a tag.
     pub frame_bytes_max: usize,
-    /// Limit on frames per millisecond that one port may send to each of the node's queues of links
-    /// and hosts, after a burst of 1,024, on tc. Unlimited if 0.
+    /// Limit on the frames per millisecond that one port may send to each of the node's queues for
+    /// links and for hosts, after a burst of 1,024 frames, with tc. Unlimited if 0.
     pub node_frames_per_ms: u16,
 }
 
 impl KernelSettings {
-    /// Returns the folder name of these settings and of these programs, the bytes of their object.
+    /// Returns the folder name for these settings and for the programs in `object`.
     pub(super) fn name(&self, object: &[u8]) -> String {
         let version = xxhash_rust::xxh3::xxh3_64(object);
         let KernelSettings { ports, routes_per_port_max, route_bytes_max, .. } = self;

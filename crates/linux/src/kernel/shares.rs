@@ -1,5 +1,4 @@
-//! Queues of an egress at tc: HTB enforces the rate of the link, and divides it equally among the
-//! ingress ports.
+//! Egress queues at tc. HTB enforces the link rate and divides it equally among the ingress ports.
 //!
 //! ```text
 //! 1:        HTB
@@ -9,8 +8,8 @@
 //!   1:ffff  hosts' frames that the node forwards
 //! ```
 //!
-//! The tc programs store the class of a packet in its priority. HTB has no flow of its own, so each
-//! class is a tail-drop queue (bfifo).
+//! The tc programs store the class of a packet in its priority. HTB does not distinguish flows, so
+//! each class is a tail-drop queue (bfifo).
 
 use axon_wire::{Rate, Span};
 use serde_json::Value;
@@ -21,37 +20,37 @@ use std::fmt::Write;
 const LINK: u16 = 0xfff0;
 /// Class of packets that the node sends.
 const CONTROL: u16 = 0xfffe;
-/// Class of hosts' frames that the node forwards.
+/// Class of frames from hosts that the node forwards.
 const DATA: u16 = 0xffff;
 
-/// Quantum of a class, in bytes: more than one super-packet, so that shares do not depend on packet
-/// sizes.
+/// Quantum of a class, in bytes. It is more than one super-packet, so that shares do not depend on
+/// packet sizes.
 const QUANTUM_BYTES: u64 = 70_000;
 /// Minimum capacity of a class, in bytes: eight super-packets.
 const QUEUE_BYTES_MIN: u64 = 8 * 65_536;
 /// Capacity of a class, as time on the wire.
 const QUEUE: Span = Span::from_millis(4);
-/// Burst of the link, as time on the wire; at least one super-packet.
+/// Burst of the link, as time on the wire. It is at least one super-packet.
 const BURST: Span = Span::from_millis(1);
 const BURST_BYTES_MIN: u64 = 65_536 + 256;
-/// FCS, preamble and gap: overhead of a frame on the wire, in bytes.
+/// Overhead of a frame on the wire, in bytes: FCS, preamble and gap.
 const OVERHEAD: u64 = crate::pacer::WIRE_OVERHEAD_BYTES;
 
-/// Rate from which a veth has no queues. No measured veth reaches half of this rate, so nothing
+/// Rate from which on a veth has no queues. No measured veth reaches half of this rate, so nothing
 /// would queue, and HTB costs each packet about 250 ns. A NIC has its queues at any rate.
 const UNSHAPED: Rate = crate::dataplane::PORT_RATE_MAX;
 
-/// Returns whether queues limit a veth to this rate; from 100 Gb/s on they do not.
+/// Returns whether queues limit a veth to this rate, which they do below 100 Gb/s.
 pub const fn is_shaped(rate: Rate) -> bool {
     rate.bits_per_second() < UNSHAPED.bits_per_second()
 }
 
-/// `SO_PRIORITY` of control packets of the node.
+/// `SO_PRIORITY` of control packets that the node sends.
 pub const CONTROL_PRIORITY: i32 = 1 << 16 | CONTROL as i32;
-/// `SO_PRIORITY` of hosts' frames that the node forwards.
+/// `SO_PRIORITY` of frames from hosts that the node forwards.
 pub const DATA_PRIORITY: i32 = 1 << 16 | DATA as i32;
 
-/// Queues of one egress.
+/// Queues of one egress device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shares {
     /// Link rate.
@@ -61,9 +60,9 @@ pub struct Shares {
 }
 
 impl Shares {
-    /// Returns commands for `tc -batch` that create these queues at `device`, which has none yet.
-    /// If it [has some](with_queues), `is_there`, their rates change and queued packets stay. At a
-    /// rate that is [not shaped](is_shaped) a veth has none: existing queues are removed.
+    /// Returns commands for `tc -batch` that create these queues at `device`. If `is_there`, the
+    /// device already [has queues](with_queues), whose rates change and whose packets stay. If the
+    /// rate is [not shaped](is_shaped), a veth has no queues, and existing ones are removed.
     pub fn batch(&self, device: &str, is_there: bool, is_veth: bool) -> String {
         if is_veth && !is_shaped(self.rate) {
             let remove = format!("qdisc del dev {device} root\n");
@@ -104,7 +103,7 @@ impl Shares {
     }
 }
 
-/// Returns the devices with such queues, from the output of `tc -j qdisc show`.
+/// Returns the devices that have such queues, from the output of `tc -j qdisc show`.
 pub fn with_queues(shown: &[u8]) -> BTreeSet<String> {
     let shown: Value = serde_json::from_slice(shown).unwrap_or_default();
     let is_ours = |qdisc: &&Value| qdisc["kind"] == "htb" && qdisc["handle"] == "1:";

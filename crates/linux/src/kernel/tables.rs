@@ -1,4 +1,4 @@
-//! Interface to the kernel's tables, so that tests can replace them.
+//! Interface to the kernel's tables, which lets tests replace them.
 
 use super::{Kernel, KernelError, KernelSettings, Traffic};
 use axon_node::PortKind;
@@ -6,18 +6,19 @@ use axon_wire::{MacAddr, PortNo, Route};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Tables by which the kernel forwards. After an error they are unchanged.
+/// Tables that the kernel uses for forwarding. After an error, they are unchanged.
 pub trait Tables {
     /// Returns the settings of the tables.
     fn settings(&self) -> &KernelSettings;
 
-    /// Sets the kind of the peer of a port, and the ifindex of its device; 0: no carrier.
+    /// Sets the kind of the peer of a port, and the ifindex of its device. Ifindex 0 means no
+    /// carrier.
     ///
     /// # Errors
     /// No such port, or the kernel's error.
     fn set_port(&mut self, port: PortNo, ifindex: u32, kind: PortKind) -> Result<(), KernelError>;
 
-    /// Returns the ifindex and the kind of a port, as last set.
+    /// Returns the ifindex of a port's device and the kind of its peer, as last set.
     ///
     /// # Errors
     /// No such port, or the kernel's error.
@@ -26,8 +27,8 @@ pub trait Tables {
     /// Installs the route of a flow, replacing any earlier one.
     ///
     /// # Errors
-    /// No such port, a full table, a route that is too long for the programs, or the kernel's
-    /// error.
+    /// There is no such port, the table is full, the route is too long for the programs, or the
+    /// kernel reports an error.
     fn set_route(
         &mut self,
         port: PortNo,
@@ -35,7 +36,7 @@ pub trait Tables {
         route: &Route,
     ) -> Result<(), KernelError>;
 
-    /// Removes a route; returns whether it existed.
+    /// Removes a route. Returns whether it existed.
     ///
     /// # Errors
     /// No such port, or the kernel's error.
@@ -53,14 +54,14 @@ pub trait Tables {
     /// No such port, or the kernel's error.
     fn traffic(&self, port: PortNo) -> Result<Traffic, KernelError>;
 
-    /// Returns the drops at the queues of the egress by device `ifindex`: frames or super-packets
-    /// by ingress port.
+    /// Returns the frames and super-packets dropped at the egress queues of device `ifindex`, by
+    /// ingress port.
     ///
     /// # Errors
     /// The kernel's error.
     fn queue_drops(&self, ifindex: u32) -> Result<Vec<(PortNo, u64)>, KernelError>;
 
-    /// Returns all routes, unordered.
+    /// Returns all routes, in no particular order.
     ///
     /// # Errors
     /// The kernel's error.
@@ -111,7 +112,7 @@ impl Tables for Kernel {
 }
 
 /// Ifindex of the device of each port. The runtime sets it when it opens a device, before it
-/// reports the carrier of the port.
+/// reports that the port has carrier.
 #[derive(Clone, Debug)]
 pub struct Devices(Arc<[AtomicU32]>);
 
@@ -121,14 +122,14 @@ impl Devices {
         Devices((0..ports).map(|_| AtomicU32::new(0)).collect())
     }
 
-    /// Sets the ifindex of a port; 0: none.
+    /// Sets the ifindex of a port's device. 0 means no device.
     pub fn set(&self, port: PortNo, ifindex: u32) {
         if let Some(device) = self.0.get(port.index()) {
             device.store(ifindex, Ordering::Relaxed);
         }
     }
 
-    /// Returns the ifindex of a port; 0: none.
+    /// Returns the ifindex of a port's device, or 0 if it has none.
     pub fn get(&self, port: PortNo) -> u32 {
         self.0.get(port.index()).map_or(0, |device| device.load(Ordering::Relaxed))
     }

@@ -1,4 +1,4 @@
-//! Alarms from the status of a lab.
+//! Formats alarms from the status of a lab.
 
 use crate::status::{NodeStatus, PortStatus, Status};
 use axon_node::Refusal;
@@ -11,10 +11,10 @@ use axon_wire::message::LinkEnd;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Maximum number of address conflicts with a line of their own.
+/// Maximum number of address conflicts that get their own line.
 const CONFLICTS_SHOWN: usize = 8;
 
-/// Formats one line for each fault; empty if there is none.
+/// Formats one line for each fault. Returns an empty text if there is none.
 pub fn alarms(status: &[NodeStatus]) -> String {
     let mut text = String::new();
     let answered = status.iter().filter_map(NodeStatus::status);
@@ -89,7 +89,7 @@ fn named(status: &Status) -> Option<(NodeId, &str)> {
     Some((status.node.id()?, &status.name))
 }
 
-/// Lists addresses that two hosts use now.
+/// Lists addresses that two hosts use at the same time.
 fn ip_conflicts(
     text: &mut String,
     name: &str,
@@ -126,7 +126,7 @@ fn port_name(end: LinkEnd, names: &BTreeMap<NodeId, &str>) -> String {
     }
 }
 
-/// Lists cables that differ from the fabric file of a fabric without a controller.
+/// Lists cables that differ from the fabric file, in a fabric without a controller.
 fn cables(text: &mut String, name: &str, miscabled: &[Miscabled], names: &BTreeMap<NodeId, &str>) {
     let end = |end| port_name(end, names);
     for &Miscabled { port, expected, found } in miscabled {
@@ -140,7 +140,7 @@ fn cables(text: &mut String, name: &str, miscabled: &[Miscabled], names: &BTreeM
     }
 }
 
-/// Lists policy violations of hosts at a controller.
+/// Lists policy violations by hosts, as a controller counts them.
 fn policy(text: &mut String, name: &str, counters: &ControllerCounters) {
     if counters.hosts_misplaced > 0 {
         let _ = writeln!(
@@ -160,7 +160,7 @@ fn policy(text: &mut String, name: &str, counters: &ControllerCounters) {
     }
 }
 
-/// Lists refused and pending updates of a data plane.
+/// Lists refused and pending updates to a data plane.
 fn dataplane(text: &mut String, name: &str, node: &NodeTelemetry) {
     let (refused, debts) = match node {
         NodeTelemetry::Switch(switch) => (&switch.refused_settings[..], switch.debts),
@@ -214,7 +214,7 @@ fn program(text: &mut String, name: &str, switch: &ProgrammableTelemetry) {
     }
 }
 
-/// Returns the MTU of a port and the required MTU, if that is larger.
+/// Returns the MTU of a port and the required MTU if the required one is larger, otherwise `None`.
 fn too_small(port: &PortStatus) -> Option<(u64, u64)> {
     let pair = port.mtu_bytes.zip(port.mtu_needed_bytes);
     pair.filter(|(mtu, needed)| port.up && mtu < needed)

@@ -19,15 +19,15 @@ use std::time::{Duration, Instant};
 const THREADS: usize = 32;
 /// Polling interval of the controller's host table.
 const LOOK: Duration = Duration::from_millis(50);
-/// Interval between announcements of an unknown address: a frame that arrives before the switch has
-/// identified the peer of its port is dropped.
+/// Interval between announcements of an unknown address. They are repeated, because a frame that
+/// arrives before the switch has identified the peer of its port is dropped.
 const AGAIN: Duration = Duration::from_millis(300);
 
-/// Announces the addresses of these hosts until they are known to the controller, or to every
-/// switch that decides by itself, or until `end`. Returns the hosts with unknown addresses; a host
-/// without an address counts as known. `on_look` gets the number of known hosts. Without a
-/// controller, each address is announced once. Leaves the calling process in the namespace of some
-/// host.
+/// Announces the addresses of these hosts until the controller knows them, or `end` is reached. If
+/// switches decide by themselves, all of them must know the addresses. Without any node to query,
+/// announces each address once. Returns the hosts with unknown addresses; a host without an address
+/// counts as known. `on_look` gets the number of known hosts. Leaves the calling process in the
+/// namespace of one of the hosts.
 pub(super) fn until_known<'a>(
     lab: &StateDir,
     plan: &Plan,
@@ -41,7 +41,7 @@ pub(super) fn until_known<'a>(
         unknown.push((host, addresses(host)?));
     }
     if plan.knowing().next().is_none() {
-        // No node can be queried.
+        // There is no node to query.
         announce_all(&unknown)?;
         return Ok(Vec::new());
     }
@@ -68,15 +68,15 @@ pub(super) fn until_known<'a>(
     }
 }
 
-/// Returns whether a host table has all addresses of a host.
+/// Returns whether a host table contains all addresses of a host.
 fn knows(known: &[ControllerHost], mac: MacAddr, addresses: &[IpAddr]) -> bool {
     let entered = known.iter().filter(|host| host.mac == mac);
     let ips: Vec<IpAddr> = entered.flat_map(|host| host.ips.iter().copied()).collect();
     addresses.iter().all(|ip| ips.contains(ip))
 }
 
-/// Returns the IPv4 addresses of a host, in whose network namespace this thread is, and its fixed
-/// IPv6 address if it still has that.
+/// Returns the IPv4 addresses of the host whose network namespace this thread is in, and its fixed
+/// IPv6 address if it still has one.
 fn addresses(host: &HostPlan) -> Result<Vec<IpAddr>> {
     let own = getifaddrs()?.filter(|one| one.interface_name == host.device);
     let ip = |address: SockaddrStorage| match address.as_sockaddr_in() {
@@ -87,9 +87,10 @@ fn addresses(host: &HostPlan) -> Result<Vec<IpAddr>> {
     Ok(addresses.filter(|ip| ip.is_ipv4() || host.address6.map(IpAddr::V6) == Some(*ip)).collect())
 }
 
-/// Announces the addresses of all these hosts, by several threads: closing a packet socket waits
-/// for all CPUs, about 14 ms each, so 500 hosts in sequence take 7 s. A process that has entered
-/// the process namespace of a lab cannot create threads (clone(2)), and announces in sequence.
+/// Announces the addresses of all these hosts from several threads. Closing a packet socket waits
+/// for all CPUs, about 14 ms each time, so 500 hosts in sequence take 7 s. A process that has
+/// entered the process namespace of a lab cannot create threads (clone(2)), so it announces in
+/// sequence.
 fn announce_all(hosts: &[(&HostPlan, Vec<IpAddr>)]) -> Result<()> {
     let some = |hosts: &[(&HostPlan, Vec<IpAddr>)]| {
         hosts.iter().try_for_each(|(host, addresses)| announce(host, addresses))
@@ -109,8 +110,8 @@ fn announce_all(hosts: &[(&HostPlan, Vec<IpAddr>)]) -> Result<()> {
     })
 }
 
-/// Sends an announcement for each address: by ARP (RFC 5227 section 3), or an advertisement to all
-/// nodes (RFC 4861 section 7.2.6).
+/// Sends an announcement for each address: an ARP announcement (RFC 5227 section 3), or a neighbour
+/// advertisement to all nodes (RFC 4861 section 7.2.6).
 fn announce(host: &HostPlan, addresses: &[IpAddr]) -> Result<()> {
     enter_net(&host.name)?;
     let socket = sys::packet_socket()?;

@@ -1,5 +1,5 @@
-//! Agents of the fabric file in a lab, each attached to a port of its switch. The agents of hosts,
-//! which add DCB to them, are separate daemons.
+//! Agents of the fabric file in a lab, each attached to a port of its switch. The agents that add
+//! DCB to hosts are separate daemons.
 
 use super::own_program;
 use super::plan::AttachedPlan;
@@ -41,7 +41,7 @@ impl AttachedPlan {
         ports.iter().find(|port| port.name == self.port)?.agent.clone()
     }
 
-    /// Returns whether the switch that answers at this socket has the agent at its port.
+    /// Returns whether the switch that answers at this socket has the agent attached to its port.
     pub(super) fn is_at(&self, switch: &Path) -> bool {
         let status = ask(switch).ok();
         let port = status.and_then(|status| self.found(&status.ports));
@@ -59,7 +59,7 @@ pub(super) fn run(state: &StateDir, name: &str) -> Result<()> {
     if let Some(program) = attach::own_program(agent, &state.socket(name), folder) {
         return own_program::run(program, state.log(name)).with_context(|| format!("agent {name}"));
     }
-    // Standard error of the process is its log.
+    // The log of the process is its standard error.
     log::rotate(state.log(name));
     tracing_subscriber::fmt().with_ansi(false).with_writer(log::writer).init();
     let options = AttachOptions {
@@ -70,7 +70,7 @@ pub(super) fn run(state: &StateDir, name: &str) -> Result<()> {
     attach::attach(&fabric, name, &options).map(drop)
 }
 
-/// Queries all agents in parallel: each may take a tenth of a second.
+/// Queries all agents in parallel, because each may take a tenth of a second.
 pub(super) fn status(
     plan: &[AttachedPlan],
     state: &StateDir,

@@ -5,7 +5,7 @@ use axon_fabric::assemble::port_name;
 use axon_fabric::model::Fabric;
 use axon_node::telemetry::{BondTelemetry, MemberTelemetry, NodeTelemetry, PartnerTelemetry};
 
-/// Formats a line for each bond, with the names of the fabric.
+/// Formats a line for each bond, with the names from the fabric.
 pub fn text(status: &[NodeStatus], fabric: &Fabric) -> String {
     let bonds = of(status).map(|(name, bond)| {
         let member = |member: &MemberTelemetry| {
@@ -20,7 +20,7 @@ pub fn text(status: &[NodeStatus], fabric: &Fabric) -> String {
     bonds.collect()
 }
 
-/// Formats an alarm for each port that has another partner than its bond.
+/// Formats an alarm for each port whose partner is not that of its bond.
 pub fn alarms(status: &[NodeStatus], fabric: &Fabric) -> String {
     let mut text = String::new();
     for (name, bond) in of(status) {

@@ -1,10 +1,11 @@
-//! Linux bridges in place of switches: the lab's namespaces, cables, rates and hosts, without Axon.
+//! Linux bridges in place of switches, with the lab's namespaces, cables, rates and hosts, but
+//! without Axon.
 //!
 //! Each switch's namespace gets one bridge with all its ports, and the kernel's own spanning tree
 //! (IEEE 802.1D-1998 clause 8) blocks ports that would close a loop. Bridges have the default
-//! priority, and addresses in the order of the file, so that the first switch is the root. The
-//! timers are the smallest that the kernel accepts; the standard requires a longer forward delay
-//! with them. An egress has the queue of a host's NIC.
+//! priority, and addresses in the order of the file, so the first switch is the root. The timers
+//! are the shortest that the kernel accepts. With these, the standard requires a longer forward
+//! delay. Each egress has the same queue as a host's NIC.
 
 use super::build::Queues;
 use super::plan::{CableEnd, Offloads, Plan};
@@ -14,18 +15,18 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-/// Name of the bridge in the namespace of its switch.
+/// Name of the bridge in each switch namespace.
 const BRIDGE: &str = "br0";
 /// Timers in hundredths of a second, as iproute2 expects.
 const TIMERS: &str = "hello_time 100 max_age 600 forward_delay 200";
-/// Settings that pass bridged frames to the kernel's packet filter, for each of its families.
+/// Settings that pass bridged frames to the kernel's packet filter, one for each address family.
 const FILTERS: [&str; 3] = ["iptables", "ip6tables", "arptables"];
 
-/// Creates the bridge of `switch` in its namespace, which the calling process is in, with the ports
-/// `ends`.
+/// Creates the bridge of `switch`, with the ports `ends`, in the namespace of the switch. The
+/// calling process is in that namespace.
 ///
 /// # Errors
-/// The kernel does not support bridges, or refuses something.
+/// The kernel does not support bridges, or it refuses a setting.
 pub(super) fn set_up(plan: &Plan, switch: &str, ends: &[&CableEnd]) -> Result<()> {
     let index = plan.switches.iter().position(|name| name == switch);
     let index = index.with_context(|| format!("the lab has no switch {switch}"))?;
@@ -33,7 +34,7 @@ pub(super) fn set_up(plan: &Plan, switch: &str, ends: &[&CableEnd]) -> Result<()
         .with_context(|| format!("cannot make a bridge of {switch}"))?;
     for filter in FILTERS {
         let path = format!("/proc/sys/net/bridge/bridge-nf-call-{filter}");
-        // Without that filter, there is nothing to switch off.
+        // Without this filter, there is nothing to switch off.
         if Path::new(&path).exists() {
             fs::write(&path, "0").with_context(|| format!("cannot write {path}"))?;
         }
@@ -49,7 +50,8 @@ pub(super) fn set_up(plan: &Plan, switch: &str, ends: &[&CableEnd]) -> Result<()
     Ok(())
 }
 
-/// Returns commands for `ip -batch` that create bridge number `index`, from 0, with all its ports.
+/// Returns commands for `ip -batch` that create bridge number `index`, counted from 0, with all its
+/// ports.
 fn devices(index: usize, ends: &[&CableEnd]) -> String {
     let [high, low] = (index as u16 + 1).to_be_bytes();
     let mut text = format!(

@@ -1,8 +1,8 @@
 //! Creates a lab's namespaces and cables, inside the namespaces of its supervisor.
 //!
-//! The supervisor has a mount, PID and network namespace of its own (and a user namespace if it is
-//! not root). So nothing created here is visible from the machine, and all of it is removed when
-//! the supervisor ends, in whatever way:
+//! The supervisor has its own mount, PID and network namespaces, and its own user namespace if it
+//! is not root. Therefore, nothing created here is visible from the machine, and all of it is
+//! removed when the supervisor ends, however it ends:
 //!
 //! ```text
 //! /run                a tmpfs
@@ -28,7 +28,7 @@ use nix::sched::{CloneFlags, setns, unshare};
 use std::fs::{self, File};
 use std::path::Path;
 
-/// State directory, as seen inside.
+/// State directory, as seen from inside the lab.
 pub const LAB: &str = "/run/lab";
 /// Folder of the network namespaces.
 pub const NETNS: &str = "/run/netns";
@@ -39,12 +39,12 @@ pub const PINS: &str = "/run/bpf";
 /// Folder of the nodes' own files.
 pub const NODES: &str = "/run/node";
 
-/// Queue limit of a host's NIC, in bytes: more than a socket's send buffer, so that the socket
-/// blocks its sender and nothing is lost at the sender's NIC.
+/// Queue limit of a host's NIC, in bytes. It exceeds the size of a socket's send buffer, so that
+/// the socket blocks its sender and nothing is lost at the sender's NIC.
 const NIC_QUEUE_BYTES: u64 = 1 << 20;
 /// Longest packet that the kernel passes to a NIC, in bytes.
 const SUPER_PACKET_BYTES: u64 = 65_536 + 256;
-/// Burst of a host's NIC, as time on the wire.
+/// Burst size of a host's NIC, as time on the wire.
 const NIC_BURST: Span = Span::from_millis(1);
 
 fn bind(from: &Path, to: &Path) -> Result<()> {
@@ -62,7 +62,7 @@ pub fn private_mounts(state: &Path, recordings: Option<&Path>) -> Result<()> {
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
     mount(Some("proc"), "/proc", Some("proc"), flags, none)
         .context("cannot mount /proc for the lab's processes")?;
-    // The state directory may itself be below /run, so the new one is filled elsewhere.
+    // The state directory may itself be below /run, so the new /run is filled elsewhere.
     let new = state.join("run");
     fs::create_dir(&new)?;
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
@@ -79,14 +79,14 @@ pub fn private_mounts(state: &Path, recordings: Option<&Path>) -> Result<()> {
     bind(&new, Path::new("/run"))
 }
 
-/// Creates the namespace of one node and its own files; `hosts_file` is its /etc/hosts. Leaves the
+/// Creates the namespace and the files of one node. `hosts_file` becomes its /etc/hosts. Leaves the
 /// calling process in that namespace.
 pub fn make_node(node: &str, hosts_file: &str) -> Result<()> {
     unshare(CloneFlags::CLONE_NEWNET).context("cannot make a network namespace")?;
     name_net(node)?;
     for which in ["all", "default"] {
         let path = format!("/proc/sys/net/ipv6/conf/{which}/disable_ipv6");
-        // Without IPv6 in the kernel there is nothing to switch off.
+        // Without IPv6 in the kernel, there is nothing to switch off.
         if Path::new(&path).exists() {
             fs::write(&path, "1").with_context(|| format!("cannot write {path}"))?;
         }
@@ -95,7 +95,7 @@ pub fn make_node(node: &str, hosts_file: &str) -> Result<()> {
     own_files(node, hosts_file)
 }
 
-/// Creates a node that shares the network namespace of `other`, with files of its own. Leaves the
+/// Creates a node that shares the network namespace of `other` but has its own files. Leaves the
 /// calling process in that namespace.
 pub fn join_node(node: &str, other: &str, hosts_file: &str) -> Result<()> {
     enter_net(other)?;
@@ -104,7 +104,7 @@ pub fn join_node(node: &str, other: &str, hosts_file: &str) -> Result<()> {
 }
 
 /// Restricts ARP replies in the calling process's network namespace to addresses of the interface
-/// that received the request: the other interfaces belong to the switch.
+/// that received the request, because the other interfaces belong to the switch.
 pub fn leave_ports_to_switch() -> Result<()> {
     for which in ["all", "default"] {
         let path = format!("/proc/sys/net/ipv4/conf/{which}/arp_ignore");
@@ -130,9 +130,9 @@ fn own_files(node: &str, hosts_file: &str) -> Result<()> {
     private_etc(&own, hosts_file)
 }
 
-/// Mounts a node's own changes over the machine's /etc, so that a DHCP client can write
-/// /etc/resolv.conf without changing the machine's. If the kernel has no overlay file system, the
-/// files at the top of /etc are copied instead.
+/// Mounts a private overlay over the machine's /etc for a node, so that a DHCP client can write
+/// /etc/resolv.conf without changing that of the machine. If the kernel has no overlay file system,
+/// the files at the top of /etc are copied instead.
 fn private_etc(own: &Path, hosts_file: &str) -> Result<()> {
     let path = |name: &str| own.join(name).display().to_string();
     let layers =
@@ -154,8 +154,8 @@ fn private_etc(own: &Path, hosts_file: &str) -> Result<()> {
             }
         }
     }
-    // Removed first: an entry may be a link to a path below /run, which the node does not have.
-    // Without root neither may be written to, but both may be replaced.
+    // Remove the entry first, because it may be a link to a path below /run, which the node does
+    // not have. Without root, neither may be written to, but both may be replaced.
     let name = own.file_name().unwrap_or_default().as_encoded_bytes();
     let files = [("resolv.conf", &b""[..]), ("hostname", name), ("hosts", hosts_file.as_bytes())];
     for (file, content) in files {
@@ -180,17 +180,18 @@ pub fn make_cables(plan: &Plan) -> Result<()> {
     run("ip", &["-batch", "-"], &plan.ip_batch())
 }
 
-/// Sets up a host's NIC like a real one: its rate, its address, and the offloads that its switch
-/// supports.
+/// Sets up a host's NIC like a real one, with its rate, its address, and the offloads that its
+/// switch supports.
 ///
-/// - If a process carries frames, the kernel must finish every frame itself: a process refuses
-///   super-packets, and with fewer checksums to complete at the edge it touches the payload less.
-/// - On tc alone all offloads are as they are on any host.
+/// - If a process carries frames, the kernel must finish every frame itself, because a process
+///   refuses super-packets. It also touches the payload less if it has fewer checksums to complete
+///   at the edge.
+/// - On tc alone, all offloads are as on any host.
 /// - A rate of 100 Gb/s or more is [not shaped](is_shaped).
-/// - XDP sees single frames, without the kernel's metadata. A host at XDP has no rate: a file that
-///   sets one is refused.
+/// - XDP sees single frames, without the kernel's metadata. A host at XDP has no rate, and a file
+///   that sets one is refused.
 ///
-/// An agent has its own rate and queues, and a TAP device has no offloads; the device is created
+/// An agent has its own rate and queues, and a TAP device has no offloads. The device is created
 /// here because the agent may restart.
 pub fn set_up_host(host: &HostPlan) -> Result<()> {
     let device = host.device.as_str();
@@ -205,7 +206,7 @@ pub fn set_up_host(host: &HostPlan) -> Result<()> {
         Offloads::Finished => &[Offload::Tso, Offload::Gso, Offload::TxChecksum],
         Offloads::Bare => &[Offload::Tso, Offload::Gso, Offload::TxChecksum, Offload::TxVlan],
     };
-    // XDP cannot redirect to a device without GRO.
+    // XDP cannot redirect to a device without GRO, so GRO stays on there.
     let gro: &[Offload] = if host.carrier.is_process() { &[Offload::Gro] } else { &[] };
     for offload in off.iter().chain(gro) {
         sys::set_offload(device, *offload, false)
@@ -218,19 +219,19 @@ pub fn set_up_host(host: &HostPlan) -> Result<()> {
     set_address(host)
 }
 
-/// Queue of a host's NIC, or of a port of a bridge.
+/// Queue of a host's NIC or of a bridge port.
 pub(super) struct Queues<'a> {
     /// Sending device.
     pub device: &'a str,
     /// Rate of the device.
     pub rate: Rate,
-    /// Offloads of the hosts. Super-packets arrive if they are kept.
+    /// Offloads of the hosts. If they are kept, super-packets arrive.
     pub offloads: Offloads,
 }
 
 impl Queues<'_> {
     /// Returns commands for `tc -batch` that limit the device to its rate. A token bucket segments
-    /// super-packets into frames; HTB passes them whole.
+    /// super-packets into frames, while HTB passes them whole.
     pub(super) fn batch(&self) -> Result<String> {
         if !is_shaped(self.rate) {
             return Ok(String::new());
@@ -262,8 +263,8 @@ fn set_address(host: &HostPlan) -> Result<()> {
     set_ipv6(host)
 }
 
-/// Enables IPv6 at a host's device. Addresses are derived from its MAC (EUI-64), so that the file
-/// determines them, and the kernel detects duplicates.
+/// Enables IPv6 on a host's device. Its addresses are derived from its MAC address (EUI-64), so
+/// that the fabric file determines them. The kernel detects duplicates.
 fn set_ipv6(host: &HostPlan) -> Result<()> {
     let conf = Path::new("/proc/sys/net/ipv6/conf").join(&host.device);
     // A kernel without IPv6 has no IPv6 hosts.
@@ -273,7 +274,7 @@ fn set_ipv6(host: &HostPlan) -> Result<()> {
     let settings = [
         ("addr_gen_mode", "0"),
         ("use_tempaddr", "0"),
-        // Loss of carrier removes no fixed address, as with IPv4.
+        // As with IPv4, loss of carrier must not remove a fixed address.
         ("keep_addr_on_down", "1"),
         ("disable_ipv6", "0"),
     ];

@@ -1,10 +1,9 @@
 //! Lock that serializes starting, ending and changing a lab.
 //!
-//! In plain English: `up` and `down` hold the lock of a lab until they are done, and so do the
-//! commands that change its cables: `axon move` and `axon link`. A later command waits for an
-//! earlier one and then sees its result. If that takes too long, the later command is refused and
-//! nothing has changed. A change is completed even if a signal requests that its program end: the
-//! signal is handled afterwards.
+//! `up` and `down` hold the lock of a lab until they are done. So do the commands that change its
+//! cables, `axon move` and `axon link`. A later command waits for an earlier one and then sees its
+//! result. If that takes too long, the later command is refused and changes nothing. A change is
+//! completed even if a signal requests that its program end. The signal is handled afterwards.
 
 use super::root;
 use super::running::Lab;
@@ -14,7 +13,8 @@ use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use std::fs::File;
 use std::time::{Duration, Instant};
 
-/// Timeout for the lock: longer than `down` takes, and than the kernel takes to move a device.
+/// Timeout for the lock. It exceeds the time that `down` takes, and the time that the kernel takes
+/// to move a device.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Polling interval for the lock.
 const LOOK: Duration = Duration::from_millis(5);
@@ -47,7 +47,7 @@ impl Drop for Held {
     }
 }
 
-/// Locks a lab, running or not; waits for the current holder.
+/// Locks a lab, running or not, after waiting for the current holder of its lock.
 ///
 /// # Errors
 /// The lab does not exist, belongs to another user, or stays locked.

@@ -1,11 +1,11 @@
 //! Daemons of a lab, managed by its supervisor.
 //!
-//! A daemon that crashes is restarted in its namespace as a new incarnation of its node: after 0.2
-//! s, and then, while it keeps crashing, after twice the pause each time, up to 5 s. After an
-//! incarnation of 10 s the pause is reset. A daemon that ends by SIGTERM (status 0) is not
-//! restarted.
+//! A daemon that crashes is restarted in its namespace as a new incarnation of its node. The first
+//! restart follows after 0.2 s. While the daemon keeps crashing, each pause is twice the previous
+//! one, up to 5 s. After an incarnation of 10 s, the pause is reset. A daemon that ends by SIGTERM
+//! (status 0) is not restarted.
 //!
-//! The agents of the fabric file are daemons, too, in the namespaces of their switches.
+//! The agents of the fabric file are also daemons, in the namespaces of their switches.
 
 use super::build;
 use super::options::{PART, UpOptions};
@@ -26,7 +26,7 @@ const STABLE_AFTER: Duration = Duration::from_secs(10);
 /// Maximum number of log lines in an error.
 const LINES_MAX: usize = 5;
 
-/// Returns the pause before the next incarnation, from the last pause and the lifetime.
+/// Returns the pause before the next incarnation, given the last pause and the lifetime.
 fn pause_after(pause: Option<Duration>, lived: Duration) -> Duration {
     match pause {
         Some(pause) if lived < STABLE_AFTER => (pause * 2).min(PAUSE_MAX),
@@ -43,7 +43,7 @@ fn how(status: WaitStatus) -> String {
     }
 }
 
-/// Returns the last lines of a daemon's log, as part of an error.
+/// Returns the last lines of a daemon's log, for use in an error.
 fn last_lines(log: &str) -> String {
     let lines: Vec<&str> = log.lines().filter(|line| !line.trim().is_empty()).collect();
     match &lines[lines.len().saturating_sub(LINES_MAX)..] {
@@ -96,7 +96,7 @@ impl Daemons {
     }
 
     /// Describes how each crashed daemon that is not running has ended, with the last lines of its
-    /// log: a lab that does not come up removes the logs.
+    /// log. The logs themselves are removed if a lab does not come up.
     pub(super) fn last_words(&self) -> String {
         let crashed = self.incarnations.iter().filter(|(_, incarnation)| incarnation.due.is_some());
         let words = crashed.map(|(node, incarnation)| {
@@ -107,13 +107,14 @@ impl Daemons {
         words.collect::<Vec<String>>().join("\n")
     }
 
-    /// Starts a node's daemon in the network namespace of the calling process, which is the node's.
+    /// Starts a node's daemon in the network namespace of the calling process, which must be that
+    /// of the node.
     pub(super) fn start(&mut self, node: &str) -> Result<()> {
         self.start_part(node, node, Part::Node)
     }
 
-    /// Starts an agent of the fabric file in the network namespace of the calling process, which is
-    /// that of its switch.
+    /// Starts an agent of the fabric file in the network namespace of the calling process, which
+    /// must be that of its switch.
     pub(super) fn start_attached(&mut self, agent: &str, switch: &str) -> Result<()> {
         self.start_part(agent, switch, Part::Attached)
     }
@@ -133,7 +134,7 @@ impl Daemons {
         };
         command.args([PART, part, build::LAB, node]);
         if self.options.capture.iter().any(|name| name == node) {
-            // The capture that led to a crash is not overwritten by the next incarnation.
+            // The next incarnation must not overwrite the capture that led to a crash.
             let capture = match incarnation.restarts {
                 0 => self.lab.capture(node),
                 incarnation => self.lab.capture(&format!("{node}.{incarnation}")),
@@ -150,8 +151,8 @@ impl Daemons {
         Ok(())
     }
 
-    /// Collects the exit status of all ended processes: daemons, and leftovers of commands on
-    /// nodes. Schedules a restart for crashed daemons.
+    /// Collects the exit status of all ended processes: daemons, and remainders of commands on
+    /// nodes. Schedules a restart for each crashed daemon.
     pub(super) fn reap(&mut self) {
         while let Ok(status) = waitpid(None, Some(WaitPidFlag::WNOHANG)) {
             let Some(pid) = status.pid() else { return };

@@ -1,13 +1,13 @@
-//! Detects deadlocked lossless buffers of a running lab.
+//! Detects deadlocked lossless buffers in a running lab.
 //!
-//! Each switch reports its blocked buffers, but the reports are of different moments, so a cycle
+//! Each switch reports its blocked buffers, but the reports are from different moments, so a cycle
 //! combined from them may never have existed. All switches are therefore queried twice, the second
-//! time after the last has answered the first. A buffer counts as blocked if both reports agree on
-//! the buffers it waits for and on the number of frames that have ever left it: then it was blocked
-//! in between as well. So all counted buffers were blocked at one moment, between the two rounds,
-//! and [`axon_prove::deadlock`] finds whether they wait for each other forever. A switch that does
-//! not answer counts as one without blocked buffers. A cycle found is therefore real; the absence
-//! of cycles is certain only if all switches have answered.
+//! time after the last one has answered the first query. A buffer counts as blocked if both reports
+//! agree on the buffers it waits for and on the number of frames that have ever left it. It was
+//! then also blocked in between. So all counted buffers were blocked at one moment between the two
+//! rounds, and [`axon_prove::deadlock`] finds whether they wait for each other forever. A switch
+//! that does not answer counts as one without blocked buffers. A cycle that is found is therefore
+//! real. The absence of cycles is certain only if all switches have answered.
 
 use crate::status::{Answer, NodeStatus};
 use anyhow::{Result, bail};
@@ -42,8 +42,8 @@ impl Seen {
     }
 }
 
-/// Returns a cycle on which two rounds of answers agree, if there is one; see the module. Comparing
-/// one round with itself shows whether a second round is needed.
+/// Returns a cycle on which two rounds of answers agree, if there is one (see the module).
+/// Comparing one round with itself shows whether a second round is needed.
 pub fn deadlock(fabric: &Fabric, first: &[NodeStatus], second: &[NodeStatus]) -> Option<Deadlock> {
     let earlier = seen(fabric, first);
     let mut blocked = seen(fabric, second);
@@ -57,7 +57,7 @@ pub fn deadlock(fabric: &Fabric, first: &[NodeStatus], second: &[NodeStatus]) ->
     Some(Deadlock { blocked_ms: blocked_us / 1_000, cycle })
 }
 
-/// Checks that all switches have answered, if there are lossless classes.
+/// If there are lossless classes, checks that all switches have answered.
 ///
 /// # Errors
 /// A switch has not answered.
@@ -76,7 +76,8 @@ pub fn check_answers(fabric: &Fabric, status: &[NodeStatus]) -> Result<()> {
     Ok(())
 }
 
-/// Returns every blocked buffer at the end of a link between switches, named by the sending end.
+/// Returns every blocked buffer at the end of a link between switches. Each is named by the port at
+/// the sending end.
 fn seen(fabric: &Fabric, status: &[NodeStatus]) -> Vec<Seen> {
     let directions = fabric.links.iter().flat_map(|link| [(link.a, link.b), (link.b, link.a)]);
     let of_direction = |(from, to): (End, End)| {
@@ -117,8 +118,8 @@ mod tests {
     use axon_node::telemetry::FlowControl;
     use axon_wire::PrioritySet;
 
-    /// Ring of three switches, each with a host on port 0: s1-p1 and s2-p1 are a link, s2-p2 and
-    /// s3-p1, s3-p2 and s1-p2.
+    /// Ring of three switches, each with a host on port 0. The links join s1-p1 and s2-p1, s2-p2
+    /// and s3-p1, and s3-p2 and s1-p2.
     fn ring() -> Fabric {
         let text = "name: ring
 dcb: { classes: [{ priorities: [0, 1, 2, 4, 5, 6, 7] }, { priorities: [3], lossless: true }] }
@@ -131,7 +132,7 @@ topology:
         axon_fabric::parse("ring.yaml".as_ref(), text).expect("a fabric")
     }
 
-    /// Status of a switch with frames from one port blocked by another, paused port.
+    /// Returns the status of a switch on which another, paused port blocks frames from one port.
     fn switch(name: &str, ingress: usize, egress: u16, left: u64, blocked_ms: u64) -> NodeStatus {
         let three = Priority::ALL[3];
         let queue = PausedQueue { egress: PortNo(egress), paused: PrioritySet::only(three) };
@@ -147,7 +148,8 @@ topology:
         testing::status(name, switch)
     }
 
-    /// Status of three switches that wait clockwise; s2 has sent `left` frames.
+    /// Returns the status of three switches that wait for each other clockwise. s2 has sent `left`
+    /// frames.
     fn look(left: u64) -> Vec<NodeStatus> {
         vec![switch("s1", 2, 1, 4, 90), switch("s2", 1, 2, left, 70), switch("s3", 1, 2, 0, 80)]
     }
@@ -178,7 +180,7 @@ topology:
         let silent = check_answers(&ring(), &look).unwrap_err().to_string();
         let expected = "s3 does not report whether any of its buffers is blocked: refused";
         assert_eq!(silent, expected);
-        // The host at s3-p0 has paused its switch: hosts always drain eventually.
+        // The host at s3-p0 has paused its switch, but hosts always drain eventually.
         look[2] = switch("s3", 1, 0, 0, 80);
         assert_eq!(deadlock(&ring(), &look, &look), None);
     }

@@ -1,5 +1,5 @@
-//! Runs a command as if it were on a node: in the node's network, with its host name, its /etc,
-//! /run and DHCP leases, among the lab's processes.
+//! Runs a command as if it were on a node. The command has the node's network, host name, /etc,
+//! /run and DHCP leases, and is among the lab's processes.
 
 use super::build::{NODES, enter_net};
 use super::options::PART;
@@ -17,8 +17,8 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-/// Joins the namespaces of a running lab. Must be called before any thread is started: the kernel
-/// lets only single-threaded processes change their user namespace.
+/// Joins the namespaces of a running lab. Call this before any thread is started, because the
+/// kernel lets only single-threaded processes change their user namespace.
 pub(super) fn join(state: &StateDir) -> Result<()> {
     let Some(supervisor) = state.supervisor() else {
         bail!("no lab runs at {}", state.path().display());
@@ -35,18 +35,18 @@ pub(super) fn join(state: &StateDir) -> Result<()> {
     setns(mounts, CloneFlags::CLONE_NEWNS).context("cannot enter the lab's mount namespace")?;
     setns(pids, CloneFlags::CLONE_NEWPID).context("cannot enter the lab's PID namespace")?;
     if let Ok(directory) = directory {
-        // If the lab does not have the directory (below /run), the root is used.
+        // If the directory does not exist in the lab (below /run), the command starts in the root.
         let _ = std::env::set_current_dir(directory);
     }
     Ok(())
 }
 
-/// Joins the lab and runs `argv` on `node`; returns its exit status.
+/// Joins the lab and runs `argv` on `node`. Returns its exit status.
 pub(super) fn enter(state: &StateDir, node: &str, argv: &[OsString]) -> Result<ExitCode> {
     let program = std::env::current_exe()?;
     join(state)?;
     enter_net(node)?;
-    // Ctrl-C is for the command; this process stays to return its status.
+    // Ctrl-C is meant for the command. This process stays, to return its status.
     let mut mask = SigSet::empty();
     mask.add(Signal::SIGINT);
     mask.add(Signal::SIGQUIT);
@@ -56,11 +56,11 @@ pub(super) fn enter(state: &StateDir, node: &str, argv: &[OsString]) -> Result<E
     Ok(ExitCode::from(code as u8))
 }
 
-/// Second half, already in the lab's PID namespace: creates the node's own view of the files and
-/// executes the command. Returns only if that fails.
+/// Second half of [`enter`], already in the lab's PID namespace. Creates the node's own view of the
+/// files and executes the command. Returns only if that fails.
 pub(super) fn inside(node: &str, argv: &[OsString]) -> Result<ExitCode> {
     set_pdeathsig(Signal::SIGKILL)?;
-    // A child inherits the blocked signals, and this command must receive Ctrl-C.
+    // A child inherits the blocked signals, but this command must receive Ctrl-C.
     SigSet::all().thread_unblock()?;
     unshare(CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWUTS)
         .context("cannot make the command's own namespaces")?;
@@ -75,7 +75,7 @@ pub(super) fn inside(node: &str, argv: &[OsString]) -> Result<ExitCode> {
                 .with_context(|| format!("cannot give the node its own {target}"))?;
         }
     }
-    // Makes /sys/class/net show this node's devices. Not every container allows it, and few
+    // Makes /sys/class/net show this node's devices. Not every container allows this, and few
     // commands need it.
     let _ = mount(Some("sysfs"), "/sys", Some("sysfs"), MsFlags::MS_RDONLY, none);
     let Some((program, arguments)) = argv.split_first() else { bail!("no command given") };

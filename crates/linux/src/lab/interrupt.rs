@@ -1,12 +1,12 @@
-//! Ctrl-C while a lab is started: removes partial state.
+//! Handles Ctrl-C while a lab is being started, so that partial state is removed.
 
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// Blocks SIGINT, SIGTERM and SIGHUP in the calling thread until dropped. In a process with more
-/// threads another one may still receive them.
+/// Blocks SIGINT, SIGTERM and SIGHUP in the calling thread until dropped. In a process with several
+/// threads, another thread may still receive them.
 pub(super) struct Interrupts {
     signals: SignalFd,
     before: SigSet,
@@ -28,7 +28,7 @@ impl Interrupts {
         self.signals.as_fd()
     }
 
-    /// Returns whether a signal has come, and consumes it.
+    /// Returns whether a signal has arrived, and consumes it.
     pub(super) fn has_come(&self) -> bool {
         matches!(self.signals.read_signal(), Ok(Some(_)))
     }

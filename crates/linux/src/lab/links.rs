@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// Time limit for the fabric to learn a host again after its link is restored.
+/// Time limit for the fabric to relearn a host after its link has been restored.
 const KNOWN_LIMIT: Duration = Duration::from_secs(5);
 
 impl Plan {
@@ -19,7 +19,8 @@ impl Plan {
     /// (`s1,s2` or `h1,s1`), in any order.
     ///
     /// # Errors
-    /// No such link, or several links join the two nodes; the error lists the existing ones.
+    /// There is no such link, or several links join the two nodes. The error lists the existing
+    /// links.
     pub fn link(&self, text: &str) -> Result<&Cable> {
         let expected = "expected two nodes such as s1,s2, or a port such as s1-p2";
         let Some((a, b)) = text.split_once(',') else {
@@ -68,13 +69,13 @@ impl Plan {
 }
 
 impl Lab {
-    /// Takes a link down or restores it at both ends; see [`Plan::link`] for its name. Returns the
-    /// ports at its ends. A host whose link is restored announces its addresses until the fabric
-    /// knows them, for at most five seconds.
+    /// Takes a link down or restores it, at both ends. [`Plan::link`] describes its name. Returns
+    /// the ports at its ends. A host whose link is restored announces its addresses until the
+    /// fabric knows them, for at most five seconds.
     ///
     /// # Errors
-    /// No such link, or the kernel refuses; the lab has ended, or another process holds its lock
-    /// for too long.
+    /// There is no such link, the kernel refuses, the lab has ended, or another process holds its
+    /// lock for too long.
     pub fn set_link(&self, link: &str, up: bool) -> Result<[String; 2]> {
         let changing = self.change()?;
         let plan = self.state.load_plan()?;

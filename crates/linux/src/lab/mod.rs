@@ -1,12 +1,12 @@
-//! Lab: a fabric on one machine, with every node in a network namespace of its own, joined by veth
-//! pairs that are named as in the fabric file.
+//! A lab: a fabric on one machine, with each node in its own network namespace. The veth pairs that
+//! join the namespaces have the port names of the fabric file.
 //!
-//! Works as root, and without root if the kernel allows user namespaces. Nothing in it is visible
-//! from the machine's own namespaces, see [`build`].
+//! A lab works as root, and without root if the kernel allows user namespaces. Nothing in it is
+//! visible from the machine's own namespaces; see [`build`].
 //!
-//! Differences from real links: latency and loss of the fabric file apply to the simulator only and
-//! are not emulated here; rates are. Hosts are dual stack if the file has IPv6 addresses; otherwise
-//! IPv6 is off until the user enables it.
+//! It differs from real links as follows. The latency and loss in the fabric file apply only to the
+//! simulator and are not emulated here; rates are. Hosts are dual stack if the file has IPv6
+//! addresses. Otherwise, IPv6 is off until the user enables it.
 
 pub mod alarms;
 mod announce;

@@ -1,4 +1,4 @@
-//! Positions of moved cables of a lab (`moves.rs`).
+//! Positions of moved cables in a lab (`moves.rs`).
 
 use super::plan::{CableEnd, Plan};
 use axon_fabric::assemble::split_port;

@@ -1,11 +1,11 @@
 //! Moves a host, or any device plugged into a port, to another port of a running lab.
 //!
-//! A cable of a lab is a veth pair, and the end at the switch is its port: a device with the name
-//! of the port in the switch's namespace. Moving the cable moves that device to the namespace of
-//! the other switch, under the name of the other port. The switches see the events of a real cable:
-//! one loses carrier, the other one gets it. The host keeps its device, its addresses and its
-//! connections, and loses carrier for a moment. A TAP device that serves a guest as its NIC can be
-//! moved, too.
+//! A cable in a lab is a veth pair. Its end at the switch is the port, a device in the switch's
+//! namespace with the name of the port. Moving the cable moves that device to the namespace of the
+//! other switch and gives it the name of the other port. The switches see the events of a real
+//! cable: one loses carrier, and the other gets it. The host keeps its device, its addresses and
+//! its connections, and loses carrier for a moment. A TAP device that serves as the NIC of a guest
+//! can also be moved.
 
 use super::build::enter_net;
 use super::enter::join;
@@ -39,10 +39,10 @@ impl Plan {
         names.find(|name| self.hosts.iter().any(|host| host.name == *name))
     }
 
-    /// Resolves a move; `what` names a host or a port.
+    /// Resolves a move. `what` names a host or a port.
     ///
     /// # Errors
-    /// No such host or port, a link between switches there, or the other port is taken.
+    /// There is no such host or port, the port connects two switches, or the other port is taken.
     fn to_move(&self, fabric: &Fabric, what: &str, to: &str) -> Result<Moved> {
         ensure!(!self.has_bridges, "bridges have the ports of their cables only: nothing can move");
         let port = |text: &str| {
@@ -101,12 +101,12 @@ impl Plan {
 
 impl Lab {
     /// Moves a host, or any device plugged into a port, to another port. With `announce`, a host of
-    /// the fabric file announces its addresses there, and this waits until the fabric knows them,
-    /// for at most five seconds. Otherwise a host announces nothing.
+    /// the fabric file announces its addresses there, and this method waits until the fabric knows
+    /// them, for at most five seconds. Without it, a host announces nothing.
     ///
     /// # Errors
-    /// No such host or port, nothing is plugged into it, the other port is taken, or the kernel
-    /// refuses; the lab has ended, or its lock stays taken. Nothing is moved then.
+    /// There is no such host or port, nothing is plugged into it, the other port is taken, the
+    /// kernel refuses, the lab has ended, or its lock stays taken. In each case, nothing is moved.
     pub fn move_cable(&self, what: &str, to: &str, announce: bool) -> Result<Moved> {
         let changing = self.change()?;
         let plan = self.state.load_plan()?;
@@ -141,7 +141,7 @@ pub(super) fn hand_over(state: &StateDir, from: &str, to: &str) -> Result<()> {
     };
     let (old, new) = (node(from)?, node(to)?);
     join(state)?;
-    // A guest's device is in no plan.
+    // No plan contains the device of a guest.
     enter_net(&new)?;
     ensure!(
         sys::device_flags(to).is_err(),
@@ -198,7 +198,7 @@ agents: [{name: lb, at: s2-p3, run: [lb]}]
         let link = plan.link("h1,s3").unwrap();
         assert!(link.ends.iter().any(|end| end.device == "s3-p2"), "{link:?}");
         assert_eq!(plan.to_move(&fabric, "h1", &from).unwrap().from, "s3-p2");
-        // Guest whose port the plan does not have.
+        // The port of a guest is not in the plan.
         let guest = plan.to_move(&fabric, "s3-p1", "s2-p4").unwrap();
         assert_eq!(guest.host, None);
         plan.follow(&[("h1".to_owned(), from)].into());

@@ -1,15 +1,15 @@
 //! Sizes the kernel's neighbour table for all hosts of all labs.
 //!
 //! The table is shared by all network namespaces of a machine, with a limit (`gc_thresh3`, 1024 by
-//! default) on their total number of entries. Hosts that all communicate with each other need hosts
-//! x hosts entries. When the table is full, a host can neither send nor answer ARP requests, and
-//! appears dead to the fabric. The limit exists in the machine's own namespace only, so root raises
-//! it while labs are up; without root it is unchanged.
+//! default) on their total number of entries. If all hosts communicate with each other, they need
+//! hosts x hosts entries. When the table is full, a host can neither send nor answer ARP requests,
+//! and appears dead to the fabric. The limit exists only in the machine's own namespace, so root
+//! raises it while labs are up. Without root, it is unchanged.
 //!
-//! One record for all labs, beside their directories, holds the limits before the first lab and the
-//! need of each lab. A lab that starts raises the limits to the sum; a lab that ends removes its
-//! need, and that of every lab that has died meanwhile; the last one restores the limits and
-//! removes the record.
+//! One record for all labs, in the folder of their directories, holds the limits before the first
+//! lab and the need of each lab. A lab that starts raises the limits to the sum. A lab that ends
+//! removes its need, and that of every lab that has died in the meantime. The last lab restores the
+//! limits and removes the record.
 
 use super::root::{self, RootLock};
 use super::state::StateDir;
@@ -21,8 +21,8 @@ use std::path::PathBuf;
 
 /// Soft limit, beyond which old entries are garbage-collected, and hard limit.
 const LIMITS: [&str; 2] = ["gc_thresh2", "gc_thresh3"];
-/// Tables of ARP and of IPv6 neighbour discovery, each with the name of its record, which is no
-/// valid lab name.
+/// Tables for ARP and for IPv6 neighbour discovery, each with the name of its record, which is not
+/// a valid lab name.
 const TABLES: [(&str, &str); 2] = [
     ("/proc/sys/net/ipv4/neigh/default", ".neighbours.json"),
     ("/proc/sys/net/ipv6/neigh/default", ".neighbours-ipv6.json"),
@@ -48,7 +48,7 @@ struct Limits {
 /// Reserves entries for `hosts` hosts of lab `name` that all communicate with each other. Returns a
 /// message for the user if that is not possible.
 pub(super) fn raise(lock: &RootLock, name: &str, hosts: usize) -> Result<Option<String>> {
-    // Each knows all others and the fabric's server, doubled for other entries.
+    // Each host knows all others and the fabric's server. The number is doubled for other entries.
     let need = 2 * (hosts as u64) * (hosts as u64 + 1);
     let raise = |limits: Limits| limits.raise(name, need, |other| is_live(lock, other));
     let [v4, v6] = Limits::of_this_machine().map(raise);
@@ -63,15 +63,15 @@ pub(super) fn raise(lock: &RootLock, name: &str, hosts: usize) -> Result<Option<
     }))
 }
 
-/// Removes lab `name` from the record, and restores the limits changed by [`raise`] if no lab is
-/// left, unless they were changed since.
+/// Removes lab `name` from the record. If no lab is left, restores the limits that [`raise`] has
+/// changed, unless they have been changed again since.
 pub(super) fn restore(lock: &RootLock, name: &str) {
     for limits in Limits::of_this_machine() {
         limits.restore(name, |other| is_live(lock, other));
     }
 }
 
-/// Returns whether a lab runs or is being started.
+/// Returns whether a lab is running or being started.
 fn is_live(lock: &RootLock, name: &str) -> bool {
     StateDir::of(name).is_ok_and(|state| {
         let free = || matches!(state.lock(lock), Ok(Some(_)));
@@ -104,8 +104,8 @@ impl Limits {
         serde_json::from_slice(&fs::read(&self.record).ok()?).ok()
     }
 
-    /// Records the need and raises the limits; returns the limit and the sum of all needs if that
-    /// fails.
+    /// Records the need and raises the limits. If that fails, returns the limit and the sum of all
+    /// needs.
     fn raise(
         &self,
         name: &str,
@@ -113,13 +113,13 @@ impl Limits {
         is_live: impl Fn(&str) -> bool,
     ) -> Result<Option<(u64, u64)>> {
         let Ok(now) = self.now() else {
-            // In a container the limits are neither visible nor writable.
+            // In a container, the limits are neither visible nor writable.
             return Ok(None);
         };
         let fresh = Record { before: now, raised: None, needs: BTreeMap::new() };
         let mut record = self.record().unwrap_or(fresh);
         if record.raised.is_none_or(|raised| now != [raised; 2]) {
-            // The limits were changed since: keep that as the new baseline.
+            // The limits have been changed since then, so the current ones are the new baseline.
             (record.before, record.raised) = (now, None);
         }
         record.needs.retain(|other, _| is_live(other));
@@ -129,9 +129,9 @@ impl Limits {
         if !is_enough {
             record.raised = Some(sum);
         }
-        // The record comes first, so that a crash in between can be undone.
+        // Write the record first, so that a crash in between can be undone.
         fs::write(&self.record, serde_json::to_vec(&record)?)?;
-        // The hard limit comes first: the soft one is useless above it.
+        // Raise the hard limit first, because a soft limit above it is useless.
         let done = is_enough || [1, 0].into_iter().all(|limit| self.write(limit, sum));
         Ok((!done).then_some((now[1], sum)))
     }
@@ -149,7 +149,7 @@ impl Limits {
         let now = self.now().unwrap_or_default();
         for (limit, now) in now.into_iter().enumerate() {
             if record.raised == Some(now) {
-                // Without permission nothing was changed either.
+                // If there is no permission, nothing was changed in the first place.
                 self.write(limit, record.before[limit]);
             }
         }
@@ -190,7 +190,7 @@ mod tests {
         for name in ["dead", "gone", "alive"] {
             limits.raise(name, 2000, |_| true).unwrap();
         }
-        // The two dead labs never end.
+        // The two dead labs never remove their needs.
         limits.restore("alive", |_| false);
         assert_eq!(limits.now().unwrap(), [512, 1024]);
         fs::remove_dir_all(path).unwrap();

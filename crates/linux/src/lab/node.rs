@@ -1,4 +1,4 @@
-//! Daemon among the lab's processes, with the lab's fabric, status socket and log.
+//! Runs a daemon among the lab's processes, with the lab's fabric, status socket and log.
 
 use super::build;
 use super::state::StateDir;
@@ -13,11 +13,11 @@ use std::path::Path;
 
 /// Runs a node as a process of the lab.
 pub(super) fn run(state: &StateDir, name: &str, capture: Option<&OsString>) -> Result<()> {
-    // Standard error of the process is its log.
+    // The log of the process is its standard error.
     log::rotate(state.log(name));
     tracing_subscriber::fmt().with_ansi(false).with_writer(log::writer).init();
-    // A session of its own, for which the daemon may raise its scheduling priority; neither the
-    // host's programs nor those that started the lab are in it.
+    // The daemon gets its own session, and may raise the scheduling priority of that session.
+    // Neither the host's programs nor those that started the lab are in it.
     setsid().context("a daemon has just been started and can lead a session")?;
     let fabric = state.load_fabric()?;
     let options = DaemonOptions {
@@ -38,7 +38,7 @@ pub(super) fn run(state: &StateDir, name: &str, capture: Option<&OsString>) -> R
     }
 }
 
-/// Returns the recording options of the node. In a later incarnation the file has a number.
+/// Returns the recording options for the node. In later incarnations, the file name has a number.
 fn record(state: &StateDir, name: &str) -> Result<Option<RecordOptions>> {
     let Some(record) = state.load_options()?.record else {
         return Ok(None);

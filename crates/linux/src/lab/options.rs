@@ -8,7 +8,7 @@ use axon_fabric::model::Fabric;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// First argument of a process that the lab has started from its own program.
+/// First command-line argument of a process that the lab has started from its own program.
 pub(super) const PART: &str = "lab-part";
 
 /// Options for starting a lab.
@@ -31,11 +31,11 @@ pub struct UpOptions {
 }
 
 impl UpOptions {
-    /// Returns the data plane of each switch of `fabric`, by its index.
+    /// Returns the data plane of each switch in `fabric`, by switch index.
     ///
     /// # Errors
-    /// The file names a data plane that lacks what the file needs, or that this machine or these
-    /// options do not allow.
+    /// The file names a data plane that lacks a capability that the file needs, or one that this
+    /// machine or these options do not allow.
     pub(super) fn dataplanes(&self, fabric: &Fabric) -> Result<Vec<DataplaneChoice>, Problem> {
         let machine = self.machine.clone().unwrap_or_default();
         let chosen = fabric.switches.iter().enumerate().map(|(index, switch)| {

@@ -1,7 +1,7 @@
-//! User program as an agent of a lab.
+//! Runs a user program as an agent of a lab.
 //!
-//! A user program does not limit the size of its log. The daemon therefore stays as its parent: it
-//! copies the program's standard error to the log, line by line, and forwards signals.
+//! A user program does not limit the size of its log. Therefore, the daemon stays as its parent,
+//! copies its standard error to the log line by line, and forwards signals.
 
 use crate::log;
 use anyhow::{Context, Result, bail};
@@ -16,17 +16,17 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
-/// Maximum length of a log line, in bytes; longer lines are split.
+/// Maximum length of a log line, in bytes. Longer lines are split.
 const LINE_BYTES_MAX: u64 = 8 << 10;
-/// Time limit for the last lines of a program after its end: processes that it started, and that
-/// are still running, share its standard error.
+/// Time limit for the last lines of a program after its end. Processes that it has started and that
+/// are still running share its standard error.
 const LAST_LINES_MAX: Duration = Duration::from_secs(1);
 
-/// Runs a program whose log is this file, until it ends; then ends with its status. To be called
+/// Runs a program until it ends, with this file as its log, and exits with its status. Call this
 /// while the process has one thread.
 ///
 /// # Errors
-/// The program cannot be started, or was ended by a signal.
+/// The program cannot be started, or a signal has ended it.
 pub(super) fn run(mut program: Command, log: PathBuf) -> Result<()> {
     log::rotate(log);
     let mut signals = SigSet::empty();
@@ -34,7 +34,7 @@ pub(super) fn run(mut program: Command, log: PathBuf) -> Result<()> {
     signals.thread_block().context("cannot hold signals back")?;
     // SAFETY: one system call, which the new process may make before it executes the program.
     unsafe { program.pre_exec(|| set_pdeathsig(Signal::SIGKILL).map_err(Into::into)) };
-    // The library unblocks all signals for the program.
+    // The standard library unblocks all signals for the program.
     let child = program.stderr(Stdio::piped()).spawn();
     let mut child = child.with_context(|| format!("cannot run {:?}", program.get_program()))?;
     let (ended, has_ended) = channel();
@@ -58,15 +58,15 @@ fn wait(child: &mut Child, signals: &SigSet) -> Result<ExitStatus> {
         }
         match signals.wait() {
             Ok(Signal::SIGCHLD) | Err(Errno::EINTR) => {}
-            // The program may have ended meanwhile.
+            // The program may have ended in the meantime.
             Ok(signal) => drop(kill(Pid::from_raw(child.id() as i32), signal)),
             Err(error) => return Err(error.into()),
         }
     }
 }
 
-/// Copies lines to the log of this process until there are no more, and then drops its sender to
-/// signal that.
+/// Copies lines to the log of this process until there are no more. Then drops the sender, as a
+/// signal that it is done.
 fn copy_lines(from: impl Read, _ended: &Sender<()>) {
     let (mut from, mut line) = (BufReader::new(from), Vec::new());
     while from.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut line).is_ok_and(|n| n > 0) {

@@ -10,9 +10,9 @@ use std::net::IpAddr;
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// Runs the function for which the lab has started this process, if any. To be called first in
-/// `main`, before any thread is started: the lab starts its supervisor, daemons and commands from
-/// the program that calls [`up`](super::up).
+/// Runs the function for which the lab has started this process, if any. Call this first in `main`,
+/// before any thread is started. The lab starts its supervisor, daemons and commands from the
+/// program that calls [`up`](super::up).
 pub fn part() -> Option<ExitCode> {
     let mut arguments = std::env::args_os().skip(1);
     if arguments.next()? != PART {

@@ -1,10 +1,10 @@
-//! Echo requests from one host to others (RFC 792, RFC 4443), with a socket of our own: many pairs
-//! then need only one process for each sending host, and no program of the machine.
+//! Echo requests from one host to others (RFC 792, RFC 4443). They use our own socket, so that many
+//! pairs need only one process for each sending host, and no program on the machine.
 //!
-//! Each target is sent a request, and another after every [`AGAIN`], until a reply comes or the
-//! time is up. A few targets are in flight at a time. A request carries its send time, counted from
-//! the start, and a number of this process, so that a reply to an earlier request, or to another
-//! process, is not attributed to the last request.
+//! Each target gets a request, and another one every [`AGAIN`], until a reply comes or the time is
+//! up. A few targets are in flight at a time. A request carries its send time, counted from the
+//! start, and a number for this process. A reply to an earlier request or to another process is
+//! therefore not attributed to the last request.
 
 use super::build::enter_net;
 use super::enter::join;
@@ -28,11 +28,12 @@ use std::time::{Duration, Instant};
 
 /// Interval between requests to one target.
 const AGAIN: Duration = Duration::from_secs(1);
-/// Targets in flight from one host.
+/// Maximum number of targets in flight from one host.
 const WINDOW: usize = 8;
-/// Types of request and reply, by family.
+/// Message types of request and reply, by address family.
 const ECHO: [(u8, u8); 2] = [(8, 0), (128, 129)];
-/// Length of a message: type, code, checksum, identifier, sequence number; time, process number.
+/// Length of a message, in bytes: 8 for type, code, checksum, identifier and sequence number, 8 for
+/// the time, and 8 for the process number.
 const MESSAGE_BYTES: usize = 8 + 8 + 8;
 
 /// Result of the requests to one target, as a line of JSON.
@@ -46,7 +47,7 @@ pub(super) struct Outcome {
     pub rtt_ns: Option<u64>,
 }
 
-/// Target without a reply.
+/// Target that has not replied yet.
 struct Pending {
     target: usize,
     first: Instant,
@@ -54,8 +55,8 @@ struct Pending {
     requests: u32,
 }
 
-/// Joins the lab and sends requests from `node`, to each target for at most `limit`. The targets
-/// are of one family. Writes a line for each target when its result is known.
+/// Joins the lab and sends requests from `node` to each target, for at most `limit`. All targets
+/// belong to one address family. Writes a line for each target when its result is known.
 pub(super) fn ping(state: &StateDir, node: &str, limit: Duration, to: &[IpAddr]) -> Result<()> {
     join(state)?;
     enter_net(node)?;
@@ -123,12 +124,12 @@ fn wait(socket: &OwnedFd, pending: &[Pending], limit: Duration) -> Result<()> {
     }
 }
 
-/// Builds an echo request to target number `target`, sent at `sent_ns`. The kernel fills in the
-/// checksum of ICMPv6.
+/// Builds an echo request to target number `target`, with the send time `sent_ns`. The kernel fills
+/// in the checksum of ICMPv6.
 fn request(is_v6: bool, target: usize, sent_ns: u64, process: u64) -> [u8; MESSAGE_BYTES] {
     let mut message = [0; MESSAGE_BYTES];
     message[0] = ECHO[usize::from(is_v6)].0;
-    // The bits beyond 16 are the identifier.
+    // The bits above the lower 16 are the identifier.
     message[4..8].copy_from_slice(&(target as u32).to_be_bytes());
     message[8..16].copy_from_slice(&sent_ns.to_be_bytes());
     message[16..24].copy_from_slice(&process.to_be_bytes());
@@ -136,7 +137,7 @@ fn request(is_v6: bool, target: usize, sent_ns: u64, process: u64) -> [u8; MESSA
     message
 }
 
-/// Sends a request. Errors, such as while ARP has no answer, leave it unanswered.
+/// Sends a request. An error, for example while ARP has no answer, leaves the request unanswered.
 fn send(socket: &OwnedFd, (to, scope): (IpAddr, u32), message: &[u8]) {
     let address = match to {
         IpAddr::V4(to) => SockaddrStorage::from(SocketAddrV4::new(to, 0)),
@@ -148,7 +149,7 @@ fn send(socket: &OwnedFd, (to, scope): (IpAddr, u32), message: &[u8]) {
     let _ = sendto(socket.as_raw_fd(), message, &address, MsgFlags::empty());
 }
 
-/// Reply to a request of [`request`].
+/// Reply to a request from [`request`].
 #[derive(Debug, PartialEq, Eq)]
 struct Reply {
     target: usize,
@@ -174,7 +175,7 @@ fn receive(socket: &OwnedFd, is_v6: bool) -> Result<Option<Reply>> {
     }
 }
 
-/// Parses data of a raw socket, an IPv4 packet or an ICMPv6 message; the kernel has verified its
+/// Parses data from a raw socket: an IPv4 packet or an ICMPv6 message. The kernel has verified its
 /// checksums.
 fn parse(is_v6: bool, packet: &[u8]) -> Option<Reply> {
     let header_bytes = if is_v6 { 0 } else { usize::from(packet.first()? & 15) * 4 };

@@ -1,4 +1,4 @@
-//! Pings among the hosts of a running lab.
+//! Pings between the hosts of a running lab.
 
 use super::options::PART;
 use super::ping::Outcome;
@@ -16,7 +16,7 @@ use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError, mpsc};
 use std::time::Duration;
 
-/// Number of hosts that send in parallel, each from a process of its own.
+/// Maximum number of hosts that send in parallel, each from its own process.
 const SENDERS_MAX: usize = 4;
 
 /// Result of the echo requests from one host to another.
@@ -26,18 +26,18 @@ pub struct Ping {
     pub from: usize,
     /// Target host, by its index in the fabric.
     pub to: usize,
-    /// Address of the target; `None` if it has none, and no request was sent.
+    /// Address of the target. `None` if it has none, so that no request was sent.
     pub address: Option<IpAddr>,
     /// Requests sent, one per second.
     pub requests: u32,
-    /// Round trip time of the answered request, in nanoseconds; `None` if there was no reply.
+    /// Round-trip time of the answered request, in nanoseconds. `None` if there was no reply.
     pub rtt_ns: Option<u64>,
 }
 
 impl Lab {
     /// Pings each of these pairs of hosts over IPv4, given by their indices in `fabric`, until a
-    /// reply comes or `limit` is over. Returns the results in the order of `pairs`; `on_done` is
-    /// called after each.
+    /// reply comes or `limit` is over. Returns the results in the order of `pairs`. `on_done` is
+    /// called after each result.
     ///
     /// # Errors
     /// The controller does not answer, or a host cannot be entered.
@@ -51,7 +51,7 @@ impl Lab {
         self.ping_over(Family::V4, fabric, pairs, limit, on_done)
     }
 
-    /// Pings each of these pairs of hosts over this family; see [`Lab::ping`].
+    /// Pings each of these pairs of hosts over this address family; see [`Lab::ping`].
     ///
     /// # Errors
     /// The controller does not answer, or a host cannot be entered.
@@ -86,7 +86,7 @@ impl Lab {
                             indices.iter().filter_map(|&index| pings[index].address).collect();
                         let name = &fabric.hosts[from].name;
                         let sent = self.ping_from(name, &to, limit, |outcome| {
-                            // The receiver is dropped after an error only.
+                            // The receiver is dropped only after an error.
                             let _ = sender.send(Ok((indices[outcome.target], outcome)));
                         });
                         if let Err(error) = sent {
@@ -105,7 +105,7 @@ impl Lab {
         })
     }
 
-    /// Pings from one host; `on_outcome` gets the result of each target.
+    /// Sends pings from one host. `on_outcome` gets the result for each target.
     fn ping_from(
         &self,
         host: &str,
@@ -137,11 +137,11 @@ impl Lab {
         Ok(())
     }
 
-    /// Returns an address of each host: the newest one at the controller, but a link-local one only
-    /// if there is no other. For a host that the controller does not know, such as one without
-    /// carrier, it is the address assigned at the start of the lab, or derived from the MAC.
-    /// Without a controller each switch knows its own hosts. Programmable switches know no hosts,
-    /// and hosts keep the addresses of the start.
+    /// Returns an address of each host: the newest one that the controller knows. A link-local
+    /// address is returned only if there is no other. A host that the controller does not know,
+    /// such as one without carrier, has the address assigned when the lab started, or the one
+    /// derived from its MAC address. Without a controller, each switch knows its own hosts.
+    /// Programmable switches know no hosts, so those have the addresses from the start.
     fn addresses(&self, family: Family, fabric: &Fabric) -> Result<Vec<Option<IpAddr>>> {
         let plan = self.state.load_plan()?;
         let planned = plan.hosts.iter().map(|host| (host.name.as_str(), host));
@@ -200,7 +200,7 @@ impl Family {
         }
     }
 
-    /// Returns whether an address is of this family, and not link-local.
+    /// Returns whether an address belongs to this family and is not link-local.
     fn has(self, ip: IpAddr) -> bool {
         match ip {
             IpAddr::V4(_) => self == Family::V4,

@@ -13,23 +13,23 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Ifindex of the first device of a lab; each has its own, see [`Plan::ip_batch`].
+/// Ifindex of the first device in a lab. Each device has its own, see [`Plan::ip_batch`].
 const INDEX_FIRST: u32 = 1000;
 
-/// Everything to be created.
+/// Everything that is to be created for a lab.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// Switches. Each node has one namespace: switches, the controller, hosts. A host and the
-    /// switch of its server share one.
+    /// Switches. Each node (switch, controller or host) has its own namespace, but a host on a
+    /// server shares that of the server's switch.
     pub switches: Vec<String>,
-    /// Controller, if there is one: programmable switches have none.
+    /// Controller, if there is one. Programmable switches have none.
     pub controller: Option<String>,
-    /// True if switches decide by themselves, by the fabric file, and know all hosts.
+    /// True if switches decide by themselves, based on the fabric file, and know all hosts.
     pub is_static: bool,
-    /// Hosts and their set-up.
+    /// Hosts, with their configuration.
     pub hosts: Vec<HostPlan>,
-    /// Agents of the file, each at a port of its switch. Agents of hosts, which add DCB to them,
-    /// are [`Plan::host_agents`].
+    /// Agents of the fabric file, each at a port of its switch. The agents that add DCB to hosts
+    /// are in [`Plan::host_agents`].
     pub attached: Vec<AttachedPlan>,
     /// Links.
     pub cables: Vec<Cable>,
@@ -46,7 +46,7 @@ pub struct Plan {
 pub struct HostPlan {
     /// Name: `h1`.
     pub name: String,
-    /// Switch that shares its namespace with the host: a server that forwards.
+    /// Switch that shares its namespace with the host, if the host is on a server that forwards.
     pub server: Option<String>,
     /// Device name: `h1-p0`.
     pub device: String,
@@ -62,7 +62,7 @@ pub struct HostPlan {
     pub is_ipv6_router: bool,
     /// Rate of the NIC.
     pub rate: Rate,
-    /// True if the agent of a host is between `device`, a TAP device then, and the cable.
+    /// True if an agent is between `device`, which is then a TAP device, and the cable.
     pub has_host_agent: bool,
     /// Data plane of the host's switch.
     pub carrier: Carrier,
@@ -96,7 +96,7 @@ pub struct AttachedPlan {
     pub name: String,
     /// Kind as in the fabric file: `cache`, `congestion`, `forwarder` or `run`.
     pub kind: &'static str,
-    /// Switch, in whose namespace the agent runs.
+    /// Switch in whose namespace the agent runs.
     pub switch: String,
     /// Port of the switch: `s1-p3`.
     pub port: String,
@@ -139,17 +139,17 @@ pub struct Cable {
 /// One end of a veth pair.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CableEnd {
-    /// Node in whose namespace the end is.
+    /// Node in whose namespace this end is.
     pub node: String,
     /// Device name: `s1-p0`.
     pub device: String,
-    /// MAC address; the kernel's choice if `None`.
+    /// MAC address. If `None`, the kernel chooses one.
     pub mac: Option<MacAddr>,
-    /// True if the device needs GRO: XDP at the other end cannot redirect to it otherwise.
+    /// True if the device needs GRO, because XDP at the other end cannot redirect to it otherwise.
     pub gro: bool,
 }
 
-/// Returns the initial address of each host; `None` for one that obtains its own.
+/// Returns the initial address of each host, or `None` for a host that obtains its own.
 fn addresses(fabric: &Fabric, options: &UpOptions) -> Vec<Option<Ipv4Addr>> {
     match options.bare && fabric.network != Network::Program {
         true => fabric.hosts.iter().map(|host| host.ip).collect(),
@@ -157,13 +157,13 @@ fn addresses(fabric: &Fabric, options: &UpOptions) -> Vec<Option<Ipv4Addr>> {
     }
 }
 
-/// Returns whether a host is the router in advertisements.
+/// Returns whether a host is the router that is advertised.
 fn is_router(fabric: &Fabric, host: MacAddr) -> bool {
     fabric.ipv6.as_ref().is_some_and(|ipv6| ipv6.router_host == Some(host))
 }
 
-/// Returns whether a switch is a server with several NICs that forwards: those of BCube and DCell
-/// are, and programmable switches with one host, which is then the server itself.
+/// Returns whether a switch is a server that forwards and has several NICs. This is so in BCube and
+/// DCell, and for a programmable switch with one host, which is then the server itself.
 fn is_server(fabric: &Fabric, switch: usize) -> bool {
     let shape = matches!(fabric.shape, Shape::Bcube { .. } | Shape::Dcell { .. });
     let hosts = fabric.hosts.iter().filter(|host| host.switch == switch);
@@ -184,7 +184,7 @@ fn attached(fabric: &Fabric) -> Vec<AttachedPlan> {
 /// Returns the uplinks of a fabric that name a device.
 ///
 /// # Errors
-/// Bridges are to replace the switches.
+/// Bridges are to replace the switches, which excludes such uplinks.
 fn uplinks(fabric: &Fabric, offloads: Offloads, bridges: bool) -> Result<Vec<UplinkPlan>, Problem> {
     let mut plans = Vec::new();
     for (number, uplink) in fabric.uplinks.iter().enumerate() {
@@ -212,8 +212,8 @@ fn uplinks(fabric: &Fabric, offloads: Offloads, bridges: bool) -> Result<Vec<Upl
 }
 
 impl Plan {
-    /// Returns the plan of a checked fabric. With `bare`, only hosts with a fixed address in the
-    /// file get an address; otherwise all do, see [`Fabric::addresses`].
+    /// Returns the plan for a checked fabric. With `bare`, only hosts with a fixed address in the
+    /// file get an address. Otherwise, all hosts do; see [`Fabric::addresses`].
     ///
     /// # Errors
     /// The file names a data plane that this machine or these options do not allow.
@@ -288,8 +288,8 @@ impl Plan {
         })
     }
 
-    /// Returns the nodes that know all hosts: the controller, or without one every switch that
-    /// decides by itself.
+    /// Returns the nodes that together know all hosts: the controller or, without one, every switch
+    /// that decides by itself.
     pub fn knowing(&self) -> impl Iterator<Item = &str> {
         let switches = self.switches.iter().filter(|_| self.is_static);
         self.controller.iter().chain(switches).map(String::as_str)
@@ -301,26 +301,26 @@ impl Plan {
         host.server.as_deref()
     }
 
-    /// Returns all nodes. Each has a namespace; a host on a server shares that of its switch.
+    /// Returns all nodes. Each has a namespace, but a host on a server shares that of its switch.
     pub fn nodes(&self) -> impl Iterator<Item = &str> {
         let hosts = self.hosts.iter().filter(|host| !host.has_host_agent);
         self.daemons().chain(hosts.map(|host| host.name.as_str()))
     }
 
-    /// Returns the nodes with a daemon or a bridge: the controller, switches, hosts with an agent
-    /// of their own.
+    /// Returns the nodes with a daemon or a bridge: the controller, the switches, and the hosts
+    /// with their own agent.
     pub fn daemons(&self) -> impl Iterator<Item = &str> {
         let switches = self.switches.iter().map(String::as_str);
         self.controller.as_deref().into_iter().chain(switches).chain(self.host_agents())
     }
 
-    /// Returns the hosts that have an agent of their own, for DCB.
+    /// Returns the hosts that have their own agent, for DCB.
     pub fn host_agents(&self) -> impl Iterator<Item = &str> {
         let agents = self.hosts.iter().filter(|host| host.has_host_agent);
         agents.map(|host| host.name.as_str())
     }
 
-    /// Returns the /etc/hosts of each node: all hosts that have an address.
+    /// Returns the /etc/hosts of each node, which lists all hosts that have an address.
     pub fn hosts_file(&self) -> String {
         let mut text = "127.0.0.1 localhost\n".to_owned();
         for host in &self.hosts {
@@ -347,9 +347,9 @@ impl Plan {
 
     /// Returns commands for `ip -batch` that create all cables, each end directly in its namespace.
     ///
-    /// Every device gets an ifindex that is unique in the lab. The kernel delays the notification
-    /// of carrier loss by up to a second for a veth whose peer, in another namespace, has the same
-    /// ifindex (`linkwatch_urgent_event`).
+    /// Every device gets an ifindex that is unique in the lab. If the peer of a veth, in another
+    /// namespace, has the same ifindex, the kernel delays the notification of carrier loss by up to
+    /// a second (`linkwatch_urgent_event`).
     pub fn ip_batch(&self) -> String {
         let mut text = String::new();
         let mut index = INDEX_FIRST;

@@ -1,4 +1,4 @@
-//! Text output for the policy: which hosts may reach which.
+//! Text output for the policy, which determines the hosts that may reach each other.
 
 use crate::status::NodeStatus;
 use axon_fabric::model::Fabric;
@@ -8,7 +8,7 @@ use axon_node::telemetry::{NodeTelemetry, PolicyTelemetry};
 /// Maximum number of pairs or hosts in one line.
 const LISTED_MAX: usize = 8;
 
-/// Formats lines for each controller with policy entries, with the names of its fabric.
+/// Formats lines for each controller with policy entries, with the names from its fabric.
 pub fn text(status: &[NodeStatus], fabric: &Fabric) -> String {
     let controller = |status: &NodeStatus| match status.node()? {
         NodeTelemetry::Controller(controller) => {
@@ -59,7 +59,7 @@ fn lines(name: &str, policy: &PolicyTelemetry, denied: u64, fabric: &Fabric) -> 
     if parts.is_empty() { String::new() } else { format!("{name}: {}\n", parts.join("; ")) }
 }
 
-/// Formats the first few names, and the number of further ones.
+/// Formats the first few names and the number of further ones.
 fn listed(names: &[String]) -> String {
     let more = names.len().saturating_sub(LISTED_MAX);
     let some = names[..names.len() - more].join(", ");

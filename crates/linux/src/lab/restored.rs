@@ -32,7 +32,7 @@ pub fn text(status: &[NodeStatus]) -> String {
     status.iter().filter_map(line).collect()
 }
 
-/// Formats `, 3 undecided`; empty for none.
+/// Formats a count such as `, 3 undecided`. Returns an empty text for 0.
 fn some(count: u64, what: &str) -> String {
     if count == 0 { String::new() } else { format!(", {count}{what}") }
 }

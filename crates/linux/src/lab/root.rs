@@ -1,18 +1,19 @@
 //! Directory that holds the state of all labs of a user, and its lock.
 //!
-//! `down` ends and removes every lab that it finds in here, so no other user may write to it: a
-//! directory that is not private to this user is refused. The lock is on the directory itself, so
-//! that no file is left behind, and the kernel releases it when its holder dies.
+//! `down` ends and removes every lab that it finds here. So no other user may write to the
+//! directory, and one that is not private to this user is refused. The lock is on the directory
+//! itself, so that no file is left behind. The kernel releases it when its holder dies.
 
 use anyhow::{Context, Result, bail};
 use std::fs::{self, File};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// Environment variable for the directory of labs, by default the user's runtime directory.
+/// Environment variable that sets the directory of labs. The default is the user's runtime
+/// directory.
 pub const STATE_VARIABLE: &str = "AXON_STATE_DIR";
 
-/// Lock held while labs are listed, created or removed; never while waiting for one.
+/// Lock that is held while labs are listed, created or removed, but never while waiting for a lab.
 #[derive(Debug)]
 pub(super) struct RootLock {
     _file: File,
@@ -20,16 +21,16 @@ pub(super) struct RootLock {
 
 #[cfg(test)]
 impl RootLock {
-    /// For tests with private labs.
+    /// Returns a lock for tests with private labs.
     pub(super) fn for_test() -> RootLock {
         RootLock { _file: File::open("/dev/null").expect("every Linux has it") }
     }
 }
 
-/// Returns the path, whether it exists or not.
+/// Returns the path of the directory, whether it exists or not.
 pub(super) fn path() -> PathBuf {
     if let Some(path) = std::env::var_os(STATE_VARIABLE) {
-        // Without a working directory the path stays relative, and is then not found.
+        // Without a working directory, the path stays relative and is then not found.
         return std::path::absolute(&path).unwrap_or(path.into());
     }
     let user = nix::unistd::geteuid();
@@ -40,8 +41,8 @@ pub(super) fn path() -> PathBuf {
     }
 }
 
-/// Refuses anything but a private directory of this user: a link, another owner, or a mode other
-/// than 0700.
+/// Refuses anything other than a private directory of this user: a link, another owner, or a mode
+/// other than 0700.
 pub(super) fn check_private(path: &Path) -> Result<()> {
     let found =
         fs::symlink_metadata(path).with_context(|| format!("cannot look at {}", path.display()))?;
@@ -59,7 +60,7 @@ pub(super) fn check_private(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Waits for the lock; creates the directory if it is missing.
+/// Waits for the lock. Creates the directory if it is missing.
 pub(super) fn lock() -> Result<RootLock> {
     let path = path();
     let mut builder = fs::DirBuilder::new();

@@ -1,4 +1,4 @@
-//! Running lab: commands on its nodes, its links, its status.
+//! Running lab, with commands on its nodes, its links, and its status.
 
 use super::attached::{self, AttachedAgent};
 use super::deadlock::{self, Deadlock};
@@ -22,10 +22,10 @@ pub struct Lab {
 }
 
 impl Lab {
-    /// Returns the running lab `name`; without a name, the only one that runs.
+    /// Returns the running lab `name` or, without a name, the only one that is running.
     ///
     /// # Errors
-    /// No such lab, or the choice is ambiguous.
+    /// There is no such lab, or the choice is ambiguous.
     pub fn open(name: Option<&str>) -> Result<Lab> {
         let name = match name {
             Some(name) => name.to_owned(),
@@ -48,21 +48,22 @@ impl Lab {
         Ok(names)
     }
 
-    /// Returns the name.
+    /// Returns the name of the lab.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Returns the directory of logs and captures.
+    /// Returns the directory that holds logs and captures.
     pub fn state(&self) -> &StateDir {
         &self.state
     }
 
-    /// Returns the command `argv` on `node`, ready to be spawned. It exits with the status of
-    /// `argv` (128 + signal if that was killed), and `argv` ends with it.
+    /// Returns the command `argv` on `node`, ready to be spawned. The command exits with the status
+    /// of `argv`, or with 128 plus the signal that killed it. When the command ends, `argv` ends
+    /// too.
     ///
     /// # Errors
-    /// No such node; the error lists the existing ones.
+    /// There is no such node. The error lists the existing ones.
     pub fn command<A: AsRef<OsStr>>(&self, node: &str, argv: &[A]) -> Result<Command> {
         self.check_node(node)?;
         let mut command = Command::new(std::env::current_exe()?);
@@ -70,7 +71,7 @@ impl Lab {
         Ok(command)
     }
 
-    /// Checks that the plan has a node. Its name becomes part of paths.
+    /// Checks that the plan contains a node, because the name becomes part of paths.
     fn check_node(&self, node: &str) -> Result<()> {
         let plan = self.state.load_plan()?;
         if plan.nodes().any(|name| name == node) {
@@ -87,11 +88,11 @@ impl Lab {
         bail!("lab {} has no node {node}; it has {}", self.name, nodes.join(" "))
     }
 
-    /// Takes one end of a link down or restores it, by the name of the port: `s1-p0`. The other end
-    /// sees the change of carrier.
+    /// Takes one end of a link down or restores it, given the name of its port, such as `s1-p0`.
+    /// The other end sees the change of carrier.
     ///
     /// # Errors
-    /// No such port, the lab has ended, or another process holds its lock for too long.
+    /// There is no such port, the lab has ended, or another process holds its lock for too long.
     pub fn set_port(&self, port: &str, up: bool) -> Result<()> {
         let (node, _) = axon_fabric::assemble::split_port(port)
             .with_context(|| format!("{port} is not a port; s1-p0 is one"))?;
@@ -113,7 +114,7 @@ impl Lab {
     /// Returns the status socket of a programmable switch, for [`crate::tables`].
     ///
     /// # Errors
-    /// No such switch, or the switches of this lab have no program.
+    /// There is no such switch, or the switches in this lab have no program.
     pub fn tables_of(&self, switch: &str) -> Result<PathBuf> {
         let fabric = self.state.load_fabric()?;
         if fabric.network != Network::Program {
@@ -130,8 +131,8 @@ impl Lab {
         Ok(self.state.socket(switch))
     }
 
-    /// Sends these keys to the controller and every switch. Results are independent: if one node is
-    /// not running, the others still get the keys.
+    /// Sends these keys to the controller and every switch. The results are independent. If one
+    /// node is not running, the others still get the keys.
     ///
     /// # Errors
     /// The lab's fabric file is gone.
@@ -156,8 +157,8 @@ impl Lab {
         self.state.load_fabric()
     }
 
-    /// Returns the status of every daemon, the controller first, then switches in the order of the
-    /// file, then hosts with an agent of their own.
+    /// Returns the status of every daemon: first the controller, then the switches in the order of
+    /// the file, then the hosts with their own agent.
     ///
     /// # Errors
     /// The lab's fabric file is gone.
@@ -171,8 +172,8 @@ impl Lab {
         Ok(plan.daemons().map(one).collect())
     }
 
-    /// Returns the agents of the fabric file, in its order, with their attachment by a recent
-    /// status ([`Lab::status`]), and the counters of agent and port.
+    /// Returns the agents of the fabric file, in its order. Each has its attachment, according to a
+    /// recent status ([`Lab::status`]), and the counters of the agent and its port.
     ///
     /// # Errors
     /// The lab's fabric file is gone.
@@ -181,11 +182,12 @@ impl Lab {
         Ok(attached::status(&plan.attached, &self.state, status))
     }
 
-    /// Returns a cycle of lossless buffers that wait for each other forever, if there is one in a
-    /// recent status ([`Lab::status`]). If one is suspected, all daemons are queried once more.
+    /// Returns a cycle of lossless buffers that wait for each other forever, if there is one
+    /// according to a recent status ([`Lab::status`]). If a cycle is suspected, all daemons are
+    /// queried once more.
     ///
     /// # Errors
-    /// The lab's fabric file is gone; or no cycle was found and a switch has not answered.
+    /// The lab's fabric file is gone. Or no cycle was found and a switch has not answered.
     pub fn deadlock(&self, status: &[NodeStatus]) -> Result<Option<Deadlock>> {
         let fabric = self.state.load_fabric()?;
         if deadlock::deadlock(&fabric, status, status).is_some() {

@@ -1,5 +1,5 @@
-//! Starts and ends a lab. Both operations hold the lab's lock until they are done (`changing.rs`),
-//! so that concurrent starts of one lab cannot destroy each other's.
+//! Starts and ends a lab. Both operations hold the lab's lock until they are done (`changing.rs`).
+//! Concurrent starts of one lab therefore cannot destroy each other's lab.
 
 use super::changing;
 use super::interrupt::Interrupts;
@@ -31,7 +31,7 @@ use std::time::{Duration, Instant};
 /// Time limit for a lab to end before it is killed.
 const END_LIMIT: Duration = Duration::from_secs(3);
 
-/// SIGINT, SIGTERM or SIGHUP came before a lab was up.
+/// Error for SIGINT, SIGTERM or SIGHUP before a lab was up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interrupted;
 
@@ -44,12 +44,12 @@ impl std::fmt::Display for Interrupted {
 impl std::error::Error for Interrupted {}
 
 /// Starts the lab of `fabric` (a fabric file). Returns when all switches have a verified path to
-/// the controller, or when the time is up.
+/// the controller or when the time is up.
 ///
 /// # Errors
-/// The file is wrong or has no switch of a name in `asked` (nothing is started), a lab of that name
-/// runs or is being started, no privilege, iproute2 is missing, the kernel refuses something, or
-/// SIGINT, SIGTERM or SIGHUP came meanwhile. Nothing is left behind.
+/// The file is wrong or lacks a switch that `asked` names; a lab with that name is running or being
+/// started; the privilege or iproute2 is missing; the kernel refuses an operation; or SIGINT,
+/// SIGTERM or SIGHUP arrived in the meantime. In each case, nothing is left behind.
 pub fn up(
     fabric: &Path,
     asked: &UpOptions,
@@ -65,7 +65,7 @@ pub fn up(
         let chosen = |options: &UpOptions| {
             options.dataplanes(&fabric).map_err(|error| axon_fabric::placed(file, error))
         };
-        // A trial takes time; a file that does not need the kernel skips it.
+        // A trial takes time, so a file that does not need the kernel skips it.
         if chosen(&options)?.iter().any(|choice| !choice.carrier.is_process()) {
             options.machine = Some(asked.machine.clone().unwrap_or_else(Machine::tried));
         }
@@ -97,8 +97,8 @@ pub fn up(
     }
 }
 
-/// Creates the directory for recordings, and returns its absolute path. One that contains
-/// recordings is refused: a replay would attribute them to this lab.
+/// Creates the directory for recordings and returns its absolute path. A directory that already
+/// contains recordings is refused, because a replay would attribute them to this lab.
 fn recordings(asked: Option<&RecordInto>) -> Result<Option<RecordInto>> {
     let Some(RecordInto { directory, bytes_max }) = asked else {
         return Ok(None);
@@ -115,8 +115,8 @@ fn recordings(asked: Option<&RecordInto>) -> Result<Option<RecordInto>> {
     Ok(Some(RecordInto { directory, bytes_max: *bytes_max }))
 }
 
-/// Creates the directory of a new lab and locks it, after removing what a crash has left. Returns
-/// the lock and a message for the user.
+/// Removes anything that a crash has left, and then creates and locks the directory of a new lab.
+/// Returns the lock and a message for the user.
 fn take_new(name: &str, state: &StateDir, hosts: usize) -> Result<(File, Option<String>)> {
     let lock = root::lock()?;
     if state.supervisor().is_some() {
@@ -124,7 +124,7 @@ fn take_new(name: &str, state: &StateDir, hosts: usize) -> Result<(File, Option<
     }
     if state.check().is_ok() {
         let _taken = take(name, state, &lock)?;
-        // The supervisor is dead, and all other processes died with it, or are returning devices.
+        // The supervisor is dead. All other processes died with it or are returning devices.
         let lost = uplinks::given_back(state)?;
         state.remove(&lock)?;
         if let Some(lost) = lost {
@@ -167,14 +167,14 @@ fn start(
         .spawn()
         .context("cannot start the lab's launcher")?;
     let words = launcher.stdout.take().context("stdout is a pipe")?;
-    // Closes the pipe: a supervisor without a reader stops.
+    // Closes the pipe. A supervisor without a reader stops.
     let report = listen(words, interrupts, on_progress);
     // The launcher records the supervisor before it ends.
     launcher.wait()?;
     report
 }
 
-/// Reads the supervisor's messages until the lab is up or has failed, or until a signal.
+/// Reads the supervisor's messages until the lab is up or has failed, or until a signal arrives.
 fn listen(
     mut words: ChildStdout,
     interrupts: &Interrupts,
@@ -215,7 +215,7 @@ fn listen(
     }
 }
 
-/// Ends all processes of the lab and removes it; `taken` is its lock.
+/// Ends all processes of the lab and removes it. `taken` is the lock of the lab.
 fn end(name: &str, state: &StateDir, taken: File) -> Result<()> {
     if let Some(process) = state.supervisor() {
         let pid = Pid::from_raw(process.pid);
@@ -243,12 +243,12 @@ fn end(name: &str, state: &StateDir, taken: File) -> Result<()> {
     }
 }
 
-/// Ends the lab `name` (without a name, the only one there is) and removes everything created for
+/// Ends the lab `name` or, without a name, the only lab. Removes everything that was created for
 /// it, also after a crash. Returns its name.
 ///
 /// # Errors
-/// No such lab, the choice is ambiguous, the lab is being started, or the directory of that name
-/// was not created by `up` for this user: then nothing is changed.
+/// There is no such lab, the choice is ambiguous, the lab is being started, or the directory with
+/// that name was not created by `up` for this user. In each case, nothing is changed.
 pub fn down(name: Option<&str>) -> Result<String> {
     let name = match name {
         Some(name) => name.to_owned(),

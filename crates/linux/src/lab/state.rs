@@ -1,4 +1,5 @@
-//! State directory of a lab: its supervisor, its fabric file, its daemons' sockets and logs.
+//! State directory of a lab, with its supervisor, its fabric file, and its daemons' sockets and
+//! logs.
 
 use super::moved::Moves;
 use super::options::{PART, UpOptions};
@@ -17,9 +18,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-/// Name and contents of the file that identifies a directory as a lab's.
+/// Name and contents of the file that marks a directory as that of a lab.
 const MARKER: (&str, &str) = ("AXON-LAB", "Made by `axon up`; `axon down` removes it.\n");
-/// Other files in the directory of a lab, beside one file of each [`ENDINGS`] per node.
+/// Other files in the directory of a lab. In addition, there is one file per node for each of
+/// [`ENDINGS`].
 const FILES: [&str; 10] = [
     "fabric.yaml",
     "origin.json",
@@ -45,7 +47,7 @@ const ENDINGS: [&str; 11] = [
     "store",
     "damaged",
 ];
-/// Directory on which the supervisor mounts its /run; empty when seen from outside.
+/// Directory on which the supervisor mounts its /run. It is empty when seen from outside.
 const MOUNT_POINT: &str = "run";
 
 /// Process identity that is not reused with the process number.
@@ -58,7 +60,7 @@ pub struct ProcessId {
 }
 
 impl ProcessId {
-    /// Returns the process that has number `pid` now.
+    /// Returns the process that currently has number `pid`.
     pub fn of(pid: i32) -> Option<ProcessId> {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
         // The second field is the name in parentheses, which may contain any characters.
@@ -88,7 +90,7 @@ impl ProcessId {
         let line = fs::read(format!("/proc/{}/cmdline", self.pid)).unwrap_or_default();
         let words: Vec<&[u8]> = line.split(|byte| *byte == 0).collect();
         match words[..] {
-            // A process that is exiting has no command line any more.
+            // A process that is exiting no longer has a command line.
             [] | [b""] => true,
             [_, part, b"supervisor", path, ..] if part == PART.as_bytes() => {
                 let found = fs::canonicalize(OsStr::from_bytes(path)).ok();
@@ -106,12 +108,12 @@ pub struct StateDir {
 }
 
 impl StateDir {
-    /// Name, in file names, of the process that holds devices of the machine for the lab.
+    /// Name of the process that holds devices of the machine for the lab, as used in file names.
     pub(super) const KEEPER: &str = "keeper";
 
-    /// Returns the state directory of lab `name`, whether it exists or not: in `$AXON_STATE_DIR`,
-    /// else `/run/axon` for root, else `$XDG_RUNTIME_DIR/axon`, else `axon-UID` in the directory
-    /// for temporary files.
+    /// Returns the state directory of lab `name`, whether it exists or not. It is in
+    /// `$AXON_STATE_DIR`, otherwise in `/run/axon` for root, otherwise in `$XDG_RUNTIME_DIR/axon`,
+    /// otherwise in `axon-UID` in the directory for temporary files.
     ///
     /// # Errors
     /// The name is not a plain file name of at most 32 letters, digits, `-`, `_`, `.`.
@@ -123,7 +125,7 @@ impl StateDir {
         Ok(StateDir { path: root::path().join(name) })
     }
 
-    /// Returns a directory at a known path: inside the lab the path differs.
+    /// Returns the directory at a known path, because inside the lab the path is different.
     pub fn at(path: impl Into<PathBuf>) -> StateDir {
         StateDir { path: path.into() }
     }
@@ -146,11 +148,11 @@ impl StateDir {
         Ok(names)
     }
 
-    /// Creates the directory, for this user only, and its marker file. An empty directory, left by
-    /// a crash in this function, is reused.
+    /// Creates the directory, for this user only, and its marker file. An empty directory that a
+    /// crash in this function has left is reused.
     pub(super) fn create(&self, _: &RootLock) -> Result<()> {
         if self.exists() {
-            // Fails unless the directory is empty; then it is not ours.
+            // This fails unless the directory is empty. A directory with files is not ours.
             fs::remove_dir(&self.path).with_context(|| {
                 format!("{} is not a lab's; Axon leaves it alone", self.path.display())
             })?;
@@ -167,7 +169,7 @@ impl StateDir {
     /// Checks that this is a lab's directory that no other user can have created.
     ///
     /// # Errors
-    /// The check that failed.
+    /// A check fails. The error says which one.
     pub fn check(&self) -> Result<()> {
         root::check_private(self.path.parent().context("a lab's directory has a parent")?)?;
         root::check_private(&self.path)?;
@@ -180,8 +182,8 @@ impl StateDir {
         Ok(())
     }
 
-    /// Locks the lab for as long as the file is open, to start or end it. Returns `None` if another
-    /// process holds the lock.
+    /// Locks the lab while the returned file is open, to start or end the lab. Returns `None` if
+    /// another process holds the lock.
     pub(super) fn lock(&self, _: &RootLock) -> Result<Option<File>> {
         let file = File::open(&self.path)?;
         match file.try_lock() {
@@ -194,7 +196,8 @@ impl StateDir {
     /// Removes the files that the lab has written, and then its directory.
     ///
     /// # Errors
-    /// The directory is not a lab's, contains foreign files, or the file system's error.
+    /// The directory does not belong to a lab, it contains foreign files, or the file system
+    /// reports an error.
     pub(super) fn remove(&self, _: &RootLock) -> Result<()> {
         self.check()?;
         let mut foreign = Vec::new();
@@ -218,7 +221,7 @@ impl StateDir {
         fs::remove_dir(&self.path).with_context(|| format!("cannot remove {}", self.path.display()))
     }
 
-    /// Returns whether the path exists.
+    /// Returns whether the directory exists.
     pub fn exists(&self) -> bool {
         fs::symlink_metadata(&self.path).is_ok()
     }
@@ -233,8 +236,8 @@ impl StateDir {
         self.path.join("fabric.yaml")
     }
 
-    /// Copies the fabric file, and records its original path: key files that it names are relative
-    /// to it.
+    /// Copies the fabric file, and records its original path, because the paths of key files in it
+    /// are relative to that.
     ///
     /// # Errors
     /// The file system's error.
@@ -266,7 +269,7 @@ impl StateDir {
         Ok(fs::rename(new, self.path.join("moves.json"))?)
     }
 
-    /// Returns the positions of moved hosts; empty if there are none.
+    /// Returns the positions of moved hosts. The result is empty if no host was moved.
     pub(super) fn moves(&self) -> Moves {
         let bytes = fs::read(self.path.join("moves.json")).unwrap_or_default();
         serde_json::from_slice(&bytes).unwrap_or_default()
@@ -310,13 +313,13 @@ impl StateDir {
     /// Returns the original path of the fabric file. Agent programs are started in its folder.
     ///
     /// # Errors
-    /// The record of it is gone.
+    /// The record of the original path is gone.
     pub(super) fn origin(&self) -> Result<PathBuf> {
         Ok(serde_json::from_slice(&fs::read(self.path.join("origin.json"))?)?)
     }
 
-    /// Returns the status socket of an agent of the fabric file. The socket of its port is
-    /// [`socket`](StateDir::socket), which belongs to its switch.
+    /// Returns the status socket of an agent of the fabric file. The socket of the agent's port is
+    /// [`socket`](StateDir::socket) and belongs to its switch.
     pub fn agent_status(&self, agent: &str) -> PathBuf {
         self.path.join(format!("{agent}.agent"))
     }
@@ -336,7 +339,7 @@ impl StateDir {
         self.path.join(format!("{node}.pcapng"))
     }
 
-    /// Returns the path of a daemon's last incarnation.
+    /// Returns the path of the file with a daemon's last incarnation number.
     pub fn incarnation(&self, node: &str) -> PathBuf {
         self.path.join(format!("{node}.incarnation"))
     }
@@ -348,7 +351,7 @@ impl StateDir {
         Ok(fs::rename(new, self.path.join("restarts.json"))?)
     }
 
-    /// Returns the restart count of each daemon; empty if there were no restarts.
+    /// Returns the restart count of each daemon. The result is empty if there were no restarts.
     pub(super) fn restarts(&self) -> BTreeMap<String, u32> {
         let bytes = fs::read(self.path.join("restarts.json")).unwrap_or_default();
         serde_json::from_slice(&bytes).unwrap_or_default()
@@ -380,7 +383,7 @@ impl StateDir {
         process.is_alive().then_some(process)
     }
 
-    /// Returns whether the lab's supervisor process still exists. It exits when all processes of
+    /// Returns whether the lab's supervisor process still exists. It exits when all processes in
     /// its PID namespace have exited.
     pub(super) fn has_supervisor_process(&self) -> bool {
         let bytes = fs::read(self.path.join("supervisor.json")).unwrap_or_default();
@@ -408,7 +411,7 @@ mod tests {
         assert_eq!(ProcessId::of(-5), None);
     }
 
-    /// Directory of a lab in a temporary root, removed with the test.
+    /// Returns the directory of a lab in a temporary root, which is removed with the test.
     fn scratch(name: &str) -> StateDir {
         let root = std::env::temp_dir().join(format!("axon-state-{name}-{}", std::process::id()));
         let mut builder = fs::DirBuilder::new();
@@ -429,7 +432,8 @@ mod tests {
         assert!(state.remove(&lock).is_err());
         assert!(state.create(&lock).is_err());
         mark(&state);
-        // Alive, and of this user, but not a supervisor: it must not be killed.
+        // The process is alive and belongs to this user, but it is not a supervisor, so it must not
+        // be killed.
         assert!(own.is_alive() && state.supervisor().is_none());
         fs::write(state.path.join("thesis.tex"), "").unwrap();
         let error = state.remove(&lock).unwrap_err().to_string();

@@ -1,9 +1,10 @@
-//! Process under which a lab runs: it starts the lab, and the lab ends with it.
+//! Supervisor of a lab, a process that starts the lab and with which the lab ends.
 //!
 //! `up` starts a launcher, which leaves the terminal's session, creates the lab's namespaces and
-//! starts the supervisor as the first process of the new PID namespace. When that process ends,
-//! even by SIGKILL, the kernel kills all others of the namespace; the mounts are removed with the
-//! last of them, and the network namespaces and veths with the mounts.
+//! starts the supervisor as the first process of the new PID namespace. When the supervisor ends,
+//! even by SIGKILL, the kernel kills all other processes in that namespace. The mounts are removed
+//! with the last of these processes, and the network namespaces and veths are removed with the
+//! mounts.
 
 use super::announce;
 use super::bridge;
@@ -36,7 +37,7 @@ use std::time::{Duration, Instant};
 
 /// Polling interval for switches that have not found the controller yet.
 const LOOK: Duration = Duration::from_millis(50);
-/// Time limit for daemons to end by themselves, to finish their captures.
+/// Time limit for daemons to end by themselves, so that they can finish their captures.
 const GRACE: Duration = Duration::from_millis(500);
 
 /// Progress of `up`.
@@ -58,7 +59,7 @@ pub(super) enum Line {
     Failed(String),
 }
 
-/// Writes a line. If the reader is gone, `up` was interrupted, and the resulting error ends the
+/// Writes a line. If the reader is gone, `up` was interrupted. The resulting error then ends the
 /// lab.
 fn say(line: &Line) -> Result<()> {
     let mut out = std::io::stdout().lock();
@@ -72,7 +73,7 @@ fn progress(step: &str, done: usize, of: usize) -> Result<()> {
 }
 
 /// Creates the namespaces and starts the supervisor in them. If the lab uses devices of the
-/// machine, starts their keeper first.
+/// machine, starts the keeper of these devices first.
 pub(super) fn launch(state: &StateDir, has_devices: bool) -> Result<()> {
     match try_launch(state, has_devices) {
         Err(error) => say(&Line::Failed(format!("{error:#}"))),
@@ -86,7 +87,7 @@ fn try_launch(state: &StateDir, has_devices: bool) -> Result<()> {
     let program = std::env::current_exe()?;
     let keeper = has_devices.then(|| uplinks::start(state)).transpose()?;
     let own = CloneFlags::CLONE_NEWPID | CloneFlags::CLONE_NEWNET;
-    // Root in a container may lack the permission and still be allowed a user namespace.
+    // Root in a container may lack the permission but may still be allowed a user namespace.
     let as_root = if user.is_root() { unshare(own) } else { Err(Errno::EPERM) };
     if as_root.is_err() {
         if has_devices {
@@ -113,8 +114,8 @@ fn try_launch(state: &StateDir, has_devices: bool) -> Result<()> {
     state.write_supervisor(process)
 }
 
-/// Builds the lab, waits until it works, then keeps it until SIGTERM. It does not wait for bridges:
-/// the ports of a spanning tree take seconds.
+/// Builds the lab, waits until it works, and then keeps it until SIGTERM. It does not wait for
+/// bridges, because the ports of a spanning tree take seconds.
 pub(super) fn supervise(state: &StateDir) -> Result<()> {
     let mut mask = SigSet::empty();
     for signal in [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGCHLD] {
@@ -142,7 +143,7 @@ pub(super) fn supervise(state: &StateDir) -> Result<()> {
 
 struct Supervisor {
     plan: Plan,
-    /// Keeper of the machine's devices that are ports.
+    /// Keeper of those devices of the machine that are ports.
     keeper: Keeper,
     timeout: Duration,
     lab: StateDir,
@@ -181,7 +182,7 @@ impl Supervisor {
         nix::sched::setns(&home, CloneFlags::CLONE_NEWNET)?;
         progress("cables", 0, plan.cables.len())?;
         build::make_cables(&plan)?;
-        // Standard input is the other end of the keeper's, if there is one.
+        // If there is a keeper, standard input is the other end of its socket pair.
         let mut keeper = Keeper::at(std::io::stdin().as_fd().try_clone_to_owned()?);
         for uplink in &plan.uplinks {
             build::enter_net(&uplink.switch)?;
@@ -203,8 +204,8 @@ impl Supervisor {
     fn bring_up(&mut self) -> Result<()> {
         let plan = self.plan.clone();
         let devices = plan.devices();
-        // Before any device is up: a veth checks only when it is set up whether its peer accepts
-        // XDP redirects.
+        // GRO must be on before any device is up, because a veth checks only when it is set up
+        // whether its peer accepts XDP redirects.
         for (node, ends) in &devices {
             for end in ends.iter().filter(|end| end.gro) {
                 build::enter_net(node)?;
@@ -253,7 +254,8 @@ impl Supervisor {
         let mut detached: Vec<&AttachedPlan> = self.plan.attached.iter().collect();
         loop {
             self.daemons.reap();
-            // Agents first, then the switches: a port is re-evaluated when its agent attaches.
+            // Check agents first and then switches, because a port is re-evaluated when its agent
+            // attaches.
             detached.retain(|agent| !agent.is_at(&self.lab.socket(&agent.switch)));
             missing.retain(|switch| {
                 detached.iter().any(|agent| agent.switch == **switch)
@@ -282,7 +284,7 @@ impl Supervisor {
     }
 
     /// Announces the addresses of hosts until the controller knows them. Returns the hosts that it
-    /// does not know in time.
+    /// does not know when the time is up.
     fn wait_until_known(&mut self, started: Instant) -> Result<Vec<String>> {
         let Supervisor { plan, timeout, lab, daemons, .. } = self;
         let hosts: Vec<&HostPlan> =
@@ -297,7 +299,7 @@ impl Supervisor {
         Ok(unknown.into_iter().map(|host| host.name.clone()).collect())
     }
 
-    /// Keeps the lab: reaps exited processes, restarts crashed daemons, and ends at SIGTERM.
+    /// Keeps the lab: reaps exited processes and restarts crashed daemons. Ends at SIGTERM.
     fn keep(&mut self, mask: &SigSet) -> Result<()> {
         let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
         let signals = SignalFd::with_flags(mask, flags)?;
@@ -312,7 +314,7 @@ impl Supervisor {
                 log::line(format_args!("{error:#}"));
             }
         }
-        // Sent to all processes of this PID namespace but this one.
+        // This signals all processes in this PID namespace except this one.
         let _ = kill(Pid::from_raw(-1), Signal::SIGTERM);
         let ended = Instant::now();
         while self.daemons.running() > 0 && ended.elapsed() < GRACE {
@@ -353,9 +355,10 @@ fn has_ports(socket: &Path) -> bool {
     ask(socket).is_ok_and(|status| status.ports.iter().all(|port| port.up))
 }
 
-/// Returns whether a switch accepts frames of hosts. It then has a verified path to the controller,
-/// or all links of the fabric file and contact with all other switches, and has identified the peer
-/// of each port with carrier. A programmable switch needs a ready program and all its links.
+/// Returns whether a switch accepts frames from hosts. It then has identified the peer of each port
+/// with carrier. It also has a verified path to the controller, or else all links of the fabric
+/// file and contact with all other switches. A programmable switch needs a ready program and all
+/// its links.
 fn is_connected(socket: &Path) -> bool {
     let Ok(status) = ask(socket) else {
         return false;
@@ -367,7 +370,7 @@ fn is_connected(socket: &Path) -> bool {
             Some(alone) => !unknown && alone.missing.is_empty() && alone.met + 1 == alone.switches,
         },
         NodeTelemetry::Programmable(switch) => {
-            // Ports that have a device: all others have no cable.
+            // Only ports with a device count, because all others have no cable.
             let down = status.ports.iter().any(|port| !port.up && port.rate_bps.is_some());
             let lacks = switch.failure.is_some() || switch.refusal.is_some();
             !down && switch.ready && !lacks

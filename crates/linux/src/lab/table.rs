@@ -25,15 +25,14 @@ const HEADINGS: [&str; 10] = [
 const LISTED_MAX: usize = 6;
 const NONE: &str = "-";
 
-/// Formats one line for each daemon of [`super::Lab::status`].
+/// Formats one line for each daemon in [`super::Lab::status`].
 pub fn table(status: &[NodeStatus]) -> String {
     let names = names(status);
     let rows = columns(&HEADINGS, status.iter().map(|status| row(status, &names)));
     format!("{rows}{}{}", dataplanes(status), programs(status))
 }
 
-/// Formats the program of each programmable switch, and the fill level of its tables without empty
-/// ones.
+/// Formats the program of each programmable switch, and the fill level of its non-empty tables.
 fn programs(status: &[NodeStatus]) -> String {
     let mut text = String::new();
     for one in status {
@@ -53,7 +52,7 @@ fn programs(status: &[NodeStatus]) -> String {
     text
 }
 
-/// Formats data planes and reasons: one line for all switches that share both.
+/// Formats data planes and reasons, with one line for all switches that share both.
 fn dataplanes(status: &[NodeStatus]) -> String {
     let mut alike: BTreeMap<(Carrier, &str), Vec<&str>> = BTreeMap::new();
     for status in status.iter().filter_map(NodeStatus::status) {
@@ -68,7 +67,8 @@ fn dataplanes(status: &[NodeStatus]) -> String {
     alike.into_iter().map(line).collect()
 }
 
-/// Returns the name of each node, by its identity. Nodes identify neighbours by identity only.
+/// Returns the name of each node, by its identity, because nodes know their neighbours only by
+/// identity.
 fn names(status: &[NodeStatus]) -> BTreeMap<NodeId, &str> {
     let pair = |status: &'_ NodeStatus| status.node().and_then(NodeTelemetry::id);
     status.iter().filter_map(|one| Some((pair(one)?, one.name()))).collect()
@@ -110,11 +110,11 @@ fn row(of: &NodeStatus, names: &BTreeMap<NodeId, &str>) -> Vec<String> {
     ]
 }
 
-/// Formats a node's hosts and routes, and its path to the controller.
+/// Formats a node's hosts, its routes, and its path to the controller.
 fn knowledge(node: &NodeTelemetry) -> [String; 3] {
     match node {
         NodeTelemetry::Switch(switch) => {
-            // A host without a known IP address is named by its MAC address.
+            // A host with no known IP address is named by its MAC address.
             let name = |host: &axon_node::telemetry::EdgeHost| {
                 host.ip.map_or_else(|| host.mac.to_string(), |ip| ip.to_string())
             };
@@ -138,7 +138,7 @@ fn knowledge(node: &NodeTelemetry) -> [String; 3] {
 
 /// Formats the path to the controller: `at p4`, or the number of links and the first port.
 fn way(path: &Hops) -> String {
-    // The last hop is the control plane at the end.
+    // The last hop leads to the control plane at the end.
     match (path.first(), path.len().saturating_sub(1)) {
         (None, _) | (_, 0) => "itself".to_owned(),
         (Some(port), 1) => format!("at {port}"),
@@ -158,7 +158,7 @@ fn listed(items: impl Iterator<Item = String>) -> String {
     }
 }
 
-/// Formats what the kernel lost at the ports of a node, by the names of the counters.
+/// Formats the kernel's losses at the ports of a node, by counter name.
 fn losses(ports: &[PortStatus]) -> String {
     let mut sum = PortCounters::default();
     ports.iter().for_each(|port| sum.add(port.counters));

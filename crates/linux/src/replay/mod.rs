@@ -1,8 +1,8 @@
-//! Replays a recorded node, and compares its answers with the recorded ones.
+//! Replays a recorded node and compares its answers with the recorded ones.
 //!
-//! The node is built by the code of the daemon, from the contents of the recording, and gets every
-//! input at its recorded time. The hash of each answer is compared with the recorded one. The first
-//! difference ends the replay, since later ones may be its consequences.
+//! The code of the daemon builds the node from the contents of the recording. The node then gets
+//! every input at its recorded time. The hash of each answer is compared with the recorded one. The
+//! first difference ends the replay, because later ones may be its consequences.
 
 mod node;
 mod ports;
@@ -25,21 +25,21 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Options of a replay.
+/// Options for a replay.
 #[derive(Clone, Debug, Default)]
 pub struct ReplayOptions {
-    /// End of the replay, counted from the start of the node.
+    /// Time at which the replay ends, counted from the start of the node.
     pub until: Option<Span>,
-    /// Pcapng file for the frames at the ports.
+    /// Pcapng file to which the frames at the ports are written.
     pub into: Option<PathBuf>,
-    /// Fabric file that must be the recorded one: another configuration is an error.
+    /// Fabric file that must match the recorded one. A different configuration is an error.
     pub fabric: Option<FabricText>,
 }
 
 /// Result of a replay.
 #[derive(Debug)]
 pub struct Replayed {
-    /// Name of the node: `s1`.
+    /// Name of the node, such as `s1`.
     pub name: String,
     /// Kind of the node.
     pub kind: NodeKind,
@@ -58,20 +58,20 @@ pub struct Replayed {
 /// Reason for the end of a replay.
 #[derive(Debug)]
 pub enum ReplayEnd {
-    /// The recording has ended: no difference.
+    /// The recording has ended without a difference.
     Ending(Ending),
-    /// The requested end was reached: no difference before.
+    /// The requested end was reached without a difference.
     Until,
     /// The node answered differently.
     Difference(Box<Difference>),
-    /// The recording cannot be read further; no difference before.
+    /// The recording cannot be read further. There was no difference before.
     Unreadable(RecordingError),
 }
 
-/// Input that this binary's node answers differently.
+/// Input that the node in this binary answers differently.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// Record number, from 1.
+    /// Record number, counted from 1.
     pub record: u64,
     /// Offset in the file, in bytes.
     pub offset: u64,
@@ -87,10 +87,10 @@ pub struct Difference {
     pub actions: Vec<String>,
 }
 
-/// Returns the recordings at `path`: the file, or all in a directory, by name.
+/// Returns the recordings at `path`: the file itself, or all recordings in a directory, by name.
 ///
 /// # Errors
-/// There are none, or the path cannot be read.
+/// There are no recordings, or the path cannot be read.
 pub fn recordings(path: &Path) -> Result<Vec<PathBuf>> {
     if !path.is_dir() {
         return Ok(vec![path.into()]);
@@ -106,10 +106,11 @@ pub fn recordings(path: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Checks that a file in a directory of recordings is named for its node: `s1.axrec`, `s1.2.axrec`.
+/// Checks that a file in a directory of recordings is named after its node: `s1.axrec`,
+/// `s1.2.axrec`, and so on.
 ///
 /// # Errors
-/// The file is the recording of another node.
+/// The file is a recording of another node.
 pub fn check_name(file: &Path, name: &str) -> Result<()> {
     let stem = file.file_name().unwrap_or_default().to_string_lossy();
     let stem = stem.split('.').next().unwrap_or_default();
@@ -122,8 +123,9 @@ pub fn check_name(file: &Path, name: &str) -> Result<()> {
 /// Replays one recording.
 ///
 /// # Errors
-/// Nothing was replayed: the file cannot be opened, is no recording that this axon can read, or its
-/// node cannot be built; or the capture cannot be written, or would overwrite the recording.
+/// Nothing was replayed, because the file cannot be opened, is not a recording that this axon can
+/// read, or its node cannot be built. Or the capture cannot be written, or would overwrite the
+/// recording.
 pub fn replay(file: &Path, options: &ReplayOptions) -> Result<Replayed> {
     let named = || file.display().to_string();
     let source = open_regular(file).with_context(named)?;
@@ -140,9 +142,9 @@ pub fn replay(file: &Path, options: &ReplayOptions) -> Result<Replayed> {
     run.all(reader, options.until).with_context(into_named)
 }
 
-/// Opens a regular file; reading anything else, such as a FIFO, may block forever.
+/// Opens a regular file. Reading from any other kind, such as a FIFO, may block forever.
 fn open_regular(path: &Path) -> std::io::Result<File> {
-    // Without the flag, opening a FIFO without a writer blocks forever.
+    // Without this flag, opening a FIFO that has no writer blocks forever.
     let nonblock = nix::fcntl::OFlag::O_NONBLOCK.bits();
     let file = File::options().read(true).custom_flags(nonblock).open(path)?;
     if file.metadata()?.is_file() {
@@ -151,7 +153,7 @@ fn open_regular(path: &Path) -> std::io::Result<File> {
     Err(std::io::Error::other("not a regular file; expected one that `--record` wrote"))
 }
 
-/// Returns whether `path` leads to this file, by any name.
+/// Returns whether `path` leads to this file, under any name.
 fn is_same(file: &File, path: &Path) -> bool {
     let inode = |found: Metadata| (found.dev(), found.ino());
     match (file.metadata(), std::fs::metadata(path)) {
@@ -171,7 +173,10 @@ struct Run {
 }
 
 impl Run {
-    /// Replays all inputs. Fails only if the capture cannot be written.
+    /// Replays all inputs.
+    ///
+    /// # Errors
+    /// The capture cannot be written.
     fn all(mut self, mut reader: Reader<File>, until: Option<Span>) -> std::io::Result<Replayed> {
         let started = Instant::now();
         let until = until.map(|span| Time::ZERO + span);
@@ -202,7 +207,7 @@ impl Run {
         Ok(Replayed { name, kind, inputs, actions, reached, took, end })
     }
 
-    /// Replays one input; returns the difference, if there is one.
+    /// Replays one input. Returns the difference, if there is one.
     fn one(&mut self, record: Record) -> std::io::Result<Option<Difference>> {
         let Record { number, offset, at, input, .. } = record;
         self.capture.input(&self.node, at, &input)?;

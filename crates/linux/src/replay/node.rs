@@ -1,4 +1,4 @@
-//! Rebuilds the node of a recording.
+//! Rebuilds the node from a recording.
 
 use crate::agent::{self, AgentOptions};
 use crate::daemon;
@@ -18,7 +18,7 @@ use axon_wire::{Incarnation, PortNo, Time};
 /// Largest MTU of a Linux device, in bytes.
 const MTU_BYTES_MAX: u64 = 1 << 16;
 
-/// Rebuilt node of a recording.
+/// Node that was rebuilt from a recording.
 pub(super) enum Rebuilt {
     Switch(Box<SwitchNode<Plane>>),
     Controller(Box<ControllerNode<Plane>>),
@@ -31,7 +31,7 @@ impl Rebuilt {
     /// replaces the fabric file in the recording.
     ///
     /// # Errors
-    /// This binary cannot build that node, or builds it with another configuration.
+    /// This binary cannot build that node, or builds it with a different configuration.
     pub(super) fn of(header: &Header, instead: Option<&FabricText>) -> Result<Rebuilt> {
         let setup: Setup = postcard::from_bytes(&header.setup)
             .context("the header names no setup that this axon knows")?;

@@ -1,4 +1,4 @@
-//! Pcapng capture of the ports of a recorded node.
+//! Pcapng capture of the frames at the ports of a recorded node.
 
 use super::node::Rebuilt;
 use axon_capture::pcap::{CaptureOptions, Direction, LinkType, Writer};
@@ -16,7 +16,7 @@ pub(super) struct Capture {
 }
 
 impl Capture {
-    /// Creates the file, readable only by its owner; an existing file is overwritten.
+    /// Creates the file, readable only by its owner. An existing file is overwritten.
     pub(super) fn open(path: Option<&Path>, header: &Header) -> io::Result<Capture> {
         let options = path
             .map(|path| CaptureOptions { file_bytes_max: u64::MAX, ..CaptureOptions::to(path) });

@@ -1,4 +1,4 @@
-//! Tests of a fabric in memory whose nodes are recorded, and of their replays.
+//! Tests with a fabric in memory whose nodes are recorded, and with replays of the recordings.
 
 use super::{ReplayEnd, ReplayOptions, Replayed, check_name, recordings, replay};
 use crate::record::{Identity, RecordOptions, RecordSetup, Recording, Setup, digest};
@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 const TEXT: &str = "name: a\ntopology: {ring: {switches: 3, hosts_per_switch: 1}}\n";
 /// Serialization time of a frame, and its propagation delay.
 const ON_WIRE: Span = Span::from_micros(10);
-/// Incarnation of all nodes.
+/// Incarnation number of all nodes.
 const NUMBER: u64 = 5;
 
 /// Folder that is removed when the test ends.
@@ -55,7 +55,7 @@ struct Recorded {
 /// Nodes and cables, and scheduled events.
 struct Rig {
     nodes: Vec<Recorded>,
-    /// From node and port to node and port.
+    /// Cables, from node and port to node and port.
     cables: BTreeMap<(usize, PortNo), (usize, PortNo)>,
     agenda: BTreeMap<(Time, u64), (usize, Input)>,
     number: u64,
@@ -93,7 +93,7 @@ impl Rig {
         let config = controller_config(&fabric, NUMBER, 99);
         let id = config.control.node.incarnation;
         let started_at = Time::from_nanos(77);
-        // One host is stored with its current position, another with a wrong one.
+        // One host is stored with its current position, and another with a wrong one.
         let remembered = |host: usize, port| {
             let (mac, switch) = (fabric.hosts[host].mac, switch_id(0));
             Stored::Host(StoredHost { mac, switch, port, ips: Vec::new() })
@@ -140,8 +140,8 @@ impl Rig {
         self.agenda.insert((at, self.number), (node, input));
     }
 
-    /// Runs until `end`, and ends all recordings. With `ask`, nodes are queried for awaited wires,
-    /// which a replay does not do.
+    /// Runs until `end`, and then ends all recordings. With `ask`, nodes are queried for awaited
+    /// wires. A replay does not do this.
     fn run(mut self, end: Time, ask: bool) {
         let mut last = Time::ZERO;
         loop {
@@ -191,7 +191,7 @@ impl Rig {
     }
 }
 
-/// IPv4 frame between two hosts.
+/// Returns an IPv4 frame from one host to another.
 fn host_frame(from: usize, to: usize) -> FrameBuf {
     let mut bytes = vec![0; 60];
     bytes[..6].copy_from_slice(&host_mac(to).0);
@@ -200,7 +200,7 @@ fn host_frame(from: usize, to: usize) -> FrameBuf {
     FrameBuf::new(&bytes)
 }
 
-/// All nodes of the rig, recorded for two seconds.
+/// Records all nodes of the rig for two seconds. Returns the folder with the recordings.
 fn lab(name: &str, ask: bool) -> Folder {
     let folder = Folder::new(name);
     Rig::new(&folder).run(Time::ZERO + Span::from_secs(2), ask);
@@ -218,7 +218,8 @@ fn refused(file: &Path, options: &ReplayOptions) -> String {
     text
 }
 
-/// Rewrites the recording with another header, and with its first inputs unanswered.
+/// Writes a copy of the recording with another header, and without answers to its first `inputs`
+/// inputs. The copy has no further inputs.
 fn rewrite(from: &Path, to: &Path, header: impl FnOnce(&mut Header), inputs: usize) {
     let mut reader = Reader::new(std::fs::File::open(from).unwrap()).unwrap();
     let mut changed = reader.header().clone();
@@ -350,7 +351,7 @@ fn an_input_at_the_end_of_all_time_is_not_given_to_the_node() {
     let (file, late) = (folder.file("s1.axrec"), folder.file("late.axrec"));
     let header = Reader::new(std::fs::File::open(&file).unwrap()).unwrap().header().clone();
     let mut writer = Writer::new(std::fs::File::create(&late).unwrap(), &header, 1 << 30).unwrap();
-    // At this time every re-armed timer is due at once.
+    // At these times, every re-armed timer is due at once.
     for at in [Time::from_ticks(u64::MAX - 1), Time::MAX] {
         writer.input(at, &Input::Timeout);
         writer.answer(&[]).unwrap();

@@ -1,4 +1,4 @@
-//! Text descriptions of inputs and actions, for differences.
+//! Describes inputs and actions as text, to show differences.
 
 use axon_capture::recording::{encode_action, hash};
 use axon_node::{Action, Input};
@@ -25,7 +25,7 @@ fn shown(frame: &FrameBuf) -> String {
     text
 }
 
-/// Describes an input at `at`.
+/// Describes an input that arrives at `at`.
 pub(super) fn input(ports: &[String], at: Time, input: &Input) -> String {
     match input {
         Input::Frame { port, frame, complete_at, intact } => {
@@ -46,7 +46,7 @@ pub(super) fn input(ports: &[String], at: Time, input: &Input) -> String {
     }
 }
 
-/// Describes an action of a node, with a hash that distinguishes frames of one length.
+/// Describes an action of a node. A hash distinguishes frames of the same length.
 pub(super) fn action(ports: &[String], action: &Action) -> String {
     let mut bytes = Vec::new();
     encode_action(action, &mut bytes);

@@ -1,4 +1,4 @@
-//! Single entry point for inputs of a run loop's node, and exit point for its actions.
+//! Single entry point for inputs to the node of a run loop, and exit point for its actions.
 
 use super::Runtime;
 use crate::inspect::Inspect;
@@ -7,18 +7,18 @@ use axon_node::{Action, Awaited, Input};
 use axon_wire::{FrameBuf, PortNo, Time};
 
 impl<N: Inspect> Runtime<N> {
-    /// Feeds a frame received by a port.
+    /// Feeds a frame that a port has received.
     pub(super) fn arrived(&mut self, index: usize, frame: FrameBuf) {
         let now = self.clock.now();
         self.record(now, index, Direction::Inbound, &frame);
         let port = PortNo(index as u16);
         self.feed(now, Input::Frame { port, frame, complete_at: now, intact: true });
-        // Otherwise all frames of a burst but the first would need room in a queue.
+        // Otherwise, all frames of a burst except the first would need room in a queue.
         self.free_wires(now);
     }
 
-    /// Feeds `TxDone` for every free wire, until all are busy or have nothing to send. The wire of
-    /// a port whose far end accepts no frames is busy.
+    /// Feeds `TxDone` for every free wire, until all wires are busy or have nothing to send. If the
+    /// far end of a port accepts no frames, its wire is busy.
     pub(super) fn free_wires(&mut self, now: Time) {
         let mut at = 0;
         while let Some(&index) = self.busy.get(at) {
@@ -28,7 +28,7 @@ impl<N: Inspect> Runtime<N> {
                 continue;
             }
             self.busy.swap_remove(at);
-            // The port has lost carrier meanwhile, and needs no `TxDone`.
+            // A port that has lost carrier in the meantime needs no `TxDone`.
             if slot.busy_until.is_some() {
                 slot.free_wire();
                 self.feed(now, Input::TxDone { port: PortNo(index as u16) });
@@ -42,7 +42,7 @@ impl<N: Inspect> Runtime<N> {
         self.recording.input(now, &input);
         self.node.handle(now, input, &mut actions);
         self.recording.answer(&actions);
-        // Before any frame of these actions leaves.
+        // Store the changes before any frame of these actions leaves.
         self.store.iter_mut().for_each(|store| store.keep(&actions));
         for action in actions.drain(..) {
             match action {
@@ -52,7 +52,8 @@ impl<N: Inspect> Runtime<N> {
                 }
                 Action::Note(note) => self.notes.note(now, &self.name, note),
                 Action::Reply(reply) => self.replies.push(reply),
-                // Whole nodes handle the first two internally; the last is in the store.
+                // Whole nodes handle the first two internally, and the last one is already in the
+                // store.
                 Action::RouteChanged(_) | Action::Lost | Action::Store(_) => {}
             }
         }

@@ -1,4 +1,4 @@
-//! Carrier of the ports of a run loop.
+//! Follows the carrier of the ports of a run loop.
 
 use super::{RETRY, Runtime};
 use crate::inspect::Inspect;
@@ -23,7 +23,7 @@ impl<N: Inspect> Runtime<N> {
         }
     }
 
-    /// Handles agents that were attached or have gone.
+    /// Handles agents that have been attached or have gone.
     pub(super) fn follow_agents(&mut self) {
         for index in 0..self.slots.len() {
             let slot = &self.slots[index];
@@ -46,7 +46,7 @@ impl<N: Inspect> Runtime<N> {
                 continue;
             }
             self.slots[index].open_tap();
-            // rtnetlink reports a later loss of carrier.
+            // rtnetlink will report a later loss of carrier.
             if self.slots[index].carrier() {
                 self.set_link(index, true);
             }
@@ -55,7 +55,7 @@ impl<N: Inspect> Runtime<N> {
 
     pub(super) fn look_at_all_links(&mut self) {
         for index in 0..self.slots.len() {
-            // A TAP device does not exist before its port.
+            // A TAP device does not exist until its port is opened.
             self.slots[index].open_tap();
             let up = self.slots[index].carrier();
             self.set_link(index, up);
@@ -63,7 +63,7 @@ impl<N: Inspect> Runtime<N> {
         self.raise_queues();
     }
 
-    /// Sets the node's queue devices up again after external changes.
+    /// Sets the node's queue devices up again if something else has set them down.
     fn raise_queues(&self) {
         let kernel = self.kernel.as_ref().map(|kernel| kernel.borrow());
         kernel.iter().filter_map(|kernel| kernel.queues()).for_each(NodeQueues::raise);

@@ -1,10 +1,11 @@
-//! Linux runtime: one thread runs one node on real ports.
+//! Linux runtime, in which one thread runs one node on real ports.
 //!
-//! Every round, in this order: wait; carrier changes; wires that have become free; all received
-//! frames; commands; the node's own timers; transmission. Frames come before timers, so that a
-//! process that did not run for a while first receives the heartbeats that its neighbours sent
-//! meanwhile. Frames of neighbours come before those of hosts, of which a round takes a few from
-//! each port only: however many hosts send, heartbeats wait for one round.
+//! Every round consists of these steps, in this order: the wait, carrier changes, wires that have
+//! become free, all received frames, commands, the node's own timers, and transmission. Frames come
+//! before timers, so that a process that did not run for a while first receives the heartbeats that
+//! its neighbours have sent in the meantime. Frames from neighbours come before those from hosts,
+//! and a round takes only a few host frames from each port. Therefore, heartbeats wait for at most
+//! one round, however many hosts send.
 //!
 //! All inputs enter the node, and all its actions leave it, in `Runtime::feed`.
 
@@ -40,31 +41,31 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
 
-/// Time grid for checking free wires: at full load one wake-up serves several frames. Less than the
-/// pacer's slack, so it adds latency under load and does not reduce rates.
+/// Time grid for checking free wires, so that at full load one wake-up serves several frames. It is
+/// less than the pacer's slack, so it adds latency under load but does not reduce rates.
 const PACING_GRID: Span = Span::from_micros(200);
-/// Delay from which a wake-up is counted as late.
+/// Delay above which a wake-up counts as late.
 const LATE: Span = Span::from_millis(1);
 /// Interval between attempts to open a port that has carrier and could not be opened. The kernel
-/// may have been short of memory, and does not report when it no longer is.
+/// may have been short of memory, and it does not report the end of that.
 const RETRY: Span = Span::from_secs(1);
-/// Time for which a stop waits for a store on a slow disk.
+/// Time for which a node that stops waits for a store on a slow disk.
 const STOP_WAIT: Duration = Duration::from_secs(10);
 
-/// Options of a runtime.
+/// Options for a runtime.
 #[derive(Default)]
 pub struct RunOptions {
-    /// Name of the node, `s1`.
+    /// Name of the node, such as `s1`.
     pub name: String,
     /// Ports, in order.
     pub ports: Vec<PortSetup>,
-    /// Status socket; commands are received beside it.
+    /// Status socket. The command socket is next to it.
     pub status_socket: Option<PathBuf>,
     /// Capture of the frames at the ports.
     pub capture: Option<CaptureOptions>,
     /// Recording of the node.
     pub record: Option<RecordSetup>,
-    /// Ports in the kernel, if it carries the frames: the node is on their
+    /// Kernel ports, if the kernel carries the frames. The node then uses their
     /// [plane](KernelPorts::plane).
     pub kernel: Option<KernelPorts>,
 }
@@ -82,7 +83,7 @@ pub struct Runtime<N> {
     requests: Option<RequestServer>,
     capture: PortCapture,
     recording: Recording,
-    /// Store of a controller, for its next incarnation.
+    /// Store of a controller, which its next incarnation reads.
     store: Option<Store>,
     /// Data plane of a switch.
     dataplane: Option<DataplaneChoice>,
@@ -95,7 +96,7 @@ pub struct Runtime<N> {
     actions: Vec<Action>,
     received: Vec<FrameBuf>,
     queued: Vec<(PortNo, FrameBuf)>,
-    /// Ports with a frame on their wire, and some that have lost carrier since.
+    /// Ports with a frame on their wire, and some that have lost carrier in the meantime.
     busy: Vec<usize>,
     /// Replies of the node to the last command.
     replies: Vec<Reply>,
@@ -109,11 +110,11 @@ pub struct Runtime<N> {
 
 impl<N: Inspect> Runtime<N> {
     /// Opens the ports in the calling thread's network namespace, and blocks SIGTERM and SIGINT for
-    /// this thread: they end the loop. A port without a device is down.
+    /// this thread, because they end the loop. A port without a device is down.
     ///
     /// # Errors
-    /// The interface of a host's programs cannot be opened; no netlink or status socket, or no
-    /// capture file.
+    /// The interface for a host's programs, the netlink socket, the status socket or the capture
+    /// file cannot be opened.
     pub fn open(node: N, clock: Clock, options: RunOptions) -> anyhow::Result<Runtime<N>> {
         let kernel = options.kernel.map(|mut kernel| {
             options.capture.iter().for_each(|_| kernel.watch());
@@ -130,7 +131,7 @@ impl<N: Inspect> Runtime<N> {
         mask.add(Signal::SIGINT);
         mask.thread_block()?;
         let signals = SignalFd::with_flags(&mask, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
-        // The default slack of 50 us on every timer would be half a frame at 100 Mb/s.
+        // The default slack of 50 us on every timer is almost half a frame at 100 Mb/s.
         nix::sys::prctl::set_timerslack(1)?;
         let capture = PortCapture::open(options.capture.as_ref())?;
         let socket = options.status_socket.as_deref();
@@ -176,12 +177,12 @@ impl<N: Inspect> Runtime<N> {
         Ok(runtime)
     }
 
-    /// Stores the node's state changes in this store from now on.
+    /// From now on, stores the node's state changes in this store.
     pub fn keep_in(&mut self, store: Store) {
         self.store = Some(store);
     }
 
-    /// Reports this data plane in the status from now on.
+    /// From now on, reports this data plane in the status.
     pub fn report(&mut self, dataplane: DataplaneChoice) {
         self.dataplane = Some(dataplane);
     }
@@ -189,21 +190,23 @@ impl<N: Inspect> Runtime<N> {
     /// Runs until SIGTERM or SIGINT.
     ///
     /// # Errors
-    /// Waiting failed, which is not expected; or a queue of the node in the kernel was deleted.
+    /// Waiting failed, which is not expected. Or a kernel queue of the node was deleted.
     pub fn run(&mut self) -> io::Result<()> {
         while self.round(Time::MAX)? {}
         Ok(())
     }
 
-    /// Runs one round; waits until `until` at most. Returns false after SIGTERM or SIGINT, when the
-    /// node's output is in its store and its files, or their disks are too slow.
+    /// Runs one round, and waits in it until `until` at most. Returns false after SIGTERM or
+    /// SIGINT. The node's output is then in its store and its files, unless their disks are too
+    /// slow.
     ///
     /// # Errors
     /// As [`Runtime::run`].
     pub fn round(&mut self, until: Time) -> io::Result<bool> {
         let ready = self.wait(until)?;
         if ready.stop {
-            // The store comes first: the caller of a stop may not wait for all of these.
+            // Close the store first, because the process that stops the node may not wait for all
+            // of these.
             self.store.take().map(|store| store.close(STOP_WAIT));
             self.recording.finish();
             self.capture_kernel();
@@ -249,14 +252,14 @@ impl<N: Inspect> Runtime<N> {
         self.counters
     }
 
-    /// Feeds the received commands, and sends each reply to its client.
+    /// Feeds the received commands to the node, and sends each reply to its client.
     fn serve_requests(&mut self) {
         let requests = self.requests.as_mut().map(RequestServer::take).unwrap_or_default();
         for asked in requests {
             let now = self.clock.now();
             self.free_wires(now);
             self.feed(now, Input::Command(asked.command.clone()));
-            // A node replies to a command before the call returns.
+            // A node replies to a command before `feed` returns.
             let reply = self.replies.drain(..).find(|reply| reply.id == asked.command.id);
             if let Some(reply) = reply {
                 asked.answer(&reply);
@@ -293,7 +296,7 @@ impl<N: Inspect> Runtime<N> {
         Ok(())
     }
 
-    /// Receives packets for the node from one of its kernel queues; returns the number of frames.
+    /// Receives packets for the node from one of its kernel queues. Returns the number of frames.
     fn receive_queue(&mut self, queue: NodeQueue) -> io::Result<usize> {
         let Some(kernel) = &self.kernel else { return Ok(0) };
         let mut frames = std::mem::take(&mut self.queued);
@@ -330,8 +333,8 @@ impl<N: Inspect> Runtime<N> {
         }
     }
 
-    /// Captures a frame that this process carries. If the kernel carries frames, the sniffers
-    /// capture those of the process as well.
+    /// Captures a frame that this process carries. If the kernel carries frames, its sniffers also
+    /// capture those of the process.
     fn record(&mut self, now: Time, index: usize, direction: Direction, frame: &FrameBuf) {
         if self.capture.is_on() && self.kernel.is_none() {
             let nanos = self.clock.unix_nanos(now);
@@ -351,7 +354,7 @@ impl<N: Inspect> Runtime<N> {
         self.capture.record(&self.name, port, (link_type, direction), nanos, bytes);
     }
 
-    /// Captures the frames that the kernel has carried since the last round, by time.
+    /// Captures the frames that the kernel has carried since the last round, in order of time.
     fn capture_kernel(&mut self) {
         let Some(kernel) = self.kernel.as_ref().filter(|_| self.capture.is_on()) else { return };
         let mut all = Vec::new();
@@ -430,10 +433,10 @@ mod tests {
         let (path, clock) = (folder.join("store"), Clock::start());
         let node = Keeper { is_done: false };
         let mut runtime = Runtime::open(node, clock, RunOptions::default()).unwrap();
-        // Longer than a round waits for the store.
+        // This is longer than a round waits for the store.
         runtime.keep_in(slow(&path, Duration::from_millis(300), &Default::default()));
         assert!(runtime.round(Time::MAX).unwrap());
-        // Sent to this thread, which blocks it.
+        // Sent to this thread, which blocks the signal.
         nix::sys::signal::raise(Signal::SIGTERM).unwrap();
         assert!(!runtime.round(Time::MAX).unwrap());
         assert_eq!(Store::open(&path, "ring", &clock).unwrap().1, [host(1, 1), host(2, 2)]);

@@ -11,7 +11,7 @@ use nix::sys::time::TimeSpec;
 use std::io;
 use std::time::Duration;
 
-/// Interval between polls of the other descriptors while frames come.
+/// Interval between polls of the other descriptors while frames arrive.
 const LOOK: Span = Span::from_millis(1);
 
 /// Result of a wait.
@@ -25,10 +25,10 @@ pub(super) struct Ready {
 }
 
 impl<N: Inspect> Runtime<N> {
-    /// Returns the wake-up time without external events. A wire that is not awaited
-    /// ([`Node::awaited`](axon_node::Node::awaited)) may become free unnoticed until then.
+    /// Returns the wake-up time if there are no external events. A wire that is not awaited
+    /// ([`Node::awaited`](axon_node::Node::awaited)) may become free unnoticed before then.
     fn wake_at(&self) -> Option<Time> {
-        // A wire whose far end is full is checked on an event of that end.
+        // If the far end of a wire is full, an event of that end triggers the next check.
         let wires = self.slots.iter().filter(|slot| slot.awaited && !slot.is_full());
         let wires = wires.filter_map(|slot| slot.busy_until).min();
         let grid = PACING_GRID.ticks();
@@ -47,8 +47,8 @@ impl<N: Inspect> Runtime<N> {
 
     /// Waits for the events of the next round, until `until` at most.
     ///
-    /// While frames come, ready ports are found without a system call, and all other events are
-    /// polled only once per [`LOOK`].
+    /// While frames arrive, ports with frames are found without a system call, and all other events
+    /// are polled only once per [`LOOK`].
     pub(super) fn wait(&mut self, until: Time) -> io::Result<Ready> {
         let wake_at = self.wake_at().unwrap_or(Time::MAX).min(until);
         let pause = if self.more { Span::ZERO } else { self.moderation.pause() };
@@ -78,7 +78,7 @@ impl<N: Inspect> Runtime<N> {
         Ok(ready)
     }
 
-    /// Prepares all ports for a wait; returns whether one has a reason not to wait.
+    /// Prepares all ports for a wait. Returns true if any of them has a reason not to wait.
     fn before_wait(&mut self) -> bool {
         let mut at_once = false;
         for port in self.slots.iter_mut().filter_map(|slot| slot.port.as_mut()) {
@@ -87,7 +87,7 @@ impl<N: Inspect> Runtime<N> {
         at_once
     }
 
-    /// Returns the ports that have frames; `None` if it takes a system call to find out.
+    /// Returns the ports that have frames, or `None` if finding out takes a system call.
     fn ports_with_frames(&self) -> Option<Vec<usize>> {
         if self.kernel.is_some() {
             return None;
@@ -103,7 +103,7 @@ impl<N: Inspect> Runtime<N> {
         Some(ports)
     }
 
-    /// Waits for any of the descriptors, until `wake_at` at most.
+    /// Waits for any of the descriptors to become ready, until `wake_at` at most.
     fn poll(&self, wake_at: Time) -> io::Result<Ready> {
         let span = wake_at.since(self.clock.now());
         let timeout = (wake_at < Time::MAX)
@@ -137,7 +137,7 @@ impl<N: Inspect> Runtime<N> {
             Err(error) => return Err(error.into()),
         }
         let woken = |fd: &PollFd<'_>| fd.revents().is_some_and(|events| !events.is_empty());
-        // A timer is due: check every port, also those without events before.
+        // A timer is due, so check every port, including those without events.
         let now = self.clock.now();
         let due = self.more || self.node.deadline().is_some_and(|deadline| deadline <= now);
         let ports = of_port.iter().zip(&fds[fixed..]);

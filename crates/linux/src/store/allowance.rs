@@ -9,8 +9,8 @@ pub(super) const WAIT_MAX: Duration = Duration::from_millis(20);
 #[derive(Debug)]
 pub(super) struct Allowance {
     pub(super) left: Duration,
-    /// True if the thread has not caught up since the last wait that timed out. The thread may
-    /// block on one write for many rounds, of which only the first waits.
+    /// True if the thread has not caught up since a wait timed out. The thread may block on one
+    /// write for many rounds, of which only the first waits.
     behind: bool,
 }
 
@@ -19,19 +19,19 @@ impl Allowance {
         Allowance { left: WAIT_MAX, behind: false }
     }
 
-    /// Resets the time at the start of a round.
+    /// Restores the full time at the start of a round.
     pub(super) fn renew(&mut self) {
         self.left = WAIT_MAX;
     }
 
-    /// Returns the time to wait for a new write; `caught_up` is whether the thread has written
-    /// everything before.
+    /// Returns the time to wait for a new write. `caught_up` is true if the thread has already
+    /// written everything before.
     pub(super) fn grant(&mut self, caught_up: bool) -> Duration {
         self.behind &= !caught_up;
         if self.behind { Duration::ZERO } else { self.left }
     }
 
-    /// Records a wait of the run loop; `written` is whether it was long enough.
+    /// Records a wait of the run loop. `written` is true if the wait was long enough.
     pub(super) fn spend(&mut self, waited: Duration, written: bool) {
         self.left = self.left.saturating_sub(waited);
         self.behind |= !written;
@@ -42,7 +42,8 @@ impl Allowance {
 mod tests {
     use super::*;
 
-    /// Waits for `needed` like the run loop, in simulated time; returns the duration.
+    /// Waits for `needed` in simulated time, as the run loop does. Returns the duration of the
+    /// wait.
     fn wait(allowance: &mut Allowance, caught_up: bool, needed: Duration) -> Duration {
         let granted = allowance.grant(caught_up);
         allowance.spend(granted.min(needed), needed <= granted);
@@ -54,7 +55,7 @@ mod tests {
         let mut allowance = Allowance::new();
         for needed in [1, 3, 15, 19, 20, 21] {
             let needed = Duration::from_millis(needed);
-            // However quickly the thread catches up between two waits.
+            // This holds however quickly the thread catches up between two waits.
             let waited: Duration = (0..100).map(|_| wait(&mut allowance, true, needed)).sum();
             assert_eq!(waited, WAIT_MAX, "waits of {needed:?}");
             allowance.renew();

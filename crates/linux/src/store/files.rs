@@ -4,8 +4,8 @@ use super::log::Log;
 use super::state::{Job, Rewriting, Shared, State, Step, ToSync};
 use std::io;
 
-/// Maximum number of syncs of a rewritten log before it replaces the old one: first as a whole,
-/// then with the records added meanwhile.
+/// Maximum number of syncs of a rewritten log before it replaces the old one. The first sync covers
+/// the whole log, and each further one the records added in the meantime.
 const SYNCS_MAX: u32 = 3;
 
 /// Files of the writing thread.
@@ -15,23 +15,23 @@ pub(super) struct Files {
     log: Option<Log>,
     /// Rewritten log that will replace it.
     next: Option<Next>,
-    /// Files that are no longer used. Closing one may block on the disk, so they are closed without
-    /// the lock.
+    /// Files that are no longer used. Closing a file may block on the disk, so they are closed
+    /// while the lock is not held.
     unused: Vec<Log>,
 }
 
-/// Rewritten log.
+/// Rewritten log that has not replaced the old one yet.
 #[derive(Debug)]
 struct Next {
     log: Log,
-    /// Length in bytes at its last sync request.
+    /// Length of the log at its last sync request, in bytes.
     handed: u64,
     /// Number of sync requests.
     syncs: u32,
 }
 
 impl Files {
-    /// Creates the state with a log that is on the disk.
+    /// Creates the state of the thread. A log without error is already on the disk.
     pub(super) fn new(log: io::Result<Log>, state: &mut State) -> Files {
         match &log {
             Ok(log) => (state.file_bytes, state.synced_bytes) = (log.bytes, log.bytes),
@@ -63,7 +63,7 @@ impl Files {
         if let Some(mut next) = self.next.take() {
             match next.log.append(payloads) {
                 Ok(()) => self.next = Some(next),
-                // Without these records it cannot replace the log.
+                // Without these records, the rewritten log cannot replace the old one.
                 Err(error) => self.give_up(shared, next.log, &error),
             }
         }
@@ -89,8 +89,8 @@ impl Files {
         self.next = Some(next);
     }
 
-    /// Handles the sync of a rewritten log. When the records added meanwhile are synced as well, it
-    /// replaces the old log, unless another rewrite is requested.
+    /// Handles the end of a sync of a rewritten log. When the records added in the meantime are
+    /// also synced, the log replaces the old one, unless another rewrite is requested.
     fn synced(&mut self, shared: &Shared, number: u64, done: io::Result<()>) {
         let Some(mut next) = self.next.take_if(|next| next.log.number == number) else { return };
         let mut state = shared.lock();
@@ -101,7 +101,7 @@ impl Files {
         }
         if done.is_ok() && next.log.bytes > next.handed && next.syncs < SYNCS_MAX {
             (next.handed, next.syncs) = (next.log.bytes, next.syncs + 1);
-            // Data reported as synced must be on the disk with either log.
+            // Data that was reported as synced must be on the disk with either log.
             state.rewriting = Some(Rewriting { number, is_tail: true });
             return self.hand_over(&mut state, next);
         }
@@ -112,8 +112,8 @@ impl Files {
         }
     }
 
-    /// Replaces the log by the rewritten one, which has the name of the store. Until its directory
-    /// is synced too, a loss of power may restore the old one.
+    /// Replaces the log by the rewritten one, which already has the name of the store. Until its
+    /// directory is also synced, a loss of power may restore the old log.
     fn replace(&mut self, state: &mut State, log: Log) {
         let unsynced = match &state.failing {
             Some(_) => log.bytes,
@@ -146,7 +146,7 @@ mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
     use std::sync::{Arc, Weak};
 
-    /// Files without threads: the test makes each step.
+    /// Files without threads, so that the test makes each step.
     struct Scene {
         folder: PathBuf,
         shared: Arc<Shared>,
@@ -179,7 +179,7 @@ mod tests {
             self.step(Step::Write(Job::Rewrite(vec![vec![1; 9]], 1)));
         }
 
-        /// Returns the next sync of the other thread: log number, and whether the log is new.
+        /// Returns the next sync of the other thread: the log number, and whether the log is new.
         fn next_sync(&self) -> Option<(u64, bool)> {
             self.shared.lock().next_sync().map(|(sync, is_next)| (sync.log.number, is_next))
         }
@@ -203,7 +203,7 @@ mod tests {
         assert_eq!(scene.next_sync(), Some((1, true)));
         scene.append(2);
         let record = scene.unsynced();
-        // This record is synced with the old log.
+        // This record is synced with the old log only.
         assert_eq!(scene.next_sync(), Some((0, false)));
         let bytes = scene.shared.lock().file_bytes;
         scene.shared.lock().synced_bytes = bytes;
@@ -216,7 +216,7 @@ mod tests {
         scene.step(Step::Synced(1, Ok(())));
         scene.append(4);
         assert_eq!((scene.next_sync(), scene.next_sync()), (Some((1, true)), None));
-        // Whatever is added further is synced with neither log.
+        // Records that are added after this are not synced with either log.
         scene.step(Step::Synced(1, Ok(())));
         let state = scene.shared.lock();
         assert_eq!((state.in_place, state.rewriting), (1, None));
@@ -236,7 +236,7 @@ mod tests {
         assert_eq!(scene.unsynced(), 0, "nothing was with the old one");
     }
 
-    /// File that accepts nothing, and counts its closings with and without the lock.
+    /// File that accepts nothing, and counts how often it is closed with and without the lock.
     #[derive(Debug)]
     struct Counted {
         shared: Weak<Shared>,
@@ -275,7 +275,7 @@ mod tests {
     fn no_file_is_closed_while_the_run_loop_may_wait_for_the_lock() {
         let closed = Arc::new([AtomicU32::new(0), AtomicU32::new(0)]);
         let closed_so_far = || [0, 1].map(|locked: usize| closed[locked].load(Ordering::Relaxed));
-        // Old log, after its replacement.
+        // First case: an old log, after its replacement.
         let mut scene = Scene::new("closed");
         scene.files.log = Some(scene.counted(0, &closed));
         scene.rewrite();
@@ -284,7 +284,8 @@ mod tests {
             Some(ToSync { log: scene.counted(0, &closed), directory: false });
         scene.step(Step::Synced(1, Ok(())));
         assert_eq!(closed_so_far(), [2, 0]);
-        // Logs that could not be synced, accept nothing, or are no longer wanted.
+        // Second case: logs that could not be synced, that accept nothing, or that are no longer
+        // wanted.
         let next = |scene: &Scene| {
             let rewriting = Some(Rewriting { number: 2, is_tail: false });
             scene.shared.lock().rewriting = rewriting;
@@ -300,7 +301,7 @@ mod tests {
         scene.shared.lock().rewriting = None;
         scene.step(Step::Synced(2, Ok(())));
         assert_eq!(closed_so_far(), [5, 0]);
-        // Log that is not synced before the next one exists.
+        // Third case: a log that is not synced before the next one exists.
         scene.files.next = next(&scene);
         scene.shared.lock().sync_next = Some(scene.counted(2, &closed));
         scene.rewrite();

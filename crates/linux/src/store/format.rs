@@ -14,9 +14,9 @@
 //!          n        the payload: an entry as it is now, or that there is none any more
 //! ```
 //!
-//! A file that was written to the end of a record is complete. The last record of a key counts. New
-//! kinds of records are appended to the list: a file without them remains readable, and a version
-//! that does not support a kind skips its records.
+//! A file that was written to the end of a record is complete. The last record for a key counts.
+//! New kinds of records are appended to the list. A file without them remains readable, and a
+//! version that does not support a kind skips its records.
 
 use axon_node::{HostPair, KeyInVlan, StoreKey, StoredHost, StoredLease, StoredLease6, Subject};
 use axon_wire::vlan::VlanId;
@@ -24,11 +24,11 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
-/// Version of this format that is written, and the only one that is read.
+/// Version of this format that is written. No other version is read.
 pub const FORMAT_VERSION: u16 = 1;
 const MAGIC: &[u8; 8] = b"AXONKEEP";
 const HEAD_BYTES: usize = 12;
-/// Longest payload, in bytes: a lease with a client identifier of 255 takes some 300.
+/// Longest payload, in bytes. A lease with a client identifier of 255 bytes takes about 300.
 const PAYLOAD_BYTES_MAX: usize = 4096;
 
 /// Record of a store. Times are of the wall clock: the clock of a node ends with it.
@@ -53,7 +53,7 @@ pub(super) enum Record {
 }
 
 impl Record {
-    /// Returns the key of the entry; `None` for a removal.
+    /// Returns the key of the entry, or `None` for a removal.
     fn key(&self) -> Option<StoreKey> {
         Some(match self {
             Record::Host(host) => StoreKey::Host(host.mac),
@@ -70,7 +70,7 @@ impl Record {
     }
 }
 
-/// Reason for which a file is not read at all.
+/// Reason why a file is not read at all.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Refusal {
     #[error("it is no store of a controller")]
@@ -81,24 +81,24 @@ pub(super) enum Refusal {
     OtherFabric(String),
 }
 
-/// Fault at which the records of a file end before the file does.
+/// Fault at which the records in a file end before the file does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
-    /// The last record is incomplete: a crash while it was written.
+    /// The last record is incomplete, because of a crash while it was written.
     Torn { at: usize },
-    /// Valid records follow after invalid bytes.
+    /// Valid records follow invalid bytes.
     Damaged { at: usize },
 }
 
 /// Contents of a file.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Contents {
-    /// Payload of the last record of each key.
+    /// Payload of the last record for each key.
     pub entries: BTreeMap<StoreKey, Vec<u8>>,
     pub fault: Option<Fault>,
 }
 
-/// Builds the header of a file for the fabric of this name.
+/// Builds the header of a file for the fabric with this name.
 pub(super) fn header(fabric: &str) -> Vec<u8> {
     let name = &fabric.as_bytes()[..fabric.len().min(usize::from(u16::MAX))];
     let mut bytes = MAGIC.to_vec();
@@ -111,11 +111,11 @@ pub(super) fn header(fabric: &str) -> Vec<u8> {
 
 /// Serializes the payload of a record.
 pub(super) fn payload(record: &Record) -> Vec<u8> {
-    // Writing to memory does not fail.
+    // Writing to memory cannot fail.
     postcard::to_allocvec(record).unwrap_or_default()
 }
 
-/// Appends a record at `offset` of the file.
+/// Appends a record that is at `offset` in the file.
 pub(super) fn put(out: &mut Vec<u8>, offset: u64, payload: &[u8]) {
     out.extend((payload.len() as u32).to_le_bytes());
     out.extend(seal(offset, payload).to_le_bytes());
@@ -126,7 +126,7 @@ fn seal(offset: u64, payload: &[u8]) -> u64 {
     xxh3_64_with_seed(payload, offset.wrapping_mul(0x9e37_79b9_7f4a_7c15))
 }
 
-/// Parses a file of this fabric. A file of zero bytes only is empty.
+/// Parses a file for this fabric. A file that contains only zero bytes counts as empty.
 ///
 /// # Errors
 /// This version must neither read nor overwrite the file.
@@ -178,7 +178,8 @@ fn check_header(bytes: &[u8], fabric: &str) -> Result<usize, Refusal> {
     Ok(expected.len())
 }
 
-/// Returns the payload of the record at `at` and the next offset; `None` if it is incomplete.
+/// Returns the payload of the record at `at` and the offset of the next record, or `None` if the
+/// record is incomplete.
 fn record(bytes: &[u8], at: usize) -> Option<(&[u8], usize)> {
     let rest = &bytes[at..];
     let (length, rest) = rest.split_first_chunk::<4>()?;
@@ -188,7 +189,7 @@ fn record(bytes: &[u8], at: usize) -> Option<(&[u8], usize)> {
     (seal(at as u64, payload).to_le_bytes() == *check).then_some((payload, at + 12 + length))
 }
 
-/// Decodes a payload; `None` if this version does not support its kind.
+/// Decodes a payload. Returns `None` if this version does not support its kind.
 pub(super) fn decode(payload: &[u8]) -> Option<Record> {
     let (record, rest) = postcard::take_from_bytes::<Record>(payload).ok()?;
     rest.is_empty().then_some(record)
@@ -270,7 +271,7 @@ mod tests {
             assert_eq!(left.len(), records.len() - 1, "{key:?}");
             assert!(!left.contains_key(key));
         }
-        // Truncated or changed anywhere, the file yields its valid records.
+        // If it is truncated or changed anywhere, the file yields its valid records.
         let ends: Vec<usize> = places[1..].iter().copied().chain([bytes.len()]).collect();
         for cut in places[0]..=bytes.len() {
             let whole = ends.iter().filter(|end| **end <= cut).count();
@@ -283,7 +284,7 @@ mod tests {
             let contents = read(&changed, "ring").unwrap();
             assert_eq!(contents.entries.len(), records.len() - 1, "byte {at}");
         }
-        // Arbitrary bytes are a record or none, and never cause a panic.
+        // Arbitrary bytes are a record or none, but never cause a panic.
         let mut random = axon_node::random::Random::new(5);
         for _ in 0..100_000 {
             let length = random.next_u64() % 40;

@@ -1,4 +1,4 @@
-//! Files of a store: the log, and the rewritten one that replaces it.
+//! Files of a store: the log, and the rewritten log that replaces it.
 
 use super::format;
 use crate::incarnation::beside;
@@ -11,10 +11,10 @@ use std::sync::Arc;
 
 /// File operations that a log needs.
 pub(super) trait Disk: Debug + Send + Sync {
-    /// Writes some of these bytes at this offset of the file; returns their number.
+    /// Writes some of these bytes at this offset in the file. Returns the number of bytes written.
     fn write_at(&self, bytes: &[u8], place: u64) -> io::Result<usize>;
 
-    /// Truncates the file to this length.
+    /// Truncates the file to this length, in bytes.
     fn cut(&self, bytes: u64) -> io::Result<()>;
 
     /// Syncs all written data to the disk.
@@ -39,11 +39,11 @@ impl Disk for File {
 #[derive(Clone, Debug)]
 pub(super) struct Log {
     disk: Arc<dyn Disk>,
-    /// Bytes of its header and its complete records.
+    /// Length of its header and its complete records, in bytes.
     pub(super) bytes: u64,
-    /// Number of the rewrite that created the log.
+    /// Number of the rewrite that has created the log.
     pub(super) number: u64,
-    /// True if there may be bytes after its last complete record.
+    /// True if there may be bytes after the last complete record.
     frayed: bool,
 }
 
@@ -53,7 +53,7 @@ impl Log {
         Log { disk, bytes, number, frayed: false }
     }
 
-    /// Writes a log with these payloads into a file beside the store. The file is removed if a
+    /// Writes a log with these payloads into a file next to the store. The file is removed if a
     /// write fails.
     pub(super) fn create(
         path: &Path,
@@ -72,7 +72,7 @@ impl Log {
         written.map(|()| log)
     }
 
-    /// Removes the file beside the store to free its space. A device or a pipe stays.
+    /// Removes the file next to the store, to free its space. A device or a pipe stays.
     pub(super) fn remove(path: &Path) {
         let new = beside(path, ".new");
         if fs::metadata(&new).is_ok_and(|found| found.is_file()) {
@@ -80,7 +80,7 @@ impl Log {
         }
     }
 
-    /// Renames a synced log to the name of the store. The name is on the disk once the directory is
+    /// Gives a synced log the name of the store. The name is on the disk once the directory is
     /// synced.
     pub(super) fn take_place(&self, path: &Path) -> io::Result<()> {
         fs::rename(beside(path, ".new"), path)
@@ -91,7 +91,7 @@ impl Log {
         self.disk.sync()
     }
 
-    /// Appends records: all of them, or none.
+    /// Appends either all of these records or none.
     pub(super) fn append(&mut self, payloads: &[Vec<u8>]) -> io::Result<()> {
         let mut out = Vec::new();
         for payload in payloads {
@@ -107,7 +107,7 @@ impl Log {
             self.frayed = false;
         }
         if let Err(error) = self.write_all(out) {
-            // A partial record would end the file for a reader. Truncation needs no free space.
+            // For a reader, a partial record would end the file. Truncation needs no free space.
             self.frayed = self.disk.cut(self.bytes).is_err();
             return Err(error);
         }
@@ -115,7 +115,7 @@ impl Log {
         Ok(())
     }
 
-    /// Writes at the end of the last complete record, wherever an earlier write has ended.
+    /// Writes after the last complete record, wherever an earlier write has ended.
     fn write_all(&self, mut out: &[u8]) -> io::Result<()> {
         let mut place = self.bytes;
         while !out.is_empty() {
@@ -138,7 +138,7 @@ mod tests {
     use super::*;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    /// File that accepts this many bytes of a write once, and then cannot be truncated.
+    /// File that accepts only this many bytes of one write, and then cannot be truncated.
     #[derive(Debug)]
     struct FailsOnce(File, AtomicUsize);
 
@@ -172,7 +172,7 @@ mod tests {
         let options = File::options().create_new(true).read(true).write(true).open(&path);
         let disk = FailsOnce(options.unwrap(), AtomicUsize::new(50));
         let mut log = Log::new(Arc::new(disk), 0, 0);
-        // Two complete records of 21 bytes, and a part of the third.
+        // This writes two complete records of 21 bytes and part of the third.
         assert!(log.append(&[vec![1; 9], vec![2; 9], vec![3; 9]]).is_err());
         assert_eq!(fs::metadata(&path).unwrap().len(), 50);
         log.append(&[vec![4; 9]]).unwrap();

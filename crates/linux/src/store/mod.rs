@@ -1,21 +1,22 @@
-//! Store of a controller: its state for the next incarnation, in a file that survives a crash at
-//! any moment.
+//! Store of a controller, with its state for the next incarnation, in a file that survives a crash
+//! at any moment.
 //!
 //! The file is a log (`format.rs`): each change appends one record. A thread writes it
-//! (`writer.rs`). Written data survives a crash of the process, and the run loop waits for the
-//! write before any frame of the same call leaves: so an address is in the store before it is sent
-//! to its host. The run loop waits for a few milliseconds of a round at most, and never for the
-//! disk: another thread syncs the file. A machine that loses power may therefore lose the last
-//! records, but none before them, and never a part of one. A log that has grown is rewritten into a
-//! second file that replaces it once it is on the disk.
+//! (`writer.rs`). Written data survives a crash of the process. The run loop waits for the write
+//! before any frame from the same call leaves, so an address is in the store before it is sent to
+//! its host. The run loop waits for at most a few milliseconds in each round. It never waits for
+//! the disk, because another thread syncs the file. A machine that loses power may therefore lose
+//! the last records, but none before them, and never a part of one. A log that has grown is
+//! rewritten into a second file, which replaces it once it is on the disk.
 //!
 //! The caller that opens a store holds the lock on the state file to which it belongs
 //! ([`incarnation`](crate::incarnation)).
 //!
-//! - A file whose last record is incomplete was truncated by a crash: the complete records count.
-//! - A file with invalid bytes before valid records is damaged: it is set aside, and the complete
-//!   records count, with an alarm. Lost entries are learned again.
-//! - A file of another fabric, of another version, or that is no store is refused and left alone.
+//! - A file whose last record is incomplete was truncated by a crash. Its complete records count.
+//! - A file with invalid bytes before valid records is damaged. It is set aside, its complete
+//!   records count, and an alarm is raised. Lost entries are learned again.
+//! - A file for another fabric, of another version, or that is not a store is refused and left
+//!   alone.
 //! - If the disk is full, fails, or is too slow for the changes, the controller continues with an
 //!   alarm. The store is rewritten as soon as that works.
 
@@ -41,13 +42,15 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use writer::{Progress, Writer};
 
-/// A log is rewritten when it exceeds its entries by this factor and [`SLACK_BYTES`].
+/// A log is rewritten when its length exceeds that of its entries times this factor plus
+/// [`SLACK_BYTES`].
 const GROWTH_MAX: u64 = 4;
-/// Additional length in bytes, beyond [`GROWTH_MAX`], before a log is rewritten.
+/// Constant part of the length beyond which a log is rewritten, in bytes.
 const SLACK_BYTES: u64 = 256 << 10;
-/// Interval between attempts to write a failed store.
+/// Interval between attempts to write a store after a failure.
 const RETRY: Span = Span::from_secs(1);
-/// Times further than this many nanoseconds from the start of a node count as infinitely far.
+/// Times that are further than this many nanoseconds from the start of a node count as infinitely
+/// far.
 const FAR_NANOS: u64 = 100_000_000_000_000_000;
 
 /// Status of a store.
@@ -83,12 +86,12 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens or creates the store `path` of the controller of this fabric, and returns its entries,
-    /// in the time of `clock`.
+    /// Opens or creates the store `path` of the controller of this fabric. Returns the entries,
+    /// with their times converted to `clock`.
     ///
     /// # Errors
-    /// The file is no store of this fabric that this version reads, or it cannot be read or written
-    /// for another reason than a full disk. The error includes the remedy.
+    /// The file is not a store for this fabric that this version can read. Or it cannot be read or
+    /// written, for a reason other than a full disk. The error includes the remedy.
     pub fn open(path: &Path, fabric: &str, clock: &Clock) -> Result<(Store, Vec<Stored>)> {
         let Contents { entries, fault } = found(path, fabric)?;
         let stored = entries.values().filter_map(|payload| stored(payload, clock)).collect();
@@ -129,7 +132,7 @@ impl Store {
         }
     }
 
-    /// Stores the changes in these actions of the controller. When it returns, a crash of this
+    /// Stores the changes in these actions of the controller. When this returns, a crash of the
     /// process loses none of them, unless the store is failing or has queued bytes.
     pub fn keep(&mut self, actions: &[Action]) {
         let changes = actions.iter().filter_map(|action| match action {
@@ -139,7 +142,7 @@ impl Store {
         self.keep_changes(changes);
     }
 
-    /// Stores changes as [`Store::keep`] does. A change without effect is not written.
+    /// Stores changes as [`Store::keep`] does. A change that has no effect is not written.
     pub fn keep_changes<'a>(&mut self, changes: impl Iterator<Item = &'a StoreChange>) {
         let payloads: Vec<Vec<u8>> = changes.filter_map(|change| self.enter(change)).collect();
         if payloads.is_empty() {
@@ -148,7 +151,7 @@ impl Store {
         self.writer.append(payloads);
     }
 
-    /// Rewrites a log that has grown or could not be written. To be called every round.
+    /// Rewrites a log that has grown or could not be written. Call this in every round.
     pub fn round(&mut self, now: Time) {
         self.writer.allowance.renew();
         let progress = self.writer.progress();
@@ -161,8 +164,8 @@ impl Store {
         }
     }
 
-    /// Waits until all changes are written, for `wait` at most; retries a failing store once.
-    /// Returns the final status, and logs what is lost.
+    /// Waits until all changes are written, for at most `wait`. Retries a failing store once.
+    /// Returns the final status, and logs any loss.
     pub fn close(mut self, wait: Duration) -> StoreStatus {
         let end = Instant::now() + wait;
         self.writer.finish(wait);
@@ -203,7 +206,7 @@ impl Store {
         (self.failing, self.refused) = (failing, progress.refused.is_some());
     }
 
-    /// Applies a change; returns its payload if the entry differs.
+    /// Applies a change. Returns its payload if the entry differs from the previous one.
     fn enter(&mut self, change: &StoreChange) -> Option<Vec<u8>> {
         let (key, put) = match change {
             StoreChange::Put(entry) => (entry.key(), Some(self.payload(entry))),
@@ -250,13 +253,13 @@ impl Store {
     }
 
     fn has_grown(&self, bytes: u64) -> bool {
-        // A record has twelve bytes beside its payload.
+        // A record has twelve bytes in addition to its payload.
         let live = self.live_bytes + 12 * self.entries.len() as u64;
         bytes > live * GROWTH_MAX + SLACK_BYTES
     }
 }
 
-/// Writes these payloads as the store, and syncs it.
+/// Writes these payloads as the store and syncs it.
 fn written(path: &Path, fabric: &str, payloads: Vec<Vec<u8>>) -> io::Result<Log> {
     let log = Log::create(path, fabric, 0, &payloads)?;
     log.sync()?;
@@ -265,8 +268,8 @@ fn written(path: &Path, fabric: &str, payloads: Vec<Vec<u8>>) -> io::Result<Log>
     Ok(log)
 }
 
-/// Gives a damaged store a second name, so that it can be inspected after it was replaced. `kept`
-/// entries were valid.
+/// Gives a damaged store a second name, so that it can be inspected after it has been replaced.
+/// `kept` is the number of valid entries.
 fn set_aside(store: &Path, at: usize, kept: usize) -> Result<()> {
     let (path, aside) = (store.display(), beside(store, ".damaged"));
     let linked = match fs::remove_file(&aside) {
@@ -279,7 +282,7 @@ fn set_aside(store: &Path, at: usize, kept: usize) -> Result<()> {
     Ok(())
 }
 
-/// Reads the file, if it exists.
+/// Reads the file if it exists.
 fn found(path: &Path, fabric: &str) -> Result<Contents> {
     let file = path.display();
     let bytes = match fs::read(path) {
@@ -310,7 +313,7 @@ fn found(path: &Path, fabric: &str) -> Result<Contents> {
     Ok(contents)
 }
 
-/// Decodes an entry in the time of a node that starts with `clock`.
+/// Decodes an entry and converts its times to the clock of the node.
 fn stored(payload: &[u8], clock: &Clock) -> Option<Stored> {
     let own = |until: u64| {
         let nanos = until.saturating_sub(clock.unix_nanos(Time::ZERO));

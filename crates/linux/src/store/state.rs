@@ -7,12 +7,12 @@ use std::path::PathBuf;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Write request.
+/// Request to the writing thread.
 #[derive(Debug)]
 pub(super) enum Job {
-    /// Append to the log; the second value is the size in the queue, in bytes.
+    /// Append these payloads to the log. The second value is their size in the queue, in bytes.
     Append(Vec<Vec<u8>>, usize),
-    /// Write as a new log with this number.
+    /// Write these payloads as a new log with this number.
     Rewrite(Vec<Vec<u8>>, u64),
 }
 
@@ -20,7 +20,7 @@ pub(super) enum Job {
 #[derive(Debug)]
 pub(super) enum Step {
     Write(Job),
-    /// Sync result of the log with this number.
+    /// Result of a sync of the log with this number.
     Synced(u64, io::Result<()>),
 }
 
@@ -28,16 +28,16 @@ pub(super) enum Step {
 #[derive(Clone, Debug)]
 pub(super) struct ToSync {
     pub(super) log: Log,
-    /// True if the directory is synced, too.
+    /// True if the directory is also to be synced.
     pub(super) directory: bool,
 }
 
-/// Log rewrite in progress, from its job until it replaces the log.
+/// Rewrite of the log in progress, from its job until it replaces the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Rewriting {
     pub(super) number: u64,
-    /// True if the new log is synced except for its last records. The old log is then not synced:
-    /// it would have records on the disk that the new one lacks.
+    /// True if the new log is synced except for its last records. The old log is then not synced,
+    /// because it would have records on the disk that the new one lacks.
     pub(super) is_tail: bool,
 }
 
@@ -46,7 +46,7 @@ pub(super) struct State {
     pub(super) jobs: VecDeque<Job>,
     /// Bytes in the queue.
     pub(super) queued_bytes: usize,
-    /// Bytes of the job that the writing thread is executing.
+    /// Bytes in the job that the writing thread is executing.
     pub(super) writing_bytes: usize,
     /// True if the writing thread is executing a step.
     pub(super) busy: bool,
@@ -57,11 +57,11 @@ pub(super) struct State {
     pub(super) in_place: u64,
     pub(super) file_bytes: u64,
     pub(super) synced_bytes: u64,
-    /// Reason for which the log lacks records, or may lose them.
+    /// Reason why the log lacks records or may lose them.
     pub(super) failing: Option<String>,
-    /// Reason for which the last rewrite failed.
+    /// Reason why the last rewrite failed.
     pub(super) refused: Option<String>,
-    /// True if the queue overflowed: nothing is added to it until everything is rewritten.
+    /// True if the queue overflowed. Nothing is added to it until everything has been rewritten.
     pub(super) overflowed: bool,
     pub(super) sync_log: Option<ToSync>,
     pub(super) sync_next: Option<Log>,
@@ -92,13 +92,13 @@ impl State {
         self.failing.get_or_insert_with(|| error.to_string());
     }
 
-    /// Records that the log with this number was not written, and the old one stays.
+    /// Records that the log with this number was not written. The old log stays.
     pub(super) fn refuse(&mut self, number: u64, error: &io::Error) {
         self.rewriting.take_if(|rewriting| rewriting.number == number);
         self.refused = Some(error.to_string());
     }
 
-    /// Discards the queue, and a rewrite that would lack it.
+    /// Discards the queue, and any rewrite that would lack its contents.
     pub(super) fn overflow(&mut self) {
         self.jobs.clear();
         (self.queued_bytes, self.overflowed) = (0, true);
@@ -153,7 +153,7 @@ impl Shared {
         waited.unwrap_or_else(PoisonError::into_inner).0
     }
 
-    /// Waits until there is work; `None` when the store is closed.
+    /// Waits until there is work. Returns `None` when the store is closed.
     pub(super) fn wait<T>(&self, mut next: impl FnMut(&mut State) -> Option<T>) -> Option<T> {
         let mut state = self.lock();
         loop {

@@ -64,7 +64,7 @@ fn put(store: &mut Store, entries: &[Stored]) {
     until(store, |store| store.status().queued_bytes == 0);
 }
 
-/// Makes the log grow until a rewrite is due. Returns the final port of all of its 200 hosts.
+/// Makes the log grow until a rewrite is due. Returns the last port of all of its 200 hosts.
 fn grow(store: &mut Store) -> u16 {
     let mut port = 0;
     while !store.has_grown(store.status().file_bytes) {
@@ -75,7 +75,7 @@ fn grow(store: &mut Store) -> u16 {
     port
 }
 
-/// Waits for the threads of a store.
+/// Waits until the threads of a store have reached a state.
 fn until(store: &Store, done: impl Fn(&Store) -> bool) {
     let end = Instant::now() + Duration::from_secs(60);
     while !done(store) {
@@ -84,7 +84,7 @@ fn until(store: &Store, done: impl Fn(&Store) -> bool) {
     }
 }
 
-/// Runs rounds until a log that has grown is replaced.
+/// Runs rounds until a log that has grown has been replaced.
 fn settle(store: &mut Store) {
     while store.has_grown(store.status().file_bytes) {
         store.round(Time::ZERO);
@@ -92,7 +92,7 @@ fn settle(store: &mut Store) {
     }
 }
 
-/// Makes a failing store retry a rewrite; returns whether it succeeded.
+/// Makes a failing store retry a rewrite. Returns whether the rewrite succeeded.
 fn retry(store: &mut Store, after: Span) -> bool {
     until(store, |store| store.writer.progress().idle);
     store.round(Time::ZERO + after);
@@ -109,12 +109,12 @@ fn what_was_kept_is_there_after_a_crash_and_times_are_those_of_the_wall_clock() 
     put(&mut store, &[host(1, 1), host(2, 2), lease(1, until)]);
     let delete = StoreChange::Delete(host(2, 2).key());
     store.keep_changes([&delete, &StoreChange::Put(host(1, 7))].into_iter());
-    // The store is not closed in order.
+    // The store is not closed properly.
     std::mem::forget(store);
     let (_, found) = open(&folder).unwrap();
     let [Stored::Host(one), Stored::Lease(leased)] = &found[..] else { panic!("{found:?}") };
     assert_eq!(one.port, PortNo(7));
-    // The clocks of both started at different times.
+    // The clocks of the two stores started at different times.
     let left = leased.until.since(Time::ZERO);
     assert!(left > Span::from_secs(900) && left <= Span::from_secs(1_001), "{left}");
     assert_eq!(
@@ -307,7 +307,7 @@ impl Disk for SlowDisk {
     }
 }
 
-/// Store with one entry, host 1, whose file is on this disk.
+/// Returns a store with one entry, host 1, whose file is on this disk.
 fn on_disk<D: Disk + 'static>(path: &Path, disk: impl FnOnce(File, u64) -> D) -> Store {
     let open = || Store::open(path, "ring", &Clock::start()).unwrap();
     let mut store = open().0;
@@ -322,7 +322,7 @@ fn on_disk<D: Disk + 'static>(path: &Path, disk: impl FnOnce(File, u64) -> D) ->
     store
 }
 
-/// Store with one entry on a [`SlowDisk`]; see [`on_disk`].
+/// Returns a store with one entry on a [`SlowDisk`]; see [`on_disk`].
 pub(crate) fn slow(path: &Path, delay: Duration, held: &Arc<Mutex<()>>) -> Store {
     on_disk(path, |file, _| SlowDisk(file, delay, held.clone()))
 }
@@ -332,7 +332,7 @@ fn half_a_record_that_a_full_disk_took_is_cut_off_and_the_next_one_follows_witho
     let folder = Folder::new("half");
     let mut store = on_disk(&folder.store(), |file, bytes| SmallDisk(file, bytes + 33));
     let bytes = store.status().file_bytes;
-    // The first record is complete, the second is not: neither is kept.
+    // The first record is complete and the second is not, so neither is kept.
     put(&mut store, &[host(2, 2), host(3, 3)]);
     until(&store, |store| store.status().failing);
     assert_eq!(fs::metadata(folder.store()).unwrap().len(), bytes);
@@ -342,7 +342,7 @@ fn half_a_record_that_a_full_disk_took_is_cut_off_and_the_next_one_follows_witho
     assert_eq!(contents.fault, None);
     let keys: Vec<_> = contents.entries.into_keys().collect();
     assert_eq!(keys, [host(1, 1).key(), host(4, 4).key()]);
-    // All are there when the log is rewritten.
+    // When the log is rewritten, all entries are in it.
     assert!(!store.failing);
     store.round(Time::ZERO);
     assert!(retry(&mut store, RETRY));
@@ -353,14 +353,14 @@ fn half_a_record_that_a_full_disk_took_is_cut_off_and_the_next_one_follows_witho
 #[test]
 fn a_slow_disk_holds_up_a_round_once_however_many_changes_it_has() {
     let (folder, held) = (Folder::new("slow"), Arc::default());
-    // Less than the run loop waits for.
+    // This latency is less than the run loop waits for.
     let mut store = slow(&folder.store(), WAIT_MAX * 3 / 4, &held);
     let written = |store: &mut Store, n: u16| {
         store.keep_changes([&StoreChange::Put(host(1, n))].into_iter());
         store.status().queued_bytes == 0
     };
     let waits = (2..52).filter(|&n| written(&mut store, n)).count();
-    // Two fit. More can only be written in time if this thread did not run.
+    // Two writes fit. More can be written in time only if this thread did not run.
     assert!(waits < 20, "{waits} of 50");
     assert_eq!(store.writer.allowance.left, Duration::ZERO);
     store.round(Time::ZERO);
@@ -436,7 +436,7 @@ fn a_disk_that_hangs_holds_up_no_run_loop_and_the_store_heals_when_it_goes_on() 
     let pipe = beside(&folder.store(), ".new");
     nix::unistd::mkfifo(&pipe, Mode::S_IRWXU).unwrap();
     let mut last = grow(&mut store);
-    // A rewrite is due, and hangs.
+    // A rewrite is due and hangs.
     store.round(Time::ZERO);
     let (done, ended) = mpsc::channel();
     let worked = std::thread::spawn(move || {
@@ -459,7 +459,7 @@ fn a_disk_that_hangs_holds_up_no_run_loop_and_the_store_heals_when_it_goes_on() 
     assert!(in_vain <= 1 && rounds > 1, "{in_vain} of {rounds} rounds waited as long as they may");
     assert_eq!(queued, 0, "what did not fit is given up, for it will be written anew");
     let (mut store, last) = worked.join().unwrap();
-    // The disk recovers: the writer opens the pipe, which cannot be synced.
+    // The disk recovers. The writer opens the pipe, which cannot be synced.
     let reader = File::open(&pipe).unwrap();
     let mut drained = reader.try_clone().unwrap();
     let drain = std::thread::spawn(move || io::copy(&mut drained, &mut io::sink()));

@@ -1,13 +1,14 @@
-//! Threads of a store: one writes, the other syncs.
+//! Threads of a store: one writes, and the other syncs.
 //!
 //! A disk may block for longer than a neighbour waits for a heartbeat, and so may a full page
-//! cache. The run loop therefore only queues writes, and waits for a part of a round at most
+//! cache. The run loop therefore only queues writes. It waits for at most a part of a round
 //! ([`Allowance`]) until they survive a crash of the process. Later writes stay in a queue of
-//! [`QUEUE_BYTES_MAX`]. If that overflows, its contents are discarded, and the store is failing
-//! until all entries have been rewritten.
+//! [`QUEUE_BYTES_MAX`] bytes. If that overflows, its contents are discarded, and the store is
+//! failing until all entries have been rewritten.
 //!
-//! During a rewrite, new records go to both logs. When the new log is synced, its records added
-//! meanwhile are synced too. Then it replaces the old log, and the directory is synced.
+//! During a rewrite, new records go to both logs. When the new log has been synced, the records
+//! added in the meantime are also synced. Then it replaces the old log, and the directory is
+//! synced.
 
 use super::allowance::Allowance;
 use super::files::Files;
@@ -20,12 +21,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Queue limit for payloads, in bytes, with [`ENTRY_BYTES`] for each.
+/// Limit on the queued payloads, in bytes, including [`ENTRY_BYTES`] for each.
 const QUEUE_BYTES_MAX: usize = 4 << 20;
 /// Overhead of a queued payload, in bytes.
 const ENTRY_BYTES: usize = 48;
 
-/// Run loop's side of the threads, which end with it.
+/// Run loop's side of the two threads. The threads end when it is dropped.
 #[derive(Debug)]
 pub(super) struct Writer {
     shared: Arc<Shared>,
@@ -40,16 +41,16 @@ pub(super) struct Progress {
     pub(super) unsynced_bytes: u64,
     /// Bytes queued for writing.
     pub(super) queued_bytes: u64,
-    /// Reason for which the store lacks records, or may lose them.
+    /// Reason why the store lacks records or may lose them.
     pub(super) failing: Option<String>,
-    /// Reason for which the last rewrite failed.
+    /// Reason why the last rewrite failed.
     pub(super) refused: Option<String>,
     /// True if a rewrite may begin.
     pub(super) idle: bool,
 }
 
 impl Writer {
-    /// Starts the threads. `log` is an error if it could not be written.
+    /// Starts the threads. `log` is an error if the log could not be written.
     pub(super) fn start(
         (path, fabric): (PathBuf, String),
         log: io::Result<Log>,
@@ -68,7 +69,7 @@ impl Writer {
     pub(super) fn append(&mut self, payloads: Vec<Vec<u8>>) {
         let mut state = self.shared.lock();
         if state.overflowed {
-            // All entries will be rewritten.
+            // The pending rewrite will include all entries.
             return;
         }
         let bytes = payloads.iter().map(|payload| payload.len() + ENTRY_BYTES).sum::<usize>();
@@ -99,7 +100,7 @@ impl Writer {
         self.shared.changed.notify_all();
     }
 
-    /// Waits until all work is done, up to a time limit.
+    /// Waits until all work is done, for at most `wait`.
     pub(super) fn finish(&self, wait: Duration) {
         let state = self.shared.lock();
         drop(self.shared.wait_while(state, wait, |state| !state.is_idle()));
@@ -152,7 +153,8 @@ fn sync(shared: &Shared) {
     }
 }
 
-/// Starts a thread with all signals blocked: those that end the process are for its run loop.
+/// Starts a thread with all signals blocked, because signals that end the process are for its run
+/// loop.
 fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
     let mask = SigSet::all().thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
     let spawned = std::thread::Builder::new().name(name.into()).spawn(work);

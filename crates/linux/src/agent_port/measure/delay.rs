@@ -1,9 +1,10 @@
-//! Additional delay of congestion messages that an agent generates (paper 004, section 6.3).
+//! Additional delay before congestion messages that an agent generates (paper 004, section 6.3).
 //!
-//! A source queries with a marked frame of 64 bytes. A table entry sends it to the agent port; the
-//! agent reads the length of the queue that it watches and answers. For comparison, another entry
+//! A source queries with a marked frame of 64 bytes. A table entry sends it to the agent port. The
+//! agent reads the length of the queue that it watches, and answers. For comparison, another entry
 //! returns a second frame at once, like hardware without any delay. As in the paper, the agent's
-//! contribution is the difference of both round trips; the source's link is in neither.
+//! contribution is the difference between the two round-trip times. Neither includes the link of
+//! the source.
 
 use super::super::port::AgentPort;
 use super::super::setup::AgentPortSetup;
@@ -32,17 +33,18 @@ const SINK: MacAddr = MacAddr([2, 0, 0, 0, 1, 2]);
 const TO_SOURCE: PortNo = PortNo(0);
 const TO_SINK: PortNo = PortNo(1);
 const AGENT: PortNo = PortNo(2);
-/// Length of a query in bytes, without FCS: the paper's 64 with FCS.
+/// Query length in bytes, without FCS. With FCS, it is the paper's 64 bytes.
 const QUERY_BYTES: usize = 60;
 /// Offset of the query type: the first byte after the EtherType.
 const ASKS_AT: usize = 22;
 const KEY: UdlkId = UdlkId(0);
-/// Frames of 1,500 bytes queued for the sink: more than the set point of 26,000 bytes.
+/// Number of 1,500-byte frames queued for the sink. Their bytes exceed the set point of 26,000
+/// bytes.
 const WAITING: usize = 40;
 /// Time limit for an answer.
 const ANSWER_MAX: Span = Span::from_secs(1);
 
-/// Query type of a frame of the source.
+/// Query type in a frame from the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Query {
     /// Congestion notification from the agent.
@@ -54,7 +56,7 @@ pub enum Query {
 /// Creates the agent: a congestion point for the queue to the sink.
 ///
 /// # Errors
-/// None with the settings of this file.
+/// Does not occur with the settings in this file.
 pub fn responder() -> Result<CongestionResponder> {
     let config = ResponderConfig {
         mac: SWITCH,
@@ -71,7 +73,7 @@ struct Entries(Vec<Change>);
 
 impl Program for Entries {
     fn start(&mut self, _: Time, control: &mut dyn Control) {
-        // A refusal shows at the first query, which then gets no answer.
+        // A refused commit shows at the first query, which then gets no answer.
         let _ = control.commit(&self.0);
     }
 
@@ -163,7 +165,7 @@ impl Bench {
         self.node.pipeline().ports().queued_bytes(TO_SINK)
     }
 
-    /// Sends one query and returns the time until its answer.
+    /// Sends one query and returns the time until the answer arrives.
     ///
     /// # Errors
     /// No answer within a second, or an unexpected one.

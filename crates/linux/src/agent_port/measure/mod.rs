@@ -1,8 +1,8 @@
-//! Measurements of agent ports: a switch in this process, an agent in another one.
+//! Measurements of agent ports, with a switch in this process and an agent in another one.
 //!
-//! [`throughput`] measures the rate through an agent, [`delay`] the time to it. Frames start and
-//! end in memory, so no device is measured. Both run the plane or the pipeline and the port of
-//! `axon switch`, in a run loop of their own.
+//! [`throughput`] measures the rate through an agent, and [`delay`] measures the time to it. Frames
+//! start and end in memory, so no device is measured. Both use the plane or the pipeline of `axon
+//! switch`, and its port, but each has its own run loop.
 
 pub mod delay;
 pub mod process;

@@ -1,4 +1,4 @@
-//! Agents of measurements, each in a process of its own.
+//! Agents for measurements, each in its own process.
 
 use super::super::client::Client;
 use super::super::runner::{self, RunOptions};
@@ -16,12 +16,12 @@ use std::path::Path;
 use std::process::{Child, Command, ExitCode};
 use std::sync::atomic::AtomicBool;
 
-/// First argument of such a process.
+/// First command-line argument of such a process.
 const PART: &str = "agent-port-part";
-/// CPU of the agents. The switch is on CPU 0, so neither waits for the other.
+/// CPU for the agents. The switch runs on CPU 0, so neither waits for the other.
 const AGENT_CPU: usize = 1;
 
-/// Agent of a measurement.
+/// Kind of agent for a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MeasuredAgent {
     /// Increments a byte of each head and forwards the packet.
@@ -46,7 +46,8 @@ impl MeasuredAgent {
     }
 }
 
-/// Runs the agent of a measurement that has started this process, if any. Call it first in `main`.
+/// Runs the agent of a measurement if a measurement has started this process. Call this first in
+/// `main`.
 pub fn part() -> Option<ExitCode> {
     let arguments: Vec<String> =
         std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
@@ -76,8 +77,8 @@ fn run(words: &[&str]) -> Result<()> {
     }
 }
 
-/// Binds the calling thread to this CPU with the priority of a daemon. Does nothing without such a
-/// CPU or permission; switch and agent then share a CPU.
+/// Binds the calling thread to this CPU, with the priority of a daemon. Does nothing without such a
+/// CPU or without permission. Switch and agent then share a CPU.
 pub fn take_cpu(number: usize) {
     let _ = sys::prefer_this_process();
     let _ = bind_to(number);
@@ -87,8 +88,8 @@ pub fn take_cpu(number: usize) {
 pub struct Process(Child);
 
 impl Process {
-    /// Starts an agent that polls for packets for `spin` before it sleeps, and attaches at
-    /// `socket`. The calling program must begin with [`part`].
+    /// Starts an agent that attaches at `socket` and polls for packets for `spin` before it sleeps.
+    /// The calling program must begin with [`part`].
     ///
     /// # Errors
     /// The process cannot be started.
@@ -98,7 +99,7 @@ impl Process {
         Process::of(command.args([PART, agent.name(), &spin_us]).arg(socket))
     }
 
-    /// Starts an agent program, on the CPU of agents if there is one.
+    /// Starts an agent program, on the CPU for agents if there is one.
     ///
     /// # Errors
     /// The process cannot be started.
@@ -110,7 +111,7 @@ impl Process {
         Ok(Process(child))
     }
 
-    /// Waits until the process ends, which it does with its attachment.
+    /// Waits until the process ends, as it does when it is detached.
     ///
     /// # Errors
     /// The process has failed.

@@ -3,7 +3,7 @@
 use axon_agents::{Agent, Event, Outbox};
 use axon_wire::Time;
 
-/// Offset of the field that the agent rewrites, in bytes; after the longest header used here.
+/// Offset of the field that the agent rewrites, in bytes. It is after the longest header used here.
 pub(super) const FIELD_AT: usize = 40;
 
 /// Agent that increments a byte of each head and forwards the packet.

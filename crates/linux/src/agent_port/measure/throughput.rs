@@ -1,9 +1,9 @@
 //! Throughput of an agent port with cached and with copied payloads.
 //!
 //! A switch (a software plane of three ports) receives frames from memory at its first port. Their
-//! route leads to the agent port, and from there to the third, where they are consumed. They arrive
-//! as [`Arrival`] describes. The agent rewrites a field of every head. The plane, its queues and
-//! the port are those of `axon switch`; the run loop is below.
+//! route leads to the agent port, and from there to the third port, where they are consumed.
+//! [`Arrival`] describes the arrival of frames. The agent rewrites a field of every head. The
+//! plane, its queues and the port are those of `axon switch`, but the run loop is in this file.
 
 use super::super::counters::AgentCounters;
 use super::super::port::AgentPort;
@@ -28,9 +28,9 @@ const AGENT: PortNo = PortNo(1);
 const OUT: PortNo = PortNo(2);
 /// Frames that the switch receives in one round.
 const BATCH: usize = 64;
-/// Receive buffers: the slots of a lossless port's receive ring.
+/// Number of receive buffers: the slots in the receive ring of a lossless port.
 const BUFFERS: usize = 2048;
-/// Sampling interval, in frames, of the byte-by-byte comparison at the egress.
+/// Sampling interval, in frames, for the byte-by-byte comparison at the egress.
 const COMPARED: u64 = 1009;
 
 /// Result of one measurement interval.
@@ -42,8 +42,8 @@ pub struct Turn {
     pub bytes: u64,
     /// Duration.
     pub took: Duration,
-    /// Frame bytes that the port copied to and from the agent, counted at each copy. Includes
-    /// frames that left after the interval, when no more came in.
+    /// Frame bytes that the port copied to and from the agent, counted at each copy. They include
+    /// frames that left after the interval, once no more came in.
     pub copied_bytes: u64,
     /// Frames that `copied_bytes` covers.
     pub copied_packets: u64,
@@ -60,7 +60,7 @@ impl Turn {
         self.packets as f64 / self.took.as_secs_f64()
     }
 
-    /// Returns the bytes copied between switch and agent per frame, both directions together.
+    /// Returns the bytes copied between switch and agent per frame, in both directions together.
     pub fn copied_per_packet(&self) -> f64 {
         self.copied_bytes as f64 / self.copied_packets.max(1) as f64
     }
@@ -76,8 +76,8 @@ pub struct Turns {
 }
 
 impl Turns {
-    /// Returns the throughput of caching divided by that of copying: lowest ratio of two
-    /// neighbouring intervals, median, and highest.
+    /// Returns the throughput with cached payloads divided by that with copied payloads: the lowest
+    /// ratio between two neighbouring intervals, the median, and the highest.
     pub fn ratio(&self) -> (f64, f64, f64) {
         let ratios = || self.cached.iter().zip(&self.copied).map(|(a, b)| a.gbps() / b.gbps());
         let (least, most) = (ratios().fold(f64::MAX, f64::min), ratios().fold(0.0, f64::max));
@@ -85,21 +85,21 @@ impl Turns {
     }
 }
 
-/// Returns the median of some values; NaN without values.
+/// Returns the median of these values, or NaN if there are none.
 pub fn median(values: impl Iterator<Item = f64>) -> f64 {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-/// Way in which frames reach the memory of the switch.
+/// Path by which frames reach the memory of the switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
     /// Like a NIC: into one of 2,048 buffers, each used once per round, so that the payload is in
-    /// no cache of the CPU. Arrival takes no CPU time.
+    /// no CPU cache. Arrival takes no CPU time.
     Nic,
-    /// Like a packet socket: the switch copies each frame from a ring into the buffer freed last.
-    /// That takes CPU time, and leaves the payload in the cache.
+    /// Like a packet socket: the switch copies each frame from a ring into the most recently freed
+    /// buffer. This takes CPU time and leaves the payload in the cache.
     Socket,
 }
 
@@ -107,7 +107,7 @@ impl Arrival {
     /// All variants.
     pub const ALL: [Arrival; 2] = [Arrival::Nic, Arrival::Socket];
 
-    /// Returns the name to show in tables.
+    /// Returns the name used in tables.
     pub const fn name(self) -> &'static str {
         match self {
             Arrival::Nic => "nic",
@@ -123,7 +123,8 @@ pub struct Running {
 }
 
 impl Running {
-    /// Starts an agent by `start` with its socket. `name` is unique in this process.
+    /// Starts a switch and, by calling `start` with its socket, the agent. `name` must be unique in
+    /// this process.
     ///
     /// # Errors
     /// The agent cannot be started, or is not attached within 10 s.
@@ -166,14 +167,15 @@ pub fn alternate(mut pair: [Running; 2], rounds: usize, span: Span) -> Result<[V
         }
     }
     for Running { bench, process } in pair {
-        // An agent ends with its attachment.
+        // An agent ends when it is detached.
         drop(bench);
         process.join()?;
     }
     Ok(found)
 }
 
-/// Measures frames of one length, with payloads cached and copied alternately, each for `span`.
+/// Measures frames of one length, alternately with cached and with copied payloads, each for
+/// `span`.
 ///
 /// # Errors
 /// As [`Running::start`] and [`alternate`].
@@ -199,7 +201,7 @@ pub struct Bench {
     arrival: Arrival,
     /// Frame as it arrives.
     whole: Vec<u8>,
-    /// Free receive buffers, the one freed last at the end.
+    /// Free receive buffers, with the most recently freed one at the end.
     free: VecDeque<FrameBuf>,
     batch: Vec<FrameBuf>,
     received: Vec<FrameBuf>,
@@ -266,7 +268,7 @@ impl Bench {
         wait_for_agent(&mut self.port, &self.clock)
     }
 
-    /// Forwards frames for `span`, at full speed.
+    /// Forwards frames at full speed for `span`.
     ///
     /// # Errors
     /// The agent has gone, or a frame that left is wrong.
@@ -325,7 +327,7 @@ impl Bench {
         }
         if !self.batch.is_empty() {
             self.port.transmit(&mut self.batch)?;
-            // In copy mode, the buffers are free again.
+            // In copy mode, the buffers are free again at once.
             self.free.extend(self.batch.drain(..));
         }
         Ok(())

@@ -1,6 +1,6 @@
-//! Frames that the kernel carried or lost since this process started. Its counters go on from one
-//! process to the next: what they were at the start is subtracted. Drops of queues that were
-//! replaced meanwhile are lost with them.
+//! Frames that the kernel carried or lost since this process started. The kernel's counters
+//! continue from one process to the next, so the values at the start are subtracted. If queues were
+//! replaced in the meantime, the drops that they counted are missing.
 
 use crate::kernel::tables::{Devices, Tables};
 use crate::kernel::{KernelError, Traffic};
@@ -9,12 +9,12 @@ use axon_node::{Drop, PortCounters, PortEvent};
 use axon_wire::PortNo;
 use std::collections::BTreeMap;
 
-/// Counters of the kernel at the start.
+/// Kernel counters at the start of this process.
 pub(super) struct Before {
     /// Traffic of each port.
     traffic: Vec<Traffic>,
-    /// Ifindex of each port's device, once it had carrier, and the drops at its queues then, by
-    /// ingress port.
+    /// Ifindex of each port's device, from its first carrier on, and the drops at the device's
+    /// queues at that time, by ingress port.
     queues: Vec<(u32, BTreeMap<PortNo, u64>)>,
 }
 
@@ -29,19 +29,20 @@ impl Before {
         Ok(Before { traffic, queues: vec![Default::default(); usize::from(count)] })
     }
 
-    /// Reads the drops of a device when a port gets it.
+    /// Reads the drops at a device's queues when a port gets the device.
     pub(super) fn device(&mut self, tables: &impl Tables, port: PortNo, ifindex: u32) {
         if let Some(queue) = self.queues.get_mut(port.index())
             && queue.0 != ifindex
         {
-            // Otherwise they are read at the next change of carrier, and not counted before.
+            // If this fails, the drops are read at the next change of carrier. Earlier drops do not
+            // count then.
             if let Ok(drops) = tables.queue_drops(ifindex) {
                 *queue = (ifindex, drops.into_iter().collect());
             }
         }
     }
 
-    /// Adds the traffic and the drops since then.
+    /// Adds the traffic and the drops since the start.
     pub(super) fn add_since(
         &self,
         tables: &impl Tables,
@@ -61,7 +62,7 @@ impl Before {
             }
             // Drops that cannot be read are omitted.
             for (ingress, count) in tables.queue_drops(ifindex).unwrap_or_default() {
-                // A device whose queues were set up anew counts from zero.
+                // If the queues of a device were set up anew, their counters started from zero.
                 let before = before.get(&ingress).copied().unwrap_or(0);
                 let count = count.checked_sub(before).unwrap_or(count);
                 if let Some(port) = telemetry.ports.get_mut(ingress.index()) {

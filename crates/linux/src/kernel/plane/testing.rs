@@ -1,4 +1,4 @@
-//! Test support for the kernel's tables beside the software plane: failing tables, and a bench.
+//! Test support for kernel tables next to a software plane: failing tables, and a bench.
 
 use super::*;
 use crate::kernel::Traffic;
@@ -22,7 +22,7 @@ pub(super) struct Fake {
     pub(super) traffic: Traffic,
     /// Queue drops, by ifindex of the egress.
     pub(super) queue_drops: Vec<(u32, (PortNo, u64))>,
-    /// Failure rate of changes, as one in this many; 0 for none.
+    /// Failure rate of changes: one in this many fails. 0 means none.
     pub(super) fails_of: u64,
     pub(super) random: Random,
 }
@@ -136,7 +136,7 @@ pub(super) fn key(port: u16, host: u8) -> Key {
     (PortNo(port), mac(host))
 }
 
-/// Plane over `tables`, and its answers.
+/// Plane over `tables`, and the answers from it.
 pub(super) struct Bench {
     pub(super) plane: KernelPlane<Software, Fake>,
     pub(super) now: Time,

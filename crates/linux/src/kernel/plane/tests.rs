@@ -1,4 +1,4 @@
-//! Tests of the kernel's tables beside the software plane, with tables that fail.
+//! Tests of kernel tables next to a software plane, with tables that fail.
 
 use super::testing::*;
 use super::*;
@@ -54,7 +54,7 @@ fn where_a_source_has_a_route_of_its_own_the_kernel_has_none_to_that_destination
     assert_eq!(bench.ask(own(2, Some(2))), Ok(()));
     assert_eq!((bench.in_kernel(key(0, 9)), bench.in_software(0)), (None, 4));
     assert!(bench.in_kernel(key(0, 8)).is_some(), "nobody has one of its own to that");
-    // Later routes are in software too, as after a loss of the tables.
+    // As after a loss of the tables, later routes are also in the software plane.
     bench.install(key(0, 9), &[3]).unwrap();
     let wanted = Dataplane::snapshot(&bench.plane);
     bench.plane.resynchronise(bench.now, &wanted, &mut Vec::new()).unwrap();
@@ -147,7 +147,7 @@ fn what_was_lost_before_this_process_counts_once() {
     bench.plane.tables.queue_drops = vec![(egress, (PortNo(0), 9))];
     bench.plane.tables.traffic.lost_packets = 4;
     assert_eq!(lost(&bench), (2, 1));
-    // Carrier that returns changes nothing; queues that were set up anew count from zero.
+    // A return of carrier changes nothing. Queues that were set up anew count from zero.
     bench.link(2, false);
     bench.link(2, true);
     assert_eq!(lost(&bench), (2, 1));
@@ -162,7 +162,7 @@ fn it_claims_no_more_than_program_and_software_can_do() {
     assert_eq!((has.route_bytes_max, has.lossless_classes, has.queues_per_port), (100, 0, 1));
 }
 
-/// Tables of a previous process: two host ports with two routes each, and an Axon port.
+/// Returns the tables of a previous process: two host ports with two routes each, and an Axon port.
 fn predecessor() -> Fake {
     let mut tables = Fake::new();
     for (port, kind) in [(0, PortKind::Host), (1, PortKind::Host), (2, PortKind::Axon)] {
@@ -227,7 +227,7 @@ fn the_first_snapshot_has_what_the_process_before_has_left_and_an_install_keeps_
         (&routes[..], &routes[..])
     );
     (0..PORTS).for_each(|port| bench.link(port, true));
-    // The node takes over the routes of port 0, and never learns of port 1.
+    // The node adopts the routes of port 0, and never learns of port 1.
     bench.kind(0, PortKind::Host).unwrap();
     for host in [8, 9] {
         bench.install(key(0, host), &[2]).unwrap();
@@ -342,7 +342,7 @@ impl Asker {
         }
     }
 
-    /// Advances by a second and retries what was lost or refused.
+    /// Advances the time by a second and retries lost and refused changes.
     fn repeat(&mut self) {
         self.now += Span::from_millis(1_001);
         self.input(Input::Timeout);
@@ -376,8 +376,8 @@ impl Asker {
     }
 }
 
-/// Runs one seed: random requests, with calls that fail and planes that refuse, are late or lose
-/// their tables.
+/// Runs one seed: random requests, with calls that fail and with planes that refuse, answer late,
+/// or lose their tables.
 fn play(seed: u64) {
     let mut random = Random::new(seed);
     let mut tables = if below(&mut random, 2) == 0 { Fake::new() } else { predecessor() };
@@ -422,7 +422,8 @@ fn play(seed: u64) {
     }
     asker.plane.tables.fails_of = 0;
     asker.plane.controller_reached(asker.now, true);
-    // Every change is answered, pending updates are made, and inherited routes have expired.
+    // Run until every change is answered, pending updates are made, and inherited routes have
+    // expired.
     let mut rounds = 0;
     while !asker.is_settled() || rounds < 12 {
         asker.repeat();
@@ -432,7 +433,8 @@ fn play(seed: u64) {
     compare(&asker, seed);
 }
 
-/// Checks that the kernel has no route of its own, and lacks only the waiting ones.
+/// Checks that every kernel route is also in the software plane, and that the kernel lacks only the
+/// waiting routes.
 fn compare(asker: &Asker, seed: u64) {
     let plane = &asker.plane;
     let has = plane.snapshot();

@@ -1,8 +1,10 @@
-//! Network device that becomes a port for a while: requirements, move to the switch, and return.
+//! Network device that serves as a port for a while: its requirements, its move to the switch, and
+//! its return.
 //!
-//! The kernel keeps MAC, MTU and offloads of a moved device, and drops its addresses, routes and
-//! queueing discipline. Settings that can be restored are therefore read before: permanent
-//! addresses, and whether the device is up. MTU and offloads are those of the port meanwhile.
+//! The kernel keeps the MAC address, MTU and offloads of a moved device, and drops its addresses,
+//! routes and queueing discipline. Settings that can be restored are therefore read before the
+//! move: permanent addresses, and whether the device is up. While the device is a port, it has the
+//! MTU and offloads of the port.
 
 use super::super::plan::{Offloads, UplinkPlan};
 use crate::iproute::{output, run};
@@ -12,7 +14,7 @@ use anyhow::{Context, Result, bail, ensure};
 use axon_wire::MacAddr;
 use serde::{Deserialize, Serialize};
 
-/// Devices that consist of others, or are created for others.
+/// Kinds of device that consist of other devices or are created for them.
 const COMPOSED: [&str; 5] = ["bridge", "bond", "team", "vrf", "openvswitch"];
 
 /// Original state of a device, as far as it can be restored.
@@ -123,8 +125,8 @@ fn parsed<T: serde::de::DeserializeOwned>(arguments: &[&str]) -> Result<Vec<T>> 
 /// Inspects the device of an uplink in the network namespace of the calling thread.
 ///
 /// # Errors
-/// The device is missing, or cannot or must not be a port: with the reason and the remedy. Nothing
-/// has changed.
+/// The device is missing, or cannot or must not be a port. The error names the reason and the
+/// remedy. Nothing has changed.
 pub(in super::super) fn look(uplink: &UplinkPlan) -> Result<Found> {
     let UplinkPlan { name, device, .. } = uplink;
     looked_at(uplink).with_context(|| format!("uplink {name} cannot have device {device}"))
@@ -155,7 +157,7 @@ fn looked_at(uplink: &UplinkPlan) -> Result<Found> {
         Offloads::Finished => &[Offload::Gro, Offload::Lro],
         Offloads::Bare => &[Offload::Gro, Offload::Lro, Offload::RxVlan],
     };
-    // Offloads that a device does not have need not be disabled.
+    // An offload that a device does not have need not be disabled.
     let was = |&offload: &Offload| Some((offload, sys::offload(device, offload).ok()?));
     Ok(Found {
         mac: link.address.clone(),
@@ -166,7 +168,7 @@ fn looked_at(uplink: &UplinkPlan) -> Result<Found> {
     })
 }
 
-/// Refuses a device that cannot be a port with this MTU, in bytes; `links` are all existing links.
+/// Refuses a device that cannot be a port with this MTU, in bytes. `links` are all existing links.
 fn check(link: &Link, links: &[Link], mtu: usize) -> Result<()> {
     let (device, kind) = (link.ifname.as_str(), link.linkinfo.info_kind.as_str());
     ensure!(!link.flags.iter().any(|flag| flag == "LOOPBACK"), "it is the loopback device");
@@ -212,10 +214,10 @@ impl Address {
 
 impl Taken {
     /// Moves the device of an uplink out of `home`, where the calling thread is, and makes it the
-    /// port in `switch`, where it is down.
+    /// port in `switch`. The device is down there.
     ///
     /// # Errors
-    /// As [`look`], or the kernel's error. The device is then back in `home`.
+    /// As [`look`], or the kernel reports an error. The device is then back in `home`.
     pub(super) fn take(uplink: &UplinkPlan, switch: &Namespace, home: &Namespace) -> Result<Taken> {
         let taken = Taken { found: look(uplink)?, uplink: uplink.clone() };
         let UplinkPlan { name, device, port, .. } = uplink;
@@ -231,7 +233,8 @@ impl Taken {
         };
         let made = run("ip", &words, "").and_then(|()| switch.inside(home, set_up));
         let Err(error) = made else { return Ok(taken) };
-        // The device has the name of the port, or still its own; a cable may have either name.
+        // The device has the name of the port or still its own name. If it is a cable, it may have
+        // either name.
         let put_back = [port, device].into_iter().find_map(|there| {
             let moved = taken.move_home(there, true, switch, home).transpose()?;
             Some(moved.and_then(|now| taken.restore(&now)))
@@ -247,7 +250,8 @@ impl Taken {
     /// Leaves the calling thread in `home`.
     ///
     /// # Errors
-    /// The device is still in `switch`; or it is back, without the settings named.
+    /// The device is still in `switch`. Or it is back without some of its settings, which the error
+    /// names.
     pub(super) fn give_back(&self, switch: &Namespace, home: &Namespace) -> Result<()> {
         match self.move_home(&self.uplink.port, false, switch, home)? {
             Some(now) => self.restore(&now),
@@ -255,9 +259,10 @@ impl Taken {
         }
     }
 
-    /// Moves the device called `name` in `switch` back to `home`, down. Returns its name there;
-    /// `None` if there is no such device, or its MAC is not the required one. No step that may fail
-    /// comes first: a namespace that ends destroys its devices.
+    /// Moves the device called `name` from `switch` back to `home`, where it is down. Returns its
+    /// name there, or `None` if there is no such device or its MAC address is not the required one.
+    /// The move comes before any step that may fail, because a namespace that ends destroys its
+    /// devices.
     fn move_home(
         &self,
         name: &str,
@@ -272,7 +277,7 @@ impl Taken {
                 return Ok(false);
             }
             let _ = sys::set_device_up(name, false);
-            // If the name is taken, the kernel moves the device under its current name.
+            // If the original name is taken, the kernel moves the device under its current name.
             run("ip", &["link", "set", "dev", name, "netns", &home.path(), "name", device], "")?;
             Ok(true)
         });
@@ -283,7 +288,7 @@ impl Taken {
         }
     }
 
-    /// Restores the settings of the device, now named `now`, as far as possible.
+    /// Restores the settings of the device, whose name is now `now`, as far as possible.
     fn restore(&self, now: &str) -> Result<()> {
         let Taken { uplink: UplinkPlan { device, .. }, found } = self;
         let mut lacks = Vec::new();
@@ -301,7 +306,7 @@ impl Taken {
             );
         }
         for (offload, was_on) in &found.offloads {
-            // An offload that was off may be one that cannot be enabled.
+            // An offload that was off may be one that cannot be changed.
             let _ = sys::set_offload(now, *offload, *was_on);
         }
         if found.is_up {

@@ -1,10 +1,10 @@
-//! Keeper of devices: a process outside of the lab's PID namespace, in the network namespace of
-//! `axon up`.
+//! Keeper of devices: a process outside the lab's PID namespace, in the network namespace of `axon
+//! up`.
 //!
-//! In plain English: the launcher starts the keeper before the supervisor, with one end of a pair
-//! of sockets. The keeper moves devices when the supervisor requests it. When the supervisor's end
-//! closes, because the supervisor has ended in whatever way, the keeper returns the remaining
-//! devices and ends. Its log lists devices that it could not return.
+//! The launcher starts the keeper before the supervisor, with one end of a socket pair. The keeper
+//! moves devices when the supervisor requests it. When the supervisor ends, in any way, its end
+//! closes. The keeper then returns the remaining devices and ends. Its log lists devices that it
+//! could not return.
 
 use super::device::Taken;
 use super::requests::{self, Answer, Request};
@@ -20,11 +20,11 @@ use std::time::{Duration, Instant};
 
 /// Time limit for the processes of a lab to end.
 const END_LIMIT: Duration = Duration::from_secs(5);
-/// Polling interval for their end.
+/// Polling interval while these processes end.
 const LOOK: Duration = Duration::from_millis(5);
 
 /// Starts the keeper of the lab in the network namespace of the calling process. Returns the
-/// supervisor's end of the pair of sockets.
+/// supervisor's end of the socket pair.
 pub(in super::super) fn start(state: &StateDir) -> Result<OwnedFd> {
     let (own, supervisors) = requests::pair()?;
     let log = log::open(&state.log(StateDir::KEEPER))?;
@@ -41,8 +41,8 @@ pub(in super::super) fn start(state: &StateDir) -> Result<OwnedFd> {
     Ok(supervisors)
 }
 
-/// Holds devices for the supervisor at the other end of standard input. Ends with the lab only:
-/// signals that request an end reach the supervisor, too.
+/// Holds devices for the supervisor at the other end of standard input. Ends only with the lab,
+/// because signals that request an end also reach the supervisor.
 pub(in super::super) fn keep(state: &StateDir) -> Result<()> {
     let mut ends = SigSet::empty();
     ends.extend([Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGPIPE]);
@@ -66,8 +66,8 @@ pub(in super::super) fn keep(state: &StateDir) -> Result<()> {
             break;
         }
     }
-    // The daemons of the lab end with the supervisor, and use the devices until then. The
-    // supervisor closes its end before that.
+    // The daemons of the lab use the devices until they end with the supervisor. The supervisor
+    // closes its end earlier.
     let closed = Instant::now();
     while state.has_supervisor_process() && closed.elapsed() < END_LIMIT {
         std::thread::sleep(LOOK);

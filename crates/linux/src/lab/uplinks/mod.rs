@@ -1,11 +1,11 @@
-//! Real network devices as ports of switches: uplinks of the fabric file that name a device.
+//! Real network devices as switch ports, for uplinks in the fabric file that name a device.
 //!
-//! In plain English: the lab moves the device from the network namespace of `axon up` into that of
-//! its switch, under the name of the port, and moves it back at the end. A network namespace that
-//! ends destroys virtual devices and leaves others in the first namespace of the machine. So two
-//! processes hold both namespaces, each by descriptors of its own: the supervisor, and a keeper
-//! outside of the lab's PID namespace. The survivor of the two moves the device back, however the
-//! other one has ended.
+//! The lab moves the device from the network namespace of `axon up` into that of its switch, gives
+//! it the name of the port, and moves it back at the end. When a network namespace ends, the kernel
+//! destroys the virtual devices in it, and leaves the others in the first namespace of the machine.
+//! Therefore, two processes hold both namespaces, each with its own descriptors: the supervisor,
+//! and a keeper outside the lab's PID namespace. If one of them ends, in any way, the other moves
+//! the device back.
 
 mod device;
 mod keeper;
@@ -23,13 +23,13 @@ use std::time::{Duration, Instant};
 
 /// Time limit for the kernel to move all devices back.
 const BACK_LIMIT: Duration = Duration::from_secs(10);
-/// Polling interval for their return.
+/// Polling interval while the devices are moved back.
 const LOOK: Duration = Duration::from_millis(5);
 
 /// Checks that the devices of these uplinks can be ports, before anything is created.
 ///
 /// # Errors
-/// The reason for which a device cannot.
+/// A device cannot be a port. The error names the reason.
 pub(super) fn check(uplinks: &[UplinkPlan]) -> Result<()> {
     if let Some(UplinkPlan { name, device, .. }) = uplinks.first() {
         let is_root = nix::unistd::geteuid().is_root();
@@ -38,11 +38,11 @@ pub(super) fn check(uplinks: &[UplinkPlan]) -> Result<()> {
     uplinks.iter().try_for_each(|uplink| look(uplink).map(drop))
 }
 
-/// Waits until the keeper of a lab, whose supervisor has ended, has returned its devices. Returns a
+/// Waits until the keeper of a lab whose supervisor has ended has returned its devices. Returns a
 /// description of failures.
 ///
 /// # Errors
-/// Timeout.
+/// The devices are not back within the time limit.
 pub(super) fn given_back(state: &StateDir) -> Result<Option<String>> {
     let started = Instant::now();
     while let Some(keeper) = state.keeper() {

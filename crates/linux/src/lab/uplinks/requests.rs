@@ -1,5 +1,5 @@
-//! Protocol between the supervisor of a lab and the keeper of its devices, over a pair of sockets:
-//! each message is one record with one network namespace.
+//! Protocol between the supervisor of a lab and the keeper of its devices. It runs over a socket
+//! pair. Each message is one record with one network namespace.
 
 use super::super::plan::UplinkPlan;
 use super::device::Taken;
@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
-/// Longest message, in bytes: a device has some hundred addresses at most.
+/// Longest message, in bytes. A device has at most a few hundred addresses.
 const MESSAGE_BYTES_MAX: usize = 64 << 10;
 
 /// Request to move this device into the enclosed namespace.
@@ -44,13 +44,13 @@ pub(super) fn send(to: BorrowedFd<'_>, what: &impl Serialize, with: &Namespace) 
     Ok(())
 }
 
-/// Receives a message and its namespace; `None` when the other end is closed.
+/// Receives a message and its namespace. Returns `None` if the other end is closed.
 pub(super) fn receive<T: DeserializeOwned>(from: BorrowedFd<'_>) -> Result<Option<(T, Namespace)>> {
     let mut bytes = vec![0; MESSAGE_BYTES_MAX];
     let (length, mut fds) = loop {
         match descriptors::receive(from, &mut bytes) {
             Err(error) if error.raw_os_error() == Some(Errno::EINTR as i32) => {}
-            // The other end was closed before it had read everything.
+            // The other end was closed before it had read all data.
             Err(error) if error.raw_os_error() == Some(Errno::ECONNRESET as i32) => {
                 return Ok(None);
             }
@@ -64,7 +64,7 @@ pub(super) fn receive<T: DeserializeOwned>(from: BorrowedFd<'_>) -> Result<Optio
     Ok(Some((serde_json::from_slice(&bytes[..length])?, fd.into())))
 }
 
-/// Supervisor's end, with the devices that it has requested.
+/// Supervisor's end of the socket pair, with the devices that the supervisor has requested.
 pub(in super::super) struct Keeper {
     socket: OwnedFd,
     held: Vec<(Taken, Namespace, Namespace)>,
@@ -79,7 +79,7 @@ impl Keeper {
     /// Makes the keeper move a device into the network namespace of the calling thread.
     ///
     /// # Errors
-    /// The keeper's error.
+    /// The keeper reports an error.
     pub(in super::super) fn take(&mut self, uplink: &UplinkPlan) -> Result<()> {
         let switch = Namespace::here()?;
         send(self.socket.as_fd(), &Request(uplink.clone()), &switch)
@@ -92,8 +92,8 @@ impl Keeper {
         Ok(())
     }
 
-    /// Returns all devices if the keeper cannot, because it has ended. Returns the errors. Leaves
-    /// the calling thread in another network namespace.
+    /// Returns all devices, in place of a keeper that has ended. Returns the errors. Leaves the
+    /// calling thread in another network namespace.
     pub(in super::super) fn give_back_without(&mut self) -> Vec<anyhow::Error> {
         let mut socket = [PollFd::new(self.socket.as_fd(), PollFlags::empty())];
         let is_there = poll(&mut socket, PollTimeout::ZERO).is_ok_and(|closed| closed == 0);
@@ -108,7 +108,8 @@ impl Keeper {
     }
 }
 
-/// Covers every end of the supervisor: a lab that failed to start returns its devices, too.
+/// Covers every way in which the supervisor ends, so that a lab that failed to start also returns
+/// its devices.
 impl Drop for Keeper {
     fn drop(&mut self) {
         for error in self.give_back_without() {

@@ -1,4 +1,4 @@
-//! Names of nodes and hosts of a lab, and the links between ports.
+//! Names of the nodes and hosts in a lab, and the links between ports.
 
 use crate::status::{NodeStatus, PortStatus, Status};
 use axon_fabric::assemble::switch_id;
@@ -18,7 +18,7 @@ pub struct Switch<'a> {
 }
 
 impl<'a> Switch<'a> {
-    /// Returns the name of a port, `s1-p0`.
+    /// Returns the name of a port, such as `s1-p0`.
     pub fn port_name(&self, port: PortNo) -> String {
         format!("{}-{port}", self.status.name)
     }
@@ -33,14 +33,15 @@ impl<'a> Switch<'a> {
         self.node.plane.ports.get(port.index())
     }
 
-    /// Returns the port at the far end of a link to another node, by the switch's own discovery.
+    /// Returns the port at the far end of a link to another node, according to the switch's own
+    /// discovery.
     pub fn peer(&self, port: PortNo) -> Option<(NodeId, PortNo)> {
         let found = self.node.neighbours.iter().find(|neighbour| neighbour.port == port)?;
         Some((found.node, found.peer_port))
     }
 }
 
-/// Names and links of a lab, from one status.
+/// Names and links of a lab, from one status report.
 pub struct Directory<'a> {
     fabric: &'a Fabric,
     switches: BTreeMap<NodeId, Switch<'a>>,
@@ -51,7 +52,7 @@ pub struct Directory<'a> {
 }
 
 impl<'a> Directory<'a> {
-    /// Collects the names and links of `fabric`; `status` has the answers of its daemons.
+    /// Collects the names and links of `fabric`. `status` contains the answers from its daemons.
     pub fn new(fabric: &'a Fabric, status: &'a [NodeStatus]) -> Directory<'a> {
         let answered = status.iter().filter_map(NodeStatus::status);
         let switch = |status: &'a Status| {
@@ -76,19 +77,19 @@ impl<'a> Directory<'a> {
         self.fabric
     }
 
-    /// Returns the MAC of each host of the fabric file, in its order. A real gateway has its own
-    /// MAC, which is found by its IP address.
+    /// Returns the MAC address of each host in the fabric file, in its order. A real gateway has
+    /// its own MAC address, which is found by its IP address.
     pub fn macs(&self) -> &[MacAddr] {
         &self.macs
     }
 
-    /// Returns the hosts that the controller knows, if it has answered. Without a controller: those
-    /// at the ports of the switches that have answered.
+    /// Returns the hosts that the controller knows, if it has answered. Without a controller,
+    /// returns the hosts at the ports of the switches that have answered.
     pub fn known(&self) -> &[ControllerHost] {
         &self.known
     }
 
-    /// Returns the names of the hosts at a port by the controller, in one VLAN or in any.
+    /// Returns the names of the hosts at a port according to the controller, in one VLAN or in any.
     pub fn hosts_at(&self, at: (NodeId, PortNo), vlan: Option<VlanId>) -> Vec<String> {
         let here = self.known().iter();
         let here = here.filter(|host| {
@@ -112,14 +113,14 @@ impl<'a> Directory<'a> {
         self.hosts.get(&mac).map_or_else(|| mac.to_string(), ToString::to_string)
     }
 
-    /// Returns the name of a port of a switch, `s1-p0`, whether the switch has answered or not.
+    /// Returns the name of a switch port, such as `s1-p0`, whether the switch has answered or not.
     pub fn port_name(&self, (node, port): (NodeId, PortNo)) -> String {
         self.fabric.subject_name(Subject::Port(node, port))
     }
 
-    /// Follows hops from a switch. Returns the ingress port, on a link between switches, and the
-    /// egress port at each switch, and whether the last egress port has no further switch behind
-    /// it. An invalid hop ends the path.
+    /// Follows hops from a switch. Returns the egress port at each switch, and its ingress port if
+    /// that is on a link between switches. Also returns whether the last egress port has no further
+    /// switch behind it. An invalid hop ends the path.
     pub fn follow(&self, from: NodeId, hops: &[PortNo]) -> (Vec<Hop<'a>>, bool) {
         let (mut way, mut at, mut ingress) = (Vec::new(), from, None);
         for (number, &egress) in hops.iter().enumerate() {
@@ -150,8 +151,8 @@ fn macs(fabric: &Fabric, known: &[ControllerHost]) -> Vec<MacAddr> {
     macs
 }
 
-/// Returns the hosts whose positions a node decides. One that has not been seen yet is at its port
-/// in the file.
+/// Returns the hosts whose positions a node decides. A host that has not been seen yet is at its
+/// port in the file.
 fn known_by(node: &NodeTelemetry) -> Vec<ControllerHost> {
     let hosts = node.known_hosts().unwrap_or_default().iter();
     let own = |host: &&ControllerHost| node.switch().is_none_or(|own| own.id == host.switch);
@@ -174,7 +175,7 @@ pub struct Hop<'a> {
     pub egress: PortNo,
 }
 
-/// Returns the number of lost frames in the counters of a port.
+/// Returns the number of lost frames according to the counters of a port.
 pub(super) fn lost(counters: &PortCounters) -> u64 {
     let all = Drop::ALL.iter().filter(|reason| !reason.is_ordinary());
     all.map(|&reason| counters.dropped(reason)).sum()
@@ -188,15 +189,16 @@ pub(super) mod tests {
     use axon_wire::Hops;
     use std::path::Path;
 
-    /// Line of two switches with a host each: h1 at s1-p0, h2 at s2-p0, joined by p1 of both.
+    /// Returns a line of two switches with a host each: h1 at s1-p0, and h2 at s2-p0. Ports p1 of
+    /// both switches are joined.
     pub(crate) fn fabric() -> Fabric {
         let text = "{name: two, topology: {listed: {switches: [s1, s2], \
                     hosts: {h1: s1-p0, h2: s2-p0}, links: [[s1-p1, s2-p1]]}}}";
         axon_fabric::parse(Path::new("two.yaml"), text).unwrap()
     }
 
-    /// Status of a lab of [`fabric`] in which h1 has a route to h2, and s2 one to h1 that is not in
-    /// its table.
+    /// Returns the status of a lab of [`fabric`] in which h1 has a route to h2, and s2 has a route
+    /// to h1 that is not in its table.
     pub(crate) fn lab(fabric: &Fabric) -> Vec<NodeStatus> {
         let neighbour = |node| Neighbour {
             port: PortNo(1),

@@ -34,7 +34,7 @@ pub struct FlowView {
     pub in_table: bool,
 }
 
-/// Returns all routes of all edges, ordered by switch, port, VLAN and destination.
+/// Returns all routes at all edges, ordered by switch, port, VLAN and destination.
 pub fn flows(directory: &Directory<'_>) -> Vec<FlowView> {
     let mut all = Vec::new();
     for switch in directory.switches() {
@@ -96,7 +96,7 @@ mod tests {
         let expected =
             ["h1 (s1-p0) h2 s1-p1 s2-p0 in the table", "h2 (s2-p0) h1 s2-p1 s1-p0 slow path"];
         assert_eq!(rows(&status), expected);
-        // Link that s1 no longer has.
+        // s1 no longer has its link.
         let Answer::Status(s1) = &mut status[1].answer else { unreachable!() };
         let NodeTelemetry::Switch(s1) = &mut s1.node else { unreachable!() };
         s1.neighbours.clear();

@@ -59,8 +59,8 @@ impl HostView {
     }
 }
 
-/// Returns all hosts: those of the fabric file in its order, then all others that a node knows, by
-/// MAC address.
+/// Returns all hosts: first those in the fabric file, in its order, then all others that a node
+/// knows, by MAC address.
 pub fn hosts(directory: &Directory<'_>) -> Vec<HostView> {
     let mut all: BTreeMap<Key, HostView> = BTreeMap::new();
     let fabric = directory.fabric();
@@ -105,7 +105,7 @@ pub fn hosts(directory: &Directory<'_>) -> Vec<HostView> {
         let counts = [of_port, by_host.get(host)];
         view.routes_from = counts.into_iter().flatten().sum();
     }
-    // A host of the file that is seen only in VLANs of its tags is not missing.
+    // A host in the file that is seen only in the VLANs of its tags is not missing.
     let is_seen = |view: &HostView| view.at.is_some() || !view.learned_at.is_empty();
     let seen: BTreeSet<MacAddr> =
         all.values().filter(|view| is_seen(view)).map(|view| view.mac).collect();

@@ -1,4 +1,4 @@
-//! Operator's views of a lab: hosts, flows, the path between two hosts, and the load of ports. All
+//! Operator's views of a lab: hosts, flows, the path between two hosts, and the load on ports. All
 //! are built from the status of the daemons and the fabric file.
 
 pub mod directory;

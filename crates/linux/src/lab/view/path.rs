@@ -63,7 +63,7 @@ pub fn path(directory: &Directory<'_>, from: usize, to: usize) -> PathView {
         arrives: false,
         steps: Vec::new(),
     };
-    // Current positions by the controller; the file has the initial ones.
+    // The controller knows the current positions, and the file has the initial ones.
     let of = |mac| directory.known().iter().filter(move |host| host.mac == mac);
     let place = |host: &ControllerHost| (host.switch, host.port);
     let [source_mac, target_mac] = [from, to].map(|host| directory.macs()[host]);
@@ -90,7 +90,7 @@ pub fn path(directory: &Directory<'_>, from: usize, to: usize) -> PathView {
     view
 }
 
-/// Builds a step; the ingress port at the first switch is that of the host.
+/// Builds a step. At the first switch, the ingress port is that of the host.
 fn step(hop: &Hop<'_>, of_host: PortNo) -> PathStep {
     let ingress = hop.ingress.unwrap_or(of_host);
     let (device, port) = (hop.switch.device(hop.egress), hop.switch.port(hop.egress));

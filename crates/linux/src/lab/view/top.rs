@@ -1,4 +1,4 @@
-//! `axon top`: load of the ports, the busiest first.
+//! `axon top`: load of the ports, with the busiest first.
 
 use super::directory::{Directory, lost};
 use crate::columns::columns;
@@ -43,8 +43,8 @@ impl PortLoad {
     }
 }
 
-/// Returns the loads of all ports of all switches between two measurements of a lab, the busiest
-/// first. A switch that did not answer both, or was restarted in between, is omitted.
+/// Returns the loads on all ports of all switches between two measurements of a lab, with the
+/// busiest first. A switch that did not answer both, or was restarted in between, is omitted.
 pub fn loads(fabric: &Fabric, before: &[NodeStatus], after: &[NodeStatus]) -> Vec<PortLoad> {
     let directory = Directory::new(fabric, after);
     let mut all = Vec::new();
@@ -84,7 +84,7 @@ fn ports(node: &NodeTelemetry) -> Option<&[PortTelemetry]> {
     node.plane().filter(|_| is_switch).map(|plane| &plane.ports[..])
 }
 
-/// Returns the port of the neighbour, or the hosts at the port by the controller.
+/// Returns the neighbour's port, or the hosts at the port according to the controller.
 fn peer(directory: &Directory<'_>, of: &Status, port: PortNo) -> Vec<String> {
     let Some(switch) = of.node.switch().and_then(|node| directory.switch(node.id)) else {
         return Vec::new();
@@ -124,7 +124,7 @@ mod tests {
     use super::*;
     use crate::status::Answer;
 
-    /// Status of the lab after this uptime, with these bytes sent by p1 of s1.
+    /// Returns the status of the lab after this uptime, with these bytes sent by p1 of s1.
     fn look(fabric: &Fabric, uptime_us: u64, bytes: u64) -> Vec<NodeStatus> {
         let mut status = lab(fabric);
         for one in &mut status {
