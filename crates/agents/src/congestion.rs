@@ -1,10 +1,10 @@
 //! Congestion responder: QCN's congestion point in software (paper 004, section 5.2; IEEE 802.1Q
 //! clause 30.2.1).
 //!
-//! The switching chip cannot sample by queue length, so the source marks frames, more of them the
-//! worse the congestion is, and the chip mirrors those to its CPU. The agent reads the queue
-//! length, computes the feedback from that and the length at the last marked frame, and sends it to
-//! the frame's source. The copy is dropped.
+//! The switching chip cannot sample by queue length. Instead, the source marks frames, and marks
+//! more of them the worse the congestion is. The chip mirrors the marked frames to its CPU. The
+//! agent reads the queue length, computes the feedback from that and from the length at the last
+//! marked frame, and sends it to the source of the frame. The mirrored copy is dropped.
 //!
 //! The feedback is that of the plane's congestion point. Only the sampling differs.
 
@@ -14,18 +14,19 @@ use axon_wire::cn::{self, Cnm, CnmFrame, MSDU_BYTES_MAX, Tagged};
 use axon_wire::vlan::TAG_BYTES;
 use axon_wire::{Bytes, MacAddr, PortNo, Priority, Time};
 
-/// Required head length of a responder in bytes: addresses, two tags, a CN-TAG and the MSDU of a
-/// CNM.
+/// Required head length of a responder, in bytes: the addresses, two tags, a CN-TAG and the MSDU of
+/// a CNM.
 pub const HEAD_BYTES: usize = 12 + 3 * TAG_BYTES + MSDU_BYTES_MAX;
 
 /// Configuration of a congestion responder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResponderConfig {
-    /// MAC address of its switch, the source of CNMs.
+    /// MAC address of the switch, which is the source address of CNMs.
     pub mac: MacAddr,
     /// Port of the observed queue.
     pub egress: PortNo,
-    /// Q_EQ, the weight of growth, and the contents of a CNM. The source controls the sampling.
+    /// Q_EQ, the weight of growth, and the contents of a CNM. The source of the frames controls the
+    /// sampling.
     pub point: CpConfig,
     /// Priority of CNMs.
     pub cnm_priority: Priority,
@@ -64,11 +65,11 @@ impl CongestionResponder {
         })
     }
 
-    /// Returns the CNM for a marked frame.
+    /// Returns the CNM that answers a marked frame, if any.
     fn sample(&mut self, head: &[u8], queue: Bytes) -> Option<CnmFrame> {
         let ResponderConfig { mac, point, cnm_priority, cpid, .. } = &self.config;
         let sampled = Tagged::parse(head)?;
-        // CNMs and multicast sources get no notification.
+        // CNMs and frames with a multicast source get no notification.
         if cn::is_cnm(head) || sampled.source.is_multicast() {
             return None;
         }

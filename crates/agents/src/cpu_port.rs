@@ -1,8 +1,8 @@
-//! Agent behind the CPU port of a programmable switch, in place of its control program. It gets the
+//! Agent behind the CPU port of a programmable switch, in place of a control program. It gets the
 //! packets that entries trap or mirror to the CPU, and can read the registers (paper 004, sections
 //! 3.2 and 5.2).
 //!
-//! It gets whole frames: the CPU port of that switch keeps no payloads.
+//! It gets whole frames, because the CPU port of that switch keeps no payloads.
 
 use crate::agent::{Agent, Counters, Event, Full, Outbox, Packet};
 use crate::node::HEAD_ROOM_BYTES;
@@ -24,11 +24,11 @@ struct Held {
     received: usize,
 }
 
-/// Agent in place of a control program.
+/// CPU port with an agent in place of a control program.
 #[derive(Debug)]
 pub struct CpuPort<A> {
     agent: A,
-    /// Table entries, installed at the start.
+    /// Table entries that are installed at the start.
     entries: Vec<Change>,
     /// Delay from the arrival of a packet to its delivery to the agent.
     delay: Span,
@@ -42,8 +42,8 @@ pub struct CpuPort<A> {
 }
 
 impl<A: Agent> CpuPort<A> {
-    /// Creates the port of an agent with the initial table entries of its switch and the delivery
-    /// delay.
+    /// Creates the port for an agent. `entries` are the initial table entries of the switch, and
+    /// `delay` is the delivery delay.
     pub fn new(agent: A, entries: Vec<Change>, delay: Span) -> CpuPort<A> {
         CpuPort {
             agent,
@@ -63,7 +63,8 @@ impl<A: Agent> CpuPort<A> {
         &self.agent
     }
 
-    /// Returns the agent's counters, and the number of packets that it did not get.
+    /// Returns the agent's counters, and the number of packets dropped before they reached the
+    /// agent.
     pub fn counters(&self) -> Counters {
         let mut counters = self.agent.counters();
         counters.insert("cpu_dropped", self.dropped);
@@ -125,7 +126,7 @@ impl<A: Agent + Send> Program for CpuPort<A> {
     }
 }
 
-/// Switch during one call of the agent.
+/// Access to the switch during one call of the agent.
 struct Session<'a> {
     held: &'a mut BTreeMap<Handle, Held>,
     fetched: &'a mut Vec<(Handle, usize, Vec<u8>)>,
@@ -166,7 +167,7 @@ impl Outbox for Session<'_> {
     }
 
     fn replace(&mut self, handle: Handle, payload: &[u8]) -> Result<(), Full> {
-        // The head is the whole frame, with nothing after it.
+        // The head is the whole frame, so nothing follows it.
         if let Some(held) = self.held.remove(&handle) {
             self.control.inject_packet(None, &[&held.store[held.start..], payload].concat());
         }

@@ -1,18 +1,19 @@
-//! Agents: programs beside a switch that process packets (paper 003; paper 004, sections 5 and 6).
+//! Agents: programs attached to a switch that process packets (paper 003; paper 004, sections 5 and
+//! 6).
 //!
 //! An agent is attached to a port of a switch, its *agent port*. Frames whose egress is that port
-//! go to the agent, and the frames that the agent forwards or sends enter the switch by that port.
-//! The switch's ordinary forwarding thus selects the agent's packets, and its queues and counters
-//! are those of a port.
+//! go to the agent, and frames that the agent forwards or sends enter the switch through that port.
+//! The switch's ordinary forwarding thus selects the packets for the agent, and its queues and
+//! counters are those of a port.
 //!
-//! An [`Agent`] has no clock, no thread and no socket: the same agent runs in the simulator and on
-//! Linux.
+//! An [`Agent`] has no clock, no thread and no socket, so the same agent runs in the simulator and
+//! on Linux.
 #![no_std]
 #![forbid(unsafe_code)]
 
 extern crate alloc;
 
-/// Compiles and runs the code of the page.
+/// Compiles and runs the code on the page.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/your-own-agent.md")]
 struct YourOwnAgent;

@@ -1,7 +1,7 @@
-//! Parsing and writing of headers for agents: Ethernet, IPv4 (RFC 791), UDP (RFC 768), TCP (RFC
+//! Parses and writes headers for agents: Ethernet, IPv4 (RFC 791), UDP (RFC 768) and TCP (RFC
 //! 9293).
 //!
-//! An agent may have the first bytes of a packet only, so no function needs bytes beyond the
+//! An agent may have only the first bytes of a packet, so no function needs bytes beyond the
 //! headers.
 
 use alloc::vec::Vec;
@@ -13,17 +13,17 @@ use core::net::Ipv4Addr;
 pub const ETHERTYPE_IPV4: u16 = 0x0800;
 /// EtherType of a VLAN tag (IEEE 802.1Q clause 9.6).
 const ETHERTYPE_VLAN: u16 = 0x8100;
-/// Bytes of a VLAN tag.
+/// Length of a VLAN tag, in bytes.
 const VLAN_BYTES: usize = 4;
-/// Bytes of an IPv4 header without options.
+/// Length of an IPv4 header without options, in bytes.
 pub const IPV4_BYTES: usize = 20;
-/// Bytes of a UDP header.
+/// Length of a UDP header, in bytes.
 pub const UDP_BYTES: usize = 8;
 /// IP protocol number of TCP.
 pub const TCP: u8 = 6;
 /// IP protocol number of UDP.
 pub const UDP: u8 = 17;
-/// TTL of packets made by agents (RFC 1700).
+/// TTL of packets that agents make (RFC 1700).
 pub const TTL: u8 = 64;
 
 /// Returns the two bytes at `at`, if present.
@@ -32,7 +32,8 @@ pub fn word(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_be_bytes([two[0], two[1]]))
 }
 
-/// Returns the offset of the network header, after a VLAN tag if present, and its EtherType.
+/// Returns the offset of the network header, which is after a VLAN tag if there is one, and its
+/// EtherType.
 pub fn network(frame: &[u8]) -> Option<(usize, u16)> {
     match word(frame, ETHERNET_BYTES - 2)? {
         ETHERTYPE_VLAN => {
@@ -54,17 +55,18 @@ pub fn address(bytes: &[u8], at: usize) -> Option<Ipv4Addr> {
 pub struct Ipv4 {
     /// Offset of the IPv4 header in the frame, in bytes.
     pub at: usize,
-    /// Offset of the payload.
+    /// Offset of the payload in the frame, in bytes.
     pub payload_at: usize,
-    /// End of the packet; padding may follow, and the head may end before.
+    /// Offset of the end of the packet, in bytes. Padding may follow, and the head may end before.
     pub end: usize,
     /// Protocol number of the payload.
     pub protocol: u8,
     /// Time to live.
     pub ttl: u8,
-    /// True if it is a fragment other than the first, without a TCP or UDP header.
+    /// True if the packet is a fragment other than the first, and therefore has no TCP or UDP
+    /// header.
     pub is_later_fragment: bool,
-    /// True if it is a fragment, the first included.
+    /// True if the packet is a fragment, including the first.
     pub is_fragment: bool,
     /// Source address.
     pub source: Ipv4Addr,
@@ -73,8 +75,8 @@ pub struct Ipv4 {
 }
 
 impl Ipv4 {
-    /// Parses the head of a frame. `None` if it is not IPv4, or its header is truncated, has wrong
-    /// lengths, or fails its checksum.
+    /// Parses the head of a frame. Returns `None` if it is not IPv4, or if its header is truncated,
+    /// has wrong lengths, or fails its checksum.
     pub fn parse(frame: &[u8]) -> Option<Ipv4> {
         let (at, ethertype) = network(frame)?;
         let first = *frame.get(at)?;
@@ -101,14 +103,14 @@ impl Ipv4 {
         })
     }
 
-    /// Returns source and destination port of TCP or UDP, if the head has them.
+    /// Returns the source and destination ports of TCP or UDP, if the head contains them.
     pub fn ports(&self, frame: &[u8]) -> Option<(u16, u16)> {
         let known = matches!(self.protocol, TCP | UDP) && !self.is_later_fragment;
         known.then_some(())?;
         Some((word(frame, self.payload_at)?, word(frame, self.payload_at + 2)?))
     }
 
-    /// Returns the offset of the TCP or UDP checksum.
+    /// Returns the offset of the TCP or UDP checksum in the frame.
     pub fn checksum_at(&self) -> Option<usize> {
         match self.protocol {
             _ if self.is_later_fragment => None,
@@ -125,7 +127,7 @@ pub fn sum(bytes: &[u8]) -> u16 {
     let words = bytes
         .chunks(2)
         .map(|two| u32::from(two[0]) << 8 | two.get(1).copied().map_or(0, u32::from));
-    // 64 KiB of words do not overflow 32 bits.
+    // The sum of 64 KiB of words does not overflow 32 bits.
     fold(words.sum())
 }
 
@@ -137,13 +139,13 @@ fn fold(mut sum: u32) -> u16 {
     sum as u16
 }
 
-/// Returns the checksum after bytes under it were rewritten from `old` to `new`, which have the
-/// same even length and an even offset (RFC 1624, equation 3).
+/// Returns the new value of `checksum` after bytes that it covers were rewritten from `old` to
+/// `new`. Both have the same even length and an even offset (RFC 1624, equation 3).
 pub fn updated(checksum: u16, old: &[u8], new: &[u8]) -> u16 {
     !fold(u32::from(!checksum) + u32::from(!sum(old)) + u32::from(sum(new)))
 }
 
-/// Both ends of a datagram.
+/// Addresses and ports of both ends of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ends {
     /// Layer 2 source and destination.
@@ -155,7 +157,7 @@ pub struct Ends {
 }
 
 impl Ends {
-    /// Returns the ends of a datagram or segment, if the head has them.
+    /// Returns the ends of a datagram or segment, if the head contains them.
     pub fn of(frame: &[u8], ip: &Ipv4) -> Option<Ends> {
         Some(Ends {
             macs: (MacAddr::source_of(frame)?, MacAddr::destination_of(frame)?),
@@ -164,7 +166,7 @@ impl Ends {
         })
     }
 
-    /// Returns the ends of an answer.
+    /// Returns the ends of an answer, with source and destination exchanged.
     #[must_use]
     pub fn reversed(self) -> Ends {
         let Ends { macs, addresses, ports } = self;
@@ -176,8 +178,8 @@ impl Ends {
     }
 }
 
-/// Returns a frame of an IPv4 packet without options, TTL 64, whose payload is the concatenation of
-/// `parts`: at most 65,515 bytes.
+/// Builds the frame of an IPv4 packet without options and with TTL 64. Its payload is the
+/// concatenation of `parts`, which have at most 65,515 bytes together.
 pub fn ipv4(ends: &Ends, protocol: u8, parts: &[&[u8]]) -> Vec<u8> {
     let payload: usize = parts.iter().map(|part| part.len()).sum();
     let total = IPV4_BYTES + payload;
@@ -187,7 +189,7 @@ pub fn ipv4(ends: &Ends, protocol: u8, parts: &[&[u8]]) -> Vec<u8> {
     frame.extend_from_slice(&ETHERTYPE_IPV4.to_be_bytes());
     frame.extend_from_slice(&[0x45, 0]);
     frame.extend_from_slice(&(total as u16).to_be_bytes());
-    // No identification, because it is never fragmented (RFC 6864 clause 4.1).
+    // The identification is zero, because the packet is never fragmented (RFC 6864 clause 4.1).
     frame.extend_from_slice(&[0, 0, 0x40, 0, TTL, protocol, 0, 0]);
     frame.extend_from_slice(&ends.addresses.0.octets());
     frame.extend_from_slice(&ends.addresses.1.octets());
@@ -198,7 +200,7 @@ pub fn ipv4(ends: &Ends, protocol: u8, parts: &[&[u8]]) -> Vec<u8> {
     frame
 }
 
-/// Returns a frame of a UDP datagram whose payload is the concatenation of `parts`.
+/// Builds the frame of a UDP datagram whose payload is the concatenation of `parts`.
 pub fn udp(ends: &Ends, parts: &[&[u8]]) -> Vec<u8> {
     let bytes = UDP_BYTES + parts.iter().map(|part| part.len()).sum::<usize>();
     let mut header = [0; UDP_BYTES];
@@ -217,8 +219,8 @@ pub fn udp(ends: &Ends, parts: &[&[u8]]) -> Vec<u8> {
     frame
 }
 
-/// Returns the sum over a TCP or UDP segment and its pseudo header: 0xffff if its checksum is
-/// valid.
+/// Returns the sum over a TCP or UDP segment and its pseudo-header. It is 0xffff if the checksum of
+/// the segment is valid.
 pub fn pseudo(segment: &[u8], addresses: (Ipv4Addr, Ipv4Addr), protocol: u8) -> u16 {
     let addresses = [addresses.0, addresses.1].map(|address| u32::from(sum(&address.octets())));
     let rest = u32::from(protocol) + segment.len() as u32 + u32::from(sum(segment));
@@ -279,7 +281,7 @@ mod tests {
         let mut random = Random::new(3);
         for _ in 0..10_000 {
             let mut bytes: Vec<u8> = (0..24).map(|_| random.next_u32() as u8).collect();
-            // All ones and all zeros exercise the two zeros of ones' complement.
+            // All ones and all zeros exercise the two zeros of ones' complement arithmetic.
             match random.next_u32() % 4 {
                 0 => bytes[4..8].fill(0xff),
                 1 => bytes[4..8].fill(0),

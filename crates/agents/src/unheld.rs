@@ -9,7 +9,7 @@ use axon_cache::Handle;
 pub struct Unheld {
     /// Frames that the agent has sent, in order.
     pub sent: Vec<Vec<u8>>,
-    /// Remaining room in frames; unlimited if `None`.
+    /// Remaining room for frames. Unlimited if `None`.
     pub room: Option<usize>,
 }
 

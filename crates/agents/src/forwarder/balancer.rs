@@ -1,9 +1,10 @@
-//! Load balancer: one service at one address, served by several backends.
+//! Load balancer: one service at one address, which several backends serve.
 //!
-//! **Both addresses are rewritten** (full NAT). A backend sees the balancer as its client, so its
-//! answers return without configuring clients or backends, and no route has to lead through the
-//! agent. The price is that a backend does not see its client's address. Direct server return would
-//! save the return path, but each backend would have to have the service's address.
+//! **Both addresses are rewritten** (full NAT). A backend sees the balancer as its client. Its
+//! answers therefore return without any configuration of clients or backends, and no route has to
+//! lead through the agent. The price is that a backend does not see the address of its client.
+//! Direct server return would save the return path, but each backend would need the address of the
+//! service.
 //!
 //! A new connection goes to the backend with the highest hash of client and backend (rendezvous
 //! hashing, D. Thaler and C. Ravishankar, IEEE/ACM Transactions on Networking 6(1), 1998). When a
@@ -49,8 +50,8 @@ pub struct BalancerConfig {
 }
 
 impl BalancerConfig {
-    /// Returns a service of these servers with the idle times of the RFCs and the maximum number of
-    /// connections.
+    /// Returns a service with these servers, the idle times of the RFCs, and the highest maximum
+    /// number of connections.
     pub fn new(protocol: u8, port: u16, backends: Vec<Backend>) -> BalancerConfig {
         let minutes = if protocol == TCP { 124 } else { 5 };
         let idle = Span::from_secs(minutes * 60);
@@ -81,7 +82,7 @@ pub(super) struct Balancer {
     counts: Counts,
 }
 
-/// Own addresses of the agent.
+/// Addresses of the agent itself.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Own {
     pub mac: MacAddr,
@@ -107,7 +108,7 @@ impl Balancer {
         self.config.backends.iter().map(|backend| backend.address)
     }
 
-    /// Records that a backend is at this MAC address, or is down.
+    /// Records that a backend has this MAC address, or is down if it is `None`.
     pub fn settle(&mut self, address: Ipv4Addr, mac: Option<MacAddr>) {
         for (backend, known) in self.config.backends.iter().zip(&mut self.macs) {
             if backend.address == address {
@@ -116,14 +117,15 @@ impl Balancer {
         }
     }
 
-    /// Returns the index of the backend of a new connection: the one with the highest hash among
-    /// those that are up.
+    /// Returns the index of the backend for a new connection: the backend with the highest hash
+    /// among those that are up.
     fn choose(&self, client: Client) -> Option<usize> {
         let up = (0..self.macs.len()).filter(|&index| self.macs[index].is_some());
         up.max_by_key(|&index| (weight(client, &self.config.backends[index]), index))
     }
 
-    /// Processes a packet for the agent's address: forwards it rewritten, or drops it.
+    /// Processes a packet for the agent's address. The packet is rewritten and forwarded, or
+    /// dropped.
     pub fn packet(&mut self, now: Time, own: Own, handle: Handle, ip: &Ipv4, out: &mut dyn Outbox) {
         let Some(head) = out.head(handle) else { return };
         let rewrite = self.way(now, own, head, ip);
@@ -142,7 +144,7 @@ impl Balancer {
         if to == self.config.port {
             return self.for_backend(now, own, (ip.source, from), source, flags);
         }
-        // A backend's answer must come from the backend of the port.
+        // An answer must come from the backend to which the connection of this port belongs.
         let connection = self.connections.of_port(to);
         let backend = connection.map(|connection| self.config.backends[connection.backend]);
         let (Some(connection), Some(backend)) = (connection, backend) else {
@@ -170,7 +172,7 @@ impl Balancer {
         client_mac: MacAddr,
         flags: Flags,
     ) -> Option<Rewrite> {
-        // A connection whose backend is down restarts at another one.
+        // A connection whose backend is down restarts at another backend.
         let known = self.connections.of_client(client);
         if let Some(gone) = known.filter(|known| self.macs[known.backend].is_none()) {
             self.connections.close(gone.port);
@@ -179,7 +181,7 @@ impl Balancer {
         let known = known.filter(|known| self.macs[known.backend].is_some());
         let connection = match known {
             Some(connection) => connection,
-            // A reset without a connection does not open one.
+            // A reset that belongs to no connection does not open one.
             None if flags.rst => {
                 self.counts.no_connection += 1;
                 return None;
@@ -255,7 +257,8 @@ fn weight((address, port): Client, backend: &Backend) -> u64 {
     Random::new(Random::new(client).next_u64() ^ backend).next_u64()
 }
 
-/// Returns the fields of the TCP header; the default for another protocol or a truncated header.
+/// Returns the fields of the TCP header. For another protocol or a truncated header, returns the
+/// default.
 fn flags(head: &[u8], ip: &Ipv4) -> Flags {
     let header = head.get(ip.payload_at..).filter(|_| ip.protocol == TCP);
     let Some(header) = header.and_then(|header| header.first_chunk::<14>()) else {

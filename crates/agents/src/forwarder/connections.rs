@@ -1,22 +1,23 @@
-//! Connections of a load balancer: client and backend of each of its ports.
+//! Connections of a load balancer, with the client and the backend of each of its ports.
 //!
 //! A connection is *half-open* until its client has proved to be reachable. Anyone can open one
-//! under any address, so half-open connections have a short lifetime and at most a quarter of the
-//! table, and the oldest one is evicted for a new one; a real client answers long before. An
-//! *established* connection ends after the configured idle time and is never evicted. A connection
-//! that one side has closed ends sooner; one that both sides have closed, or that is reset, ends
-//! soon.
+//! under any address. Therefore, half-open connections have a short lifetime and take at most a
+//! quarter of the table, and the oldest one is evicted for a new one. A real client answers long
+//! before that. An *established* connection ends after the configured idle time and is never
+//! evicted. A connection that one side has closed ends sooner. One that both sides have closed, or
+//! that is reset, ends soon.
 //!
-//! - TCP: a client is reachable when it acknowledges the sequence number of the backend's SYN (RFC
-//!   9293 section 3.5), which no third party can know. A half-open connection ends [`HALF_OPEN`]
-//!   after it was opened, regardless of traffic. RFC 5382 REQ-5 requires four minutes there; but an
-//!   attacker would exploit that cost of a SYN, and clients retry for longer.
-//! - UDP has no handshake: a client counts as reachable when it sends again after an answer. Until
-//!   then a flow ends when it is idle for [`UDP_HALF_OPEN`], as in Linux.
+//! - TCP: A client counts as reachable when it acknowledges the sequence number of the backend's
+//!   SYN (RFC 9293 section 3.5), which no third party can know. A half-open connection ends
+//!   [`HALF_OPEN`] after it was opened, regardless of traffic. RFC 5382 REQ-5 requires four minutes
+//!   there, but then an attacker could occupy a connection for that time with one SYN. Clients
+//!   retry for longer than [`HALF_OPEN`].
+//! - UDP: There is no handshake, so a client counts as reachable when it sends again after an
+//!   answer. Before that, a flow ends when it is idle for [`UDP_HALF_OPEN`], as in Linux.
 //!
-//! One client address has a sixteenth of the table, but at least 16 connections. At that bound its
-//! own oldest half-open connection is evicted, so that connections forged under its address do not
-//! block it.
+//! One client address may have a sixteenth of the table, but at least 16 connections. At that
+//! limit, its own oldest half-open connection is evicted, so that connections forged under its
+//! address do not block it.
 
 use super::stage::{Flags, Side, Stage};
 pub use super::table::PORTS as CONNECTIONS_MAX;
@@ -27,13 +28,13 @@ use axon_wire::{MacAddr, Span, Time};
 const HALF_OPEN: Span = Span::from_secs(10);
 /// Idle time of a UDP flow before its client has sent again.
 const UDP_HALF_OPEN: Span = Span::from_secs(30);
-/// Idle time of a connection that one side has closed: the minimum for a closing one (RFC 5382
-/// REQ-5).
+/// Idle time of a connection that one side has closed. It is the minimum for a connection that is
+/// closing (RFC 5382 REQ-5).
 const CLOSING: Span = Span::from_secs(240);
-/// Time that a closed connection is kept for retransmissions of its end (RFC 5382 REQ-5 leaves the
-/// time after a reset open).
+/// Time for which a closed connection is kept for retransmissions of its end. RFC 5382 REQ-5 does
+/// not specify the time after a reset.
 const CLOSED: Span = Span::from_secs(10);
-/// Connections of one client address in the smallest table.
+/// Maximum number of connections from one client address in the smallest table.
 const CLIENT_MAX_MIN: usize = 16;
 
 /// Reason why a new connection is refused.
@@ -41,7 +42,7 @@ const CLIENT_MAX_MIN: usize = 16;
 pub(super) enum Refused {
     /// The table has no connection that can be evicted.
     Full,
-    /// The client's share has no connection that can be evicted.
+    /// The share of the client address has no connection that can be evicted.
     ClientFull,
 }
 
@@ -67,7 +68,7 @@ pub(super) struct Connections {
 }
 
 impl Connections {
-    /// Creates an empty table of at most `most` connections with this idle time, on ports other
+    /// Creates an empty table for at most `most` connections with this idle time, on ports other
     /// than `reserved`.
     pub fn new(is_tcp: bool, most: usize, idle: Span, reserved: u16) -> Connections {
         let most = most.clamp(1, CONNECTIONS_MAX);
@@ -88,7 +89,7 @@ impl Connections {
         (self.most / 4).max(1)
     }
 
-    /// Returns the maximum number of connections of a client address.
+    /// Returns the maximum number of connections from one client address.
     fn client_max(&self) -> usize {
         (self.most / 16).max(CLIENT_MAX_MIN)
     }
@@ -101,7 +102,7 @@ impl Connections {
         self.table.get(port).map(|entry| entry.connection)
     }
 
-    /// Opens a half-open connection. If there is no room, the oldest half-open one is evicted.
+    /// Opens a half-open connection. If there is no room, evicts the oldest half-open one.
     ///
     /// # Errors
     /// No connection can be evicted.
@@ -144,7 +145,7 @@ impl Connections {
         span.min(self.idle)
     }
 
-    /// Processes a packet of a connection.
+    /// Processes a packet that belongs to a connection.
     pub fn passed(&mut self, now: Time, port: u16, side: Side, flags: Flags) {
         let Some(entry) = self.table.get(port) else { return };
         let before = entry.stage;
@@ -162,11 +163,11 @@ impl Connections {
         self.table.update(port, stage, ends_at);
     }
 
-    /// Records the MAC address that a packet of an established connection came from; packets to the
-    /// client go there from now on.
+    /// Records the MAC address from which a packet of an established connection came. Further
+    /// packets to the client go there.
     ///
-    /// With TCP the packet must prove that its sender sees the backend's packets, so that a forged
-    /// one diverts nothing. UDP has no such proof.
+    /// With TCP, the packet must prove that its sender sees the backend's packets, so that a forged
+    /// packet diverts nothing. UDP has no such proof.
     pub fn came_from(&mut self, port: u16, mac: MacAddr, flags: Flags) {
         let Some(entry) = self.table.get(port) else { return };
         let is_its = match self.is_tcp {
@@ -183,7 +184,7 @@ impl Connections {
         self.table.remove(port);
     }
 
-    /// Ends connections that are due.
+    /// Ends all connections that are due.
     pub fn timeout(&mut self, now: Time) {
         while let Some((_, port)) = self.table.first().filter(|(at, _)| *at <= now) {
             match self.table.remove(port).is_some_and(|entry| entry.stage.is_half_open()) {
@@ -276,7 +277,7 @@ mod tests {
         let mut all = tcp(100);
         let port = open(&mut all, NOW, client(1));
         let later = NOW + Span::from_secs(9);
-        // Neither blindly sent nor repeated packets extend its lifetime.
+        // Neither packets sent blindly nor repeated packets extend its lifetime.
         all.passed(later, port, Side::Client, ack(ISN.wrapping_add(1)));
         all.passed(later, port, Side::Client, syn());
         all.passed(later, port, Side::Backend, syn_ack());
@@ -309,7 +310,7 @@ mod tests {
     #[test]
     fn what_is_closed_on_both_sides_or_reset_ends_soon() {
         let fin = Flags { fin: true, acknowledged: Some(0), ..Flags::default() };
-        // The sequence numbers that the other side expects, of the client and of the backend.
+        // The other side expects these sequence numbers from the client and from the backend.
         let rst = Flags { rst: true, sequence: 1, ..Flags::default() };
         let refused = Flags { rst: true, ..Flags::default() };
         let mut all = tcp(100);
@@ -323,7 +324,8 @@ mod tests {
         assert_eq!(ends(&mut all, &[(Side::Client, fin)]), (CLOSING, 0));
         assert_eq!(ends(&mut all, &[(Side::Client, fin), (Side::Backend, fin)]), (CLOSED, 0));
         assert_eq!(ends(&mut all, &[(Side::Backend, refused)]), (CLOSED, 0));
-        // A SYN on an established connection is ignored; on a closed one it opens a new one.
+        // A SYN on an established connection is ignored, but on a closed one it opens a new
+        // connection.
         assert_eq!(ends(&mut all, &[(Side::Client, syn())]), (IDLE, 0));
         let again = [(Side::Client, rst), (Side::Client, syn())];
         assert_eq!(ends(&mut all, &again), (HALF_OPEN, 1));
@@ -339,7 +341,7 @@ mod tests {
         assert_eq!((all.len(), all.half_open(), all.ended.gave_way), (160, 40, 960));
         assert!(first.iter().all(|&port| is_established(&all, port)));
         assert!(flood[960..].iter().all(|&port| all.of_port(port).is_some()));
-        // An established connection stays; a closed one that is opened again is half-open, too.
+        // An established connection stays. A closed one that is opened again is also half-open.
         let port = establish(&mut all, NOW, other(5000));
         assert_eq!((is_established(&all, port), all.half_open()), (true, 39));
         open(&mut all, NOW, other(5001));
@@ -350,7 +352,7 @@ mod tests {
         assert_eq!(all.half_open(), 40);
         all.passed(NOW, first[0], Side::Client, syn());
         assert_eq!((stage(&all, first[0]), all.half_open()), (Stage::NEW, 40));
-        // If the whole table is established, there is no room.
+        // If all connections in the table are established, there is no room.
         let mut all = tcp(160);
         (0..160).for_each(|n| {
             establish(&mut all, NOW, other(n));

@@ -1,7 +1,8 @@
-//! Forwarder of paper 003: a program that processes headers only, and forwards packets with other
+//! Forwarder of paper 003: a program that processes only headers, and forwards packets with other
 //! addresses. It is a load balancer or a plain router.
 //!
-//! It is a host of the network with its own MAC and IPv4 address, and answers ARP for them.
+//! It is a host in the network, with its own MAC and IPv4 addresses, and answers ARP requests for
+//! them.
 
 mod balancer;
 mod connections;
@@ -26,7 +27,7 @@ pub use router::RouteTo;
 use router::Router;
 use serde::{Deserialize, Serialize};
 
-/// Required head length of a forwarder in bytes: all headers up to that of TCP, without its
+/// Required head length of a forwarder, in bytes: all headers up to that of TCP, without TCP
 /// options.
 pub const HEAD_BYTES: usize = {
     let longest = 18 + 60 + 20;
@@ -126,7 +127,7 @@ impl Agent for Forwarder {
     fn handle(&mut self, now: Time, event: Event<'_>, out: &mut dyn Outbox) {
         match event {
             Event::Packet(packet) => self.packet(now, packet.handle, out),
-            // A forwarder fetches no payload.
+            // A forwarder fetches no payloads, so this does not occur.
             Event::Payload { handle, .. } => out.drop(handle),
             Event::Timeout => {
                 for settled in self.neighbours.timeout(now, out) {

@@ -1,15 +1,15 @@
 //! Neighbour table: MAC addresses by ARP (RFC 826), and reachability.
 //!
-//! The agent answers requests for its own address. It requests an address that it needs, and again
-//! after a second, at most three times in a row. When an answer is a minute old, it requests again:
-//! first at the known MAC, then by broadcast (the unicast poll of RFC 1122 section 2.3.2.1).
-//! Meanwhile it uses that MAC, and removes it only if no answer comes. Watched addresses are
-//! requested every second, so that a failure is detected within some seconds. A request that finds
-//! no buffer does not count, and is repeated.
+//! The agent answers requests for its own address. It requests an address that it needs, and
+//! repeats the request every second, at most three times in a row. When an answer is a minute old,
+//! it requests the address again, first at the known MAC address and then by broadcast (the unicast
+//! poll of RFC 1122 section 2.3.2.1). Meanwhile, it uses that MAC address, and removes it only if
+//! no answer comes. Watched addresses are requested every second, so that a failure is detected
+//! within a few seconds. A request that finds no buffer does not count and is repeated.
 //!
-//! **Bounds.** Anyone can make a router request unused addresses. Addresses without any answer are
-//! few, and the oldest is evicted for a new one: a real neighbour answers long before. They never
-//! evict an address that has answered, however old its answer is.
+//! **Limits.** Anyone can make a router request unused addresses. Addresses without any answer are
+//! limited to a few, and the oldest is evicted for a new one. A real neighbour answers long before
+//! that. Such addresses never evict an address that has answered, however old its answer is.
 
 use crate::agent::{Counters, Outbox};
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -22,17 +22,17 @@ use core::net::Ipv4Addr;
 const RETRY: Span = Span::from_secs(1);
 /// Number of unanswered requests in a row after which an address counts as absent.
 const TRIES_MAX: u32 = 3;
-/// Age of an answer at which an unwatched address is requested again.
+/// Age of an answer at which the address, if it is not watched, is requested again.
 const AGEING: Span = Span::from_secs(60);
-/// Time without requests after one that found no buffer.
+/// Time without requests after a request has found no buffer.
 const FULL_RETRY: Span = Span::from_millis(10);
-/// Number of announcements of the own address at one-second intervals, before they come less often:
-/// a switch port may take some seconds until it forwards.
+/// Number of announcements of the agent's own address at one-second intervals. Later announcements
+/// come less often. A switch port may take a few seconds until it forwards.
 const ANNOUNCEMENTS: u32 = 5;
-/// Interval of later announcements: far less than a bridge's ageing time (300 s).
+/// Interval between later announcements. It is far below a bridge's ageing time (300 s).
 const ANNOUNCE: Span = Span::from_secs(30);
-/// Maximum number of known unwatched addresses. At the limit the one due next is evicted: its
-/// answer is the oldest, except for those being requested again.
+/// Maximum number of known unwatched addresses. At the limit, the address that is due next is
+/// evicted. It has the oldest answer, except for those that are being requested again.
 const KNOWN_MAX: usize = 4096;
 /// Maximum number of unwatched addresses without an answer.
 const ASKED_MAX: usize = 64;
@@ -42,7 +42,7 @@ struct Entry {
     mac: Option<MacAddr>,
     /// Unanswered requests since the last answer.
     tries: u32,
-    /// Time of the next request or of giving up.
+    /// Time of the next request, or of giving up.
     next_at: Time,
     is_watched: bool,
 }
@@ -50,20 +50,20 @@ struct Entry {
 /// State of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Known {
-    /// Resolved to this MAC.
+    /// Resolved to this MAC address.
     At(MacAddr),
-    /// Request pending.
+    /// A request is pending.
     Asked,
-    /// No answer.
+    /// There was no answer.
     Absent,
 }
 
-/// Result for an address.
+/// Address that was resolved or did not answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Settled {
-    /// Resolved to this MAC.
+    /// Resolved to this MAC address.
     At(Ipv4Addr, MacAddr),
-    /// No answer.
+    /// There was no answer.
     Absent(Ipv4Addr),
 }
 
@@ -75,16 +75,16 @@ pub(super) struct Neighbours {
     entries: BTreeMap<Ipv4Addr, Entry>,
     /// Due time of each address.
     due: BTreeSet<(Time, Ipv4Addr)>,
-    /// Unwatched addresses without an answer, the oldest first.
+    /// Unwatched addresses without an answer, oldest first.
     asked: VecDeque<Ipv4Addr>,
     /// Number of watched addresses.
     watched: usize,
-    /// Time at which buffers are tried again.
+    /// Time at which the next attempt to get a buffer is made.
     full_until: Time,
-    /// Time of the next announcement of the own address (RFC 5227 section 2.3).
+    /// Time of the next announcement of the agent's own address (RFC 5227 section 2.3).
     announce_at: Time,
     announced: u32,
-    /// Evicted addresses: without an answer, and with one.
+    /// Number of evicted addresses, without and with an answer.
     gave_way: [u64; 2],
 }
 
@@ -104,7 +104,7 @@ impl Neighbours {
         }
     }
 
-    /// Watches an address by an ARP request every second. Must be called before anything else.
+    /// Watches an address, that is, requests it every second. Call this before anything else.
     pub fn watch(&mut self, address: Ipv4Addr) {
         let watched = Entry { is_watched: true, ..Entry::default() };
         if self.entries.insert(address, watched).is_none() {
@@ -113,8 +113,8 @@ impl Neighbours {
         }
     }
 
-    /// Returns the state of an address and requests it if unknown. The second value is an address
-    /// that was evicted.
+    /// Returns the state of an address, and requests the address if it is unknown. The second value
+    /// is an address that was evicted.
     pub fn resolve(&mut self, now: Time, address: Ipv4Addr) -> (Known, Option<Ipv4Addr>) {
         if let Some(entry) = self.entries.get(&address) {
             let known = match entry.mac {
@@ -135,11 +135,11 @@ impl Neighbours {
         (Known::Asked, oldest)
     }
 
-    /// Processes an ARP packet; returns an address that it resolves.
+    /// Processes an ARP packet. Returns the address that it resolves, if any.
     pub fn receive(&mut self, now: Time, arp: &Arp, out: &mut dyn Outbox) -> Option<Settled> {
         let Arp { operation, sender_mac, sender_ip, target_ip, .. } = *arp;
         if operation == ArpOperation::Request && target_ip == self.address {
-            // A requester without an answer retries.
+            // If there is no room for the answer, the sender repeats its request.
             let _ = out.send(&host_frame::reply(self.mac, self.address, sender_mac, sender_ip));
         }
         let entry = self.entries.get_mut(&sender_ip).filter(|_| sender_mac.is_unicast())?;
@@ -156,12 +156,12 @@ impl Neighbours {
         Some(Settled::At(sender_ip, sender_mac))
     }
 
-    /// Evicts the answer that is due first if there is one too many. The newest one is due last.
+    /// Evicts the answer that is due first if there is one too many. The newest answer is due last.
     fn make_room(&mut self, newest: Ipv4Addr) {
         if self.entries.len() - self.asked.len() - self.watched <= KNOWN_MAX {
             return;
         }
-        // Few precede it: those without an answer, and the watched ones.
+        // Only a few come before it: those without an answer, and the watched ones.
         let is_known = |address: &Ipv4Addr| {
             let entry = self.entries.get(address);
             entry.is_some_and(|entry| entry.mac.is_some() && !entry.is_watched)
@@ -181,7 +181,7 @@ impl Neighbours {
         }
     }
 
-    /// Sends due requests; returns the addresses that did not answer.
+    /// Sends due requests. Returns the addresses that did not answer.
     pub fn timeout(&mut self, now: Time, out: &mut dyn Outbox) -> Vec<Settled> {
         let own = (self.mac, self.address);
         let request = |to, target| host_frame::request(own.0, own.1, to, target);
@@ -198,7 +198,7 @@ impl Neighbours {
             };
             let Some(entry) = self.entries.get_mut(&target) else { break };
             if entry.tries == TRIES_MAX && !entry.is_watched {
-                // No packet waits for an address whose MAC was known.
+                // If the MAC address was known, no packet waits for the address.
                 if entry.mac.is_none() {
                     settled.push(Settled::Absent(target));
                 }
@@ -289,7 +289,7 @@ mod tests {
         }
         assert_eq!(all.resolve(now, address(1)).0, Known::At(mac(1)));
         assert_eq!((all.entries.len(), all.gave_way), (65, [4936, 0]));
-        // A real neighbour is resolved between them.
+        // Among these addresses, a real neighbour is still resolved.
         assert_eq!(all.resolve(now, address(2)).0, Known::Asked);
         assert_eq!(answer(&mut all, now, 2), Some(Settled::At(address(2), mac(2))));
         assert_eq!(all.resolve(now, address(2)).0, Known::At(mac(2)));
@@ -326,7 +326,7 @@ mod tests {
         assert_eq!(answer(&mut all, Time::ZERO, 9999), None, "nobody has asked for it");
     }
 
-    /// Returns the destinations of the requests for an address.
+    /// Returns the destination MAC addresses of the requests for an address.
     fn asked_at(sent: &Unheld, number: u32) -> Vec<MacAddr> {
         let is_its = |frame: &&Vec<u8>| arp(frame).unwrap().target_ip == address(number);
         let all = sent.sent.iter().filter(is_its);

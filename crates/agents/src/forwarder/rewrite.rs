@@ -1,5 +1,5 @@
-//! Rewriting of a packet's addresses with incremental checksums (RFC 1624), in its head alone: the
-//! payload may stay in the switch.
+//! Rewrites the addresses of a packet, with incremental checksum updates (RFC 1624). It needs only
+//! the head, so the payload may stay in the switch.
 
 use crate::packet::{Ipv4, UDP, updated, word};
 use axon_wire::MacAddr;
@@ -8,11 +8,11 @@ use core::net::Ipv4Addr;
 /// New fields of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Rewrite {
-    /// Layer 2 source and destination.
+    /// Layer 2 source and destination addresses.
     pub macs: (MacAddr, MacAddr),
-    /// IPv4 source and destination.
+    /// IPv4 source and destination addresses.
     pub addresses: (Ipv4Addr, Ipv4Addr),
-    /// Source and destination port; `None` leaves them unchanged.
+    /// Source and destination ports. `None` leaves them unchanged.
     pub ports: Option<(u16, u16)>,
 }
 
@@ -22,26 +22,26 @@ pub(super) fn set_macs(head: &mut [u8], (source, destination): (MacAddr, MacAddr
     head[6..12].copy_from_slice(&source.0);
 }
 
-/// Decrements the TTL (RFC 1812 section 5.3.1). Returns whether it was above 1; otherwise it is
+/// Decrements the TTL (RFC 1812 section 5.3.1). Returns whether the TTL was above 1. If not, it is
 /// unchanged.
 pub(super) fn decrement_ttl(head: &mut [u8], ip: &Ipv4) -> bool {
     if ip.ttl <= 1 {
         return false;
     }
-    // TTL and protocol share a checksum word.
+    // TTL and protocol are in the same checksum word.
     set(head, ip.at + 8, &[ip.ttl - 1, ip.protocol], &[ip.at + 10]);
     true
 }
 
-/// Rewrites a packet and decrements its TTL. Returns `false` if the packet must be dropped: its TTL
-/// is 1 or less, or its transport checksum is beyond its head.
+/// Rewrites a packet and decrements its TTL. Returns `false` if the packet must be dropped, because
+/// its TTL is 1 or less or its transport checksum is beyond its head.
 pub(super) fn apply(head: &mut [u8], ip: &Ipv4, rewrite: &Rewrite) -> bool {
     let checksum = ip.checksum_at();
     if checksum.is_some_and(|at| word(head, at).is_none()) || !decrement_ttl(head, ip) {
         return false;
     }
     set_macs(head, rewrite.macs);
-    // A UDP datagram without a checksum gets none.
+    // A UDP datagram that has no checksum gets none.
     let transport = checksum.filter(|&at| ip.protocol != UDP || word(head, at) != Some(0));
     let both = [ip.at + 10, transport.unwrap_or(0)];
     let checksums = if transport.is_some() { &both[..] } else { &both[..1] };
@@ -55,7 +55,7 @@ pub(super) fn apply(head: &mut [u8], ip: &Ipv4, rewrite: &Rewrite) -> bool {
     if let (UDP, Some(at)) = (ip.protocol, transport)
         && word(head, at) == Some(0)
     {
-        // Zero would mean no checksum (RFC 768).
+        // Zero would mean that there is no checksum (RFC 768).
         head[at..at + 2].fill(0xff);
     }
     true
@@ -115,7 +115,7 @@ mod tests {
             let mut frame = make(&old);
             let ip = Ipv4::parse(&frame).unwrap();
             let Ends { macs, addresses, ports } = new;
-            // The head ends after the headers.
+            // Here, the head ends directly after the headers.
             let here = ip.checksum_at().unwrap() + 2;
             assert!(apply(
                 &mut frame[..here],

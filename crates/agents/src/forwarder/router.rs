@@ -1,8 +1,9 @@
-//! Plain IPv4 router on one port (RFC 1812): longest prefix match, TTL, MAC of the next hop.
+//! Plain IPv4 router on one port (RFC 1812): longest prefix match, TTL, and MAC address of the next
+//! hop.
 //!
-//! While the next hop is being resolved, the agent holds the packet: its payload stays in the
-//! switch's buffer. Few packets may wait, for one next hop and in total; beyond the limit the
-//! oldest is dropped (RFC 1122 section 2.3.2.2 requires saving the latest).
+//! While the next hop is being resolved, the agent holds the packet, whose payload stays in the
+//! switch's buffer. Only a few packets may wait, for one next hop and in total. Beyond these
+//! limits, the oldest is dropped (RFC 1122 section 2.3.2.2 requires saving the latest).
 
 use super::neighbours::{Known, Neighbours};
 use super::rewrite;
@@ -15,14 +16,14 @@ use axon_wire::{MacAddr, Span, Time};
 use core::net::Ipv4Addr;
 use serde::{Deserialize, Serialize};
 
-/// Maximum number of packets queued for one next hop: the limit of Linux before version 3.3
+/// Maximum number of packets queued for one next hop. It is the limit of Linux before version 3.3
 /// (`unres_qlen`).
 const WAITING_MAX: usize = 3;
 /// Maximum number of packets queued in total: a quarter of the 384 default payload buffers of an
-/// agent port. An agent does not know its port's number of buffers; one with fewer than twice this
-/// limit has little room left.
+/// agent port. An agent does not know the number of buffers at its port. A port with fewer than
+/// twice this limit has little room left.
 const ALL_WAITING_MAX: usize = 96;
-/// Minimum interval of ICMP messages (RFC 1812 section 4.3.2.8).
+/// Minimum interval between ICMP messages (RFC 1812 section 4.3.2.8).
 const ICMP_INTERVAL: Span = Span::from_millis(1);
 /// IP protocol number of ICMP.
 const ICMP: u8 = 1;
@@ -30,7 +31,7 @@ const ICMP: u8 = 1;
 const NET_UNREACHABLE: [u8; 2] = [3, 0];
 const HOST_UNREACHABLE: [u8; 2] = [3, 1];
 const TTL_EXPIRED: [u8; 2] = [11, 0];
-/// Bytes after the packet's header that an ICMP message quotes.
+/// Number of bytes after the packet's IP header that an ICMP message quotes.
 const QUOTED_BYTES: usize = 8;
 
 /// Route.
@@ -47,7 +48,7 @@ pub struct RouteTo {
 /// Routing table with longest prefix match.
 #[derive(Debug, Default)]
 struct Routes {
-    /// Next hop by prefix length and bits.
+    /// Next hop, by prefix length and prefix bits.
     by_prefix: BTreeMap<(u8, u32), Option<Ipv4Addr>>,
 }
 
@@ -93,7 +94,7 @@ pub(super) struct Router {
     mac: MacAddr,
     address: Ipv4Addr,
     routes: Routes,
-    /// Queued packets by next hop, the oldest first.
+    /// Queued packets with their next hops, oldest first.
     waiting: VecDeque<(Ipv4Addr, Handle)>,
     icmp_at: Time,
     counts: Counts,
@@ -111,7 +112,7 @@ impl Router {
         }
     }
 
-    /// Processes a packet for another address: forwards, queues or drops it.
+    /// Processes a packet for another address. The packet is forwarded, queued or dropped.
     pub fn packet(
         &mut self,
         now: Time,
@@ -142,7 +143,7 @@ impl Router {
         }
     }
 
-    /// Queues a packet for its next hop. At the limit the oldest is dropped.
+    /// Queues a packet for its next hop. At the limit, the oldest packet is dropped.
     fn wait(&mut self, next_hop: Ipv4Addr, handle: Handle, out: &mut dyn Outbox) {
         let same = self.waiting.iter().filter(|(to, _)| *to == next_hop).count();
         let oldest = if same >= WAITING_MAX {
@@ -173,7 +174,7 @@ impl Router {
         }
     }
 
-    /// Forwards or drops the queued packets of a next hop that was resolved or did not answer.
+    /// Forwards or drops the packets queued for a next hop that was resolved or did not answer.
     pub fn settle(
         &mut self,
         now: Time,
@@ -193,7 +194,7 @@ impl Router {
     }
 
     fn forward(&mut self, to: MacAddr, handle: Handle, out: &mut dyn Outbox) {
-        // The switch may have reclaimed the packet meanwhile.
+        // The switch may have reclaimed the packet in the meantime.
         let Some(head) = out.head(handle) else { return };
         let Some(ip) = Ipv4::parse(head) else { return out.drop(handle) };
         rewrite::decrement_ttl(head, &ip);
@@ -202,8 +203,9 @@ impl Router {
         out.forward(handle);
     }
 
-    /// Drops a packet and sends an ICMP message to its source (RFC 792), but not about ICMP, a
-    /// later fragment, or a non-unicast packet (RFC 1812 section 4.3.2.7).
+    /// Drops a packet and sends an ICMP message to its source (RFC 792). There is no message about
+    /// an ICMP packet, a fragment other than the first, or a packet that is not unicast (RFC 1812
+    /// section 4.3.2.7).
     fn refuse(&mut self, now: Time, handle: Handle, why: [u8; 2], out: &mut dyn Outbox) {
         let message = out.head(handle).and_then(|head| self.message(head, why));
         if let Some(message) = message.filter(|_| now >= self.icmp_at)
@@ -248,7 +250,7 @@ impl Router {
     }
 }
 
-/// Required head length of the router in bytes: the longest IPv4 header, and the quoted bytes.
+/// Required head length of the router, in bytes: the longest IPv4 header and the quoted bytes.
 pub(super) const HEAD_BYTES: usize = 18 + 3 * IPV4_BYTES + QUOTED_BYTES;
 
 #[cfg(test)]

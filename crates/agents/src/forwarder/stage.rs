@@ -1,20 +1,21 @@
 //! Stage of a connection, derived from its packets.
 //!
-//! The client of a TCP connection is reachable when it knows the sequence number of the backend's
-//! SYN, which a sender under a forged address does not. UDP has no such proof.
+//! The client of a TCP connection is reachable if it knows the sequence number of the backend's
+//! SYN. A sender with a forged address does not know it. UDP has no such proof.
 //!
-//! **Forged ends.** The last sequence number and acknowledgement of each side of an established
-//! connection are stored. A reset ends the connection only where the other side would accept it,
-//! too (RFC 5961 section 3.2): its sequence number is the next one that the other side expects. Or
-//! it acknowledges the last byte of the other side and is [`NEAR`]: this covers a sender with data
-//! in flight. Either takes 2^32 guesses. A FIN, and a reset with data in flight both ways, must be
-//! near in both numbers, which takes 2^16 guesses; its only effect is a shorter idle time.
+//! **Forged ends.** The last sequence number and acknowledgement from each side of an established
+//! connection are stored. A reset ends the connection only if the other side would also accept it
+//! (RFC 5961 section 3.2), that is, if its sequence number is the next one that the other side
+//! expects. It also ends the connection if it acknowledges the last byte from the other side and is
+//! [`NEAR`], which covers a sender with data in flight. Either takes 2^32 guesses. A FIN, and a
+//! reset with data in flight in both directions, must be near in both numbers. This takes 2^16
+//! guesses, but its only effect is a shorter idle time.
 
-/// Maximum distance of a first acknowledgement beyond the backend's SYN: data may come with the SYN
-/// (RFC 7413).
+/// Maximum distance of a first acknowledgement beyond the backend's SYN, because data may come with
+/// the SYN (RFC 7413).
 pub(super) const ACKED_MAX: u32 = 0xffff;
 
-/// Maximum distance of a segment's numbers from those seen: the longest window that Linux announces
+/// Maximum distance of a segment's numbers from those seen. The longest window that Linux announces
 /// by default is 6 MiB.
 const NEAR: u32 = 8 << 20;
 
@@ -25,7 +26,7 @@ pub(super) enum Side {
     Backend,
 }
 
-/// TCP header fields about the beginning and the end of a connection.
+/// TCP header fields that are relevant for the beginning and the end of a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Flags {
     pub fin: bool,
@@ -39,7 +40,7 @@ pub(super) struct Flags {
     pub acknowledged: Option<u32>,
 }
 
-/// Numbers of a side's last segment.
+/// Numbers in the last segment from a side.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Seen {
     /// Sequence number after the segment.
@@ -49,8 +50,8 @@ pub(super) struct Seen {
 }
 
 impl Seen {
-    /// Returns whether a segment of the other side belongs to the connection, by both of its
-    /// numbers.
+    /// Returns whether a segment from the other side belongs to the connection, according to both
+    /// of its numbers.
     fn fits(self, flags: Flags) -> bool {
         let is_near = |one: u32, other: u32| {
             let apart = one.wrapping_sub(other);
@@ -60,7 +61,7 @@ impl Seen {
         acknowledged && is_near(flags.sequence, self.acknowledged)
     }
 
-    /// Returns whether the other side's reset is genuine.
+    /// Returns whether a reset from the other side is genuine.
     fn is_reset_by(self, flags: Flags) -> bool {
         let is_last = flags.acknowledged == Some(self.next);
         flags.sequence == self.acknowledged || is_last && self.fits(flags)
@@ -70,16 +71,16 @@ impl Seen {
 /// Stage of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// The client has not proved to be reachable.
+    /// The client has not yet proved to be reachable.
     HalfOpen {
         /// Acknowledgement expected from the client, once the backend has answered.
         expected: Option<u32>,
     },
     /// Both sides are reachable.
     Established {
-        /// FINs sent, by the client and by the backend.
+        /// True for each side, client and backend, that has sent a FIN.
         closed: [bool; 2],
-        /// Last segments of the client, and of the backend.
+        /// Last segments from the client and from the backend.
         seen: [Seen; 2],
     },
     /// Both sides have closed the connection, or one has reset it.
@@ -94,7 +95,7 @@ impl Stage {
         matches!(self, Stage::HalfOpen { .. })
     }
 
-    /// Returns whether a packet of the client proves that its sender sees the backend's packets.
+    /// Returns whether a packet from the client proves that its sender sees the backend's packets.
     pub fn is_of_client(self, flags: Flags) -> bool {
         match self {
             Stage::Established { seen, .. } => seen[Side::Backend as usize].fits(flags),
@@ -109,7 +110,7 @@ impl Stage {
             (Stage::Closed, Side::Client) if flags.syn && !flags.rst => Stage::NEW,
             (Stage::Closed, _) => Stage::Closed,
             (Stage::HalfOpen { .. }, Side::Backend) if flags.rst => Stage::Closed,
-            // The connection ends as soon without it.
+            // Without the reset, the connection ends equally soon.
             (Stage::HalfOpen { .. }, Side::Client) if flags.rst => self,
             (Stage::HalfOpen { .. }, Side::Backend) if flags.syn => {
                 Stage::HalfOpen { expected: Some(flags.sequence.wrapping_add(1)) }
@@ -138,7 +139,7 @@ impl Stage {
     }
 }
 
-/// Returns the stage after a packet of an established connection.
+/// Returns the stage of an established connection after a packet.
 fn established(mut closed: [bool; 2], mut seen: [Seen; 2], side: Side, flags: Flags) -> Stage {
     let other = seen[1 - side as usize];
     if flags.rst && other.is_reset_by(flags) {
@@ -146,8 +147,8 @@ fn established(mut closed: [bool; 2], mut seen: [Seen; 2], side: Side, flags: Fl
     }
     let fits = other.fits(flags);
     closed[side as usize] |= (flags.fin || flags.rst) && fits;
-    // The backend's numbers are taken as they are, and the client's are checked against them, so
-    // the two resynchronise however far a segment is ahead.
+    // The backend's numbers are taken as they are, and the client's numbers are checked against
+    // them. So the two resynchronise, however far a segment is ahead.
     if let Some(acknowledged) = flags.acknowledged.filter(|_| fits || side == Side::Backend)
         && (fits || !flags.fin)
         && !flags.rst
@@ -161,8 +162,8 @@ fn established(mut closed: [bool; 2], mut seen: [Seen; 2], side: Side, flags: Fl
 mod tests {
     use super::*;
 
-    /// Returns a segment of the client, which the backend has acknowledged up to 0, having sent up
-    /// to 5.
+    /// Returns a segment from the client. The client has acknowledged `acknowledged`; the backend
+    /// has acknowledged up to 0 and sent up to 5.
     fn segment(sequence: u32, acknowledged: u32) -> Flags {
         Flags { sequence, next: sequence, acknowledged: Some(acknowledged), ..Flags::default() }
     }

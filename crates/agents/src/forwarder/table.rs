@@ -1,32 +1,33 @@
-//! Connection table of a load balancer, indexed in logarithmic time by port, by client, by end
-//! time, and by age for half-open connections.
+//! Connection table of a load balancer. It is indexed, in logarithmic time, by port, by client, by
+//! end time, and, for half-open connections, by age.
 
 use super::stage::Stage;
 use alloc::collections::{BTreeMap, BTreeSet};
 use axon_wire::{MacAddr, Time};
 use core::net::Ipv4Addr;
 
-/// First port of a connection (RFC 6056 section 3.2: above the system ports).
+/// First port for a connection, which is above the system ports (RFC 6056 section 3.2).
 const FIRST_PORT: u16 = 1024;
-/// Maximum number of connections, one for each port except the service's.
+/// Maximum number of connections, one for each port except that of the service.
 pub const PORTS: usize = (u16::MAX - FIRST_PORT) as usize;
 
-/// Client endpoint.
+/// Address and port of a client.
 pub(super) type Client = (Ipv4Addr, u16);
 
 /// Connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Connection {
     pub client: Client,
-    /// Destination MAC of packets to the client: the host or router that its packets come from.
+    /// Destination MAC address for packets to the client. It is that of the host or router from
+    /// which the client's packets come.
     pub mac: MacAddr,
     /// Index of the backend.
     pub backend: usize,
-    /// Port of the balancer towards the backend.
+    /// Port of the balancer that is used towards the backend.
     pub port: u16,
 }
 
-/// Connection with its stage.
+/// Connection and its stage.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry {
     pub connection: Connection,
@@ -39,15 +40,15 @@ pub(super) struct Entry {
 pub(super) struct Table {
     by_port: BTreeMap<u16, Entry>,
     by_client: BTreeMap<Client, u16>,
-    /// Number of connections of each address.
+    /// Number of connections from each client address.
     of_address: BTreeMap<Ipv4Addr, usize>,
     order: BTreeSet<(Time, u16)>,
-    /// Half-open connections, in total and by address. All have equal lifetimes, so the first to
-    /// end is the oldest.
+    /// Half-open connections, in total and by address. All have equal lifetimes, so the first one
+    /// to end is the oldest.
     half_open: BTreeSet<(Time, u16)>,
     half_open_of: BTreeSet<(Ipv4Addr, Time, u16)>,
     next_port: u16,
-    /// Port of the service, not used for connections.
+    /// Port of the service, which is not used for connections.
     reserved: u16,
 }
 
@@ -73,7 +74,7 @@ impl Table {
         self.half_open.len()
     }
 
-    /// Returns the number of connections of an address.
+    /// Returns the number of connections from a client address.
     pub fn of_address(&self, address: Ipv4Addr) -> usize {
         self.of_address.get(&address).copied().unwrap_or(0)
     }
@@ -86,7 +87,7 @@ impl Table {
         self.get(*self.by_client.get(&client)?)
     }
 
-    /// Returns the first connection to end, with the time.
+    /// Returns the connection that ends first, by port, and its end time.
     pub fn first(&self) -> Option<(Time, u16)> {
         self.order.first().copied()
     }
@@ -96,13 +97,13 @@ impl Table {
         self.half_open.first().map(|&(_, port)| port)
     }
 
-    /// Returns the port of the oldest half-open connection of an address.
+    /// Returns the port of the oldest half-open connection from a client address.
     pub fn oldest_half_open_of(&self, address: Ipv4Addr) -> Option<u16> {
         let all = (address, Time::ZERO, 0)..=(address, Time::MAX, u16::MAX);
         self.half_open_of.range(all).next().map(|&(_, _, port)| port)
     }
 
-    /// Returns a free port; there must be one.
+    /// Returns a free port. There must be one.
     pub fn free_port(&mut self) -> u16 {
         while self.by_port.contains_key(&self.next_port) || self.next_port == self.reserved {
             self.next_port = after(self.next_port);
@@ -130,7 +131,7 @@ impl Table {
         self.by_port.insert(port, entry);
     }
 
-    /// Updates the destination MAC of packets to a client.
+    /// Updates the destination MAC address for packets to a client.
     pub fn set_mac(&mut self, port: u16, mac: MacAddr) {
         if let Some(entry) = self.by_port.get_mut(&port) {
             entry.connection.mac = mac;

@@ -1,31 +1,31 @@
-//! Text protocol of memcached over UDP, as far as a cache beside a switch needs it.
+//! Text protocol of memcached over UDP, as far as a cache next to a switch needs it.
 //!
 //! Source: `doc/protocol.txt` of memcached, "UDP protocol". Each datagram has a frame header of
-//! eight bytes: request ID, sequence number, number of datagrams, reserved, two bytes each. Only
-//! answers of one datagram are cached. A `get` of one key is answered; `gets` and a `get` of
-//! several keys go to the server.
+//! eight bytes: request ID, sequence number, number of datagrams, and a reserved field, with two
+//! bytes each. Only answers that fit in one datagram are cached. A `get` for one key is answered.
+//! `gets`, and a `get` for several keys, go to the server.
 
-/// Bytes of the frame header before the text.
+/// Length of the frame header before the text, in bytes.
 pub const FRAME_HEADER_BYTES: usize = 8;
 /// Longest key in bytes.
 const KEY_BYTES_MAX: usize = 250;
 /// End of a line.
 const CRLF: &[u8] = b"\r\n";
 
-/// Request of a client.
+/// Request from a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Request<'a> {
-    /// `get` of one key.
+    /// `get` for one key.
     Get(&'a [u8]),
     /// Command that changes one key.
     Write(&'a [u8]),
     /// Command that changes many keys (`flush_all`), or may do so.
     WriteAll,
-    /// Any other command, without changes.
+    /// Any other command, which changes nothing.
     Other,
 }
 
-/// Returns the text of a datagram, if it is the only one of its request or answer.
+/// Returns the text in a datagram, if it is the only datagram of its request or answer.
 fn text(datagram: &[u8]) -> Option<&[u8]> {
     let (header, text) = datagram.split_first_chunk::<FRAME_HEADER_BYTES>()?;
     (header[2..6] == [0, 0, 0, 1]).then_some(text)
@@ -37,7 +37,7 @@ pub fn answer_header(request: &[u8]) -> [u8; FRAME_HEADER_BYTES] {
     [id(0), id(1), 0, 0, 0, 1, 0, 0]
 }
 
-/// Returns the first line without its end; `None` if it is incomplete.
+/// Returns the first line without its end, or `None` if the line is incomplete.
 fn line(text: &[u8]) -> Option<&[u8]> {
     let end = text.windows(2).position(|two| two == CRLF)?;
     Some(&text[..end])
@@ -51,8 +51,8 @@ fn key(word: Option<&[u8]>) -> Option<&[u8]> {
     word.filter(|key| key.len() <= KEY_BYTES_MAX && key.iter().all(|byte| byte.is_ascii_graphic()))
 }
 
-/// Parses a client's datagram, which may be truncated. One that cannot be parsed may change any
-/// key.
+/// Parses a datagram from a client, which may be truncated. A datagram that cannot be parsed counts
+/// as a write that may change any key.
 pub fn request(datagram: &[u8]) -> Request<'_> {
     let Some(line) = text(datagram).and_then(line) else { return Request::WriteAll };
     let mut words = words(line);
@@ -76,8 +76,8 @@ pub fn request(datagram: &[u8]) -> Request<'_> {
     }
 }
 
-/// Returns the key of an answer to `get` or `gets`, which may be truncated. [`is_whole_answer`]
-/// decides whether it may be cached.
+/// Returns the key in an answer to `get` or `gets`, which may be truncated. [`is_whole_answer`]
+/// decides whether the answer may be cached.
 pub fn answered_key(datagram: &[u8]) -> Option<&[u8]> {
     let mut words = words(line(text(datagram)?)?);
     if words.next() != Some(b"VALUE") {
@@ -86,12 +86,13 @@ pub fn answered_key(datagram: &[u8]) -> Option<&[u8]> {
     key(words.next())
 }
 
-/// Returns whether a datagram is the complete answer to a `get` of one key: one item, and its end.
+/// Returns whether a datagram is the complete answer to a `get` for one key, with one item and its
+/// end.
 pub fn is_whole_answer(datagram: &[u8]) -> bool {
     let Some(text) = text(datagram) else { return false };
     let Some(line) = line(text) else { return false };
     let mut words = words(line);
-    // Four words: the answer to `gets` has a fifth.
+    // The line must have four words. In an answer to `gets`, it has a fifth.
     let [first, _, _, bytes, none] = core::array::from_fn(|_| words.next());
     let bytes = bytes.and_then(|bytes| core::str::from_utf8(bytes).ok()?.parse::<usize>().ok());
     let (Some(b"VALUE"), Some(bytes), None) = (first, bytes, none) else { return false };

@@ -1,18 +1,18 @@
-//! In-network cache (paper 004, section 6.1): answers requests beside the switch, without load on
-//! the server or on the links to it.
+//! In-network cache (paper 004, section 6.1). It answers requests next to the switch, without load
+//! on the server or on the links to it.
 //!
 //! A request for a server is looked up by its ID or key. A hit is answered at once, and the request
 //! is dropped. A miss goes on to the server, and its answer is stored on the way back. The least
 //! recently used answers are evicted for new ones.
 //!
 //! **Writes.** A write removes its key. A reply that the server sent before the write reached it
-//! may pass after that, so replies with that key are not stored for a second ([`SETTLE`]). A write
-//! by another path, or by TCP, is not seen: an entry's time to live bounds the age of an answer. A
-//! write in fragments has no readable key, so it removes all keys.
+//! may pass after that, so replies with that key are not stored for a second ([`SETTLE`]). The
+//! cache does not see a write that takes another path or uses TCP, so the time to live of an entry
+//! bounds the age of an answer. A write in fragments has no readable key, so it removes all keys.
 //!
-//! **Forgery.** Only the reply to a request that has just gone on to its server is stored, once. A
-//! host that sees requests and can send as the server can still answer first, as it can without a
-//! cache; an agent does not know the ingress port of a frame.
+//! **Forgery.** Only the reply to a request that has just gone on to its server is stored, and only
+//! once. A host that sees requests and can send as the server can still answer first, as it can
+//! without a cache, because an agent does not know the ingress port of a frame.
 
 mod memcached;
 mod store;
@@ -27,18 +27,19 @@ use memcached::Request;
 use serde::{Deserialize, Serialize};
 use store::Store;
 
-/// Time after a write in which answers with its key are not stored: longer than any earlier answer
-/// is in flight.
+/// Time after a write in which answers with its key are not stored. It is longer than any earlier
+/// answer is in flight.
 pub const SETTLE: Span = Span::from_secs(1);
-/// Maximum number of recently written keys; beyond it nothing is stored.
+/// Maximum number of recently written keys. Beyond it, nothing is stored.
 const WRITTEN_MAX: usize = 4096;
-/// Maximum number of replies being fetched; beyond it nothing is stored.
+/// Maximum number of replies that are being fetched. Beyond it, nothing is stored.
 const FILLS_MAX: usize = 4096;
-/// Maximum number of requests waiting for their reply; beyond it their replies are not stored.
+/// Maximum number of requests that wait for their reply. Beyond it, the replies to further requests
+/// are not stored.
 const ASKED_MAX: usize = 65_536;
-/// Lifetime of a request: a later reply is not stored.
+/// Lifetime of a request. A reply that comes later is not stored.
 const REPLY_WAIT: Span = Span::from_secs(1);
-/// Timeout of fetching a reply, whose packet the switch may have reclaimed.
+/// Timeout for fetching a reply, because the switch may have reclaimed its packet.
 const FETCH_WAIT: Span = Span::from_secs(1);
 
 /// Protocol that identifies and matches requests and replies.
@@ -71,15 +72,16 @@ pub struct InNetworkCacheConfig {
 }
 
 impl InNetworkCacheConfig {
-    /// ID of eight bytes at the front of the UDP payload, at UDP port 5000, and 64 MiB.
+    /// Configuration for the paper's protocol: an ID of eight bytes at the front of the UDP
+    /// payload, UDP port 5000, and 64 MiB.
     pub const ID: InNetworkCacheConfig = InNetworkCacheConfig {
         protocol: Protocol::Id { offset: 0, bytes: 8 },
         port: 5000,
         bytes_max: Bytes(64 << 20),
         ttl: None,
     };
-    /// Memcached at its port 11211, 64 MiB, ten seconds: only the server knows when an item
-    /// expires.
+    /// Configuration for memcached: its port 11211, 64 MiB, and a time to live of ten seconds,
+    /// because only the server knows when an item expires.
     pub const MEMCACHED: InNetworkCacheConfig = InNetworkCacheConfig {
         protocol: Protocol::Memcached,
         port: 11211,
@@ -87,11 +89,11 @@ impl InNetworkCacheConfig {
         ttl: Some(Span::from_secs(10)),
     };
 
-    /// Returns the required head length in bytes to parse any request, and any reply by its ID or
-    /// key: headers with a tag, and the payload up to the end of the ID or of the longest key; at
-    /// least 128.
+    /// Returns the head length, in bytes, that is required to parse any request, and any reply by
+    /// its ID or key. It covers the headers with a tag, and the payload up to the end of the ID or
+    /// of the longest key, and is at least 128.
     pub fn head_bytes(&self) -> usize {
-        // Ethernet and tag, IPv4 and UDP.
+        // Ethernet with a tag, IPv4 and UDP.
         let headers = 18 + 20 + UDP_BYTES;
         match self.protocol {
             Protocol::Id { offset, bytes } => (headers + offset + bytes).max(128),
@@ -129,7 +131,7 @@ pub struct InNetworkCache {
     config: InNetworkCacheConfig,
     store: Store,
     fills: BTreeMap<Handle, Fill>,
-    /// Forwarded requests, by key and client, with the time until which their reply is stored.
+    /// Forwarded requests, by key and client, with the time until which their replies are stored.
     asked: BTreeMap<Vec<u8>, Time>,
     /// Time until which answers with a key are not stored.
     written: BTreeMap<Vec<u8>, Time>,
@@ -138,15 +140,15 @@ pub struct InNetworkCache {
     counts: Counts,
 }
 
-/// Datagram to or from a server.
+/// Datagram to a server or from a server.
 struct Datagram<'a> {
     ends: Ends,
-    /// Offset of its UDP header in the frame, and the end of the datagram.
+    /// Offset of its UDP header in the frame, in bytes.
     at: usize,
     end: usize,
-    /// UDP payload as far as it is in the head.
+    /// UDP payload, as far as the head contains it.
     payload: &'a [u8],
-    /// True if the head has the complete datagram with a valid checksum.
+    /// True if the head contains the complete datagram with a valid checksum.
     is_whole: bool,
 }
 
@@ -161,7 +163,8 @@ impl<'a> Datagram<'a> {
     }
 }
 
-/// Returns whether length and checksum of a complete UDP datagram, header included, are valid.
+/// Returns whether the length and the checksum of a complete UDP datagram, including its header,
+/// are valid.
 fn is_sound(segment: &[u8], ends: &Ends) -> bool {
     let Some(&[.., high, low, sum_high, sum_low]) = segment.first_chunk::<UDP_BYTES>() else {
         return false;
@@ -184,7 +187,7 @@ impl InNetworkCache {
         }
     }
 
-    /// Returns the store key of a name at a server.
+    /// Returns the key under which the reply for a name from a server is stored.
     fn key(ends: &Ends, name: &[u8]) -> Vec<u8> {
         [&ends.addresses.1.octets(), name].concat()
     }
@@ -228,7 +231,7 @@ impl InNetworkCache {
         Some(udp(&ends.reversed(), &[header, value]))
     }
 
-    /// Returns the name of a request: its key and its client.
+    /// Returns the name of a request, which consists of its key and its client.
     fn of_client(key: &[u8], ends: &Ends) -> Vec<u8> {
         [key, &ends.addresses.0.octets(), &ends.ports.0.to_be_bytes()].concat()
     }
@@ -266,7 +269,7 @@ impl InNetworkCache {
         now >= self.nothing_until && self.written.get(key).is_none_or(|until| now >= *until)
     }
 
-    /// Stores a complete UDP datagram, header included, of a server.
+    /// Stores a complete UDP datagram from a server, which includes its header.
     fn fill(&mut self, now: Time, Fill { key, ends, .. }: Fill, segment: &[u8]) {
         if !is_sound(segment, &ends) {
             return;
@@ -307,7 +310,8 @@ impl InNetworkCache {
         true
     }
 
-    /// Returns whether a frame is a fragment of a datagram for a server, which may be a write.
+    /// Returns whether a frame is a fragment of a datagram to a server, because that may be a
+    /// write.
     fn is_piece_for_server(&self, head: &[u8]) -> bool {
         let piece = Ipv4::parse(head).filter(|ip| ip.protocol == UDP && ip.is_fragment);
         let ends = piece.and_then(|ip| Ends::of(head, &ip));
@@ -326,7 +330,7 @@ impl InNetworkCache {
                 let Some(answer) = self.answer(now, &datagram) else {
                     return out.forward(handle);
                 };
-                // Without room the server has to answer.
+                // If there is no room, the server has to answer.
                 if out.send(&answer).is_err() {
                     self.counts.no_room += 1;
                     return out.forward(handle);

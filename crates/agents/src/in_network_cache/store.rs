@@ -4,7 +4,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use axon_wire::{Span, Time};
 
-/// Overhead of an entry in bytes: its nodes in the two maps.
+/// Overhead of an entry, in bytes, for its nodes in the two maps.
 const ENTRY_BYTES: usize = 128;
 
 #[derive(Debug)]
@@ -27,7 +27,8 @@ pub(super) struct Store {
 }
 
 impl Store {
-    /// Creates an empty store of `bytes_max` bytes with this time to live; unlimited if `None`.
+    /// Creates an empty store of `bytes_max` bytes with this time to live. If `ttl` is `None`, it
+    /// is unlimited.
     pub fn new(bytes_max: usize, ttl: Option<Span>) -> Store {
         let (entries, order) = (BTreeMap::new(), BTreeMap::new());
         Store { entries, order, uses: 0, bytes: 0, bytes_max, ttl }
@@ -56,8 +57,8 @@ impl Store {
         Some(&entry.value)
     }
 
-    /// Stores a value. Returns the number of evicted entries; a value larger than the whole store
-    /// is not stored.
+    /// Stores a value. Returns the number of evicted entries. A value that is larger than the whole
+    /// store is not stored.
     pub fn put(&mut self, now: Time, key: &[u8], value: &[u8]) -> u64 {
         self.remove(key);
         let bytes = ENTRY_BYTES + 2 * key.len() + value.len();
@@ -78,13 +79,13 @@ impl Store {
         evicted
     }
 
-    /// Removes a key; returns whether it was there.
+    /// Removes a key. Returns whether the key was in the store.
     pub fn remove(&mut self, key: &[u8]) -> bool {
         let used = self.forget(key);
         used.is_some_and(|used| self.order.remove(&used).is_some())
     }
 
-    /// Removes all keys and returns their number.
+    /// Removes all keys. Returns their number.
     pub fn clear(&mut self) -> u64 {
         let count = self.entries.len() as u64;
         self.entries.clear();

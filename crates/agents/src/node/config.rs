@@ -44,10 +44,10 @@ pub struct AgentPortConfig {
     pub frame_bytes_max: usize,
 }
 
-/// Rate of the link between a simulated switch and its agent, which models the path to the CPU: the
-/// maximum of the switch of paper 004 (section 4.1).
+/// Rate of the link between a simulated switch and its agent. The link models the path to the CPU,
+/// and the rate is the maximum of the switch in paper 004 (section 4.1).
 pub const CPU_PORT_RATE: Rate = Rate::gbps(4);
-/// One-way latency of that link: about a microsecond for PCI Express (paper 004, section 2).
+/// One-way latency of that link. PCI Express has about a microsecond (paper 004, section 2).
 pub const CPU_PORT_LATENCY: Span = Span::from_micros(1);
 
 impl Default for AgentPortConfig {

@@ -4,8 +4,8 @@ use crate::node::config::PayloadMode;
 use alloc::vec::Vec;
 use axon_wire::FrameBuf;
 
-/// Headroom in bytes by which an agent may lengthen a head: the headers of a tunnel, such as VXLAN
-/// over IPv6 with a VLAN tag (74 bytes).
+/// Headroom by which an agent may lengthen a head, in bytes. It fits the headers of a tunnel, such
+/// as VXLAN over IPv6 with a VLAN tag (74 bytes).
 pub const HEAD_ROOM_BYTES: usize = 96;
 
 /// Copy of the first bytes of a frame, with headroom.
@@ -13,13 +13,14 @@ pub const HEAD_ROOM_BYTES: usize = 96;
 pub(super) struct Head {
     store: Vec<u8>,
     start: usize,
-    /// End of the head in `store`; a copied payload follows it.
+    /// End of the head in `store`. A copied payload follows it.
     end: usize,
     frame_bytes: usize,
 }
 
 impl Head {
-    /// Copies the head of a frame: `head_bytes`, or the whole frame if it is shorter.
+    /// Copies the head of a frame. The head has `head_bytes` bytes, or is the whole frame if that
+    /// is shorter.
     pub fn of(frame: &[u8], head_bytes: usize, mode: PayloadMode) -> Head {
         let head_bytes = head_bytes.min(frame.len());
         let copied = if mode == PayloadMode::Copied { frame } else { &frame[..head_bytes] };
@@ -52,14 +53,14 @@ impl Head {
         &self.store[self.start..]
     }
 
-    /// Resizes the head to `bytes` at its front, if there is room.
+    /// Resizes the head to `bytes` at its front. Returns whether there was room.
     pub fn resize(&mut self, bytes: usize) -> bool {
         let start = self.end.checked_sub(bytes);
         self.start = start.unwrap_or(self.start);
         start.is_some()
     }
 
-    /// Replaces the frame's original bytes by those of the agent.
+    /// Replaces the frame's original head bytes with those of the agent.
     pub fn put_on(&self, mut frame: FrameBuf) -> FrameBuf {
         frame.pop_front(self.store.len() - HEAD_ROOM_BYTES);
         let all = self.all();

@@ -1,4 +1,4 @@
-//! Packets that an agent holds, and operations on them: the [`Outbox`] of the simulator.
+//! Packets that an agent holds, and operations on them. This is the [`Outbox`] of the simulator.
 
 use crate::agent::{Full, Outbox};
 use crate::node::config::{AgentPortConfig, PayloadMode};
@@ -9,7 +9,7 @@ use axon_cache::{ConfigError, Handle, PayloadCache};
 use axon_node::Drop;
 use axon_wire::{FrameBuf, PortNo, Time};
 
-/// Fetched payload that is not yet delivered to the agent.
+/// Fetched payload that has not been delivered to the agent yet.
 #[derive(Debug)]
 pub(super) struct Fetched {
     pub handle: Handle,
@@ -18,11 +18,11 @@ pub(super) struct Fetched {
 }
 
 /// Frame in transmission. Its payload stays in the cache until the wire is free, so that a slow
-/// wire fills the cache and not the memory of the machine.
+/// wire fills the cache but not the memory of the machine.
 #[derive(Debug)]
 struct Leaving {
     handle: Handle,
-    /// Head as modified by the agent; `None` for its own frame.
+    /// Head as modified by the agent. `None` for a frame that the agent itself has made.
     head: Option<Head>,
 }
 
@@ -37,12 +37,11 @@ pub(super) struct Held {
     /// Dropped frames.
     pub ended: Vec<(Drop, FrameBuf)>,
     pub now: Time,
-    /// Number of the agent's own frames sent.
+    /// Number of frames sent that the agent itself has made.
     pub own: u64,
-    /// Refused handles of packets that the agent does not hold: answered before, or never handed
-    /// over.
+    /// Number of refused handles, of packets that the agent has answered before or was never given.
     pub refused: u64,
-    /// Queue lengths of the switch by port, as last shown.
+    /// Queue lengths of the switch by port, as last shown to the agent.
     pub queues: Vec<u64>,
 }
 
@@ -75,12 +74,12 @@ impl Held {
         (self.heads.len() + self.leaving.len()) as u64
     }
 
-    /// Returns the head and frame lengths of a held packet in bytes.
+    /// Returns the lengths of the head and the frame of a held packet, in bytes.
     pub fn sizes(&self, handle: Handle) -> Option<(usize, usize)> {
         self.heads.get(&handle).map(|head| (head.bytes().len(), head.frame_bytes()))
     }
 
-    /// Stores the payload of a frame for the agent; returns the frame if there is no room.
+    /// Stores the payload of a frame for the agent. Returns the frame if there is no room.
     pub fn receive(&mut self, frame: FrameBuf) -> Result<Handle, FrameBuf> {
         let head = Head::of(frame.bytes(), self.config.cache.head_bytes, self.config.payload);
         match self.cache.receive(self.now, frame) {

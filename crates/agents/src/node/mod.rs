@@ -1,11 +1,11 @@
-//! Agent at its port as a node of the simulator: the payload cache, the agent, and one wire.
+//! Simulator node of an agent at its port: the payload cache, the agent, and one wire.
 //!
-//! A completely received frame gets a payload buffer, waits for one, or is dropped, as configured.
-//! Its head goes to the agent when the agent's CPU is free. A forwarded packet keeps its buffer
-//! until the wire has taken it.
+//! A completely received frame gets a payload buffer, waits for one, or is dropped, depending on
+//! the configuration. Its head goes to the agent when the agent's CPU is free. A forwarded packet
+//! keeps its buffer until the wire has taken it.
 //!
-//! The agent is behind a link to an extra port of its switch; the link models the path between
-//! switch and CPU. On Linux the two share memory instead.
+//! The agent is behind a link to an extra port of its switch. The link models the path between
+//! switch and CPU. On Linux, the two share memory instead.
 
 mod config;
 mod head;
@@ -22,7 +22,7 @@ pub use config::{AgentPortConfig, CPU_PORT_LATENCY, CPU_PORT_RATE, PayloadMode, 
 pub use head::HEAD_ROOM_BYTES;
 use held::{Fetched, Held};
 
-/// Only port of an agent.
+/// Number of the only port of an agent.
 pub const PORT: PortNo = PortNo(0);
 
 /// Event that the agent has not handled yet.
@@ -32,7 +32,7 @@ enum Queued {
     Fetched(Fetched),
 }
 
-/// Frame without a payload buffer.
+/// Frame that has no payload buffer yet.
 #[derive(Debug)]
 struct Coming {
     /// Arrival time of its last byte.
@@ -41,17 +41,17 @@ struct Coming {
     frame: FrameBuf,
 }
 
-/// Agent at its port.
+/// Simulator node of an agent at its port.
 #[derive(Debug)]
 pub struct AgentNode<A: ?Sized> {
     config: AgentPortConfig,
     held: Held,
     coming: VecDeque<Coming>,
-    /// Bytes of `coming`.
+    /// Number of bytes in `coming`.
     coming_bytes: u64,
-    /// Queued events of the agent, with the time at which its CPU is done with each.
+    /// Queued events for the agent, each with the time at which its CPU is done with it.
     events: VecDeque<(Time, Queued)>,
-    /// Time at which its CPU becomes idle.
+    /// Time at which the agent's CPU becomes idle.
     cpu_free: Time,
     carrier: bool,
     busy: bool,
@@ -60,7 +60,7 @@ pub struct AgentNode<A: ?Sized> {
 }
 
 impl<A: Agent + ?Sized> AgentNode<A> {
-    /// Creates the node of an agent that has just been attached, without carrier.
+    /// Creates the node of an agent that has just been attached. The node has no carrier.
     ///
     /// # Errors
     /// The configuration is out of range.
@@ -84,24 +84,25 @@ impl<A: Agent + ?Sized> AgentNode<A> {
         &self.agent
     }
 
-    /// Returns the counters of its payload cache.
+    /// Returns the counters of the payload cache.
     pub fn cache_counters(&self) -> &CacheCounters {
         self.held.cache().counters()
     }
 
-    /// Returns the number of refused handles of packets that the agent does not hold.
+    /// Returns the number of refused handles of packets that the agent did not hold.
     pub fn refused(&self) -> u64 {
         self.held.refused
     }
 
-    /// Shows the agent the queue lengths of its switch in bytes, by port, as of the time when the
+    /// Shows the agent the queue lengths of its switch, in bytes by port, as of the time when the
     /// switch sent the next packets.
     pub fn show_queues(&mut self, bytes: &[u64]) {
         self.held.queues.clear();
         self.held.queues.extend_from_slice(bytes);
     }
 
-    /// Returns the frames that came in, those that the agent has made, and those currently here.
+    /// Returns the number of frames that came in, the number that the agent itself has made, and
+    /// the number that are currently here.
     pub fn accounts(&self) -> (u64, u64, u64) {
         let here = self.coming.len() as u64 + self.held.frames();
         (self.received, self.held.own, here)
@@ -144,7 +145,7 @@ impl<A: Agent + ?Sized> AgentNode<A> {
         self.events.push_back((self.cpu_free, event));
     }
 
-    /// Delivers due events to the agent; returns whether there were any.
+    /// Delivers due events to the agent. Returns whether there were any.
     fn act(&mut self, now: Time) -> bool {
         if self.agent.deadline().is_some_and(|deadline| deadline <= now) {
             self.agent.handle(now, Event::Timeout, &mut self.held);
@@ -156,7 +157,7 @@ impl<A: Agent + ?Sized> AgentNode<A> {
         let Some((_, event)) = self.events.pop_front() else { return false };
         match event {
             Queued::Packet(handle) => {
-                // The packet may have been reclaimed meanwhile.
+                // The packet may have been reclaimed in the meantime.
                 if let Some((head_bytes, frame_bytes)) = self.held.sizes(handle) {
                     let packet = Packet { handle, head_bytes, frame_bytes };
                     self.agent.handle(now, Event::Packet(packet), &mut self.held);
@@ -179,7 +180,8 @@ impl<A: Agent + ?Sized> AgentNode<A> {
         }
     }
 
-    /// Puts the next frame on an idle wire; returns whether a payload buffer became free.
+    /// Puts the next frame on the wire if it is idle. Returns whether this has freed a payload
+    /// buffer.
     fn transmit(&mut self, now: Time, out: &mut Vec<Action>) -> bool {
         let mut sent = false;
         while !self.busy
@@ -225,7 +227,7 @@ impl<A: Agent + ?Sized> Node for AgentNode<A> {
 
     fn deadline(&self) -> Option<Time> {
         let first = self.coming.front().map(|coming| coming.complete_at);
-        // Frames without a buffer wait for the agent or the wire, not for a time.
+        // Frames without a buffer wait for the agent or the wire, and not until a fixed time.
         let arrival = first.filter(|&complete_at| complete_at > self.held.now);
         let event = self.events.front().map(|(due, _)| *due);
         let expiry = self.held.cache().next_expiry();

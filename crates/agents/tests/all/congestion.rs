@@ -1,4 +1,4 @@
-//! QCN's congestion point as an agent.
+//! Tests of QCN's congestion point as an agent.
 
 use axon_agents::agent::{Full, Packet};
 use axon_agents::{Agent, CongestionResponder, Event, Handle, Outbox, ResponderConfig};

@@ -1,4 +1,4 @@
-//! Forwarding agents between hosts that the test emulates.
+//! Tests of forwarding agents between hosts that the test emulates.
 
 use crate::port::{CLIENT, Port, datagram, ends};
 use axon_agents::AgentPortConfig;
@@ -36,7 +36,7 @@ pub fn balancer_of(protocol: u8, backends: u8) -> BalancerConfig {
     BalancerConfig::new(protocol, PORT, all.collect())
 }
 
-/// Advances time while the hosts of `there` answer ARP.
+/// Advances time by `span` while the hosts of `there` answer ARP.
 pub fn answer(port: &mut Port<Forwarder>, span: Span, there: impl Fn(Ipv4Addr) -> Option<MacAddr>) {
     let end = port.now + span;
     while port.now < end {
@@ -69,7 +69,7 @@ pub fn ends_of(frame: &[u8]) -> Ends {
     Ends::of(frame, &ip).unwrap()
 }
 
-/// Sends a request; returns the backend that receives it, and the frame it receives.
+/// Sends a request. Returns the backend that receives it, and the frame that it receives.
 pub fn backend_of(port: &mut Port<Forwarder>, from: u16) -> (u8, Vec<u8>) {
     let sent = port.give(&request(from));
     let [frame] = &sent[..] else { panic!("{} frames", sent.len()) };
@@ -113,7 +113,7 @@ fn connections_are_spread_stay_where_they_are_and_answers_find_their_client() {
         assert_eq!(sent[0][42..47], *b"that.");
     }
     assert_eq!((port.count("connections"), port.count("connections_opened")), (400, 400));
-    // Only the backend of a connection answers for it.
+    // Only the backend of a connection may answer on it.
     let (chosen, frame) = backend_of(&mut port, 1);
     let mut forged = ends_of(&frame).reversed();
     (forged.macs.0, forged.addresses.0) = backend(chosen % 4 + 1);
@@ -137,7 +137,7 @@ fn only_the_connections_of_a_backend_that_is_gone_move_and_idle_ones_end() {
     assert_eq!(port.count("backends_up"), 3, "it is back");
     answer(&mut port, Span::from_secs(300), all_there);
     assert_eq!(port.count("connections"), 0, "idle for five minutes");
-    // Without any backend a packet is dropped and counted.
+    // Without any backend, a packet is dropped and counted.
     answer(&mut port, Span::from_secs(6), |_| None);
     assert!(port.give(&request(1)).is_empty());
     assert_eq!((port.count("backends_up"), port.count("no_backend")), (0, 1));
@@ -202,7 +202,7 @@ fn a_packet_waits_for_its_next_hop_and_goes_on_with_a_ttl_less_by_one() {
     assert_eq!((port.count("forwarded"), port.count("waiting")), (4, 0));
 }
 
-/// Builds the packet as the router sends it to a neighbour.
+/// Builds the packet in the form in which the router sends it to a neighbour.
 pub fn packet_to_by(address: [u8; 4], ttl: u8, next_hop: u8) -> Vec<u8> {
     let mut frame = packet_to(address, ttl);
     frame[..6].copy_from_slice(&backend(next_hop).0.0);
@@ -251,13 +251,13 @@ fn a_silent_next_hop_takes_three_buffers_and_holds_up_no_other_packet() {
     }
     assert_eq!((port.count("waiting"), port.count("waiting_gave_way")), (3, 2));
     assert_eq!(port.dropped.len(), before + 2, "the oldest ones");
-    // Packets for a neighbour that does answer: the latest are forwarded, in order.
+    // Of the packets for a neighbour that answers, the latest are forwarded, in order.
     (11..16).for_each(|ttl| drop(port.give(&packet_to([10, 0, 5, 3], ttl))));
     let sent = port.sent.len();
     answer(&mut port, Span::from_millis(200), all_there);
     let sent: Vec<_> = port.sent[sent..].iter().filter(|frame| frame[12..14] == [8, 0]).collect();
     assert!(sent.into_iter().eq(&[12, 13, 14].map(|ttl| packet_to_by([10, 0, 5, 3], ttl, 3))));
-    // More packets than the port has buffers.
+    // These are more packets than the port has buffers.
     for _ in 0..1000 {
         assert_eq!(port.give(&packet_to([10, 0, 5, 1], 9)), [packet_to_by([10, 0, 5, 1], 8, 1)]);
     }
@@ -270,7 +270,7 @@ fn a_silent_next_hop_takes_three_buffers_and_holds_up_no_other_packet() {
 fn who_probes_every_address_fills_neither_the_buffers_nor_the_neighbours() {
     let mut port = router();
     answer(&mut port, Span::from_secs(6), all_there);
-    // Two for each address: more packets than may be queued for that many addresses.
+    // Two packets for each address are more than may be queued for that many addresses.
     for number in 0..4096u16 {
         let [high, low] = number.to_be_bytes();
         (0..2).for_each(|_| drop(port.give(&packet_to([10, 0, 16 + high, low], 9))));
@@ -300,7 +300,7 @@ fn what_waits_for_an_address_that_is_asked_for_no_more_is_dropped() {
     assert_eq!((port.count("waiting"), port.count("waiting_gave_way")), (64, 6));
 }
 
-/// A TCP segment without data.
+/// Builds a TCP segment without data.
 pub fn segment(ends: &Ends, bits: u8, sequence: u32, acknowledged: u32) -> Vec<u8> {
     segment_with(ends, bits, (sequence, acknowledged), 0)
 }
@@ -323,14 +323,14 @@ pub const SYN: u8 = 2;
 pub const RST: u8 = 4;
 pub const ACK: u8 = 16;
 
-/// A client of the service, one of many.
+/// Returns one of many clients of the service.
 pub fn client(number: u32) -> Ends {
     let mut ends = ends(5000, PORT);
     (ends.macs.1, ends.addresses) = (OWN, (Ipv4Addr::from_bits(0x0b00_0000 + number), ADDRESS));
     ends
 }
 
-/// Completes a handshake with the backend; returns the backend's side of the connection.
+/// Completes a handshake with the backend. Returns the backend's side of the connection.
 pub fn shake_hands(port: &mut Port<Forwarder>, client: &Ends) -> Ends {
     let sent = port.give(&segment(client, SYN, 7, 0));
     let backend = ends_of(&sent[0]).reversed();
@@ -353,7 +353,7 @@ fn a_flood_of_syns_takes_no_connection_away_and_keeps_no_client_out() {
     let half_open = (port.count("connections_half_open"), port.count("half_open_gave_way"));
     assert_eq!((port.count("connections"), half_open), (101, (100, 1900)));
     shake_hands(&mut port, &client(2));
-    // From the address of one client: its own half-open connections are evicted.
+    // For further connections from one client address, its own half-open connections are evicted.
     for number in 0..2000 {
         let mut ends = client(2);
         ends.ports.0 = 6000 + number;
@@ -369,7 +369,7 @@ fn a_flood_of_syns_takes_no_connection_away_and_keeps_no_client_out() {
     let ended = ["half_open_gave_way", "half_open_ended", "connections_ended", "connections"];
     let ended: u64 = ended.iter().map(|name| port.count(name)).sum();
     assert_eq!(ended, port.count("connections_opened"), "each one is accounted for");
-    // A connection that a reset ends, and a reset without a connection.
+    // A reset ends its connection, and a reset without a connection is dropped.
     port.give(&segment(&backend, RST, 100, 0));
     assert!(port.give(&segment(&client(9), RST, 7, 0)).is_empty());
     answer(&mut port, Span::from_secs(11), all_there);

@@ -1,4 +1,4 @@
-//! Forwarding agents over minutes, with late answers of neighbours and forged packets.
+//! Tests of forwarding agents over minutes, with late answers from neighbours and forged packets.
 
 use crate::forwarder::{
     ACK, OWN, PORT, RST, SYN, all_there, answer, backend_of, balancer, balancer_of, client,
@@ -74,7 +74,7 @@ fn tcp() -> Port<Forwarder> {
     port
 }
 
-/// Connections that remain after `seconds` without a packet.
+/// Returns the number of connections that remain after `seconds` without a packet.
 fn left_after(port: &mut Port<Forwarder>, seconds: u64) -> u64 {
     answer(port, Span::from_secs(seconds), all_there);
     port.count("connections")
@@ -117,7 +117,8 @@ fn a_reset_with_data_in_flight_ends_a_connection_and_both_ways_after_four_minute
     port.give(&segment_with(&client, ACK, (8, 100), 300));
     port.give(&segment(&backend, RST | ACK, 90_000, 308));
     assert_eq!(left_after(&mut port, 11), 0);
-    // A FIN of one side, and a reset whose numbers are only near the expected ones.
+    // A FIN from one side, and a reset whose numbers are only near the expected ones, do not end a
+    // connection at once.
     for (bits, sequence, acknowledged) in [(FIN | ACK, 100, 8), (RST | ACK, 90_000, 7)] {
         let backend = shake_hands(&mut port, &client);
         port.give(&segment(&backend, bits, sequence, acknowledged));

@@ -1,4 +1,4 @@
-//! The in-network cache answers requests beside the switch.
+//! Tests of the in-network cache, which answers requests next to the switch.
 
 use crate::port::{Port, SERVER, datagram, ends};
 use axon_agents::node::PayloadMode;
@@ -31,7 +31,7 @@ fn reply(id: u64) -> Vec<u8> {
     datagram(&ends(4000, 5000).reversed(), &payload)
 }
 
-/// Lets a client request an item, and the server send its reply.
+/// Makes a client request an item and the server send its reply.
 fn learn(port: &mut CachePort, id: u64) {
     port.give(&request(id));
     port.give(&reply(id));
@@ -63,7 +63,7 @@ fn an_answer_goes_to_whoever_asks_with_his_own_addresses() {
     assert_eq!(Ends::of(answer, &ip), Some(other.reversed()));
     assert_eq!(answer[42..], reply(7)[42..]);
     assert_eq!(pseudo(&answer[34..ip.end], (ip.source, ip.destination), UDP), u16::MAX);
-    // One ID at another server is a different item.
+    // The same ID at another server is a different item.
     let mut elsewhere = ends(4000, 5000);
     elsewhere.addresses.1 = [10, 0, 0, 3].into();
     let asked = datagram(&elsewhere, &7_u64.to_be_bytes());
@@ -152,7 +152,8 @@ fn a_write_in_fragments_ends_all_entries() {
     let mut port = cache(InNetworkCacheConfig::MEMCACHED, PayloadMode::Cached);
     learn_value(&mut port);
     let mut first = command("set k 0 0 4000\r\nnew");
-    // More fragments: adds 0x2000 to the header, and subtracts it from the checksum.
+    // Sets the flag for more fragments, which adds 0x2000 to the header, and subtracts that from
+    // the checksum.
     first[20] |= 0x20;
     let sum = u16::from_be_bytes([first[24], first[25]]);
     let sum = sum.checked_sub(0x2000).unwrap_or_else(|| sum.wrapping_sub(0x2001));
@@ -187,7 +188,7 @@ fn a_write_ends_an_entry_and_an_answer_from_before_it_is_not_kept() {
         assert_eq!(port.give(&command(write)), [command(write)]);
         let get = command("get k\r\n");
         assert_eq!(port.give(&get), std::slice::from_ref(&get), "{write}");
-        // The server has answered this request before the write reached it.
+        // The server answered this request before the write reached it.
         port.give(&answer([9, 9], VALUE));
         assert_eq!(port.give(&get), std::slice::from_ref(&get), "{write}");
         port.wait(Span::from_secs(1));
@@ -196,7 +197,7 @@ fn a_write_ends_an_entry_and_an_answer_from_before_it_is_not_kept() {
         assert_ne!(port.give(&get), [get], "{write}");
         assert_eq!(port.count("invalidated"), 1, "{write}");
     }
-    // A write of another key keeps the entry.
+    // A write to another key keeps the entry.
     let mut port = cache(InNetworkCacheConfig::MEMCACHED, PayloadMode::Cached);
     learn_value(&mut port);
     port.give(&command("set other 0 0 3\r\nnew\r\n"));
@@ -204,7 +205,7 @@ fn a_write_ends_an_entry_and_an_answer_from_before_it_is_not_kept() {
     assert_eq!((port.count("hits"), port.count("invalidated")), (1, 0));
 }
 
-/// A switch that never delivers fetched payload: it has reclaimed the packets.
+/// Switch that never delivers fetched payloads, because it has reclaimed the packets.
 struct TakesBack {
     frame: Vec<u8>,
     fetches: usize,

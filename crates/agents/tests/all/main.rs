@@ -1,4 +1,4 @@
-//! Agents at their ports, from frames in to frames out.
+//! Tests of agents at their ports, from incoming to outgoing frames.
 
 mod congestion;
 mod forwarder;

@@ -1,4 +1,4 @@
-//! The port of an agent in the simulator.
+//! Tests of the port of an agent in the simulator.
 
 use crate::port::Port;
 use axon_agents::node::{PayloadMode, WhenFull};
@@ -7,7 +7,7 @@ use axon_node::Drop;
 use axon_wire::{Bytes, Span, Time};
 use std::collections::VecDeque;
 
-/// Verdicts for the packets that arrive, in this order; the agent holds the rest.
+/// Verdicts for the packets that arrive, in this order. The agent holds all further packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Work {
     Forward,
@@ -95,7 +95,8 @@ fn what_an_agent_does_with_a_packet_is_done_with_the_whole_frame() {
     assert_eq!(port.give(&FRAME), [FRAME]);
     assert_eq!(port.node.agent().fetched, [[7, 8]], "as much as there is");
     let counters = port.node.cache_counters();
-    // Five heads of 4 bytes and two fetched bytes; then 4, 6, the 7 of the new frame, and 4.
+    // Five heads of 4 bytes and two fetched bytes go to the agent. From it come 4 bytes, 6 bytes,
+    // the 7 bytes of the frame with a new payload, and 4 bytes.
     assert_eq!((counters.copied_to_agent_bytes, counters.copied_from_agent_bytes), (22, 21));
     assert_eq!((counters.hits, counters.saved_bytes), (3, 12));
 }

@@ -16,7 +16,7 @@ pub struct Port<A> {
     /// Number of sent frames that the network has processed.
     pub seen: usize,
     pub dropped: Vec<Drop>,
-    /// True if the wire takes frames; otherwise it stays busy with the first one.
+    /// True if the wire accepts frames. If false, it stays busy with the first one.
     pub wire: bool,
 }
 
@@ -47,13 +47,13 @@ impl<A: Agent> Port<A> {
                 }
             }
         }
-        // Conservation: each frame that was received or created has left, is held, or was dropped.
+        // Conservation: each frame that was received or made has left, is held, or was dropped.
         let (received, own, here) = self.node.accounts();
         let out = (self.sent.len() + self.dropped.len()) as u64;
         assert_eq!(received + own, out + here, "{received} in, {own} made, {here} here");
     }
 
-    /// Delivers a frame to the agent; returns the frames that it sends at once.
+    /// Delivers a frame to the agent. Returns the frames that the agent sends at once.
     pub fn give(&mut self, frame: &[u8]) -> Vec<Vec<u8>> {
         let before = self.sent.len();
         let frame = FrameBuf::new(frame);
@@ -66,7 +66,7 @@ impl<A: Agent> Port<A> {
         self.input(Input::TxDone { port: PORT });
     }
 
-    /// Advances time by `span`, with every deadline in it.
+    /// Advances time by `span`, and handles every deadline in between.
     pub fn wait(&mut self, span: Span) {
         let end = self.now + span;
         while let Some(deadline) = self.node.deadline().filter(|&deadline| deadline <= end) {
@@ -76,7 +76,7 @@ impl<A: Agent> Port<A> {
         self.now = end;
     }
 
-    /// Value of the agent's counter of this name.
+    /// Returns the value of the agent's counter with this name.
     pub fn count(&self, name: &str) -> u64 {
         self.node.agent().counters()[name]
     }
@@ -85,7 +85,7 @@ impl<A: Agent> Port<A> {
 pub const CLIENT: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 pub const SERVER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
 
-/// Addresses and ports from a port of the client to a port of the server.
+/// Returns the addresses and ports from a port of the client to a port of the server.
 pub fn ends(from: u16, to: u16) -> Ends {
     let macs = (MacAddr([2, 0, 0, 0, 0, 1]), MacAddr([2, 0, 0, 0, 0, 2]));
     Ends { macs, addresses: (CLIENT, SERVER), ports: (from, to) }
