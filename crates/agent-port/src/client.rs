@@ -1,7 +1,7 @@
 //! Agent side of an agent port.
 //!
 //! Heads and the agent's own buffers are slices of the shared memory. Only bytes that the agent
-//! itself brings ([`replace`](Outbox::replace), [`send`](Outbox::send)) are copied.
+//! itself provides ([`replace`](Outbox::replace), [`send`](Outbox::send)) are copied.
 
 use crate::handshake::{self, Shared};
 use crate::layout::{
@@ -26,8 +26,8 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// Timeout of the switch's answer. A port that limits its agents ignores them for a second at
-/// most.
+/// Time limit for the switch's answer. A port that limits its agents ignores them for at most a
+/// second.
 const ANSWER_MAX: Duration = Duration::from_secs(2);
 
 /// Packet that the agent holds.
@@ -38,7 +38,7 @@ struct Held {
     /// Offset of the head in the chunk, in bytes.
     offset: u32,
     head_bytes: u32,
-    /// Bytes of payload after the head in the chunk.
+    /// Number of payload bytes after the head in the chunk.
     payload_bytes: u32,
     frame_bytes: u32,
 }
@@ -57,20 +57,20 @@ const NONE: Held = Held {
 pub enum Given {
     /// Packet that the agent holds from now on.
     Packet(Packet),
-    /// Part of a payload that it has fetched; see [`Client::fetched`].
+    /// Part of a payload that the agent has fetched; see [`Client::fetched`].
     Payload(Fetched),
 }
 
 /// Part of a payload in the shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fetched {
-    /// Packet.
+    /// Packet to which the payload belongs.
     pub handle: Handle,
     /// Offset of the part in the frame as received, in bytes.
     pub offset: usize,
     at: usize,
     bytes: usize,
-    /// Buffer to be freed afterwards.
+    /// Buffer that is to be freed afterwards.
     buffer: Option<u32>,
 }
 
@@ -84,25 +84,25 @@ pub struct Client {
     agent_bell: Bell,
     switch_bell: Bell,
     stream: UnixStream,
-    /// Held packets by the number of the payload buffer, the low half of a handle.
+    /// Held packets, by the number of the payload buffer, which is the low half of a handle.
     held: Vec<Held>,
     free_buffers: Vec<u32>,
     /// Fetches that wait for a buffer.
     to_fetch: VecDeque<Descriptor>,
-    /// Parts of payloads that are already in shared memory.
+    /// Fetched parts of payloads that are already in shared memory.
     here: VecDeque<Fetched>,
-    /// Answers for packets not held, since the ring was last seen empty.
+    /// Number of answers for packets that are not held, since the ring was last seen empty.
     unheld: usize,
     /// True if the switch has broken the protocol.
     broken: bool,
 }
 
 impl Client {
-    /// Attaches an agent of this name, at most 48 bytes, at the socket of an agent port.
+    /// Attaches an agent at the socket of an agent port. `name` has at most 48 bytes.
     ///
     /// # Errors
-    /// The error of `connect(2)`, or the switch's reason to refuse the agent; `TimedOut` if it has
-    /// not answered within two seconds.
+    /// The error of `connect(2)`, or the reason why the switch refuses the agent. `TimedOut` if the
+    /// switch has not answered within two seconds.
     pub fn connect(socket: &Path, name: &str) -> io::Result<Client> {
         let mut stream = UnixStream::connect(socket)?;
         stream.write_all(&handshake::hello(name))?;
@@ -155,21 +155,23 @@ impl Client {
         self.memory_fd.as_fd()
     }
 
-    /// Returns the range of a held packet's head in the shared memory; `None` if it is not held.
+    /// Returns the range of a held packet's head in the shared memory, or `None` if the packet is
+    /// not held.
     pub fn head_place(&self, handle: Handle) -> Option<Range<usize>> {
         let held = self.held(handle)?;
         let at = self.layout.chunk_at(held.chunk as usize) + held.offset as usize;
         Some(at..at + held.head_bytes as usize)
     }
 
-    /// Returns the range of the bytes after the head, as of [`Outbox::payload`].
+    /// Returns the range of the bytes after the head, which are those of [`Outbox::payload`].
     pub fn payload_place(&self, handle: Handle) -> Option<Range<usize>> {
         let head = self.head_place(handle)?;
         let bytes = self.held(handle)?.payload_bytes as usize;
         Some(head.end..head.end + bytes)
     }
 
-    /// Returns the longest head in bytes that [`Outbox::resize_head`] can make for a held packet.
+    /// Returns the length of the longest head, in bytes, that [`Outbox::resize_head`] can make for
+    /// a held packet.
     pub fn head_bytes_max(&self, handle: Handle) -> Option<usize> {
         let held = self.held(handle)?;
         let end = held.offset as usize + held.head_bytes as usize;
@@ -181,7 +183,7 @@ impl Client {
         Some(self.held(handle)?.frame_bytes as usize)
     }
 
-    /// Returns whether the switch has written a descriptor, or has broken the protocol.
+    /// Returns whether the switch has written a descriptor or has broken the protocol.
     pub fn has_given(&self) -> bool {
         !self.here.is_empty() || !self.from_switch.is_empty(&self.memory)
     }
@@ -189,7 +191,7 @@ impl Client {
     /// Returns the next packet or payload, if there is one.
     ///
     /// # Errors
-    /// The switch has broken the protocol: this attachment is no longer usable.
+    /// The switch has broken the protocol. This attachment is then no longer usable.
     pub fn next_given(&mut self) -> io::Result<Option<Given>> {
         if let Some(fetched) = self.here.pop_front() {
             return Ok(Some(Given::Payload(fetched)));
@@ -212,7 +214,7 @@ impl Client {
                         && bytes as usize <= self.layout.buffer_bytes =>
                 {
                     if self.held(handle).is_none() {
-                        // The agent has answered the packet since its request.
+                        // The agent has answered the packet after it requested the payload.
                         self.free_buffer(buffer);
                         continue;
                     }
@@ -229,7 +231,7 @@ impl Client {
         }
     }
 
-    /// Returns the bytes of a part of a payload and releases its buffer.
+    /// Returns the bytes of part of a payload, and releases its buffer.
     pub fn fetched(&mut self, fetched: Fetched) -> &mut [u8] {
         if let Some(buffer) = fetched.buffer {
             self.free_buffers.push(buffer);
@@ -237,8 +239,8 @@ impl Client {
         self.memory.slice(fetched.at, fetched.bytes)
     }
 
-    /// Records a packet. If the switch reclaimed its payload buffer's previous packet because it
-    /// was held for too long, the chunk of that packet is returned.
+    /// Records a packet. If the switch has reclaimed the previous packet in the same payload
+    /// buffer, because it was held too long, the chunk of that packet is returned.
     fn hold(&mut self, descriptor: &Descriptor) -> io::Result<Packet> {
         let Descriptor { handle, chunk, offset, head_bytes: copied, bytes, .. } = *descriptor;
         let index = handle.number();
@@ -266,7 +268,7 @@ impl Client {
         self.held.get(handle.number()).copied().filter(|held| held.handle == handle)
     }
 
-    /// Removes a held packet.
+    /// Removes a packet from the held ones.
     fn take(&mut self, handle: Handle) -> Option<Held> {
         let place = self.held.get_mut(handle.number()).filter(|held| held.handle == handle)?;
         let taken = std::mem::replace(place, NONE);
@@ -274,13 +276,13 @@ impl Client {
         Some(taken)
     }
 
-    /// Cancels the fetches of a packet whose chunk is returned.
+    /// Cancels the fetches for a packet whose chunk is returned.
     fn forget_fetches(&mut self, handle: Handle) {
         self.here.retain(|fetched| fetched.handle != handle);
         self.to_fetch.retain(|fetch| fetch.handle != handle);
     }
 
-    /// Reuses a buffer for a waiting fetch, or frees it.
+    /// Reuses a buffer for a fetch that waits for one, or frees it.
     fn free_buffer(&mut self, buffer: u32) {
         match self.to_fetch.pop_front() {
             Some(fetch) => self.push(Descriptor { buffer, ..fetch }),
@@ -288,8 +290,8 @@ impl Client {
         }
     }
 
-    /// Sends the switch an answer for a packet that is not held, which the switch counts. Such
-    /// answers use only spare room; the excess is left out.
+    /// Sends the switch an answer for a packet that is not held, so that the switch counts it. Such
+    /// answers use only room that is to spare, and any excess is left out.
     fn push_unheld(&mut self, handle: Handle) {
         let Layout { ring_slots, chunks, buffers, .. } = self.layout;
         match self.to_switch.room(&self.memory) {
@@ -304,11 +306,11 @@ impl Client {
     }
 
     fn push(&mut self, descriptor: Descriptor) {
-        // There is room for one answer to every descriptor of the switch.
+        // There is always room for one answer to every descriptor from the switch.
         self.broken |= !matches!(self.to_switch.push(&self.memory, &descriptor), Ok(true));
     }
 
-    /// Returns the answer for a packet with its current head; `None` if it is not held.
+    /// Returns the answer for a packet with its current head, or `None` if the packet is not held.
     fn answer(&mut self, kind: Kind, handle: Handle) -> Option<Descriptor> {
         let Some(held) = self.take(handle) else {
             self.push_unheld(handle);
@@ -322,7 +324,7 @@ impl Client {
         })
     }
 
-    /// Publishes all answers so far.
+    /// Publishes all answers written so far.
     pub fn flush(&mut self) {
         while let Some(buffer) = self.free_buffers.pop_if(|_| !self.to_fetch.is_empty()) {
             self.free_buffer(buffer);
@@ -331,7 +333,7 @@ impl Client {
         self.switch_bell.ring(&self.memory);
     }
 
-    /// Waits for a descriptor of the switch, at most for `timeout`.
+    /// Waits for a descriptor from the switch, for at most `timeout`.
     ///
     /// # Errors
     /// `ConnectionAborted` if the switch has ended the attachment.

@@ -1,11 +1,11 @@
-//! Reception of file descriptors over a Unix socket.
+//! Receives file descriptors over a Unix socket.
 
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg};
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
-/// Receives bytes of a Unix socket and at most three file descriptors with them; blocks. Returns
-/// the number of bytes: 0 when the other end is closed.
+/// Receives bytes over a Unix socket, and at most three file descriptors with them. Blocks until
+/// data arrives. Returns the number of bytes, which is 0 if the other end is closed.
 ///
 /// # Errors
 /// The error of `recvmsg(2)`.
@@ -17,7 +17,7 @@ pub fn receive(fd: BorrowedFd<'_>, to: &mut [u8]) -> io::Result<(usize, Vec<Owne
     let mut all = Vec::new();
     for message in received.cmsgs()? {
         if let ControlMessageOwned::ScmRights(fds) = message {
-            // SAFETY: the kernel has just created these descriptors for this call; they have no
+            // SAFETY: the kernel has just created these descriptors for this call, so they have no
             // other owner.
             all.extend(fds.into_iter().map(|fd| unsafe { OwnedFd::from_raw_fd(fd) }));
         }

@@ -1,8 +1,9 @@
-//! Attachment of an agent: one message each way over a Unix socket, then the shared memory.
+//! Attachment of an agent: one message in each direction over a Unix socket, then the shared
+//! memory.
 //!
-//! The agent sends its hello. The switch answers with three descriptors, or with the reason of a
-//! refusal and closes. Afterwards nothing is sent: the socket stays open while the agent is
-//! attached, and its closing notifies either side that the other has gone.
+//! The agent sends its hello. The switch answers with three descriptors, or it answers with the
+//! reason for a refusal and closes the socket. Afterwards, nothing is sent. The socket stays open
+//! while the agent is attached, and when it is closed, either side detects that the other has gone.
 //!
 //! ```text
 //! hello   64 bytes:  magic 8, version 4, length of the name 4, name 48
@@ -11,7 +12,7 @@
 //!                    with it: memfd, socket that wakes the agent, eventfd that wakes the switch
 //! ```
 //!
-//! Numbers are little-endian. The start of both messages is equal in every version.
+//! Numbers are little-endian. The start of both messages is the same in every version.
 
 use crate::descriptors;
 use crate::layout::{MAGIC, VERSION};
@@ -20,11 +21,11 @@ use std::io::{self, ErrorKind, IoSlice};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
-/// Length of a hello in bytes.
+/// Length of a hello, in bytes.
 pub const HELLO_BYTES: usize = 64;
-/// Length of an answer in bytes.
+/// Length of an answer, in bytes.
 pub const ANSWER_BYTES: usize = 256;
-/// Longest name of an agent in bytes.
+/// Longest name of an agent, in bytes.
 pub const NAME_BYTES_MAX: usize = 48;
 const TEXT_BYTES_MAX: usize = 224;
 const ATTACHED: u32 = 0;
@@ -34,7 +35,7 @@ fn word(bytes: &[u8], at: usize) -> u32 {
     bytes.get(at..at + 4).map_or(0, |b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]))
 }
 
-/// Returns the hello of an agent.
+/// Returns the hello of an agent with this name.
 pub fn hello(name: &str) -> [u8; HELLO_BYTES] {
     let mut bytes = [0; HELLO_BYTES];
     let name = &name.as_bytes()[..name.floor_char_boundary(NAME_BYTES_MAX)];
@@ -45,10 +46,10 @@ pub fn hello(name: &str) -> [u8; HELLO_BYTES] {
     bytes
 }
 
-/// Parses the name of the agent in a hello.
+/// Returns the name of the agent in a hello.
 ///
 /// # Errors
-/// The reason of a refusal, for the logs of both sides.
+/// The agent must be refused. The error is the reason, for the logs of both sides.
 pub fn parse_hello(bytes: &[u8]) -> Result<String, String> {
     let Some(magic) = bytes.get(..8).filter(|_| bytes.len() == HELLO_BYTES) else {
         return Err(format!("a hello of {} bytes, expected {HELLO_BYTES}", bytes.len()));
@@ -72,7 +73,7 @@ pub fn parse_hello(bytes: &[u8]) -> Result<String, String> {
 /// Answers a hello with the shared descriptors.
 ///
 /// # Errors
-/// The agent has gone already.
+/// The agent has already gone.
 pub fn attach(
     stream: &UnixStream,
     memory_bytes: usize,
@@ -82,9 +83,9 @@ pub fn attach(
     send(stream, &answer(ATTACHED, memory_bytes, ""), &[ControlMessage::ScmRights(&shared)])
 }
 
-/// Answers a hello with the reason of a refusal.
+/// Answers a hello with the reason for a refusal.
 pub fn refuse(stream: &UnixStream, why: &str) {
-    // The agent may have gone already.
+    // This fails if the agent has already gone, which is harmless.
     let _ = send(stream, &answer(REFUSED, 0, why), &[]);
 }
 
@@ -106,10 +107,10 @@ fn send(stream: &UnixStream, bytes: &[u8], with: &[ControlMessage<'_>]) -> io::R
     Ok(())
 }
 
-/// Descriptors for an agent: the memory with its length, the socket that wakes the agent, and the
+/// Descriptors for an agent: the memory, with its length, the socket that wakes the agent, and the
 /// eventfd that wakes the switch.
 pub struct Shared {
-    /// Length of the memory in bytes.
+    /// Length of the memory, in bytes.
     pub memory_bytes: usize,
     /// Shared memory.
     pub memory: OwnedFd,
@@ -119,10 +120,11 @@ pub struct Shared {
     pub switch_bell: OwnedFd,
 }
 
-/// Receives and parses the answer of a switch; blocks.
+/// Receives and parses the answer from a switch. Blocks until the answer arrives.
 ///
 /// # Errors
-/// The reason of the switch as `ConnectionRefused`; `InvalidData` for a malformed answer.
+/// `ConnectionRefused`, with the reason, if the switch refuses the agent. `InvalidData` if the
+/// answer is malformed.
 pub fn parse_answer(stream: &UnixStream) -> io::Result<Shared> {
     let mut bytes = [0; ANSWER_BYTES];
     let (count, shared) = descriptors::receive(stream.as_fd(), &mut bytes)?;
@@ -160,7 +162,7 @@ mod tests {
         other[8] = 9;
         let why = parse_hello(&other).unwrap_err();
         assert!(why.starts_with("agent \"ab\" is made for version 9"), "{why}");
-        // Wrong version: its agents expect a pipe instead of sockets.
+        // The version is wrong, because agents of that version expect a pipe instead of sockets.
         other[8] = 1;
         let why = parse_hello(&other).unwrap_err();
         assert!(why.contains("version 1 of the shared memory and this switch has version 2"));

@@ -1,5 +1,5 @@
-//! Shared memory of an agent port, version [`VERSION`]: offsets and descriptors. Both sides use
-//! this file; a client in another language must follow it.
+//! Layout of the shared memory of an agent port, version [`VERSION`]: offsets and descriptors. Both
+//! sides use this file. A client in another language must follow it.
 //!
 //! All numbers are little-endian. From the start of the memory:
 //!
@@ -13,10 +13,10 @@
 //! ```
 //!
 //! A ring has one producer and one consumer. Cursors count descriptors since the start, modulo
-//! 2^32, and the slot of a descriptor is its cursor modulo `ring_slots`, a power of two. A producer
-//! writes slots and then its cursor (`tail`) with release order; a consumer reads that with acquire
-//! order, reads the slots, and then writes its own (`head`) with release order. So each slot is
-//! written by one side at a time.
+//! 2^32. The slot of a descriptor is its cursor modulo `ring_slots`, which is a power of two. A
+//! producer writes slots and then its cursor (`tail`) with release order. A consumer reads that
+//! cursor with acquire order, reads the slots, and then writes its own cursor (`head`) with release
+//! order. Therefore, only one side at a time writes a slot.
 //!
 //! A ring holds one descriptor for each chunk and buffer. If the agent reads before it answers,
 //! neither side ever finds its ring full.
@@ -24,22 +24,22 @@
 use axon_agents::node::HEAD_ROOM_BYTES;
 use axon_cache::Handle;
 
-/// First eight bytes of the memory and of both messages of the handshake.
+/// Magic number: the first eight bytes of the memory and of both handshake messages.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"AXONAGNT");
 /// Version of this layout, of its descriptors, and of the descriptors in the answer of the
-/// [handshake](crate::handshake). Both sides must have the same. In version 1 an agent was woken by
-/// a pipe.
+/// [handshake](crate::handshake). Both sides must have the same version. In version 1, a pipe woke
+/// the agent.
 pub const VERSION: u32 = 2;
-/// Length of the header in bytes.
+/// Length of the header, in bytes.
 pub const HEADER_BYTES: usize = 4096;
-/// Length of a descriptor in bytes.
+/// Length of a descriptor, in bytes.
 pub const DESCRIPTOR_BYTES: usize = 32;
-/// Alignment of chunks, buffers and cursors: a cache line of current CPUs.
+/// Alignment of chunks, buffers and cursors, in bytes: a cache line of current CPUs.
 const LINE: usize = 64;
-/// Headroom before the head in its chunk in bytes, for an agent that lengthens the head: whole
-/// lines.
+/// Headroom before the head in its chunk, in bytes, for an agent that lengthens the head. It
+/// consists of whole cache lines.
 pub const HEADROOM: usize = HEAD_ROOM_BYTES.next_multiple_of(LINE);
-/// Alignment of areas.
+/// Alignment of areas, in bytes.
 const PAGE: usize = 4096;
 
 /// Header offset of the number of descriptors written for the agent.
@@ -50,41 +50,44 @@ pub const TO_AGENT_HEAD: usize = 1152;
 pub const FROM_AGENT_TAIL: usize = 1280;
 /// Header offset of the number of descriptors read by the switch.
 pub const FROM_AGENT_HEAD: usize = 1408;
-/// Header offset of the agent's sleep flag: not 0 while the agent sleeps and needs to be woken.
+/// Header offset of the agent's sleep flag, which is not 0 while the agent sleeps and must be
+/// woken.
 pub const AGENT_SLEEPS: usize = 1536;
 /// Header offset of the switch's sleep flag.
 pub const SWITCH_SLEEPS: usize = 1664;
-/// Header offset of the queue lengths, 4 bytes for each port from 0 on: queued bytes plus one, or 0
-/// if unknown. They are as of the time when the switch last delivered packets.
+/// Header offset of the queue lengths, with 4 bytes for each port, starting with port 0. Each is
+/// the number of queued bytes plus one, or 0 if it is unknown. They are as of the time when the
+/// switch last delivered packets.
 pub const QUEUES: usize = 2048;
-/// Number of ports whose queues are shown.
+/// Number of ports whose queue lengths are shown.
 pub const QUEUES_MAX: usize = (HEADER_BYTES - QUEUES) / 4;
 
 /// Sizes of one agent's memory. Each is below 2^32.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// Descriptors of a ring, a power of two.
+    /// Number of descriptors in a ring, a power of two.
     pub ring_slots: usize,
     /// Number of head chunks.
     pub chunks: usize,
-    /// Length of a chunk in bytes.
+    /// Length of a chunk, in bytes.
     pub chunk_bytes: usize,
-    /// Longest head in bytes.
+    /// Longest head, in bytes.
     pub head_bytes: usize,
     /// Number of the agent's buffers.
     pub buffers: usize,
-    /// Length of a buffer in bytes: the longest frame, without FCS. The next buffer begins at the
-    /// next line.
+    /// Length of a buffer, in bytes: that of the longest frame, without FCS. The next buffer begins
+    /// at the next cache line.
     pub buffer_bytes: usize,
-    /// Number of payload buffers of the switch: handles name buffers 0 up to this.
+    /// Number of payload buffers in the switch. Handles contain buffer numbers from 0 up to this
+    /// one, exclusive.
     pub payloads: usize,
-    /// True if payloads stay in the switch. Otherwise a chunk has the whole frame.
+    /// True if payloads stay in the switch. Otherwise, a chunk contains the whole frame.
     pub stays: bool,
 }
 
 impl Layout {
-    /// Computes the layout for these numbers of payload buffers and agent buffers, and these head
-    /// and frame lengths in bytes.
+    /// Computes the layout for these numbers of payload buffers and agent buffers, and for these
+    /// lengths of heads and frames, in bytes.
     pub fn new(
         (payloads, buffers): (usize, usize),
         head_bytes: usize,
@@ -93,7 +96,7 @@ impl Layout {
     ) -> Layout {
         let head_bytes = head_bytes.min(frame_bytes_max);
         let copied_bytes = if stays { head_bytes } else { frame_bytes_max };
-        // Half of the chunks may be with packets that the agent has held for too long.
+        // Half of the chunks may belong to packets that the agent has held for too long.
         let chunks = 2 * payloads;
         Layout {
             ring_slots: (chunks + buffers).next_power_of_two(),
@@ -107,7 +110,7 @@ impl Layout {
         }
     }
 
-    /// Returns the number of bytes of a frame that the switch copies into a chunk.
+    /// Returns the number of frame bytes that the switch copies into a chunk.
     #[inline]
     pub fn copied_bytes(&self, frame_bytes: usize) -> usize {
         frame_bytes.min(if self.stays { self.head_bytes } else { self.buffer_bytes })
@@ -135,12 +138,13 @@ impl Layout {
         first + number * self.buffer_bytes.next_multiple_of(LINE)
     }
 
-    /// Returns the length of the whole memory in bytes.
+    /// Returns the length of the whole memory, in bytes.
     pub fn memory_bytes(&self) -> usize {
         self.buffer_at(self.buffers).next_multiple_of(PAGE)
     }
 
-    /// Returns the initial header: magic, version, sizes, offsets; see [`Layout::parse`].
+    /// Returns the initial header with magic number, version, sizes and offsets; see
+    /// [`Layout::parse`].
     pub fn emit(&self) -> [u8; HEADER_WORDS_END] {
         let mut header = [0; HEADER_WORDS_END];
         header[..8].copy_from_slice(&MAGIC.to_le_bytes());
@@ -167,10 +171,10 @@ impl Layout {
         header
     }
 
-    /// Parses the header of a memory of `memory_bytes`, for the agent.
+    /// Parses the header of a memory of `memory_bytes` bytes, for the agent.
     ///
     /// # Errors
-    /// The found and the expected value.
+    /// A value is not the expected one. The error gives both values.
     pub fn parse(header: &[u8; HEADER_WORDS_END], memory_bytes: usize) -> Result<Layout, String> {
         let word = |index: usize| {
             let at = 8 + 4 * index;
@@ -203,33 +207,34 @@ impl Layout {
     }
 }
 
-/// End of the sizes in the header.
+/// Offset of the end of the sizes in the header, in bytes.
 pub const HEADER_WORDS_END: usize = 8 + 15 * 4;
 
 /// Kind of a descriptor. The numbers are those in the memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Kind {
-    /// To the agent: a packet. `chunk` has its first `head_bytes` bytes from `offset` on, or the
-    /// whole frame where payloads do not stay; `bytes` is the length of the whole frame.
+    /// To the agent: a packet. `chunk` contains its first `head_bytes` bytes, starting at `offset`,
+    /// or the whole frame if payloads do not stay. `bytes` is the length of the whole frame.
     Packet = 1,
-    /// To the agent: `buffer` has `bytes` bytes of the frame from `offset` on, at most as
-    /// requested; none if the handle was refused. The buffer is returned to the agent.
+    /// To the agent: `buffer` contains `bytes` bytes of the frame, starting at byte `offset`. They
+    /// are at most as many as requested, and none if the handle was refused. The buffer is returned
+    /// to the agent.
     Payload = 2,
     /// To the agent: `buffer` is returned.
     Returned = 3,
-    /// From the agent: send the packet. Its `chunk` now has `head_bytes` bytes from `offset` on;
-    /// the rest is unchanged.
+    /// From the agent: send the packet. Its `chunk` now contains `head_bytes` bytes of head,
+    /// starting at `offset`. The payload is unchanged.
     Forward = 16,
     /// From the agent: drop the packet.
     Drop = 17,
-    /// From the agent: copy `bytes` bytes of the frame in `chunk`, as received, from `offset` on to
-    /// `buffer`. Where payloads do not stay, the agent has them already.
+    /// From the agent: copy `bytes` bytes of the frame in `chunk`, as received, to `buffer`,
+    /// starting at byte `offset`. If payloads do not stay, the agent already has them.
     Fetch = 18,
-    /// From the agent: send `head_bytes` bytes of `chunk` from `offset` on, followed by the first
-    /// `bytes` bytes in `buffer`, in place of the packet.
+    /// From the agent: in place of the packet, send `head_bytes` bytes from `chunk`, starting at
+    /// `offset`, followed by the first `bytes` bytes in `buffer`.
     Replace = 19,
-    /// From the agent: send the first `bytes` bytes in `buffer`, the agent's own frame.
+    /// From the agent: send the first `bytes` bytes in `buffer`, which are the agent's own frame.
     Send = 20,
 }
 
@@ -241,10 +246,10 @@ impl Kind {
     }
 }
 
-/// Entry of a ring. Fields that a kind does not use are 0.
+/// Entry in a ring. Fields that a kind does not use are 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Descriptor {
-    /// Kind.
+    /// Kind of the descriptor.
     pub kind: Kind,
     /// Handle of the packet.
     pub handle: Handle,
@@ -252,22 +257,22 @@ pub struct Descriptor {
     pub chunk: u32,
     /// Offset in bytes, from the start of the chunk or of the frame.
     pub offset: u32,
-    /// Length of the head in bytes.
+    /// Length of the head, in bytes.
     pub head_bytes: u32,
-    /// Number of the agent's buffer.
+    /// Number of a buffer of the agent.
     pub buffer: u32,
-    /// Length in bytes.
+    /// Length, in bytes, as the kind defines it.
     pub bytes: u32,
 }
 
 impl Descriptor {
-    /// Creates a descriptor that has a handle only.
+    /// Creates a descriptor that contains only a handle.
     pub fn new(kind: Kind, handle: Handle) -> Descriptor {
         Descriptor { kind, handle, chunk: 0, offset: 0, head_bytes: 0, buffer: 0, bytes: 0 }
     }
 
-    /// Returns the four words in the memory: kind and chunk, handle, offset and `head_bytes`,
-    /// buffer and `bytes`; the first of each pair is in the low half.
+    /// Returns the four words for the memory: kind and `chunk`; handle; `offset` and `head_bytes`;
+    /// `buffer` and `bytes`. The first of each pair is in the low half.
     pub fn words(&self) -> [u64; 4] {
         let pair = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
         [
@@ -278,10 +283,10 @@ impl Descriptor {
         ]
     }
 
-    /// Parses a descriptor of four words.
+    /// Parses a descriptor from four words.
     ///
     /// # Errors
-    /// The number of an unknown kind.
+    /// The kind is unknown. The error is its number.
     pub fn from_words(words: [u64; 4]) -> Result<Descriptor, u32> {
         let pair = |word: u64| (word as u32, (word >> 32) as u32);
         let [(number, chunk), (offset, head_bytes), (buffer, bytes)] =

@@ -1,8 +1,10 @@
-//! Memory shared by a switch and one agent, with the only unsafe code of agent ports.
+//! Memory that a switch shares with one agent. This is the only unsafe code of agent ports, apart
+//! from receiving descriptors.
 //!
-//! The other process may write anywhere at any time. So the switch makes no references to bytes of
-//! the memory: it copies in and out by raw pointers, and reads values for decisions once, as
-//! atomics. The agent trusts the switch, and accesses its chunks and buffers as slices.
+//! The other process may write anywhere at any time. Therefore, the switch makes no references to
+//! bytes in the memory. It copies data in and out through raw pointers, and reads each value for a
+//! decision only once, as an atomic. The agent trusts the switch and accesses its chunks and
+//! buffers as slices.
 
 use nix::fcntl::{FcntlArg, SealFlag, fcntl};
 use nix::sys::memfd::{MFdFlags, memfd_create};
@@ -11,35 +13,35 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-/// Mapped memfd. Offsets are bytes from its start. An offset beyond its end panics, so callers
-/// validate values of the other side first.
+/// Mapped memfd. Offsets are in bytes from its start. An offset beyond its end panics, so callers
+/// first validate values from the other side.
 pub struct Memory {
     base: NonNull<u8>,
     bytes: usize,
 }
 
-// SAFETY: the mapping belongs to this value alone and may be used from any one thread.
+// SAFETY: the mapping belongs to this value alone, and any single thread may use it.
 unsafe impl Send for Memory {}
 
 impl Memory {
-    /// Creates a memory of `bytes` zero bytes. Its length is sealed, so an access within it never
-    /// ends the process (SIGBUS).
+    /// Creates a memory of `bytes` zero bytes. Its length is sealed, so that an access within it
+    /// never ends the process (SIGBUS).
     ///
-    /// An agent can return pages of it to the system (`fallocate(2)`, `madvise(2)`). Such a hole
-    /// reads as zeros, and the next access costs a page fault. No seal forbids just that: those
-    /// against holes, `F_SEAL_WRITE` and `F_SEAL_FUTURE_WRITE`, forbid the agent to map the memory
-    /// for writing.
+    /// An agent can return pages in it to the system (`fallocate(2)`, `madvise(2)`). Such a hole
+    /// reads as zeros, and the next access costs a page fault. No seal forbids only that. The seals
+    /// against holes, `F_SEAL_WRITE` and `F_SEAL_FUTURE_WRITE`, also forbid the agent to map the
+    /// memory for writing.
     ///
     /// # Errors
-    /// The error of the kernel: ENOMEM, EMFILE.
+    /// The kernel's error, such as ENOMEM or EMFILE.
     pub fn create(bytes: usize) -> io::Result<(OwnedFd, Memory)> {
         let flags = MFdFlags::MFD_CLOEXEC | MFdFlags::MFD_ALLOW_SEALING;
         let fd = memfd_create(c"axon-agent-port", flags)?;
         nix::unistd::ftruncate(&fd, bytes as i64)?;
         let seals = SealFlag::F_SEAL_SHRINK | SealFlag::F_SEAL_GROW | SealFlag::F_SEAL_SEAL;
         fcntl(&fd, FcntlArg::F_ADD_SEALS(seals))?;
-        // Pages are allocated on use, mostly by the agent when it opens the memory: allocating all
-        // at once would stall the switch.
+        // Pages are allocated on use, mostly by the agent when it opens the memory. Allocating all
+        // pages at once would stall the switch.
         let memory = Memory::map(fd.as_fd(), bytes, 0)?;
         Ok((fd, memory))
     }
@@ -47,7 +49,8 @@ impl Memory {
     /// Maps the memory that the other side has created, and populates its pages.
     ///
     /// # Errors
-    /// Its length is not sealed or not `bytes`; or see [`create`](Memory::create).
+    /// The length of the memory is not sealed or is not `bytes`. Also as
+    /// [`create`](Memory::create).
     pub fn open(fd: BorrowedFd<'_>, bytes: usize) -> io::Result<Memory> {
         let seals = SealFlag::from_bits_truncate(fcntl(fd, FcntlArg::F_GET_SEALS)?);
         let length = nix::sys::stat::fstat(fd)?.st_size;
@@ -61,7 +64,8 @@ impl Memory {
     fn map(fd: BorrowedFd<'_>, bytes: usize, flags: libc::c_int) -> io::Result<Memory> {
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         let flags = libc::MAP_SHARED | flags;
-        // SAFETY: a new mapping at an address of the kernel's choice; it aliases nothing here.
+        // SAFETY: this is a new mapping at an address that the kernel chooses, so it aliases
+        // nothing here.
         let base = unsafe {
             libc::mmap(std::ptr::null_mut(), bytes, protection, flags, fd.as_raw_fd(), 0)
         };
@@ -80,20 +84,20 @@ impl Memory {
             inside && offset.is_multiple_of(align),
             "{count} bytes at {offset} of shared memory"
         );
-        // SAFETY: the offset lies within the mapping, as was just checked.
+        // SAFETY: the offset lies within the mapping, as checked above.
         unsafe { self.base.add(offset) }
     }
 
-    /// Returns a cursor or a flag.
+    /// Returns the cursor or flag at `offset`.
     #[inline]
     pub fn word(&self, offset: usize) -> &AtomicU32 {
         let place = self.place(offset, 4, 4);
-        // SAFETY: mapped for as long as `self`, aligned (a mapping begins at a page), and both
-        // sides use it atomically only.
+        // SAFETY: the word is mapped for as long as `self` exists, it is aligned (a mapping begins
+        // at a page), and both sides access it only atomically.
         unsafe { AtomicU32::from_ptr(place.cast().as_ptr()) }
     }
 
-    /// Returns a word of a descriptor.
+    /// Returns the word of a descriptor at `offset`.
     #[inline]
     pub fn long(&self, offset: usize) -> &AtomicU64 {
         let place = self.place(offset, 8, 8);
@@ -105,36 +109,38 @@ impl Memory {
     #[inline]
     pub fn write(&self, offset: usize, bytes: &[u8]) {
         let place = self.place(offset, bytes.len(), 1);
-        // SAFETY: all of it is mapped, and nothing of this process is there, so they do not
-        // overlap. The other process may write at the same time: then the bytes are any mixture, to
-        // the detriment of that process only.
+        // SAFETY: all of the target is mapped, and nothing of this process is there, so source and
+        // target do not overlap. The other process may write at the same time. The bytes are then
+        // any mixture, to the detriment of that process only.
         unsafe { place.copy_from_nonoverlapping(NonNull::from(bytes).cast(), bytes.len()) }
     }
 
-    /// Copies the bytes at `offset` to `to`. The other process may change them meanwhile: the copy
-    /// may be any bytes, and only the copy is used from then on.
+    /// Copies the bytes at `offset` to `to`. The other process may change them meanwhile, so the
+    /// copy may contain any bytes. Only the copy is used from then on.
     #[inline]
     pub fn read(&self, offset: usize, to: &mut [u8]) {
         let place = self.place(offset, to.len(), 1);
-        // SAFETY: as in `write`; every value of a byte is valid.
+        // SAFETY: as in `write`, and every value of a byte is valid.
         unsafe { place.copy_to_nonoverlapping(NonNull::from(&mut *to).cast(), to.len()) }
     }
 
-    /// Returns the bytes at `offset`, for the side that owns them by the descriptors. Only the
-    /// agent uses this: the switch does not write to chunks that it has handed over until they are
-    /// returned.
+    /// Returns the bytes at `offset`, for the side that owns them according to the descriptors.
+    /// Only the agent uses this, because the switch does not write to chunks that it has handed
+    /// over until they are returned.
     #[inline]
     pub(crate) fn slice(&mut self, offset: usize, count: usize) -> &mut [u8] {
         let place = self.place(offset, count, 1);
-        // SAFETY: mapped and initialised (a memfd begins as zeros); `&mut self` makes it the only
-        // slice of this process, and by the protocol the other process leaves it alone.
+        // SAFETY: the bytes are mapped and initialised (a memfd begins as zeros). `&mut self` makes
+        // this the only slice in this process, and by the protocol the other process leaves it
+        // alone.
         unsafe { std::slice::from_raw_parts_mut(place.as_ptr(), count) }
     }
 }
 
 impl std::ops::Drop for Memory {
     fn drop(&mut self) {
-        // SAFETY: exactly the mapping that `map` made; nothing borrows from it any more.
+        // SAFETY: this is exactly the mapping that `map` made, and nothing borrows from it any
+        // more.
         unsafe { libc::munmap(self.base.as_ptr().cast(), self.bytes) };
     }
 }

@@ -1,22 +1,23 @@
 //! Ends of a ring of descriptors in shared memory, and the bell that wakes the other side.
 //!
 //! **Rings.** See [`layout`](crate::layout). Each end keeps its own cursor in its own memory and
-//! only publishes it; the other side's cursor is checked on every read. So the other side can hide
-//! descriptors or repeat old ones, but cannot cause an access outside a ring.
+//! only publishes it. It checks the other side's cursor on every read. Therefore, the other side
+//! can hide descriptors or repeat old ones, but it cannot cause an access outside a ring.
 //!
-//! **Bell.** A side about to sleep sets its flag, then checks its ring once more; a side that has
-//! published checks the flag afterwards. A sequentially consistent fence separates the two steps of
-//! each. So at least one sees the other's step (Dekker's argument): the sleeper finds the
-//! descriptor, or the publisher finds the flag and rings. A side that is awake costs no system
-//! call.
+//! **Bell.** A side that is about to sleep sets its flag and then checks its ring once more. A side
+//! that has published a descriptor then checks the flag. On each side, a sequentially consistent
+//! fence separates the two steps. Therefore, at least one side sees the other's step (Dekker's
+//! argument): the sleeper finds the descriptor, or the publisher finds the flag and rings. A side
+//! that is awake costs no system call.
 //!
-//! The agent rings by an eventfd, which the switch polls edge-triggered and never reads. The switch
-//! rings by one end of a pair of stream sockets, of which the agent has the other. A write to an
-//! eventfd blocks if another owner of the same open file description clears `O_NONBLOCK`. A write
-//! to a pipe blocks, in spite of `O_NONBLOCK`, on the lock of the pipe, which a reader holds in
-//! `splice(2)` while the target is full. So by either an agent could block its switch for ever. The
-//! sender of a stream socket takes no lock with which a reader sleeps. The switch's end receives
-//! nothing from the agent, because messages could carry files whose closing takes long.
+//! The agent rings with an eventfd, which the switch polls edge-triggered and never reads. The
+//! switch rings with one end of a pair of stream sockets, and the agent has the other end. A write
+//! to an eventfd blocks if another owner of the same open file description clears `O_NONBLOCK`. A
+//! write to a pipe blocks, in spite of `O_NONBLOCK`, on the lock of the pipe, which a reader holds
+//! in `splice(2)` while the target is full. With either of these, an agent could block its switch
+//! forever. A sender on a stream socket takes no lock that a reader holds while it sleeps. The
+//! switch's end receives nothing from the agent, because messages could carry files that take long
+//! to close.
 
 use crate::layout::{DESCRIPTOR_BYTES, Descriptor};
 use crate::memory::Memory;
@@ -29,29 +30,30 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{Ordering, fence};
 
-/// Invalid cursor of the other side: the implied number of descriptors in the ring.
+/// Invalid cursor from the other side, given as the number of descriptors that it implies for the
+/// ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BadCursor(pub u32);
 
-/// Producing end.
+/// Producing end of a ring.
 pub struct Sender {
     ring: usize,
     tail_at: usize,
     head_at: usize,
     slots: u32,
     tail: u32,
-    /// Read position of the other side as last loaded.
+    /// Read position of the other side when it was last loaded.
     seen: u32,
 }
 
 impl Sender {
-    /// Creates the end of an empty ring of `slots` at `ring`, whose cursors are at `tail_at` and
-    /// `head_at`.
+    /// Creates the end of an empty ring of `slots` descriptors at offset `ring`, whose cursors are
+    /// at `tail_at` and `head_at`.
     pub fn new(ring: usize, tail_at: usize, head_at: usize, slots: usize) -> Sender {
         Sender { ring, tail_at, head_at, slots: slots as u32, tail: 0, seen: 0 }
     }
 
-    /// Returns the number of free slots of the ring.
+    /// Returns the number of free slots in the ring.
     ///
     /// # Errors
     /// The other side's cursor is ahead of this one, or more than a ring behind.
@@ -62,8 +64,8 @@ impl Sender {
         self.slots.checked_sub(waiting).ok_or(BadCursor(waiting))
     }
 
-    /// Writes a descriptor, which the other side sees after [`publish`](Sender::publish). Returns
-    /// whether there was room.
+    /// Writes a descriptor, which becomes visible to the other side with
+    /// [`publish`](Sender::publish). Returns whether there was room.
     ///
     /// # Errors
     /// See [`room`](Sender::room).
@@ -80,7 +82,7 @@ impl Sender {
         Ok(true)
     }
 
-    /// Publishes all descriptors written.
+    /// Publishes all descriptors written so far.
     #[inline]
     pub fn publish(&self, memory: &Memory) {
         memory.word(self.tail_at).store(self.tail, Ordering::Release);
@@ -91,38 +93,38 @@ impl Sender {
         self.tail
     }
 
-    /// Returns the number of descriptors that the other side had read at the last call of
+    /// Returns the number of descriptors that the other side had read at the last call to
     /// [`room`](Sender::room).
     pub fn read(&self) -> u32 {
         self.seen
     }
 }
 
-/// Consuming end.
+/// Consuming end of a ring.
 pub struct Receiver {
     ring: usize,
     tail_at: usize,
     head_at: usize,
     slots: u32,
     head: u32,
-    /// Write position of the other side as last loaded.
+    /// Write position of the other side when it was last loaded.
     seen: u32,
 }
 
 impl Receiver {
-    /// Creates the end of an empty ring; see [`Sender::new`].
+    /// Creates the consuming end of an empty ring; see [`Sender::new`].
     pub fn new(ring: usize, tail_at: usize, head_at: usize, slots: usize) -> Receiver {
         Receiver { ring, tail_at, head_at, slots: slots as u32, head: 0, seen: 0 }
     }
 
-    /// Returns whether there is nothing to read; `false` if [`pop`](Receiver::pop) would refuse the
-    /// cursor.
+    /// Returns whether there is nothing to read. Returns `false` if [`pop`](Receiver::pop) would
+    /// refuse the cursor.
     #[inline]
     pub fn is_empty(&self, memory: &Memory) -> bool {
         memory.word(self.tail_at).load(Ordering::Acquire) == self.head
     }
 
-    /// Reads the next descriptor once, into four own words.
+    /// Reads the next descriptor once, into four words of its own memory.
     ///
     /// # Errors
     /// The other side's cursor is behind this one, or more than a ring ahead.
@@ -145,7 +147,7 @@ impl Receiver {
         Ok(Some([word(0), word(1), word(2), word(3)]))
     }
 
-    /// Returns the slots of all descriptors read.
+    /// Returns the slots of all descriptors read so far.
     #[inline]
     pub fn publish(&self, memory: &Memory) {
         memory.word(self.head_at).store(self.head, Ordering::Release);
@@ -172,21 +174,21 @@ impl Bell {
     /// Creates an eventfd for the flag at `flag`.
     ///
     /// # Errors
-    /// The error of the kernel: EMFILE.
+    /// The kernel's error, such as EMFILE.
     pub fn new(flag: usize) -> io::Result<Bell> {
         let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
         let file = EventFd::from_flags(flags)?.into();
         Ok(Bell { file, kind: BellKind::Event, flag })
     }
 
-    /// Creates a bell that never blocks when it rings, and returns the other side's end, too.
+    /// Creates a bell that never blocks when it rings. Also returns the other side's end.
     ///
     /// # Errors
-    /// The error of the kernel: EMFILE.
+    /// The kernel's error, such as EMFILE.
     pub fn by_sockets(flag: usize) -> io::Result<(Bell, OwnedFd)> {
         let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
         let (own, other) = socketpair(AddressFamily::Unix, SockType::Stream, None, flags)?;
-        // From now on nothing can be sent to this end.
+        // After this, nothing can be sent to this end.
         shutdown(own.as_raw_fd(), Shutdown::Read)?;
         Ok((Bell { file: own, kind: BellKind::Socket, flag }, other))
     }
@@ -196,7 +198,7 @@ impl Bell {
         Bell { file, kind, flag }
     }
 
-    /// Wakes the other side if it sleeps; to be called after publishing.
+    /// Wakes the other side if it sleeps. Call this after publishing.
     #[inline]
     pub fn ring(&self, memory: &Memory) {
         fence(Ordering::SeqCst);
@@ -204,7 +206,7 @@ impl Bell {
         if flag.load(Ordering::Relaxed) != 0 {
             flag.store(0, Ordering::Relaxed);
             let one = 1u64.to_ne_bytes();
-            // A counter at its maximum, or a full socket, is readable, too.
+            // A counter at its maximum, or a full socket, is also readable.
             let _ = match self.kind {
                 BellKind::Event => unistd::write(&self.file, &one),
                 BellKind::Socket => {
@@ -234,8 +236,8 @@ impl Bell {
         while self.take().is_ok_and(|count| count > 0) {}
     }
 
-    /// Returns the number of rings since the last call; by sockets 1 for each. 0 if they are
-    /// closed.
+    /// Returns the number of rings since the last call. With sockets, each byte counts as one.
+    /// Returns 0 if they are closed.
     fn take(&self) -> nix::Result<u64> {
         let mut count = [0; 8];
         match self.kind {
@@ -327,7 +329,7 @@ mod tests {
     fn an_agent_that_does_not_listen_cannot_make_the_switch_wait_when_it_rings() {
         let (switch, agent, ..) = ends();
         let (bell, ear) = Bell::by_sockets(crate::layout::AGENT_SLEEPS).unwrap();
-        // The agent has only the other open file description.
+        // The agent has only this other open file description.
         fcntl(&ear, FcntlArg::F_SETFL(OFlag::empty())).unwrap();
         let ear = Bell::of(ear, BellKind::Socket, crate::layout::AGENT_SLEEPS);
         let ring = |times| {
@@ -336,7 +338,7 @@ mod tests {
                 bell.ring(&switch);
             }
         };
-        // More than a socket holds.
+        // This is more than a socket holds.
         ring(10_000);
         assert_eq!(ear.take(), Ok(1));
         ear.clear();
@@ -345,7 +347,7 @@ mod tests {
         assert_eq!(ear.take(), Ok(1), "what was full rings again");
         drop(ear);
         bell.sleep(&agent);
-        // A ring without a peer does not end the process (SIGPIPE).
+        // Ringing without a peer does not end the process (SIGPIPE).
         bell.ring(&switch);
     }
 

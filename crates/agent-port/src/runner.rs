@@ -1,4 +1,4 @@
-//! Runner of an agent on an agent port: batches, with busy polling for a while before it sleeps.
+//! Runs an agent on an agent port, in batches. Before it sleeps, it polls for a while.
 
 use crate::client::{Client, Given};
 use axon_agents::{Agent, Event};
@@ -7,25 +7,25 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Maximum number of events handled before answers are published.
+/// Maximum number of events that are handled before answers are published.
 const BATCH: usize = 64;
-/// Duration of a batch beyond which the next one is shorter: packets without a published answer are
-/// held.
+/// Duration of a batch above which the next batch is shorter, because packets without a published
+/// answer are held.
 const BATCH_SPAN: Span = Span::from_millis(1);
 /// Longest sleep between checks of the stop flag.
 const SLEEP_MAX: Duration = Duration::from_millis(100);
 /// Interval between checks of the switch's socket while the runner does not sleep.
 const LOOK: Span = Span::from_millis(100);
 
-/// Options of a runner.
+/// Options for a runner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunOptions {
-    /// Busy polling time before the runner sleeps. Longer is faster, and uses a CPU.
+    /// Time for which the runner polls before it sleeps. A longer time is faster, but uses a CPU.
     pub spin: Span,
 }
 
 impl Default for RunOptions {
-    /// Default of 20 us: about the time to wake a process.
+    /// Returns the default of 20 us, which is about the time to wake a process.
     fn default() -> RunOptions {
         RunOptions { spin: Span::from_micros(20) }
     }
@@ -34,7 +34,7 @@ impl Default for RunOptions {
 /// Runs `agent` until `stop` is set.
 ///
 /// # Errors
-/// `ConnectionAborted` if the switch has ended the attachment; or the switch has broken the
+/// `ConnectionAborted` if the switch has ended the attachment. Also if the switch has broken the
 /// protocol.
 pub fn run(
     client: &mut Client,
@@ -65,7 +65,7 @@ pub fn run(
             client.wait(Duration::ZERO)?;
             looked_at = now;
         }
-        // Deadlines alone do not prevent sleep.
+        // A deadline alone does not keep the runner from sleeping.
         if count > 0 {
             busy_at = now;
         } else if now.since(busy_at) < options.spin {
@@ -81,12 +81,12 @@ pub fn run(
     Ok(())
 }
 
-/// Returns the size of the next batch after a batch of up to `before` that took `took`.
+/// Returns the size of the next batch, after a batch of up to `before` events that took `took`.
 fn next_batch(before: usize, took: Span) -> usize {
     if took > BATCH_SPAN { (before / 2).max(1) } else { (2 * before).min(BATCH) }
 }
 
-/// Handles up to `most` events of the switch; returns their number.
+/// Handles up to `batch_max` events from the switch. Returns their number.
 fn batch(
     client: &mut Client,
     agent: &mut dyn Agent,
@@ -100,7 +100,7 @@ fn batch(
         match given {
             Given::Packet(packet) => agent.handle(now, Event::Packet(packet), client),
             Given::Payload(fetched) => {
-                // The agent may send from the buffer of this part, so it gets a copy.
+                // The agent may send from the buffer that contains this part, so it gets a copy.
                 part.clear();
                 part.extend_from_slice(client.fetched(fetched));
                 let (handle, offset) = (fetched.handle, fetched.offset);
