@@ -1,4 +1,4 @@
-//! One end of the socket pair: complete messages in and out, blocking or not.
+//! One end of the socket pair. It sends and receives complete messages, blocking or not.
 
 use crate::message::MESSAGE_BYTES_MAX;
 use serde::Serialize;
@@ -7,13 +7,13 @@ use std::io::{ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-/// Bytes of the little-endian length before each message.
+/// Size of the little-endian length before each message, in bytes.
 const LENGTH: usize = 4;
-/// Bytes of one read.
+/// Maximum number of bytes in one read.
 const READ: usize = 1 << 16;
-/// Maximum number of reads in one poll; a longer message is continued in the next.
+/// Maximum number of reads in one poll. A longer message is continued in the next poll.
 const READS_MAX: usize = 16;
-/// Bytes that are buffered before they are sent without a request.
+/// Number of buffered bytes at which they are sent without a request.
 const KEEP: usize = 1 << 16;
 
 /// Error of a channel.
@@ -25,10 +25,10 @@ pub enum ChannelError {
     /// The time limit was exceeded.
     #[error("no answer in time")]
     Late,
-    /// Invalid or too long message.
+    /// The message is invalid or too long.
     #[error("not a message")]
     Malformed,
-    /// Error of the system.
+    /// The system reported an error.
     #[error(transparent)]
     Io(std::io::Error),
 }
@@ -37,10 +37,10 @@ pub enum ChannelError {
 #[derive(Debug)]
 pub(crate) struct Channel {
     stream: UnixStream,
-    /// Bytes received; those before `taken` are processed.
+    /// Received bytes. Those before `taken` have been processed.
     inbox: Vec<u8>,
     taken: usize,
-    /// Bytes not sent yet.
+    /// Bytes that have not been sent yet.
     outbox: Vec<u8>,
 }
 
@@ -71,12 +71,12 @@ impl Channel {
         Ok(())
     }
 
-    /// Returns whether so much is queued that it should be sent.
+    /// Returns whether so many bytes are queued that they should be sent.
     pub(crate) fn is_heavy(&self) -> bool {
         self.outbox.len() >= KEEP
     }
 
-    /// Sends all queued messages, until `end` at the latest.
+    /// Sends all queued messages, and waits until `end` at the latest.
     pub(crate) fn send(&mut self, end: Option<Instant>) -> Result<(), ChannelError> {
         let mut sent = 0;
         while sent < self.outbox.len() {
@@ -91,7 +91,7 @@ impl Channel {
         Ok(())
     }
 
-    /// Sends as much as the socket takes without blocking.
+    /// Sends as many bytes as the socket accepts without blocking.
     pub(crate) fn send_some(&mut self) -> Result<(), ChannelError> {
         let mut sent = 0;
         while sent < self.outbox.len() {
@@ -106,7 +106,7 @@ impl Channel {
         Ok(())
     }
 
-    /// Returns the next message, waiting until `end` at the latest.
+    /// Returns the next message, and waits for it until `end` at the latest.
     pub(crate) fn receive<T: DeserializeOwned>(
         &mut self,
         end: Option<Instant>,
@@ -120,7 +120,7 @@ impl Channel {
         }
     }
 
-    /// Returns the next message, if it is there. Reads at most 1 MiB for it.
+    /// Returns the next message if it has arrived. Reads at most 1 MiB for it.
     pub(crate) fn receive_some<T: DeserializeOwned>(&mut self) -> Result<Option<T>, ChannelError> {
         for _ in 0..READS_MAX {
             if let Some(message) = self.take()? {
@@ -133,7 +133,7 @@ impl Channel {
         self.take()
     }
 
-    /// Reads available bytes; returns whether there were any.
+    /// Reads available bytes. Returns whether there were any.
     fn read(&mut self) -> Result<bool, ChannelError> {
         self.inbox.drain(..self.taken);
         self.taken = 0;
@@ -148,7 +148,7 @@ impl Channel {
         }
     }
 
-    /// Returns the next message of the bytes received.
+    /// Returns the next message from the received bytes, if it is complete.
     fn take<T: DeserializeOwned>(&mut self) -> Result<Option<T>, ChannelError> {
         let rest = &self.inbox[self.taken..];
         let Some(length) = rest.first_chunk().copied().map(u32::from_le_bytes) else {
@@ -165,7 +165,7 @@ impl Channel {
     }
 }
 
-/// Returns the remaining time, at least a millisecond, because zero would mean no limit.
+/// Returns the remaining time. It is at least a millisecond, because zero would mean no limit.
 fn left(end: Option<Instant>) -> Result<Option<Duration>, ChannelError> {
     let Some(end) = end else { return Ok(None) };
     match end.saturating_duration_since(Instant::now()) {

@@ -1,4 +1,4 @@
-//! Python interpreter for programs, with a check of its module `axon`.
+//! Python interpreter for programs, and a check of its module `axon`.
 
 use crate::limits::{Limits, Overtime};
 use crate::message::VERSION;
@@ -12,11 +12,11 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Environment variable with the interpreter; `python3` if unset.
+/// Environment variable that names the interpreter. The default is `python3`.
 const VARIABLE: &str = "AXON_PYTHON";
-/// Environment variable with the memory limit of a program in bytes; no limit if 0.
+/// Environment variable with the memory limit of a program, in bytes. 0 means no limit.
 const MEMORY: &str = "AXON_MEMORY_BYTES";
-/// Prints the version of the module's messages.
+/// Python code that prints the message version of the module.
 const ASK: &str = "import axon; print(axon.PROTOCOL_VERSION)";
 
 /// Reason why a Python program cannot be started.
@@ -31,7 +31,7 @@ pub enum StartError {
          {VARIABLE}=target/python/bin/python, or `pip install ./crates/py` into it"
     )]
     NoModule(PathBuf, String),
-    /// The module is of another build.
+    /// The module belongs to a different build.
     #[error(
         "the module `axon` of {0} speaks version {1} of the messages, and this program {VERSION}; \
          run `make python` again"
@@ -57,7 +57,7 @@ impl Interpreter {
     /// Finds the interpreter that `AXON_PYTHON` names, or `python3`.
     ///
     /// # Errors
-    /// The interpreter does not exist, or has no module `axon` of this version.
+    /// The interpreter does not exist, or it has no module `axon` with this version.
     pub fn find() -> Result<Interpreter, StartError> {
         let name = std::env::var_os(VARIABLE).filter(|name| !name.is_empty());
         Interpreter::at(name.unwrap_or_else(|| OsString::from("python3")).into())
@@ -82,24 +82,24 @@ impl Interpreter {
         Ok(Interpreter { path, limits: Limits::default(), overtime: Overtime::default() })
     }
 
-    /// Returns its name or path.
+    /// Returns the name or path of the interpreter.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Sets other limits.
+    /// Returns the interpreter with other limits for its programs.
     #[must_use]
     pub fn with_limits(self, limits: Limits) -> Interpreter {
         Interpreter { limits, ..self }
     }
 
-    /// Returns the record of the first blocking program, started by this interpreter or its clones,
-    /// that has exceeded its time.
+    /// Returns the record of the first blocking program that has exceeded its time, among those
+    /// that this interpreter or its clones have started.
     pub fn overtime(&self) -> &Overtime {
         &self.overtime
     }
 
-    /// Starts a program that its switch waits for, for simulations. A program that cannot be
+    /// Starts a program for simulations, whose switch waits for it. A program that cannot be
     /// started counts as failed from the beginning.
     pub fn start_waiting(&self, file: &Path, site: &Site) -> Box<dyn Program> {
         Box::new(match self.spawn(file, site, None) {
@@ -128,7 +128,7 @@ impl Interpreter {
         found.map_err(|error| StartError::NoFile(file.to_owned(), error))?;
         let mut command = Command::new(&self.path);
         command.args(["-P", "-m", "axon.run"]).arg(file);
-        // Errors name the switch, hashing is deterministic, and output is unbuffered.
+        // These make errors name the switch, hashing deterministic, and output unbuffered.
         command.env("AXON_NODE", &site.own().name);
         command.env("PYTHONHASHSEED", "0").env("PYTHONUNBUFFERED", "1");
         if std::env::var_os(MEMORY).is_none() {
@@ -138,7 +138,7 @@ impl Interpreter {
     }
 }
 
-/// Starts the program in `file` for real ports, in the interpreter that [`Interpreter::find`]
+/// Starts the program in `file` for real ports, with the interpreter that [`Interpreter::find`]
 /// finds. Its output goes to `sink`.
 ///
 /// # Errors

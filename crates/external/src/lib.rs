@@ -1,13 +1,13 @@
 //! Control programs in separate processes, such as those in Python.
 //!
-//! Each switch has one process, joined by a socket pair that carries the messages of [`message`],
-//! each after its length. The switch sends a call (start, link, packet, timeout); the program
-//! answers with requests of the API ([`axon_pipeline::Control`]) and finally reports completion.
-//! [`Waiting`] blocks until then, so simulations are deterministic; [`Queued`] never blocks, for
-//! real ports.
+//! Each switch has one process. A socket pair joins them and carries the messages in [`message`],
+//! each after its length. The switch sends a call (start, link, packet, timeout). The program
+//! answers with API requests ([`axon_pipeline::Control`]) and finally reports completion.
+//! [`Waiting`] blocks until then, so that simulations are deterministic. [`Queued`] is for real
+//! ports and never blocks.
 //!
-//! A program that raises, exits or exceeds its time fails for good: its switch continues with its
-//! present tables.
+//! A program that raises an exception, exits or exceeds its time has failed for good. Its switch
+//! continues with its present tables.
 #![forbid(unsafe_code)]
 
 pub mod message;

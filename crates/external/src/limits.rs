@@ -3,27 +3,27 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// Limits of a program in a separate process. A program that exceeds a limit of its work fails.
+/// Limits for a program in a separate process. A program whose work exceeds a limit fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Time from the start of the process until its program is loaded: 60 s.
+    /// Time from the start of the process until its program is loaded. Default 60 s.
     pub load: Duration,
-    /// Time of each call: 10 s.
+    /// Time for each call. Default 10 s.
     pub call: Duration,
-    /// Frames that the program may send in one call: 65,536.
+    /// Number of frames that the program may send in one call. Default 65,536.
     pub frames_per_call: u32,
-    /// Bytes of these frames: 256 MiB.
+    /// Number of bytes in these frames. Default 256 MiB.
     pub bytes_per_call: u64,
-    /// Bytes of one frame: 65,536.
+    /// Number of bytes in one frame. Default 65,536.
     pub frame_bytes: usize,
-    /// Changes in one transaction: 65,536.
+    /// Number of changes in one transaction. Default 65,536.
     pub changes_per_commit: usize,
-    /// Packets that may be queued for the program: 1024.
+    /// Number of packets that may be queued for the program. Default 1024.
     pub packets_queued: usize,
-    /// Bytes that may be queued for the program: 4 MiB.
+    /// Number of bytes that may be queued for the program. Default 4 MiB.
     pub bytes_queued: usize,
-    /// Memory of its process, in bytes of address space: 2 GiB. The environment variable
-    /// `AXON_MEMORY_BYTES` sets another limit, or none by 0.
+    /// Memory of the process, in bytes of address space. Default 2 GiB. The environment variable
+    /// `AXON_MEMORY_BYTES` sets another limit, or none if it is 0.
     pub memory_bytes: u64,
 }
 
@@ -43,7 +43,7 @@ impl Default for Limits {
     }
 }
 
-/// Record of the first program of a simulation that has exceeded its time. The consequences depend
+/// Record of the first program in a simulation that has exceeded its time. The consequences depend
 /// on the machine, so such a run has no result.
 #[derive(Clone, Debug, Default)]
 pub struct Overtime(Arc<OnceLock<String>>);

@@ -1,14 +1,15 @@
-//! Messages between a switch and its program, in postcard's encoding.
+//! Messages between a switch and its program, in the postcard encoding.
 
 use axon_pipeline::{Change, ChangeError, Register, RegisterError};
 use axon_programs::Plan;
 use axon_wire::{PortNo, Time};
 use serde::{Deserialize, Serialize};
 
-/// Version of the messages, equal for a program's module and its switch.
+/// Message version, which must be the same in a program's module and its switch.
 pub const VERSION: u16 = 1;
 
-/// Longest message in bytes, without its length. The other end fails if it exceeds the limit.
+/// Longest message, in bytes, not counting its length field. An end that exceeds this limit counts
+/// as failed.
 pub const MESSAGE_BYTES_MAX: usize = 1 << 24;
 
 /// Message from the switch to its program.

@@ -1,21 +1,21 @@
-//! Output of a program by lines, limited in rate for long runs.
+//! Line-wise output of a program, with a rate limit for long runs.
 
 use std::io::{ErrorKind, PipeReader, Read};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Consumer of a program's output lines, without line ends.
+/// Consumer of a program's output lines, which have no line ends.
 pub type Sink = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// Maximum length of a line in bytes; the rest is cut off.
+/// Maximum length of a line, in bytes. The part beyond it is cut off.
 const LINE_BYTES_MAX: usize = 1 << 10;
-/// Maximum number of lines in one second; further ones are counted and left out.
+/// Maximum number of lines in one second. Further lines are counted and left out.
 const LINES_PER_SECOND: u32 = 64;
 
 /// Forwards lines from a pipe until its other end is closed, in a separate thread.
 ///
 /// # Errors
-/// The error of the system: the thread cannot be created.
+/// The thread cannot be created.
 pub(crate) fn forward(pipe: PipeReader, sink: Sink) -> std::io::Result<()> {
     let began = Instant::now();
     let take = move || copy(pipe, || began.elapsed(), &*sink);
@@ -48,7 +48,7 @@ fn copy(mut from: impl Read, clock: impl Fn() -> Duration, sink: &dyn Fn(&str)) 
     lines.summarize();
 }
 
-/// Line limiter of the current second.
+/// Line limiter for the current second.
 struct Lines<'a> {
     sink: &'a dyn Fn(&str),
     second: u64,
@@ -87,7 +87,7 @@ mod tests {
     fn so_many_lines_come_in_a_second_and_the_rest_is_counted() {
         let text: String = (0..200).map(|number| format!("line {number}\n")).collect();
         let (taken, read) = (RefCell::new(Vec::new()), Cell::new(0));
-        // Half of the lines in one second, half in the next.
+        // Half of the lines come in one second, and half in the next.
         let clock = || {
             read.set(read.get() + 1);
             Duration::from_secs(7 + u64::from(read.get() > 100))

@@ -8,24 +8,24 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// Grace period for a process to end by itself.
+/// Grace period in which a process may end by itself.
 pub(crate) const END: Duration = Duration::from_secs(1);
 
 /// Peer of the switch: a program, usually in a separate process.
 #[derive(Debug)]
 pub struct Peer {
-    /// Channel, closed once the program has ended.
+    /// Channel to the program. It is closed once the program has ended.
     pub(crate) channel: Option<Channel>,
     child: Option<Child>,
 }
 
 impl Peer {
     /// Starts a process whose standard input is the socket. Its output and errors go to `sink`,
-    /// limited in rate, or to the standard error of this process without one. A terminal's signals
-    /// do not reach it: it ends when its switch does.
+    /// with a rate limit. Without a `sink`, they go to the standard error of this process. Signals
+    /// from a terminal do not reach the process, because it ends when its switch does.
     ///
     /// # Errors
-    /// The error of the system.
+    /// The system cannot start the process.
     pub fn spawn(mut command: Command, sink: Option<Sink>) -> std::io::Result<Peer> {
         let (near, far) = UnixStream::pair()?;
         command.stdin(Stdio::from(OwnedFd::from(far)));
@@ -54,7 +54,7 @@ impl Peer {
         Peer { channel: None, child: None }
     }
 
-    /// Ends the process after a grace period of `patience`, and describes the reason.
+    /// Ends the process after a grace period of `patience`. Returns a description of the reason.
     pub(crate) fn end(&mut self, error: &ChannelError, patience: Duration) -> String {
         self.channel = None;
         let status = self.reap(patience);

@@ -1,11 +1,12 @@
-//! Switch side that never blocks, for real ports.
+//! Switch side for real ports, which never blocks.
 //!
 //! One call is in flight at a time. Others are queued: the last carrier change of each port, and
 //! packets up to a limit, beyond which they are dropped. Carrier changes come first, then a due
-//! timeout, then packets; between two timeouts there is a packet, if one is queued.
+//! timeout, then packets. If a packet is queued, it comes between two timeouts.
 //!
-//! While a call is in flight the switch polls the program whenever it handles any event, and also
-//! after 20 us, then 40 us, and so on up to 1 ms. One poll does about a millisecond of work.
+//! While a call is in flight, the switch polls the program whenever it handles an event. It also
+//! polls after 20 us, then after 40 us, and so on up to 1 ms. One poll does about a millisecond of
+//! work.
 
 use crate::limits::Limits;
 use crate::message::{Call, FromProgram, ToProgram};
@@ -22,13 +23,13 @@ use std::time::Duration;
 const STEP: Span = Span::from_micros(20);
 /// Maximum interval between polls.
 const STEP_MAX: Span = Span::from_millis(1);
-/// Interval between checks whether a process without a call has ended.
+/// Interval between checks whether a process that has no call has ended.
 const IDLE: Span = Span::from_secs(1);
 /// Grace period for a process that has closed its socket.
 const PATIENCE: Duration = Duration::from_millis(20);
-/// Work of one poll, as computed by [`cost`]: frames of 1 MiB, or a thousand changes.
+/// Work in one poll, as computed by [`cost`]: frames of 1 MiB in total, or a thousand changes.
 const LOOK_COST: u64 = 1 << 20;
-/// Interval without polls beyond which the switch itself was stalled, so that its program does not
+/// Interval without polls beyond which the switch itself was stalled. Its program then does not
 /// count as late.
 const STALL: Span = Span::from_secs(1);
 
@@ -37,12 +38,12 @@ const STALL: Span = Span::from_secs(1);
 pub struct Queued {
     peer: Peer,
     limits: Limits,
-    /// Queued calls that precede packets.
+    /// Queued calls that come before packets.
     calls: VecDeque<Call>,
     /// Queued packets with their ingress ports.
     packets: VecDeque<(PortNo, Vec<u8>)>,
     packet_bytes: usize,
-    /// Ingress ports of completed packets, and whether the program took them.
+    /// Ingress ports of completed packets, each with whether the program accepted the packet.
     ended: Vec<(PortNo, bool)>,
     in_flight: Option<InFlight>,
     /// Time of the next poll.
@@ -51,7 +52,7 @@ pub struct Queued {
     looked: Time,
     /// Time of the program's timeout.
     deadline: Option<Time>,
-    /// Earliest time of the next timeout.
+    /// Earliest time for the next timeout.
     earliest: Time,
     is_ready: bool,
     failure: Option<String>,
@@ -60,7 +61,7 @@ pub struct Queued {
 /// Call in flight.
 #[derive(Clone, Copy, Debug)]
 struct InFlight {
-    /// Time limit of the answer.
+    /// Time at which the time limit for the answer ends.
     end: Time,
     /// Duration of the time limit.
     limit: Duration,
@@ -81,11 +82,11 @@ enum Kind {
 }
 
 impl Queued {
-    /// Creates the switch side of the program at the other end of `peer`, for this place of a
+    /// Creates the switch side of the program at the other end of `peer`, for this place in a
     /// network.
     ///
     /// # Errors
-    /// The error of the system: the socket cannot be set up.
+    /// The socket cannot be set up.
     pub fn new(mut peer: Peer, site: &Site, limits: Limits) -> std::io::Result<Queued> {
         if let Some(channel) = &mut peer.channel {
             channel.set_nonblocking().map_err(std::io::Error::other)?;
@@ -122,7 +123,7 @@ impl Queued {
         }
     }
 
-    /// Ends the program: all its packets are lost, including that of the call in flight.
+    /// Ends the program. All its packets are lost, including that of the call in flight.
     fn fail(&mut self, reason: String) {
         let in_flight = self.in_flight.take().and_then(|call| match call.kind {
             Kind::Packet(ingress) => Some(ingress),
@@ -156,7 +157,7 @@ impl Queued {
         self.flush()?;
         self.look = Some(match &mut self.in_flight {
             None => {
-                // A program without a call sends nothing: any message is its end.
+                // A program that has no call sends nothing, so any message ends it.
                 if let Some(message) = self.receive()? {
                     self.take(now, message, control)?;
                 }
@@ -222,11 +223,11 @@ impl Queued {
                 };
                 match call.kind {
                     Kind::Packet(ingress) => self.ended.push((ingress, true)),
-                    // A queued packet precedes the next timeout.
+                    // A queued packet comes before the next timeout.
                     Kind::Timeout => self.earliest = now + SOONEST,
                     Kind::Other => {}
                 }
-                // A program that is only loaded has filled no tables yet.
+                // A program that is only loaded has not filled any tables yet.
                 let has_started = !self.calls.iter().any(|call| matches!(call, Call::Start));
                 self.is_ready = is_ready && has_started;
                 self.deadline = deadline.map(|deadline| deadline.max(self.earliest));

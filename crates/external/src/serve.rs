@@ -1,15 +1,15 @@
-//! Execution of a program's requests on its switch.
+//! Executes a program's requests on its switch.
 
 use crate::limits::Limits;
 use crate::message::{FromProgram, Reply, Request};
 use axon_pipeline::Control;
 
-/// Minimum cost of a message in bytes.
+/// Minimum cost of a message, in bytes.
 const MESSAGE_COST: u64 = 4 << 10;
-/// Cost of a table change in bytes: a thousand changes take about a millisecond.
+/// Cost of a table change, in bytes. A thousand changes take about a millisecond.
 const CHANGE_COST: u64 = 1 << 10;
 
-/// Executes a request; `None` if it has no reply.
+/// Executes a request. Returns `None` if the request has no reply.
 pub(crate) fn serve(request: Request, control: &mut dyn Control) -> Option<Reply> {
     Some(match request {
         Request::Commit(changes) => Reply::Commit(control.commit(&changes)),
@@ -29,8 +29,8 @@ pub(crate) fn serve(request: Request, control: &mut dyn Control) -> Option<Reply
     })
 }
 
-/// Returns the cost of a message, in bytes of frames that take as long. A switch that does not wait
-/// for its program returns to its ports after a limited cost.
+/// Returns the cost of a message, given as the number of frame bytes that take the same time. A
+/// switch that does not wait for its program returns to its ports after a limited cost.
 pub(crate) fn cost(message: &FromProgram) -> u64 {
     MESSAGE_COST
         + match message {
@@ -42,7 +42,7 @@ pub(crate) fn cost(message: &FromProgram) -> u64 {
         }
 }
 
-/// Work of a program in one call.
+/// Work that a program has done in one call.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Work {
     frames: u32,
@@ -50,7 +50,7 @@ pub(crate) struct Work {
 }
 
 impl Work {
-    /// Counts a request; returns the reason if it exceeds a limit.
+    /// Counts a request. If it exceeds a limit, returns the reason as an error.
     pub(crate) fn count(&mut self, request: &Request, limits: &Limits) -> Result<(), String> {
         let Limits { frames_per_call, bytes_per_call, frame_bytes, changes_per_commit, .. } =
             *limits;

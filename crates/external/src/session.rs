@@ -1,4 +1,4 @@
-//! Program side: receives calls, and sends requests to its switch.
+//! Program side of the socket pair, which receives calls and sends requests to its switch.
 
 use crate::channel::{Channel, ChannelError};
 use crate::message::{Call, FromProgram, Reply, Request, ToProgram};
@@ -19,7 +19,7 @@ impl Session {
         Session { channel: Channel::new(stream) }
     }
 
-    /// Creates the program side on standard input, as passed to the process.
+    /// Creates the program side on standard input, which is the socket of a started process.
     ///
     /// # Errors
     /// Standard input is closed.
@@ -28,10 +28,10 @@ impl Session {
         Ok(Session::new(UnixStream::from(own)))
     }
 
-    /// Waits for the next call; `None` when the switch is gone.
+    /// Waits for the next call. Returns `None` if the switch is gone.
     ///
     /// # Errors
-    /// The other end sends another message.
+    /// The other end sends a message that is not a call.
     pub fn next_call(&mut self) -> Result<Option<(Time, Call)>, ChannelError> {
         self.channel.send(None)?;
         match self.channel.receive(None) {
@@ -42,10 +42,10 @@ impl Session {
         }
     }
 
-    /// Makes all changes of the tables, or none.
+    /// Makes either all of these table changes or none.
     ///
     /// # Errors
-    /// The error of the channel; within, the first change that fails.
+    /// The channel fails. The inner error is the first change that fails.
     pub fn commit(
         &mut self,
         changes: Vec<Change>,
@@ -59,7 +59,7 @@ impl Session {
     /// Reads a register.
     ///
     /// # Errors
-    /// The error of the channel; within, of the register.
+    /// The channel fails. The inner error is that of the register.
     pub fn read_register(
         &mut self,
         register: Register,
@@ -73,7 +73,7 @@ impl Session {
     /// Writes a register.
     ///
     /// # Errors
-    /// The error of the channel; within, of the register.
+    /// The channel fails. The inner error is that of the register.
     pub fn write_register(
         &mut self,
         register: Register,
@@ -88,7 +88,7 @@ impl Session {
     /// Returns whether a port has carrier.
     ///
     /// # Errors
-    /// The error of the channel.
+    /// The channel fails.
     pub fn is_up(&mut self, port: PortNo) -> Result<bool, ChannelError> {
         match self.ask(Request::IsUp(port))? {
             Reply::IsUp(up) => Ok(up),
@@ -99,15 +99,16 @@ impl Session {
     /// Sends a frame out of a port, bypassing the tables.
     ///
     /// # Errors
-    /// The error of the channel.
+    /// The channel fails.
     pub fn send_packet(&mut self, port: PortNo, frame: Vec<u8>) -> Result<(), ChannelError> {
         self.put(Request::Send { port, frame })
     }
 
-    /// Forwards a frame by the tables, as if received at `port`, or at none.
+    /// Forwards a frame according to the tables, as if it was received at `port`. If `port` is
+    /// `None`, it has no ingress port.
     ///
     /// # Errors
-    /// The error of the channel.
+    /// The channel fails.
     pub fn inject_packet(
         &mut self,
         port: Option<PortNo>,
@@ -119,16 +120,16 @@ impl Session {
     /// Completes a call.
     ///
     /// # Errors
-    /// The error of the channel.
+    /// The channel fails.
     pub fn done(&mut self, deadline: Option<Time>, is_ready: bool) -> Result<(), ChannelError> {
         self.channel.put(&FromProgram::Done { deadline, is_ready })?;
         self.channel.send(None)
     }
 
-    /// Ends the program by its own error.
+    /// Reports that the program has ended because of its own error.
     ///
     /// # Errors
-    /// The error of the channel.
+    /// The channel fails.
     pub fn failed(&mut self, why: &str) -> Result<(), ChannelError> {
         self.channel.put(&FromProgram::Failed(why.to_owned()))?;
         self.channel.send(None)

@@ -1,5 +1,5 @@
-//! Switch side that waits for its program, for simulations, whose time advances only after the
-//! answer.
+//! Switch side for simulations. It waits for its program, and simulated time advances only after
+//! the answer.
 
 use crate::channel::ChannelError;
 use crate::limits::{Limits, Overtime};
@@ -11,7 +11,7 @@ use axon_programs::Site;
 use axon_wire::{PortNo, Span, Time};
 use std::time::{Duration, Instant};
 
-/// Minimum delay of a program's next timeout, against endless calls.
+/// Minimum delay until a program's next timeout, which prevents endless calls.
 pub(crate) const SOONEST: Span = Span::from_micros(1);
 
 /// Program that its switch waits for.
@@ -28,7 +28,7 @@ pub struct Waiting {
     overtime: Overtime,
 }
 
-/// Returns the reason of ending a program that exceeds its time.
+/// Returns the reason for ending a program that exceeds its time.
 pub(crate) fn late(limit: Duration) -> String {
     format!("it did not answer within {limit:?}")
 }
@@ -39,13 +39,13 @@ struct Done {
     is_ready: bool,
 }
 
-/// Returns the encoded place of a program.
+/// Returns the encoded place of a program in its network.
 pub(crate) fn place(site: &Site) -> Box<Place> {
     Box::new(Place { plan: (*site.plan).clone(), node: site.node, seed: site.seed })
 }
 
 impl Waiting {
-    /// Creates the switch side of the program at the other end of `peer`, for this place of a
+    /// Creates the switch side of the program at the other end of `peer`, for this place in a
     /// network.
     pub fn new(peer: Peer, site: &Site, limits: Limits) -> Waiting {
         let place = Some(place(site));
@@ -61,7 +61,7 @@ impl Waiting {
         }
     }
 
-    /// Records there that the program has exceeded its time.
+    /// Makes `overtime` record a program that exceeds its time.
     #[must_use]
     pub fn with_overtime(self, overtime: Overtime) -> Waiting {
         Waiting { overtime, ..self }

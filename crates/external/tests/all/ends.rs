@@ -1,4 +1,4 @@
-//! Both ends in one process: behaviour of the switch with correct and faulty programs.
+//! Tests with both ends in one process: behaviour of the switch with correct and faulty programs.
 
 use crate::rig::{KNOWN, MODES, Mode, OTHER, Rig, frame, threaded};
 use axon_external::message::Call;
@@ -17,7 +17,7 @@ fn tables() -> Vec<Change> {
     vec![mac(KNOWN, Target::Port(PortNo(1))), Change::Miss(Some(Action::cpu()))]
 }
 
-/// Answers every call: the first start with tables, each packet with a copy out of port 1.
+/// Answers every call. The first start gets tables, and each packet a copy out of port 1.
 fn echo(mut session: Session) {
     while let Ok(Some((_, call))) = session.next_call() {
         let is_ready = !matches!(call, Call::Load(_));

@@ -1,4 +1,4 @@
-//! Control programs in separate processes, attached to a switch.
+//! Tests of control programs in separate processes, attached to a switch.
 
 mod ends;
 mod parity;

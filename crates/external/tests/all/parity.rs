@@ -1,4 +1,5 @@
-//! The API is the same in Rust, in a program in Python, and on a switch in memory in Python.
+//! Checks that the API is the same in Rust, in a Python program, and on an in-memory switch in
+//! Python.
 
 use crate::python::interpreter;
 use crate::rig::{OWN, Rig, site};
@@ -30,7 +31,7 @@ fn to(target: Target) -> Action {
     Action::from(target)
 }
 
-/// Returns the changes of `parity.py`.
+/// Returns the changes that `parity.py` makes.
 fn changes() -> Vec<Change> {
     let port = |port| to(Target::Port(PortNo(port)));
     let bytes = |first, last| Field::Bytes { first, last };

@@ -1,4 +1,4 @@
-//! Programs in Python that fail, in every callback and in every way.
+//! Tests of Python programs that fail, in every callback and in every way.
 
 use crate::needs;
 use crate::rig::{KNOWN, MODES, Mode, OTHER, Rig, site};
@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-/// A program that does `FAULT` in `PLACE`.
+/// Program that does `FAULT` in `PLACE`.
 const PROGRAM: &str = r#"
 import os, sys, time
 import axon
@@ -49,7 +49,7 @@ class Fabric(axon.Program):
 
 const PLACES: [&str; 6] = ["load", "__init__", "start", "link", "receive_packet", "timeout"];
 
-/// A fault, and a part of its error message.
+/// Faults, each with a part of its error message.
 const FAULTS: [(&str, &str); 7] = [
     ("raise ValueError('no such luck')", "ValueError: no such luck"),
     ("raise ConnectionRefusedError('of its own')", "ConnectionRefusedError: of its own"),
@@ -60,7 +60,8 @@ const FAULTS: [(&str, &str); 7] = [
     ("while True: pass", "it did not answer within"),
 ];
 
-/// Returns a Python with the module, or prints that there is none and returns `None`.
+/// Returns a Python interpreter that has the module. Otherwise, prints that there is none and
+/// returns `None`.
 pub fn interpreter() -> Option<Interpreter> {
     match Interpreter::find() {
         Ok(interpreter) => Some(interpreter),
@@ -76,7 +77,7 @@ fn silent() -> Sink {
     Arc::new(|_| ())
 }
 
-/// Returns a file of its own for one test.
+/// Returns a file that only one test uses.
 fn file(name: &str, text: &str) -> PathBuf {
     let folder = std::env::temp_dir().join(format!("axon-external-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
@@ -119,12 +120,13 @@ fn a_program_in_python_runs_in_both_modes() {
     }
 }
 
-/// Runs one faulty program: its switch reports the fault, keeps its tables, and counts.
+/// Runs one faulty program. Its switch must report the fault, keep its tables, and count the
+/// failure.
 fn check(interpreter: &Interpreter, mode: Mode, place: &str, fault: usize) {
     let (what, expected) = FAULTS[fault];
     let case = format!("{mode:?}, {place}, {what}");
     let path = program(place, what, &format!("{mode:?}-{place}-{fault}"));
-    // Only a hanging program gets a short limit: others need time on a busy machine.
+    // Only a program that hangs gets a short limit, because others need time on a busy machine.
     let limit = if expected.contains("answer") { 2 } else { 60 };
     let limit = Duration::from_secs(limit);
     let limits = match place {
@@ -170,7 +172,7 @@ fn what_a_program_for_real_ports_prints_comes_line_by_line() {
     let sink: Sink = Arc::new(move |line: &str| send.send(line.to_owned()).unwrap());
     let mut rig = Rig::new(interpreter.start_queued(&path, &site(), sink).unwrap());
     rig.wait("the end", |rig| rig.failure().is_some());
-    // Ends with the process, which alone holds the other end.
+    // The sender is dropped with the process, which alone holds the other end.
     let lines: Vec<String> = receive.iter().collect();
     assert_eq!(lines[..3], ["one", "two", "axon: the program of s1 has ended:"]);
     assert_eq!(lines.last().unwrap(), "ValueError: three");

@@ -1,5 +1,5 @@
-//! Queued calls to a program, step by step. Time advances only where a test advances it, and the
-//! test itself acts as the program.
+//! Tests of queued calls to a program, step by step. Time advances only where a test advances it,
+//! and the test itself acts as the program.
 
 use crate::rig::{OTHER, Rig, frame, site};
 use axon_external::message::Call;
@@ -9,7 +9,7 @@ use axon_pipeline::{Action, Change, TablesRequest};
 use axon_wire::{PortNo, Span, Time};
 use std::os::unix::net::UnixStream;
 
-/// A switch and the other end of its program.
+/// Switch, and the other end of its program's channel.
 struct Steps {
     rig: Rig,
     session: Session,
@@ -35,7 +35,7 @@ impl Steps {
         steps
     }
 
-    /// Advances time, and lets the switch poll its program.
+    /// Advances time by `span`, and lets the switch poll its program.
     fn pass(&mut self, span: Span) {
         let now = self.rig.now();
         self.rig.frozen = Some(now + span);

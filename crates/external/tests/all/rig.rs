@@ -13,13 +13,13 @@ use std::time::{Duration, Instant};
 pub const OWN: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
 /// Address that the programs of these tests forward to port 1.
 pub const KNOWN: MacAddr = MacAddr([2, 0, 0, 0, 0, 9]);
-/// Address that the programs of these tests send to the program.
+/// Address whose frames the tables of these tests send to the program.
 pub const OTHER: MacAddr = MacAddr([2, 0, 0, 0, 0, 10]);
 
-/// Limit of a test's wait for an event.
+/// Limit on a test's wait for an event.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Connection between a switch and its program.
+/// Type of connection between a switch and its program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     Waiting,
@@ -49,7 +49,7 @@ pub fn frame(to: MacAddr) -> Vec<u8> {
     [&to.0[..], &[2, 0, 0, 0, 1, 1, 0x88, 0xb5], &[0; 46]].concat()
 }
 
-/// Returns a program whose other end is a thread of this process.
+/// Returns a program whose other end is a thread in this process.
 pub fn threaded(
     mode: Mode,
     limits: Limits,
@@ -66,10 +66,10 @@ pub fn threaded(
 /// A switch with two ports.
 pub struct Rig {
     pub node: ProgramNode,
-    /// Frames that have left, by port.
+    /// Frames that have left the switch, each with its port.
     pub left: Vec<(PortNo, Vec<u8>)>,
     began: Instant,
-    /// The time, if it does not advance by itself.
+    /// Current time, if it does not advance by itself.
     pub frozen: Option<Time>,
 }
 
@@ -83,7 +83,7 @@ impl Rig {
         self.frozen.unwrap_or_else(|| Time::from_nanos(self.began.elapsed().as_nanos() as u64))
     }
 
-    /// Passes an input to the switch, and performs the resulting actions.
+    /// Passes an input to the switch and performs the resulting actions.
     pub fn handle(&mut self, input: Input) {
         let mut actions = Vec::new();
         self.node.handle(self.now(), input, &mut actions);
@@ -110,7 +110,7 @@ impl Rig {
         self.handle(Input::Frame { port: PortNo(0), frame, complete_at, intact: true });
     }
 
-    /// Advances time until `done`, by a little at least.
+    /// Advances time, by at least a little, until `done`.
     pub fn wait(&mut self, what: &str, done: impl Fn(&Rig) -> bool) {
         let end = Instant::now() + PATIENCE;
         loop {
@@ -128,7 +128,7 @@ impl Rig {
         self.node.program().failure()
     }
 
-    /// Returns the number of frames from port 0 that were dropped for a reason.
+    /// Returns the number of frames from port 0 that were dropped for this reason.
     pub fn dropped(&self, reason: Drop) -> u64 {
         self.node.pipeline().ports().counters().port(PortNo(0)).dropped(reason)
     }
