@@ -1,18 +1,20 @@
-//! Cost of the payload cache for each packet, on one core: `cargo bench -p axon-cache`.
+//! Measures the cost of the payload cache per packet on one core: `cargo bench -p axon-cache`.
 //!
-//! Payloads are empty vectors, so only the cache is measured: no copy of a head, no memory of a
-//! frame. An agent has `depth` payloads and answers the oldest, or eight in another order. The best
-//! of many passes counts, since other work on the machine only ever adds time.
+//! Payloads are empty vectors, so the measurement covers only the cache, and neither the copy of a
+//! head nor the memory of a frame. An agent has `depth` payloads and answers the oldest, or eight
+//! in another order. The best of many passes counts, because other work on the machine only ever
+//! adds time.
 
 use axon_cache::{CacheConfig, Handle, OnSent, PayloadCache};
 use axon_wire::{FrameBuf, Time};
 use std::hint::black_box;
 use std::time::Instant;
 
-/// Packets of a pass: a multiple of every depth, few enough for one time slice of a busy machine.
+/// Number of packets in a pass. It is a multiple of every depth, and low enough for one time slice
+/// on a busy machine.
 const PACKETS: usize = 8_192;
 const PASSES: usize = 2_000;
-/// Order of an agent's answers, for eight payloads.
+/// Order in which an agent answers eight payloads.
 const ORDER: [usize; 8] = [3, 0, 5, 1, 7, 2, 6, 4];
 
 /// Treatment of each payload.
@@ -43,7 +45,7 @@ fn main() {
     }
 }
 
-/// Returns nanoseconds for each packet.
+/// Runs one pass. Returns the time per packet, in nanoseconds.
 fn pass(buffers: usize, depth: usize, way: Way) -> f64 {
     let config = CacheConfig { buffers, seed: 1, ..CacheConfig::default() };
     let mut cache = PayloadCache::new(config).expect("a cache");

@@ -1,4 +1,4 @@
-//! Payload buffer: its payload, its open transfers, and its users.
+//! Payload buffer, with its payload, its open transfers, and its users.
 
 use crate::error::HandleFault;
 use crate::handle::GENERATION_MASK;
@@ -29,24 +29,26 @@ pub enum OnSent {
     Keep,
 }
 
-/// Buffer. The valid bit of the paper is whether there is a payload, so the two never differ.
+/// Payload buffer. The paper's valid bit is set if and only if there is a payload, so the two never
+/// differ.
 #[derive(Clone, Debug)]
 pub(crate) struct Buffer<P> {
     payload: Option<P>,
-    /// Number of allocations of the buffer. With the cache's first generation it gives the
+    /// Number of allocations of the buffer. Added to the cache's first generation, it gives the
     /// generation of the handle.
     pub allocations: u64,
     /// Time of the present allocation.
     pub since: Time,
-    /// Pending transfers (I/O pending of the paper).
+    /// Number of pending transfers (I/O pending in the paper).
     pub pending: u8,
-    /// True if the agent has neither sent nor released the payload, so that it must not be evicted.
+    /// True if the agent has neither sent nor released the payload. The payload must then not be
+    /// evicted.
     pub held: bool,
     /// True if one of the pending transfers is the delivery to the agent.
     pub delivering: bool,
-    /// True if the payload is being sent for the last time, so that its handle is invalid.
+    /// True if the payload is being sent for the last time. Its handle is then invalid.
     pub last: bool,
-    /// True if the agent brought the payload and it was not sent yet, so that sending saves
+    /// True if the agent brought the payload and it has not been sent yet. Sending it then saves
     /// nothing.
     pub own: bool,
 }
@@ -75,13 +77,13 @@ impl<P> Buffer<P> {
         }
     }
 
-    /// Returns whether the buffer may not be reallocated: it is held or in transfer.
+    /// Returns whether the buffer is held or in transfer, so that it may not be reallocated.
     #[inline]
     pub fn in_use(&self) -> bool {
         self.held || self.pending > 0
     }
 
-    /// Allocates the buffer to a payload, and returns a kept one.
+    /// Allocates the buffer to a payload. Returns a kept payload that it contained.
     #[inline]
     pub fn attach(&mut self, now: Time) -> Option<P> {
         let evicted = self.clear();
@@ -102,7 +104,7 @@ impl<P> Buffer<P> {
         self.payload.as_ref()
     }
 
-    /// Frees the buffer. Its generation stays, so that its handle is recognised as old.
+    /// Frees the buffer. Its generation stays, so that its handle is recognised as an old one.
     #[inline]
     pub fn clear(&mut self) -> Option<P> {
         (self.pending, self.held) = (0, false);
@@ -110,15 +112,14 @@ impl<P> Buffer<P> {
         self.payload.take()
     }
 
-    /// Ends a pending transfer. Returns the payload if it was the last one of a payload that is not
-    /// kept.
+    /// Ends a pending transfer. If it was the last transfer of a payload that is not kept, returns
+    /// the payload.
     pub fn end_transfer(&mut self) -> Option<P> {
         self.pending = self.pending.saturating_sub(1);
         if self.pending == 0 && self.last { self.clear() } else { None }
     }
 
-    /// Returns the number of pending transfers to the network. While the buffer fills, none has
-    /// begun.
+    /// Returns the number of pending transfers to the network. While the buffer fills, it is 0.
     pub fn sends(&self) -> u8 {
         match self.payload {
             Some(_) => self.pending.saturating_sub(u8::from(self.delivering)),
@@ -126,8 +127,11 @@ impl<P> Buffer<P> {
         }
     }
 
-    /// Checks the tag: `distance` generations after the cache's first one, the handle's buffer was
-    /// allocated to the handle's payload.
+    /// Checks the tag of a handle. `distance` is the number of generations between the handle and
+    /// the cache's first one.
+    ///
+    /// # Errors
+    /// The buffer has been reallocated since then, or no such handle was issued.
     #[inline]
     pub fn check(&self, distance: u64) -> Result<(), HandleFault> {
         if distance == self.allocations & GENERATION_MASK && self.allocations > 0 {
@@ -139,7 +143,8 @@ impl<P> Buffer<P> {
         }
     }
 
-    /// Returns the payload of a handle if the agent may use it: it is here and not spent.
+    /// Returns the payload of a handle if the agent may use it, that is, if it is here and has not
+    /// been sent for the last time.
     #[inline]
     pub fn usable(&self) -> Result<&P, HandleFault> {
         match &self.payload {

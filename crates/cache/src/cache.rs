@@ -14,27 +14,27 @@ use axon_wire::{Span, Time};
 pub struct Attached<P> {
     /// Name of the payload for the agent.
     pub handle: Handle,
-    /// Kept payload that was evicted, so that the runtime can reuse its memory.
+    /// Kept payload that was evicted. The runtime can reuse its memory.
     pub evicted: Option<P>,
 }
 
 /// Payloads of the frames whose heads one agent has (paper 003, section 3).
 ///
-/// A payload is the whole frame `P` of the runtime; the agent has a copy of its first
-/// [`head_bytes`](CacheConfig::head_bytes). There are two rings of buffers, each allocated in a
-/// circular fashion: one for frames that come in, and the small send segment for payloads that the
-/// agent brings, so that these do not displace the others.
+/// A payload is the whole frame `P` of the runtime, and the agent has a copy of its first
+/// [`head_bytes`](CacheConfig::head_bytes). There are two rings of buffers, and allocation on each
+/// is circular. One ring is for frames that come in. The other is the small send segment for
+/// payloads that the agent brings, so that these do not displace the others.
 ///
-/// A buffer in use is never reallocated: one whose payload the agent has neither sent nor released,
-/// or with a pending transfer. Allocation skips it on the ring. When all are in use the caller gets
-/// [`Full`] and waits, or drops the frame and counts that. Only a payload that was sent and kept
-/// ([`OnSent::Keep`](crate::OnSent::Keep)) is evicted.
+/// A buffer is in use if the agent has neither sent nor released its payload, or if a transfer is
+/// pending. Such a buffer is never reallocated, and allocation skips it on the ring. If all buffers
+/// are in use, the caller gets [`Full`] and waits, or drops the frame and counts that. Only a
+/// payload that was sent and kept ([`OnSent::Keep`](crate::OnSent::Keep)) is evicted.
 ///
 /// **Whole operations** ([`receive`](PayloadCache::receive), [`send`](PayloadCache::send)) are for
-/// a runtime where a frame changes hands at once. Where transfers take time, as DMA does, there are
-/// single steps: see [`begin_receive`](PayloadCache::begin_receive). Both may be mixed.
+/// a runtime in which a frame changes hands at once. If transfers take time, as with DMA, there are
+/// single steps; see [`begin_receive`](PayloadCache::begin_receive). Both may be mixed.
 ///
-/// Every operation but [`reset`](PayloadCache::reset) takes constant time, and none panics.
+/// Every operation except [`reset`](PayloadCache::reset) takes constant time, and none panics.
 #[derive(Clone, Debug)]
 pub struct PayloadCache<P> {
     pub(crate) receive: Segment<P>,
@@ -42,7 +42,7 @@ pub struct PayloadCache<P> {
     pub(crate) counters: CacheCounters,
     head_bytes: usize,
     hold_max: Option<Span>,
-    /// Generation before the first one of each buffer.
+    /// Generation that precedes the first one of each buffer.
     start: u64,
 }
 
@@ -63,40 +63,41 @@ impl<P: AsRef<[u8]>> PayloadCache<P> {
         })
     }
 
-    /// Returns the number of frames that can be received now, in buffers.
+    /// Returns the number of frames that can be received now, each into one buffer.
     #[inline]
     pub fn room(&self) -> usize {
         self.receive.room()
     }
 
-    /// Returns the number of payloads that the agent can bring now, in buffers of the send segment.
+    /// Returns the number of payloads that the agent can bring now, each into one buffer of the
+    /// send segment.
     #[inline]
     pub fn send_room(&self) -> usize {
         self.send.room()
     }
 
-    /// Returns the number of buffers in use: held by the agent or in transfer. The send segment is
-    /// not counted.
+    /// Returns the number of buffers in use, that is, held by the agent or in transfer. The send
+    /// segment is not counted.
     pub fn in_use(&self) -> usize {
         self.receive.in_use()
     }
 
-    /// Returns the number of buffers of the send segment in use.
+    /// Returns the number of buffers in use in the send segment.
     pub fn send_in_use(&self) -> usize {
         self.send.in_use()
     }
 
-    /// Returns the head length of a frame of `frame_bytes`, in bytes.
+    /// Returns the head length of a frame with `frame_bytes` bytes, in bytes.
     pub fn head_of(&self, frame_bytes: usize) -> usize {
         frame_bytes.min(self.head_bytes)
     }
 
-    /// Returns the counters.
+    /// Returns the counters of the cache.
     pub fn counters(&self) -> &CacheCounters {
         &self.counters
     }
 
-    /// Returns the state of the buffer that `handle` names, without counting.
+    /// Returns the state of the buffer that `handle` names, without changing any counter.
     ///
     /// # Errors
     /// The handle was never issued, or its buffer has been reallocated.
@@ -105,10 +106,9 @@ impl<P: AsRef<[u8]>> PayloadCache<P> {
         Ok(self.buffer(side, at).state())
     }
 
-    /// Reclaims a payload that the agent has held for too long at `now`; to be called until it
-    /// returns `None`. The oldest received payload comes first, then the oldest of the send
-    /// segment. A held payload with a pending transfer delays its own expiry and that of later
-    /// ones.
+    /// Reclaims a payload that the agent has held for too long at `now`. Call this until it returns
+    /// `None`. The oldest received payload comes first, and then the oldest in the send segment. A
+    /// held payload with a pending transfer delays its own expiry and that of later ones.
     pub fn expire(&mut self, now: Time) -> Option<(Handle, P)> {
         let handle = self.due(now)?;
         let (side, at) = self.locate(handle).ok()?;
@@ -124,8 +124,8 @@ impl<P: AsRef<[u8]>> PayloadCache<P> {
         self.expiry(side).map(|(at, _)| self.handle(side, at))
     }
 
-    /// Restarts the hold time of a payload at `since`. It expires after all those held now. Returns
-    /// whether the agent holds it.
+    /// Restarts the hold time of a payload at `since`. It expires after all payloads that are held
+    /// now. Returns whether the agent holds it.
     pub fn renew(&mut self, since: Time, handle: Handle) -> bool {
         match self.locate(handle) {
             Ok((side, at)) => self.segment_mut(side).renew(at, since),
@@ -138,15 +138,16 @@ impl<P: AsRef<[u8]>> PayloadCache<P> {
         self.hold_max
     }
 
-    /// Returns the time of the next [`expire`](PayloadCache::expire).
+    /// Returns the time at which [`expire`](PayloadCache::expire) must be called next.
     pub fn next_expiry(&self) -> Option<Time> {
         let expiries = [Side::Receive, Side::Send].map(|side| self.expiry(side));
         expiries.into_iter().flatten().map(|(_, expiry)| expiry).min()
     }
 
     /// Frees all buffers after the agent has gone, and gives each payload to `reclaim`. Issued
-    /// handles stay invalid, and later ends of transfers are refused. Returns the number of lost
-    /// payloads: those that were in use. Takes time for each buffer.
+    /// handles stay invalid, and the end of a transfer that is reported later is refused. Returns
+    /// the number of lost payloads, which are those that were in use. The time that this takes
+    /// grows with the number of buffers.
     pub fn reset(&mut self, mut reclaim: impl FnMut(P)) -> usize {
         let lost = self.receive.in_use() + self.send.in_use();
         let taken = self.receive.clear(&mut reclaim) + self.send.clear(&mut reclaim);
@@ -154,7 +155,7 @@ impl<P: AsRef<[u8]>> PayloadCache<P> {
         lost
     }
 
-    /// Allocates the next buffer of a side, and counts that.
+    /// Allocates the next buffer on a side, and counts the allocation.
     #[inline]
     pub(crate) fn attach(&mut self, side: Side, now: Time) -> Result<(usize, Option<P>), Full> {
         let segment = self.segment_mut(side);
@@ -188,13 +189,13 @@ impl<P: AsRef<[u8]>> PayloadCache<P> {
         *max = in_use.max(*max);
     }
 
-    /// Counts the send of a payload that is here.
+    /// Counts a send of a payload that is in its buffer.
     #[inline]
     pub(crate) fn count_send(&mut self, side: Side, at: usize, head_bytes: usize) {
         let buffer = self.segment_mut(side).at_mut(at);
         let bytes = buffer.payload().map_or(0, |payload| payload.as_ref().len());
         let own = core::mem::take(&mut buffer.own);
-        // The head length comes from the agent, so the sum may be anything.
+        // The head length comes from the agent, so the sum may have any value.
         let copied = &mut self.counters.copied_from_agent_bytes;
         *copied = copied.saturating_add(head_bytes as u64);
         if own {
@@ -205,13 +206,13 @@ impl<P: AsRef<[u8]>> PayloadCache<P> {
         }
     }
 
-    /// Looks up a payload for the agent by its handle; counts a refusal.
+    /// Looks up a payload for the agent by its handle. Counts a refusal.
     #[inline]
     pub(crate) fn of_agent(&mut self, handle: Handle) -> Result<(Side, usize), HandleError> {
         self.usable(handle).map_err(|error| self.refused(error))
     }
 
-    /// Looks up a payload to be sent; one whose buffer has been reallocated is a miss.
+    /// Looks up a payload that is to be sent. If its buffer has been reallocated, that is a miss.
     #[inline]
     pub(crate) fn of_send(&mut self, handle: Handle) -> Result<(Side, usize), HandleError> {
         self.usable(handle).map_err(|error| match error.fault {
@@ -232,7 +233,7 @@ impl<P: AsRef<[u8]>> PayloadCache<P> {
         }
     }
 
-    /// Looks up a payload to be removed, which must have no pending transfer.
+    /// Looks up a payload that is to be removed. It must have no pending transfer.
     #[inline]
     pub(crate) fn at_rest(
         &mut self,
@@ -245,7 +246,7 @@ impl<P: AsRef<[u8]>> PayloadCache<P> {
         }
     }
 
-    /// Returns the buffer of a handle whose payload it has, or had last.
+    /// Returns the buffer that has the payload of a handle, or had it last.
     #[inline]
     pub(crate) fn locate(&self, handle: Handle) -> Result<(Side, usize), HandleError> {
         let receive = self.receive.len();
@@ -261,7 +262,7 @@ impl<P: AsRef<[u8]>> PayloadCache<P> {
         }
     }
 
-    /// Returns the present handle of a buffer.
+    /// Returns the current handle of a buffer.
     #[inline]
     pub(crate) fn handle(&self, side: Side, at: usize) -> Handle {
         let generation = self.start.wrapping_add(self.buffer(side, at).allocations);
@@ -290,8 +291,8 @@ impl<P: AsRef<[u8]>> PayloadCache<P> {
         }
     }
 
-    /// Returns the buffer that the agent has held for longest, if it has no pending transfer, and
-    /// its expiry.
+    /// Returns the buffer that the agent has held for longest, and its expiry. Returns `None` if
+    /// that buffer has a pending transfer.
     fn expiry(&self, side: Side) -> Option<(usize, Time)> {
         let at = self.segment(side).oldest()?;
         let buffer = self.buffer(side, at);

@@ -6,21 +6,22 @@ use core::fmt;
 /// Reason why a handle is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum HandleFault {
-    /// The cache never issued this handle: it is forged, corrupted, or of another agent.
+    /// The cache never issued this handle. It is forged or corrupted, or it belongs to another
+    /// agent.
     #[error("never given out by this cache")]
     Forged,
-    /// The buffer has been reallocated since. For a send this is a **miss**: the agent has to bring
-    /// the payload itself, with [`bring`](crate::PayloadCache::bring).
+    /// The buffer has since been reallocated. For a send, this is a **miss**: the agent has to
+    /// bring the payload itself, with [`bring`](crate::PayloadCache::bring).
     #[error("its buffer was given to another payload since; the agent must bring the payload")]
     Reallocated,
-    /// The payload was sent for good, released, replaced, expired or reset, and its buffer is not
-    /// yet reallocated.
+    /// The payload was sent for good, released, replaced, expired or reset, and its buffer has not
+    /// been reallocated yet.
     #[error("its payload was sent, released, replaced, expired or reset before")]
     Gone,
-    /// A transfer is pending that must end first: the payload is not here yet, or is being read.
+    /// A pending transfer must end first, because the payload is not here yet or is being read.
     #[error("a transfer of its payload is pending and must end first")]
     InTransfer,
-    /// The end of a transfer was reported that is not pending.
+    /// The end of a transfer was reported, but that transfer is not pending.
     #[error("no such transfer of its payload is pending")]
     NoTransfer,
 }
@@ -29,18 +30,18 @@ pub enum HandleFault {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[error("payload handle {handle}: {fault}")]
 pub struct HandleError {
-    /// Handle as presented.
+    /// Handle in the form in which it was presented.
     pub handle: Handle,
-    /// Reason.
+    /// Reason for the refusal.
     pub fault: HandleFault,
 }
 
 /// Part of a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Side {
-    /// Buffers of received frames.
+    /// Buffers for received frames.
     Receive,
-    /// Send segment: buffers of payloads that the agent brings.
+    /// Send segment: buffers for payloads that the agent brings.
     Send,
 }
 
@@ -53,7 +54,7 @@ impl fmt::Display for Side {
     }
 }
 
-/// Error: all buffers are in use. The caller has to wait, or to drop and count.
+/// Error: all buffers are in use. The caller has to wait, or to drop the frame and count it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[error(
     "no payload buffer: all {buffers} of the {side} segment are in use, \
@@ -62,7 +63,7 @@ impl fmt::Display for Side {
 pub struct Full {
     /// Part of the cache that is full.
     pub side: Side,
-    /// Number of buffers of that part.
+    /// Number of buffers in that part.
     pub buffers: usize,
 }
 
@@ -77,7 +78,7 @@ pub enum ReplaceError {
     Full(#[from] Full),
 }
 
-/// Reason why a part of a payload could not be read.
+/// Reason why part of a payload could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum FetchError {
     /// The handle is refused.
@@ -86,13 +87,13 @@ pub enum FetchError {
     /// The range is outside the frame.
     #[error("bytes {start}..{end} of payload {handle}, whose frame has bytes 0..{bytes}")]
     Range {
-        /// Handle as presented.
+        /// Handle in the form in which it was presented.
         handle: Handle,
-        /// First requested byte.
+        /// Offset of the first requested byte.
         start: usize,
-        /// One past the last requested byte.
+        /// Offset after the last requested byte.
         end: usize,
-        /// Length of the frame in bytes.
+        /// Length of the frame, in bytes.
         bytes: usize,
     },
 }
@@ -101,7 +102,7 @@ pub enum FetchError {
 pub struct Refused<P, E> {
     /// Unchanged payload.
     pub payload: P,
-    /// Reason.
+    /// Reason for the refusal.
     pub error: E,
 }
 
@@ -122,15 +123,15 @@ impl<P, E: core::error::Error> core::error::Error for Refused<P, E> {}
 /// Error: a setting of a cache is out of range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum ConfigError {
-    /// A part has no buffer.
+    /// A part of the cache has no buffer.
     #[error("0 {0} buffers: at least 1 expected")]
     NoBuffers(Side),
-    /// More buffers than handles can number.
+    /// There are more buffers than handles can number.
     #[error("{buffers} + {send_buffers} payload buffers: at most {BUFFERS_MAX} together expected")]
     TooManyBuffers {
-        /// Buffers for received frames.
+        /// Number of buffers for received frames.
         buffers: usize,
-        /// Buffers of the send segment.
+        /// Number of buffers in the send segment.
         send_buffers: usize,
     },
 }

@@ -1,16 +1,16 @@
-//! Set of the buffers that are not in use, with constant-time search for the next one.
+//! Set of the buffers that are not in use, with a constant-time search for the next one.
 //!
-//! The set has three levels of words: a bit of the second and third level is set if the word below
-//! it is not zero. Reading five words finds the next free buffer. So an agent that holds one old
-//! payload, or every second one, makes no operation slow.
+//! The set has three levels of words. A bit in the second or third level is set if the word below
+//! it is not zero. Reading five words finds the next free buffer. Therefore, an agent that holds
+//! one old payload, or every second one, makes no operation slow.
 
 use crate::handle::BUFFERS_MAX;
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// Bits of a word.
+/// Number of bits in a word.
 const BITS: usize = u64::BITS as usize;
-// The third level is one word.
+// The third level consists of one word.
 const _: () = assert!(BUFFERS_MAX <= BITS * BITS * BITS);
 
 /// Set of numbers below a limit of at most [`BUFFERS_MAX`].
@@ -37,7 +37,7 @@ impl Free {
         self.count
     }
 
-    /// Adds or removes `at`. Numbers from the limit on are ignored.
+    /// Adds or removes `at`. Numbers at or above the limit are ignored.
     #[inline]
     pub fn set(&mut self, at: usize, to: bool) {
         let (word, bit) = (at / BITS, 1 << (at % BITS));
@@ -57,7 +57,7 @@ impl Free {
         }
     }
 
-    /// Returns the first number of the set at or after `at`, wrapping around.
+    /// Returns the first number in the set at or after `at`, wrapping around.
     #[inline]
     pub fn next_from(&self, at: usize) -> Option<usize> {
         self.at_or_after(at).or_else(|| self.at_or_after(0))
@@ -73,21 +73,21 @@ impl Free {
         Some(word * BITS + first(self.low[word]))
     }
 
-    /// Returns the first non-zero word of the lowest level at or after `word`.
+    /// Returns the first word of the lowest level, at or after `word`, that is not zero.
     fn word_from(&self, word: usize) -> Option<usize> {
         let group = word / BITS;
         let here = self.mid.get(group)? & u64::MAX << (word % BITS);
         if here != 0 {
             return Some(group * BITS + first(here));
         }
-        // All groups after this one; none after the last.
+        // These are all groups after this one. After the last group, there are none.
         let after = self.top & u64::MAX.checked_shl(group as u32 + 1).unwrap_or(0);
         let group = (after != 0).then(|| first(after))?;
         Some(group * BITS + first(self.mid[group]))
     }
 }
 
-/// Returns the lowest set bit of a non-zero word.
+/// Returns the lowest set bit in a word that is not zero.
 fn first(word: u64) -> usize {
     word.trailing_zeros() as usize
 }
@@ -105,7 +105,7 @@ mod tests {
             let mut random = Random::new(limit as u64);
             let mut below = |bound: usize| random.next_u64() as usize % bound;
             for step in 0..4000 {
-                // Mostly few elements, sometimes many.
+                // The set has mostly few elements, and sometimes many.
                 let at = below(limit);
                 let to = below(8) < if step / 500 % 2 == 0 { 2 } else { 6 };
                 set.set(at, to);

@@ -3,11 +3,11 @@
 use core::fmt;
 use serde::{Deserialize, Serialize};
 
-/// Bits of the buffer number in a handle.
+/// Number of bits for the buffer number in a handle.
 const INDEX_BITS: u32 = 16;
-/// Mask of the generation: 48 bits.
+/// Mask for the generation, which has 48 bits.
 pub(crate) const GENERATION_MASK: u64 = u64::MAX >> INDEX_BITS;
-/// One more than the largest buffer number; the next number is used in [`Handle::NONE`] only.
+/// One more than the largest buffer number. Only [`Handle::NONE`] uses the next number.
 pub(crate) const BUFFERS_MAX: usize = (1 << INDEX_BITS) - 1;
 
 /// Binding of a payload to its header: the tag of paper 003, section 3.1.
@@ -22,32 +22,32 @@ pub(crate) const BUFFERS_MAX: usize = (1 << INDEX_BITS) - 1;
 pub struct Handle(u64);
 
 impl Handle {
-    /// Handle that no cache ever issues, as a placeholder where there is no payload.
+    /// Handle that no cache ever issues. It is a placeholder if there is no payload.
     pub const NONE: Handle = Handle(u64::MAX);
 
-    /// Returns the handle that an agent presents. Every number is accepted here; the cache refuses
-    /// those that it never issued.
+    /// Returns the handle that an agent presents. Every number is accepted here, and the cache
+    /// refuses those that it never issued.
     pub const fn from_raw(raw: u64) -> Handle {
         Handle(raw)
     }
 
-    /// Returns the handle as the number that an agent gets.
+    /// Returns the number that represents the handle for an agent.
     pub const fn raw(self) -> u64 {
         self.0
     }
 
-    /// Creates the handle of the buffer `index`, below [`BUFFERS_MAX`], in its `generation`.
+    /// Creates the handle for buffer number `index`, below [`BUFFERS_MAX`], in its `generation`.
     pub(crate) const fn new(index: usize, generation: u64) -> Handle {
         Handle(generation << INDEX_BITS | index as u64)
     }
 
-    /// Returns the number of its payload buffer, which may not exist: the low 16 bits. Buffers of
-    /// received frames precede those of the send segment.
+    /// Returns the number of the payload buffer, which is in the low 16 bits. That buffer may not
+    /// exist. Buffers for received frames come before those of the send segment.
     pub const fn number(self) -> usize {
         self.0 as usize & BUFFERS_MAX
     }
 
-    /// Returns the generation of the buffer, 48 bits.
+    /// Returns the generation of the buffer, which has 48 bits.
     pub(crate) const fn generation(self) -> u64 {
         self.0 >> INDEX_BITS
     }
@@ -60,7 +60,7 @@ impl fmt::Debug for Handle {
 }
 
 impl fmt::Display for Handle {
-    /// Formats buffer and generation: `7@0x1f3a`.
+    /// Formats the buffer number and the generation, as in `7@0x1f3a`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}@{:#x}", self.number(), self.generation())
     }

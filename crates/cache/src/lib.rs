@@ -1,8 +1,9 @@
-//! Payload caching (paper 003, section 3): an agent gets the head of a frame and a handle, and the
-//! payload stays in a buffer of the switch until the agent sends or releases it.
+//! Payload caching (paper 003, section 3). An agent gets the head of a frame and a handle, and the
+//! payload stays in a buffer in the switch until the agent sends or releases it.
 //!
-//! [`PayloadCache`] is one agent's set of buffers. It has no ring, no socket and no clock: the
-//! runtime moves heads and handles, and the cache decides which operations on a payload are valid.
+//! [`PayloadCache`] is the set of buffers for one agent. It has no ring, no socket and no clock.
+//! The runtime moves heads and handles, and the cache decides which operations on a payload are
+//! valid.
 //!
 //! ```
 //! use axon_cache::{CacheConfig, HandleFault, PayloadCache};

@@ -1,16 +1,16 @@
 //! Queue of the buffers that the agent holds, by allocation time.
 //!
-//! A doubly linked list over buffer numbers. Expiry reads the first, and an agent answers any of
-//! them, so every operation takes constant time. All have the same maximum hold time, so the first
-//! is due first.
+//! It is a doubly linked list over buffer numbers. Expiry reads the first, and an agent may answer
+//! any of them, so every operation takes constant time. All have the same maximum hold time, so the
+//! first one is due first.
 
 use crate::handle::BUFFERS_MAX;
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// Marks no buffer.
+/// Value that stands for no buffer.
 const NONE: u16 = u16::MAX;
-// No buffer has this number.
+// No buffer has this number, so it can stand for no buffer.
 const _: () = assert!(BUFFERS_MAX <= NONE as usize);
 
 #[derive(Clone, Copy, Debug)]

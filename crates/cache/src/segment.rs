@@ -1,9 +1,9 @@
-//! Ring of buffers: circular allocation (paper 003, section 3.2).
+//! Ring of buffers with circular allocation (paper 003, section 3.2).
 //!
 //! The next buffer is the first one on the ring that is not in use. If the agent answers payloads
-//! in the order of arrival, that is the one allocated longest ago, as in the paper, and a kept one
-//! stays for as long as possible. A payload held for long is skipped: it occupies one buffer and
-//! blocks no other. The ring is full when all are in use.
+//! in the order of arrival, that is the buffer that was allocated longest ago, as in the paper, and
+//! a kept payload stays for as long as possible. A payload that is held for long is skipped, so it
+//! occupies one buffer but does not block others. The ring is full if all buffers are in use.
 
 use crate::buffer::{Buffer, State};
 use crate::free::Free;
@@ -15,16 +15,16 @@ use axon_wire::Time;
 #[derive(Clone, Debug)]
 pub(crate) struct Segment<P> {
     buffers: Vec<Buffer<P>>,
-    /// Start of the search for the next buffer.
+    /// Number at which the search for the next buffer starts.
     next: usize,
-    /// Buffers that are not in use; they may have a kept payload.
+    /// Buffers that are not in use. They may contain a kept payload.
     free: Free,
     /// Buffers that the agent holds.
     held: Queue,
 }
 
 impl<P> Segment<P> {
-    /// Creates `buffers` free buffers, 1 or more.
+    /// Creates `buffers` free buffers. `buffers` is 1 or more.
     pub fn new(buffers: usize) -> Segment<P> {
         let all = core::iter::repeat_with(Buffer::new).take(buffers).collect();
         Segment { buffers: all, next: 0, free: Free::all(buffers), held: Queue::new(buffers) }
@@ -51,8 +51,9 @@ impl<P> Segment<P> {
         self.held.first()
     }
 
-    /// Allocates the next buffer that is not in use, held and with no transfer pending, and returns
-    /// its kept payload. `None` if all are in use.
+    /// Allocates the next buffer that is not in use, and returns it with its kept payload, if any.
+    /// The buffer is then held and has no pending transfer. Returns `None` if all buffers are in
+    /// use.
     #[inline]
     pub fn attach(&mut self, now: Time) -> Option<(usize, Option<P>)> {
         let at = self.free.next_from(self.next)?;
@@ -69,20 +70,20 @@ impl<P> Segment<P> {
         self.buffers.get(at)
     }
 
-    /// Returns the existing buffer `at`.
+    /// Returns the buffer `at`, which must exist.
     #[inline]
     pub fn at(&self, at: usize) -> &Buffer<P> {
         &self.buffers[at]
     }
 
-    /// Returns the existing buffer `at`, for changes that affect neither use nor hold.
+    /// Returns the buffer `at`, which must exist, for changes that affect neither use nor hold.
     #[inline]
     pub fn at_mut(&mut self, at: usize) -> &mut Buffer<P> {
         &mut self.buffers[at]
     }
 
-    /// Changes the existing buffer `at`, and updates whether it is in use and held. Only
-    /// [`attach`](Segment::attach) makes it held.
+    /// Changes the buffer `at`, which must exist, and updates whether it is in use and held. Only
+    /// [`attach`](Segment::attach) makes a buffer held.
     #[inline]
     pub fn change<T>(&mut self, at: usize, change: impl FnOnce(&mut Buffer<P>) -> T) -> T {
         let buffer = &mut self.buffers[at];
@@ -96,8 +97,8 @@ impl<P> Segment<P> {
         result
     }
 
-    /// Moves the existing buffer `at` to the end of the held ones, with a new start. Returns
-    /// whether it is held.
+    /// Moves the buffer `at`, which must exist, to the end of the held ones, with a new start time.
+    /// Returns whether it is held.
     pub fn renew(&mut self, at: usize, since: Time) -> bool {
         let buffer = &mut self.buffers[at];
         if buffer.held {
@@ -108,7 +109,7 @@ impl<P> Segment<P> {
         buffer.held
     }
 
-    /// Frees all buffers and gives their payloads to `reclaim`. Returns the number of buffers that
+    /// Frees all buffers, and gives their payloads to `reclaim`. Returns the number of buffers that
     /// were not free.
     pub fn clear(&mut self, mut reclaim: impl FnMut(P)) -> usize {
         let mut count = 0;

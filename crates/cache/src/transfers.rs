@@ -1,10 +1,11 @@
-//! Steps of a frame's transfers where each takes time.
+//! Single steps of a frame's transfers, for runtimes in which each transfer takes time.
 //!
 //! The pending count is that of paper 003, section 3.1. A buffer is allocated with two transfers
-//! pending. The first one fills it and sets the valid bit; the second one drains it. For a received
-//! frame they are network to buffer and buffer to agent; for a payload that the agent brings, agent
-//! to buffer and buffer to network. Sending a payload that is here already needs no transfer from
-//! the agent, so it adds one pending transfer.
+//! pending. The first one fills it and sets the valid bit, and the second one drains it. For a
+//! received frame, the first transfer is from the network to the buffer and the second from the
+//! buffer to the agent. For a payload that the agent brings, they are from the agent to the buffer
+//! and from the buffer to the network. Sending a payload that is already here needs no transfer
+//! from the agent, so it adds one pending transfer.
 
 use crate::buffer::{Buffer, OnSent, State};
 use crate::cache::{Attached, PayloadCache};
@@ -13,9 +14,9 @@ use crate::handle::Handle;
 use axon_wire::Time;
 
 impl<P: AsRef<[u8]>> PayloadCache<P> {
-    /// Allocates a buffer to a frame that begins to arrive: the buffer fills, with two transfers
-    /// pending. [`filled`](PayloadCache::filled) and [`delivered`](PayloadCache::delivered) end
-    /// them. The hold time of the payload starts here.
+    /// Allocates a buffer to a frame that begins to arrive. The buffer then fills, with two
+    /// transfers pending. [`filled`](PayloadCache::filled) and
+    /// [`delivered`](PayloadCache::delivered) end them. The hold time of the payload starts here.
     ///
     /// # Errors
     /// All buffers are in use.
@@ -28,8 +29,8 @@ impl<P: AsRef<[u8]>> PayloadCache<P> {
         Ok(Attached { handle: self.handle(Side::Receive, at), evicted })
     }
 
-    /// Allocates a buffer of the send segment to a payload that begins to come from the agent and
-    /// goes to the network as soon as it is here. [`filled`](PayloadCache::filled) and
+    /// Allocates a buffer in the send segment to a payload that begins to come from the agent, and
+    /// that goes to the network as soon as it is here. [`filled`](PayloadCache::filled) and
     /// [`end_send`](PayloadCache::end_send) end its two transfers.
     ///
     /// # Errors
@@ -45,11 +46,11 @@ impl<P: AsRef<[u8]>> PayloadCache<P> {
         Ok(Attached { handle: self.handle(Side::Send, at), evicted })
     }
 
-    /// Ends the first transfer: the payload is in the buffer, which is valid and drains.
+    /// Ends the first transfer. The payload is now in the buffer, which is valid and drains.
     ///
     /// # Errors
-    /// The buffer does not fill: the handle was never issued, or the cache was reset since. The
-    /// payload is returned, and nothing is counted.
+    /// The buffer is not filling, because the handle was never issued or the cache has been reset
+    /// since. The payload is returned, and nothing is counted.
     pub fn filled(&mut self, handle: Handle, payload: P) -> Result<(), Refused<P, HandleError>> {
         let fills = |buffer: &Buffer<P>| buffer.state() == State::Fill;
         let (side, at) = match self.in_transfer(handle, fills) {
@@ -67,8 +68,8 @@ impl<P: AsRef<[u8]>> PayloadCache<P> {
         Ok(())
     }
 
-    /// Ends the transfer of a frame's head to the agent. Returns the payload if it was sent for
-    /// good meanwhile.
+    /// Ends the transfer of a frame's head to the agent. Returns the payload if it has been sent
+    /// for good in the meantime.
     ///
     /// # Errors
     /// No such transfer is pending. Nothing is counted.
@@ -81,9 +82,9 @@ impl<P: AsRef<[u8]>> PayloadCache<P> {
         Ok(self.end_transfer(side, at))
     }
 
-    /// Begins to send a payload that is here, valid or draining: a hit. The agent brings a new head
-    /// of `head_bytes` bytes; 0 if it has not changed. [`end_send`](PayloadCache::end_send) ends
-    /// the transfer.
+    /// Begins to send a payload that is here, valid or draining, and counts a hit. The agent brings
+    /// a new head of `head_bytes` bytes, or 0 if the head has not changed.
+    /// [`end_send`](PayloadCache::end_send) ends the transfer.
     ///
     /// # Errors
     /// The handle is refused ([`HandleFault::Reallocated`] is a miss), the payload is not here yet,
@@ -103,14 +104,14 @@ impl<P: AsRef<[u8]>> PayloadCache<P> {
             (buffer.pending, buffer.held) = (pending, false);
             buffer.last = on_sent == OnSent::Free;
         });
-        // A kept payload was not in use before.
+        // Before this, a kept payload was not in use.
         self.count_in_use(side);
         let gone = HandleError { handle, fault: HandleFault::Gone };
         self.buffer(side, at).payload().ok_or(gone)
     }
 
-    /// Ends a transfer of a payload to the network. Returns the payload if it is not kept and this
-    /// was its last transfer: then the buffer is free.
+    /// Ends a transfer of a payload to the network. If the payload is not kept and this was its
+    /// last transfer, returns the payload. The buffer is then free.
     ///
     /// # Errors
     /// No such transfer is pending. Nothing is counted.
@@ -125,7 +126,7 @@ impl<P: AsRef<[u8]>> PayloadCache<P> {
         sent
     }
 
-    /// Returns the buffer of a transfer whose end the runtime reports.
+    /// Returns the buffer of a transfer whose end the runtime has reported.
     fn in_transfer(
         &self,
         handle: Handle,

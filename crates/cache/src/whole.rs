@@ -7,7 +7,8 @@ use axon_wire::Time;
 use core::ops::Range;
 
 impl<P: AsRef<[u8]>> PayloadCache<P> {
-    /// Stores a received frame whose head is now given to the agent: the buffer is valid.
+    /// Stores a received frame whose head is given to the agent at the same time. The buffer is
+    /// then valid.
     ///
     /// # Errors
     /// All buffers are in use. The frame is returned.
@@ -19,8 +20,8 @@ impl<P: AsRef<[u8]>> PayloadCache<P> {
         Ok(attached)
     }
 
-    /// Stores a payload that the agent brings: its own packet, or a copy of a missed one. It is
-    /// held until the agent sends it.
+    /// Stores a payload that the agent brings: its own packet, or a copy of a payload that was
+    /// missed. It is held until the agent sends it.
     ///
     /// # Errors
     /// All buffers of the send segment are in use. The payload is returned.
@@ -31,12 +32,12 @@ impl<P: AsRef<[u8]>> PayloadCache<P> {
         Ok(attached)
     }
 
-    /// Replaces the payload of `handle`, which is invalidated, by one that the agent brings. The
-    /// new one is held in the send segment. Returns its buffer, and the old payload.
+    /// Replaces the payload of `handle` by one that the agent brings, and invalidates `handle`. The
+    /// new payload is held in the send segment. Returns its buffer and the old payload.
     ///
     /// # Errors
     /// The handle is refused, a transfer of the old payload is pending, or all buffers of the send
-    /// segment are in use. Then the old payload is unchanged and the new one is returned.
+    /// segment are in use. In each case, the old payload is unchanged and the new one is returned.
     pub fn replace(
         &mut self,
         now: Time,
@@ -61,19 +62,19 @@ impl<P: AsRef<[u8]>> PayloadCache<P> {
             return Err(Refused { payload, error: gone.into() });
         };
         self.counters.replaced += 1;
-        // The check above guarantees room.
+        // The check above ensures that there is room.
         match self.bring(now, payload) {
             Ok(attached) => Ok((attached, old)),
             Err(Refused { payload, error }) => Err(Refused { payload, error: error.into() }),
         }
     }
 
-    /// Removes a payload to send it: a hit, and the buffer is free. The agent brings a new head of
-    /// `head_bytes` bytes; 0 if it has not changed.
+    /// Removes a payload in order to send it, and counts a hit. The buffer is then free. The agent
+    /// brings a new head of `head_bytes` bytes, or 0 if the head has not changed.
     ///
     /// # Errors
     /// The handle is refused ([`HandleFault::Reallocated`] is a miss), or a transfer of the payload
-    /// is pending, so that it may not be removed: then see
+    /// is pending, so that it may not be removed. In that case, see
     /// [`begin_send`](PayloadCache::begin_send).
     #[inline]
     pub fn send(&mut self, handle: Handle, head_bytes: usize) -> Result<P, HandleError> {
@@ -85,8 +86,8 @@ impl<P: AsRef<[u8]>> PayloadCache<P> {
         taken.ok_or(HandleError { handle, fault: HandleFault::Gone })
     }
 
-    /// Returns a payload to send a copy of it, and keeps it: a hit. It may be sent again until its
-    /// buffer is reallocated, but is no longer protected from that.
+    /// Returns a payload so that a copy of it can be sent, keeps it, and counts a hit. The payload
+    /// may be sent again until its buffer is reallocated, but it is no longer protected from that.
     ///
     /// # Errors
     /// The handle is refused ([`HandleFault::Reallocated`] is a miss), or the payload is not here
@@ -98,7 +99,7 @@ impl<P: AsRef<[u8]>> PayloadCache<P> {
         self.buffer(side, at).payload().ok_or(HandleError { handle, fault: HandleFault::Gone })
     }
 
-    /// Removes a payload that the agent drops: the buffer is free.
+    /// Removes a payload that the agent drops. The buffer is then free.
     ///
     /// # Errors
     /// The handle is refused, or a transfer of the payload is pending.
@@ -110,15 +111,15 @@ impl<P: AsRef<[u8]>> PayloadCache<P> {
         taken.ok_or(HandleError { handle, fault: HandleFault::Gone })
     }
 
-    /// Returns a part of a payload, to copy it to the agent. The range is in bytes from the start
-    /// of the frame, head included.
+    /// Returns part of a payload, so that it can be copied to the agent. The range is in bytes from
+    /// the start of the frame, including its head.
     ///
     /// # Errors
     /// The handle is refused, the payload is not here yet, or the range is outside the frame.
     pub fn fetch(&mut self, handle: Handle, range: Range<usize>) -> Result<&[u8], FetchError> {
         let (side, at) = self.of_agent(handle)?;
         let Range { start, end } = range;
-        // Borrows single fields, because the counters change while the bytes are borrowed.
+        // Single fields are borrowed, because the counters change while the bytes are borrowed.
         let segment = match side {
             Side::Receive => &self.receive,
             Side::Send => &self.send,
@@ -131,14 +132,14 @@ impl<P: AsRef<[u8]>> PayloadCache<P> {
         Ok(part)
     }
 
-    /// Allocates a buffer to a payload that is here, and whose transfers have ended.
+    /// Allocates a buffer to a payload that is already here and has no pending transfers.
     #[inline]
     fn keep(&mut self, side: Side, now: Time, payload: P) -> Result<Attached<P>, Refused<P, Full>> {
         let (at, evicted) = match self.attach(side, now) {
             Ok(attached) => attached,
             Err(error) => return Err(Refused { payload, error }),
         };
-        // An allocated buffer is in use before and after this.
+        // The buffer has been allocated, so it is in use before and after this.
         self.segment_mut(side).at_mut(at).put(payload);
         Ok(Attached { handle: self.handle(side, at), evicted })
     }

@@ -1,4 +1,4 @@
-//! Behaviour of a payload cache, case by case (paper 003, section 3).
+//! Tests of a payload cache, case by case (paper 003, section 3).
 
 use axon_cache::{
     CacheConfig, CacheCounters, ConfigError, FetchError, Full, Handle, HandleFault, OnSent,
@@ -11,7 +11,7 @@ type Cache = PayloadCache<FrameBuf>;
 const NOW: Time = Time::ZERO;
 const HEAD: usize = 100;
 
-/// Configuration with this number of buffers, two of them in the send segment.
+/// Returns a configuration with this number of buffers, two of which are in the send segment.
 fn config(buffers: usize) -> CacheConfig {
     CacheConfig { buffers, send_buffers: 2, head_bytes: HEAD, hold_max: None, seed: 11 }
 }
@@ -89,7 +89,7 @@ fn a_kept_payload_is_sent_again_until_its_buffer_is_given_away_and_then_is_a_mis
     assert_eq!(attached.evicted.as_ref().map(name), Some(1));
     assert_eq!(fault(&mut cache, kept), HandleFault::Reallocated);
 
-    // The agent has to bring the payload, which is the cost of a miss.
+    // The agent has to bring the payload. This is the cost of a miss.
     let own = cache.bring(NOW, frame(1)).unwrap().handle;
     assert_eq!(name(&cache.send(own, 0).unwrap()), 1);
     let counters = *cache.counters();
@@ -169,7 +169,7 @@ fn payloads_expire_by_how_long_they_are_held_wherever_their_buffers_are() {
     let at = Time::from_nanos;
     let mut handles = [0, 1, 2, 3].map(|nanos| cache.receive(at(nanos), frame(1)).unwrap().handle);
     cache.send(handles[1], 0).unwrap();
-    // After the first one, so that the third one is next on the ring.
+    // This buffer comes after the first one, so the third one is next on the ring.
     let last = cache.receive(at(4), frame(2)).unwrap().handle;
     assert_eq!(last.raw() & 0xffff, 1);
     handles[1] = last;

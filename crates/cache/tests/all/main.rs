@@ -1,4 +1,4 @@
-//! External behaviour of payload caches.
+//! Tests of the external behaviour of payload caches.
 
 mod buffers;
 mod states;

@@ -1,4 +1,4 @@
-//! Agents, correct and faulty: choice of the next operation and of its handle.
+//! Correct and faulty agents. They choose the next operation and its handle.
 
 use axon_node::random::Random;
 
@@ -37,7 +37,7 @@ pub enum Kind {
     Repeats,
     /// Brings and replaces payloads.
     Brings,
-    /// Presents forged handles: another agent's, old ones, or ones that never existed.
+    /// Presents forged handles: those of another agent, old ones, or handles that never existed.
     Forges,
 }
 
@@ -52,8 +52,8 @@ impl Kind {
         Kind::Forges,
     ];
 
-    /// Draws the next operation of a runtime with such an agent. Each kind does everything at
-    /// times.
+    /// Draws the next operation of a runtime with such an agent. Each kind occasionally does
+    /// everything.
     pub fn next(self, random: &mut Random) -> Op {
         const ALL: [Op; 15] = [
             Op::Receive,
@@ -72,7 +72,7 @@ impl Kind {
             Op::Expire,
             Op::Reset,
         ];
-        // Weights in the order of the operations above.
+        // The weights are in the order of the operations above.
         let weights: [u32; 15] = match self {
             Kind::InOrder => [30, 6, 8, 8, 30, 2, 6, 8, 2, 4, 2, 1, 1, 4, 0],
             Kind::Reorders => [25, 10, 12, 12, 15, 8, 10, 14, 2, 4, 2, 1, 1, 4, 0],
@@ -99,19 +99,19 @@ impl Kind {
 /// Handles that an agent remembers.
 #[derive(Default)]
 pub struct Known {
-    /// Handles without an answer, as far as the agent tracks them.
+    /// Handles that the agent has not answered, as far as it tracks them.
     pub present: Vec<u64>,
-    /// Some handles that were present earlier.
+    /// Some of the handles that were in `present` earlier.
     old: Vec<u64>,
-    /// Handles with transfers that may be pending.
+    /// Handles that may have pending transfers.
     pub transfers: Vec<u64>,
 }
 
 impl Known {
-    /// Maximum number of handles that an agent remembers, of each kind.
+    /// Maximum number of handles of each kind that an agent remembers.
     const MEMORY: usize = 80;
 
-    /// Records a handle that the agent receives.
+    /// Records a handle that the agent has received.
     pub fn get(&mut self, handle: u64) {
         if self.present.len() == Known::MEMORY {
             let first = self.present.remove(0);
@@ -129,8 +129,8 @@ impl Known {
         self.old.push(handle);
     }
 
-    /// Picks the handle that an agent of this kind answers next. `other` is a handle of another
-    /// agent.
+    /// Picks the handle that an agent of this kind answers next. `other` is a handle that belongs
+    /// to another agent.
     pub fn pick(&self, kind: Kind, other: Option<u64>, random: &mut Random) -> u64 {
         let wild = if kind == Kind::Forges { 50 } else { 3 };
         if below(random, 100) < wild {
@@ -151,10 +151,10 @@ impl Known {
             0 => random.next_u64(),
             1 => other.unwrap_or(u64::MAX),
             2 | 3 => any(&self.old, random).unwrap_or(own),
-            // Another generation of a buffer, including the next one.
+            // This is another generation of a buffer, possibly the next one.
             4 => own.wrapping_add(generation),
             5 => own.wrapping_sub(generation * (1 + below(random, 3) as u64)),
-            // Another buffer, of the same generation.
+            // This is another buffer in the same generation.
             6 => own ^ (1 + below(random, 15) as u64),
             7 => own ^ 1 << below(random, 64),
             _ => own | 0xffff,
@@ -167,7 +167,7 @@ pub fn any(all: &[u64], random: &mut Random) -> Option<u64> {
     if all.is_empty() { None } else { Some(all[below(random, all.len())]) }
 }
 
-/// Draws evenly from `0..bound`; the bound is small.
+/// Draws evenly from `0..bound`. `bound` is small.
 pub fn below(random: &mut Random, bound: usize) -> usize {
     ((u64::from(random.next_u32()) * bound as u64) >> 32) as usize
 }

@@ -1,7 +1,8 @@
-//! Invariants of every payload, independent of the states of buffers.
+//! Checks invariants of every payload, independent of the states of buffers.
 //!
-//! The checker records only which payload entered for which agent under which handle, and how it
-//! left. It asserts that no payload is sent stale, sent twice, sent to another agent, or lost.
+//! The checker records only the agent and the handle for which each payload entered, and how the
+//! payload left. It asserts that no payload is sent stale, sent twice, sent to another agent, or
+//! lost.
 
 use std::collections::HashSet;
 
@@ -10,15 +11,15 @@ use std::collections::HashSet;
 struct Fate {
     agent: usize,
     handle: Option<u64>,
-    /// Number of times it was sent.
+    /// Number of times that the payload was sent.
     sent: u32,
-    /// True after its last transmission.
+    /// True after the last transmission of the payload.
     spent: bool,
-    /// True once it has left the cache.
+    /// True once the payload has left the cache.
     out: bool,
 }
 
-/// The payloads of a run, by number.
+/// Payloads of a run, by number.
 #[derive(Default)]
 pub struct Fates {
     all: Vec<Fate>,
@@ -26,7 +27,7 @@ pub struct Fates {
 }
 
 impl Fates {
-    /// Enters a new payload for `agent`; returns its number.
+    /// Enters a new payload for `agent`. Returns the number of the payload.
     pub fn enter(&mut self, agent: usize) -> usize {
         self.all.push(Fate { agent, handle: None, sent: 0, spent: false, out: false });
         self.all.len() - 1
@@ -60,13 +61,14 @@ impl Fates {
         self.come_out(number, agent);
     }
 
-    /// Records that a payload is evicted to make room for another: it must have been sent before.
+    /// Records that a payload is evicted to make room for another. It must have been sent before.
     pub fn evict(&mut self, number: usize, agent: usize) {
         assert!(self.all[number].sent > 0, "payload {number} evicted unread");
         self.come_out(number, agent);
     }
 
-    /// Records that a payload leaves the cache: released, expired, replaced, reset, or not taken.
+    /// Records that a payload leaves the cache because it was released, expired, replaced, reset,
+    /// or not accepted.
     pub fn come_out(&mut self, number: usize, agent: usize) {
         let fate = &mut self.all[number];
         assert_eq!(fate.agent, agent, "payload {number} came out of the cache of another agent");
@@ -74,7 +76,7 @@ impl Fates {
         fate.out = true;
     }
 
-    /// Asserts that no cache holds a payload.
+    /// Asserts that no cache holds a payload any more.
     pub fn finish(&self) {
         let lost = self.all.iter().position(|fate| !fate.out);
         assert_eq!(lost, None, "a payload is lost: {:?}", lost.map(|number| self.all[number]));

@@ -1,9 +1,9 @@
-//! Ten million random operations on the payload caches of seven agents, correct and faulty, beside
-//! a plain model (paper 003, section 3).
+//! Ten million random operations on the payload caches of seven correct and faulty agents, compared
+//! with a plain model (paper 003, section 3).
 //!
-//! Two independent checkers: the model predicts the result of every operation and every counter;
-//! the fates of the payloads show that none is ever sent stale, sent twice without having been
-//! kept, sent to another agent, or lost. `AXON_CACHE_SEED` runs one seed alone.
+//! There are two independent checkers. The model predicts the result of every operation and the
+//! value of every counter. The fates of the payloads show that none is ever sent stale, sent twice
+//! without having been kept, sent to another agent, or lost. `AXON_CACHE_SEED` runs one seed alone.
 
 mod agent;
 mod fates;
@@ -14,13 +14,13 @@ mod world;
 use axon_cache::CacheCounters;
 use world::World;
 
-/// Number of worlds, run one after the other, with caches of various sizes.
+/// Number of worlds, which run one after the other with caches of various sizes.
 const RUNS: u64 = 400;
-/// Operations in each world.
+/// Number of operations in each world.
 const STEPS: u64 = 25_000;
 const SEED: u64 = 0x0003_0003;
 
-/// Prints the seed of a run that fails.
+/// Guard that prints the seed of a run that fails.
 struct Run {
     seed: u64,
     step: u64,
@@ -82,7 +82,7 @@ fn no_payload_is_sent_stale_or_twice_or_to_another_agent_or_lost() {
         run(SEED + number, &mut sum);
     }
     println!("{} operations: {sum:?}", RUNS * STEPS);
-    // A checker of events that never occur would prove nothing.
+    // If an event never occurs, its check proves nothing.
     for (name, count) in sum {
         assert!(count >= 10_000, "{name}: {count} times only in {} operations", RUNS * STEPS);
     }

@@ -1,5 +1,6 @@
-//! A plain, slow model of a cache, written from the documentation: linear searches, each fact
-//! stored separately, no pending count, no generations, no set of free buffers and no queue.
+//! Plain, slow model of a cache, written from the documentation. It searches linearly and stores
+//! each fact separately. It has no pending count, no generations, no set of free buffers and no
+//! queue.
 
 use axon_cache::{CacheConfig, CacheCounters, HandleFault, OnSent, Side, State};
 use axon_wire::{Span, Time};
@@ -8,25 +9,25 @@ use std::collections::{HashSet, VecDeque};
 /// Number of a payload, and its length in bytes.
 pub type Stored = (usize, usize);
 
-/// Current or last contents of one buffer.
+/// Current or last contents of a buffer.
 #[derive(Clone, Copy, Default)]
 struct Entry {
     handle: Option<u64>,
     payload: Option<Stored>,
-    /// Number of buffers that were given away before it.
+    /// Number of buffers that were given away before this one.
     order: u64,
     since: Time,
     /// True while the payload is arriving.
     comes: bool,
-    /// True until the head is sent to the agent.
+    /// True until the head has been sent to the agent.
     goes: bool,
     /// Number of transmissions in progress.
     sending: u32,
     /// True until the agent has answered.
     unanswered: bool,
-    /// True if the payload leaves when its transfers have ended.
+    /// True if the payload leaves once its transfers have ended.
     leaves: bool,
-    /// True if the agent brought the payload, until it is sent.
+    /// True if the agent brought the payload and it has not been sent yet.
     own: bool,
 }
 
@@ -39,7 +40,7 @@ impl Entry {
         self.moves() || self.unanswered
     }
 
-    /// Empties the buffer. The handle remains and is recognised as an old one.
+    /// Empties the buffer. The handle remains, and is recognised as an old one.
     fn empty(&mut self) -> Option<Stored> {
         let was = std::mem::replace(self, Entry { handle: self.handle, ..Entry::default() });
         was.payload
@@ -52,14 +53,14 @@ impl Entry {
 
 /// Model of one agent's cache.
 pub struct Model {
-    /// Buffers in the order of their ring, starting at the position of the next search.
+    /// Buffers in ring order, starting at the position of the next search.
     receive: VecDeque<Entry>,
     send: VecDeque<Entry>,
     issued: HashSet<u64>,
     head_bytes: usize,
     hold_max: Option<Span>,
     given: u64,
-    /// Number of buffers that were given away past others in use on the ring.
+    /// Number of times that a buffer was given away while others before it on the ring were in use.
     pub passed: u64,
     pub counters: CacheCounters,
 }
@@ -107,7 +108,7 @@ impl Model {
         all.filter(|entry| entry.payload.is_some() || entry.moves()).count()
     }
 
-    /// Finds the entry of a handle.
+    /// Finds the entry for a handle.
     fn find(&mut self, handle: u64) -> Result<&mut Entry, HandleFault> {
         let known = self.issued.contains(&handle);
         let mut all = self.receive.iter_mut().chain(&mut self.send);
@@ -125,7 +126,7 @@ impl Model {
         })
     }
 
-    /// Finds the entry of a handle that the agent presents, with its payload.
+    /// Finds the entry for a handle that the agent presents, and its payload.
     fn asked(&mut self, handle: u64, send: bool) -> Result<(&mut Entry, Stored), HandleFault> {
         let fault = match self.find(handle) {
             Err(fault) => fault,
@@ -147,7 +148,7 @@ impl Model {
         Err(fault)
     }
 
-    /// Finds the entry of a handle that the agent presents, without pending transfers.
+    /// Finds the payload of a handle that the agent presents. It must have no pending transfers.
     fn asked_at_rest(&mut self, handle: u64, send: bool) -> Result<Stored, HandleFault> {
         let (entry, stored) = self.asked(handle, send)?;
         if entry.moves() {
@@ -157,8 +158,8 @@ impl Model {
         Ok(stored)
     }
 
-    /// Gives the next buffer to the payload whose handle [`name`](Model::name) records. Returns the
-    /// evicted payload; `None` if there is no room.
+    /// Gives the next buffer to the payload whose handle [`name`](Model::name) records later.
+    /// Returns the evicted payload, if any, or `None` if there is no room.
     fn attach(&mut self, side: Side, entry: Entry) -> Option<Option<Stored>> {
         let part = self.part(side);
         let Some(at) = part.iter().position(|entry| !entry.in_use()) else {
@@ -168,7 +169,7 @@ impl Model {
             }
             return None;
         };
-        // Buffers before it are passed, and become the last ones of the ring.
+        // The buffers before it are skipped and become the last ones on the ring.
         part.rotate_left(at);
         let next = part.pop_front().unwrap_or_default();
         self.passed += u64::from(at > 0);
@@ -191,7 +192,7 @@ impl Model {
         self.counters.send_in_use_max = self.counters.send_in_use_max.max(send_in_use);
     }
 
-    /// Records the handle that the cache gave out for the payload attached last.
+    /// Records the handle that the cache issued for the payload attached last.
     pub fn name(&mut self, side: Side, handle: u64) {
         self.issued.insert(handle);
         if let Some(entry) = self.part(side).back_mut() {
@@ -241,7 +242,8 @@ impl Model {
         Ok(())
     }
 
-    /// True if the payload of a handle is in its last transmission without a request for it.
+    /// If the payload of a handle is in transmission without a request for it, returns whether that
+    /// is its last transmission. Otherwise, returns `None`.
     pub fn counts_as_sent(&mut self, handle: u64) -> Option<bool> {
         let entry = self.find(handle).ok()?;
         (entry.sending == 1 && !entry.goes).then_some(entry.leaves)
@@ -325,7 +327,7 @@ impl Model {
         Ok(stored)
     }
 
-    /// Returns the payload if it contains the range, otherwise its length.
+    /// Returns the payload if it contains the range, otherwise the length of the payload.
     pub fn fetch(
         &mut self,
         handle: u64,
@@ -340,7 +342,7 @@ impl Model {
         Ok(Ok(stored))
     }
 
-    /// Returns the old payload and the evicted one. The inner error means that there was no room.
+    /// Returns the old payload and the evicted one. The inner error means that there is no room.
     #[allow(clippy::type_complexity)]
     pub fn replace(
         &mut self,
@@ -358,8 +360,8 @@ impl Model {
         Ok(self.bring(now, stored).map(|evicted| (old, evicted)))
     }
 
-    /// Returns the oldest unanswered entry if it has no pending transfers, and the time at which it
-    /// expires.
+    /// Returns the oldest unanswered entry and the time at which it expires, if the entry has no
+    /// pending transfers.
     fn due(&self, side: Side) -> Option<(u64, Time)> {
         let part = if side == Side::Receive { &self.receive } else { &self.send };
         let held = part.iter().filter(|entry| entry.unanswered);
@@ -380,7 +382,7 @@ impl Model {
         Some((handle, out))
     }
 
-    /// Resets the cache; returns all payloads and the number of buffers that were in use.
+    /// Resets the cache. Returns all payloads, and the number of buffers that were in use.
     pub fn reset(&mut self) -> (Vec<usize>, usize) {
         let lost = self.in_use() + self.send_in_use();
         self.counters.reset += self.taken() as u64;

@@ -1,4 +1,4 @@
-//! Agents with a cache each, and a model of each cache.
+//! Agents that have a cache each, and a model of each cache.
 
 use super::agent::{Kind, Known, Op, any, below};
 use super::fates::Fates;
@@ -48,7 +48,7 @@ impl World {
         World { seats, fates: Fates::default(), random, now: Time::ZERO }
     }
 
-    /// Performs one operation of one agent on cache and model, which must agree.
+    /// Performs one operation of one agent on its cache and on the model. Both must agree.
     pub fn step(&mut self) {
         self.now += Span::from_ticks(below(&mut self.random, 3) as u64);
         let at = below(&mut self.random, self.seats.len());
@@ -83,7 +83,7 @@ impl World {
     }
 
     /// Empties all caches and looks for lost payloads. Returns all counters, and the number of
-    /// buffers given past others in use.
+    /// times that a buffer was given away past others in use.
     pub fn finish(mut self) -> Vec<(CacheCounters, u64)> {
         (0..self.seats.len()).for_each(|at| self.reset(at));
         self.fates.finish();
@@ -107,7 +107,7 @@ impl World {
         assert_eq!(counted.received + counted.brought, out + model.taken() as u64);
     }
 
-    /// Records that a buffer was given away: its previous payload leaves the cache.
+    /// Records that a buffer was given away, so that its previous payload leaves the cache.
     fn given(
         &mut self,
         at: usize,
@@ -134,7 +134,7 @@ impl World {
         (number, payload, stored)
     }
 
-    /// Asserts that a payload refused by the cache is the one offered to it.
+    /// Asserts that a payload that the cache has refused is the one offered to it.
     fn refused(&mut self, at: usize, number: usize, payload: &Payload) {
         assert_eq!(payload.number(), number);
         self.fates.come_out(number, at);
@@ -218,7 +218,7 @@ impl World {
         self.settle(at, handle);
     }
 
-    /// Lets the runtime give up a handle without pending transfers.
+    /// Makes the runtime forget a handle that has no pending transfers.
     fn settle(&mut self, at: usize, handle: u64) {
         let Seat { model, known, .. } = &mut self.seats[at];
         if !matches!(model.state(handle), Ok(State::Fill | State::Drain)) {
@@ -356,8 +356,8 @@ impl World {
         out.iter().for_each(|&number| self.fates.come_out(number, at));
     }
 
-    /// Asserts that cache and model refuse a handle for the same reason; the agent then mostly
-    /// gives it up.
+    /// Asserts that cache and model refuse a handle for the same reason. In most cases, the agent
+    /// then gives the handle up.
     fn is_refused(
         &mut self,
         at: usize,
@@ -377,7 +377,7 @@ impl World {
     }
 }
 
-/// Returns the reason of an error, which names the handle as it was presented.
+/// Returns the reason in an error, and checks that the error names the handle as it was presented.
 fn fault(error: HandleError, handle: u64) -> HandleFault {
     assert_eq!(error.handle.raw(), handle);
     error.fault
