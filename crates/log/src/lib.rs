@@ -1,9 +1,10 @@
-//! Log of a long-running process: its size is bounded, and its errors never end the process.
+//! Log of a long-running process. Its size is bounded, and its errors never end the process.
 //!
-//! Lines go to standard error. `eprintln!` panics when a line cannot be written, for instance on a
-//! full disk. Here such a line is lost, and the next line written reports the number of lost lines.
-//! If standard error is a log file of a lab, the file is replaced before it exceeds
-//! [`LOG_BYTES_MAX`]: `s1.log` becomes `s1.log.old` and replaces the previous one.
+//! Lines go to standard error. `eprintln!` panics if a line cannot be written, for instance on a
+//! full disk. Here, such a line is lost, and the next line that is written reports the number of
+//! lost lines. If standard error is a log file of a lab, the file is replaced before it exceeds
+//! [`LOG_BYTES_MAX`]. `s1.log` then becomes `s1.log.old` and replaces the previous file of that
+//! name.
 
 #![forbid(unsafe_code)]
 
@@ -15,9 +16,9 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Largest log file, 1 MiB, in bytes. One older file may exist beside it.
+/// Largest log file, in bytes: 1 MiB. One older file may exist next to it.
 pub const LOG_BYTES_MAX: u64 = 1 << 20;
-/// Last extension of the name of an older log.
+/// Last extension in the file name of an older log.
 pub const OLD: &str = "old";
 
 static LOG: Mutex<Log> = Mutex::new(Log { file: None, lost: 0 });
@@ -25,7 +26,7 @@ static LOG: Mutex<Log> = Mutex::new(Log { file: None, lost: 0 });
 /// Log to standard error, or to the file behind it.
 struct Log {
     file: Option<Rotated>,
-    /// Lines lost since the last successful write.
+    /// Number of lines lost since the last successful write.
     lost: u64,
 }
 
@@ -39,11 +40,11 @@ struct Rotated {
     is_standard_error: bool,
 }
 
-/// Writer for one or more lines; reports no error.
+/// Writer for one or more lines. It reports no errors.
 pub struct Writer(());
 
 /// Returns a writer for `tracing`: `tracing_subscriber::fmt().with_writer(log::writer)`. Each call
-/// of its `write` must bring whole lines.
+/// to its `write` must contain whole lines.
 pub fn writer() -> Writer {
     Writer(())
 }
@@ -70,7 +71,7 @@ pub fn without_os_numbers(text: &str) -> String {
     plain
 }
 
-/// Bounds standard error, which appends to `file`, to [`LOG_BYTES_MAX`] from now on.
+/// From now on, bounds standard error, which appends to `file`, to [`LOG_BYTES_MAX`].
 pub fn rotate(file: PathBuf) {
     lock().file = Rotated::open(file, LOG_BYTES_MAX, true).ok();
 }
@@ -83,7 +84,7 @@ pub fn open(file: &Path) -> io::Result<File> {
     OpenOptions::new().create(true).append(true).open(file)
 }
 
-/// Locks the log. A poisoned lock is usable: a panic can at most cut off a line.
+/// Locks the log. A poisoned lock is still usable, because a panic can at most cut off a line.
 fn lock() -> MutexGuard<'static, Log> {
     LOG.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -129,8 +130,8 @@ impl Rotated {
         self.out.write_all(lines)
     }
 
-    /// Starts a new file. If the old one cannot be renamed, it is truncated: lines are lost, and
-    /// the bound holds.
+    /// Starts a new file. If the old one cannot be renamed, it is truncated instead, so that lines
+    /// are lost but the size stays bounded.
     fn begin_anew(&mut self) {
         let mut old = OsString::from(&self.path);
         old.push(".");
