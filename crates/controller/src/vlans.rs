@@ -181,7 +181,7 @@ impl Controllers {
         self.of.get_mut(&VlanId::NONE)?.path_to(switch)
     }
 
-    /// Calls [`Controller::has_links`].
+    /// Calls [`Graph::has_links`](crate::topology::Graph::has_links).
     pub fn has_links(&self, node: NodeId) -> bool {
         self.plain().graph().has_links(node)
     }
