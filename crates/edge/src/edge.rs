@@ -329,7 +329,7 @@ impl Edge {
 
     /// Returns the memberships of hosts at this switch: port, host, group.
     pub fn members(&self) -> impl Iterator<Item = (PortNo, MacAddr, IpAddr)> {
-        self.parts.groups.members.all()
+        self.parts.groups.members().all()
     }
 
     /// Returns the bond ports, in order.
@@ -345,7 +345,7 @@ impl Edge {
     /// Returns the counters of this edge since its start.
     pub fn counters(&self) -> EdgeCounters {
         EdgeCounters {
-            answers_lost: self.parts.flows.tables.losses,
+            answers_lost: self.parts.flows.tables.losses(),
             macs_masqueraded: self.parts.flows.tables.given_count() as u64,
             ..self.counters
         }

@@ -4,7 +4,6 @@
 //! All state is kept for each port and bounded there.
 
 use super::context::{Cx, Timer};
-use super::hosts::Hosts;
 use super::members::{Members, Pair};
 use super::senders::Senders;
 use crate::config::GroupConfig;
@@ -16,8 +15,8 @@ use axon_wire::{MacAddr, PortNo};
 /// Memberships and senders of the hosts of all ports.
 #[derive(Clone, Debug)]
 pub(super) struct Groups {
-    pub(super) members: Members,
-    pub(super) senders: Senders,
+    members: Members,
+    senders: Senders,
 }
 
 impl Groups {
@@ -36,6 +35,33 @@ impl Groups {
         self.members.handle(cx, from, read)?;
         self.due_later(cx, from.0);
         Ok(())
+    }
+
+    /// Returns the memberships.
+    pub(super) fn members(&self) -> &Members {
+        &self.members
+    }
+
+    /// Reports the memberships of a host that is itself reported as new, at any of these ports.
+    pub(super) fn report_again(&mut self, cx: &mut Cx, ports: &[PortNo], mac: MacAddr) {
+        self.members.report_again(cx, ports, mac);
+    }
+
+    /// Returns the sender and the group of a frame.
+    ///
+    /// # Errors
+    /// The frame may not be copied.
+    pub(super) fn pair_of(&self, frame: &[u8]) -> Result<Pair, Drop> {
+        self.senders.group_of(frame).ok_or(Drop::Broadcast)
+    }
+
+    /// Returns the sender and the group of a host's frame, within the rate of its port.
+    ///
+    /// # Errors
+    /// The frame may not be copied, or its port exceeds the rate.
+    pub(super) fn admit(&mut self, cx: &mut Cx, port: PortNo, frame: &[u8]) -> Result<Pair, Drop> {
+        let pair = self.pair_of(frame)?;
+        self.senders.admit(cx, port).then_some(pair).ok_or(Drop::Broadcast)
     }
 
     /// Returns the receivers of a frame; `None` if it waits for their list.
@@ -76,10 +102,14 @@ impl Groups {
     }
 
     /// Removes the memberships and senders of a host that has left a port and all others of its
-    /// bond.
-    pub(super) fn host_gone(&mut self, cx: &mut Cx, hosts: &Hosts, port: PortNo, mac: MacAddr) {
-        for port in hosts.joined_to(port) {
-            let is_last = hosts.count_on(port) == 0;
+    /// bond; those of all hosts there if `is_last`.
+    pub(super) fn host_gone(
+        &mut self,
+        cx: &mut Cx,
+        (ports, is_last): (&[PortNo], bool),
+        mac: MacAddr,
+    ) {
+        for &port in ports {
             self.members.host_gone(cx, port, mac, is_last);
             self.senders.host_gone(cx, port, mac, is_last);
             self.due_later(cx, port);
@@ -109,6 +139,12 @@ impl Groups {
             Some(at) => cx.agenda.set(Timer::Groups(port), at),
             None => cx.agenda.cancel(Timer::Groups(port)),
         }
+    }
+
+    /// Returns the senders.
+    #[cfg(test)]
+    pub(super) fn senders(&self) -> &Senders {
+        &self.senders
     }
 
     /// Returns the number of ports with a timer.
@@ -202,7 +238,7 @@ mod tests {
         let down = bench.port(1, Some(PortKind::Unknown));
         assert!(down.contains(&member(1, 1, GROUP, false)), "{down:?}");
         let groups = &bench.edge.parts.groups;
-        assert_eq!(groups.members.ports().chain(groups.senders.ports()).count(), 0);
+        assert_eq!(groups.members().ports().chain(groups.senders().ports()).count(), 0);
     }
 
     #[test]
@@ -249,7 +285,7 @@ mod tests {
         let counters = bench.edge.counters();
         assert_eq!((counters.group_frames, counters.group_copies), (2, 4));
         let gone = bench.pass(SENDER_MAX);
-        let senders = &bench.edge.parts.groups.senders;
+        let senders = bench.edge.parts.groups.senders();
         assert!(senders.ports().all(|port| senders.count_on(port) == 0));
         let (port, mac) = (PortNo(0), mac1);
         let over = Effect::Report(Item::AskGroup { port, mac, group, wanted: false });
@@ -278,7 +314,7 @@ mod tests {
         bench.now += Span::from_secs(100);
         let other = |n: u32| Ipv4Addr::from(0xef02_0000 + n);
         (0..400).for_each(|n| drop(bench.frame(0, &datagram(1, other(n)))));
-        assert_eq!(bench.edge.parts.groups.senders.count_on(PortNo(0)), SENDERS_PER_PORT_MAX);
+        assert_eq!(bench.edge.parts.groups.senders().count_on(PortNo(0)), SENDERS_PER_PORT_MAX);
         for n in 0..1_000 {
             bench.now += Span::from_millis(20);
             bench.frame(0, &report(1, other(n), true));
@@ -337,7 +373,7 @@ mod tests {
             bench.pass(Span::from_secs(1));
             bench.host(1, 1);
         }
-        assert_eq!(bench.edge.parts.groups.members.left_count(PortNo(1)), 0);
+        assert_eq!(bench.edge.parts.groups.members().left_count(PortNo(1)), 0);
         bench.frame(1, &report(1, GROUP, true));
         bench.frame(1, &report(1, GROUP, false));
         assert!(bench.pass(Span::from_secs(2)).contains(&member(1, 1, GROUP, false)));
@@ -371,7 +407,10 @@ mod tests {
             assert_eq!(bench.frame(0, frame), []);
             assert_eq!(bench.last_drop(), Some(Drop::Broadcast));
         }
-        bench.edge.parts.groups.senders.set_broadcast(true);
+        let mut config = Bench::config(1000, 4);
+        config.groups.broadcast = true;
+        let mut bench = Bench::on(TestDevice::new(8), config);
+        bench.host(0, 1);
         let asks = all.map(|frame| bench.frame(0, &frame).len());
         assert_eq!(asks, [1, 1, 0]);
         let offer = dhcp_frame(MacAddr::BROADCAST, mac(1), (67, 68), b"offer");

@@ -3,7 +3,7 @@
 use super::addresses::Addresses;
 use super::answers::Requester;
 use super::context::{Cx, Timer};
-use super::members::Members;
+use super::groups::Groups;
 use super::seek::Search;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
@@ -245,7 +245,7 @@ impl Hosts {
     pub(super) fn learn_ip(
         &mut self,
         cx: &mut Cx,
-        (search, members): (&mut Search, &mut Members),
+        (search, groups): (&mut Search, &mut Groups),
         mac: MacAddr,
         ip: IpAddr,
     ) {
@@ -258,7 +258,7 @@ impl Hosts {
         if host.ips.contains(ip) {
             host.ips.used(ip);
             if self.report_again(mac, ip) {
-                self.report(cx, members, mac);
+                self.report(cx, groups, mac);
             }
             return;
         }
@@ -276,7 +276,7 @@ impl Hosts {
         }
         host.ips.used(ip);
         search.found(ip);
-        self.report(cx, members, mac);
+        self.report(cx, groups, mac);
     }
 
     /// Probes a host whose timer has expired (the periodic gratuitous ARP of paper 001). Returns
@@ -306,7 +306,7 @@ impl Hosts {
 
     /// Reports changes of a host since the last report. Without a controller nothing is sent;
     /// [`Hosts::report_all`] reports later.
-    pub(super) fn report(&mut self, cx: &mut Cx, members: &mut Members, mac: MacAddr) {
+    pub(super) fn report(&mut self, cx: &mut Cx, groups: &mut Groups, mac: MacAddr) {
         if !cx.controller.is_reachable() {
             return;
         }
@@ -327,14 +327,14 @@ impl Hosts {
             cx.out.push(Effect::Report(Item::HostSeen { port, mac, ips }));
         }
         if is_new {
-            members.report_again(cx, &self.joined_to(port), mac);
+            groups.report_again(cx, &self.joined_to(port), mac);
         }
     }
 
     /// Reports a host as if it were new.
-    pub(super) fn report_anew(&mut self, cx: &mut Cx, members: &mut Members, mac: MacAddr) {
+    pub(super) fn report_anew(&mut self, cx: &mut Cx, groups: &mut Groups, mac: MacAddr) {
         self.reported.remove(&mac);
-        self.report(cx, members, mac);
+        self.report(cx, groups, mac);
     }
 
     /// Reports a host that has moved from `port` within its bond. It is added first, so that it is
@@ -342,11 +342,11 @@ impl Hosts {
     pub(super) fn report_moved(
         &mut self,
         cx: &mut Cx,
-        members: &mut Members,
+        groups: &mut Groups,
         (port, mac): (PortNo, MacAddr),
     ) {
         if cx.controller.is_reachable() && self.reported.contains_key(&mac) {
-            self.report_anew(cx, members, mac);
+            self.report_anew(cx, groups, mac);
             cx.out.push(Effect::Report(Item::HostGone { port, mac }));
         }
     }
@@ -370,13 +370,13 @@ impl Hosts {
     }
 
     /// Reports all that the controller does not have yet; to a new incarnation, all hosts.
-    pub(super) fn report_all(&mut self, cx: &mut Cx, members: &mut Members, new_incarnation: bool) {
+    pub(super) fn report_all(&mut self, cx: &mut Cx, groups: &mut Groups, new_incarnation: bool) {
         if new_incarnation {
             self.reported.clear();
         }
         let macs: BTreeSet<_> = self.reported.keys().chain(self.by_mac.keys()).copied().collect();
         for mac in macs {
-            self.report(cx, members, mac);
+            self.report(cx, groups, mac);
         }
     }
 }

@@ -8,13 +8,13 @@
 use super::context::Cx;
 use super::flows::{Flows, Placement};
 use super::places::{Key, of_port};
-use super::tables::{PAUSE, Requested};
-use alloc::collections::{BTreeMap, BTreeSet};
+use super::tables::Requested;
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use axon_link::effect::Effect;
 use axon_node::{Note, RouteAnswer, RouteError, RouteKey, Snapshot};
 use axon_wire::vlan::VlanId;
-use axon_wire::{MacAddr, PortNo, Route, Time};
+use axon_wire::{MacAddr, PortNo, Route};
 
 impl Flows {
     /// Returns whether the data plane has a route from `port` to `destination`, or may have one.
@@ -29,10 +29,11 @@ impl Flows {
         self.is_placed(key) && self.tables.address(key) == address
     }
 
-    /// Handles an answer of the data plane. Returns when to try the port again, if that is new.
-    pub(super) fn answered(&mut self, cx: &mut Cx, answer: RouteAnswer) -> Option<(PortNo, Time)> {
-        let key = match (self.tables.requested.remove(&answer.ticket)?.0, answer.result) {
-            (Requested::Remove(_), Ok(())) => return None,
+    /// Handles an answer of the data plane. The port of a refused change is tried again later.
+    pub(super) fn answered(&mut self, cx: &mut Cx, answer: RouteAnswer) {
+        let Some(request) = self.tables.answered(answer.ticket) else { return };
+        let key = match (request, answer.result) {
+            (Requested::Remove(_), Ok(())) => return,
             (Requested::Remove(address), Err(_)) => {
                 // A later install has replaced the route, or will.
                 if !self.is_placed_at(address) {
@@ -41,15 +42,15 @@ impl Flows {
                 address
             }
             (Requested::Install(key), result) => {
-                let flow = self.live.get_mut(&key)?;
+                let Some(flow) = self.live.get_mut(&key) else { return };
                 if flow.placement != Placement::Requested(answer.ticket) {
-                    return None;
+                    return;
                 }
                 if result.is_ok() {
                     let (port, RouteKey { destination, .. }) = key;
                     flow.placement = Placement::Installed;
                     cx.out.push(Effect::Note(Note::RouteSet { port, destination }));
-                    return None;
+                    return;
                 }
                 flow.placement = Placement::Software;
                 let address = self.tables.address(key);
@@ -62,29 +63,21 @@ impl Flows {
                 key
             }
         };
-        let new = self.tables.refused.insert(key.0);
-        new.then_some((key.0, cx.now + PAUSE))
+        self.tables.pause(cx, key.0);
     }
 
-    /// Counts changes with overdue answers as refused. Returns the ports to try again, with times,
-    /// and the number of changes.
-    pub(super) fn give_up_overdue(&mut self, cx: &mut Cx) -> (Vec<(PortNo, Time)>, u64) {
-        let (mut again, mut count) = (Vec::new(), 0);
+    /// Counts changes with overdue answers as refused.
+    pub(super) fn give_up_overdue(&mut self, cx: &mut Cx) {
         while let Some(ticket) = self.tables.overdue(cx.now) {
             let result = Err(RouteError::Unavailable);
-            again.extend(self.answered(cx, RouteAnswer { ticket, result }));
-            count += 1;
+            self.answered(cx, RouteAnswer { ticket, result });
+            cx.counters.changes_unanswered += 1;
         }
-        (again, count)
     }
 
     /// Repeats the refused requests of `port`.
     pub(super) fn try_again(&mut self, cx: &mut Cx, port: PortNo) {
-        self.tables.refused.remove(&port);
-        let stale: BTreeSet<Key> = self.tables.stale.range(of_port(port)).copied().collect();
-        for key in stale {
-            self.tables.take_out(cx, key);
-        }
+        self.tables.end_pause(cx, port);
         self.promote(cx, port);
     }
 
@@ -92,7 +85,7 @@ impl Flows {
     /// in the table may take an index of route memory, unless it is for one source. A port with a
     /// refusal waits for its pause to end.
     pub(super) fn promote(&mut self, cx: &mut Cx, port: PortNo) {
-        if self.tables.refused.contains(&port) {
+        if self.tables.is_paused(port) {
             return;
         }
         let (mut from, end) = of_port(port).into_inner();
@@ -130,11 +123,10 @@ impl Flows {
     }
 
     /// Compares the routes with those of a resynchronised data plane, `has`. Missing routes are
-    /// kept in software, and excess ones are removed. Returns the ports to try again, with times.
-    pub(super) fn resynchronised(&mut self, cx: &mut Cx, has: &Snapshot) -> Vec<(PortNo, Time)> {
+    /// kept in software and requested later, and excess ones are removed.
+    pub(super) fn resynchronised(&mut self, cx: &mut Cx, has: &Snapshot) {
         let was_lost = self.tables.is_lost();
         self.tables.settle();
-        let mut again = Vec::new();
         let there = by_address(has);
         let too_much: Vec<Key> =
             there.keys().copied().filter(|&address| !self.is_placed_at(address)).collect();
@@ -148,17 +140,12 @@ impl Flows {
             flow.placement = Placement::Software;
             self.tables.free(key);
             self.unplaced.insert(key);
-            if self.tables.refused.insert(key.0) {
-                again.push((key.0, cx.now + PAUSE));
-            }
+            self.tables.pause(cx, key.0);
         }
         // Routes added while the data plane was lost are placed later.
         for &(port, _) in self.unplaced.iter().filter(|_| was_lost) {
-            if self.tables.refused.insert(port) {
-                again.push((port, cx.now + PAUSE));
-            }
+            self.tables.pause(cx, port);
         }
-        again
     }
 }
 
@@ -177,14 +164,15 @@ fn by_address(has: &Snapshot) -> BTreeMap<Key, (MacAddr, &Route)> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::context::Timer;
     use super::super::test_device::Around;
     use super::super::testing::*;
     use super::*;
-    use crate::tables::Tables;
+    use crate::tables::{PAUSE, Tables};
     use alloc::collections::VecDeque;
     use axon_node::telemetry::EdgeDebts;
     use axon_node::{PortSnapshot, RouteChange, RouteKey, RouteTicket};
-    use axon_wire::{Route, Span};
+    use axon_wire::{Route, Span, Time};
     use proptest::prelude::*;
 
     #[test]
@@ -345,7 +333,7 @@ mod tests {
         Answer(bool),
         /// The tables are lost; a resynchronisation omits the routes to this host.
         Lose(u8),
-        /// The pause of the port that waits longest ends.
+        /// The pause of a port ends.
         Pause,
     }
 
@@ -366,7 +354,7 @@ mod tests {
         device: TestDevice,
         asked: VecDeque<(RouteTicket, RouteChange)>,
         routes: BTreeMap<Key, Route>,
-        pauses: VecDeque<PortNo>,
+        around: Around,
         stamps: u64,
     }
 
@@ -383,22 +371,26 @@ mod tests {
                 device,
                 asked: VecDeque::new(),
                 routes: BTreeMap::new(),
-                pauses: VecDeque::new(),
+                around: Around::new(),
                 stamps: 0,
             }
         }
 
-        fn with(&mut self, call: impl FnOnce(&mut Flows, &mut Cx) -> Vec<(PortNo, Time)>) {
-            let mut around = Around::new();
-            self.pauses.extend(
-                call(&mut self.flows, &mut around.cx(&self.device))
-                    .into_iter()
-                    .map(|(port, _)| port),
-            );
-            self.asked.extend(around.out.into_iter().filter_map(|effect| match effect {
+        fn with(&mut self, call: impl FnOnce(&mut Flows, &mut Cx)) {
+            call(&mut self.flows, &mut self.around.cx(&self.device));
+            self.asked.extend(self.around.out.drain(..).filter_map(|effect| match effect {
                 Effect::Route { ticket, change } => Some((ticket, change)),
                 _ => None,
             }));
+        }
+
+        /// Ends the first pause, if there is one.
+        fn end_pause(&mut self) -> Option<PortNo> {
+            let cx = self.around.cx(&self.device);
+            match cx.agenda.pop_due(Time::ZERO + PAUSE)? {
+                Timer::Place(port) => Some(port),
+                timer => panic!("{timer:?}"),
+            }
         }
 
         fn happen(&mut self, event: &Event) {
@@ -409,12 +401,10 @@ mod tests {
                 Event::Set(port, host, hop) => self.with(|flows, cx| {
                     let key = (PortNo(port), key(host));
                     flows.set(cx, key, decided, &Route::from([hop]), None);
-                    Vec::new()
                 }),
                 Event::Remove(port, host) => self.with(|flows, cx| {
                     flows.remove(cx, (PortNo(port), key(host)), Some(decided));
                     flows.promote(cx, PortNo(port));
-                    Vec::new()
                 }),
                 Event::Answer(carried_out) => {
                     let Some((ticket, change)) = self.asked.pop_front() else { return };
@@ -438,7 +428,7 @@ mod tests {
                         }
                     };
                     let answer = RouteAnswer { ticket, result };
-                    self.with(|flows, cx| flows.answered(cx, answer).into_iter().collect());
+                    self.with(|flows, cx| flows.answered(cx, answer));
                 }
                 Event::Lose(left_out) => {
                     self.asked.clear();
@@ -451,11 +441,8 @@ mod tests {
                     self.with(|flows, cx| flows.resynchronised(cx, &has));
                 }
                 Event::Pause => {
-                    if let Some(port) = self.pauses.pop_front() {
-                        self.with(|flows, cx| {
-                            flows.try_again(cx, port);
-                            Vec::new()
-                        });
+                    if let Some(port) = self.end_pause() {
+                        self.with(|flows, cx| flows.try_again(cx, port));
                     }
                 }
             }
@@ -470,14 +457,15 @@ mod tests {
         ) {
             let mut late = Late::new(room);
             events.iter().for_each(|event| late.happen(event));
-            while !late.asked.is_empty() || !late.pauses.is_empty() {
+            loop {
                 while !late.asked.is_empty() {
                     late.happen(&Event::Answer(true));
                 }
-                late.happen(&Event::Pause);
+                let Some(port) = late.end_pause() else { break };
+                late.with(|flows, cx| flows.try_again(cx, port));
             }
             let Late { flows, routes, .. } = &late;
-            prop_assert!(flows.tables.requested.is_empty() && flows.tables.stale.is_empty());
+            prop_assert_eq!(flows.tables.debts(), EdgeDebts::default());
             let placed = flows.live.iter().filter(|(_, flow)| flow.is_placed());
             let placed = placed.map(|(&key, flow)| (key, flow.route.clone()));
             prop_assert_eq!(routes, &placed.collect::<BTreeMap<_, _>>());

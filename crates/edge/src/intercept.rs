@@ -88,7 +88,7 @@ impl Parts {
         if !probe {
             self.hosts.learn_ip(
                 cx,
-                (&mut self.search, &mut self.groups.members),
+                (&mut self.search, &mut self.groups),
                 source,
                 arp.sender_ip.into(),
             );
@@ -153,11 +153,8 @@ impl Parts {
 
     /// Handles a host's frame to a group or broadcast, within the rate of its port.
     fn group_frame(&mut self, cx: &mut Cx, port: PortNo, frame: &[u8]) -> Result<Fate, Drop> {
-        let pair = self.groups.senders.group_of(frame).ok_or(Drop::Broadcast)?;
-        match self.groups.senders.admit(cx, port) {
-            true => self.send_to_group(cx, port, pair),
-            false => Err(Drop::Broadcast),
-        }
+        let pair = self.groups.admit(cx, port, frame)?;
+        self.send_to_group(cx, port, pair)
     }
 
     /// Copies a frame that waited for its list.
@@ -167,7 +164,7 @@ impl Parts {
         port: PortNo,
         frame: &[u8],
     ) -> Result<Fate, Drop> {
-        let (source, group) = self.groups.senders.group_of(frame).ok_or(Drop::Broadcast)?;
+        let (source, group) = self.groups.pair_of(frame)?;
         if !self.hosts.is_on(source, port) {
             return Err(Drop::Refused);
         }

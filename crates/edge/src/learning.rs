@@ -22,7 +22,7 @@ impl Parts {
                 let recalled = self.recalls.end(cx, port, mac);
                 if self.recalls.end(cx, home, mac).or(recalled).is_some() {
                     // The controller wants to verify the host: report it again.
-                    self.hosts.report_anew(cx, &mut self.groups.members, mac);
+                    self.hosts.report_anew(cx, &mut self.groups, mac);
                 }
                 return true;
             }
@@ -43,7 +43,7 @@ impl Parts {
         self.flows.keep_own(cx, port, mac);
         cx.counters.hosts_moved += u64::from(moved);
         cx.out.push(Effect::Note(Note::HostUp { port, mac }));
-        self.hosts.report(cx, &mut self.groups.members, mac);
+        self.hosts.report(cx, &mut self.groups, mac);
         self.groups.host_learned(cx, port);
         match left {
             // The host has answered: the other user of its MAC address is not queried.
@@ -74,16 +74,17 @@ impl Parts {
         for key in self.setups.started_by(port, mac) {
             self.end_setup(cx, key);
         }
-        self.groups.host_gone(cx, &self.hosts, port, mac);
-        if self.hosts.count_on(port) == 0 {
-            for port in self.hosts.joined_to(port) {
+        let (ports, is_last) = (self.hosts.joined_to(port), self.hosts.count_on(port) == 0);
+        self.groups.host_gone(cx, (&ports, is_last), mac);
+        if is_last {
+            for port in ports {
                 self.flows.clear_port(cx, port);
             }
         } else {
             self.flows.promote(cx, port);
         }
         cx.out.push(Effect::Note(Note::HostDown { port, mac }));
-        self.hosts.report(cx, &mut self.groups.members, mac);
+        self.hosts.report(cx, &mut self.groups, mac);
         true
     }
 }

@@ -44,12 +44,7 @@ impl Parts {
                     return Err(Drop::Refused);
                 }
                 if let Some(ip) = source {
-                    self.hosts.learn_ip(
-                        cx,
-                        (&mut self.search, &mut self.groups.members),
-                        from,
-                        ip.into(),
-                    );
+                    self.hosts.learn_ip(cx, (&mut self.search, &mut self.groups), from, ip.into());
                 }
                 let ip = source.unwrap_or(Ipv6Addr::UNSPECIFIED).into();
                 let requester = Requester { mac: from, ip };
@@ -63,12 +58,7 @@ impl Parts {
                 if target_mac.is_some_and(|mac| mac != from) || target == own {
                     return Err(Drop::Refused);
                 }
-                self.hosts.learn_ip(
-                    cx,
-                    (&mut self.search, &mut self.groups.members),
-                    from,
-                    target.into(),
-                );
+                self.hosts.learn_ip(cx, (&mut self.search, &mut self.groups), from, target.into());
                 self.target_answered(cx, port, from, target.into());
             }
         }
@@ -83,7 +73,7 @@ impl Parts {
             && cx.controller.is_reachable()
             && self.hosts.is_on(first.mac, port)
         {
-            self.hosts.learn_ip(cx, (&mut self.search, &mut self.groups.members), first.mac, ip);
+            self.hosts.learn_ip(cx, (&mut self.search, &mut self.groups), first.mac, ip);
         }
     }
 }

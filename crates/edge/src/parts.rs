@@ -118,7 +118,7 @@ impl Parts {
         if let Some((mac, ip)) = host_frame::dhcp_ack(&frame)
             && self.hosts.is_on(mac, port)
         {
-            self.hosts.learn_ip(cx, (&mut self.search, &mut self.groups.members), mac, ip.into());
+            self.hosts.learn_ip(cx, (&mut self.search, &mut self.groups), mac, ip.into());
         }
         cx.out.push(Effect::Host { port, frame });
     }
@@ -126,17 +126,13 @@ impl Parts {
     /// Handles the data plane's answer to a route change.
     pub(super) fn route_changed(&mut self, cx: &mut Cx, answer: RouteAnswer) {
         cx.counters.changes_refused += u64::from(answer.result.is_err());
-        if let Some((port, at)) = self.flows.answered(cx, answer) {
-            cx.agenda.set(Timer::Place(port), at);
-        }
+        self.flows.answered(cx, answer);
     }
 
     /// Resynchronises the flows with a data plane that has lost its tables. `has` is its current
     /// state.
     pub(super) fn resynchronised(&mut self, cx: &mut Cx, has: &Snapshot) {
-        for (port, at) in self.flows.resynchronised(cx, has) {
-            cx.agenda.set(Timer::Place(port), at);
-        }
+        self.flows.resynchronised(cx, has);
     }
 
     /// Handles a change of a port's kind or carrier, shown by `ports`. Hosts at a port that is no
@@ -173,7 +169,7 @@ impl Parts {
             self.hosts.forget_reports();
         }
         self.bonds.report_all(cx);
-        self.hosts.report_all(cx, &mut self.groups.members, is_new);
+        self.hosts.report_all(cx, &mut self.groups, is_new);
         self.groups.report(cx, has_forgotten || is_new);
         if is_new {
             self.inherited.inherit(cx, &mut self.flows);
@@ -184,11 +180,7 @@ impl Parts {
     /// Handles expired timers. Early or repeated calls are harmless.
     pub(super) fn timeout(&mut self, cx: &mut Cx) {
         self.flows.removed.expire(cx.now);
-        let (again, count) = self.flows.give_up_overdue(cx);
-        cx.counters.changes_unanswered += count;
-        for (port, at) in again {
-            cx.agenda.set(Timer::Place(port), at);
-        }
+        self.flows.give_up_overdue(cx);
         if self.flows.tables.take_lost(cx.now) {
             cx.out.push(Effect::Resynchronise);
         }
@@ -248,7 +240,7 @@ impl Parts {
         for mac in macs {
             self.hosts.change_port(mac, to);
             self.flows.tables.vacate(port, mac);
-            self.hosts.report_moved(cx, &mut self.groups.members, (port, mac));
+            self.hosts.report_moved(cx, &mut self.groups, (port, mac));
         }
         self.flows.clear_port(cx, port);
     }

@@ -222,12 +222,6 @@ impl Senders {
     pub(super) fn ports(&self) -> impl Iterator<Item = PortNo> {
         self.ports.keys().copied()
     }
-
-    /// Sets whether broadcasts are copied.
-    #[cfg(test)]
-    pub(super) fn set_broadcast(&mut self, broadcast: bool) {
-        self.config.broadcast = broadcast;
-    }
 }
 
 fn ask_for_list(cx: &mut Cx, port: PortNo, pair: Pair, wanted: bool) {

@@ -6,9 +6,9 @@
 //! change is requested until the data plane is resynchronised a second later, which removes excess
 //! routes. Meanwhile software forwards the frames of new flows.
 
-use super::context::Cx;
+use super::context::{Cx, Timer};
 use super::given::{Place, mixed};
-use super::places::{Key, Places};
+use super::places::{Key, Places, of_port};
 use alloc::collections::{BTreeMap, BTreeSet};
 use axon_link::effect::Effect;
 use axon_node::telemetry::EdgeDebts;
@@ -38,18 +38,18 @@ pub(super) struct Tables {
     by_source: bool,
     tickets: u64,
     /// Unanswered changes, with their deadlines; later tickets have later deadlines.
-    pub(super) requested: BTreeMap<RouteTicket, (Requested, Time)>,
+    requested: BTreeMap<RouteTicket, (Requested, Time)>,
     /// Removals that the data plane has refused, by port and address in its tables. It may still
     /// have these routes.
-    pub(super) stale: BTreeSet<Key>,
-    /// Ports to be tried again.
-    pub(super) refused: BTreeSet<PortNo>,
+    stale: BTreeSet<Key>,
+    /// Ports that are not asked until their pause after a refusal ends.
+    paused: BTreeSet<PortNo>,
     /// Maximum number of changes and refused removals together.
     owed_max: usize,
     /// Time to resynchronise a lost data plane; `None` unless lost.
     lost: Option<Time>,
     /// Number of losses of the data plane.
-    pub(super) losses: u64,
+    losses: u64,
 }
 
 /// A change that the data plane has not answered yet.
@@ -76,7 +76,7 @@ impl Tables {
             tickets: 0,
             requested: BTreeMap::new(),
             stale: BTreeSet::new(),
-            refused: BTreeSet::new(),
+            paused: BTreeSet::new(),
             owed_max: (has.routes_per_port_max.saturating_add(masqueraded_max))
                 .saturating_mul(usize::from(has.ports))
                 .clamp(OWED_MIN, OWED_MAX),
@@ -92,6 +92,11 @@ impl Tables {
             stale: self.stale.len() as u64,
             lost: self.is_lost(),
         }
+    }
+
+    /// Returns the number of losses of the data plane.
+    pub(super) fn losses(&self) -> u64 {
+        self.losses
     }
 
     /// Returns whether the data plane has more answers outstanding than are remembered.
@@ -110,6 +115,32 @@ impl Tables {
         let (&ticket, _) =
             self.requested.first_key_value().filter(|(_, (_, until))| *until <= now)?;
         Some(ticket)
+    }
+
+    /// Removes the change that an answer is for; `None` if it is not expected any more.
+    pub(super) fn answered(&mut self, ticket: RouteTicket) -> Option<Requested> {
+        self.requested.remove(&ticket).map(|(request, _)| request)
+    }
+
+    /// Starts the pause of a port with a refusal, unless it has one.
+    pub(super) fn pause(&mut self, cx: &mut Cx, port: PortNo) {
+        if self.paused.insert(port) {
+            cx.agenda.set(Timer::Place(port), cx.now + PAUSE);
+        }
+    }
+
+    /// Returns whether a port has a refusal and its pause has not ended.
+    pub(super) fn is_paused(&self, port: PortNo) -> bool {
+        self.paused.contains(&port)
+    }
+
+    /// Ends the pause of a port, and requests its refused removals again.
+    pub(super) fn end_pause(&mut self, cx: &mut Cx, port: PortNo) {
+        self.paused.remove(&port);
+        let stale: BTreeSet<Key> = self.stale.range(of_port(port)).copied().collect();
+        for key in stale {
+            self.take_out(cx, key);
+        }
     }
 
     /// Returns whether to resynchronise a lost data plane now. If that does not succeed, the next
@@ -296,9 +327,9 @@ impl Tables {
         self.places.taken(port)
     }
 
-    /// Returns the number of ports to be tried again.
+    /// Returns the number of ports with a refusal.
     #[cfg(test)]
-    pub(super) fn refused(&self) -> usize {
-        self.refused.len()
+    pub(super) fn paused(&self) -> usize {
+        self.paused.len()
     }
 }

@@ -371,7 +371,7 @@ impl Bench {
         let edge = &self.edge;
         assert!(self.waiting.bytes() <= waiting);
         for (port, RouteKey { destination: mac, source, .. }) in self.waiting.keys() {
-            let list = edge.parts.groups.senders.count_on(port) > 0;
+            let list = edge.parts.groups.senders().count_on(port) > 0;
             let is_open = |source| edge.parts.setups.contains((port, Target::Mac(mac), source));
             let waits = source.is_some_and(is_open) || mac.is_multicast() && list;
             assert!(waits, "a frame waits for nothing");
@@ -393,7 +393,7 @@ impl Bench {
         let recalled = edge.parts.recalls.keys().filter(|key| self.tables.is_host(key.0)).count();
         let asked =
             (0..PORTS).map(|on| edge.parts.queries.count_on(PortNo(on))).sum::<usize>() + recalled;
-        let refused = edge.parts.flows.tables.refused();
+        let refused = edge.parts.flows.tables.paused();
         let new_ports = edge.parts.search.asked();
         let groups = edge.parts.groups.timers();
         let waits = edge.parts.setups.count() + edge.parts.setups.failures() + asked;
