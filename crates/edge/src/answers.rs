@@ -1,4 +1,4 @@
-//! Answers to ARP requests and neighbour solicitations of hosts.
+//! ARP requests and neighbour solicitations of hosts, and the answers to them.
 
 use super::context::Cx;
 use super::settings::Advertise;
@@ -12,6 +12,27 @@ use core::net::IpAddr;
 pub(super) struct Requester {
     pub(super) mac: MacAddr,
     pub(super) ip: IpAddr,
+}
+
+/// A host's ARP packet or neighbour message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct AddressMessage {
+    /// Sender, with its own address if it has one.
+    pub(super) sender: Requester,
+    pub(super) content: Content,
+}
+
+/// Content of an ARP packet or neighbour message besides its sender's address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Content {
+    /// Request for the MAC address of this IP address.
+    Request(IpAddr),
+    /// Reply with the sender's address.
+    Reply,
+    /// Announcement of the sender's address.
+    Announcement,
+    /// A request for an address that no host can have.
+    Refused,
 }
 
 /// Sends an ARP reply or neighbour advertisement with `ip` at `mac`. A host gets none for its own

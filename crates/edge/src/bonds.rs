@@ -152,7 +152,7 @@ mod tests {
         let seen = Item::HostSeen { port: PortNo(1), mac: mac(1), ips: [ip(1).into()].into() };
         let gone = Item::HostGone { port: PortNo(0), mac: mac(1) };
         assert_eq!(reports(&effects)[1..], [seen, gone]);
-        let far = LinkEnd { node: bench.edge.settings.node, port: PortNo(0) };
+        let far = LinkEnd { node: bench.edge.settings().node, port: PortNo(0) };
         assert!(effects.contains(&Effect::LinkLost { port: PortNo(0), far }));
         assert_eq!(bench.placed(1, 9), Some(Route::from([3])));
     }

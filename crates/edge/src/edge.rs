@@ -5,6 +5,7 @@ use super::controller::Controller;
 use super::fate::Fate;
 use super::flows::Flow;
 use super::hosts::Host;
+use super::install::Installer;
 use super::parts::Parts;
 use super::settings::Settings;
 use crate::config::EdgeConfig;
@@ -23,11 +24,11 @@ use core::net::IpAddr;
 /// Each call is handled by the `Parts`, with the context that they share.
 #[derive(Clone, Debug)]
 pub struct Edge {
-    pub(super) settings: Settings,
-    pub(super) controller: Controller,
-    pub(super) agenda: Agenda<Timer>,
+    settings: Settings,
+    controller: Controller,
+    agenda: Agenda<Timer>,
     counters: EdgeCounters,
-    pub(super) parts: Parts,
+    parts: Parts,
 }
 
 impl Edge {
@@ -113,10 +114,7 @@ impl Edge {
     /// Handles the controller's search for the hosts that have this address.
     pub fn seek(&mut self, now: Time, m: Seek, ports: &dyn PortView, out: &mut Vec<Effect>) {
         let (parts, mut cx) = self.call(now, ports, out);
-        let ip = m.ip;
-        if parts.search.seek(&mut cx, m) {
-            parts.hosts.withdraw(ip);
-        }
+        parts.seek(&mut cx, m);
     }
 
     /// Handles a command of the controller from its reliable stream. Items that only a switch sends
@@ -154,12 +152,12 @@ impl Edge {
     /// Returns all routes that the data plane should have: the ingress port and the address in its
     /// table or route memory, the destination, the route.
     pub fn wanted_routes(&self) -> impl Iterator<Item = ((PortNo, RouteKey), MacAddr, &Route)> {
-        self.parts.flows.wanted()
+        self.installer().wanted()
     }
 
     /// Returns the masqueraded address of a destination for hosts of `port`, if it has one.
     pub fn masquerade_of(&self, port: PortNo, destination: MacAddr) -> Option<MacAddr> {
-        let (_, address) = self.parts.flows.tables.address((port, destination.into()));
+        let (_, address) = self.installer().tables().address((port, destination.into()));
         Some(address.destination).filter(|mac| *mac != destination)
     }
 
@@ -179,7 +177,7 @@ impl Edge {
     /// Records the routes of a data plane that has outlived the previous incarnation. Call it
     /// before anything else.
     pub fn found(&mut self, has: &Snapshot) {
-        self.parts.inherited.found(has);
+        self.parts.found(has);
     }
 
     /// Handles a change of carrier. Routes found at a port without carrier are removed; others wait
@@ -194,7 +192,7 @@ impl Edge {
         out: &mut Vec<Effect>,
     ) {
         let (parts, mut cx) = self.call(now, ports, out);
-        parts.inherited.link(&mut cx, &mut parts.flows, link);
+        parts.link(&mut cx, link);
     }
 
     /// Handles a change of a port's kind or carrier, shown by `ports`. Hosts at a port that is no
@@ -225,13 +223,12 @@ impl Edge {
     /// Records that a link is down, detected by this switch or another. Returns whether that is
     /// new; then it must be passed on before [`Edge::fail_over`].
     pub fn link_down(&mut self, now: Time, ends: [LinkEnd; 2]) -> bool {
-        let Settings { heartbeat, node, .. } = self.settings;
-        self.parts.flows.backups.mark(now, heartbeat, ends, node)
+        self.parts.link_down(now, &self.settings, ends)
     }
 
     /// Returns whether the loss of a link is known already.
     pub fn knows_down(&self, now: Time, ends: [LinkEnd; 2]) -> bool {
-        self.parts.flows.backups.knows(now, self.settings.heartbeat, ends)
+        self.parts.routes().backups().knows(now, self.settings.heartbeat, ends)
     }
 
     /// Switches every flow over this lost link to its backup route.
@@ -243,7 +240,7 @@ impl Edge {
         out: &mut Vec<Effect>,
     ) {
         let (parts, mut cx) = self.call(now, ports, out);
-        parts.flows.fail_over(&mut cx, ends);
+        parts.fail_over(&mut cx, ends);
     }
 
     /// Handles a change of the controller; `None` if it is unreachable.
@@ -267,7 +264,7 @@ impl Edge {
 
     /// Returns whether there are routes that may age.
     pub fn has_flows(&self) -> bool {
-        self.parts.flows.has_any()
+        !self.installer().flows().is_empty()
     }
 
     /// Returns the routes without frames since the last call. `used` is called for each route's
@@ -279,7 +276,7 @@ impl Edge {
         now: Time,
         used: impl FnMut(PortNo, RouteKey) -> bool,
     ) -> Vec<(PortNo, RouteKey)> {
-        let idle = self.parts.flows.idle(now, used);
+        let idle = self.parts.idle(now, used);
         if self.controller.is_reachable() { idle } else { Vec::new() }
     }
 
@@ -292,7 +289,7 @@ impl Edge {
         out: &mut Vec<Effect>,
     ) {
         let (parts, mut cx) = self.call(now, ports, out);
-        parts.flows.remove_idle(&mut cx, idle);
+        parts.remove_idle(&mut cx, idle);
     }
 
     /// Handles expired timers. Early or repeated calls are harmless.
@@ -308,7 +305,7 @@ impl Edge {
 
     /// Returns all local hosts, sorted by MAC address.
     pub fn hosts(&self) -> impl Iterator<Item = (MacAddr, &Host)> {
-        self.parts.hosts.all()
+        self.parts.hosts().all()
     }
 
     /// Returns all flows of local hosts: ingress port, destination, route.
@@ -318,41 +315,64 @@ impl Edge {
 
     /// Returns all flows of local hosts, with the source of those for one host.
     pub fn keyed_flows(&self) -> impl Iterator<Item = ((PortNo, RouteKey), &Flow)> {
-        self.parts.flows.all()
+        self.installer().flows().all()
     }
 
     /// Returns all backups: ingress port, destination, the primary route, the backup route.
     pub fn backups(&self) -> impl Iterator<Item = (PortNo, MacAddr, &RoutePath, &RoutePath)> {
-        let all = self.parts.flows.backups.all();
+        let all = self.parts.routes().backups().all();
         all.map(|((port, key), primary, backup)| (port, key.destination, primary, backup))
     }
 
     /// Returns the memberships of hosts at this switch: port, host, group.
     pub fn members(&self) -> impl Iterator<Item = (PortNo, MacAddr, IpAddr)> {
-        self.parts.groups.members().all()
+        self.parts.groups().members().all()
     }
 
     /// Returns the bond ports, in order.
     pub fn bond_ports(&self) -> impl Iterator<Item = (PortNo, Member)> {
-        self.parts.bonds.ports()
+        self.parts.bonds().ports()
     }
 
     /// Returns the number of route requests to the controller in flight.
     pub fn setups(&self) -> usize {
-        self.parts.setups.count()
+        self.parts.routes().setups().count()
     }
 
     /// Returns the counters of this edge since its start.
     pub fn counters(&self) -> EdgeCounters {
+        let tables = self.installer().tables();
         EdgeCounters {
-            answers_lost: self.parts.flows.tables.losses(),
-            macs_masqueraded: self.parts.flows.tables.given_count() as u64,
+            answers_lost: tables.losses(),
+            macs_masqueraded: tables.given_count() as u64,
             ..self.counters
         }
     }
 
     /// Returns the outstanding answers of the data plane.
     pub fn debts(&self) -> EdgeDebts {
-        self.parts.flows.tables.debts()
+        self.installer().tables().debts()
+    }
+
+    /// Returns the flows and tables.
+    fn installer(&self) -> &Installer {
+        self.parts.routes().installer()
+    }
+
+    #[cfg(test)]
+    pub(super) fn parts(&self) -> &Parts {
+        &self.parts
+    }
+
+    /// Returns the settings, which a test may change before it begins.
+    #[cfg(test)]
+    pub(super) fn settings(&mut self) -> &mut Settings {
+        &mut self.settings
+    }
+
+    /// Returns the number of timers.
+    #[cfg(test)]
+    pub(super) fn timers(&self) -> usize {
+        self.agenda.len()
     }
 }

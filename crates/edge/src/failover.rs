@@ -17,108 +17,161 @@
 //! used only for the exact route that it was sent for. A route of an earlier incarnation of the
 //! controller has no valid backup.
 
-use super::backup::Backup;
-use super::context::Cx;
-use super::flows::{Flows, Placement};
 use super::places::{Key, of_port};
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use axon_link::effect::Effect;
-use axon_node::RouteKey;
-use axon_wire::NodeId;
-use axon_wire::message::{Item, LinkEnd, RoutePath};
+use axon_wire::message::{LinkEnd, RoutePath};
+use axon_wire::{NodeId, Route, Span, Time};
+
+/// Heartbeats for which a link is remembered as down.
+const DOWN_HEARTBEATS: u64 = 10;
+/// Maximum number of link ends remembered as down. Further ones are ignored until the oldest
+/// expire, except links of this switch. This bounds the messages that a neighbour can have flooded.
+const DOWN_MAX: usize = 2_048;
+
+/// Backups of an edge, and the links that are down.
+#[derive(Clone, Debug)]
+pub(super) struct Backups {
+    /// Maximum number of backups of one port, that of its routes.
+    per_port_max: usize,
+    of: BTreeMap<Key, Backup>,
+    /// Expiry of each direction of a lost link, by its near end.
+    down: BTreeMap<LinkEnd, Time>,
+}
+
+/// Backup of one flow.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Backup {
+    /// Route that the backup is for.
+    primary: RoutePath,
+    /// Backup route.
+    backup: RoutePath,
+}
+
+impl Backups {
+    /// Creates an empty set with at most `per_port_max` backups for each port.
+    pub(super) const fn new(per_port_max: usize) -> Backups {
+        Backups { per_port_max, of: BTreeMap::new(), down: BTreeMap::new() }
+    }
+
+    /// Returns all backups: the flow, the primary route, the backup route.
+    pub(super) fn all(&self) -> impl Iterator<Item = (Key, &RoutePath, &RoutePath)> {
+        self.of.iter().map(|(&key, kept)| (key, &kept.primary, &kept.backup))
+    }
+
+    /// Removes all backups.
+    pub(super) fn clear(&mut self) {
+        self.of.clear();
+    }
+
+    /// Removes the backup of a flow that is gone.
+    pub(super) fn forget(&mut self, key: Key) {
+        self.of.remove(&key);
+    }
+
+    /// Stores a backup of a flow; `false` if there is no room. A backup may arrive before its
+    /// route, so those of flows that are not live count too, until there are too many.
+    pub(super) fn set(
+        &mut self,
+        key: Key,
+        (primary, backup): (RoutePath, RoutePath),
+        is_live: impl Fn(Key) -> bool,
+    ) -> bool {
+        let count = |of: &BTreeMap<Key, Backup>| of.range(of_port(key.0)).count();
+        if count(&self.of) >= self.per_port_max {
+            self.of.retain(|other, _| other.0 != key.0 || is_live(*other));
+        }
+        let has_room = count(&self.of) < self.per_port_max;
+        if has_room {
+            self.of.insert(key, Backup { primary, backup });
+        }
+        has_room
+    }
+
+    /// Returns the flows with a backup whose primary route crosses this link.
+    pub(super) fn over(&self, ends: [LinkEnd; 2]) -> Vec<Key> {
+        let is_over = |path: &RoutePath| path.links().any(|end| ends.contains(&end));
+        self.of.iter().filter(|(_, kept)| is_over(&kept.primary)).map(|(&key, _)| key).collect()
+    }
+
+    /// Removes and returns the backup of a flow if it is for the flow's route, and a link of that
+    /// is down.
+    pub(super) fn take(&mut self, now: Time, key: Key, route: &Route) -> Option<Route> {
+        let Backup { primary, backup } = self.of.get(&key)?;
+        let is_down = |path| self.is_over_down(now, path);
+        if primary.route != *route || !is_down(primary) || is_down(backup) {
+            return None;
+        }
+        self.of.remove(&key).map(|kept| kept.backup.route)
+    }
+
+    /// Returns whether a path crosses a link that is down.
+    fn is_over_down(&self, now: Time, path: &RoutePath) -> bool {
+        path.links().any(|end| self.down.get(&end).is_some_and(|&until| now < until))
+    }
+
+    /// Returns whether a link has been known as down for less than one heartbeat.
+    pub(super) fn knows(&self, now: Time, heartbeat: Span, ends: [LinkEnd; 2]) -> bool {
+        let fresh = |kept: &Time| now + down_max(heartbeat) < *kept + heartbeat;
+        ends.iter().all(|end| self.down.get(end).is_some_and(fresh))
+    }
+
+    /// Remembers a link as down for ten heartbeats. Returns `false` if it has been known for less
+    /// than one heartbeat, or cannot be stored. A link of this switch is always stored: if there is
+    /// no room, the link that would expire first is evicted.
+    pub(super) fn mark(
+        &mut self,
+        now: Time,
+        heartbeat: Span,
+        ends: [LinkEnd; 2],
+        here: NodeId,
+    ) -> bool {
+        let until = now + down_max(heartbeat);
+        self.down.retain(|_, until| now < *until);
+        if self.knows(now, heartbeat, ends) {
+            return false;
+        }
+        let more = ends.iter().filter(|end| !self.down.contains_key(end)).count();
+        while self.down.len() + more > DOWN_MAX {
+            let is_of_others = |end: &LinkEnd| end.node != here;
+            let others = self.down.iter().filter(|(end, _)| is_of_others(end));
+            let oldest = others.min_by_key(|(_, until)| **until).map(|(end, _)| *end);
+            match oldest {
+                Some(oldest) if !ends.iter().all(is_of_others) => self.down.remove(&oldest),
+                _ => return false,
+            };
+        }
+        self.down.extend(ends.map(|end| (end, until)));
+        true
+    }
+
+    /// Returns the number of backups.
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.of.len()
+    }
+}
+
+/// Returns how long a link is remembered as down.
+fn down_max(heartbeat: Span) -> Span {
+    heartbeat * DOWN_HEARTBEATS
+}
 
 /// Returns whether a path starts at a switch and names one for each hop, except possibly the last
 /// hop, to the host.
-fn is_from(node: NodeId, path: &RoutePath) -> bool {
+pub(super) fn is_from(node: NodeId, path: &RoutePath) -> bool {
     let (switches, hops) = (path.switches.len(), path.route.hops.len());
     path.switches.first() == Some(&node) && (switches + 1 == hops || switches == hops)
 }
 
-impl Flows {
-    /// Switches every flow over this lost link to its backup route.
-    pub(super) fn fail_over(&mut self, cx: &mut Cx, ends: [LinkEnd; 2]) {
-        let over = |path: &RoutePath| path.links().any(|end| ends.contains(&end));
-        let hit = self.backups.of.iter().filter(|(_, backup)| over(&backup.primary));
-        let hit: Vec<Key> = hit.map(|(&key, _)| key).collect();
-        for key in hit {
-            self.use_backup(cx, key);
-        }
-    }
-
-    /// Handles the controller's command to set or remove a backup.
-    pub(super) fn set_backup(
-        &mut self,
-        cx: &mut Cx,
-        key: Key,
-        primary: RoutePath,
-        backup: Option<RoutePath>,
-    ) {
-        self.backups.forget(key);
-        let Some(backup) = backup else { return };
-        let starts_here = |path: &RoutePath| is_from(cx.settings.node, path);
-        let sound = cx.ports.is_host(key.0)
-            && starts_here(&primary)
-            && starts_here(&backup)
-            && self.tables.can_hold(cx.ports, key.0, &backup.route);
-        if !sound || !self.has_room_for_backup(key) {
-            cx.counters.messages_ignored += 1;
-            return;
-        }
-        self.backups.of.insert(key, Backup { primary, backup });
-        self.use_backup(cx, key);
-    }
-
-    /// Returns whether a port has room for one more backup. A backup may arrive before its route,
-    /// so those without a flow count too, until there are too many.
-    fn has_room_for_backup(&mut self, key: Key) -> bool {
-        let count = |flows: &Flows| flows.backups.of.range(of_port(key.0)).count();
-        if count(self) < self.backups.per_port_max {
-            return true;
-        }
-        let live = &self.live;
-        self.backups.of.retain(|other, _| other.0 != key.0 || live.contains_key(other));
-        count(self) < self.backups.per_port_max
-    }
-
-    /// Switches a flow to its backup, if it has one for its current route and a link of that is
-    /// down. Returns whether it has.
-    pub(super) fn use_backup(&mut self, cx: &mut Cx, key: Key) -> bool {
-        let Some(kept) = self.backups.of.get(&key) else { return false };
-        let Some(flow) = self.live.get(&key) else { return false };
-        let current = !flow.inherited && flow.route == kept.primary.route;
-        let is_down = |path| self.backups.is_over_down(cx.now, path);
-        if !current || !is_down(&kept.primary) || is_down(&kept.backup) {
-            return false;
-        }
-        let Some(Backup { backup, .. }) = self.backups.of.remove(&key) else { return false };
-        let route = backup.route;
-        let placement = match self.tables.reserve(key) {
-            true => Placement::Requested(self.tables.install(cx, key, route.clone())),
-            false => {
-                self.tables.free(key);
-                Placement::Software
-            }
-        };
-        match placement {
-            Placement::Software => self.unplaced.insert(key),
-            _ => self.unplaced.remove(&key),
-        };
-        let Some(flow) = self.live.get_mut(&key) else { return false };
-        (flow.route, flow.placement, flow.set_at) = (route.clone(), placement, cx.now);
-        let ((port, RouteKey { destination, source, .. }), stamp) = (key, flow.stamp);
-        cx.out.push(Effect::Report(Item::BackupUsed { port, destination, source, stamp, route }));
-        cx.counters.backups_used += 1;
-        true
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::backup::{DOWN_MAX, down_max};
     use super::super::testing::*;
     use super::*;
     use crate::Placement;
+    use axon_link::effect::Effect;
     use axon_wire::PortNo;
+    use axon_wire::message::Item;
     use axon_wire::{Hops, Route, Span};
 
     const TIMERS: Span = Span::from_millis(100);
@@ -295,11 +348,11 @@ mod tests {
     fn backups_go_with_their_flows_and_no_port_has_more_than_routes() {
         let mut bench = bench();
         bench.remove_route(0, 9, 2);
-        assert_eq!(bench.edge.parts.flows.backups.len(), 0);
+        assert_eq!(bench.edge.parts().routes().backups().len(), 0);
         // 8 places in the table, 8 more in software; none of these has a route.
         for to in 10..40 {
             give(&mut bench, to, primary(), backup());
-            assert!(bench.edge.parts.flows.backups.len() <= 16);
+            assert!(bench.edge.parts().routes().backups().len() <= 16);
         }
         set(&mut bench, 9, 3, &primary());
         give(&mut bench, 9, primary(), backup());
@@ -315,7 +368,7 @@ mod tests {
         let wide = path(&[(1, 999), (3, 1)], 5);
         for wrong in [elsewhere, short, wide, RoutePath::default()] {
             give(&mut bench, 9, primary(), wrong);
-            assert_eq!(bench.edge.parts.flows.backups.len(), 0);
+            assert_eq!(bench.edge.parts().routes().backups().len(), 0);
         }
         assert_eq!(bench.edge.counters().messages_ignored, before + 4);
     }

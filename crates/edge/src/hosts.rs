@@ -93,12 +93,6 @@ impl Hosts {
         self.count_on(port) >= most
     }
 
-    /// Sets the ports to external networks.
-    #[cfg(test)]
-    pub(super) fn set_uplinks(&mut self, uplinks: BTreeSet<PortNo>) {
-        self.uplinks = uplinks;
-    }
-
     /// Returns whether a port leads to an external network.
     pub(super) fn is_uplink(&self, port: PortNo) -> bool {
         self.uplinks.contains(&port)

@@ -21,13 +21,15 @@
 //! [`Timers::inherited_max`]: axon_link::config::Timers::inherited_max
 
 use super::context::Cx;
-use super::flows::{Flow, Flows, Placement};
+use super::decisions::Decisions;
+use super::flows::Flow;
+use super::install::Installer;
 use super::places::{Key, of_port};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use axon_link::effect::Effect;
 use axon_node::{RouteKey, Snapshot};
-use axon_wire::message::{Item, Stamp};
+use axon_wire::message::Item;
 use axon_wire::vlan::VlanId;
 use axon_wire::{MacAddr, PortNo, Route, Time};
 
@@ -57,15 +59,17 @@ impl Inherited {
 
     /// Handles a new incarnation of the controller: reports all routes to it, and keeps them until
     /// it decides.
-    pub(super) fn inherit(&mut self, cx: &mut Cx, flows: &mut Flows) {
-        flows.removed.clear();
-        // Backups of the previous incarnation may violate a rule of the new one.
-        flows.backups.clear();
-        for (&key, flow) in &mut flows.live {
-            flow.inherited = true;
+    pub(super) fn inherit(
+        &mut self,
+        cx: &mut Cx,
+        decisions: &mut Decisions,
+        installer: &mut Installer,
+    ) {
+        decisions.inherit(installer);
+        for (key, flow) in installer.flows().all() {
             claim(cx, key, flow);
         }
-        let waits = flows.has_any() || !self.found.is_empty();
+        let waits = !installer.flows().is_empty() || !self.found.is_empty();
         self.until = waits.then_some(cx.now + cx.settings.inherited_max);
     }
 
@@ -89,10 +93,15 @@ impl Inherited {
     /// from now on for at most [`Timers::inherited_max`].
     ///
     /// [`Timers::inherited_max`]: axon_link::config::Timers::inherited_max
-    pub(super) fn link(&mut self, cx: &mut Cx, flows: &mut Flows, (port, up): (PortNo, bool)) {
+    pub(super) fn link(
+        &mut self,
+        cx: &mut Cx,
+        installer: &mut Installer,
+        (port, up): (PortNo, bool),
+    ) {
         if !up {
             let keys: Vec<Key> = self.found.range(of_port(port)).map(|(&key, _)| key).collect();
-            self.give_up(cx, flows, keys);
+            self.give_up(cx, installer, keys);
         }
         if !self.found.is_empty() {
             self.until.get_or_insert(cx.now + cx.settings.inherited_max);
@@ -100,15 +109,15 @@ impl Inherited {
     }
 
     /// Removes found routes that are no longer usable.
-    fn give_up(&mut self, cx: &mut Cx, flows: &mut Flows, keys: Vec<Key>) {
+    fn give_up(&mut self, cx: &mut Cx, installer: &mut Installer, keys: Vec<Key>) {
         for key in keys {
             self.found.remove(&key);
-            flows.tables.take_out(cx, key);
+            installer.take_out(cx, key);
         }
     }
 
     /// Handles a port whose kind is known now. At a host port, the routes found there become flows.
-    pub(super) fn adopt(&mut self, cx: &mut Cx, flows: &mut Flows, port: PortNo) {
+    pub(super) fn adopt(&mut self, cx: &mut Cx, installer: &mut Installer, port: PortNo) {
         let addresses: Vec<Key> = self.found.range(of_port(port)).map(|(&key, _)| key).collect();
         // Masqueraded addresses get their indexes before new ones are given.
         let (own, given): (Vec<Key>, Vec<Key>) = addresses.into_iter().partition(|address| {
@@ -117,33 +126,14 @@ impl Inherited {
         for address in given.into_iter().chain(own) {
             let Some(Found { destination, route }) = self.found.remove(&address) else { continue };
             let key = (port, RouteKey { destination, ..address.1 });
-            let usable = cx.ports.is_host(port)
-                && !flows.live.contains_key(&key)
-                && cx.settings.is_host_mac(destination)
-                && flows.tables.can_hold(cx.ports, port, &route);
-            if !usable || !flows.tables.take_over(address, destination) {
-                if flows.tables.address(key) != address || !flows.is_placed(key) {
-                    flows.tables.take_out(cx, address);
-                }
+            if !installer.adopt(cx, address, key, &route) {
                 continue;
             }
-            if flows.tables.address(key) != address {
-                flows.tables.take_out(cx, address);
+            if let Some(flow) = installer.flows().get(key)
+                && cx.controller.is_reachable()
+            {
+                claim(cx, key, flow);
             }
-            let placed = flows.tables.install(cx, key, route.clone());
-            let flow = Flow {
-                stamp: Stamp::default(),
-                route,
-                placement: Placement::Requested(placed),
-                ip: None,
-                inherited: true,
-                set_at: cx.now,
-                used: false,
-            };
-            if cx.controller.is_reachable() {
-                claim(cx, key, &flow);
-            }
-            flows.live.insert(key, flow);
             self.until.get_or_insert(cx.now + cx.settings.inherited_max);
         }
     }
@@ -157,22 +147,27 @@ impl Inherited {
     }
 
     /// Removes inherited routes if their time has expired.
-    pub(super) fn due(&mut self, cx: &mut Cx, flows: &mut Flows) {
+    pub(super) fn due(
+        &mut self,
+        cx: &mut Cx,
+        decisions: &mut Decisions,
+        installer: &mut Installer,
+    ) {
         if self.until.is_none_or(|until| until > cx.now) {
             return;
         }
         // The port's kind would be known by now, with or without a controller.
-        self.give_up(cx, flows, self.found.keys().copied().collect());
+        self.give_up(cx, installer, self.found.keys().copied().collect());
         if !cx.controller.is_reachable() {
-            let waits = flows.inherited().next().is_some();
+            let waits = !installer.flows().inherited().is_empty();
             self.until = waits.then_some(cx.now + cx.settings.inherited_max);
             return;
         }
         self.until = None;
-        for key in flows.inherited().collect::<Vec<Key>>() {
+        for key in installer.flows().inherited() {
             cx.counters.routes_unconfirmed += 1;
-            flows.remove(cx, key, None);
-            flows.promote(cx, key.0);
+            decisions.remove(cx, installer, key, None);
+            installer.promote(cx, key.0);
         }
     }
 }
@@ -189,6 +184,7 @@ mod tests {
     use super::super::testing::*;
     use super::*;
     use axon_node::{Masqueraded, PortKind, PortSnapshot};
+    use axon_wire::message::Stamp;
     use axon_wire::{Incarnation, PortNo, Span};
 
     const NEXT: Incarnation = Incarnation { number: CONTROLLER.number + 1, ..CONTROLLER };
@@ -286,7 +282,7 @@ mod tests {
         pass(&mut bench, Span::from_secs(300));
         assert_eq!(bench.edge.flows().count(), 2, "without a controller they stay");
         bench.controller(Some(NEXT));
-        let inherited_max = bench.edge.settings.inherited_max;
+        let inherited_max = bench.edge.settings().inherited_max;
         pass(&mut bench, inherited_max);
         assert_eq!(bench.edge.flows().count(), 0);
         assert_eq!((bench.places(0), bench.edge.counters().routes_unconfirmed), (0, 2));
@@ -385,7 +381,7 @@ mod tests {
         // index.
         bench.set_route(0, 8, 2, 3);
         bench.set_route(0, 9, 3, 9);
-        let inherited_max = bench.edge.settings.inherited_max;
+        let inherited_max = bench.edge.settings().inherited_max;
         pass(&mut bench, inherited_max);
         assert!(!bench.tables.memory.contains_key(&(PortNo(0), given(3, 2))), "unconfirmed");
         assert!(bench.tables.memory.contains_key(&(PortNo(0), given(1, 5))), "confirmed");
@@ -421,7 +417,7 @@ mod tests {
             |bench| drop(bench.port(0, Some(PortKind::Axon))),
             |bench| {
                 bench.link(2, true);
-                let inherited_max = bench.edge.settings.inherited_max;
+                let inherited_max = bench.edge.settings().inherited_max;
                 bench.pass(inherited_max);
             },
         ];
@@ -441,7 +437,7 @@ mod tests {
         pass(&mut bench, Span::from_secs(300));
         assert_eq!(bench.edge.flows().count(), 2, "without a controller they stay");
         assert_eq!(claims(&bench.controller(Some(NEXT))).len(), 2);
-        let inherited_max = bench.edge.settings.inherited_max;
+        let inherited_max = bench.edge.settings().inherited_max;
         pass(&mut bench, inherited_max);
         assert_eq!((bench.edge.flows().count(), bench.placed(0, 8)), (0, None), "undecided");
     }
@@ -464,7 +460,7 @@ mod tests {
             let mut bench = reborn();
             bench.controller(met.then_some(NEXT));
             bench.link(2, true);
-            let inherited_max = bench.edge.settings.inherited_max;
+            let inherited_max = bench.edge.settings().inherited_max;
             bench.pass(inherited_max);
             assert_eq!((bench.placed(0, 8), bench.placed(1, 8)), (None, None));
             assert_eq!(claims(&bench.port(0, Some(PortKind::Host))), []);

@@ -1,77 +1,242 @@
-//! Route requests to the data plane, and its answers.
+//! Routes in the data plane: requests, its answers, and the addresses that hosts are given.
 //!
 //! A route with a reserved entry is requested. Until the answer arrives the route counts as
 //! installed, and software forwards the frames that the data plane punts meanwhile, so frames do
 //! not wait for a slow device. If the device refuses, software keeps the route. The previous route
 //! is removed from the table, because it is outdated. The port is tried again after a pause.
+//!
+//! **Masquerading** (thesis 000 §3.2.1, §4.1.1). When the table of a port is full, its hosts are
+//! given other addresses instead of a destination's own MAC address. Wherever a host would receive
+//! the MAC address of a destination, in an answer or in the query of a remote host, it receives the
+//! masqueraded one if the destination has one at this port. Frames that still miss are handled by
+//! destination address:
+//!
+//! - the destination's own MAC address, from a host that had it before: the frame is forwarded in
+//!   software, and the host is sent the current address, at most once a second;
+//! - an address that is given and not in the data plane: the frame is forwarded in software with
+//!   the true MAC address;
+//! - an expired address: the frame is dropped, and its sender is sent the current address, after a
+//!   set-up if there is no route (`routes.rs`).
 
+use super::answers::{Requester, answer_with};
 use super::context::Cx;
-use super::flows::{Flows, Placement};
+use super::fate::Fate;
+use super::flows::{Flow, Flows, Placement};
+use super::hosts::Hosts;
 use super::places::{Key, of_port};
-use super::tables::Requested;
+use super::tables::{Requested, Tables};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use axon_link::effect::Effect;
 use axon_node::{Note, RouteAnswer, RouteError, RouteKey, Snapshot};
+use axon_wire::masquerade::index_of;
+use axon_wire::message::{Stamp, Target};
 use axon_wire::vlan::VlanId;
-use axon_wire::{MacAddr, PortNo, Route};
+use axon_wire::{MacAddr, PortNo, Route, Span, Time, host_frame};
+use core::net::IpAddr;
 
-impl Flows {
-    /// Returns whether the data plane has a route from `port` to `destination`, or may have one.
-    pub(super) fn is_placed(&self, key: Key) -> bool {
-        self.live.get(&key).is_some_and(|flow| flow.is_placed())
+/// Minimum interval at which a host is sent the current address of one destination.
+pub(super) const CORRECT_PAUSE: Span = Span::from_secs(1);
+
+/// Flows with the tables of the data plane, in which their routes are installed.
+#[derive(Clone, Debug)]
+pub(super) struct Installer {
+    flows: Flows,
+    tables: Tables,
+}
+
+impl Installer {
+    /// Creates an empty set. Besides its table each port may have as many routes in software as the
+    /// table holds.
+    pub(super) fn new(tables: Tables) -> Installer {
+        Installer { flows: Flows::new(tables.per_port_max()), tables }
+    }
+
+    pub(super) fn flows(&self) -> &Flows {
+        &self.flows
+    }
+
+    pub(super) fn tables(&self) -> &Tables {
+        &self.tables
     }
 
     /// Returns whether the data plane has a route at this address of its tables, or may have one.
     fn is_placed_at(&self, address: Key) -> bool {
         let destination = self.tables.owner(address).unwrap_or(address.1.destination);
-        let key = (address.0, RouteKey { destination, ..address.1 });
-        self.is_placed(key) && self.tables.address(key) == address
+        self.is_placed_as((address.0, RouteKey { destination, ..address.1 }), address)
+    }
+
+    /// Returns whether the data plane has a route, or may have it, at this address of its tables.
+    pub(super) fn is_placed_as(&self, key: Key, address: Key) -> bool {
+        self.flows.is_placed(key) && self.tables.address(key) == address
+    }
+
+    /// Sets the route of a flow. The data plane has priority. If its table is full, the route is
+    /// kept in software and the frames of this flow pass through the control plane, until
+    /// [`Installer::promote`] finds a free entry. Returns `false` if there is no room at all.
+    pub(super) fn set(
+        &mut self,
+        cx: &mut Cx,
+        (key, stamp): (Key, Stamp),
+        route: &Route,
+        ip: Option<IpAddr>,
+    ) -> bool {
+        let before = self.flows.get(key);
+        let ip = ip.or(before.filter(|flow| !flow.inherited).and_then(|flow| flow.ip));
+        let has_room = before.is_some() || !self.flows.software_is_full(key.0);
+        if !has_room && !self.tables.reserve(key) {
+            return false;
+        }
+        let placement = self.request(cx, key, route);
+        self.flows.insert(key, Flow::new(cx.now, stamp, route.clone(), placement));
+        self.flows.learn_ip(key, ip);
+        true
+    }
+
+    /// Requests a route, if the tables have room. A lost data plane takes none, not even as a
+    /// replacement.
+    fn request(&mut self, cx: &mut Cx, key: Key, route: &Route) -> Placement {
+        match self.tables.reserve(key) {
+            true => Placement::Requested(self.tables.install(cx, key, route.clone())),
+            false => {
+                self.tables.free(key);
+                Placement::Software
+            }
+        }
+    }
+
+    /// Replaces the route of a flow under the same decision; returns that.
+    pub(super) fn reroute(&mut self, cx: &mut Cx, key: Key, route: &Route) -> Option<Stamp> {
+        let placement = self.request(cx, key, route);
+        self.flows.reroute(cx.now, key, route.clone(), placement)
+    }
+
+    /// Makes a route that the data plane had at the start, at this address, an inherited flow.
+    /// Returns `false` if it cannot be kept; then it is removed, unless a flow has that place.
+    pub(super) fn adopt(&mut self, cx: &mut Cx, address: Key, key: Key, route: &Route) -> bool {
+        let destination = key.1.destination;
+        let is_kept = cx.ports.is_host(key.0)
+            && self.flows.get(key).is_none()
+            && cx.settings.is_host_mac(destination)
+            && self.tables.can_hold(cx.ports, key.0, route)
+            && self.tables.take_over(address, destination);
+        let is_elsewhere = self.tables.address(key) != address;
+        if is_elsewhere || !is_kept && !self.flows.is_placed(key) {
+            self.tables.take_out(cx, address);
+        }
+        if is_kept {
+            let placement = Placement::Requested(self.tables.install(cx, key, route.clone()));
+            let mut flow = Flow::new(cx.now, Stamp::default(), route.clone(), placement);
+            flow.inherited = true;
+            self.flows.insert(key, flow);
+        }
+        is_kept
+    }
+
+    /// Removes the route at an address that no flow has.
+    pub(super) fn take_out(&mut self, cx: &mut Cx, address: Key) {
+        self.tables.take_out(cx, address);
+    }
+
+    /// Takes an inherited route over if the controller has decided for the same one; returns
+    /// whether it has. The data plane is not changed.
+    pub(super) fn confirm(
+        &mut self,
+        cx: &mut Cx,
+        (key, stamp): (Key, Stamp),
+        route: &Route,
+        ip: Option<IpAddr>,
+    ) -> bool {
+        let confirmed = self.flows.confirm(key, stamp, route);
+        if confirmed {
+            self.learn_ip(cx, key, ip);
+        }
+        confirmed
+    }
+
+    /// Learns the address of a known flow, and requests its route if it is in software.
+    pub(super) fn learn_ip(&mut self, cx: &mut Cx, key: Key, ip: Option<IpAddr>) {
+        self.flows.learn_ip(key, ip);
+        self.place(cx, key);
+    }
+
+    /// Makes all flows inherited ones.
+    pub(super) fn inherit(&mut self) {
+        self.flows.inherit();
+    }
+
+    /// Removes a flow and its route.
+    pub(super) fn remove(&mut self, cx: &mut Cx, key: Key) {
+        if self.flows.remove(key).is_some_and(|flow| flow.is_placed()) {
+            self.tables.remove(cx, key);
+        }
+    }
+
+    /// Returns the routes without frames since the last call; see
+    /// [`Edge::idle_flows`](super::Edge::idle_flows).
+    pub(super) fn idle(
+        &mut self,
+        now: Time,
+        mut used: impl FnMut(PortNo, RouteKey) -> bool,
+    ) -> Vec<Key> {
+        let Installer { flows, tables } = self;
+        flows.idle(now, |key| {
+            let (port, address) = tables.address(key);
+            used(port, address)
+        })
     }
 
     /// Handles an answer of the data plane. The port of a refused change is tried again later.
-    pub(super) fn answered(&mut self, cx: &mut Cx, answer: RouteAnswer) {
-        let Some(request) = self.tables.answered(answer.ticket) else { return };
-        let key = match (request, answer.result) {
-            (Requested::Remove(_), Ok(())) => return,
+    /// Returns a flow that is removed, because software has no room for it.
+    pub(super) fn answered(&mut self, cx: &mut Cx, answer: RouteAnswer) -> Option<Key> {
+        let mut removed = None;
+        let port = match (self.tables.answered(answer.ticket)?, answer.result) {
+            (Requested::Remove(_), Ok(())) => return None,
             (Requested::Remove(address), Err(_)) => {
                 // A later install has replaced the route, or will.
                 if !self.is_placed_at(address) {
                     self.tables.keep_stale(address);
                 }
-                address
+                address.0
             }
             (Requested::Install(key), result) => {
-                let Some(flow) = self.live.get_mut(&key) else { return };
-                if flow.placement != Placement::Requested(answer.ticket) {
-                    return;
+                if self.flows.get(key)?.placement != Placement::Requested(answer.ticket) {
+                    return None;
                 }
                 if result.is_ok() {
                     let (port, RouteKey { destination, .. }) = key;
-                    flow.placement = Placement::Installed;
+                    self.flows.set_placement(key, Placement::Installed);
                     cx.out.push(Effect::Note(Note::RouteSet { port, destination }));
-                    return;
+                    return None;
                 }
-                flow.placement = Placement::Software;
                 let address = self.tables.address(key);
                 self.tables.free(key);
                 self.tables.take_out(cx, address);
-                match self.software_is_full(key.0) {
-                    true => self.let_go(key),
-                    false => drop(self.unplaced.insert(key)),
+                if self.flows.software_is_full(key.0) {
+                    self.flows.remove(key);
+                    removed = Some(key);
                 }
-                key
+                self.flows.set_placement(key, Placement::Software);
+                key.0
             }
         };
-        self.tables.pause(cx, key.0);
+        self.tables.pause(cx, port);
+        removed
     }
 
-    /// Counts changes with overdue answers as refused.
-    pub(super) fn give_up_overdue(&mut self, cx: &mut Cx) {
-        while let Some(ticket) = self.tables.overdue(cx.now) {
-            let result = Err(RouteError::Unavailable);
-            self.answered(cx, RouteAnswer { ticket, result });
-            cx.counters.changes_unanswered += 1;
+    /// Handles the next change whose answer is overdue as refused; `None` if there is none. Returns
+    /// a flow that is removed, as [`Installer::answered`] does.
+    pub(super) fn overdue(&mut self, cx: &mut Cx) -> Option<Option<Key>> {
+        let ticket = self.tables.overdue(cx.now)?;
+        cx.counters.changes_unanswered += 1;
+        let result = Err(RouteError::Unavailable);
+        Some(self.answered(cx, RouteAnswer { ticket, result }))
+    }
+
+    /// Requests a resynchronisation of a lost data plane when it is due.
+    pub(super) fn resynchronise_lost(&mut self, cx: &mut Cx) {
+        if self.tables.take_lost(cx.now) {
+            cx.out.push(Effect::Resynchronise);
         }
     }
 
@@ -89,37 +254,34 @@ impl Flows {
             return;
         }
         let (mut from, end) = of_port(port).into_inner();
-        while let Some(&key) = self.unplaced.range(from..=end).next() {
+        while let (Some(key), next) = self.flows.in_software(from..=end) {
             if self.place(cx, key) {
                 continue;
             }
-            if key.1.source.is_none() {
-                break;
-            }
             // A later route may be for any source.
-            let Some(next) = self.unplaced.range(key..=end).nth(1) else { break };
-            from = *next;
+            let Some(next) = next.filter(|_| key.1.source.is_some()) else { break };
+            from = next;
         }
     }
 
     /// Requests one software route, if its table has room.
-    pub(super) fn place(&mut self, cx: &mut Cx, key: Key) -> bool {
-        let Some(flow) = self.live.get_mut(&key).filter(|flow| !flow.is_placed()) else {
+    fn place(&mut self, cx: &mut Cx, key: Key) -> bool {
+        let Some(flow) = self.flows.get(key).filter(|flow| !flow.is_placed()) else {
             return false;
         };
         if !self.tables.reserve(key) {
             return false;
         }
-        flow.placement = Placement::Requested(self.tables.install(cx, key, flow.route.clone()));
-        self.unplaced.remove(&key);
+        let ticket = self.tables.install(cx, key, flow.route.clone());
+        self.flows.set_placement(key, Placement::Requested(ticket));
         true
     }
 
     /// Returns all routes that the data plane should have: the address in its tables, the
     /// destination itself, and the route.
     pub(super) fn wanted(&self) -> impl Iterator<Item = (Key, MacAddr, &Route)> {
-        let placed = self.live.iter().filter(|(_, flow)| flow.is_placed());
-        placed.map(|(&key, flow)| (self.tables.address(key), key.1.destination, &flow.route))
+        let placed = self.flows.placed();
+        placed.map(|(key, flow)| (self.tables.address(key), key.1.destination, &flow.route))
     }
 
     /// Compares the routes with those of a resynchronised data plane, `has`. Missing routes are
@@ -128,24 +290,171 @@ impl Flows {
         let was_lost = self.tables.is_lost();
         self.tables.settle();
         let there = by_address(has);
-        let too_much: Vec<Key> =
-            there.keys().copied().filter(|&address| !self.is_placed_at(address)).collect();
-        too_much.into_iter().for_each(|address| self.tables.take_out(cx, address));
-        for (&key, flow) in self.live.iter_mut().filter(|(_, flow)| flow.is_placed()) {
-            let stands = there.get(&self.tables.address(key));
-            if stands.is_some_and(|(to, route)| *to == key.1.destination && **route == flow.route) {
-                flow.placement = Placement::Installed;
+        let excess = there.keys().copied().filter(|&address| !self.is_placed_at(address));
+        let excess: Vec<Key> = excess.collect();
+        excess.into_iter().for_each(|address| self.tables.take_out(cx, address));
+        let is_there = |(key, flow): (Key, &Flow)| {
+            let found = there.get(&self.tables.address(key));
+            let same =
+                |(to, route): &(MacAddr, &Route)| *to == key.1.destination && **route == flow.route;
+            (key, found.is_some_and(same))
+        };
+        let placed: Vec<(Key, bool)> = self.flows.placed().map(is_there).collect();
+        for (key, is_there) in placed {
+            if is_there {
+                self.flows.set_placement(key, Placement::Installed);
                 continue;
             }
-            flow.placement = Placement::Software;
+            self.flows.set_placement(key, Placement::Software);
             self.tables.free(key);
-            self.unplaced.insert(key);
             self.tables.pause(cx, key.0);
         }
         // Routes added while the data plane was lost are placed later.
-        for &(port, _) in self.unplaced.iter().filter(|_| was_lost) {
-            self.tables.pause(cx, port);
+        if was_lost {
+            for port in self.flows.ports_in_software() {
+                self.tables.pause(cx, port);
+            }
         }
+    }
+
+    /// Reserves an entry for the target of a set-up; `false` if the table is full. It is not known
+    /// yet whether the route will be for all hosts of the port.
+    pub(super) fn hold(&mut self, port: PortNo, target: Target) -> bool {
+        match target {
+            Target::Ip(_) => self.tables.hold(port),
+            Target::Mac(mac) => self.tables.reserve((port, mac.into())),
+        }
+    }
+
+    /// Releases an entry that was reserved for an IP address.
+    pub(super) fn release(&mut self, port: PortNo) {
+        self.tables.release(port);
+    }
+
+    /// Reserves an entry for a route, if the table has room.
+    pub(super) fn reserve(&mut self, key: Key) {
+        self.tables.reserve(key);
+    }
+
+    /// Frees the entry of a route that was not requested.
+    pub(super) fn free(&mut self, key: Key) {
+        self.tables.free(key);
+    }
+
+    /// Frees all entries of a port, whose routes are gone.
+    pub(super) fn clear(&mut self, port: PortNo) {
+        self.tables.clear(port);
+    }
+
+    /// Returns the fate of a host's frame that missed, if its port has a route for it.
+    pub(super) fn by_software(
+        &mut self,
+        cx: &mut Cx,
+        hosts: &Hosts,
+        port: PortNo,
+        (source, destination): (MacAddr, MacAddr),
+        hint: Option<IpAddr>,
+    ) -> Option<Fate> {
+        let owner = self.tables.owner((port, destination.into())).unwrap_or(destination);
+        let key = self.flows.key_of(port, source, owner);
+        let route = self.flows.use_route(key)?;
+        cx.counters.slow_path += 1;
+        if self.tables.address(key).1.destination != destination {
+            self.correct(cx, hosts, source, key, hint);
+        }
+        Some(match owner == destination {
+            true => Fate::Forward(route),
+            false => Fate::Readdress(route, owner),
+        })
+    }
+
+    /// Sends a host at `key.0` the current address of a masqueraded destination, unless it was sent
+    /// recently. `like` is an address of the family that the host uses.
+    pub(super) fn correct(
+        &mut self,
+        cx: &mut Cx,
+        hosts: &Hosts,
+        host: MacAddr,
+        key: Key,
+        like: Option<IpAddr>,
+    ) {
+        let flow = self.flows.get(key).and_then(|flow| flow.ip);
+        let Some(place) = self.tables.given_place(key) else { return };
+        let same = |ip: &IpAddr| like.is_none_or(|like| like.is_ipv4() == ip.is_ipv4());
+        let Some(ip) = flow.filter(same).or(place.ip(like)) else { return };
+        let recently = place.corrected.is_some_and(|at| cx.now.since(at) < CORRECT_PAUSE);
+        let Some(requester) = hosts.requester(host, ip).filter(|_| !recently) else { return };
+        if let Some(place) = self.tables.given_place(key) {
+            place.corrected = Some(cx.now);
+        }
+        cx.counters.macs_corrected += 1;
+        self.show(cx, key.0, requester, key.1.destination, ip);
+    }
+
+    /// Sends a host an answer: `ip` is at the MAC address that its port has for `destination`. A
+    /// host gets no answer for its own address.
+    pub(super) fn show(
+        &mut self,
+        cx: &mut Cx,
+        port: PortNo,
+        requester: Requester,
+        destination: MacAddr,
+        ip: IpAddr,
+    ) {
+        if requester.mac != destination {
+            let key = self.flows.key_of(port, requester.mac, destination);
+            let shown = self.tables.show(key, ip);
+            answer_with(cx, port, requester, (shown, ip), cx.settings.advertise_neighbour(ip));
+        }
+    }
+
+    /// Returns the MAC address of a destination that a host is given for `ip`.
+    pub(super) fn shown(&mut self, key: Key, ip: IpAddr) -> MacAddr {
+        self.tables.show(key, ip)
+    }
+
+    /// Reserves the MAC address of a host of `port`, which is not given there meanwhile.
+    pub(super) fn keep_own(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr) {
+        if index_of(mac).is_some() {
+            self.tables.occupy(port, mac);
+            self.evade(cx, port, mac);
+        }
+    }
+
+    /// Releases a MAC address that no host of `port` has any more.
+    pub(super) fn vacate(&mut self, port: PortNo, mac: MacAddr) {
+        self.tables.vacate(port, mac);
+    }
+
+    /// Handles a MAC address in use by a host of `port` or one that its hosts reach. If it was
+    /// given for another destination there, that gets another address, and the hosts of the port
+    /// are sent it.
+    pub(super) fn evade(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr) {
+        let Some(destination) = self.tables.owner((port, mac.into())) else {
+            // A destination that had it before does not get it back.
+            return self.tables.give_up(port, mac);
+        };
+        let key = (port, RouteKey::to(destination));
+        if self.flows.is_placed(key) {
+            self.flows.set_placement(key, Placement::Software);
+            self.tables.take_out(cx, (port, mac.into()));
+        }
+        self.tables.give_up(port, mac);
+        if !self.place(cx, key) {
+            self.tables.reserve(key);
+        }
+        self.announce(cx, key);
+    }
+
+    /// Sends all hosts of a port the current MAC address of a destination.
+    fn announce(&mut self, cx: &mut Cx, key: Key) {
+        let Some(ip) = self.flows.get(key).and_then(|flow| flow.ip) else { return };
+        let (port, mac) = (key.0, self.tables.show(key, ip));
+        let frame = match ip {
+            IpAddr::V4(ip) => host_frame::request(mac, ip, MacAddr::BROADCAST, ip),
+            IpAddr::V6(of) => cx.settings.advertise_neighbour(ip)(mac, of, None),
+        };
+        cx.out.push(Effect::Host { port, frame });
     }
 }
 
@@ -163,315 +472,4 @@ fn by_address(has: &Snapshot) -> BTreeMap<Key, (MacAddr, &Route)> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::context::Timer;
-    use super::super::test_device::Around;
-    use super::super::testing::*;
-    use super::*;
-    use crate::tables::{PAUSE, Tables};
-    use alloc::collections::VecDeque;
-    use axon_node::telemetry::EdgeDebts;
-    use axon_node::{PortSnapshot, RouteChange, RouteKey, RouteTicket};
-    use axon_wire::{Route, Span, Time};
-    use proptest::prelude::*;
-
-    #[test]
-    fn a_route_that_the_device_refuses_goes_by_software_and_is_tried_again() {
-        let mut bench = Bench::new();
-        bench.host(0, 1);
-        bench.tables.refuses = 2;
-        bench.set_route(0, 9, 1, 3);
-        assert_eq!((bench.placed(0, 9), bench.places(0)), (None, 0));
-        let frame = udp_frame(mac(9), mac(1), 1);
-        bench.frame(0, &frame);
-        assert_eq!(bench.sent, [(PortNo(0), Route::from([3]), frame)]);
-        bench.pass(PAUSE);
-        assert_eq!(bench.placed(0, 9), None, "refused again");
-        bench.pass(PAUSE);
-        assert_eq!(bench.placed(0, 9), Some(Route::from([3])));
-    }
-
-    #[test]
-    fn a_new_route_that_is_refused_takes_the_old_one_out() {
-        let mut bench = Bench::new();
-        bench.host(0, 1);
-        bench.set_route(0, 9, 1, 3);
-        assert_eq!(bench.placed(0, 9), Some(Route::from([3])));
-        bench.tables.refuses = 1;
-        bench.set_route(0, 9, 2, 4);
-        assert_eq!(bench.placed(0, 9), None, "the old route leads the old way");
-        bench.pass(PAUSE);
-        assert_eq!(bench.placed(0, 9), Some(Route::from([4])));
-    }
-
-    #[test]
-    fn a_late_answer_for_a_route_that_was_replaced_changes_nothing() {
-        let mut bench = Bench::new();
-        bench.host(0, 1);
-        bench.tables.late = Some(Vec::new());
-        bench.set_route(0, 9, 1, 3);
-        bench.set_route(0, 9, 2, 4);
-        // The first route's removal is refused.
-        bench.tables.refuses = 1;
-        bench.answer_late();
-        assert_eq!(bench.placed(0, 9), Some(Route::from([4])));
-        assert_eq!(bench.tables.late, Some(Vec::new()), "nothing is taken out");
-        bench.tables.late = None;
-        bench.pass(PAUSE * 2);
-        assert_eq!((bench.placed(0, 9), bench.places(0)), (Some(Route::from([4])), 1));
-    }
-
-    #[test]
-    fn after_a_loss_what_stands_again_is_placed_and_what_does_not_is_software() {
-        let mut bench = Bench::new();
-        bench.host(0, 1);
-        for (to, hop) in [(8, 3), (9, 4)] {
-            bench.set_route(0, to, 1, hop);
-        }
-        bench.lose_routes(&[mac(9)]);
-        assert_eq!((bench.placed(0, 8), bench.placed(0, 9)), (Some(Route::from([3])), None));
-        bench.pass(PAUSE);
-        assert_eq!(bench.placed(0, 9), Some(Route::from([4])));
-    }
-
-    #[test]
-    fn a_removal_that_the_device_refuses_is_asked_for_until_the_route_is_gone() {
-        let mut bench = Bench::new();
-        bench.host(0, 1);
-        bench.set_route(0, 9, 1, 3);
-        bench.tables.keeps = 2;
-        bench.remove_route(0, 9, 2);
-        for _ in 0..2 {
-            assert_eq!(bench.placed(0, 9), Some(Route::from([3])), "it was refused");
-            assert_eq!(bench.edge.debts().stale, 1);
-            bench.pass(PAUSE);
-        }
-        assert_eq!((bench.placed(0, 9), bench.edge.debts()), (None, EdgeDebts::default()));
-        assert_eq!(bench.edge.counters().changes_refused, 2);
-    }
-
-    #[test]
-    fn an_answer_that_does_not_come_in_time_counts_as_a_refusal_and_is_ignored_later() {
-        let mut bench = Bench::new();
-        bench.host(0, 1);
-        bench.tables.late = Some(Vec::new());
-        bench.set_route(0, 9, 1, 3);
-        bench.pass(Span::from_millis(4_900));
-        assert_eq!(
-            (bench.edge.debts().unanswered, bench.edge.counters().changes_unanswered),
-            (1, 0)
-        );
-        bench.pass(Span::from_millis(200));
-        assert_eq!(bench.edge.counters().changes_unanswered, 1);
-        let frame = udp_frame(mac(9), mac(1), 1);
-        bench.frame(0, &frame);
-        assert_eq!(bench.sent, [(PortNo(0), Route::from([3]), frame)], "software forwards");
-        // It installs the route, removes it, and gets another request.
-        bench.answer_late();
-        assert_eq!(bench.placed(0, 9), None);
-        bench.tables.late = None;
-        bench.pass(PAUSE * 10);
-        assert_eq!((bench.placed(0, 9), bench.places(0)), (Some(Route::from([3])), 1));
-        assert_eq!(bench.edge.debts(), EdgeDebts::default());
-    }
-
-    #[test]
-    fn a_device_that_never_answers_owes_no_more_than_a_bound_and_is_resynchronised() {
-        let mut bench = Bench::new();
-        bench.host(0, 1);
-        bench.set_route(0, 7, 1, 2);
-        bench.tables.late = Some(Vec::new());
-        let (mut most, mut notes, mut asked) = (0, 0, 0);
-        for round in 0..200 {
-            for to in 10..26 {
-                let number = 10 + round * 2;
-                let mut effects = bench.set_route(0, to, number, 3);
-                effects.extend(bench.remove_route(0, to, number + 1));
-                let owed =
-                    |effect: &&Effect| matches!(effect, Effect::Note(Note::AnswersOwed { .. }));
-                notes += effects.iter().filter(owed).count();
-                let EdgeDebts { unanswered, stale, .. } = bench.edge.debts();
-                most = most.max(unanswered + stale);
-            }
-            let late = bench.pass(Span::from_millis(10));
-            asked += late.iter().filter(|effect| **effect == Effect::Resynchronise).count();
-        }
-        assert!((60..=64).contains(&most), "{most} owed");
-        assert!(notes == 1 && bench.edge.debts().lost, "{notes} notes: nothing more is asked for");
-        assert_eq!(asked, 1, "one second later, and then not before another has passed");
-        assert_eq!(bench.edge.counters().answers_lost, 1);
-        bench.set_route(0, 9, 1_000, 4);
-        let frame = udp_frame(mac(9), mac(1), 1);
-        bench.frame(0, &frame);
-        assert_eq!(bench.sent, [(PortNo(0), Route::from([4]), frame)], "software forwards");
-        // It recovers, and has a route that was removed meanwhile.
-        bench.tables.late = None;
-        bench.remove_route(0, 7, 2_000);
-        bench.lose_routes(&[]);
-        bench.pass(PAUSE);
-        assert_eq!((bench.placed(0, 7), bench.placed(0, 9)), (None, Some(Route::from([4]))));
-        assert_eq!((bench.edge.debts(), bench.places(0)), (EdgeDebts::default(), 1));
-    }
-
-    #[test]
-    fn a_route_that_a_resynchronised_device_has_and_should_not_have_is_removed() {
-        let mut bench = Bench::new();
-        bench.host(0, 1);
-        let mut has = Snapshot { ports: alloc::vec![PortSnapshot::default(); 4] };
-        has.ports[0].routes.push((mac(9).into(), Route::from([3])));
-        bench.tables.routes.insert((PortNo(0), mac(9).into()), Route::from([3]));
-        bench.call(|edge, now, tables, out| edge.resynchronised(now, &has, tables, out));
-        assert_eq!(bench.placed(0, 9), None);
-    }
-
-    /// Event between flows and a device that answers late, refuses and loses its tables.
-    #[derive(Clone, Debug)]
-    enum Event {
-        Set(u16, u8, u16),
-        Remove(u16, u8),
-        /// The oldest request is carried out, or refused.
-        Answer(bool),
-        /// The tables are lost; a resynchronisation omits the routes to this host.
-        Lose(u8),
-        /// The pause of a port ends.
-        Pause,
-    }
-
-    fn event() -> impl Strategy<Value = Event> {
-        let (port, host) = (0..2u16, 0..4u8);
-        prop_oneof![
-            4 => (port.clone(), host.clone(), 1..9u16)
-                .prop_map(|(port, host, hop)| Event::Set(port, host, hop)),
-            2 => (port, host.clone()).prop_map(|(port, host)| Event::Remove(port, host)),
-            5 => any::<bool>().prop_map(Event::Answer),
-            1 => host.prop_map(Event::Lose),
-            2 => Just(Event::Pause),
-        ]
-    }
-
-    struct Late {
-        flows: Flows,
-        device: TestDevice,
-        asked: VecDeque<(RouteTicket, RouteChange)>,
-        routes: BTreeMap<Key, Route>,
-        around: Around,
-        stamps: u64,
-    }
-
-    /// Every other route is for frames of one host.
-    fn key(host: u8) -> RouteKey {
-        RouteKey::to(mac(host / 2)).from_source(Some(mac(77)).filter(|_| host % 2 == 1))
-    }
-
-    impl Late {
-        fn new(room: usize) -> Late {
-            let device = TestDevice::new(room);
-            Late {
-                flows: Flows::new(Tables::new(&device.capabilities(), 1)),
-                device,
-                asked: VecDeque::new(),
-                routes: BTreeMap::new(),
-                around: Around::new(),
-                stamps: 0,
-            }
-        }
-
-        fn with(&mut self, call: impl FnOnce(&mut Flows, &mut Cx)) {
-            call(&mut self.flows, &mut self.around.cx(&self.device));
-            self.asked.extend(self.around.out.drain(..).filter_map(|effect| match effect {
-                Effect::Route { ticket, change } => Some((ticket, change)),
-                _ => None,
-            }));
-        }
-
-        /// Ends the first pause, if there is one.
-        fn end_pause(&mut self) -> Option<PortNo> {
-            let cx = self.around.cx(&self.device);
-            match cx.agenda.pop_due(Time::ZERO + PAUSE)? {
-                Timer::Place(port) => Some(port),
-                timer => panic!("{timer:?}"),
-            }
-        }
-
-        fn happen(&mut self, event: &Event) {
-            self.stamps += 1;
-            let (decided, room) =
-                (stamp(self.stamps), self.device.capabilities().routes_per_port_max);
-            match *event {
-                Event::Set(port, host, hop) => self.with(|flows, cx| {
-                    let key = (PortNo(port), key(host));
-                    flows.set(cx, key, decided, &Route::from([hop]), None);
-                }),
-                Event::Remove(port, host) => self.with(|flows, cx| {
-                    flows.remove(cx, (PortNo(port), key(host)), Some(decided));
-                    flows.promote(cx, PortNo(port));
-                }),
-                Event::Answer(carried_out) => {
-                    let Some((ticket, change)) = self.asked.pop_front() else { return };
-                    let result = match change {
-                        _ if !carried_out => Err(RouteError::Unavailable),
-                        RouteChange::Install { port, key, route } => {
-                            let taken = self.routes.range(of_port(port)).count();
-                            let is_there = self.routes.contains_key(&(port, key));
-                            match is_there || taken < room {
-                                true => {
-                                    self.routes.insert((port, key), route);
-                                    Ok(())
-                                }
-                                false => Err(RouteError::Full),
-                            }
-                        }
-                        RouteChange::Masquerade { .. } => unreachable!("it has no route memory"),
-                        RouteChange::Remove { port, key } => {
-                            self.routes.remove(&(port, key));
-                            Ok(())
-                        }
-                    };
-                    let answer = RouteAnswer { ticket, result };
-                    self.with(|flows, cx| flows.answered(cx, answer));
-                }
-                Event::Lose(left_out) => {
-                    self.asked.clear();
-                    let wanted = self.flows.wanted().filter(|(_, to, _)| *to != mac(left_out));
-                    self.routes = wanted.map(|(at, _, route)| (at, route.clone())).collect();
-                    let mut has = Snapshot { ports: alloc::vec![PortSnapshot::default(); 4] };
-                    for ((port, to), route) in &self.routes {
-                        has.ports[port.index()].routes.push((*to, route.clone()));
-                    }
-                    self.with(|flows, cx| flows.resynchronised(cx, &has));
-                }
-                Event::Pause => {
-                    if let Some(port) = self.end_pause() {
-                        self.with(|flows, cx| flows.try_again(cx, port));
-                    }
-                }
-            }
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn a_device_that_answers_late_refuses_and_forgets_has_in_the_end_what_is_wanted(
-            room in 1..4usize,
-            events in prop::collection::vec(event(), 0..80),
-        ) {
-            let mut late = Late::new(room);
-            events.iter().for_each(|event| late.happen(event));
-            loop {
-                while !late.asked.is_empty() {
-                    late.happen(&Event::Answer(true));
-                }
-                let Some(port) = late.end_pause() else { break };
-                late.with(|flows, cx| flows.try_again(cx, port));
-            }
-            let Late { flows, routes, .. } = &late;
-            prop_assert_eq!(flows.tables.debts(), EdgeDebts::default());
-            let placed = flows.live.iter().filter(|(_, flow)| flow.is_placed());
-            let placed = placed.map(|(&key, flow)| (key, flow.route.clone()));
-            prop_assert_eq!(routes, &placed.collect::<BTreeMap<_, _>>());
-            for key in &flows.unplaced {
-                prop_assert_eq!(flows.tables.taken(key.0), room, "{:?} has no place", key);
-            }
-        }
-    }
-}
+mod tests;

@@ -1,201 +1,106 @@
-//! Handling of hosts' frames without a route: ARP, neighbour discovery, DHCP, groups, unicast, and
-//! drops.
+//! Hosts' frames without a route, by kind: ARP, neighbour discovery, DHCP, groups, unicast.
 
-use super::answers::Requester;
-use super::answers::answer;
+use super::answers::{AddressMessage, Content, Requester};
 use super::context::Cx;
-use super::fate::Fate;
-use super::hosts::Host;
-use super::members::Pair;
-use super::parts::Parts;
-use alloc::vec::Vec;
-use axon_link::effect::Effect;
-use axon_node::{Drop, RouteKey};
+use super::nd;
+use super::settings::Settings;
+use axon_node::Drop;
 use axon_wire::host_frame::{self, Arp, Kind};
 use axon_wire::link::ETHERNET_BYTES;
-use axon_wire::message::{HostFrame, Message, Target};
-use axon_wire::nd::Nd;
-use axon_wire::{MacAddr, PortNo, membership};
-use core::net::IpAddr;
+use axon_wire::membership::{self, Membership};
+use axon_wire::{MacAddr, PortNo};
 use smoltcp::wire::ArpOperation;
 
-impl Parts {
-    /// Learns from a host's frame and handles it by its kind. The error is the drop reason.
-    pub(super) fn serve(&mut self, cx: &mut Cx, port: PortNo, frame: &[u8]) -> Result<Fate, Drop> {
-        let header = (MacAddr::destination_of(frame), MacAddr::source_of(frame));
-        let (Some(destination), Some(source)) = header else {
-            return Err(Drop::Malformed);
-        };
-        if frame.len() < ETHERNET_BYTES || !source.is_unicast() {
-            return Err(Drop::Malformed);
-        }
-        if frame.len() > cx.settings.frame_bytes_max {
-            return Err(Drop::Oversized);
-        }
-        let from_host = cx.ports.is_host(port) && cx.settings.is_host_mac(source);
-        if !from_host || self.bonds.is_blocked(port) || !self.learn(cx, port, source) {
-            return Err(Drop::Refused);
-        }
-        if let Some(done) = self.services.configuration(cx, &self.hosts, (port, source), frame) {
-            return done;
-        }
-        let to_us = destination == MacAddr::BROADCAST || destination == cx.settings.server.mac;
-        if destination.is_multicast()
-            && let Some(read) = membership::read(frame)
-        {
-            return self.groups.membership(cx, (port, source), read).map(|()| Fate::Served);
-        }
-        match host_frame::classify(frame) {
-            Kind::Arp(arp) => {
-                self.arp(cx, port, source, arp)?;
-                let is_reply = arp.operation == ArpOperation::Reply;
-                Ok(self.answer_to_owner(port, destination, is_reply))
-            }
-            Kind::Nd(nd) => {
-                let is_reply = matches!(nd, Nd::Advertisement { .. });
-                self.neighbour_message(cx, port, source, nd)?;
-                Ok(self.answer_to_owner(port, destination, is_reply))
-            }
-            Kind::BadArp | Kind::BadNd => Err(Drop::Malformed),
-            Kind::DhcpClient if to_us => {
-                let frame = frame.to_vec();
-                let relay = Message::DhcpRelay(HostFrame { port, frame });
-                cx.out.push(Effect::ToController(relay));
-                Ok(Fate::Served)
-            }
-            _ if destination == cx.settings.server.mac => {
-                self.services.ping.answer(cx, port, frame)
-            }
-            _ if destination.is_multicast() => self.group_frame(cx, port, frame),
-            _ if !cx.settings.is_host_mac(destination) => Err(Drop::Refused),
-            _ => {
-                let hint = host_frame::destination_ip(frame);
-                self.unicast(cx, port, (source, destination), hint)
-            }
-        }
-    }
+/// A host's frame.
+#[derive(Debug)]
+pub(super) enum Intercepted {
+    Membership(Membership),
+    /// ARP or neighbour discovery.
+    Address(AddressMessage),
+    /// DHCP to the fabric's own server.
+    Dhcp,
+    /// Other frame to the fabric's own MAC address.
+    Own,
+    /// Frame to a group, or broadcast.
+    Group,
+    /// Frame to another host.
+    Unicast,
+}
 
-    /// Handles an ARP packet from a host. All of them are terminated here, unicast ones too,
-    /// because hosts refresh their caches by unicast (thesis §4.1.1).
-    fn arp(&mut self, cx: &mut Cx, port: PortNo, source: MacAddr, arp: Arp) -> Result<(), Drop> {
-        let probe = arp.sender_ip.is_unspecified();
-        let sane = arp.sender_mac == source
-            && (probe || host_frame::is_host_ip(arp.sender_ip))
-            && arp.sender_ip != cx.settings.server.ip;
-        if !sane {
-            return Err(Drop::Refused);
-        }
-        if !probe {
-            self.hosts.learn_ip(
-                cx,
-                (&mut self.search, &mut self.groups),
-                source,
-                arp.sender_ip.into(),
-            );
-        }
-        let requester = Requester { mac: source, ip: arp.sender_ip.into() };
-        match arp.operation {
-            ArpOperation::Reply => self.target_answered(cx, port, source, arp.sender_ip.into()),
-            ArpOperation::Request if arp.sender_ip == arp.target_ip => {}
-            ArpOperation::Request if arp.target_ip == cx.settings.server.ip => {
-                answer(cx, port, requester, cx.settings.server.mac, cx.settings.server.ip.into());
-            }
-            ArpOperation::Request if host_frame::is_host_ip(arp.target_ip) => {
-                self.resolve(cx, port, requester, arp.target_ip.into());
-            }
-            _ => return Err(Drop::Refused),
-        }
-        Ok(())
+/// Returns the source and destination of a frame that a host may send at a port.
+///
+/// # Errors
+/// The drop reason.
+pub(super) fn header(cx: &Cx, port: PortNo, frame: &[u8]) -> Result<(MacAddr, MacAddr), Drop> {
+    let header = (MacAddr::source_of(frame), MacAddr::destination_of(frame));
+    let (Some(source), Some(destination)) = header else {
+        return Err(Drop::Malformed);
+    };
+    if frame.len() < ETHERNET_BYTES || !source.is_unicast() {
+        return Err(Drop::Malformed);
     }
+    if frame.len() > cx.settings.frame_bytes_max {
+        return Err(Drop::Oversized);
+    }
+    let from_host = cx.ports.is_host(port) && cx.settings.is_host_mac(source);
+    from_host.then_some((source, destination)).ok_or(Drop::Refused)
+}
 
-    /// Returns the fate of a reply to a remote host, whose own MAC address was in the query. It
-    /// would take the route to that host unless hosts of this port were given another MAC address
-    /// for it, so it is forwarded in software (thesis 000 §4.1.1).
-    fn answer_to_owner(&self, port: PortNo, destination: MacAddr, is_reply: bool) -> Fate {
-        let key = (port, RouteKey::to(destination));
-        let flow = self.flows.live.get(&key).filter(|_| is_reply);
-        let given_another = self.flows.tables.address(key) != key;
-        flow.filter(|_| given_another)
-            .map_or(Fate::Served, |flow| Fate::Forward(flow.route.clone()))
+/// Reads a frame with this header.
+///
+/// # Errors
+/// The drop reason.
+pub(super) fn read(
+    settings: &Settings,
+    (source, destination): (MacAddr, MacAddr),
+    frame: &[u8],
+) -> Result<Intercepted, Drop> {
+    let to_us = destination == MacAddr::BROADCAST || destination == settings.server.mac;
+    if destination.is_multicast()
+        && let Some(read) = membership::read(frame)
+    {
+        return Ok(Intercepted::Membership(read));
     }
+    Ok(match host_frame::classify(frame) {
+        Kind::Arp(packet) => Intercepted::Address(arp(settings, source, packet)?),
+        Kind::Nd(message) => Intercepted::Address(nd::read(settings, source, message)?),
+        Kind::BadArp | Kind::BadNd => return Err(Drop::Malformed),
+        Kind::DhcpClient if to_us => Intercepted::Dhcp,
+        _ if destination == settings.server.mac => Intercepted::Own,
+        _ if destination.is_multicast() => Intercepted::Group,
+        _ if !settings.is_host_mac(destination) => return Err(Drop::Refused),
+        _ => Intercepted::Unicast,
+    })
+}
 
-    /// Handles a unicast frame that missed: forwards it on a software route, or queues it while its
-    /// route is looked up.
-    ///
-    /// `hint` is the destination IP address.
-    pub(super) fn unicast(
-        &mut self,
-        cx: &mut Cx,
-        port: PortNo,
-        (source, destination): (MacAddr, MacAddr),
-        hint: Option<IpAddr>,
-    ) -> Result<Fate, Drop> {
-        if let Some(fate) = self.by_software(cx, port, (source, destination), hint) {
-            return Ok(fate);
-        }
-        self.over(cx, port, (source, destination), hint)?;
-        if self.hosts.is_on(destination, port) && !self.recalls.seems_moved(port, destination) {
-            return Err(Drop::Refused);
-        }
-        let own = |host: &Host| host.ips.ipv4().map(IpAddr::V4).or(host.ips.newest());
-        let source_ip = self.hosts.get(source).and_then(own);
-        match self.setups.begin(
-            cx,
-            &mut self.flows,
-            (port, Target::Mac(destination), source),
-            source_ip,
-            hint,
-        ) {
-            true => Ok(Fate::Wait(destination)),
-            false => Err(Drop::NoRoute),
-        }
+/// Reads an ARP packet of a host. All of them are terminated at the edge, unicast ones too, because
+/// hosts refresh their caches by unicast (thesis §4.1.1).
+fn arp(settings: &Settings, source: MacAddr, arp: Arp) -> Result<AddressMessage, Drop> {
+    let probe = arp.sender_ip.is_unspecified();
+    let sane = arp.sender_mac == source
+        && (probe || host_frame::is_host_ip(arp.sender_ip))
+        && arp.sender_ip != settings.server.ip;
+    if !sane {
+        return Err(Drop::Refused);
     }
-
-    /// Handles a host's frame to a group or broadcast, within the rate of its port.
-    fn group_frame(&mut self, cx: &mut Cx, port: PortNo, frame: &[u8]) -> Result<Fate, Drop> {
-        let pair = self.groups.admit(cx, port, frame)?;
-        self.send_to_group(cx, port, pair)
-    }
-
-    /// Copies a frame that waited for its list.
-    pub(super) fn waited_for_list(
-        &mut self,
-        cx: &mut Cx,
-        port: PortNo,
-        frame: &[u8],
-    ) -> Result<Fate, Drop> {
-        let (source, group) = self.groups.pair_of(frame)?;
-        if !self.hosts.is_on(source, port) {
-            return Err(Drop::Refused);
+    let is_ours = arp.target_ip == settings.server.ip;
+    let content = match arp.operation {
+        ArpOperation::Reply => Content::Reply,
+        ArpOperation::Request if arp.sender_ip == arp.target_ip => Content::Announcement,
+        ArpOperation::Request if is_ours || host_frame::is_host_ip(arp.target_ip) => {
+            Content::Request(arp.target_ip.into())
         }
-        self.send_to_group(cx, port, (source, group))
-    }
-
-    /// Makes the copies of a frame: each takes its route, or waits for it.
-    fn send_to_group(&mut self, cx: &mut Cx, port: PortNo, pair: Pair) -> Result<Fate, Drop> {
-        let Some(hosts) = self.groups.receivers(cx, port, pair)? else {
-            return Ok(Fate::Wait(membership::mac_of(pair.1)));
-        };
-        let mut copies = Vec::new();
-        for host in hosts {
-            match self.unicast(cx, port, (pair.0, host), None) {
-                Ok(fate) => copies.push(fate),
-                Err(_) => cx.counters.group_copies_lost += 1,
-            }
-        }
-        if copies.is_empty() {
-            return Err(Drop::Broadcast);
-        }
-        cx.counters.group_frames += 1;
-        cx.counters.group_copies += copies.len() as u64;
-        Ok(Fate::Copies(copies))
-    }
+        _ => Content::Refused,
+    };
+    Ok(AddressMessage { sender: Requester { mac: source, ip: arp.sender_ip.into() }, content })
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::testing::*;
     use super::*;
+    use axon_link::effect::Effect;
+    use axon_wire::message::{HostFrame, Message, Target};
     use axon_wire::priority::Priority;
     use axon_wire::vlan::VlanTag;
 

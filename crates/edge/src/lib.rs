@@ -4,15 +4,15 @@
 //! handles it as follows:
 //!
 //! - ARP, broadcast or unicast, is never forwarded. An existing flow answers it at once. Otherwise
-//!   Axon-ARP (`setup`, `arrival`) sends a request to the controller, which forwards it to the
-//!   target switch (`target`). That switch queries its host and replies. There are four phases, and
-//!   each switch reserves memory before it sends.
+//!   Axon-ARP (`routes`) sends a request to the controller (`setup`), which forwards it to the
+//!   target switch. That switch queries its host (`queries`) and replies. There are four phases,
+//!   and each switch reserves memory before it sends.
 //! - IPv6 neighbour discovery (`nd`) is handled as ARP is.
 //! - DHCP goes to the controller; server messages of other hosts are refused (`services`).
 //! - DHCPv6 is terminated at the edge, if the fabric file enables it (`dhcpv6`).
 //! - IPv6 router advertisements are sent by the edge (`ra`), if the fabric file enables them.
 //! - The fabric's own address answers ping (`ping`).
-//! - Where a port's table is full, its hosts get masqueraded addresses (`masquerade`, `given`).
+//! - Where a port's table is full, its hosts get masqueraded addresses (`install`, `given`).
 //! - A unicast frame is queued while a route for its MAC is looked up, or takes a software route.
 //! - The ports of a bond (`bonds`) are one location, and LACP decides whether frames pass.
 //! - A frame to a group (`members`, `senders`) becomes one unicast copy for each port with members.
@@ -21,21 +21,19 @@
 //! For an unknown address, the controller may have all hosts queried (`seek`), including those on
 //! ports that come up meanwhile. Local hosts with an address are probed. A host that
 //! is silent too long is removed together with its flows. All state that a host can cause is
-//! bounded. The result does not depend on the order of messages: see `flows`.
+//! bounded. The result does not depend on the order of messages: see `decisions`.
 #![no_std]
 #![forbid(unsafe_code)]
 
 extern crate alloc;
 
 mod addresses;
-mod ageing;
 mod answers;
-mod arrival;
-mod backup;
 mod bonds;
 pub mod config;
 mod context;
 mod controller;
+mod decisions;
 mod dhcpv6;
 mod edge;
 mod failover;
@@ -48,7 +46,6 @@ mod inherited;
 mod install;
 mod intercept;
 mod learning;
-mod masquerade;
 mod members;
 mod nd;
 mod parts;
@@ -57,17 +54,19 @@ mod places;
 mod queries;
 mod ra;
 mod recall;
+mod routes;
 mod seek;
 mod senders;
 mod services;
 mod settings;
 mod setup;
 mod tables;
-mod target;
 mod tombstones;
 mod vlans;
 pub mod waiting;
 
+#[cfg(test)]
+mod masquerade;
 #[cfg(test)]
 mod pairs;
 #[cfg(test)]

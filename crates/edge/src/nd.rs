@@ -17,65 +17,37 @@
 //! advertises: hosts drop a router without it (RFC 4861 clause 7.2.5). A message with a MAC address
 //! other than its frame's is refused, because no host may answer for others.
 
-use super::answers::Requester;
-use super::answers::answer;
-use super::context::Cx;
-use super::parts::Parts;
-use super::setup::Key;
+use super::answers::{AddressMessage, Content, Requester};
+use super::settings::Settings;
 use axon_node::Drop;
-use axon_wire::message::Target;
+use axon_wire::MacAddr;
 use axon_wire::nd::Nd;
-use axon_wire::{MacAddr, PortNo};
-use core::net::{IpAddr, Ipv6Addr};
+use core::net::Ipv6Addr;
 
-impl Parts {
-    /// Handles a host's neighbour message.
-    pub(super) fn neighbour_message(
-        &mut self,
-        cx: &mut Cx,
-        port: PortNo,
-        from: MacAddr,
-        message: Nd,
-    ) -> Result<(), Drop> {
-        let own = cx.settings.link_local();
-        match message {
-            Nd::Solicitation { source, source_mac, target } => {
-                if source_mac.is_some_and(|mac| mac != from) || source == Some(own) {
-                    return Err(Drop::Refused);
-                }
-                if let Some(ip) = source {
-                    self.hosts.learn_ip(cx, (&mut self.search, &mut self.groups), from, ip.into());
-                }
-                let ip = source.unwrap_or(Ipv6Addr::UNSPECIFIED).into();
-                let requester = Requester { mac: from, ip };
-                if target == own {
-                    answer(cx, port, requester, cx.settings.server.mac, own.into());
-                } else if source != Some(target) {
-                    self.resolve(cx, port, requester, target.into());
-                }
-            }
-            Nd::Advertisement { target, target_mac } => {
-                if target_mac.is_some_and(|mac| mac != from) || target == own {
-                    return Err(Drop::Refused);
-                }
-                self.hosts.learn_ip(cx, (&mut self.search, &mut self.groups), from, target.into());
-                self.target_answered(cx, port, from, target.into());
-            }
+/// Reads a neighbour message of host `from`.
+///
+/// # Errors
+/// The message is in another host's name.
+pub(super) fn read(
+    settings: &Settings,
+    from: MacAddr,
+    message: Nd,
+) -> Result<AddressMessage, Drop> {
+    let own = settings.link_local();
+    let (claimed, ip, content) = match message {
+        Nd::Solicitation { source, source_mac, target } => {
+            let content = match source == Some(target) {
+                true => Content::Announcement,
+                false => Content::Request(target.into()),
+            };
+            (source_mac, source.unwrap_or(Ipv6Addr::UNSPECIFIED), content)
         }
-        Ok(())
+        Nd::Advertisement { target, target_mac } => (target_mac, target, Content::Reply),
+    };
+    if claimed.is_some_and(|mac| mac != from) || ip == own {
+        return Err(Drop::Refused);
     }
-
-    /// Gives the target of an unanswered set-up to a host that has queried whether it is free.
-    pub(super) fn claim(&mut self, cx: &mut Cx, key: Key, requesters: &[Requester]) {
-        let (port, Target::Ip(ip @ IpAddr::V6(_)), _) = key else { return };
-        let detects = |requester: &&Requester| requester.ip.is_unspecified();
-        if let Some(first) = requesters.iter().find(detects)
-            && cx.controller.is_reachable()
-            && self.hosts.is_on(first.mac, port)
-        {
-            self.hosts.learn_ip(cx, (&mut self.search, &mut self.groups), first.mac, ip);
-        }
-    }
+    Ok(AddressMessage { sender: Requester { mac: from, ip: ip.into() }, content })
 }
 
 #[cfg(test)]
@@ -85,10 +57,13 @@ mod tests {
     use super::*;
     use alloc::vec::Vec;
     use axon_link::effect::Effect;
+    use axon_wire::PortNo;
     use axon_wire::Span;
     use axon_wire::link::ETHERNET_BYTES;
+    use axon_wire::message::Target;
     use axon_wire::message::{ArpTarget, Item, Message, Seek};
     use axon_wire::nd;
+    use core::net::IpAddr;
 
     fn ip6(host: u8) -> Ipv6Addr {
         Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, host.into())
@@ -170,7 +145,7 @@ mod tests {
             ..super::super::ra::tests::config()
         };
         let mut bench = Bench::new();
-        bench.edge.settings.services.ipv6 = Some(ipv6.into());
+        bench.edge.settings().services.ipv6 = Some(ipv6.into());
         for (target, frame) in [(9, nd::router_neighbour as Advertise), (8, nd::advertisement)] {
             let ip = ip6(target);
             let effects = bench.frame(0, &solicitation(1, target));

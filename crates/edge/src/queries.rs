@@ -2,7 +2,7 @@
 //! Axon-ARP (paper 001 §4.2.2).
 
 use super::context::{Cx, Timer};
-use super::flows::Flows;
+use super::install::Installer;
 use super::places::Key as RouteOf;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -50,14 +50,14 @@ impl Queries {
     pub(super) fn start(
         &mut self,
         cx: &mut Cx,
-        flows: &mut Flows,
+        installer: &mut Installer,
         key: Key,
         m: ArpTarget,
         target_ip: IpAddr,
     ) {
         let until = cx.now + cx.settings.arp_wait;
         self.of.insert(key, Query { m, target_ip, tries: 0, until });
-        self.ask(cx, flows, key);
+        self.ask(cx, installer, key);
     }
 
     /// Replaces the request of a query by one that is not older. Returns the previous reverse route
@@ -72,7 +72,7 @@ impl Queries {
     /// Sends the ARP request in the name of the source host. The server identity, which never has a
     /// route, sends it in two cases: if the source's address is unknown, or if a valid reverse
     /// route exists, on which the reply would leave without reaching the control plane.
-    fn ask(&mut self, cx: &mut Cx, flows: &mut Flows, key: Key) {
+    fn ask(&mut self, cx: &mut Cx, installer: &mut Installer, key: Key) {
         let (port, target_mac, source_mac) = key;
         let Some(query) = self.of.get_mut(&key) else {
             return;
@@ -82,11 +82,11 @@ impl Queries {
         let due = query.until.min(cx.now + pause);
         cx.agenda.set(Timer::Query(port, target_mac, source_mac), due);
         let to = RouteKey::to(source_mac);
-        let is_placed = flows.is_placed((port, to))
-            || flows.is_placed((port, to.from_source(Some(target_mac))));
-        let source_ip = query.m.source_ip.filter(|_| !is_placed);
+        let from_target = to.from_source(Some(target_mac));
+        let is_placed = [to, from_target].map(|key| installer.flows().is_placed((port, key)));
+        let source_ip = query.m.source_ip.filter(|_| is_placed == [false; 2]);
         let shown = match source_ip {
-            Some(ip) => flows.tables.show(way_back(&query.m), ip),
+            Some(ip) => installer.shown(way_back(&query.m), ip),
             None => source_mac,
         };
         let frame = match (source_ip, query.target_ip) {
@@ -102,11 +102,11 @@ impl Queries {
     }
 
     /// Handles the expired timer of a query: sends it again. Returns whether it has failed instead.
-    pub(super) fn due(&mut self, cx: &mut Cx, flows: &mut Flows, key: Key) -> bool {
+    pub(super) fn due(&mut self, cx: &mut Cx, installer: &mut Installer, key: Key) -> bool {
         let Some(query) = self.of.get(&key) else { return false };
         let failed = cx.now >= query.until;
         if !failed {
-            self.ask(cx, flows, key);
+            self.ask(cx, installer, key);
         }
         failed
     }

@@ -164,7 +164,7 @@ mod tests {
     }
 
     fn listed(bench: &Bench) -> Vec<Key> {
-        bench.edge.parts.recalls.keys().collect()
+        bench.edge.parts().learning().recalls().keys().collect()
     }
 
     fn seen(effects: &[Effect]) -> usize {

@@ -62,10 +62,16 @@ impl Settings {
 
     /// Returns whether a host can have this address: it is neither special nor the fabric's own.
     pub(super) fn is_host_ip(&self, ip: IpAddr) -> bool {
-        match ip {
-            IpAddr::V4(ip) => host_frame::is_host_ip(ip) && ip != self.server.ip,
-            IpAddr::V6(ip) => nd::is_host_ip(ip) && ip != self.link_local(),
-        }
+        let is_plain = match ip {
+            IpAddr::V4(ip) => host_frame::is_host_ip(ip),
+            IpAddr::V6(ip) => nd::is_host_ip(ip),
+        };
+        is_plain && !self.is_own_ip(ip)
+    }
+
+    /// Returns whether this is the fabric's own address.
+    pub(super) fn is_own_ip(&self, ip: IpAddr) -> bool {
+        ip == IpAddr::V4(self.server.ip) || ip == IpAddr::V6(self.link_local())
     }
 
     /// Returns the source address of the server identity's probes and queries.

@@ -3,7 +3,7 @@
 
 use super::answers::Requester;
 use super::context::{Cx, Timer};
-use super::flows::Flows;
+use super::install::Installer;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use axon_link::effect::Effect;
@@ -120,7 +120,7 @@ impl Setups {
     pub(super) fn begin(
         &mut self,
         cx: &mut Cx,
-        flows: &mut Flows,
+        installer: &mut Installer,
         key: Key,
         source_ip: Option<IpAddr>,
         hint: Option<IpAddr>,
@@ -138,7 +138,7 @@ impl Setups {
             id: self.next_id,
             source_ip,
             hint,
-            held: flows.hold(key),
+            held: installer.hold(key.0, key.1),
             requesters: Vec::new(),
             tries: 0,
             until: cx.now + cx.settings.arp_wait,
@@ -243,12 +243,12 @@ impl Setups {
     }
 
     /// Releases the entries that these set-ups have reserved. Returns those that had one.
-    pub(super) fn release(&mut self, flows: &mut Flows, keys: &[Key]) -> Vec<Key> {
+    pub(super) fn release(&mut self, installer: &mut Installer, keys: &[Key]) -> Vec<Key> {
         let mut held = Vec::new();
         for &key in keys {
             let setup = self.open.get_mut(&key);
             if setup.is_some_and(|setup| core::mem::take(&mut setup.held)) {
-                flows.tables.release(key.0);
+                installer.release(key.0);
                 held.push(key);
             }
         }
@@ -256,10 +256,10 @@ impl Setups {
     }
 
     /// Reserves entries for these set-ups again.
-    pub(super) fn hold_again(&mut self, flows: &mut Flows, keys: Vec<Key>) {
+    pub(super) fn hold_again(&mut self, installer: &mut Installer, keys: Vec<Key>) {
         for key in keys {
             if let Some(setup) = self.open.get_mut(&key) {
-                setup.held = flows.hold(key);
+                setup.held = installer.hold(key.0, key.1);
             }
         }
     }
@@ -290,17 +290,6 @@ impl Setups {
 fn of_port(port: PortNo) -> core::ops::RangeInclusive<Key> {
     let first = (port, Target::Ip(Ipv4Addr::UNSPECIFIED.into()), MacAddr([0; 6]));
     first..=(port, Target::Mac(MacAddr::BROADCAST), MacAddr::BROADCAST)
-}
-
-impl Flows {
-    /// Reserves an entry for the target of a set-up; `false` if the table is full. It is not known
-    /// yet whether the route will be for all hosts of the port.
-    pub(super) fn hold(&mut self, key: Key) -> bool {
-        match key {
-            (port, Target::Ip(_), _) => self.tables.hold(port),
-            (port, Target::Mac(mac), _) => self.tables.reserve((port, mac.into())),
-        }
-    }
 }
 
 #[cfg(test)]

@@ -286,7 +286,7 @@ impl Bench {
 
     /// Returns the places taken on a port, for current and pending routes.
     pub(super) fn places(&self, port: u16) -> usize {
-        self.edge.parts.flows.tables.taken(PortNo(port))
+        self.edge.parts().routes().installer().tables().taken(PortNo(port))
     }
 
     /// Restarts the device and resynchronises it; it refuses the routes to `refused`.
@@ -368,60 +368,56 @@ impl Bench {
     /// Checks that all state is within its bounds, and that every reserved place has an owner.
     pub(super) fn check_bounds(&self) {
         let (routes, waiting, hosts) = self.limits;
-        let edge = &self.edge;
+        let (edge, parts, of) = (&self.edge, self.edge.parts(), self.edge.parts().routes());
+        let (setups, (queries, _)) = (of.setups(), of.pending());
         assert!(self.waiting.bytes() <= waiting);
         for (port, RouteKey { destination: mac, source, .. }) in self.waiting.keys() {
-            let list = edge.parts.groups.senders().count_on(port) > 0;
-            let is_open = |source| edge.parts.setups.contains((port, Target::Mac(mac), source));
+            let list = parts.groups().senders().count_on(port) > 0;
+            let is_open = |source| setups.contains((port, Target::Mac(mac), source));
             let waits = source.is_some_and(is_open) || mac.is_multicast() && list;
             assert!(waits, "a frame waits for nothing");
         }
-        let (_, _, removed) = edge.parts.flows.sizes();
-        assert!(removed <= 16_384 && edge.parts.setups.failures() <= FAILURES_MAX);
+        assert!(of.removed() <= 16_384 && setups.failures() <= FAILURES_MAX);
         for port in (0..PORTS).map(PortNo) {
-            assert!(edge.parts.flows.tables.taken(port) <= routes);
-            let hosts = if edge.parts.hosts.is_uplink(port) { 1_000 } else { hosts };
-            assert!(edge.parts.hosts.count_on(port) <= hosts);
-            assert!(edge.parts.setups.count_on(port) <= SETUPS_PER_PORT_MAX);
-            let asked = edge.parts.queries.count_on(port);
-            assert!(asked <= QUERIES_PER_PORT_MAX);
+            assert!(of.installer().tables().taken(port) <= routes);
+            let hosts = if parts.hosts().is_uplink(port) { 1_000 } else { hosts };
+            assert!(parts.hosts().count_on(port) <= hosts);
+            assert!(setups.count_on(port) <= SETUPS_PER_PORT_MAX);
+            assert!(queries.count_on(port) <= QUERIES_PER_PORT_MAX);
             if self.tables.late.is_none() && edge.debts() == EdgeDebts::default() {
                 self.check_places(port);
             }
         }
-        let hosts_due = edge.parts.hosts.all().filter(|(_, host)| !host.ips.is_empty()).count();
-        let recalled = edge.parts.recalls.keys().filter(|key| self.tables.is_host(key.0)).count();
-        let asked =
-            (0..PORTS).map(|on| edge.parts.queries.count_on(PortNo(on))).sum::<usize>() + recalled;
-        let refused = edge.parts.flows.tables.paused();
-        let new_ports = edge.parts.search.asked();
-        let groups = edge.parts.groups.timers();
-        let waits = edge.parts.setups.count() + edge.parts.setups.failures() + asked;
-        let due = waits
-            + hosts_due
-            + refused
-            + new_ports
-            + groups
-            + edge.parts.services.advertising.count();
-        assert_eq!(edge.agenda.len(), due, "each thing is due once");
+        let hosts_due = parts.hosts().all().filter(|(_, host)| !host.ips.is_empty()).count();
+        let recalls = parts.learning().recalls();
+        let recalled = recalls.keys().filter(|key| self.tables.is_host(key.0)).count();
+        let asked = (0..PORTS).map(|on| queries.count_on(PortNo(on))).sum::<usize>() + recalled;
+        let refused = of.installer().tables().paused();
+        let new_ports = parts.learning().search().asked();
+        let groups = parts.groups().timers();
+        let waits = setups.count() + setups.failures() + asked;
+        let advertised = parts.services().advertising.count();
+        let due = waits + hosts_due + refused + new_ports + groups + advertised;
+        assert_eq!(edge.timers(), due, "each thing is due once");
     }
 
     fn check_places(&self, port: PortNo) {
-        let edge = &self.edge;
-        let of_port = || edge.parts.flows.all().filter(|((on, _), _)| *on == port);
+        let (edge, of) = (&self.edge, self.edge.parts().routes());
+        let (queries, inherited) = of.pending();
+        let of_port = || of.installer().flows().all().filter(|((on, _), _)| *on == port);
         let placed = of_port().filter(|(_, flow)| flow.placement == Placement::Installed).count();
         assert_eq!(of_port().filter(|(_, flow)| flow.is_placed()).count(), placed, "all answered");
-        let (found, found_by_index) = edge.parts.inherited.found_on(port);
+        let (found, found_by_index) = inherited.found_on(port);
         let by_index = self.tables.memory.keys().filter(|key| key.0 == port).count();
         assert_eq!(self.tables.count(port) + by_index, placed + found);
         let by_index = by_index - found_by_index;
-        let reserved = edge.parts.flows.tables.taken(port) + by_index - placed;
-        let macs = edge.parts.setups.macs_on(port).count();
-        let asked = edge.parts.queries.count_on(port);
-        let held = edge.parts.setups.held_on(port);
+        let reserved = of.installer().tables().taken(port) + by_index - placed;
+        let macs = of.setups().macs_on(port).count();
+        let asked = queries.count_on(port);
+        let held = of.setups().held_on(port);
         assert!(held <= reserved && reserved <= held + macs + asked, "a place belongs to nobody");
         for ((on, key), flow) in of_port() {
-            let for_hosts = edge.parts.hosts.count_on(on) > 0 || flow.inherited;
+            let for_hosts = edge.parts().hosts().count_on(on) > 0 || flow.inherited;
             assert!(for_hosts, "a port without hosts has a flow");
             let given = edge.masquerade_of(on, key.destination).filter(|_| key.source.is_none());
             let has = match given {

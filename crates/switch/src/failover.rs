@@ -4,7 +4,7 @@
 //! its other neighbours. A switch that receives it for the first time passes it on. So the message
 //! takes every path and reaches each edge by the fastest, within the delay of the links and one
 //! step of each node, even if the controller is unreachable. Edges then use their backup routes
-//! (`edge/backup.rs`).
+//! (`edge/src/failover.rs`).
 //!
 //! A switch passes on the loss of a link once per heartbeat interval. That is longer than the
 //! message takes to return by another path, so flooding ends. It also ends after [`HOPS_MAX`]
