@@ -95,7 +95,7 @@ mod tests {
 
     pub(super) fn change(bench: &mut Bench, port: u16, state: MemberState) -> Vec<Effect> {
         let changed = (PortNo(port), member(state));
-        bench.call(|edge, now, ports, out| edge.member_changed(now, changed, ports, out))
+        bench.call(|edge, now, ports, out| edge.at(now, ports, out).member_changed(changed))
     }
 
     fn reports(effects: &[Effect]) -> Vec<Item> {

@@ -17,7 +17,7 @@ pub(super) struct Cx<'a> {
     pub(super) ports: &'a dyn PortView,
     pub(super) out: &'a mut Vec<Effect>,
     pub(super) settings: &'a Settings,
-    pub(super) controller: &'a Controller,
+    pub(super) controller: &'a mut Controller,
     pub(super) agenda: &'a mut Agenda<Timer>,
     pub(super) counters: &'a mut EdgeCounters,
 }

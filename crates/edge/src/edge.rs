@@ -1,12 +1,11 @@
-//! Edge of a switch, and the calls of its node.
+//! Edge of a switch: what its parts share, and reports on it.
 
 use super::context::{Cx, Timer};
 use super::controller::Controller;
-use super::fate::Fate;
 use super::flows::Flow;
 use super::hosts::Host;
 use super::install::Installer;
-use super::parts::Parts;
+use super::parts::{Call, Parts};
 use super::settings::Settings;
 use crate::config::EdgeConfig;
 use alloc::vec::Vec;
@@ -14,14 +13,12 @@ use axon_link::effect::Effect;
 use axon_link::member::Member;
 use axon_node::agenda::Agenda;
 use axon_node::telemetry::{EdgeCounters, EdgeDebts};
-use axon_node::{Capabilities, Drop, PortView, RouteAnswer, RouteKey, Snapshot};
-use axon_wire::message::{ArpReply, ArpTarget, HostFrame, Item, LinkEnd, RoutePath, Seek};
-use axon_wire::{Incarnation, MacAddr, PortNo, Route, Time};
+use axon_node::{Capabilities, PortView, RouteKey, Snapshot};
+use axon_wire::message::{LinkEnd, RoutePath};
+use axon_wire::{MacAddr, PortNo, Route, Time};
 use core::net::IpAddr;
 
-/// Edge of one switch. It appends its requests to `out`.
-///
-/// Each call is handled by the `Parts`, with the context that they share.
+/// Edge of one switch: its parts, and what they share. [`Edge::at`] begins a call.
 #[derive(Clone, Debug)]
 pub struct Edge {
     settings: Settings,
@@ -46,107 +43,16 @@ impl Edge {
         }
     }
 
-    /// Returns the parts, with the context of a call.
-    fn call<'a>(
+    /// Begins a call at `now` with the ports of the data plane. Its requests are appended to
+    /// `out`.
+    pub fn at<'a>(
         &'a mut self,
         now: Time,
         ports: &'a dyn PortView,
         out: &'a mut Vec<Effect>,
-    ) -> (&'a mut Parts, Cx<'a>) {
+    ) -> Call<'a> {
         let Edge { settings, controller, agenda, counters, parts } = self;
-        (parts, Cx { now, ports, out, settings, controller, agenda, counters })
-    }
-
-    /// Handles a host's frame without Axon header that had no route.
-    ///
-    /// Queued frames leave with [`Effect::Release`] or are dropped with [`Effect::Abandon`].
-    ///
-    /// # Errors
-    /// The drop reason, if the frame is dropped now.
-    pub fn host_frame(
-        &mut self,
-        now: Time,
-        port: PortNo,
-        frame: &[u8],
-        ports: &dyn PortView,
-        out: &mut Vec<Effect>,
-    ) -> Result<Fate, Drop> {
-        let (parts, mut cx) = self.call(now, ports, out);
-        parts.serve(&mut cx, port, frame)
-    }
-
-    /// Copies a frame that waited for its list.
-    pub fn waited_for_list(
-        &mut self,
-        (now, port): (Time, PortNo),
-        frame: &[u8],
-        ports: &dyn PortView,
-        out: &mut Vec<Effect>,
-    ) -> Result<Fate, Drop> {
-        let (parts, mut cx) = self.call(now, ports, out);
-        parts.waited_for_list(&mut cx, port, frame)
-    }
-
-    /// Handles phase II of Axon-ARP: the controller looks up a host of this switch.
-    pub fn arp_target(
-        &mut self,
-        now: Time,
-        m: ArpTarget,
-        ports: &dyn PortView,
-        out: &mut Vec<Effect>,
-    ) {
-        let (parts, mut cx) = self.call(now, ports, out);
-        parts.phase_two(&mut cx, m);
-    }
-
-    /// Handles phase IV of Axon-ARP: the target switch's answer.
-    pub fn arp_reply(
-        &mut self,
-        now: Time,
-        m: ArpReply,
-        ports: &dyn PortView,
-        out: &mut Vec<Effect>,
-    ) {
-        let (parts, mut cx) = self.call(now, ports, out);
-        parts.phase_four(&mut cx, &m);
-    }
-
-    /// Handles the controller's search for the hosts that have this address.
-    pub fn seek(&mut self, now: Time, m: Seek, ports: &dyn PortView, out: &mut Vec<Effect>) {
-        let (parts, mut cx) = self.call(now, ports, out);
-        parts.seek(&mut cx, m);
-    }
-
-    /// Handles a command of the controller from its reliable stream. Items that only a switch sends
-    /// are counted and ignored.
-    pub fn item(&mut self, now: Time, item: Item, ports: &dyn PortView, out: &mut Vec<Effect>) {
-        let (parts, mut cx) = self.call(now, ports, out);
-        parts.item(&mut cx, item);
-    }
-
-    /// Sends a frame of the controller, a DHCP reply, to a host. The host's address is learned from
-    /// a DHCP acknowledgement.
-    pub fn host_frame_out(
-        &mut self,
-        now: Time,
-        m: HostFrame,
-        ports: &dyn PortView,
-        out: &mut Vec<Effect>,
-    ) {
-        let (parts, mut cx) = self.call(now, ports, out);
-        parts.host_frame_out(&mut cx, m);
-    }
-
-    /// Handles the data plane's answer to a route change.
-    pub fn route_changed(
-        &mut self,
-        now: Time,
-        answer: RouteAnswer,
-        ports: &dyn PortView,
-        out: &mut Vec<Effect>,
-    ) {
-        let (parts, mut cx) = self.call(now, ports, out);
-        parts.route_changed(&mut cx, answer);
+        parts.call(Cx { now, ports, out, settings, controller, agenda, counters })
     }
 
     /// Returns all routes that the data plane should have: the ingress port and the address in its
@@ -161,67 +67,14 @@ impl Edge {
         Some(address.destination).filter(|mac| *mac != destination)
     }
 
-    /// Resynchronises the flows with a data plane that has lost its tables. `has` is its current
-    /// state.
-    pub fn resynchronised(
-        &mut self,
-        now: Time,
-        has: &Snapshot,
-        ports: &dyn PortView,
-        out: &mut Vec<Effect>,
-    ) {
-        let (parts, mut cx) = self.call(now, ports, out);
-        parts.resynchronised(&mut cx, has);
-    }
-
     /// Records the routes of a data plane that has outlived the previous incarnation. Call it
     /// before anything else.
     pub fn found(&mut self, has: &Snapshot) {
         self.parts.found(has);
     }
 
-    /// Handles a change of carrier. Routes found at a port without carrier are removed; others wait
-    /// from now on for at most [`Timers::inherited_max`].
-    ///
-    /// [`Timers::inherited_max`]: axon_link::config::Timers::inherited_max
-    pub fn link(
-        &mut self,
-        now: Time,
-        link: (PortNo, bool),
-        ports: &dyn PortView,
-        out: &mut Vec<Effect>,
-    ) {
-        let (parts, mut cx) = self.call(now, ports, out);
-        parts.link(&mut cx, link);
-    }
-
-    /// Handles a change of a port's kind or carrier, shown by `ports`. Hosts at a port that is no
-    /// longer a host port are removed with their flows.
-    pub fn port_changed(
-        &mut self,
-        now: Time,
-        port: PortNo,
-        ports: &dyn PortView,
-        out: &mut Vec<Effect>,
-    ) {
-        let (parts, mut cx) = self.call(now, ports, out);
-        parts.port_changed(&mut cx, port);
-    }
-
-    /// Handles a change of a port's LACP state.
-    pub fn member_changed(
-        &mut self,
-        now: Time,
-        changed: (PortNo, Member),
-        ports: &dyn PortView,
-        out: &mut Vec<Effect>,
-    ) {
-        let (parts, mut cx) = self.call(now, ports, out);
-        parts.member_changed(&mut cx, changed);
-    }
-
     /// Records that a link is down, detected by this switch or another. Returns whether that is
-    /// new; then it must be passed on before [`Edge::fail_over`].
+    /// new; then it must be passed on before [`Call::fail_over`].
     pub fn link_down(&mut self, now: Time, ends: [LinkEnd; 2]) -> bool {
         self.parts.link_down(now, &self.settings, ends)
     }
@@ -229,37 +82,6 @@ impl Edge {
     /// Returns whether the loss of a link is known already.
     pub fn knows_down(&self, now: Time, ends: [LinkEnd; 2]) -> bool {
         self.parts.routes().backups().knows(now, self.settings.heartbeat, ends)
-    }
-
-    /// Switches every flow over this lost link to its backup route.
-    pub fn fail_over(
-        &mut self,
-        now: Time,
-        ends: [LinkEnd; 2],
-        ports: &dyn PortView,
-        out: &mut Vec<Effect>,
-    ) {
-        let (parts, mut cx) = self.call(now, ports, out);
-        parts.fail_over(&mut cx, ends);
-    }
-
-    /// Handles a change of the controller; `None` if it is unreachable.
-    ///
-    /// While it is unreachable, flows and routes are kept. When the same incarnation is back, the
-    /// edge reports changes; after half of [`Timers::silence_max`](axon_link::config::Timers)
-    /// without it, all hosts, because it may have removed them. A new incarnation has none of the
-    /// old decisions: all hosts and routes are reported, and the routes are kept until it has
-    /// decided; see `inherited.rs`. In both cases open requests are repeated at once.
-    pub fn controller_changed(
-        &mut self,
-        now: Time,
-        controller: Option<Incarnation>,
-        ports: &dyn PortView,
-        out: &mut Vec<Effect>,
-    ) {
-        let Some(change) = self.controller.changed(now, controller) else { return };
-        let (parts, mut cx) = self.call(now, ports, out);
-        parts.controller_changed(&mut cx, change);
     }
 
     /// Returns whether there are routes that may age.
@@ -280,25 +102,7 @@ impl Edge {
         if self.controller.is_reachable() { idle } else { Vec::new() }
     }
 
-    /// Removes these routes and reports that to the controller.
-    pub fn remove_idle(
-        &mut self,
-        now: Time,
-        idle: &[(PortNo, RouteKey)],
-        ports: &dyn PortView,
-        out: &mut Vec<Effect>,
-    ) {
-        let (parts, mut cx) = self.call(now, ports, out);
-        parts.remove_idle(&mut cx, idle);
-    }
-
-    /// Handles expired timers. Early or repeated calls are harmless.
-    pub fn timeout(&mut self, now: Time, ports: &dyn PortView, out: &mut Vec<Effect>) {
-        let (parts, mut cx) = self.call(now, ports, out);
-        parts.timeout(&mut cx);
-    }
-
-    /// Returns when to call [`Edge::timeout`] next.
+    /// Returns when to call [`Call::timeout`] next.
     pub fn deadline(&self) -> Option<Time> {
         [self.agenda.next(), self.parts.deadline()].into_iter().flatten().min()
     }

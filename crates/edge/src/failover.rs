@@ -210,7 +210,7 @@ mod tests {
     /// Handles a link-down message as the node does.
     fn down(bench: &mut Bench, ends: [LinkEnd; 2]) -> (bool, Vec<Effect>) {
         let news = bench.edge.link_down(bench.now, ends);
-        let out = bench.call(|edge, now, ports, out| edge.fail_over(now, ends, ports, out));
+        let out = bench.call(|edge, now, ports, out| edge.at(now, ports, out).fail_over(ends));
         (news, out)
     }
 

@@ -81,4 +81,5 @@ pub use edge::Edge;
 pub use fate::Fate;
 pub use flows::{Flow, Placement, ROUTE_LOOK};
 pub use hosts::Host;
+pub use parts::Call;
 pub use vlans::Edges;

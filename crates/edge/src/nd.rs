@@ -267,7 +267,7 @@ mod tests {
         let question =
             |target| Nd::Solicitation { source: Some(own), source_mac: Some(SERVER.mac), target };
         let m = Seek { ip: ip6(9).into(), except: Some(PortNo(0)) };
-        let sought = bench.call(|edge, now, tables, out| edge.seek(now, m, tables, out));
+        let sought = bench.call(|edge, now, tables, out| edge.at(now, tables, out).seek(m));
         let group = nd::group_mac(nd::solicited_node(ip6(9)));
         let to = |port| (PortNo(port), group, question(ip6(9)));
         assert_eq!(messages(&sought), [to(1), to(2)]);

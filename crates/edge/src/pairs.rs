@@ -222,7 +222,7 @@ fn the_backup_of_one_hosts_route_replaces_that_one_alone() {
     let end = |node, port| LinkEnd { node: NodeId(node), port: PortNo(port) };
     let ends = [end(7, 1), end(9, 1)];
     assert!(bench.edge.link_down(bench.now, ends));
-    let effects = bench.call(|edge, now, tables, out| edge.fail_over(now, ends, tables, out));
+    let effects = bench.call(|edge, now, tables, out| edge.at(now, tables, out).fail_over(ends));
     let used = |effect: &Effect| match effect {
         Effect::Report(Item::BackupUsed { source, .. }) => *source == Some(mac(1)),
         _ => false,

@@ -1,4 +1,4 @@
-//! Parts of an edge, and the way of each call through them.
+//! Parts of an edge, and the way of each call of its node through them.
 
 use super::answers::{AddressMessage, Content, answer};
 use super::bonds::Bonds;
@@ -86,196 +86,14 @@ impl Parts {
         &self.services
     }
 
-    /// Learns the sender of a frame; `false` if the frame must be dropped.
-    fn learn(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr) -> bool {
-        self.learning.learn(cx, (&mut self.groups, &mut self.routes), port, mac)
-    }
-
-    /// Learns from a host's frame and handles it by its kind. The error is the drop reason.
-    pub(super) fn serve(&mut self, cx: &mut Cx, port: PortNo, frame: &[u8]) -> Result<Fate, Drop> {
-        let (source, destination) = intercept::header(cx, port, frame)?;
-        if self.bonds.is_blocked(port) || !self.learn(cx, port, source) {
-            return Err(Drop::Refused);
-        }
-        let hosts = self.learning.hosts();
-        if let Some(done) = self.services.configuration(cx, hosts, (port, source), frame) {
-            return done;
-        }
-        match intercept::read(cx.settings, (source, destination), frame)? {
-            Intercepted::Membership(read) => {
-                self.groups.membership(cx, (port, source), read).map(|()| Fate::Served)
-            }
-            Intercepted::Address(message) => {
-                self.address_message(cx, port, message)?;
-                Ok(match message.content {
-                    Content::Reply => self.routes.of_reply(port, destination),
-                    _ => Fate::Served,
-                })
-            }
-            Intercepted::Dhcp => {
-                let relay = Message::DhcpRelay(HostFrame { port, frame: frame.to_vec() });
-                cx.out.push(Effect::ToController(relay));
-                Ok(Fate::Served)
-            }
-            Intercepted::Own => self.services.ping.answer(cx, port, frame),
-            Intercepted::Group => {
-                let pair = self.groups.admit(cx, port, frame)?;
-                self.send_to_group(cx, port, pair)
-            }
-            Intercepted::Unicast => {
-                let (pair, hint) = ((source, destination), host_frame::destination_ip(frame));
-                self.routes.unicast(cx, self.learning.here(), port, pair, hint)
-            }
-        }
-    }
-
-    /// Handles an ARP packet or a neighbour message of a host, whose address is learned from it.
-    fn address_message(
-        &mut self,
-        cx: &mut Cx,
-        port: PortNo,
-        AddressMessage { sender, content }: AddressMessage,
-    ) -> Result<(), Drop> {
-        self.learning.learn_ip(cx, &mut self.groups, sender.mac, sender.ip);
-        match content {
-            Content::Reply => {
-                let hosts = self.learning.hosts();
-                self.routes.target_answered(cx, hosts, (port, sender.mac), sender.ip);
-            }
-            Content::Request(ip) if cx.settings.is_own_ip(ip) => {
-                answer(cx, port, sender, cx.settings.server.mac, ip);
-            }
-            Content::Request(ip) => {
-                self.routes.resolve(cx, self.learning.here(), port, sender, ip);
-            }
-            Content::Announcement => {}
-            Content::Refused => return Err(Drop::Refused),
-        }
-        Ok(())
-    }
-
-    /// Copies a frame that waited for its list.
-    pub(super) fn waited_for_list(
-        &mut self,
-        cx: &mut Cx,
-        port: PortNo,
-        frame: &[u8],
-    ) -> Result<Fate, Drop> {
-        let (source, group) = self.groups.pair_of(frame)?;
-        if !self.hosts().is_on(source, port) {
-            return Err(Drop::Refused);
-        }
-        self.send_to_group(cx, port, (source, group))
-    }
-
-    /// Makes the copies of a frame: each takes its route, or waits for it.
-    fn send_to_group(&mut self, cx: &mut Cx, port: PortNo, pair: Pair) -> Result<Fate, Drop> {
-        let Some(hosts) = self.groups.receivers(cx, port, pair)? else {
-            return Ok(Fate::Wait(membership::mac_of(pair.1)));
-        };
-        let mut copies = Vec::new();
-        for host in hosts {
-            let here = self.learning.here();
-            match self.routes.unicast(cx, here, port, (pair.0, host), None) {
-                Ok(fate) => copies.push(fate),
-                Err(_) => cx.counters.group_copies_lost += 1,
-            }
-        }
-        if copies.is_empty() {
-            return Err(Drop::Broadcast);
-        }
-        cx.counters.group_frames += 1;
-        cx.counters.group_copies += copies.len() as u64;
-        Ok(Fate::Copies(copies))
-    }
-
-    /// Handles phase II of Axon-ARP: the controller looks up a host of this switch.
-    pub(super) fn phase_two(&mut self, cx: &mut Cx, m: ArpTarget) {
-        let own_port = m.source_switch.node == cx.settings.node && m.source_port == m.target_port;
-        let sane = cx.settings.is_host_mac(m.source_mac)
-            && m.source_mac != m.target_mac
-            && !own_port
-            && cx.controller.is_current(m.stamp);
-        // A host at a bond may have sent by its other ports only.
-        if sane && self.bonds.is_joined(m.target_port) {
-            self.learn(cx, m.target_port, m.target_mac);
-        }
-        if !sane || !self.hosts().is_on(m.target_mac, m.target_port) {
-            cx.counters.messages_ignored += 1;
-            return;
-        }
-        self.routes.phase_two(cx, self.learning.hosts(), m);
-    }
-
-    /// Handles phase IV of Axon-ARP: the target switch's answer.
-    pub(super) fn phase_four(&mut self, cx: &mut Cx, m: &ArpReply) {
-        self.routes.phase_four(cx, self.learning.hosts(), m);
-    }
-
-    /// Handles the controller's search for the hosts that have this address.
-    pub(super) fn seek(&mut self, cx: &mut Cx, m: Seek) {
-        self.learning.seek(cx, m);
-    }
-
-    /// Handles a command of the controller from its reliable stream. Items that only a switch sends
-    /// are counted and ignored.
-    pub(super) fn item(&mut self, cx: &mut Cx, item: Item) {
-        match self.routes.command(cx, self.learning.hosts(), item) {
-            // The node runs LACP, and handles `SelectMember`.
-            None | Some(Item::SelectMember { .. }) => {}
-            Some(Item::AskHost { port, mac, ip }) => self.learning.recall(cx, (port, mac), ip),
-            Some(Item::GroupHosts { port, mac, group, first, more, hosts }) => {
-                self.groups.list(cx, (port, (mac, group)), (first, more), hosts);
-            }
-            Some(_) => cx.counters.messages_ignored += 1,
-        }
-    }
-
-    /// Sends a frame of the controller, a DHCP reply, to a host. The host's address is learned from
-    /// a DHCP acknowledgement.
-    pub(super) fn host_frame_out(&mut self, cx: &mut Cx, m: HostFrame) {
-        let HostFrame { port, frame } = m;
-        let sane = (ETHERNET_BYTES..=cx.settings.frame_bytes_max).contains(&frame.len());
-        if !sane || !cx.ports.is_host(port) {
-            cx.counters.messages_ignored += 1;
-            return;
-        }
-        if let Some((mac, ip)) = host_frame::dhcp_ack(&frame)
-            && self.hosts().is_on(mac, port)
-        {
-            self.learning.learn_ip(cx, &mut self.groups, mac, ip.into());
-        }
-        cx.out.push(Effect::Host { port, frame });
-    }
-
-    /// Handles the data plane's answer to a route change.
-    pub(super) fn route_changed(&mut self, cx: &mut Cx, answer: RouteAnswer) {
-        self.routes.route_changed(cx, answer);
-    }
-
-    /// Resynchronises the flows with a data plane that has lost its tables.
-    pub(super) fn resynchronised(&mut self, cx: &mut Cx, has: &Snapshot) {
-        self.routes.resynchronised(cx, has);
-    }
-
     /// Records the routes that the data plane had at the start.
     pub(super) fn found(&mut self, has: &Snapshot) {
         self.routes.found(has);
     }
 
-    /// Handles a change of carrier.
-    pub(super) fn link(&mut self, cx: &mut Cx, link: (PortNo, bool)) {
-        self.routes.link(cx, link);
-    }
-
     /// Records that a link is down; returns whether that is new.
     pub(super) fn link_down(&mut self, now: Time, settings: &Settings, ends: [LinkEnd; 2]) -> bool {
         self.routes.link_down(now, settings, ends)
-    }
-
-    /// Switches every flow over this lost link to its backup route.
-    pub(super) fn fail_over(&mut self, cx: &mut Cx, ends: [LinkEnd; 2]) {
-        self.routes.fail_over(cx, ends);
     }
 
     /// Returns the routes without frames since the last call.
@@ -287,94 +105,325 @@ impl Parts {
         self.routes.idle(now, used)
     }
 
+    /// Returns when to call [`Call::timeout`] next, timers of the agenda apart.
+    pub(super) fn deadline(&self) -> Option<Time> {
+        self.routes.deadline()
+    }
+
+    /// Returns the parts with the context of a call.
+    pub(super) fn call<'a>(&'a mut self, cx: Cx<'a>) -> Call<'a> {
+        Call { parts: self, cx }
+    }
+}
+
+/// A call of an edge at one time. Requests are appended to the list given to
+/// [`Edge::at`](super::Edge::at).
+pub struct Call<'a> {
+    parts: &'a mut Parts,
+    cx: Cx<'a>,
+}
+
+impl Call<'_> {
+    /// Learns the sender of a frame; `false` if the frame must be dropped.
+    fn learn(&mut self, port: PortNo, mac: MacAddr) -> bool {
+        let Call { parts, cx } = self;
+        parts.learning.learn(cx, (&mut parts.groups, &mut parts.routes), port, mac)
+    }
+
+    /// Handles a host's frame without Axon header that had no route, and learns from it.
+    ///
+    /// Queued frames leave with [`Effect::Release`] or are dropped with [`Effect::Abandon`].
+    ///
+    /// # Errors
+    /// The drop reason, if the frame is dropped now.
+    pub fn host_frame(&mut self, port: PortNo, frame: &[u8]) -> Result<Fate, Drop> {
+        let (source, destination) = intercept::header(&self.cx, port, frame)?;
+        if self.parts.bonds.is_blocked(port) || !self.learn(port, source) {
+            return Err(Drop::Refused);
+        }
+        let hosts = self.parts.learning.hosts();
+        if let Some(done) =
+            self.parts.services.configuration(&mut self.cx, hosts, (port, source), frame)
+        {
+            return done;
+        }
+        match intercept::read(self.cx.settings, (source, destination), frame)? {
+            Intercepted::Membership(read) => self
+                .parts
+                .groups
+                .membership(&mut self.cx, (port, source), read)
+                .map(|()| Fate::Served),
+            Intercepted::Address(message) => {
+                self.address_message(port, message)?;
+                Ok(match message.content {
+                    Content::Reply => self.parts.routes.of_reply(port, destination),
+                    _ => Fate::Served,
+                })
+            }
+            Intercepted::Dhcp => {
+                let relay = Message::DhcpRelay(HostFrame { port, frame: frame.to_vec() });
+                self.cx.out.push(Effect::ToController(relay));
+                Ok(Fate::Served)
+            }
+            Intercepted::Own => self.parts.services.ping.answer(&mut self.cx, port, frame),
+            Intercepted::Group => {
+                let pair = self.parts.groups.admit(&mut self.cx, port, frame)?;
+                self.send_to_group(port, pair)
+            }
+            Intercepted::Unicast => {
+                let (pair, hint) = ((source, destination), host_frame::destination_ip(frame));
+                self.parts.routes.unicast(
+                    &mut self.cx,
+                    self.parts.learning.here(),
+                    port,
+                    pair,
+                    hint,
+                )
+            }
+        }
+    }
+
+    /// Handles an ARP packet or a neighbour message of a host, whose address is learned from it.
+    fn address_message(
+        &mut self,
+        port: PortNo,
+        AddressMessage { sender, content }: AddressMessage,
+    ) -> Result<(), Drop> {
+        let Call { parts, cx } = self;
+        parts.learning.learn_ip(cx, &mut parts.groups, sender.mac, sender.ip);
+        match content {
+            Content::Reply => {
+                let hosts = parts.learning.hosts();
+                parts.routes.target_answered(cx, hosts, (port, sender.mac), sender.ip);
+            }
+            Content::Request(ip) if cx.settings.is_own_ip(ip) => {
+                let own = cx.settings.server.mac;
+                answer(cx, port, sender, own, ip);
+            }
+            Content::Request(ip) => {
+                parts.routes.resolve(cx, parts.learning.here(), port, sender, ip);
+            }
+            Content::Announcement => {}
+            Content::Refused => return Err(Drop::Refused),
+        }
+        Ok(())
+    }
+
+    /// Copies a frame that waited for its list.
+    ///
+    /// # Errors
+    /// The drop reason, if the frame is dropped now.
+    pub fn waited_for_list(&mut self, port: PortNo, frame: &[u8]) -> Result<Fate, Drop> {
+        let (source, group) = self.parts.groups.pair_of(frame)?;
+        if !self.parts.hosts().is_on(source, port) {
+            return Err(Drop::Refused);
+        }
+        self.send_to_group(port, (source, group))
+    }
+
+    /// Makes the copies of a frame: each takes its route, or waits for it.
+    fn send_to_group(&mut self, port: PortNo, pair: Pair) -> Result<Fate, Drop> {
+        let Some(hosts) = self.parts.groups.receivers(&mut self.cx, port, pair)? else {
+            return Ok(Fate::Wait(membership::mac_of(pair.1)));
+        };
+        let mut copies = Vec::new();
+        for host in hosts {
+            let here = self.parts.learning.here();
+            match self.parts.routes.unicast(&mut self.cx, here, port, (pair.0, host), None) {
+                Ok(fate) => copies.push(fate),
+                Err(_) => self.cx.counters.group_copies_lost += 1,
+            }
+        }
+        if copies.is_empty() {
+            return Err(Drop::Broadcast);
+        }
+        self.cx.counters.group_frames += 1;
+        self.cx.counters.group_copies += copies.len() as u64;
+        Ok(Fate::Copies(copies))
+    }
+
+    /// Handles phase II of Axon-ARP: the controller looks up a host of this switch.
+    pub fn arp_target(&mut self, m: ArpTarget) {
+        let own_port =
+            m.source_switch.node == self.cx.settings.node && m.source_port == m.target_port;
+        let sane = self.cx.settings.is_host_mac(m.source_mac)
+            && m.source_mac != m.target_mac
+            && !own_port
+            && self.cx.controller.is_current(m.stamp);
+        // A host at a bond may have sent by its other ports only.
+        if sane && self.parts.bonds.is_joined(m.target_port) {
+            self.learn(m.target_port, m.target_mac);
+        }
+        if !sane || !self.parts.hosts().is_on(m.target_mac, m.target_port) {
+            self.cx.counters.messages_ignored += 1;
+            return;
+        }
+        self.parts.routes.phase_two(&mut self.cx, self.parts.learning.hosts(), m);
+    }
+
+    /// Handles phase IV of Axon-ARP: the target switch's answer.
+    pub fn arp_reply(&mut self, m: ArpReply) {
+        self.parts.routes.phase_four(&mut self.cx, self.parts.learning.hosts(), &m);
+    }
+
+    /// Handles the controller's search for the hosts that have this address.
+    pub fn seek(&mut self, m: Seek) {
+        self.parts.learning.seek(&mut self.cx, m);
+    }
+
+    /// Handles a command of the controller from its reliable stream. Items that only a switch sends
+    /// are counted and ignored.
+    pub fn item(&mut self, item: Item) {
+        match self.parts.routes.command(&mut self.cx, self.parts.learning.hosts(), item) {
+            // The node runs LACP, and handles `SelectMember`.
+            None | Some(Item::SelectMember { .. }) => {}
+            Some(Item::AskHost { port, mac, ip }) => {
+                self.parts.learning.recall(&mut self.cx, (port, mac), ip)
+            }
+            Some(Item::GroupHosts { port, mac, group, first, more, hosts }) => {
+                self.parts.groups.list(&mut self.cx, (port, (mac, group)), (first, more), hosts);
+            }
+            Some(_) => self.cx.counters.messages_ignored += 1,
+        }
+    }
+
+    /// Sends a frame of the controller, a DHCP reply, to a host. The host's address is learned from
+    /// a DHCP acknowledgement.
+    pub fn host_frame_out(&mut self, m: HostFrame) {
+        let HostFrame { port, frame } = m;
+        let sane = (ETHERNET_BYTES..=self.cx.settings.frame_bytes_max).contains(&frame.len());
+        if !sane || !self.cx.ports.is_host(port) {
+            self.cx.counters.messages_ignored += 1;
+            return;
+        }
+        if let Some((mac, ip)) = host_frame::dhcp_ack(&frame)
+            && self.parts.hosts().is_on(mac, port)
+        {
+            self.parts.learning.learn_ip(&mut self.cx, &mut self.parts.groups, mac, ip.into());
+        }
+        self.cx.out.push(Effect::Host { port, frame });
+    }
+
+    /// Handles the data plane's answer to a route change.
+    pub fn route_changed(&mut self, answer: RouteAnswer) {
+        self.parts.routes.route_changed(&mut self.cx, answer);
+    }
+
+    /// Resynchronises the flows with a data plane that has lost its tables. `has` is its current
+    /// state.
+    pub fn resynchronised(&mut self, has: &Snapshot) {
+        self.parts.routes.resynchronised(&mut self.cx, has);
+    }
+
+    /// Handles a change of carrier. Routes found at a port without carrier are removed; others wait
+    /// from now on for at most [`Timers::inherited_max`].
+    ///
+    /// [`Timers::inherited_max`]: axon_link::config::Timers::inherited_max
+    pub fn link(&mut self, link: (PortNo, bool)) {
+        self.parts.routes.link(&mut self.cx, link);
+    }
+
+    /// Switches every flow over this lost link to its backup route.
+    pub fn fail_over(&mut self, ends: [LinkEnd; 2]) {
+        self.parts.routes.fail_over(&mut self.cx, ends);
+    }
+
     /// Removes these routes and reports that to the controller.
-    pub(super) fn remove_idle(&mut self, cx: &mut Cx, idle: &[(PortNo, RouteKey)]) {
-        self.routes.remove_idle(cx, idle);
+    pub fn remove_idle(&mut self, idle: &[(PortNo, RouteKey)]) {
+        self.parts.routes.remove_idle(&mut self.cx, idle);
     }
 
     /// Handles a change of a port's kind or carrier, shown by `ports`. Hosts at a port that is no
     /// longer a host port are removed with their flows.
-    pub(super) fn port_changed(&mut self, cx: &mut Cx, port: PortNo) {
-        if cx.ports.kind(port).is_none() {
+    pub fn port_changed(&mut self, port: PortNo) {
+        if self.cx.ports.kind(port).is_none() {
             return;
         }
-        self.routes.adopt(cx, port);
-        self.learning.port_changed(cx, port);
-        self.services.advertising.port_changed(cx, self.learning.hosts(), port);
-        if !cx.ports.is_host(port) {
-            self.clear_port(cx, port);
-            self.routes.free_port(port);
+        self.parts.routes.adopt(&mut self.cx, port);
+        self.parts.learning.port_changed(&mut self.cx, port);
+        self.parts.services.advertising.port_changed(
+            &mut self.cx,
+            self.parts.learning.hosts(),
+            port,
+        );
+        if !self.cx.ports.is_host(port) {
+            self.clear_port(port);
+            self.parts.routes.free_port(port);
         }
     }
 
     /// Removes the hosts of a port and its routes.
-    fn clear_port(&mut self, cx: &mut Cx, port: PortNo) {
-        self.learning.clear_port(cx, (&mut self.groups, &mut self.routes), port);
+    fn clear_port(&mut self, port: PortNo) {
+        let Call { parts, cx } = self;
+        parts.learning.clear_port(cx, (&mut parts.groups, &mut parts.routes), port);
     }
 
-    /// Handles a controller that is reachable again, or a new incarnation; see
-    /// [`Edge::controller_changed`](super::Edge::controller_changed).
-    pub(super) fn controller_changed(&mut self, cx: &mut Cx, change: Change) {
-        let Change { is_new, has_forgotten } = change;
+    /// Handles a change of the controller; `None` if it is unreachable.
+    ///
+    /// While it is unreachable, flows and routes are kept. When the same incarnation is back, the
+    /// edge reports changes; after half of [`Timers::silence_max`](axon_link::config::Timers)
+    /// without it, all hosts, because it may have removed them. A new incarnation has none of the
+    /// old decisions: all hosts and routes are reported, and the routes are kept until it has
+    /// decided; see `inherited.rs`. In both cases open requests are repeated at once.
+    pub fn controller_changed(&mut self, controller: Option<Incarnation>) {
+        let Call { parts, cx } = self;
+        let change = cx.controller.changed(cx.now, controller);
+        let Some(Change { is_new, has_forgotten }) = change else { return };
         if is_new {
-            self.routes.end_queries(cx);
+            parts.routes.end_queries(cx);
         }
         if has_forgotten {
-            self.learning.forget_reports();
+            parts.learning.forget_reports();
         }
-        self.bonds.report_all(cx);
-        self.learning.report_all(cx, &mut self.groups, is_new);
-        self.groups.report(cx, has_forgotten || is_new);
-        self.routes.controller_changed(cx, is_new);
+        parts.bonds.report_all(cx);
+        parts.learning.report_all(cx, &mut parts.groups, is_new);
+        parts.groups.report(cx, has_forgotten || is_new);
+        parts.routes.controller_changed(cx, is_new);
     }
 
     /// Handles expired timers. Early or repeated calls are harmless.
-    pub(super) fn timeout(&mut self, cx: &mut Cx) {
-        self.routes.timeout(cx);
-        let due: Vec<_> = core::iter::from_fn(|| cx.agenda.pop_due(cx.now)).collect();
+    pub fn timeout(&mut self) {
+        self.parts.routes.timeout(&mut self.cx);
+        let due: Vec<_> = core::iter::from_fn(|| self.cx.agenda.pop_due(self.cx.now)).collect();
         for timer in due {
-            self.due(cx, timer);
+            self.due(timer);
         }
     }
 
-    fn due(&mut self, cx: &mut Cx, timer: Timer) {
+    fn due(&mut self, timer: Timer) {
+        let Call { parts, cx } = self;
         match timer {
             Timer::Host(mac) => {
-                self.learning.probe(cx, (&mut self.groups, &mut self.routes), mac);
+                parts.learning.probe(cx, (&mut parts.groups, &mut parts.routes), mac);
             }
-            Timer::Recall(port, mac) => self.learning.recall_due(cx, (port, mac)),
-            Timer::Sought(port) => self.learning.search_due(cx, port),
-            Timer::Groups(port) => self.groups.due(cx, port),
+            Timer::Recall(port, mac) => parts.learning.recall_due(cx, (port, mac)),
+            Timer::Sought(port) => parts.learning.search_due(cx, port),
+            Timer::Groups(port) => parts.groups.due(cx, port),
             Timer::Advertise(port) => {
-                self.services.advertising.due(cx, self.learning.hosts(), port);
+                parts.services.advertising.due(cx, parts.learning.hosts(), port);
             }
             Timer::Setup(..) | Timer::Failed(..) | Timer::Query(..) | Timer::Place(_) => {
-                if let Some((setup, requesters)) = self.routes.due(cx, timer) {
-                    self.learning.claim(cx, &mut self.groups, setup, &requesters);
+                if let Some((setup, requesters)) = parts.routes.due(cx, timer) {
+                    parts.learning.claim(cx, &mut parts.groups, setup, &requesters);
                 }
             }
         }
     }
 
-    /// Returns when to call [`Parts::timeout`] next, timers of the agenda apart.
-    pub(super) fn deadline(&self) -> Option<Time> {
-        self.routes.deadline()
-    }
-
     /// Handles a change of a port's LACP state.
-    pub(super) fn member_changed(&mut self, cx: &mut Cx, (port, member): (PortNo, Member)) {
-        let Some(before) = self.bonds.change(cx, port, member) else { return };
+    pub fn member_changed(&mut self, (port, member): (PortNo, Member)) {
+        let Some(before) = self.parts.bonds.change(&mut self.cx, port, member) else { return };
         if member.selected {
-            self.learning.join(port, member.key);
+            self.parts.learning.join(port, member.key);
             return;
         }
         if before.selected {
-            let others = (&mut self.groups, &mut self.routes);
-            self.learning.part(cx, others, (port, member.key));
+            let others = (&mut self.parts.groups, &mut self.parts.routes);
+            self.parts.learning.part(&mut self.cx, others, (port, member.key));
         }
         // The port has a different partner: its previous hosts are not behind it.
         if member.partner.is_some() || member.state == MemberState::Expired {
-            self.clear_port(cx, port);
+            self.clear_port(port);
         }
     }
 }

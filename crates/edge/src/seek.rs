@@ -156,7 +156,7 @@ mod tests {
 
     fn seek(bench: &mut Bench, host: u8, except: Option<u16>) -> Vec<Effect> {
         let m = Seek { ip: ip(host).into(), except: except.map(PortNo) };
-        bench.call(|edge, now, tables, out| edge.seek(now, m, tables, out))
+        bench.call(|edge, now, tables, out| edge.at(now, tables, out).seek(m))
     }
 
     #[test]
@@ -237,7 +237,7 @@ mod tests {
 
     fn seek_ip(bench: &mut Bench, ip: Ipv4Addr) -> Vec<Effect> {
         let m = Seek { ip: ip.into(), except: None };
-        bench.call(|edge, now, tables, out| edge.seek(now, m, tables, out))
+        bench.call(|edge, now, tables, out| edge.at(now, tables, out).seek(m))
     }
 
     #[test]

@@ -163,7 +163,7 @@ impl Bench {
                     }
                     let answer = self.tables.change(ticket, &change);
                     let mut more = Vec::new();
-                    self.edge.route_changed(self.now, answer, &self.tables, &mut more);
+                    self.edge.at(self.now, &self.tables, &mut more).route_changed(answer);
                     more.into_iter().rev().for_each(|effect| ahead.push_front(effect));
                 }
                 Effect::Release { ingress, key, route } => {
@@ -179,9 +179,8 @@ impl Bench {
                 Effect::Spread { ingress, key } => {
                     for frame in self.waiting.take(ingress, key) {
                         let mut more = Vec::new();
-                        let at = (self.now, ingress);
-                        let tables = &self.tables;
-                        let fate = self.edge.waited_for_list(at, frame.bytes(), tables, &mut more);
+                        let mut call = self.edge.at(self.now, &self.tables, &mut more);
+                        let fate = call.waited_for_list(ingress, frame.bytes());
                         if let Ok(Fate::Copies(fates)) = fate {
                             self.copies(ingress.0, fates, frame.bytes(), Vec::new());
                         }
@@ -201,7 +200,7 @@ impl Bench {
         let held = self.tables.late.as_mut().map(core::mem::take).unwrap_or_default();
         for (ticket, change) in held {
             let answer = self.tables.change(ticket, &change);
-            self.call(|edge, now, tables, out| edge.route_changed(now, answer, tables, out));
+            self.call(|edge, now, tables, out| edge.at(now, tables, out).route_changed(answer));
         }
     }
 
@@ -209,23 +208,25 @@ impl Bench {
         if let Some(of_port) = self.tables.kinds.get_mut(usize::from(port)) {
             *of_port = kind.unwrap_or_default();
         }
-        self.call(|edge, now, tables, out| edge.port_changed(now, PortNo(port), tables, out))
+        self.call(|edge, now, tables, out| edge.at(now, tables, out).port_changed(PortNo(port)))
     }
 
     pub(super) fn link(&mut self, port: u16, up: bool) -> Vec<Effect> {
         let link = (PortNo(port), up);
-        self.call(|edge, now, tables, out| edge.link(now, link, tables, out))
+        self.call(|edge, now, tables, out| edge.at(now, tables, out).link(link))
     }
 
     pub(super) fn controller(&mut self, incarnation: Option<Incarnation>) -> Vec<Effect> {
-        self.call(|edge, now, tables, out| edge.controller_changed(now, incarnation, tables, out))
+        self.call(|edge, now, tables, out| {
+            edge.at(now, tables, out).controller_changed(incarnation)
+        })
     }
 
     pub(super) fn frame(&mut self, port: u16, frame: &[u8]) -> Vec<Effect> {
         let (ingress, host_ports) = (PortNo(port), PORTS - 1);
         let mut fate = Ok(Fate::Served);
         let effects = self.call(|edge, now, tables, out| {
-            fate = edge.host_frame(now, ingress, frame, tables, out);
+            fate = edge.at(now, tables, out).host_frame(ingress, frame);
         });
         let reason = match fate {
             Ok(Fate::Served) => return effects,
@@ -302,7 +303,7 @@ impl Bench {
         for ((port, key), route) in &self.tables.routes {
             has.ports[port.index()].routes.push((*key, route.clone()));
         }
-        self.call(|edge, now, tables, out| edge.resynchronised(now, &has, tables, out));
+        self.call(|edge, now, tables, out| edge.at(now, tables, out).resynchronised(&has));
     }
 
     /// Returns the drop reason of the last frame dropped since the previous call.
@@ -311,24 +312,24 @@ impl Bench {
     }
 
     pub(super) fn target(&mut self, m: ArpTarget) -> Vec<Effect> {
-        self.call(|edge, now, tables, out| edge.arp_target(now, m, tables, out))
+        self.call(|edge, now, tables, out| edge.at(now, tables, out).arp_target(m))
     }
 
     pub(super) fn reply(&mut self, m: ArpReply) -> Vec<Effect> {
-        self.call(|edge, now, tables, out| edge.arp_reply(now, m, tables, out))
+        self.call(|edge, now, tables, out| edge.at(now, tables, out).arp_reply(m))
     }
 
     pub(super) fn remove_idle(&mut self, idle: &[(PortNo, RouteKey)]) -> Vec<Effect> {
-        self.call(|edge, now, tables, out| edge.remove_idle(now, idle, tables, out))
+        self.call(|edge, now, tables, out| edge.at(now, tables, out).remove_idle(idle))
     }
 
     pub(super) fn item(&mut self, item: Item) -> Vec<Effect> {
-        self.call(|edge, now, tables, out| edge.item(now, item, tables, out))
+        self.call(|edge, now, tables, out| edge.at(now, tables, out).item(item))
     }
 
     pub(super) fn send_to_host(&mut self, port: u16, frame: Vec<u8>) -> Vec<Effect> {
         let m = HostFrame { port: PortNo(port), frame };
-        self.call(|edge, now, tables, out| edge.host_frame_out(now, m, tables, out))
+        self.call(|edge, now, tables, out| edge.at(now, tables, out).host_frame_out(m))
     }
 
     pub(super) fn set_route(&mut self, port: u16, to: u8, number: u64, hop: u16) -> Vec<Effect> {
@@ -354,7 +355,7 @@ impl Bench {
         let mut all = Vec::new();
         while let Some(at) = self.edge.deadline().filter(|&at| at <= end) {
             self.now = self.now.max(at);
-            all.extend(self.call(|edge, now, tables, out| edge.timeout(now, tables, out)));
+            all.extend(self.call(|edge, now, tables, out| edge.at(now, tables, out).timeout()));
         }
         self.now = end;
         all

@@ -12,6 +12,7 @@
 use super::edge::Edge;
 use super::fate::Fate;
 use super::hosts::Host;
+use super::parts::Call;
 use crate::config::EdgeConfig;
 use crate::config::EdgeServices;
 use alloc::boxed::Box;
@@ -121,15 +122,15 @@ impl Edges {
     /// have that VLAN.
     fn with<R>(
         &mut self,
-        vlan: VlanId,
+        (now, vlan): (Time, VlanId),
         ports: &dyn PortView,
         out: &mut Vec<Effect>,
-        call: impl FnOnce(&mut Edge, &dyn PortView, &mut Vec<Effect>) -> R,
+        call: impl FnOnce(Call<'_>) -> R,
     ) -> Option<R> {
         let from = out.len();
         let edge = self.of.get_mut(&vlan)?;
         let view = View { ports, vlans: &self.ports, vlan };
-        let done = call(edge, &view, out);
+        let done = call(edge.at(now, &view, out));
         if !vlan.is_none() {
             out[from..].iter_mut().for_each(|effect| within(vlan, &self.ports, effect));
         }
@@ -139,17 +140,18 @@ impl Edges {
     /// Calls each edge.
     fn with_all(
         &mut self,
+        now: Time,
         ports: &dyn PortView,
         out: &mut Vec<Effect>,
-        mut call: impl FnMut(&mut Edge, &dyn PortView, &mut Vec<Effect>),
+        mut call: impl FnMut(Call<'_>),
     ) {
         if let (true, Some(edge)) = (self.is_single(), self.of.get_mut(&VlanId::NONE)) {
             let view = View { ports, vlans: &self.ports, vlan: VlanId::NONE };
-            return call(edge, &view, out);
+            return call(edge.at(now, &view, out));
         }
         let vlans: Vec<VlanId> = self.of.keys().copied().collect();
         for vlan in vlans {
-            self.with(vlan, ports, out, &mut call);
+            self.with((now, vlan), ports, out, &mut call);
         }
     }
 
@@ -164,7 +166,7 @@ impl Edges {
         }
     }
 
-    /// Calls [`Edge::host_frame`] of the frame's VLAN; returns the VLAN too.
+    /// Calls [`Call::host_frame`] of the frame's VLAN; returns the VLAN too.
     ///
     /// # Errors
     /// The drop reason, if the frame is dropped now.
@@ -181,19 +183,15 @@ impl Edges {
             Err(reason) => return (VlanId::NONE, Err(reason)),
         };
         if vlan.is_none() {
-            let fate = self.with(vlan, ports, out, |edge, ports, out| {
-                edge.host_frame(now, port, frame, ports, out)
-            });
+            let fate = self.with((now, vlan), ports, out, |mut call| call.host_frame(port, frame));
             return (vlan, fate.unwrap_or(Err(Drop::ForeignVlan)));
         }
         let frame = untagged(frame);
-        let fate = self.with(vlan, ports, out, |edge, ports, out| {
-            edge.host_frame(now, port, &frame, ports, out)
-        });
+        let fate = self.with((now, vlan), ports, out, |mut call| call.host_frame(port, &frame));
         (vlan, fate.unwrap_or(Err(Drop::ForeignVlan)))
     }
 
-    /// Calls [`Edge::waited_for_list`].
+    /// Calls [`Call::waited_for_list`].
     pub fn waited_for_list(
         &mut self,
         (now, port, vlan): (Time, PortNo, VlanId),
@@ -202,9 +200,8 @@ impl Edges {
         out: &mut Vec<Effect>,
     ) -> Result<Fate, Drop> {
         let frame = if vlan.is_none() { frame.to_vec() } else { untagged(frame) };
-        let fate = self.with(vlan, ports, out, |edge, ports, out| {
-            edge.waited_for_list((now, port), &frame, ports, out)
-        });
+        let fate =
+            self.with((now, vlan), ports, out, |mut call| call.waited_for_list(port, &frame));
         fate.unwrap_or(Err(Drop::ForeignVlan))
     }
 
@@ -217,24 +214,24 @@ impl Edges {
         ports: &dyn PortView,
         out: &mut Vec<Effect>,
     ) -> Option<()> {
-        self.with(vlan, ports, out, |edge, ports, out| match message {
-            Message::ArpTarget(m) => edge.arp_target(now, m, ports, out),
-            Message::ArpReply(m) => edge.arp_reply(now, m, ports, out),
-            Message::Seek(m) => edge.seek(now, m, ports, out),
-            Message::HostFrame(m) => edge.host_frame_out(now, m, ports, out),
+        self.with((now, vlan), ports, out, |mut call| match message {
+            Message::ArpTarget(m) => call.arp_target(m),
+            Message::ArpReply(m) => call.arp_reply(m),
+            Message::Seek(m) => call.seek(m),
+            Message::HostFrame(m) => call.host_frame_out(m),
             _ => {}
         })
     }
 
-    /// Calls [`Edge::item`].
+    /// Calls [`Call::item`].
     pub fn item(&mut self, now: Time, item: Item, ports: &dyn PortView, out: &mut Vec<Effect>) {
         let (vlan, item) = item.open();
         if let Some(item) = item {
-            self.with(vlan, ports, out, |edge, ports, out| edge.item(now, item, ports, out));
+            self.with((now, vlan), ports, out, |mut call| call.item(item));
         }
     }
 
-    /// Calls [`Edge::route_changed`].
+    /// Calls [`Call::route_changed`].
     pub fn route_changed(
         &mut self,
         now: Time,
@@ -246,7 +243,7 @@ impl Edges {
         let Some(vlan) = VlanId::new((ticket >> TICKET_BITS) as u16) else { return };
         let ticket = RouteTicket(ticket & ((1 << TICKET_BITS) - 1));
         let answer = RouteAnswer { ticket, ..answer };
-        self.with(vlan, ports, out, |edge, ports, out| edge.route_changed(now, answer, ports, out));
+        self.with((now, vlan), ports, out, |mut call| call.route_changed(answer));
     }
 
     /// Returns all routes that the data plane should have: the ingress port, the key, the
@@ -259,7 +256,7 @@ impl Edges {
         })
     }
 
-    /// Calls [`Edge::resynchronised`].
+    /// Calls [`Call::resynchronised`].
     pub fn resynchronised(
         &mut self,
         now: Time,
@@ -270,8 +267,8 @@ impl Edges {
         let vlans: Vec<VlanId> = self.of.keys().copied().collect();
         for vlan in vlans {
             let has = of_vlan(has, vlan);
-            self.with(vlan, ports, out, |edge, ports, out| {
-                edge.resynchronised(now, &has, ports, out);
+            self.with((now, vlan), ports, out, |mut call| {
+                call.resynchronised(&has);
             });
         }
     }
@@ -283,7 +280,7 @@ impl Edges {
         }
     }
 
-    /// Calls [`Edge::link`].
+    /// Calls [`Call::link`].
     pub fn link(
         &mut self,
         now: Time,
@@ -291,10 +288,10 @@ impl Edges {
         ports: &dyn PortView,
         out: &mut Vec<Effect>,
     ) {
-        self.with_all(ports, out, |edge, ports, out| edge.link(now, link, ports, out));
+        self.with_all(now, ports, out, |mut call| call.link(link));
     }
 
-    /// Calls [`Edge::member_changed`] of all edges, because a bond is in no VLAN.
+    /// Calls [`Call::member_changed`] of all edges, because a bond is in no VLAN.
     pub fn member_changed(
         &mut self,
         now: Time,
@@ -302,12 +299,12 @@ impl Edges {
         ports: &dyn PortView,
         out: &mut Vec<Effect>,
     ) {
-        self.with(VlanId::NONE, ports, out, |edge, ports, out| {
-            edge.member_changed(now, changed, ports, out);
+        self.with((now, VlanId::NONE), ports, out, |mut call| {
+            call.member_changed(changed);
         });
     }
 
-    /// Calls [`Edge::port_changed`].
+    /// Calls [`Call::port_changed`].
     pub fn port_changed(
         &mut self,
         now: Time,
@@ -315,10 +312,10 @@ impl Edges {
         ports: &dyn PortView,
         out: &mut Vec<Effect>,
     ) {
-        self.with_all(ports, out, |edge, ports, out| edge.port_changed(now, port, ports, out));
+        self.with_all(now, ports, out, |mut call| call.port_changed(port));
     }
 
-    /// Calls [`Edge::controller_changed`].
+    /// Calls [`Call::controller_changed`].
     pub fn controller_changed(
         &mut self,
         now: Time,
@@ -326,8 +323,8 @@ impl Edges {
         ports: &dyn PortView,
         out: &mut Vec<Effect>,
     ) {
-        self.with_all(ports, out, |edge, ports, out| {
-            edge.controller_changed(now, controller, ports, out);
+        self.with_all(now, ports, out, |mut call| {
+            call.controller_changed(controller);
         });
     }
 
@@ -340,7 +337,7 @@ impl Edges {
         news
     }
 
-    /// Calls [`Edge::fail_over`].
+    /// Calls [`Call::fail_over`].
     pub fn fail_over(
         &mut self,
         now: Time,
@@ -348,15 +345,13 @@ impl Edges {
         ports: &dyn PortView,
         out: &mut Vec<Effect>,
     ) {
-        self.with_all(ports, out, |edge, ports, out| edge.fail_over(now, ends, ports, out));
+        self.with_all(now, ports, out, |mut call| call.fail_over(ends));
     }
 
-    /// Calls [`Edge::timeout`].
+    /// Calls [`Call::timeout`].
     pub fn timeout(&mut self, now: Time, ports: &dyn PortView, out: &mut Vec<Effect>) {
-        self.with_all(ports, out, |edge, ports, out| {
-            if edge.deadline().is_some_and(|at| at <= now) {
-                edge.timeout(now, ports, out);
-            }
+        self.with_all(now, ports, out, |mut call| {
+            call.timeout();
         });
     }
 
@@ -371,7 +366,7 @@ impl Edges {
     }
 
     /// Removes the routes without frames since the last call, by [`Edge::idle_flows`] and
-    /// [`Edge::remove_idle`].
+    /// [`Call::remove_idle`].
     pub fn age(
         &mut self,
         now: Time,
@@ -384,7 +379,7 @@ impl Edges {
         self.of.iter_mut().map(idle).collect()
     }
 
-    /// Calls [`Edge::remove_idle`] for all routes that [`Edges::age`] has returned.
+    /// Calls [`Call::remove_idle`] for all routes that [`Edges::age`] has returned.
     pub fn remove_idle(
         &mut self,
         now: Time,
@@ -393,8 +388,8 @@ impl Edges {
         out: &mut Vec<Effect>,
     ) {
         for (vlan, idle) in idle {
-            self.with(*vlan, ports, out, |edge, ports, out| {
-                edge.remove_idle(now, idle, ports, out);
+            self.with((now, *vlan), ports, out, |mut call| {
+                call.remove_idle(idle);
             });
         }
     }

@@ -152,7 +152,7 @@ fn a_route_that_a_resynchronised_device_has_and_should_not_have_is_removed() {
     let mut has = Snapshot { ports: alloc::vec![PortSnapshot::default(); 4] };
     has.ports[0].routes.push((mac(9).into(), Route::from([3])));
     bench.tables.routes.insert((PortNo(0), mac(9).into()), Route::from([3]));
-    bench.call(|edge, now, tables, out| edge.resynchronised(now, &has, tables, out));
+    bench.call(|edge, now, tables, out| edge.at(now, tables, out).resynchronised(&has));
     assert_eq!(bench.placed(0, 9), None);
 }
 

@@ -156,7 +156,7 @@ impl Net {
         self.found[number] = true;
         let found = Some(self.config.node.incarnation);
         self.edge(number, |edge, now, ports, out| {
-            edge.controller_changed(now, found, ports, out);
+            edge.at(now, ports, out).controller_changed(found);
         });
         self.carry_out();
     }
@@ -164,7 +164,7 @@ impl Net {
     /// As [`Net::send`], but the controller is killed after so many of the messages that follow.
     pub fn send_and_kill(&mut self, (edge, port): At, frame: &[u8], messages: usize) {
         self.edge(edge, |edge, now, ports, out| {
-            edge.host_frame(now, PortNo(port), frame, ports, out).ok();
+            edge.at(now, ports, out).host_frame(PortNo(port), frame).ok();
         });
         for _ in 0..messages {
             self.carry_out_one();
@@ -195,7 +195,7 @@ impl Net {
     /// A station sends a frame.
     pub fn send(&mut self, (edge, port): At, frame: &[u8]) {
         self.edge(edge, |edge, now, ports, out| {
-            edge.host_frame(now, PortNo(port), frame, ports, out).ok();
+            edge.at(now, ports, out).host_frame(PortNo(port), frame).ok();
         });
         self.carry_out();
     }
@@ -204,7 +204,9 @@ impl Net {
     pub fn carrier(&mut self, (edge, port): At, up: bool) {
         let kind = if up { PortKind::Host } else { PortKind::Unknown };
         self.edges[edge].1.0[usize::from(port)] = kind;
-        self.edge(edge, |edge, now, ports, out| edge.port_changed(now, PortNo(port), ports, out));
+        self.edge(edge, |edge, now, ports, out| {
+            edge.at(now, ports, out).port_changed(PortNo(port))
+        });
         self.carry_out();
     }
 
@@ -218,7 +220,7 @@ impl Net {
     pub fn go_on_to(&mut self, time: Time) {
         self.now = self.now.max(time);
         for number in 0..2 {
-            self.edge(number, |edge, now, ports, out| edge.timeout(now, ports, out));
+            self.edge(number, |edge, now, ports, out| edge.at(now, ports, out).timeout());
         }
         self.control(|controller, now, out| controller.timeout(now, out));
         self.carry_out();
@@ -254,17 +256,17 @@ impl Net {
                 (_, Effect::Route { ticket, .. }) => {
                     let answer = RouteAnswer { ticket, result: Ok(()) };
                     self.edge(from.unwrap(), |edge, now, ports, out| {
-                        edge.route_changed(now, answer, ports, out);
+                        edge.at(now, ports, out).route_changed(answer);
                     });
                 }
                 (None, Effect::Command { to, item }) => {
                     self.edge(to.0 as usize - 1, |edge, now, ports, out| {
-                        edge.item(now, item, ports, out);
+                        edge.at(now, ports, out).item(item);
                     });
                 }
                 (None, Effect::Routed { to, message: Message::HostFrame(m), .. }) => {
                     self.edge(to.node.0 as usize - 1, |edge, now, ports, out| {
-                        edge.host_frame_out(now, m, ports, out);
+                        edge.at(now, ports, out).host_frame_out(m);
                     });
                 }
                 _ => {}

@@ -54,7 +54,7 @@ impl World {
         let mut route = routes.get(&(at.port, to)).cloned();
         if route.is_none() {
             self.at_switch(switch, |edge, now, device, out| {
-                let fate = edge.host_frame(now, at.port, frame, device, out);
+                let fate = edge.at(now, device, out).host_frame(at.port, frame);
                 // A frame that has to wait, or is dropped, is outside the model.
                 if let Ok(Fate::Forward(by)) = fate {
                     route = Some(by);
@@ -98,7 +98,7 @@ impl World {
         }
         let ends = [at, far];
         self.link_down(switch, at.port, LinkDown { ends, hops_left: NEWS_HOPS });
-        self.at_switch(switch, |edge, now, device, out| edge.fail_over(now, ends, device, out));
+        self.at_switch(switch, |edge, now, device, out| edge.at(now, device, out).fail_over(ends));
         let this = &self.switches[switch];
         let waits = this.trial == Some(self.running) && this.controller != this.trial;
         if self.fault != Fault::KeepsNews || !waits {
@@ -125,7 +125,7 @@ impl World {
             }
         }
         let ends = news.ends;
-        self.at_switch(switch, |edge, now, device, out| edge.fail_over(now, ends, device, out));
+        self.at_switch(switch, |edge, now, device, out| edge.at(now, device, out).fail_over(ends));
     }
 
     fn message_to_switch(&mut self, switch: usize, from: Incarnation, message: Message) {
@@ -140,11 +140,13 @@ impl World {
             Message::ArpReply(reply) => self.reply(switch, reply),
             Message::ArpTarget(target) if ours => {
                 self.at_switch(switch, |edge, now, device, out| {
-                    edge.arp_target(now, target, device, out);
+                    edge.at(now, device, out).arp_target(target);
                 });
             }
             Message::Seek(seek) if ours => {
-                self.at_switch(switch, |edge, now, device, out| edge.seek(now, seek, device, out));
+                self.at_switch(switch, |edge, now, device, out| {
+                    edge.at(now, device, out).seek(seek)
+                });
             }
             _ => {}
         }
@@ -163,7 +165,7 @@ impl World {
             reply.stamp.number = reply.stamp.number.max(known.number + 1);
         }
         let used = this.edge.counters().backups_used;
-        self.at_switch(switch, |edge, now, device, out| edge.arp_reply(now, reply, device, out));
+        self.at_switch(switch, |edge, now, device, out| edge.at(now, device, out).arp_reply(reply));
         let this = &self.switches[switch];
         let took_backup = this.edge.counters().backups_used > used;
         let is_older = newest.as_ref().is_some_and(|(known, _)| stamp < *known);
@@ -181,7 +183,7 @@ impl World {
         this.controller = Some(from);
         this.reports.clear();
         self.at_switch(switch, |edge, now, device, out| {
-            edge.controller_changed(now, Some(from), device, out);
+            edge.at(now, device, out).controller_changed(Some(from));
         });
     }
 
@@ -247,7 +249,7 @@ impl World {
                 Effect::Route { ticket, change } => {
                     let answer = device.change(ticket, change);
                     let mut more = Vec::new();
-                    edge.route_changed(now, answer, device, &mut more);
+                    edge.at(now, device, &mut more).route_changed(answer);
                     more.into_iter().rev().for_each(|effect| ahead.push_front(effect));
                 }
                 Effect::Routed { to, message, .. } if to == from => {
@@ -357,6 +359,6 @@ impl World {
                 newest.insert((port, destination), (stamp, None));
             }
         }
-        self.at_switch(switch, |edge, now, device, out| edge.item(now, item, device, out));
+        self.at_switch(switch, |edge, now, device, out| edge.at(now, device, out).item(item));
     }
 }

@@ -178,7 +178,7 @@ impl World {
         let ports = self.switches[switch].device.host_ports();
         for port in ports {
             self.at_switch(switch, |edge, now, device, out| {
-                edge.port_changed(now, port, device, out);
+                edge.at(now, device, out).port_changed(port);
             });
         }
     }
@@ -235,7 +235,7 @@ impl World {
         let Switch { edge, device, .. } = &mut *self.switches[switch];
         let used = edge.counters().backups_used;
         if edge.deadline().is_some_and(|at| at <= self.now) {
-            edge.timeout(self.now, device, &mut out);
+            edge.at(self.now, device, &mut out).timeout();
         }
         call(edge, self.now, device, &mut out);
         self.carry_out(switch, out);
