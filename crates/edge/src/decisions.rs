@@ -17,7 +17,7 @@ use super::settings::Settings;
 use super::tables::Tables;
 use super::tombstones::Tombstones;
 use axon_link::effect::Effect;
-use axon_node::{RouteAnswer, RouteKey};
+use axon_node::{RouteAnswer, RouteError, RouteKey};
 use axon_wire::message::{Item, LinkEnd, RoutePath, Stamp};
 use axon_wire::{PortNo, Route, Time};
 use core::net::IpAddr;
@@ -169,8 +169,10 @@ impl Decisions {
     /// Forgets old removals, and counts changes with overdue answers as refused.
     pub(super) fn timeout(&mut self, cx: &mut Cx, installer: &mut Installer) {
         self.removed.expire(cx.now);
-        while let Some(removed) = installer.overdue(cx) {
-            removed.into_iter().for_each(|key| self.backups.forget(key));
+        while let Some(ticket) = installer.tables().overdue(cx.now) {
+            let result = Err(RouteError::Unavailable);
+            self.answered(cx, installer, RouteAnswer { ticket, result });
+            cx.counters.changes_unanswered += 1;
         }
         installer.resynchronise_lost(cx);
     }

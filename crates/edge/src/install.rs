@@ -28,7 +28,7 @@ use super::tables::{Requested, Tables};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use axon_link::effect::Effect;
-use axon_node::{Note, RouteAnswer, RouteError, RouteKey, Snapshot};
+use axon_node::{Note, RouteAnswer, RouteKey, Snapshot};
 use axon_wire::masquerade::index_of;
 use axon_wire::message::{Stamp, Target};
 use axon_wire::vlan::VlanId;
@@ -63,11 +63,7 @@ impl Installer {
     /// Returns whether the data plane has a route at this address of its tables, or may have one.
     fn is_placed_at(&self, address: Key) -> bool {
         let destination = self.tables.owner(address).unwrap_or(address.1.destination);
-        self.is_placed_as((address.0, RouteKey { destination, ..address.1 }), address)
-    }
-
-    /// Returns whether the data plane has a route, or may have it, at this address of its tables.
-    pub(super) fn is_placed_as(&self, key: Key, address: Key) -> bool {
+        let key = (address.0, RouteKey { destination, ..address.1 });
         self.flows.is_placed(key) && self.tables.address(key) == address
     }
 
@@ -222,15 +218,6 @@ impl Installer {
         };
         self.tables.pause(cx, port);
         removed
-    }
-
-    /// Handles the next change whose answer is overdue as refused; `None` if there is none. Returns
-    /// a flow that is removed, as [`Installer::answered`] does.
-    pub(super) fn overdue(&mut self, cx: &mut Cx) -> Option<Option<Key>> {
-        let ticket = self.tables.overdue(cx.now)?;
-        cx.counters.changes_unanswered += 1;
-        let result = Err(RouteError::Unavailable);
-        Some(self.answered(cx, RouteAnswer { ticket, result }))
     }
 
     /// Requests a resynchronisation of a lost data plane when it is due.

@@ -3,6 +3,7 @@
 
 use super::answers::Requester;
 use super::context::{Cx, Timer};
+use super::controller::Change;
 use super::groups::Groups;
 use super::hosts::{Host, Hosts, Location};
 use super::recall::Recalls;
@@ -200,14 +201,12 @@ impl Learning {
         self.search.port_changed(cx, port);
     }
 
-    /// Clears the record of reported hosts that are unchanged.
-    pub(super) fn forget_reports(&mut self) {
-        self.hosts.forget_reports();
-    }
-
-    /// Reports all hosts that the controller does not have yet; to a new incarnation, all hosts.
-    pub(super) fn report_all(&mut self, cx: &mut Cx, groups: &mut Groups, is_new: bool) {
-        self.hosts.report_all(cx, groups, is_new);
+    /// Reports all hosts that the controller may not have.
+    pub(super) fn report_all(&mut self, cx: &mut Cx, groups: &mut Groups, change: Change) {
+        if change.has_forgotten {
+            self.hosts.forget_reports();
+        }
+        self.hosts.report_all(cx, groups, change.is_new);
     }
 
     /// Adds a port to a bond, with which it is one location.

@@ -3,7 +3,6 @@
 use super::answers::{AddressMessage, Content, answer};
 use super::bonds::Bonds;
 use super::context::{Cx, Timer};
-use super::controller::Change;
 use super::fate::Fate;
 use super::given::mixed;
 use super::groups::Groups;
@@ -156,7 +155,7 @@ impl Call<'_> {
             Intercepted::Address(message) => {
                 self.address_message(port, message)?;
                 Ok(match message.content {
-                    Content::Reply => self.parts.routes.of_reply(port, destination),
+                    Content::Reply => self.parts.routes.fate_of_reply(port, destination),
                     _ => Fate::Served,
                 })
             }
@@ -367,18 +366,14 @@ impl Call<'_> {
     /// decided; see `inherited.rs`. In both cases open requests are repeated at once.
     pub fn controller_changed(&mut self, controller: Option<Incarnation>) {
         let Call { parts, cx } = self;
-        let change = cx.controller.changed(cx.now, controller);
-        let Some(Change { is_new, has_forgotten }) = change else { return };
-        if is_new {
+        let Some(change) = cx.controller.changed(cx.now, controller) else { return };
+        if change.is_new {
             parts.routes.end_queries(cx);
         }
-        if has_forgotten {
-            parts.learning.forget_reports();
-        }
         parts.bonds.report_all(cx);
-        parts.learning.report_all(cx, &mut parts.groups, is_new);
-        parts.groups.report(cx, has_forgotten || is_new);
-        parts.routes.controller_changed(cx, is_new);
+        parts.learning.report_all(cx, &mut parts.groups, change);
+        parts.groups.report(cx, change.has_forgotten || change.is_new);
+        parts.routes.controller_changed(cx, change.is_new);
     }
 
     /// Handles expired timers. Early or repeated calls are harmless.

@@ -111,7 +111,7 @@ impl Routes {
         if let Some(fate) = self.installer.by_software(cx, hosts, port, pair, hint) {
             return Ok(fate);
         }
-        self.over(cx, (hosts, recalls), port, pair, hint)?;
+        self.correct_expired(cx, (hosts, recalls), port, pair, hint)?;
         if hosts.is_on(destination, port) && !recalls.seems_moved(port, destination) {
             return Err(Drop::Refused);
         }
@@ -127,7 +127,7 @@ impl Routes {
     /// Handles a frame to an address of masqueraded form without a route. If this port has given
     /// it, its sender is sent the current one, and the frame is dropped. Otherwise it may be from
     /// before a restart, or a host's own: both lookups are tried.
-    fn over(
+    fn correct_expired(
         &mut self,
         cx: &mut Cx,
         (hosts, recalls): (&Hosts, &Recalls),
@@ -154,7 +154,7 @@ impl Routes {
     /// Returns the fate of a reply to a remote host, whose own MAC address was in the query. It
     /// would take the route to that host unless hosts of this port were given another MAC address
     /// for it, so it is forwarded in software (thesis 000 §4.1.1).
-    pub(super) fn of_reply(&self, port: PortNo, destination: MacAddr) -> Fate {
+    pub(super) fn fate_of_reply(&self, port: PortNo, destination: MacAddr) -> Fate {
         let key = (port, destination.into());
         let given_another = self.installer.tables().address(key) != key;
         let flow = self.installer.flows().get(key).filter(|_| given_another);

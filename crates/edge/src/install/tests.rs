@@ -7,7 +7,7 @@ use super::*;
 use crate::tables::{PAUSE, Tables};
 use alloc::collections::VecDeque;
 use axon_node::telemetry::EdgeDebts;
-use axon_node::{PortSnapshot, RouteChange, RouteKey, RouteTicket};
+use axon_node::{PortSnapshot, RouteChange, RouteError, RouteKey, RouteTicket};
 use axon_wire::{Route, Span, Time};
 use proptest::prelude::*;
 
