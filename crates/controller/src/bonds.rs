@@ -19,9 +19,9 @@
 //! another port, and LACP proves its presence.
 
 use super::hosts::Place;
+use crate::effect::Effect;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use axon_link::effect::Effect;
 use axon_link::lacp::Selection;
 use axon_node::Note;
 use axon_node::telemetry::{BondTelemetry, MemberTelemetry};

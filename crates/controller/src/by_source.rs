@@ -14,8 +14,8 @@
 use super::flows::{Origin, Route, RouteIndex};
 use super::forwarding::Forwarding;
 use super::hosts::Place;
+use crate::effect::Effect;
 use alloc::vec::Vec;
-use axon_link::effect::Effect;
 
 impl Forwarding {
     /// Replaces shared routes by each host's own after several hosts have appeared at a port, where

@@ -2,6 +2,7 @@
 
 use crate::config::{ControllerConfig, StaticTopology};
 use crate::dhcp::DhcpServer;
+use crate::effect::Effect;
 use crate::excess::Bounds;
 use crate::flows::{Flows, RouteIndex};
 use crate::forwarding::Forwarding;
@@ -20,7 +21,6 @@ use crate::topology::{Admission, Graph, SwitchIndex};
 use crate::upkeep::Upkeep;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use axon_link::effect::Effect;
 use axon_node::telemetry::{
     BondTelemetry, ControllerCounters, IpConflict, PolicyTelemetry, Restored,
 };

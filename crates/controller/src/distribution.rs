@@ -6,8 +6,8 @@ use super::flows::{Flows, Origin, RouteIndex};
 use super::hosts::{Host, HostIndex, Place};
 use super::network::Network;
 use super::routes::Routes;
+use crate::effect::Effect;
 use alloc::vec::Vec;
-use axon_link::effect::Effect;
 
 /// The port of each route.
 impl Routes {

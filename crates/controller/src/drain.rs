@@ -19,8 +19,8 @@
 //! A violation found meanwhile, such as the report of an edge that has used an old backup, restarts
 //! the steps.
 
+use crate::effect::Effect;
 use alloc::vec::Vec;
-use axon_link::effect::Effect;
 use axon_wire::vlan::VlanId;
 use axon_wire::{Span, Time};
 

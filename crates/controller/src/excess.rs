@@ -9,9 +9,9 @@ use super::flows::{Account, Flows};
 use super::hosts::Place;
 use super::network::Network;
 use super::topology::SwitchIndex;
+use crate::effect::Effect;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
-use axon_link::effect::Effect;
 use axon_node::Note;
 use axon_wire::{PortNo, Span, Time};
 

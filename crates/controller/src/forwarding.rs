@@ -9,8 +9,8 @@ use super::network::Network;
 use super::routes::Routes;
 use super::seeking::Seeking;
 use super::takeover::TakeOver;
+use crate::effect::Effect;
 use alloc::vec::Vec;
-use axon_link::effect::Effect;
 
 /// Locations and rights of hosts, their routes, and the bounds of both.
 #[derive(Clone, Debug)]

@@ -17,9 +17,9 @@ use super::excess::Scope;
 use super::flows::RouteIndex;
 use super::forwarding::Forwarding;
 use super::hosts::{Host, HostIndex, Learned, Place};
+use crate::effect::Effect;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
-use axon_link::effect::Effect;
 use axon_node::{Note, PolicyChange, PolicyDone, PolicyRefusal, Subject};
 use axon_wire::{MacAddr, NodeId, Time};
 

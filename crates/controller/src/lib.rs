@@ -24,6 +24,7 @@ mod counts;
 pub mod dhcp;
 mod distribution;
 mod drain;
+mod effect;
 mod excess;
 mod fabric;
 pub mod flows;
@@ -57,3 +58,4 @@ mod upkeep;
 pub mod vlans;
 
 pub use conductor::Controller;
+pub use effect::Effect;

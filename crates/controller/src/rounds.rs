@@ -22,8 +22,8 @@
 use super::flows::RouteIndex;
 use super::network::Network;
 use super::routes::Routes;
+use crate::effect::Effect;
 use alloc::vec::Vec;
-use axon_link::effect::Effect;
 use axon_wire::{Span, Time};
 
 /// Number of routes checked in one batch of a round.

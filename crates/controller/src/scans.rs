@@ -2,9 +2,9 @@
 
 use super::fabric::Fabric;
 use super::hosts::Place;
+use crate::effect::Effect;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
-use axon_link::effect::Effect;
 use axon_node::Note;
 use axon_wire::message::Target;
 use axon_wire::{MacAddr, Span, Time};

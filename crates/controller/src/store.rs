@@ -19,8 +19,8 @@ use super::leases6::Lease6;
 use super::network::Network;
 use super::presence::Presence;
 use super::topology::Graph;
+use crate::effect::Effect;
 use alloc::vec::Vec;
-use axon_link::effect::Effect;
 use axon_node::telemetry::Restored;
 use axon_node::{
     StoreChange, StoreKey, Stored, StoredHost, StoredLease, StoredLease6, StoredState,

@@ -12,10 +12,10 @@
 use super::conductor::Controller;
 use super::hosts::Place;
 use crate::config::{ControllerConfig, DhcpConfig};
+use crate::effect::Effect;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use axon_link::config::NodeConfig;
-use axon_link::effect::Effect;
 use axon_node::telemetry::{ControllerCounters, DhcpCounters, Restored};
 use axon_node::{
     HostPair, PolicyChange, PolicyDone, PolicyRefusal, PortVlans, StoreChange, Stored,
@@ -93,28 +93,29 @@ impl Controllers {
     fn with(
         &mut self,
         vlan: VlanId,
-        out: &mut Vec<Effect>,
+        out: &mut Vec<impl From<Effect>>,
         call: impl FnOnce(&mut Controller, &mut Vec<Effect>),
     ) {
         let Some(controller) = self.of.get_mut(&vlan) else {
             self.misplaced += 1;
             return;
         };
-        if vlan.is_none() {
-            return call(controller, out);
-        }
         let mut own = Vec::new();
         call(controller, &mut own);
+        if vlan.is_none() {
+            out.extend(own.into_iter().map(Into::into));
+            return;
+        }
         let is_tagged =
             |at: (NodeId, PortNo)| self.ports.get(&at).is_some_and(|vlans| vlans.is_tagged(vlan));
         let within = |effect| within(vlan, effect, controller, &is_tagged);
-        out.extend(own.into_iter().filter_map(within));
+        out.extend(own.into_iter().filter_map(within).map(Into::into));
     }
 
     /// Calls each controller.
     fn with_all(
         &mut self,
-        out: &mut Vec<Effect>,
+        out: &mut Vec<impl From<Effect>>,
         mut call: impl FnMut(&mut Controller, &mut Vec<Effect>),
     ) {
         let vlans: Vec<VlanId> = self.of.keys().copied().collect();
@@ -126,7 +127,7 @@ impl Controllers {
     /// Calls [`Controller::restore`]: each controller gets the entries of its VLAN, and all get
     /// operators' changes of the policy. Entries of a VLAN that no longer exists, or that their
     /// port is not in, are dropped.
-    pub fn restore(&mut self, now: Time, stored: &[Stored], out: &mut Vec<Effect>) {
+    pub fn restore(&mut self, now: Time, stored: &[Stored], out: &mut Vec<impl From<Effect>>) {
         let policy: Vec<Stored> =
             stored.iter().filter(|entry| entry.open().is_none()).cloned().collect();
         let mut own: BTreeMap<VlanId, Vec<Stored>> =
@@ -138,7 +139,7 @@ impl Controllers {
                 Some(own) => own.push(inner),
                 None => {
                     self.given_up += 1;
-                    out.push(Effect::Store(StoreChange::Delete(entry.key())));
+                    out.push(Effect::Store(StoreChange::Delete(entry.key())).into());
                 }
             }
         }
@@ -148,20 +149,8 @@ impl Controllers {
     }
 
     /// Calls [`Controller::keep`].
-    pub fn keep(&mut self, out: &mut Vec<Effect>) {
-        for (&vlan, controller) in &mut self.of {
-            if vlan.is_none() {
-                controller.keep(out);
-                continue;
-            }
-            let mut own = Vec::new();
-            controller.keep(&mut own);
-            let change = |effect| match effect {
-                Effect::Store(change) => change.in_vlan(vlan).map(Effect::Store),
-                _ => None,
-            };
-            out.extend(own.into_iter().filter_map(change));
-        }
+    pub fn keep(&mut self, out: &mut Vec<impl From<Effect>>) {
+        self.with_all(out, |controller, out| controller.keep(out));
     }
 
     /// Returns the counts of restored state, summed over all controllers.
@@ -205,7 +194,7 @@ impl Controllers {
         from: Incarnation,
         reverse: &Hops,
         m: &ControllerHello,
-        out: &mut Vec<Effect>,
+        out: &mut Vec<impl From<Effect>>,
     ) {
         self.with_all(out, |controller, out| {
             controller.controller_hello(now, from, reverse.clone(), m.clone(), out);
@@ -219,7 +208,7 @@ impl Controllers {
         now: Time,
         from: Incarnation,
         (vlan, message): (VlanId, Message),
-        out: &mut Vec<Effect>,
+        out: &mut Vec<impl From<Effect>>,
     ) -> bool {
         let port = match &message {
             Message::ArpRequest(request) => request.port,
@@ -240,7 +229,13 @@ impl Controllers {
     }
 
     /// Calls [`Controller::item`] of the VLAN's controller. Load reports go to all controllers.
-    pub fn item(&mut self, now: Time, from: Incarnation, item: Item, out: &mut Vec<Effect>) {
+    pub fn item(
+        &mut self,
+        now: Time,
+        from: Incarnation,
+        item: Item,
+        out: &mut Vec<impl From<Effect>>,
+    ) {
         let (vlan, item) = item.open();
         let Some(mut item) = item else {
             self.misplaced += 1;
@@ -262,7 +257,7 @@ impl Controllers {
     }
 
     /// Calls [`Controller::timeout`].
-    pub fn timeout(&mut self, now: Time, out: &mut Vec<Effect>) {
+    pub fn timeout(&mut self, now: Time, out: &mut Vec<impl From<Effect>>) {
         self.with_all(out, |controller, out| {
             if controller.deadline().is_some_and(|at| at <= now) {
                 controller.timeout(now, out);
@@ -280,7 +275,7 @@ impl Controllers {
         &mut self,
         now: Time,
         (vlan, to): (VlanId, NodeId),
-        out: &mut Vec<Effect>,
+        out: &mut Vec<impl From<Effect>>,
     ) {
         self.with(vlan, out, |controller, out| controller.query_refused(now, to, out));
     }
@@ -306,7 +301,7 @@ impl Controllers {
         &mut self,
         now: Time,
         change: PolicyChange,
-        out: &mut Vec<Effect>,
+        out: &mut Vec<impl From<Effect>>,
     ) -> Result<PolicyDone, PolicyRefusal> {
         let (mut routes_removed, mut switches, mut reach) = (0, BTreeSet::new(), false);
         let mut all = Ok(());
@@ -406,7 +401,7 @@ fn within(
             *item = item.in_vlan(vlan);
         }
         Effect::AwaitAcknowledged { vlan: of, .. } => *of = vlan,
-        _ => {}
+        Effect::Note(_) => {}
     }
     Some(effect)
 }

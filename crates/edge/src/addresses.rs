@@ -91,7 +91,7 @@ impl Addresses {
 mod tests {
     use super::super::testing::{Bench, SERVER, arp_request, arps, mac};
     use super::*;
-    use axon_link::effect::Effect;
+    use crate::effect::Effect;
     use axon_wire::message::Item;
     use axon_wire::{Span, host_frame};
 

@@ -2,7 +2,7 @@
 
 use super::context::Cx;
 use super::settings::Advertise;
-use axon_link::effect::Effect;
+use crate::effect::Effect;
 use axon_wire::{MacAddr, PortNo, host_frame, nd};
 use core::net::IpAddr;
 

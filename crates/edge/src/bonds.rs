@@ -13,8 +13,8 @@
 //! (`crates/switch/src/failover.rs`): routes that end there have backups that end at another port.
 
 use super::context::Cx;
+use crate::effect::Effect;
 use alloc::collections::BTreeMap;
-use axon_link::effect::Effect;
 use axon_link::member::Member;
 use axon_wire::PortNo;
 use axon_wire::message::{Item, LinkEnd, MemberState};

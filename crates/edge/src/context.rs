@@ -2,8 +2,8 @@
 
 use super::controller::Controller;
 use super::settings::Settings;
+use crate::effect::Effect;
 use alloc::vec::Vec;
-use axon_link::effect::Effect;
 use axon_node::PortView;
 use axon_node::agenda::Agenda;
 use axon_node::telemetry::EdgeCounters;

@@ -16,7 +16,7 @@ use super::places::Key;
 use super::settings::Settings;
 use super::tables::Tables;
 use super::tombstones::Tombstones;
-use axon_link::effect::Effect;
+use crate::effect::Effect;
 use axon_node::{RouteAnswer, RouteError, RouteKey};
 use axon_wire::message::{Item, LinkEnd, RoutePath, Stamp};
 use axon_wire::{PortNo, Route, Time};

@@ -8,10 +8,10 @@
 use super::context::Cx;
 use super::fate::Fate;
 use crate::config::Ipv6Config;
+use crate::effect::Effect;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use axon_link::bucket::{Bucket, Rate};
-use axon_link::effect::Effect;
 use axon_node::Drop;
 use axon_wire::dhcpv6::{self, Datagram, SERVER_PORT, kind, option};
 use axon_wire::message::{HostFrame, Message};

@@ -169,7 +169,7 @@ mod tests {
     use super::super::testing::*;
     use super::*;
     use crate::Placement;
-    use axon_link::effect::Effect;
+    use crate::effect::Effect;
     use axon_wire::PortNo;
     use axon_wire::message::Item;
     use axon_wire::{Hops, Route, Span};

@@ -163,7 +163,7 @@ mod tests {
     use super::super::senders::{SENDER_MAX, SENDERS_PER_PORT_MAX};
     use super::super::testing::*;
     use super::*;
-    use axon_link::effect::Effect;
+    use crate::effect::Effect;
     use axon_node::{Drop, PortKind};
     use axon_wire::Span;
     use axon_wire::membership::{self, reports};

@@ -99,7 +99,7 @@ fn arp(settings: &Settings, source: MacAddr, arp: Arp) -> Result<AddressMessage,
 mod tests {
     use super::super::testing::*;
     use super::*;
-    use axon_link::effect::Effect;
+    use crate::effect::Effect;
     use axon_wire::message::{HostFrame, Message, Target};
     use axon_wire::priority::Priority;
     use axon_wire::vlan::VlanTag;

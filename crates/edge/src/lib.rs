@@ -36,6 +36,7 @@ mod controller;
 mod decisions;
 mod dhcpv6;
 mod edge;
+mod effect;
 mod failover;
 mod fate;
 mod flows;
@@ -78,6 +79,7 @@ mod tests;
 
 pub use addresses::Addresses;
 pub use edge::Edge;
+pub use effect::Effect;
 pub use fate::Fate;
 pub use flows::{Flow, Placement, ROUTE_LOOK};
 pub use hosts::Host;

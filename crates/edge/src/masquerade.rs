@@ -3,9 +3,9 @@
 use super::flows::ROUTE_LOOK;
 use super::install::CORRECT_PAUSE;
 use super::testing::*;
+use crate::effect::Effect;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use axon_link::effect::Effect;
 use axon_node::Drop;
 use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::masquerade::index_of;

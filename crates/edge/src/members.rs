@@ -10,10 +10,10 @@
 
 use super::context::Cx;
 use crate::config::GroupConfig;
+use crate::effect::Effect;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use axon_link::bucket::{Bucket, Rate};
-use axon_link::effect::Effect;
 use axon_node::Drop;
 use axon_wire::membership::{self, Membership};
 use axon_wire::message::Item;

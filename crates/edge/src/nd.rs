@@ -55,8 +55,8 @@ mod tests {
     use super::super::settings::Advertise;
     use super::super::testing::*;
     use super::*;
+    use crate::effect::Effect;
     use alloc::vec::Vec;
-    use axon_link::effect::Effect;
     use axon_wire::PortNo;
     use axon_wire::Span;
     use axon_wire::link::ETHERNET_BYTES;

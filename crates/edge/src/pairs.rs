@@ -3,8 +3,8 @@
 use super::Placement;
 use super::test_device::TestDevice;
 use super::testing::*;
+use crate::effect::Effect;
 use alloc::vec::Vec;
-use axon_link::effect::Effect;
 use axon_node::{Drop, FeatureSet, PortKind, RouteKey};
 use axon_wire::message::{ArpReply, ArpTarget, Item, LinkEnd, RoutePath, Target};
 use axon_wire::{Incarnation, NodeId, PortNo, Route, host_frame};

@@ -5,9 +5,9 @@
 
 use super::context::Cx;
 use super::fate::Fate;
+use crate::effect::Effect;
 use alloc::collections::BTreeMap;
 use axon_link::bucket::{Bucket, Rate};
-use axon_link::effect::Effect;
 use axon_node::Drop;
 use axon_wire::{PortNo, Span, echo};
 

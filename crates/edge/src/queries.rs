@@ -4,9 +4,9 @@
 use super::context::{Cx, Timer};
 use super::install::Installer;
 use super::places::Key as RouteOf;
+use crate::effect::Effect;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use axon_link::effect::Effect;
 use axon_node::RouteKey;
 use axon_wire::message::ArpTarget;
 use axon_wire::{MacAddr, PortNo, Time, host_frame, nd};

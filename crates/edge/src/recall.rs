@@ -9,8 +9,8 @@
 
 use super::context::{Cx, Timer};
 use super::hosts::Hosts;
+use crate::effect::Effect;
 use alloc::collections::BTreeMap;
-use axon_link::effect::Effect;
 use axon_wire::{MacAddr, PortNo};
 use core::net::IpAddr;
 

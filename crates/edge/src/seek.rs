@@ -16,10 +16,10 @@
 //! second that a NIC may take to come up. So even a silent host is found as early as possible.
 
 use super::context::{Cx, Timer};
+use crate::effect::Effect;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use axon_link::bucket::{Bucket, Rate};
-use axon_link::effect::Effect;
 use axon_wire::message::Seek;
 use axon_wire::{MacAddr, PortNo, Span, Time};
 use core::net::IpAddr;

@@ -10,11 +10,11 @@
 use super::context::Cx;
 use super::members::Pair;
 use crate::config::GroupConfig;
+use crate::effect::Effect;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use axon_link::bucket::{Bucket, Rate};
 use axon_link::config::COPIES_MAX;
-use axon_link::effect::Effect;
 use axon_node::Drop;
 use axon_wire::message::Item;
 use axon_wire::router::{self, Router};

@@ -78,7 +78,7 @@ mod tests {
     use super::super::testing::*;
     use super::*;
     use crate::config::{EdgeServices, PortPolicy};
-    use axon_link::effect::Effect;
+    use crate::effect::Effect;
     use axon_wire::nd;
 
     #[test]

@@ -4,9 +4,9 @@
 use super::answers::Requester;
 use super::context::{Cx, Timer};
 use super::install::Installer;
+use crate::effect::Effect;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use axon_link::effect::Effect;
 use axon_wire::message::{ArpRequest, Message, Target};
 use axon_wire::{MacAddr, PortNo, Span, Time};
 use core::net::{IpAddr, Ipv4Addr};

@@ -9,8 +9,8 @@
 use super::context::{Cx, Timer};
 use super::given::{Place, mixed};
 use super::places::{Key, Places, of_port};
+use crate::effect::Effect;
 use alloc::collections::{BTreeMap, BTreeSet};
-use axon_link::effect::Effect;
 use axon_node::telemetry::EdgeDebts;
 use axon_node::{Capabilities, Feature, Note, PortView, RouteChange, RouteKey, RouteTicket};
 use axon_wire::masquerade::INDEXES;

@@ -3,9 +3,9 @@
 use super::context::{Cx, Timer};
 use super::controller::Controller;
 use super::settings::Settings;
+use crate::effect::Effect;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use axon_link::effect::Effect;
 use axon_node::agenda::Agenda;
 use axon_node::telemetry::EdgeCounters;
 use axon_node::{

@@ -1,9 +1,9 @@
 //! The edge as a whole: four phases, and any order of events.
 
 use super::testing::*;
+use crate::effect::Effect;
 use alloc::vec;
 use alloc::vec::Vec;
-use axon_link::effect::Effect;
 use axon_node::PortKind;
 use axon_wire::host_frame::{self, Arp};
 use axon_wire::message::{ArpReply, ArpRequest, ArpTarget, Grant, Message};

@@ -15,11 +15,11 @@ use super::hosts::Host;
 use super::parts::Call;
 use crate::config::EdgeConfig;
 use crate::config::EdgeServices;
+use crate::effect::Effect;
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use axon_link::config::NodeConfig;
-use axon_link::effect::Effect;
 use axon_link::member::Member;
 use axon_node::telemetry::{EdgeCounters, EdgeDebts};
 use axon_node::{
@@ -124,16 +124,19 @@ impl Edges {
         &mut self,
         (now, vlan): (Time, VlanId),
         ports: &dyn PortView,
-        out: &mut Vec<Effect>,
+        out: &mut Vec<impl From<Effect>>,
         call: impl FnOnce(Call<'_>) -> R,
     ) -> Option<R> {
-        let from = out.len();
         let edge = self.of.get_mut(&vlan)?;
         let view = View { ports, vlans: &self.ports, vlan };
-        let done = call(edge.at(now, &view, out));
-        if !vlan.is_none() {
-            out[from..].iter_mut().for_each(|effect| within(vlan, &self.ports, effect));
-        }
+        let mut own = Vec::new();
+        let done = call(edge.at(now, &view, &mut own));
+        out.extend(own.into_iter().map(|mut effect| {
+            if !vlan.is_none() {
+                within(vlan, &self.ports, &mut effect);
+            }
+            effect.into()
+        }));
         Some(done)
     }
 
@@ -142,12 +145,12 @@ impl Edges {
         &mut self,
         now: Time,
         ports: &dyn PortView,
-        out: &mut Vec<Effect>,
+        out: &mut Vec<impl From<Effect>>,
         mut call: impl FnMut(Call<'_>),
     ) {
-        if let (true, Some(edge)) = (self.is_single(), self.of.get_mut(&VlanId::NONE)) {
-            let view = View { ports, vlans: &self.ports, vlan: VlanId::NONE };
-            return call(edge.at(now, &view, out));
+        if self.is_single() {
+            self.with((now, VlanId::NONE), ports, out, call);
+            return;
         }
         let vlans: Vec<VlanId> = self.of.keys().copied().collect();
         for vlan in vlans {
@@ -176,7 +179,7 @@ impl Edges {
         port: PortNo,
         frame: &[u8],
         ports: &dyn PortView,
-        out: &mut Vec<Effect>,
+        out: &mut Vec<impl From<Effect>>,
     ) -> (VlanId, Result<Fate, Drop>) {
         let vlan = match self.vlan_of(port, frame) {
             Ok(vlan) => vlan,
@@ -197,7 +200,7 @@ impl Edges {
         (now, port, vlan): (Time, PortNo, VlanId),
         frame: &[u8],
         ports: &dyn PortView,
-        out: &mut Vec<Effect>,
+        out: &mut Vec<impl From<Effect>>,
     ) -> Result<Fate, Drop> {
         let frame = if vlan.is_none() { frame.to_vec() } else { untagged(frame) };
         let fate =
@@ -212,7 +215,7 @@ impl Edges {
         now: Time,
         (vlan, message): (VlanId, Message),
         ports: &dyn PortView,
-        out: &mut Vec<Effect>,
+        out: &mut Vec<impl From<Effect>>,
     ) -> Option<()> {
         self.with((now, vlan), ports, out, |mut call| match message {
             Message::ArpTarget(m) => call.arp_target(m),
@@ -224,7 +227,13 @@ impl Edges {
     }
 
     /// Calls [`Call::item`].
-    pub fn item(&mut self, now: Time, item: Item, ports: &dyn PortView, out: &mut Vec<Effect>) {
+    pub fn item(
+        &mut self,
+        now: Time,
+        item: Item,
+        ports: &dyn PortView,
+        out: &mut Vec<impl From<Effect>>,
+    ) {
         let (vlan, item) = item.open();
         if let Some(item) = item {
             self.with((now, vlan), ports, out, |mut call| call.item(item));
@@ -237,7 +246,7 @@ impl Edges {
         now: Time,
         answer: RouteAnswer,
         ports: &dyn PortView,
-        out: &mut Vec<Effect>,
+        out: &mut Vec<impl From<Effect>>,
     ) {
         let RouteTicket(ticket) = answer.ticket;
         let Some(vlan) = VlanId::new((ticket >> TICKET_BITS) as u16) else { return };
@@ -262,7 +271,7 @@ impl Edges {
         now: Time,
         has: &Snapshot,
         ports: &dyn PortView,
-        out: &mut Vec<Effect>,
+        out: &mut Vec<impl From<Effect>>,
     ) {
         let vlans: Vec<VlanId> = self.of.keys().copied().collect();
         for vlan in vlans {
@@ -286,7 +295,7 @@ impl Edges {
         now: Time,
         link: (PortNo, bool),
         ports: &dyn PortView,
-        out: &mut Vec<Effect>,
+        out: &mut Vec<impl From<Effect>>,
     ) {
         self.with_all(now, ports, out, |mut call| call.link(link));
     }
@@ -297,7 +306,7 @@ impl Edges {
         now: Time,
         changed: (PortNo, Member),
         ports: &dyn PortView,
-        out: &mut Vec<Effect>,
+        out: &mut Vec<impl From<Effect>>,
     ) {
         self.with((now, VlanId::NONE), ports, out, |mut call| {
             call.member_changed(changed);
@@ -310,7 +319,7 @@ impl Edges {
         now: Time,
         port: PortNo,
         ports: &dyn PortView,
-        out: &mut Vec<Effect>,
+        out: &mut Vec<impl From<Effect>>,
     ) {
         self.with_all(now, ports, out, |mut call| call.port_changed(port));
     }
@@ -321,7 +330,7 @@ impl Edges {
         now: Time,
         controller: Option<Incarnation>,
         ports: &dyn PortView,
-        out: &mut Vec<Effect>,
+        out: &mut Vec<impl From<Effect>>,
     ) {
         self.with_all(now, ports, out, |mut call| {
             call.controller_changed(controller);
@@ -343,13 +352,13 @@ impl Edges {
         now: Time,
         ends: [LinkEnd; 2],
         ports: &dyn PortView,
-        out: &mut Vec<Effect>,
+        out: &mut Vec<impl From<Effect>>,
     ) {
         self.with_all(now, ports, out, |mut call| call.fail_over(ends));
     }
 
     /// Calls [`Call::timeout`].
-    pub fn timeout(&mut self, now: Time, ports: &dyn PortView, out: &mut Vec<Effect>) {
+    pub fn timeout(&mut self, now: Time, ports: &dyn PortView, out: &mut Vec<impl From<Effect>>) {
         self.with_all(now, ports, out, |mut call| {
             call.timeout();
         });
@@ -385,7 +394,7 @@ impl Edges {
         now: Time,
         idle: &[(VlanId, Vec<(PortNo, RouteKey)>)],
         ports: &dyn PortView,
-        out: &mut Vec<Effect>,
+        out: &mut Vec<impl From<Effect>>,
     ) {
         for (vlan, idle) in idle {
             self.with((now, *vlan), ports, out, |mut call| {
@@ -453,6 +462,7 @@ fn within(vlan: VlanId, ports: &[Option<PortVlans>], effect: &mut Effect) {
                 | RouteChange::Remove { key, .. } => key.vlan = vlan,
             }
         }
-        _ => {}
+        // They are not about hosts.
+        Effect::Resynchronise | Effect::LinkLost { .. } | Effect::Note(_) => {}
     }
 }

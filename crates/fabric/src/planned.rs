@@ -6,10 +6,10 @@
 use crate::assemble;
 use crate::model::{End, Fabric, Link};
 use axon_controller::Controller;
+use axon_controller::Effect;
 use axon_controller::flows::Route;
 use axon_controller::router::{Router, Step};
 use axon_controller::topology::SwitchIndex;
-use axon_link::effect::Effect;
 use axon_wire::message::{ArpRequest, ControllerHello, Item, Peer, PortState, Role, Target};
 use axon_wire::{Hops, Incarnation, Layer, PortNo, Span, Time};
 use oorandom::Rand64;

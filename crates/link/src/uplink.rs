@@ -79,7 +79,7 @@ impl Uplink {
 
     /// Reads the paths that neighbours advertise, drops paths that are no longer valid, and tries
     /// shorter or new ones. Call it after every input that may have changed discovery.
-    pub fn update(&mut self, now: Time, discovery: &Discovery, out: &mut Vec<Effect>) {
+    pub fn update(&mut self, now: Time, discovery: &Discovery, out: &mut Vec<impl From<Effect>>) {
         let versions = Some((discovery.version(), discovery.paths_version()));
         if self.seen == versions {
             return;
@@ -88,7 +88,7 @@ impl Uplink {
         let candidates = candidates(discovery);
         if self.current.as_ref().is_some_and(|path| !candidates.contains(path)) {
             self.current = None;
-            out.push(Effect::Note(Note::ControllerPath { reachable: false }));
+            out.push(Effect::Note(Note::ControllerPath { reachable: false }).into());
         }
         if self.trial.as_ref().is_some_and(|trial| !candidates.contains(&trial.path)) {
             // A neighbour that advertises another path before an answer loses its attempt.
@@ -123,7 +123,7 @@ impl Uplink {
         now: Time,
         from: Incarnation,
         ack: ControllerHelloAck,
-        out: &mut Vec<Effect>,
+        out: &mut Vec<impl From<Effect>>,
     ) -> bool {
         let answers = |trial: &Trial| {
             trial.path.controller == from
@@ -144,13 +144,13 @@ impl Uplink {
         self.turn = 0;
         self.send_at = Some(now + self.timers.heartbeat * REFRESH_HEARTBEATS);
         if changed {
-            out.push(Effect::Note(Note::ControllerPath { reachable: true }));
+            out.push(Effect::Note(Note::ControllerPath { reachable: true }).into());
         }
         changed
     }
 
     /// Repeats an unanswered port state, or sends one that is due for a refresh.
-    pub fn timeout(&mut self, now: Time, discovery: &Discovery, out: &mut Vec<Effect>) {
+    pub fn timeout(&mut self, now: Time, discovery: &Discovery, out: &mut Vec<impl From<Effect>>) {
         if self.send_at.is_none_or(|at| at > now) {
             return;
         }
@@ -172,7 +172,7 @@ impl Uplink {
         self.send_at = None;
         if self.current.as_ref() == Some(&trial.path) {
             self.current = None;
-            out.push(Effect::Note(Note::ControllerPath { reachable: false }));
+            out.push(Effect::Note(Note::ControllerPath { reachable: false }).into());
         }
         let candidates = candidates(discovery);
         if let Some(path) = self.choose(&candidates).cloned() {
@@ -195,24 +195,33 @@ impl Uplink {
         now: Time,
         path: ControllerPath,
         discovery: &Discovery,
-        out: &mut Vec<Effect>,
+        out: &mut Vec<impl From<Effect>>,
     ) {
         self.nonce += 1;
         let trial = Trial { path, nonce: self.nonce, version: discovery.version(), tries: 1 };
         self.send(now, trial, discovery, out);
     }
 
-    fn send(&mut self, now: Time, trial: Trial, discovery: &Discovery, out: &mut Vec<Effect>) {
+    fn send(
+        &mut self,
+        now: Time,
+        trial: Trial,
+        discovery: &Discovery,
+        out: &mut Vec<impl From<Effect>>,
+    ) {
         let hello = ControllerHello {
             version: trial.version,
             nonce: trial.nonce,
             ports: discovery.port_states(),
         };
-        out.push(Effect::Routed {
-            hops: trial.path.hops.clone(),
-            to: trial.path.controller,
-            message: Message::ControllerHello(hello),
-        });
+        out.push(
+            Effect::Routed {
+                hops: trial.path.hops.clone(),
+                to: trial.path.controller,
+                message: Message::ControllerHello(hello),
+            }
+            .into(),
+        );
         self.send_at = Some(now + self.timers.retry * u64::from(trial.tries));
         self.trial = Some(trial);
     }
@@ -295,7 +304,7 @@ mod tests {
         }
 
         fn meet(&mut self, port: PortNo) {
-            self.discovery.link(self.now, port, true, &mut vec![]);
+            self.discovery.link(self.now, port, true, &mut Vec::<Effect>::new());
             let (role, hop_width) = (Role::Switch, HopWidth::Eight);
             let hello = Hello { port: PortNo(9), role, hop_width, challenge: 7 };
             let effects = self.receive(port, Message::Hello(hello), false);
@@ -319,7 +328,7 @@ mod tests {
 
         fn answer(&mut self, sent: &Sent) -> bool {
             let ack = ControllerHelloAck { version: sent.1.version, nonce: sent.1.nonce };
-            self.uplink.acknowledged(self.now, sent.2, ack, &mut vec![])
+            self.uplink.acknowledged(self.now, sent.2, ack, &mut Vec::<Effect>::new())
         }
 
         fn later(&mut self) -> Option<Sent> {

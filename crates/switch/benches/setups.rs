@@ -6,11 +6,11 @@
 //! message. Prints a table without a verdict; times are wall-clock times.
 
 use axon_controller::Controller;
+use axon_controller::Effect;
 use axon_controller::config::{ControllerConfig, DhcpConfig};
 use axon_controller::policy::Policy;
 use axon_controller::router::RouterKind;
 use axon_link::config::{NodeConfig, ServerIdentity, Timers};
-use axon_link::effect::Effect;
 use axon_link::seal::Sealer;
 use axon_node::{Action, Input, Node};
 use axon_plane::{Plane, PlaneConfig, PuntLimit};

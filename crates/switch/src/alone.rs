@@ -2,12 +2,14 @@
 //! in the controller's place.
 
 use super::chassis::Chassis;
+use super::effect::SwitchEffect;
 use super::switch::SwitchNode;
 use crate::static_mode::StaticControl;
 use alloc::vec::Vec;
+use axon_controller::Effect;
 use axon_link::seal::Opened;
 use axon_node::{Action, CommandError, Dataplane, Done, PolicyChange, Refusal, Reply, RequestId};
-use axon_wire::message::{Item, Message};
+use axon_wire::message::Item;
 use axon_wire::{Hops, NodeId, Time};
 
 impl<D: Dataplane> SwitchNode<D> {
@@ -27,8 +29,10 @@ impl<D: Dataplane> SwitchNode<D> {
             plane.controller_reached(now, true);
             self.edge.controller_changed(now, self.controller, plane, effects);
         }
-        alone.update(now, discovery, effects);
-        alone.flush(now, effects);
+        let mut own = Vec::new();
+        alone.update(now, discovery, &mut own);
+        alone.flush(now, &mut own);
+        effects.extend(own.into_iter().map(SwitchEffect::Controller));
     }
 
     /// Handles a message of another switch. Messages to itself, and those that do not depend on a
@@ -39,25 +43,21 @@ impl<D: Dataplane> SwitchNode<D> {
         reverse: Hops,
         opened: Opened,
     ) -> Result<(), Refusal> {
-        let own = opened.from == self.chassis.incarnation;
-        let Some(alone) = self.alone.as_mut().filter(|_| !own) else {
+        if self.alone.is_none() || opened.from == self.chassis.incarnation {
             return self.message(now, opened);
-        };
-        alone.message(now, reverse, opened, &mut self.chassis.effects)
+        }
+        self.with_alone(|alone, out| alone.message(now, reverse, opened, out)).unwrap_or(Ok(()))
     }
 
-    /// Handles a request of the edge, in place of a controller.
-    pub(super) fn request_alone(&mut self, now: Time, message: Message) {
-        if let Some(alone) = &mut self.alone {
-            alone.request(now, message, &mut self.chassis.effects);
-        }
-    }
-
-    /// Handles a report of the edge.
-    pub(super) fn report_alone(&mut self, now: Time, item: Item) {
-        if let Some(alone) = &mut self.alone {
-            alone.report(now, item, &mut self.chassis.effects);
-        }
+    /// Calls the static control plane, if there is one, and takes its requests.
+    pub(super) fn with_alone<R>(
+        &mut self,
+        call: impl FnOnce(&mut StaticControl, &mut Vec<Effect>) -> R,
+    ) -> Option<R> {
+        let mut own = Vec::new();
+        let done = self.alone.as_deref_mut().map(|alone| call(alone, &mut own));
+        self.chassis.effects.extend(own.into_iter().map(SwitchEffect::Controller));
+        done
     }
 
     /// Handles a command of the controller within this switch.
@@ -69,14 +69,6 @@ impl<D: Dataplane> SwitchNode<D> {
         }
     }
 
-    /// Acknowledges the commands of the controller within this switch. It decides about the routes
-    /// of its own edge only, which has carried them out already.
-    pub(super) fn acknowledged_alone(&mut self, now: Time, number: u64) {
-        if let Some(alone) = &mut self.alone {
-            alone.acknowledged(now, number);
-        }
-    }
-
     /// Changes the policy of which hosts may reach which, at this switch, and replies once the
     /// forbidden routes are removed.
     pub(super) fn change_policy(
@@ -85,8 +77,8 @@ impl<D: Dataplane> SwitchNode<D> {
         (id, change): (RequestId, PolicyChange),
         out: &mut Vec<Action>,
     ) {
-        let Some(alone) = &mut self.alone else { return };
-        let changed = alone.change_policy(now, change, &mut self.chassis.effects);
+        let changed = self.with_alone(|alone, out| alone.change_policy(now, change, out));
+        let Some(changed) = changed else { return };
         for effect in core::mem::take(&mut self.chassis.effects) {
             self.apply(now, effect, out);
         }

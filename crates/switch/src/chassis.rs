@@ -39,7 +39,7 @@ impl Refusals {
     }
 }
 
-pub(super) struct Chassis<D> {
+pub(super) struct Chassis<D, E> {
     pub plane: D,
     /// Capabilities of the data plane, read once.
     pub has: Capabilities,
@@ -60,7 +60,7 @@ pub(super) struct Chassis<D> {
     pub actions: Vec<Action>,
     /// Emptied vector of the previous round, kept to save allocations.
     spare: Vec<Action>,
-    pub effects: Vec<Effect>,
+    pub effects: Vec<E>,
 }
 
 /// Input for the control plane.
@@ -74,8 +74,8 @@ pub(super) enum Arrival {
     Done,
 }
 
-impl<D: Dataplane> Chassis<D> {
-    pub fn new(config: &NodeConfig, plane: D, role: Role) -> Chassis<D> {
+impl<D: Dataplane, E: From<Effect>> Chassis<D, E> {
+    pub fn new(config: &NodeConfig, plane: D, role: Role) -> Chassis<D, E> {
         let has = plane.capabilities();
         Chassis {
             incarnation: config.incarnation,
@@ -266,7 +266,7 @@ impl<D: Dataplane> Chassis<D> {
                 true
             }
             Err(refusal) => {
-                self.effects.push(Effect::Refuse { port, refusal });
+                self.effects.push(Effect::Refuse { port, refusal }.into());
                 false
             }
         }

@@ -8,11 +8,12 @@
 
 use super::chassis::Chassis;
 use alloc::vec::Vec;
+use axon_link::effect::Effect;
 use axon_node::{Action, Dataplane, Note, PortKind, Refusal};
 use axon_wire::Time;
 use axon_wire::congestion::Congestion;
 
-impl<D: Dataplane> Chassis<D> {
+impl<D: Dataplane, E: From<Effect>> Chassis<D, E> {
     /// Handles a congestion message: a full output has refused a frame of a local host. Pauses the
     /// hosts of its port for one maximum frame and reports it to the operator. Returns whether it
     /// did.

@@ -2,17 +2,19 @@
 //! and is never a transit hop.
 
 use super::chassis::{Arrival, Chassis, Refusals};
+use super::effect::ControllerEffect;
 use super::revoked::Revoked;
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use axon_controller::Controller;
+use axon_controller::Effect;
 use axon_controller::bounds::{COMMANDS_PER_SWITCH_MAX, LISTS_AHEAD_MAX};
 use axon_controller::config::ControllerConfig;
 use axon_controller::vlans::Controllers;
 use axon_link::config::Timers;
 use axon_link::discovery::Discovery;
-use axon_link::effect::Effect;
+use axon_link::effect::Effect as LinkEffect;
 use axon_link::seal::Opened;
 use axon_link::stream::Stream;
 use axon_node::probe::ProbeReport;
@@ -27,7 +29,7 @@ use axon_wire::{Hops, Incarnation, NodeId, PortNo, Time};
 
 /// A complete controller, on any data plane.
 pub struct ControllerNode<D> {
-    chassis: Chassis<D>,
+    chassis: Chassis<D, ControllerEffect>,
     controller: Controllers,
     streams: BTreeMap<NodeId, Stream>,
     /// Streams that may have something to send.
@@ -280,45 +282,51 @@ impl<D: Dataplane> ControllerNode<D> {
         }
     }
 
-    fn apply(&mut self, now: Time, effect: Effect, out: &mut Vec<Action>) {
+    fn apply(&mut self, now: Time, effect: ControllerEffect, out: &mut Vec<Action>) {
         let chassis = &mut self.chassis;
         match effect {
-            Effect::Link { port, to, message } => chassis.send_link(now, port, to, &message),
-            Effect::Routed { hops, to, message } => {
-                let (vlan, Some(mut message)) = message.open() else { return };
-                if let Message::ArpTarget(target) = &mut message {
-                    chassis.grant(vlan, target);
+            ControllerEffect::Link(effect) => self.apply_link(now, effect, out),
+            ControllerEffect::Controller(effect) => match effect {
+                Effect::Routed { hops, to, message } => {
+                    let (vlan, Some(mut message)) = message.open() else { return };
+                    if let Message::ArpTarget(target) = &mut message {
+                        chassis.grant(vlan, target);
+                    }
+                    chassis.send_routed(now, &hops, to, &message.in_vlan(vlan));
                 }
-                chassis.send_routed(now, &hops, to, &message.in_vlan(vlan));
+                Effect::Command { to, item } => self.command(now, to, item),
+                Effect::Store(change) => out.push(Action::Store(Box::new(change))),
+                Effect::AwaitAcknowledged { vlan, number } => {
+                    let (mut waits, all) = (Revoked::default(), self.streams.keys());
+                    waits.enter(&all.copied().collect::<Vec<_>>(), &self.streams);
+                    self.drains.insert(vlan, (number, waits));
+                }
+                Effect::Note(note) => out.push(Action::Note(note)),
+            },
+        }
+    }
+
+    fn apply_link(&mut self, now: Time, effect: LinkEffect, out: &mut Vec<Action>) {
+        let chassis = &mut self.chassis;
+        match effect {
+            LinkEffect::Link { port, to, message } => chassis.send_link(now, port, to, &message),
+            LinkEffect::Routed { hops, to, message } => {
+                chassis.send_routed(now, &hops, to, &message);
             }
-            Effect::Echo { port, hops, number } => chassis.send_echo(now, port, &hops, number),
-            Effect::Command { to, item } => self.command(now, to, item),
-            Effect::PortKind { port, kind } => chassis.set_port(now, port, PortSetting::Kind(kind)),
-            Effect::Store(change) => out.push(Action::Store(Box::new(change))),
-            Effect::AwaitAcknowledged { vlan, number } => {
-                let (mut waits, all) = (Revoked::default(), self.streams.keys());
-                waits.enter(&all.copied().collect::<Vec<_>>(), &self.streams);
-                self.drains.insert(vlan, (number, waits));
+            LinkEffect::Echo { port, hops, number } => chassis.send_echo(now, port, &hops, number),
+            LinkEffect::PortKind { port, kind } => {
+                chassis.set_port(now, port, PortSetting::Kind(kind));
             }
-            Effect::Refuse { port, refusal } => chassis.refuse(port, refusal, out),
-            Effect::Note(note) => {
+            LinkEffect::Refuse { port, refusal } => chassis.refuse(port, refusal, out),
+            LinkEffect::Note(note) => {
                 if let Note::NeighbourUp { port, .. } | Note::NeighbourDown { port, .. } = note {
                     self.attachment(port);
                 }
                 out.push(Action::Note(note));
             }
-            // Only a switch's edge makes these requests.
-            Effect::ToController(_)
-            | Effect::Report(_)
-            | Effect::Host { .. }
-            | Effect::Release { .. }
-            | Effect::Spread { .. }
-            | Effect::Abandon { .. }
-            | Effect::Resynchronise
-            | Effect::LinkLost { .. }
-            | Effect::LinkDown { .. }
-            | Effect::Member { .. }
-            | Effect::Route { .. } => {}
+            // Its switches report lost links; it has neither backup routes nor bonds of its own.
+            LinkEffect::LinkLost { .. } | LinkEffect::LinkDown { .. } => {}
+            LinkEffect::Member { .. } => {}
         }
     }
 

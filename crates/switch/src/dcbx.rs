@@ -9,7 +9,7 @@ use axon_link::effect::Effect;
 use axon_node::{Dataplane, Note, PortSetting};
 use axon_wire::{FrameBuf, PortNo, Time};
 
-impl<D: Dataplane> Chassis<D> {
+impl<D: Dataplane, E: From<Effect>> Chassis<D, E> {
     /// Handles a change of a port's carrier.
     pub fn dcbx_link(&mut self, now: Time, port: PortNo, up: bool) {
         self.with_dcbx(now, |dcbx, requests| dcbx.link(now, port, up, requests));
@@ -52,7 +52,9 @@ impl<D: Dataplane> Chassis<D> {
                 PortRequest::Defence(treatments) => {
                     self.set_port(now, port, PortSetting::Defence(Box::new(treatments)));
                 }
-                PortRequest::Note(_) => self.effects.push(Effect::Note(Note::DcbxTrouble { port })),
+                PortRequest::Note(_) => {
+                    self.effects.push(Effect::Note(Note::DcbxTrouble { port }).into())
+                }
             }
         }
     }

@@ -11,6 +11,7 @@
 //! switches, independent of their clocks.
 
 use super::chassis::Chassis;
+use super::effect::SwitchEffect;
 use super::switch::SwitchNode;
 use alloc::vec::Vec;
 use axon_node::Dataplane;
@@ -46,7 +47,12 @@ impl<D: Dataplane> SwitchNode<D> {
     }
 }
 
-fn pass_on<D: Dataplane>(chassis: &mut Chassis<D>, now: Time, ingress: PortNo, news: LinkDown) {
+fn pass_on<D: Dataplane>(
+    chassis: &mut Chassis<D, SwitchEffect>,
+    now: Time,
+    ingress: PortNo,
+    news: LinkDown,
+) {
     let others = chassis.discovery.neighbours();
     let others = others.filter(|(port, peer)| *port != ingress && peer.role == Role::Switch);
     let others: Vec<_> = others.map(|(port, peer)| (port, peer.incarnation)).collect();

@@ -7,11 +7,12 @@
 //! messages caused by a frame are charged to its ingress port, and while the bucket is overdrawn,
 //! the port's frames are dropped unread.
 
+use super::effect::SwitchEffect;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
+use axon_edge::Effect;
 use axon_edge::config::EdgeConfig;
 use axon_edge::config::{ByteLimit, PortPolicy};
-use axon_link::effect::Effect;
 use axon_node::PortVlans;
 use axon_wire::message::Message;
 use axon_wire::priority::{PRIORITIES, Priority};
@@ -65,7 +66,7 @@ impl HostLimits {
     }
 
     /// Charges a port for the messages that a frame of its hosts has caused.
-    pub fn charge(&mut self, now: Time, port: PortNo, effects: &[Effect]) {
+    pub fn charge(&mut self, now: Time, port: PortNo, effects: &[SwitchEffect]) {
         let bytes: u64 = effects.iter().map(bytes_of).sum();
         if bytes > 0 {
             let spent = self.spent.entry(port).or_insert(now);
@@ -75,7 +76,8 @@ impl HostLimits {
 }
 
 /// Returns the bytes that an effect sends to another node.
-fn bytes_of(effect: &Effect) -> u64 {
+fn bytes_of(effect: &SwitchEffect) -> u64 {
+    let SwitchEffect::Edge(effect) = effect else { return 0 };
     match effect {
         Effect::ToController(message) | Effect::Routed { message, .. } => match message {
             Message::DhcpRelay(relay) => MESSAGE_BYTES + relay.frame.len() as u64,
@@ -83,7 +85,9 @@ fn bytes_of(effect: &Effect) -> u64 {
             _ => MESSAGE_BYTES,
         },
         Effect::Report(_) => MESSAGE_BYTES,
-        _ => 0,
+        Effect::Host { .. } | Effect::Release { .. } | Effect::Abandon { .. } => 0,
+        Effect::Spread { .. } | Effect::Route { .. } | Effect::Resynchronise => 0,
+        Effect::LinkLost { .. } | Effect::Note(_) => 0,
     }
 }
 
@@ -103,9 +107,9 @@ mod tests {
         }
     }
 
-    fn relay(bytes: usize) -> Effect {
+    fn relay(bytes: usize) -> SwitchEffect {
         let frame = alloc::vec![0; bytes];
-        Effect::ToController(Message::DhcpRelay(HostFrame { port: PORT, frame }))
+        Effect::ToController(Message::DhcpRelay(HostFrame { port: PORT, frame })).into()
     }
 
     #[test]
@@ -125,7 +129,7 @@ mod tests {
     #[test]
     fn only_what_leaves_for_another_node_is_charged() {
         let mut limits = limits();
-        let host = Effect::Host { port: PORT, frame: alloc::vec![0; 9000] };
+        let host = Effect::Host { port: PORT, frame: alloc::vec![0; 9000] }.into();
         (0..100).for_each(|_| limits.charge(Time::ZERO, PORT, core::slice::from_ref(&host)));
         assert!(limits.admits(Time::ZERO, PORT) && limits.spent.is_empty());
     }

@@ -8,7 +8,7 @@ use axon_node::Dataplane;
 use axon_wire::lacp::{Lacpdu, Partner};
 use axon_wire::{FrameBuf, PortNo, Time};
 
-impl<D: Dataplane> Chassis<D> {
+impl<D: Dataplane, E: From<Effect>> Chassis<D, E> {
     /// Handles a port that has become a host port with carrier, or has stopped being one.
     pub fn lacp_link(&mut self, now: Time, port: PortNo, up: bool) {
         if let Some(member) = self.lacp.ports.get_mut(&port) {
@@ -77,7 +77,7 @@ impl<D: Dataplane> Chassis<D> {
         let member = port.member();
         if member != port.shown {
             port.shown = member;
-            self.effects.push(Effect::Member { port: number, member });
+            self.effects.push(Effect::Member { port: number, member }.into());
         }
         if let Some(pdu) = pdu {
             self.lacp.counts[0] += 1;

@@ -2,7 +2,7 @@
 //! agent ([`SwitchNode`]) or the controller ([`ControllerNode`]).
 //!
 //! A node handles one input in rounds. The plane answers with actions. Punts among them go to the
-//! control plane, whose [`Effect`](axon_link::effect::Effect)s return as frames for the plane. The
+//! control plane, whose effects ([`axon_edge::Effect`]) return as frames for the plane. The
 //! round ends when no part has output. A transit frame passes through the plane only.
 #![no_std]
 #![forbid(unsafe_code)]
@@ -16,6 +16,7 @@ pub mod config;
 mod congested;
 mod controller;
 mod dcbx;
+mod effect;
 mod failover;
 mod host_limits;
 mod lacp;

@@ -1,7 +1,7 @@
 //! Load reports: bytes sent by each port, for a controller that requests them.
 
 use alloc::vec::Vec;
-use axon_link::effect::Effect;
+use axon_edge::Effect;
 use axon_wire::message::{Item, PortBytes};
 use axon_wire::{PortNo, Span, Time};
 
@@ -45,7 +45,7 @@ impl LoadReports {
         &mut self,
         now: Time,
         sent: impl Fn(PortNo) -> u64,
-        out: &mut Vec<Effect>,
+        out: &mut Vec<impl From<Effect>>,
     ) {
         if self.deadline().is_none_or(|at| at > now) {
             return;
@@ -63,7 +63,8 @@ impl LoadReports {
             }
         }
         for ports in changed.chunks(ITEM_PORTS_MAX) {
-            out.push(Effect::Report(Item::PortLoad { over_us, ports: ports.to_vec() }));
+            let item = Item::PortLoad { over_us, ports: ports.to_vec() };
+            out.push(Effect::Report(item).into());
         }
     }
 }

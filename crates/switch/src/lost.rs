@@ -1,8 +1,9 @@
 //! Resynchronisation of a switch whose data plane has lost its tables.
 
 use super::chassis::Chassis;
+use super::effect::SwitchEffect;
 use super::switch::SwitchNode;
-use axon_link::effect::Effect;
+use axon_edge::Effect;
 use axon_node::{Dataplane, Masqueraded, PortKind, PortSnapshot, Snapshot};
 use axon_wire::{PortNo, Time};
 
@@ -34,7 +35,7 @@ impl<D: Dataplane> SwitchNode<D> {
         }
         // Route changes not passed on yet are included in the wanted state, and their answers would
         // have no receiver.
-        effects.retain(|effect| !matches!(effect, Effect::Route { .. }));
+        effects.retain(|effect| !matches!(effect, SwitchEffect::Edge(Effect::Route { .. })));
         // Refused state shows in the snapshot that follows.
         let _ = plane.resynchronise(now, &wanted, actions);
         let has = plane.snapshot();

@@ -15,7 +15,7 @@ use axon_node::{
 };
 use axon_wire::{PortNo, Time};
 
-impl<D: Dataplane> Chassis<D> {
+impl<D: Dataplane, E: From<Effect>> Chassis<D, E> {
     /// Applies a port setting, and notes the result. A refused setting is kept.
     pub fn set_port(&mut self, now: Time, port: PortNo, setting: PortSetting) {
         let waits = setting == PortSetting::Kind(PortKind::Host)
@@ -37,7 +37,7 @@ impl<D: Dataplane> Chassis<D> {
                 is_new.then_some(Note::SettingRefused { port, setting: name, error })
             }
         };
-        self.effects.extend(note.map(Effect::Note));
+        self.effects.extend(note.map(|note| Effect::Note(note).into()));
     }
 
     /// Tries refused settings again if they are due. Returns the ports whose kind may change as a
@@ -139,7 +139,7 @@ mod tests {
     const LAST: PortNo = PortNo(9);
 
     /// Ten ports of a data plane that refuses every tenth setting.
-    fn chassis() -> Chassis<Refusing<Plane>> {
+    fn chassis() -> Chassis<Refusing<Plane>, Effect> {
         let mac = MacAddr([2; 6]);
         let config = NodeConfig {
             incarnation: Incarnation { node: NodeId(1), number: 1 },

@@ -3,22 +3,22 @@
 mod messages;
 
 use super::chassis::{Arrival, Chassis, Refusals};
+use super::effect::SwitchEffect;
 use super::host_limits::HostLimits;
 use super::lacp_ports::LacpPorts;
 use super::load::LoadReports;
 use crate::config::SwitchConfig;
-use crate::static_mode::{StaticControl, is_for_nobody};
+use crate::static_mode::StaticControl;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
+use axon_controller::Effect as OwnEffect;
 use axon_dcbx::DcbPort;
 use axon_dcbx::DcbPorts;
 use axon_edge::waiting::Waiting;
-use axon_edge::{Edge, Edges, ROUTE_LOOK};
+use axon_edge::{Edge, Edges, Effect as EdgeEffect, ROUTE_LOOK};
 use axon_link::config::Timers;
 use axon_link::discovery::Discovery;
-use axon_link::effect::Effect;
-use axon_link::member::Member;
-use axon_link::seal::Opened;
+use axon_link::effect::Effect as LinkEffect;
 use axon_link::stream::Stream;
 use axon_link::uplink::Uplink;
 use axon_node::probe::ProbeReport;
@@ -34,7 +34,7 @@ pub struct SwitchNode<D> {
     /// Earliest deadline of everything but the plane. Before it, a frame that the plane has handled
     /// needs no further processing.
     wake: Option<Time>,
-    pub(super) chassis: Chassis<D>,
+    pub(super) chassis: Chassis<D, SwitchEffect>,
     uplink: Uplink,
     pub(super) edge: Edges,
     pub(super) waiting: Waiting,
@@ -200,9 +200,8 @@ impl<D: Dataplane> SwitchNode<D> {
         if due(self.edge.deadline()) {
             self.edge.timeout(now, plane, effects);
         }
-        if let Some(alone) = &mut self.alone {
-            alone.timeout(now, effects);
-        }
+        self.with_alone(|alone, out| alone.timeout(now, out));
+        let Chassis { plane, effects, .. } = &mut self.chassis;
         if due(self.loads.deadline()) {
             self.loads.timeout(now, |port| plane.sent_bytes(port), effects);
         }
@@ -329,31 +328,57 @@ impl<D: Dataplane> SwitchNode<D> {
         }
     }
 
-    fn member_changed(&mut self, now: Time, port: PortNo, member: Member) {
-        let Chassis { plane, effects, .. } = &mut self.chassis;
-        self.edge.member_changed(now, (port, member), plane, effects);
+    pub(super) fn apply(&mut self, now: Time, effect: SwitchEffect, out: &mut Vec<Action>) {
+        match effect {
+            SwitchEffect::Link(effect) => self.apply_link(now, effect, out),
+            SwitchEffect::Edge(effect) => self.apply_edge(now, effect, out),
+            SwitchEffect::Controller(effect) => match effect {
+                OwnEffect::Routed { hops, to, message } => {
+                    self.routed(now, &hops, (to, message), out);
+                }
+                OwnEffect::Command { to, item } => self.command_alone(now, to, item),
+                // The switch decides about the routes of its own edge only, which has carried them
+                // out already.
+                OwnEffect::AwaitAcknowledged { number, .. } => {
+                    self.with_alone(|alone, _| alone.acknowledged(now, number));
+                }
+                // A switch begins anew after a restart.
+                OwnEffect::Store(_) => {}
+                OwnEffect::Note(note) => out.push(Action::Note(note)),
+            },
+        }
     }
 
-    pub(super) fn apply(&mut self, now: Time, effect: Effect, out: &mut Vec<Action>) {
+    fn apply_link(&mut self, now: Time, effect: LinkEffect, out: &mut Vec<Action>) {
         let chassis = &mut self.chassis;
         match effect {
-            Effect::Link { port, to, message } => chassis.send_link(now, port, to, &message),
-            // Source and target host are on one switch: a message to itself is not sealed.
-            Effect::Routed { to, message, .. } if to == chassis.incarnation => {
-                let opened = Opened { from: to, message, addressed: true };
-                if let Err(refusal) = self.message(now, opened) {
-                    self.chassis.refuse(PortNo::CONTROL, refusal, out);
-                }
+            LinkEffect::Link { port, to, message } => chassis.send_link(now, port, to, &message),
+            LinkEffect::Routed { hops, to, message } => {
+                self.routed(now, &hops, (to, message), out);
             }
-            effect if is_for_nobody(&effect) => {}
-            Effect::Routed { hops, to, message } => {
-                chassis.send_routed(now, &hops, to, &message);
+            LinkEffect::Echo { port, hops, number } => chassis.send_echo(now, port, &hops, number),
+            LinkEffect::PortKind { port, kind } => self.port_kind(now, port, kind),
+            LinkEffect::LinkLost { port, far } => self.link_lost(now, port, far),
+            LinkEffect::LinkDown { ingress, news } => self.link_down(now, ingress, news),
+            LinkEffect::Member { port, member } => {
+                let Chassis { plane, effects, .. } = chassis;
+                self.edge.member_changed(now, (port, member), plane, effects);
             }
-            Effect::Echo { port, hops, number } => chassis.send_echo(now, port, &hops, number),
-            Effect::ToController(message) if self.alone.is_some() => {
-                self.request_alone(now, message);
+            LinkEffect::Refuse { port, refusal } => chassis.refuse(port, refusal, out),
+            LinkEffect::Note(note) => out.push(Action::Note(note)),
+        }
+    }
+
+    fn apply_edge(&mut self, now: Time, effect: EdgeEffect, out: &mut Vec<Action>) {
+        let chassis = &mut self.chassis;
+        match effect {
+            EdgeEffect::Routed { hops, to, message } => {
+                self.routed(now, &hops, (to, message), out);
             }
-            Effect::ToController(message) => {
+            EdgeEffect::ToController(message) if self.alone.is_some() => {
+                self.with_alone(|alone, out| alone.request(now, message, out));
+            }
+            EdgeEffect::ToController(message) => {
                 // A request is about hosts, so their reports are sent first.
                 self.report(now);
                 let chassis = &mut self.chassis;
@@ -361,27 +386,29 @@ impl<D: Dataplane> SwitchNode<D> {
                     chassis.send_routed(now, &path.hops, path.controller, &message);
                 }
             }
-            Effect::Report(item) if self.alone.is_some() => self.report_alone(now, item),
-            Effect::Report(item) => {
+            EdgeEffect::Report(item) if self.alone.is_some() => {
+                self.with_alone(|alone, out| alone.report(now, item, out));
+            }
+            EdgeEffect::Report(item) => {
                 if let Some(stream) = &mut self.stream {
                     stream.push(item);
                 }
             }
-            Effect::Host { port, frame } => chassis.send_host(now, port, &frame),
-            Effect::Release { ingress, key, route } => {
+            EdgeEffect::Host { port, frame } => chassis.send_host(now, port, &frame),
+            EdgeEffect::Release { ingress, key, route } => {
                 for frame in self.waiting.take(ingress, key) {
                     let Chassis { plane, actions, .. } = &mut self.chassis;
                     plane.forward(now, ingress, &route, frame, actions);
                 }
             }
-            Effect::Spread { ingress, key } => self.spread(now, (ingress, key), out),
-            Effect::Abandon { ingress, key } => {
+            EdgeEffect::Spread { ingress, key } => self.spread(now, (ingress, key), out),
+            EdgeEffect::Abandon { ingress, key } => {
                 for frame in self.waiting.take(ingress, key) {
                     let action = self.chassis.ended(ingress, Drop::NoRoute, frame);
                     out.push(action);
                 }
             }
-            Effect::Route { ticket, change } => {
+            EdgeEffect::Route { ticket, change } => {
                 let Chassis { plane, actions, .. } = chassis;
                 plane.change_route(now, ticket, change, actions);
                 // Most changes are answered at once. The results are handled before other effects.
@@ -391,16 +418,9 @@ impl<D: Dataplane> SwitchNode<D> {
                     self.route_changed(now, answer, out);
                 }
             }
-            Effect::Resynchronise => self.resynchronise(now),
-            Effect::PortKind { port, kind } => self.port_kind(now, port, kind),
-            Effect::LinkLost { port, far } => self.link_lost(now, port, far),
-            Effect::LinkDown { ingress, news } => self.link_down(now, ingress, news),
-            Effect::Member { port, member } => self.member_changed(now, port, member),
-            Effect::Refuse { port, refusal } => chassis.refuse(port, refusal, out),
-            Effect::Note(note) => out.push(Action::Note(note)),
-            Effect::Command { to, item } => self.command_alone(now, to, item),
-            Effect::AwaitAcknowledged { number, .. } => self.acknowledged_alone(now, number),
-            Effect::Store(_) => {}
+            EdgeEffect::Resynchronise => self.resynchronise(now),
+            EdgeEffect::LinkLost { port, far } => self.link_lost(now, port, far),
+            EdgeEffect::Note(note) => out.push(Action::Note(note)),
         }
     }
 }
@@ -510,9 +530,11 @@ mod tests {
             Plane::new(PlaneConfig::with_ports(1, mac)),
         );
         let change = RouteChange::Remove { port, key: mac.into() };
-        switch.chassis.effects.push(Effect::Route { ticket: RouteTicket(7), change });
+        let request = EdgeEffect::Route { ticket: RouteTicket(7), change };
+        switch.chassis.effects.push(request.into());
         switch.resynchronise(Time::ZERO);
-        let is_route = |effect: &Effect| matches!(effect, Effect::Route { .. });
+        let is_route =
+            |effect: &SwitchEffect| matches!(effect, SwitchEffect::Edge(EdgeEffect::Route { .. }));
         assert!(!switch.chassis.effects.iter().any(is_route), "its answer would come to nobody");
     }
 }

@@ -64,7 +64,7 @@ impl Discovery {
     }
 
     /// Sends an echo to the neighbour at a port.
-    pub(super) fn echo(&mut self, now: Time, index: usize, out: &mut Vec<Effect>) {
+    pub(super) fn echo(&mut self, now: Time, index: usize, out: &mut Vec<impl From<Effect>>) {
         let pause = self.echo_pause();
         let port = PortNo(index as u16);
         let Some(neighbour) = self.ports[index].neighbour.as_deref_mut() else { return };
@@ -81,11 +81,16 @@ impl Discovery {
         echoes.next_at = now + pause;
         let number = echoes.before.wrapping_add(echoes.sent);
         let hops = [port, neighbour.port, PortNo::CONTROL].into_iter().collect::<Hops>();
-        out.push(Effect::Echo { port, hops, number });
+        out.push(Effect::Echo { port, hops, number }.into());
     }
 
     /// Notes a neighbour that is kept because of its echoes alone.
-    pub(super) fn note_restart(&mut self, now: Time, index: usize, out: &mut Vec<Effect>) {
+    pub(super) fn note_restart(
+        &mut self,
+        now: Time,
+        index: usize,
+        out: &mut Vec<impl From<Effect>>,
+    ) {
         let patience = self.patience();
         let Some(neighbour) = self.ports[index].neighbour.as_deref_mut() else { return };
         let is_silent = neighbour.received_at + patience + neighbour.excused <= now;
@@ -93,7 +98,7 @@ impl Discovery {
         {
             echoes.noted = true;
             let (port, node) = (PortNo(index as u16), neighbour.incarnation.node);
-            out.push(Effect::Note(Note::NeighbourRestarting { port, node }));
+            out.push(Effect::Note(Note::NeighbourRestarting { port, node }).into());
         }
     }
 

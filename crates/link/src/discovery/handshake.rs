@@ -15,7 +15,7 @@ impl Discovery {
         index: usize,
         from: Incarnation,
         hello: &Hello,
-        out: &mut Vec<Effect>,
+        out: &mut Vec<impl From<Effect>>,
     ) -> Result<(), Refusal> {
         if hello.hop_width != self.hop_width {
             return Err(Refusal::HopWidth);
@@ -49,7 +49,7 @@ impl Discovery {
         index: usize,
         from: Incarnation,
         reply: &HelloReply,
-        out: &mut Vec<Effect>,
+        out: &mut Vec<impl From<Effect>>,
     ) -> Result<(), Refusal> {
         if reply.hop_width != self.hop_width {
             return Err(Refusal::HopWidth);
@@ -81,7 +81,7 @@ impl Discovery {
         index: usize,
         from: Incarnation,
         echo: u64,
-        out: &mut Vec<Effect>,
+        out: &mut Vec<impl From<Effect>>,
     ) -> Result<&mut Neighbour, Refusal> {
         let state = &mut self.ports[index];
         if echo != state.challenge {
@@ -102,7 +102,7 @@ impl Discovery {
             }
             if !same || was_restarting {
                 let note = Note::NeighbourUp { port: PortNo(index as u16), node: from.node };
-                out.push(Effect::Note(note));
+                out.push(Effect::Note(note).into());
             }
             self.ports[index].neighbour = Some(newcomer);
             self.paths_version += 1;
@@ -119,7 +119,7 @@ impl Discovery {
         index: usize,
         from: Incarnation,
         beat: &Heartbeat,
-        out: &mut Vec<Effect>,
+        out: &mut Vec<impl From<Effect>>,
     ) -> Result<(), Refusal> {
         let neighbour = self.on_echo(now, index, from, beat.echo, out)?;
         neighbour.received_at = now;
@@ -133,7 +133,7 @@ impl Discovery {
         self.paths_version += u64::from(is_new);
         if was_restarting {
             let note = Note::NeighbourUp { port: PortNo(index as u16), node: from.node };
-            out.push(Effect::Note(note));
+            out.push(Effect::Note(note).into());
         }
         Ok(())
     }

@@ -13,11 +13,11 @@ use axon_wire::{Incarnation, PortNo};
 
 impl Discovery {
     /// Reports the loss of the link at a port, if it is between two switches.
-    pub(super) fn report_lost(&self, index: usize, out: &mut Vec<Effect>) {
+    pub(super) fn report_lost(&self, index: usize, out: &mut Vec<impl From<Effect>>) {
         let Some(lost) = self.ports[index].neighbour.as_deref() else { return };
         if (self.role, lost.role) == (Role::Switch, Role::Switch) {
             let far = LinkEnd { node: lost.incarnation.node, port: lost.port };
-            out.push(Effect::LinkLost { port: PortNo(index as u16), far });
+            out.push(Effect::LinkLost { port: PortNo(index as u16), far }.into());
         }
     }
 
@@ -27,13 +27,13 @@ impl Discovery {
         index: usize,
         from: Incarnation,
         news: LinkDown,
-        out: &mut Vec<Effect>,
+        out: &mut Vec<impl From<Effect>>,
     ) -> Result<(), Refusal> {
         let neighbour = self.ports[index].neighbour.as_deref();
         if neighbour.is_none_or(|known| known.incarnation != from || known.role != Role::Switch) {
             return Err(Refusal::Unexpected);
         }
-        out.push(Effect::LinkDown { ingress: PortNo(index as u16), news });
+        out.push(Effect::LinkDown { ingress: PortNo(index as u16), news }.into());
         Ok(())
     }
 }

@@ -194,7 +194,12 @@ impl Discovery {
     }
 
     /// Advertises a new path to the controller to all neighbours at once.
-    pub fn advertise(&mut self, now: Time, path: Option<ControllerPath>, out: &mut Vec<Effect>) {
+    pub fn advertise(
+        &mut self,
+        now: Time,
+        path: Option<ControllerPath>,
+        out: &mut Vec<impl From<Effect>>,
+    ) {
         if self.path == path {
             return;
         }
@@ -208,7 +213,7 @@ impl Discovery {
     }
 
     /// Handles a change of carrier.
-    pub fn link(&mut self, now: Time, port: PortNo, up: bool, out: &mut Vec<Effect>) {
+    pub fn link(&mut self, now: Time, port: PortNo, up: bool, out: &mut Vec<impl From<Effect>>) {
         let Some(state) = self.ports.get_mut(port.index()) else {
             return;
         };
@@ -233,14 +238,20 @@ impl Discovery {
     }
 
     /// Handles a link message with a valid seal.
-    pub fn message(&mut self, now: Time, port: PortNo, opened: &Opened, out: &mut Vec<Effect>) {
+    pub fn message(
+        &mut self,
+        now: Time,
+        port: PortNo,
+        opened: &Opened,
+        out: &mut Vec<impl From<Effect>>,
+    ) {
         let index = port.index();
         if !self.ports.get(index).is_some_and(|state| state.up) {
-            out.push(Effect::Refuse { port, refusal: Refusal::Unexpected });
+            out.push(Effect::Refuse { port, refusal: Refusal::Unexpected }.into());
             return;
         }
         if self.ports[index].pinned {
-            out.push(Effect::Refuse { port, refusal: Refusal::PinnedPort });
+            out.push(Effect::Refuse { port, refusal: Refusal::PinnedPort }.into());
             return;
         }
         let from = opened.from;
@@ -255,13 +266,13 @@ impl Discovery {
             _ => Err(Refusal::Misplaced),
         };
         if let Err(refusal) = result {
-            out.push(Effect::Refuse { port, refusal });
+            out.push(Effect::Refuse { port, refusal }.into());
         }
         self.find_deadline();
     }
 
     /// Handles expired timers.
-    pub fn timeout(&mut self, now: Time, out: &mut Vec<Effect>) {
+    pub fn timeout(&mut self, now: Time, out: &mut Vec<impl From<Effect>>) {
         self.excuse(self.late(now));
         for index in 0..self.ports.len() {
             let state = &self.ports[index];
@@ -322,38 +333,40 @@ impl Discovery {
 
     /// Makes a port without an answer a host port. If the data plane still forwards on it as an
     /// Axon port, that stops first, and the other end gets the time to miss its echoes.
-    fn no_answer(&mut self, now: Time, index: usize, out: &mut Vec<Effect>) {
+    fn no_answer(&mut self, now: Time, index: usize, out: &mut Vec<impl From<Effect>>) {
         let state = &mut self.ports[index];
         state.pending = None;
         if core::mem::take(&mut state.inherited) {
             let (port, kind) = (PortNo(index as u16), PortKind::Unknown);
             state.host_at = now + self.timers.heartbeat * UNKNOWN_HEARTBEATS;
-            out.push(Effect::PortKind { port, kind });
+            out.push(Effect::PortKind { port, kind }.into());
         } else if state.kind != PortKind::Host {
             state.host_since = Some(now);
             self.set_kind(index, PortKind::Host, out);
         }
     }
 
-    fn lose_neighbour(&mut self, index: usize, out: &mut Vec<Effect>) {
+    fn lose_neighbour(&mut self, index: usize, out: &mut Vec<impl From<Effect>>) {
         if let Some(lost) = self.ports[index].neighbour.take() {
             self.version += 1;
             self.paths_version += 1;
             let port = PortNo(index as u16);
-            out.push(Effect::Note(Note::NeighbourDown { port, node: lost.incarnation.node }));
+            out.push(
+                Effect::Note(Note::NeighbourDown { port, node: lost.incarnation.node }).into(),
+            );
         }
     }
 
-    fn set_kind(&mut self, index: usize, kind: PortKind, out: &mut Vec<Effect>) {
+    fn set_kind(&mut self, index: usize, kind: PortKind, out: &mut Vec<impl From<Effect>>) {
         let state = &mut self.ports[index];
         if state.kind != kind {
             (state.kind, state.inherited) = (kind, false);
             self.version += 1;
-            out.push(Effect::PortKind { port: PortNo(index as u16), kind });
+            out.push(Effect::PortKind { port: PortNo(index as u16), kind }.into());
         }
     }
 
-    fn hello(&mut self, now: Time, index: usize, out: &mut Vec<Effect>) {
+    fn hello(&mut self, now: Time, index: usize, out: &mut Vec<impl From<Effect>>) {
         let state = &mut self.ports[index];
         let pace = if state.kind == PortKind::Host { HOST_HELLO_FACTOR } else { 1 };
         state.hello_at = now + self.timers.hello * pace;
@@ -364,10 +377,10 @@ impl Discovery {
             challenge: state.challenge,
         };
         let port = PortNo(index as u16);
-        out.push(Effect::Link { port, to: None, message: Message::Hello(hello) });
+        out.push(Effect::Link { port, to: None, message: Message::Hello(hello) }.into());
     }
 
-    fn heartbeat(&mut self, now: Time, index: usize, out: &mut Vec<Effect>) {
+    fn heartbeat(&mut self, now: Time, index: usize, out: &mut Vec<impl From<Effect>>) {
         let Some(neighbour) = self.ports[index].neighbour.as_deref_mut() else {
             return;
         };
@@ -446,6 +459,6 @@ fn numbered(ports: &[Port]) -> impl Iterator<Item = (PortNo, &Port)> {
     ports.iter().enumerate().map(|(index, state)| (PortNo(index as u16), state))
 }
 
-fn send(out: &mut Vec<Effect>, index: usize, to: Incarnation, message: Message) {
-    out.push(Effect::Link { port: PortNo(index as u16), to: Some(to), message });
+fn send(out: &mut Vec<impl From<Effect>>, index: usize, to: Incarnation, message: Message) {
+    out.push(Effect::Link { port: PortNo(index as u16), to: Some(to), message }.into());
 }

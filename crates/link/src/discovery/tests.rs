@@ -240,8 +240,8 @@ fn a_node_that_was_late_is_excused_also_if_it_first_advertises_a_new_path_to_the
     pair.now += Span::from_millis(300);
     let path =
         ControllerPath { controller: pair.incarnations[0], hops: axon_wire::Hops::to_control() };
-    pair.ends[0].advertise(pair.now, Some(path), &mut Vec::new());
-    pair.ends[0].timeout(pair.now, &mut Vec::new());
+    pair.ends[0].advertise(pair.now, Some(path), &mut Vec::<Effect>::new());
+    pair.ends[0].timeout(pair.now, &mut Vec::<Effect>::new());
     assert_eq!(pair.ends[0].kind(PORT), PortKind::Axon);
 }
 

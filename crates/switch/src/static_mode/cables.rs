@@ -7,8 +7,8 @@
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
+use axon_controller::Effect;
 use axon_controller::config::StaticSwitch;
-use axon_link::effect::Effect;
 use axon_node::Note;
 use axon_node::telemetry::Miscabled;
 use axon_wire::message::{LinkEnd, Peer, PortState, Role};

@@ -28,9 +28,9 @@ use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use axon_controller::Controller;
+use axon_controller::Effect;
 use axon_link::config::Timers;
 use axon_link::discovery::Discovery;
-use axon_link::effect::Effect;
 use axon_link::seal::{ANY_INCARNATION, Opened};
 use axon_node::telemetry::{ControllerHost, StaticTelemetry};
 use axon_node::{PolicyChange, PolicyDone, PolicyRefusal, Refusal};
@@ -366,7 +366,6 @@ fn is_shared(item: &Item) -> bool {
 
 /// Returns whether a message cannot be opened yet: its receiver's incarnation is unknown, and it is
 /// no greeting.
-pub(crate) fn is_for_nobody(effect: &Effect) -> bool {
-    matches!(effect, Effect::Routed { to, message, .. }
-        if to.number == ANY_INCARNATION && !matches!(message, Message::ControllerHello(_)))
+pub(crate) fn is_for_nobody(to: Incarnation, message: &Message) -> bool {
+    to.number == ANY_INCARNATION && !matches!(message, Message::ControllerHello(_))
 }

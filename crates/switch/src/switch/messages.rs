@@ -2,13 +2,33 @@
 
 use super::SwitchNode;
 use crate::chassis::Chassis;
+use crate::static_mode::is_for_nobody;
 use alloc::vec::Vec;
 use axon_link::seal::Opened;
-use axon_node::{Dataplane, Refusal};
-use axon_wire::Time;
+use axon_node::{Action, Dataplane, Refusal};
 use axon_wire::message::{Item, Message};
+use axon_wire::{Hops, Incarnation, PortNo, Time};
 
 impl<D: Dataplane> SwitchNode<D> {
+    /// Sends a message to a switch or a controller. Source and target host may be on one switch: a
+    /// message to itself is not sealed.
+    pub(super) fn routed(
+        &mut self,
+        now: Time,
+        hops: &Hops,
+        (to, message): (Incarnation, Message),
+        out: &mut Vec<Action>,
+    ) {
+        if to == self.chassis.incarnation {
+            let opened = Opened { from: to, message, addressed: true };
+            if let Err(refusal) = self.message(now, opened) {
+                self.chassis.refuse(PortNo::CONTROL, refusal, out);
+            }
+        } else if !is_for_nobody(to, &message) {
+            self.chassis.send_routed(now, hops, to, &message);
+        }
+    }
+
     /// Handles an opened message.
     pub(crate) fn message(&mut self, now: Time, opened: Opened) -> Result<(), Refusal> {
         let own = self.alone.is_some() && opened.from == self.chassis.incarnation;

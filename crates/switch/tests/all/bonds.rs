@@ -2,9 +2,9 @@
 
 use crate::controller::config;
 use crate::tenants::{At, Scene, incarnation, ip, mac};
+use axon_controller::Effect;
 use axon_controller::config::{BondConfig, ControllerConfig};
 use axon_controller::policy::Policy;
-use axon_link::effect::Effect;
 use axon_node::{Stored, StoredHost};
 use axon_wire::lacp::{MemberState, Partner, SystemId};
 use axon_wire::message::Item;

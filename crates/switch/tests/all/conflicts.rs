@@ -2,8 +2,8 @@
 
 use crate::controller::{HOPS_MAX, config, ip, mac};
 use axon_controller::Controller;
+use axon_controller::Effect;
 use axon_controller::config::ControllerConfig;
-use axon_link::effect::Effect;
 use axon_node::telemetry::ConflictingHost;
 use axon_node::{HostPair, Note, PolicyChange};
 use axon_wire::message::{

@@ -1,11 +1,11 @@
 //! Messages of a controller to its switches.
 
 use axon_controller::Controller;
+use axon_controller::Effect;
 use axon_controller::config::{ControllerConfig, DhcpConfig};
 use axon_controller::policy::Policy;
 use axon_controller::router::{Router, RouterKind};
 use axon_link::config::{NodeConfig, ServerIdentity, Timers};
-use axon_link::effect::Effect;
 use axon_wire::message::{
     ArpRequest, ArpTarget, ControllerHello, Item, Message, Peer, PortBytes, PortState, Role,
     RoutePath, Stamp, Target,

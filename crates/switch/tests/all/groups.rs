@@ -1,7 +1,7 @@
 //! Groups at the controller: which lists it makes of what switches report, and how often.
 
 use crate::controller::{World, mac, ring};
-use axon_link::effect::Effect;
+use axon_controller::Effect;
 use axon_wire::message::Item;
 use axon_wire::{MacAddr, PortNo, Span};
 use std::net::{IpAddr, Ipv4Addr};

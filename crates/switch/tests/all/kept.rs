@@ -1,6 +1,6 @@
 //! Store of a controller, as its runtime would write it.
 
-use axon_link::effect::Effect;
+use axon_controller::Effect;
 use axon_node::{StoreChange, StoreKey, Stored};
 use std::collections::BTreeMap;
 

@@ -3,12 +3,12 @@
 
 use crate::controller::{HOPS_MAX, config};
 use axon_controller::Controller;
+use axon_controller::Effect;
 use axon_controller::bounds::{
     HOSTS_PER_PORT_MAX, HOSTS_PER_SWITCH_MAX, INHERITED_PER_SWITCH_MAX,
     ROUTES_PER_PORT_AND_PEER_MAX, ROUTES_PER_PORT_MAX, ROUTES_PER_SWITCH_AND_PEER_MAX,
     ROUTES_PER_SWITCH_MAX,
 };
-use axon_link::effect::Effect;
 use axon_node::{Note, StoreChange, Stored};
 use axon_wire::message::{
     ArpRequest, ControllerHello, Item, Message, Peer, PortState, Role, Stamp, Target,

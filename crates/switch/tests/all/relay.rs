@@ -4,9 +4,9 @@ use crate::client::{self, Client, NONE, Reply, SERVER, SERVER_MAC, ip, mac, sele
 use crate::controller;
 use crate::one_switch::{self, SWITCH};
 use axon_controller::Controller;
+use axon_controller::Effect;
 use axon_controller::config::{RelayConfig, UplinkConfig};
 use axon_controller::dhcp::LeaseState;
-use axon_link::effect::Effect;
 use axon_wire::message::{HostFrame, Item, Message};
 use axon_wire::{MacAddr, PortNo, Time};
 use smoltcp::phy::ChecksumCapabilities;

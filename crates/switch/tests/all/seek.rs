@@ -2,7 +2,7 @@
 
 use crate::controller::{HOPS_MAX, config};
 use axon_controller::Controller;
-use axon_link::effect::Effect;
+use axon_controller::Effect;
 use axon_node::Note;
 use axon_wire::message::{
     ArpRequest, ControllerHello, Item, Message, Peer, PortState, Role, Seek, Target,

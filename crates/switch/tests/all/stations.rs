@@ -3,15 +3,15 @@
 use crate::client::{SERVER, SERVER_MAC};
 use crate::kept::{Kept, keep};
 use axon_controller::Controller;
+use axon_controller::Effect as Command;
 use axon_controller::config::*;
 use axon_controller::hosts::Place;
 use axon_controller::policy::Policy;
 use axon_controller::router::RouterKind;
 use axon_controller::topology::SwitchIndex;
-use axon_edge::Edge;
 use axon_edge::config::*;
+use axon_edge::{Edge, Effect};
 use axon_link::config::*;
-use axon_link::effect::Effect;
 use axon_node::{Capabilities, FeatureSet, PortKind, PortView, RouteAnswer, Stored};
 use axon_wire::message::{ControllerHello, Message};
 use axon_wire::{HopWidth, Hops, Incarnation, MacAddr, NodeId, PortNo, Rate, Span, Time};
@@ -72,9 +72,15 @@ pub struct Net {
     edges: Vec<(Edge, Ports)>,
     /// Edges that have found this incarnation of the controller; it receives only from these.
     found: [bool; 2],
-    ahead: VecDeque<(Option<usize>, Effect)>,
+    ahead: VecDeque<Sent>,
     /// Frames that the edges have sent to their host ports, oldest first.
     pub received: VecDeque<(At, Vec<u8>)>,
+}
+
+/// Effect of an edge, by its number, or of the controller.
+enum Sent {
+    Edge(usize, Effect),
+    Controller(Command),
 }
 
 impl Net {
@@ -138,7 +144,7 @@ impl Net {
     /// The controller is killed, what it was about to send is lost, and its next incarnation starts
     /// with what is in the store. Both edges find it.
     pub fn restart(&mut self) {
-        self.ahead.retain(|(from, _)| from.is_some());
+        self.ahead.retain(|sent| matches!(sent, Sent::Edge(..)));
         self.config.node.incarnation.number += 1;
         self.found = [false; 2];
         self.controller = Controller::new(&self.config, 100);
@@ -181,15 +187,15 @@ impl Net {
         let mut out = Vec::new();
         let (edge, ports) = &mut self.edges[number];
         call(edge, self.now, ports, &mut out);
-        self.ahead.extend(out.into_iter().map(|effect| (Some(number), effect)));
+        self.ahead.extend(out.into_iter().map(|effect| Sent::Edge(number, effect)));
     }
 
-    fn control(&mut self, call: impl FnOnce(&mut Controller, Time, &mut Vec<Effect>)) {
+    fn control(&mut self, call: impl FnOnce(&mut Controller, Time, &mut Vec<Command>)) {
         let mut out = Vec::new();
         call(&mut self.controller, self.now, &mut out);
         self.controller.keep(&mut out);
         keep(&mut self.store, &mut out);
-        self.ahead.extend(out.into_iter().map(|effect| (None, effect)));
+        self.ahead.extend(out.into_iter().map(Sent::Controller));
     }
 
     /// A station sends a frame.
@@ -232,48 +238,52 @@ impl Net {
 
     /// Carries out one effect; says whether there was one.
     fn carry_out_one(&mut self) -> bool {
-        if let Some((from, effect)) = self.ahead.pop_front() {
-            let sender = from.map(incarnation);
-            let to_controller = matches!(effect, Effect::ToController(_) | Effect::Report(_));
-            if to_controller && !from.is_some_and(|edge| self.found[edge]) {
-                return true;
-            }
-            match (sender, effect) {
-                (Some(from), Effect::ToController(Message::DhcpRelay(relay))) => {
-                    self.control(|controller, now, out| {
-                        controller.dhcp_relay(now, from, relay, out)
-                    });
-                }
-                (Some(from), Effect::ToController(Message::ArpRequest(request))) => {
-                    self.control(|c, now, out| c.arp_request(now, from, request, out));
-                }
-                (Some(from), Effect::Report(item)) => {
-                    self.control(|controller, now, out| controller.item(now, from, item, out));
-                }
-                (_, Effect::Host { port, frame }) => {
-                    self.received.push_back(((from.unwrap(), port.0), frame));
-                }
-                (_, Effect::Route { ticket, .. }) => {
-                    let answer = RouteAnswer { ticket, result: Ok(()) };
-                    self.edge(from.unwrap(), |edge, now, ports, out| {
-                        edge.at(now, ports, out).route_changed(answer);
-                    });
-                }
-                (None, Effect::Command { to, item }) => {
-                    self.edge(to.0 as usize - 1, |edge, now, ports, out| {
-                        edge.at(now, ports, out).item(item);
-                    });
-                }
-                (None, Effect::Routed { to, message: Message::HostFrame(m), .. }) => {
-                    self.edge(to.node.0 as usize - 1, |edge, now, ports, out| {
-                        edge.at(now, ports, out).host_frame_out(m);
-                    });
-                }
-                _ => {}
-            }
-            return true;
+        match self.ahead.pop_front() {
+            Some(Sent::Edge(from, effect)) => self.carry_out_of_edge(from, effect),
+            Some(Sent::Controller(effect)) => self.carry_out_of_controller(effect),
+            None => return false,
         }
-        false
+        true
+    }
+
+    fn carry_out_of_edge(&mut self, edge: usize, effect: Effect) {
+        let (from, is_found) = (incarnation(edge), self.found[edge]);
+        match effect {
+            Effect::ToController(_) | Effect::Report(_) if !is_found => {}
+            Effect::ToController(Message::DhcpRelay(relay)) => {
+                self.control(|controller, now, out| controller.dhcp_relay(now, from, relay, out));
+            }
+            Effect::ToController(Message::ArpRequest(request)) => {
+                self.control(|c, now, out| c.arp_request(now, from, request, out));
+            }
+            Effect::Report(item) => {
+                self.control(|controller, now, out| controller.item(now, from, item, out));
+            }
+            Effect::Host { port, frame } => self.received.push_back(((edge, port.0), frame)),
+            Effect::Route { ticket, .. } => {
+                let answer = RouteAnswer { ticket, result: Ok(()) };
+                self.edge(edge, |edge, now, ports, out| {
+                    edge.at(now, ports, out).route_changed(answer);
+                });
+            }
+            _ => {}
+        }
+    }
+
+    fn carry_out_of_controller(&mut self, effect: Command) {
+        match effect {
+            Command::Command { to, item } => {
+                self.edge(to.0 as usize - 1, |edge, now, ports, out| {
+                    edge.at(now, ports, out).item(item);
+                });
+            }
+            Command::Routed { to, message: Message::HostFrame(m), .. } => {
+                self.edge(to.node.0 as usize - 1, |edge, now, ports, out| {
+                    edge.at(now, ports, out).host_frame_out(m);
+                });
+            }
+            _ => {}
+        }
     }
 
     /// The host that the controller finds at an address, and where.

@@ -1,11 +1,11 @@
 //! Decisions of a controller about routes of its previous incarnation.
 
 use axon_controller::Controller;
+use axon_controller::Effect;
 use axon_controller::config::{ControllerConfig, DhcpConfig};
 use axon_controller::policy::Policy;
 use axon_controller::router::RouterKind;
 use axon_link::config::{NodeConfig, ServerIdentity, Timers};
-use axon_link::effect::Effect;
 use axon_wire::message::{ControllerHello, Item, Peer, PortState, Role, Stamp};
 use axon_wire::{Hops, Incarnation, Layer, MacAddr, NodeId, PortNo, Route, Span, Time};
 use std::collections::BTreeMap;

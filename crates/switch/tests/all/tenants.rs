@@ -2,10 +2,10 @@
 
 use crate::controller::{HOPS_MAX, config};
 use axon_controller::Controller;
+use axon_controller::Effect;
 use axon_controller::config::ControllerConfig;
 use axon_controller::policy::{Group, Policy};
 use axon_controller::router::RouterKind;
-use axon_link::effect::Effect;
 use axon_node::{HostPair, Note, PolicyChange, Stored, StoredHost, Subject};
 use axon_wire::message::{
     ArpRequest, ControllerHello, Item, Message, Peer, PortState, Role, Stamp, Target,

@@ -6,8 +6,9 @@ use super::switch::Switch;
 use super::violation::Wrong;
 use super::wiring::{self, ip, mac};
 use super::world::{Commands, Fault, World};
+use axon_controller::Effect as ControllerEffect;
+use axon_edge::Effect;
 use axon_edge::Fate;
-use axon_link::effect::Effect;
 use axon_node::{StoreChange, Stored};
 use axon_wire::host_frame::{self, ArpOperation, Kind};
 use axon_wire::message::{ArpReply, Item, LinkDown, LinkEnd, Message};
@@ -271,19 +272,19 @@ impl World {
     }
 
     /// Executes the effects of the controller.
-    pub(super) fn carry_out_of_controller(&mut self, out: Vec<Effect>) {
+    pub(super) fn carry_out_of_controller(&mut self, out: Vec<ControllerEffect>) {
         for effect in out {
             match effect {
-                Effect::Routed { hops, to, message } => {
+                ControllerEffect::Routed { hops, to, message } => {
                     let (at, from) = (wiring::node_id(0), self.running);
                     self.send(at, hops.0.get(1..).unwrap_or_default(), (from, to, message));
                 }
-                Effect::Command { to, item } => {
+                ControllerEffect::Command { to, item } => {
                     if let Some(commands) = self.commands.get_mut(&to) {
                         commands.items.push_back(item);
                     }
                 }
-                Effect::Store(change) => self.store(change),
+                ControllerEffect::Store(change) => self.store(change),
                 _ => {}
             }
         }

@@ -9,12 +9,13 @@ use crate::flight::Flight;
 use crate::part::Part;
 use crate::print::{self, Print};
 use axon_controller::Controller;
+use axon_controller::Effect as ControllerEffect;
 use axon_controller::config::{ControllerConfig, DhcpConfig};
 use axon_controller::policy::Policy;
 use axon_controller::router::RouterKind;
 use axon_edge::Edge;
+use axon_edge::Effect;
 use axon_link::config::NodeConfig;
-use axon_link::effect::Effect;
 use axon_node::Stored;
 use axon_wire::host_frame;
 use axon_wire::message::{ControllerHello, Item, LinkEnd, Message, Peer, PortState, Role};
@@ -245,7 +246,7 @@ impl World {
     /// Calls the controller as its node does.
     pub(super) fn at_controller(
         &mut self,
-        call: impl FnOnce(&mut Controller, Time, &mut Vec<Effect>),
+        call: impl FnOnce(&mut Controller, Time, &mut Vec<ControllerEffect>),
     ) {
         let mut out = Vec::new();
         if self.controller.deadline().is_some_and(|at| at <= self.now) {

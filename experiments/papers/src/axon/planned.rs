@@ -2,10 +2,10 @@
 //! routes and bytes that a link failure costs.
 
 use anyhow::{Context as _, Result, ensure};
+use axon_controller::Effect;
 use axon_controller::router::Router;
 use axon_fabric::assemble;
 use axon_fabric::model::{End, Fabric, Link};
-use axon_link::effect::Effect;
 use axon_link::seal::Sealer;
 use axon_link::stream::Stream;
 use axon_wire::message::{Message, Role, Segment};
