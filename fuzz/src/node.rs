@@ -6,7 +6,7 @@
 use crate::Reader;
 use axon_fabric::assemble::{self, SwitchSetup};
 use axon_fabric::model::Fabric;
-use axon_fabric::topology;
+use axon_fabric::samples;
 use axon_link::seal::Sealer;
 use axon_node::probe::{PLANS_MAX, PlanKind, ProbePlan};
 use axon_node::{Action, Command, Input, Keys, Node, Request, RequestId};
@@ -242,7 +242,7 @@ static FABRICS: LazyLock<[Fabric; 2]> = LazyLock::new(|| {
                 dcbx: { mode: auto, willing: both }\n  watchdog: {}\n  \
                 congestion_notification: { priorities: [3] }\n";
     let classes = axon_fabric::parse("classes.yaml".as_ref(), text);
-    [topology::ring(3, 2), classes.unwrap_or_else(|error| panic!("{error}"))]
+    [samples::ring(3, 2), classes.unwrap_or_else(|error| panic!("{error}"))]
 });
 
 /// Runs one input.

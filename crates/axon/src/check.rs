@@ -81,7 +81,9 @@ fn tried(fabric: &Fabric) -> Vec<usize> {
         return all.collect();
     }
     let mut seen = BTreeSet::new();
-    let kind = |&index: &usize| (fabric.switches[index].ports, fabric.dataplane(index).0);
+    let kind = |&index: &usize| {
+        (fabric.switches[index].ports, axon_fabric::dataplane::of_switch(fabric, index).0)
+    };
     all.filter(|index| seen.insert(kind(index))).collect()
 }
 

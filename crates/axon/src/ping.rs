@@ -59,7 +59,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
     let families: &[Family] = match (arguments.ipv4, arguments.ipv6) {
         (_, true) => &[Family::V6],
-        (false, false) if fabric.is_dual_stack() => &[Family::V4, Family::V6],
+        (false, false) if axon_fabric::ipv6::is_dual_stack(&fabric) => &[Family::V4, Family::V6],
         _ => &[Family::V4],
     };
     let bar = ProgressBar::new((pairs.len() * families.len()) as u64);

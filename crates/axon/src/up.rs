@@ -119,7 +119,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
 /// Returns the first hosts with their addresses, and the number of further ones.
 fn addresses(fabric: &Fabric) -> String {
     const LISTED_MAX: usize = 4;
-    let mut hosts = fabric.hosts.iter().zip(fabric.addresses());
+    let mut hosts = fabric.hosts.iter().zip(axon_fabric::addresses::of_hosts(fabric));
     let listed = hosts
         .by_ref()
         .take(LISTED_MAX)

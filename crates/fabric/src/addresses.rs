@@ -41,14 +41,12 @@ pub(crate) fn without_hosts(asked: &file::Dhcp, hosts: usize) -> Result<Dhcp, Pr
     }
     let lease = asked.lease.0;
     if !(10_000..=1_000_000_000).contains(&lease.as_millis()) {
-        let what = format!("{} is out of range", span_text(lease));
-        return Err(Problem::new("dhcp.lease", what, "10s to 1000000s"));
+        return Err(Problem::range("dhcp.lease", span_text(lease), "10s to 1000000s"));
     }
     let pool_size = u64::from(pool_last.to_bits() - pool_first.to_bits()) + 1;
     let per_port = asked.leases_per_port.unwrap_or((pool_size / 4).clamp(1, 64) as u32);
     if !(1..=LEASES_PER_PORT_MAX).contains(&per_port) {
-        let what = format!("{per_port} is out of range");
-        return Err(Problem::new("dhcp.leases_per_port", what, "1 to 512"));
+        return Err(Problem::range("dhcp.leases_per_port", per_port, "1 to 512"));
     }
     Ok(Dhcp {
         server,
@@ -85,7 +83,10 @@ pub(crate) fn finish(fabric: &mut Fabric, file: &file::File, plan: &Plan) -> Res
     };
     let first_uplink = fabric.hosts.len() - fabric.uplinks.len();
     for (index, (host, planned)) in fabric.hosts.iter().zip(&plan.hosts).enumerate() {
-        let Some(ip) = host.ip.filter(|_| fabric.vlan_of(host).is_none()) else { continue };
+        let Some(ip) = host.ip.filter(|_| crate::vlan_ports::of_host(fabric, host).is_none())
+        else {
+            continue;
+        };
         if index < first_uplink {
             take(&format!("{}.ip", planned.key), ip)?;
             fabric.dhcp.reservations.insert(host.mac, ip);
@@ -111,7 +112,7 @@ pub(crate) fn finish(fabric: &mut Fabric, file: &file::File, plan: &Plan) -> Res
     let free = size - used.range(pool.clone()).count() as u64;
     let needs = |host: &&Host| {
         host.ip.is_none()
-            && fabric.vlan_of(host).is_none()
+            && crate::vlan_ports::of_host(fabric, host).is_none()
             && !fabric.dhcp.reservations.contains_key(&host.mac)
     };
     let wanted = fabric.hosts.iter().filter(needs).count() as u64;
@@ -132,7 +133,7 @@ fn finish_vlans(fabric: &mut Fabric, plan: &Plan) -> Result<(), Problem> {
         let mut reserved = BTreeMap::new();
         let mut wanted = 0;
         for (host, planned) in fabric.hosts.iter().zip(&plan.hosts) {
-            if fabric.vlan_of(host).is_none_or(|own| own.id != vlan.id) {
+            if crate::vlan_ports::of_host(fabric, host).is_none_or(|own| own.id != vlan.id) {
                 continue;
             }
             let Some(ip) = host.ip else {
@@ -166,30 +167,28 @@ fn finish_vlans(fabric: &mut Fabric, plan: &Plan) -> Result<(), Problem> {
     Ok(())
 }
 
-impl Fabric {
-    /// Returns an address for each host, in the order of [`Fabric::hosts`], for hosts without a
-    /// DHCP client.
-    ///
-    /// A fixed or reserved address comes first. Then a host whose name ends in a number N gets host
-    /// number N of the subnet, so h3 is 10.0.0.3, unless that is the server's or taken. Each of the
-    /// others gets the first free address of the pool; none if the pool is used up, which a fabric
-    /// that was loaded from a file rules out. Each VLAN has addresses of its own, and by default
-    /// those of the fabric.
-    pub fn addresses(&self) -> Vec<Option<Ipv4Addr>> {
-        let of = |host: &Host| self.vlan_of(host).map(|vlan| vlan.id);
-        let mut addresses = vec![None; self.hosts.len()];
-        let vlans: BTreeSet<_> = self.hosts.iter().map(of).collect();
-        for vlan in vlans {
-            let own: Vec<usize> =
-                (0..self.hosts.len()).filter(|&host| of(&self.hosts[host]) == vlan).collect();
-            let hosts: Vec<&Host> = own.iter().map(|&host| &self.hosts[host]).collect();
-            let dhcp = self.vlans.iter().find(|one| Some(one.id) == vlan);
-            let dhcp = dhcp.and_then(|vlan| vlan.dhcp.as_ref()).unwrap_or(&self.dhcp);
-            let theirs = addresses_in(dhcp, &hosts);
-            own.into_iter().zip(theirs).for_each(|(host, ip)| addresses[host] = ip);
-        }
-        addresses
+/// Returns an address for each host, in the order of [`Fabric::hosts`], for hosts without a
+/// DHCP client.
+///
+/// A fixed or reserved address comes first. Then a host whose name ends in a number N gets host
+/// number N of the subnet, so h3 is 10.0.0.3, unless that is the server's or taken. Each of the
+/// others gets the first free address of the pool; none if the pool is used up, which a fabric
+/// that was loaded from a file rules out. Each VLAN has addresses of its own, and by default
+/// those of the fabric.
+pub fn of_hosts(fabric: &Fabric) -> Vec<Option<Ipv4Addr>> {
+    let of = |host: &Host| crate::vlan_ports::of_host(fabric, host).map(|vlan| vlan.id);
+    let mut addresses = vec![None; fabric.hosts.len()];
+    let vlans: BTreeSet<_> = fabric.hosts.iter().map(of).collect();
+    for vlan in vlans {
+        let own: Vec<usize> =
+            (0..fabric.hosts.len()).filter(|&host| of(&fabric.hosts[host]) == vlan).collect();
+        let hosts: Vec<&Host> = own.iter().map(|&host| &fabric.hosts[host]).collect();
+        let dhcp = fabric.vlans.iter().find(|one| Some(one.id) == vlan);
+        let dhcp = dhcp.and_then(|vlan| vlan.dhcp.as_ref()).unwrap_or(&fabric.dhcp);
+        let theirs = addresses_in(dhcp, &hosts);
+        own.into_iter().zip(theirs).for_each(|(host, ip)| addresses[host] = ip);
     }
+    addresses
 }
 
 /// Returns an address of one DHCP service for each of these hosts.
@@ -232,7 +231,7 @@ mod tests {
         );
         let fabric = crate::parse("a.yaml".as_ref(), &text).unwrap();
         let mut addresses: Vec<(&str, Option<Ipv4Addr>)> =
-            fabric.hosts.iter().map(|host| host.name.as_str()).zip(fabric.addresses()).collect();
+            fabric.hosts.iter().map(|host| host.name.as_str()).zip(of_hosts(&fabric)).collect();
         addresses.sort();
         let text = |(name, ip): &(&str, Option<Ipv4Addr>)| format!("{name} {}", ip.unwrap());
         addresses.iter().map(text).collect::<Vec<String>>().join(", ")

@@ -92,7 +92,7 @@ pub fn switch_config(fabric: &Fabric, index: usize, incarnation: u64, seed: u64)
     };
     let control = SwitchConfig { edge, dcbx, alone };
     let mut plane = plane_config(fabric, (mac, dcb), ports);
-    if fabric.has_trunks(index) {
+    if crate::vlan_ports::has_trunks(fabric, index) {
         // Masqueraded addresses would collide between the VLANs of a port.
         plane.masqueraded_per_port_max = 0;
     }
@@ -128,7 +128,7 @@ fn control_config(fabric: &Fabric, node: NodeConfig) -> ControllerConfig {
         layers: fabric.layers(),
         policy: fabric.policy.clone(),
         by_source: fabric.by_source,
-        backups: fabric.has_backups(),
+        backups: has_backups(fabric),
         dhcpv6: crate::ipv6::dhcpv6(fabric),
         uplinks: crate::uplinks::config(fabric),
         vlans: crate::vlans::plan(fabric, server(fabric), dhcp_config),
@@ -190,7 +190,7 @@ fn plane_config(
     let control_priority = fabric.dcb.as_ref().map_or(Priority::ZERO, |dcb| dcb.control_priority);
     let plane = PlaneConfig {
         hop_width: fabric.hop_width,
-        frame_bytes_max: fabric.frame_bytes_max(),
+        frame_bytes_max: crate::model::frame_bytes_max(fabric),
         route_bytes_max: route_bytes_max(fabric),
         queue_bytes_max: queue(fabric),
         self_congestion_pause: fabric.self_congestion_pause,
@@ -201,6 +201,14 @@ fn plane_config(
         ..PlaneConfig::with_ports(ports, mac)
     };
     fabric.cam.apply(plane)
+}
+
+/// Returns whether routes have backups: the file wants them, and either no priority is lossless
+/// or the router has an order that backups follow too. With any other router a backup could
+/// close a cycle of buffers that no proof covers.
+pub(crate) fn has_backups(fabric: &Fabric) -> bool {
+    let router = fabric.controller.router;
+    fabric.controller.backups && (router.is_ordered() || !fabric.is_lossless())
 }
 
 /// Returns the length of the longest header that a packet of this fabric needs, in bytes.
@@ -226,7 +234,7 @@ mod tests {
 
     #[test]
     fn every_node_has_its_own_identity_and_address() {
-        let fabric = crate::topology::torus(15, 20, 2);
+        let fabric = crate::samples::sample("torus: { rows: 15, cols: 20, hosts_per_switch: 2 }");
         let mut ids = BTreeSet::from([CONTROLLER_ID]);
         let mut macs = BTreeSet::from([SERVER_MAC, CONTROLLER_MAC]);
         for index in 0..300 {

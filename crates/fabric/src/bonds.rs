@@ -132,7 +132,7 @@ pub(crate) fn resolve(fabric: &mut Fabric, planned: &[BondEnds]) -> Result<(), P
         let what = "a bond has no traffic classes yet";
         return Err(Problem::new("bonds", what, "no dcb, or no bonds"));
     }
-    if fabric.cam.entries.is_some() && fabric.cam.route_memory > 0 {
+    if fabric.cam.entries.is_some() && fabric.cam.masquerade {
         let what = "a masqueraded MAC is known at one port, and a bond sends by any";
         return Err(Problem::new("bonds", what, "cam.masquerade: false, or no cam.entries"));
     }

@@ -6,13 +6,13 @@ use crate::bonds::BondEnds;
 use crate::dcb;
 use crate::error::Problem;
 use crate::faults;
-use crate::file::{self, File};
+use crate::file::{self, File, WireKey};
 use crate::identity;
 use crate::model::{
     BySource, Controller, Dataplanes, End, Fabric, Host, Link, Network, OnFull, Policy,
     PortPolicies, RouterKind, Switch, Timers, Unfit, Wire,
 };
-use crate::names::{PORT_NAME_MAX, port_name};
+use crate::names::{PORT_NAME_MAX, check_kind, port_name};
 use crate::ports;
 use crate::reach;
 use crate::topology::{self, Plan, PlanEnd};
@@ -21,7 +21,7 @@ use crate::wire::{changed, check_wire};
 use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::vlan::TAG_BYTES;
 use axon_wire::{HopWidth, PortNo, Rate, Span};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// The controller's name.
 const CONTROLLER: &str = "c1";
@@ -65,7 +65,7 @@ pub fn build(file: &File) -> Result<Fabric, Problem> {
         },
         timers: timers(file)?,
         dhcp: addresses::without_hosts(&file.dhcp, plan.hosts.len())?,
-        cam: crate::cam::resolve(&file.cam)?,
+        cam: file.cam.check()?,
         ipv6: None,
         uplinks: Vec::new(),
         mtu: file.mtu,
@@ -99,11 +99,11 @@ fn finish(
     set_router(fabric, file)?;
     crate::static_mode::check(fabric, file)?;
     file.dcb.as_ref().map_or(Ok(()), |dcb| dcb::resolve_dcbx(dcb, fabric))?;
-    check_ports(fabric, file.topology_key())?;
+    check_ports(fabric, plan.key)?;
     add_hosts(fabric, (file, plan), numbered, default_wire)?;
     dcb::check_hosts(fabric)?;
     add_links(fabric, plan, numbered, default_wire)?;
-    reach::check(fabric, file.topology_key())?;
+    reach::check(fabric, plan.key)?;
     fabric.vlans = crate::vlans::resolve(fabric, &file.vlans)?;
     crate::bonds::check_vlans(fabric)?;
     addresses::finish(fabric, file, plan)?;
@@ -125,7 +125,7 @@ fn finish(
 }
 
 fn check(file: &File) -> Result<(), Problem> {
-    check_name(&file.name)?;
+    check_kind("name", "fabric", &file.name)?;
     check_mtu(file.mtu)
 }
 
@@ -139,7 +139,7 @@ fn plan(file: &File) -> Result<Plan, Problem> {
 fn check_mtu(mtu: u16) -> Result<(), Problem> {
     match mtu {
         576..=9000 => Ok(()),
-        _ => Err(Problem::new("mtu", format!("{mtu} is out of range"), "576 to 9000")),
+        _ => Err(Problem::range("mtu", mtu, "576 to 9000")),
     }
 }
 
@@ -157,7 +157,7 @@ fn add_links(
     default_wire: Wire,
 ) -> Result<(), Problem> {
     for (link, &[a, b]) in plan.links.iter().zip(&numbered.links) {
-        let wire = changed(default_wire, link.wire);
+        let wire = changed(default_wire, &link.wire);
         check_wire(&link.key, &wire)?;
         fabric.links.push(Link { a, b, wire });
     }
@@ -183,8 +183,9 @@ fn rate_key(file: &File, plan: &Plan) -> Option<String> {
     let all = file.links.rate.map(|_| "links.rate".to_owned());
     let hosts = plan.hosts.iter().map(|host| (&host.key, &host.wire));
     let wires = hosts.chain(plan.links.iter().map(|link| (&link.key, &link.wire)));
-    let mut one = wires.filter(|(_, wire)| wire.rate.is_some());
-    let overrides = file.overrides.iter().position(|one| one.rate.is_some());
+    let sets_rate = |wire: &[WireKey]| wire.iter().any(|key| matches!(key, WireKey::Rate(_)));
+    let mut one = wires.filter(|(_, wire)| sets_rate(wire));
+    let overrides = file.overrides.iter().position(|one| sets_rate(&one.kinds));
     all.or_else(|| one.next().map(|(key, _)| format!("{key}.rate")))
         .or_else(|| overrides.map(|number| format!("overrides[{number}].rate")))
 }
@@ -200,35 +201,18 @@ fn set_router(fabric: &mut Fabric, file: &File) -> Result<(), Problem> {
     })
 }
 
-fn check_name(name: &str) -> Result<(), Problem> {
-    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
-    let good = name.starts_with(|c: char| c.is_ascii_alphabetic())
-        && name.chars().all(plain)
-        && name.len() <= 32;
-    if good {
-        return Ok(());
-    }
-    let expected = "a letter, then letters, digits or `-`, at most 32 in all";
-    Err(Problem::new("name", format!("`{name}` cannot name a fabric"), expected))
-}
-
 fn hop_width(bits: u8) -> Result<HopWidth, Problem> {
     match bits {
         4 => Ok(HopWidth::Four),
         8 => Ok(HopWidth::Eight),
         16 => Ok(HopWidth::Sixteen),
-        _ => Err(Problem::new("hop_width", format!("{bits} is out of range"), "4, 8 or 16")),
+        _ => Err(Problem::range("hop_width", bits, "4, 8 or 16")),
     }
 }
 
 fn network(file: &File) -> Network {
-    match file.network {
-        file::Network::Axon if file.program.is_some() => Network::Program,
-        file::Network::Axon => Network::Axon,
-        file::Network::Ethernet => Network::Ethernet,
-        file::Network::Portland => Network::PortLand,
-        file::Network::Ecmp => Network::Ecmp,
-    }
+    let is_program = file.network == Network::Axon && file.program.is_some();
+    if is_program { Network::Program } else { file.network }
 }
 
 fn timers(file: &File) -> Result<Timers, Problem> {
@@ -237,8 +221,7 @@ fn timers(file: &File) -> Result<Timers, Problem> {
         None => Ok(default),
         Some(SpanText(span)) if (1..=3_600_000).contains(&span.as_millis()) => Ok(span),
         Some(SpanText(span)) => {
-            let what = format!("{} is out of range", span_text(span));
-            Err(Problem::new(format!("timers.{key}"), what, "1ms to 1h"))
+            Err(Problem::range(format!("timers.{key}"), span_text(span), "1ms to 1h"))
         }
     };
     let asked = &file.timers;
@@ -257,9 +240,7 @@ fn controller_end(file: &File, plan: &Plan) -> Result<(PlanEnd, &'static str), P
     let Some(at) = &file.controller.at else {
         return Ok((none, key));
     };
-    let names = plan.switches.iter().enumerate();
-    let switches: BTreeMap<&str, usize> = names.map(|(i, name)| (name.as_str(), i)).collect();
-    Ok((topology::end(key, at, &switches)?, key))
+    Ok((topology::end(key, at, &plan.numbers())?, key))
 }
 
 /// Port numbers of hosts, links, controller and agents.
@@ -386,7 +367,7 @@ fn add_hosts(
             let what = format!("a host is called {CONTROLLER}");
             return Err(Problem::new(&host.key, what, "that name for the controller only"));
         }
-        let wire = changed(default_wire, host.wire);
+        let wire = changed(default_wire, &host.wire);
         check_wire(&host.key, &wire)?;
         fabric.hosts.push(Host {
             name: host.name.clone(),

@@ -1,45 +1,59 @@
 //! Sizes of route tables.
 
 use crate::error::Problem;
-use crate::file;
 use axon_plane::PlaneConfig;
+use schemars::JsonSchema;
+use serde::Deserialize;
 
-/// Tables of the host ports of a switch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Tables of host ports: their sizes, and masquerading for destinations beyond them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
 pub struct Cam {
-    /// Destinations in the table of each port; `None` for the default of the data plane.
-    pub entries: Option<usize>,
-    /// Destinations in the route memory of each port; 0 without masquerading.
-    pub route_memory: usize,
+    /// Destinations in the table of each host port, 1 to 65,536; 4096 by default.
+    #[schemars(range(min = 1, max = 65_536))]
+    pub entries: Option<u32>,
+    /// True if hosts get masqueraded MACs for destinations that do not fit in the table; true by
+    /// default. Otherwise the switch's processor forwards as much as it can.
+    pub masquerade: bool,
+    /// Destinations in the route memory of each host port, by masqueraded MAC: 1 to 65,536; 4096 by
+    /// default.
+    #[schemars(range(min = 1, max = 65_536))]
+    pub route_memory: u32,
+}
+
+impl Default for Cam {
+    fn default() -> Cam {
+        Cam { entries: None, masquerade: true, route_memory: 4096 }
+    }
 }
 
 const MOST: u32 = 65_536;
 
-/// Checks and converts the `cam` section.
-///
-/// # Errors
-/// A size is out of range, or is that of a route memory that is switched off.
-pub(crate) fn resolve(cam: &file::Cam) -> Result<Cam, Problem> {
-    let sizes = [("entries", cam.entries), ("route_memory", Some(cam.route_memory))];
-    for (key, size) in sizes {
-        if let Some(size) = size.filter(|size| !(1..=MOST).contains(size)) {
-            let (key, what) = (format!("cam.{key}"), format!("{size} is out of range"));
-            return Err(Problem::new(key, what, format!("1 to {MOST}")));
-        }
-    }
-    let route_memory = if cam.masquerade { cam.route_memory as usize } else { 0 };
-    Ok(Cam { entries: cam.entries.map(|entries| entries as usize), route_memory })
-}
-
 impl Cam {
+    /// Checks the sizes.
+    ///
+    /// # Errors
+    /// A size is out of range.
+    pub(crate) fn check(self) -> Result<Cam, Problem> {
+        let sizes = [("entries", self.entries), ("route_memory", Some(self.route_memory))];
+        for (key, size) in sizes {
+            if let Some(size) = size.filter(|size| !(1..=MOST).contains(size)) {
+                return Err(Problem::range(format!("cam.{key}"), size, format!("1 to {MOST}")));
+            }
+        }
+        Ok(self)
+    }
+
     /// Sets the sizes in the configuration of a data plane. Where the file gives a size, tables are
     /// expected to be full everywhere, so only edges answer ARP: the other end may have learned
     /// another address.
     pub(crate) fn apply(self, plane: PlaneConfig) -> PlaneConfig {
         PlaneConfig {
-            routes_per_port_max: self.entries.unwrap_or(plane.routes_per_port_max),
-            masqueraded_per_port_max: self.route_memory,
-            punts_resolution: self.entries.is_some() && self.route_memory > 0,
+            routes_per_port_max: self
+                .entries
+                .map_or(plane.routes_per_port_max, |entries| entries as usize),
+            masqueraded_per_port_max: if self.masquerade { self.route_memory as usize } else { 0 },
+            punts_resolution: self.entries.is_some() && self.masquerade,
             ..plane
         }
     }

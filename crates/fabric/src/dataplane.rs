@@ -9,12 +9,10 @@ use std::collections::BTreeMap;
 /// Key of the setting for all switches.
 const KEY: &str = "dataplane";
 
-impl Fabric {
-    /// Returns the configured data plane of a switch, by its index, and the key that sets it.
-    pub fn dataplane(&self, switch: usize) -> (DataplaneName, &str) {
-        let Dataplanes { common, overrides } = &self.dataplanes;
-        overrides.get(&switch).map_or((*common, KEY), |(name, key)| (*name, key))
-    }
+/// Returns the configured data plane of a switch, by its index, and the key that sets it.
+pub fn of_switch(fabric: &Fabric, switch: usize) -> (DataplaneName, &str) {
+    let Dataplanes { common, overrides } = &fabric.dataplanes;
+    overrides.get(&switch).map_or((*common, KEY), |(name, key)| (*name, key))
 }
 
 /// Reads `dataplane` and the overrides of switches, once the switches have their names.
@@ -23,7 +21,7 @@ pub(crate) fn resolve(fabric: &Fabric, file: &File) -> Result<Dataplanes, Proble
     for (number, one) in file.overrides.iter().enumerate() {
         let key = format!("overrides[{number}]");
         let Some(switches) = switches(one, &key)? else { continue };
-        let dataplane = one.dataplane.ok_or_else(|| {
+        let dataplane = one.common.dataplane.ok_or_else(|| {
             Problem::new(&key, "it changes nothing", "a `dataplane` for these switches")
         })?;
         for (index, name) in switches.iter().enumerate() {
@@ -40,13 +38,13 @@ pub(crate) fn resolve(fabric: &Fabric, file: &File) -> Result<Dataplanes, Proble
 /// Returns the switches of an override; `None` if it is for a link.
 fn switches<'a>(one: &'a file::Override, key: &str) -> Result<Option<&'a [String]>, Problem> {
     let of_links = "rate, latency, loss_ppm and bit_error_rate";
-    match (&one.between, &one.switches) {
-        (Some(_), None) if one.dataplane.is_none() => Ok(None),
+    match (&one.common.between, &one.common.switches) {
+        (Some(_), None) if one.common.dataplane.is_none() => Ok(None),
         (Some(_), None) => {
             let what = "a link has no data plane";
             Err(Problem::new(format!("{key}.dataplane"), what, "it with `switches`"))
         }
-        (None, Some(_)) if one.changes_link() => {
+        (None, Some(_)) if !one.kinds.is_empty() => {
             let what = format!("{of_links} are of links");
             Err(Problem::new(key, what, "`between`, or `dataplane` alone"))
         }
@@ -69,13 +67,13 @@ mod tests {
             let text = format!("name: a\ntopology: {{ring: {{switches: 3}}}}\n{more}");
             crate::parse("a.yaml".as_ref(), &text).unwrap()
         };
-        assert_eq!(fabric("").dataplane(0), (DataplaneName::Auto, "dataplane"));
+        assert_eq!(of_switch(&fabric(""), 0), (DataplaneName::Auto, "dataplane"));
         let mixed = fabric(
             "dataplane: xdp\noverrides:\n- {between: [s1, s2], rate: 1Mbps}\n\
              - {switches: [s2, s3], dataplane: full}\n- {switches: [s3], dataplane: tc}\n",
         );
-        assert_eq!(mixed.dataplane(0), (DataplaneName::Xdp, "dataplane"));
-        assert_eq!(mixed.dataplane(1), (DataplaneName::Full, "overrides[1].dataplane"));
-        assert_eq!(mixed.dataplane(2), (DataplaneName::Tc, "overrides[2].dataplane"));
+        assert_eq!(of_switch(&mixed, 0), (DataplaneName::Xdp, "dataplane"));
+        assert_eq!(of_switch(&mixed, 1), (DataplaneName::Full, "overrides[1].dataplane"));
+        assert_eq!(of_switch(&mixed, 2), (DataplaneName::Tc, "overrides[2].dataplane"));
     }
 }

@@ -1,9 +1,11 @@
 //! Timing inside a switch: the stages of its pipeline and their delays.
 
 use crate::error::Problem;
-use crate::file::{DeviceName, ListedDevice, ListedSide, ListedStage, ShortOr};
-use crate::units::span_text;
+use crate::file::text::ShortOr;
+use crate::units::{SpanText, span_text};
 use axon_wire::Span;
+use schemars::JsonSchema;
+use serde::Deserialize;
 
 /// Timing of a switch. The plane decides what happens to a frame; this gives the times.
 ///
@@ -11,47 +13,86 @@ use axon_wire::Span;
 /// arrived, or, without cut-through, once its last bit has arrived. The ingress stages come before
 /// the plane sees the frame; the egress stages come between the plane's decision to transmit and
 /// the first bit on the wire.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "ListedDevice", description = "A pipeline listed by hand.")]
 pub struct Device {
-    /// Name in fabric files: `ideal`, `axon-netfpga`, `store-and-forward`, ...
+    /// Name in results; `listed` by default.
+    #[serde(default = "listed")]
     pub name: String,
     /// True if a frame may leave before its tail has arrived.
+    #[serde(default)]
     pub cut_through: bool,
-    /// Bytes, preamble included, that must have arrived before the first stage of a cut-through
-    /// pipeline begins; 0 where the first stage includes that time.
+    /// Bytes, 8 of preamble included, that must have arrived before the first stage of a
+    /// cut-through pipeline begins; 0 by default.
+    #[serde(default)]
     pub head_bytes: u64,
-    /// Stages for a frame from another switch, in order.
+    /// Stages for a frame from another switch, in order; the ingress side first.
+    #[serde(default)]
     pub from_switch: Vec<Stage>,
-    /// Stages for a frame from a host, in order.
-    pub from_host: Vec<Stage>,
+    /// Stages for a frame from a host; as `from_switch` by default.
+    pub from_host: Option<Vec<Stage>>,
+}
+
+fn listed() -> String {
+    "listed".into()
 }
 
 /// One stage of a pipeline.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "ListedStage")]
 pub struct Stage {
     /// Name of the stage.
     pub name: String,
     /// Side of the output buffer.
     pub side: Side,
-    /// Duration.
-    pub time: Span,
-    /// Additional duration for each byte of the frame, such as that of a store-and-forward memory.
-    pub time_per_byte: Span,
+    /// Duration, 1s at most.
+    pub time: SpanText,
+    /// Additional duration for each byte of the frame; none by default.
+    #[serde(default)]
+    pub time_per_byte: SpanText,
 }
 
 /// Position of a stage relative to the output buffer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(rename = "ListedSide")]
 pub enum Side {
-    /// Before the plane's forwarding decision.
+    /// Before the forwarding decision.
     Ingress,
     /// Between the output buffer and the wire.
     Egress,
+}
+
+/// Named switches; see `axon_fabric::device` for their stages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum DeviceName {
+    /// Store and forward without delay beyond that of the wires.
+    Ideal,
+    /// The Axon prototype: cut-through, 520 ns from a switch, 768 ns from a host (thesis 000
+    /// table 4.2).
+    AxonNetfpga,
+    /// The Axon prototype in store-and-forward mode (thesis 000 section 4.4.3).
+    AxonNetfpgaStored,
+    /// The commodity gigabit switch that the thesis compares: 7 us for the smallest frame, over 27
+    /// us for the largest (thesis 000 figure 4.4).
+    StoreAndForward,
+    /// The ServerSwitch: 4.2 us for 64 bytes, 15.8 us for 1514 (paper 004 figure 9).
+    #[serde(rename = "serverswitch")]
+    ServerSwitch,
 }
 
 /// A cycle of the prototype's 125 MHz clock.
 const CYCLE: Span = Span::from_nanos(8);
 
 impl Device {
+    /// Returns the stages for a frame from a host, in order.
+    pub fn from_host(&self) -> &[Stage] {
+        self.from_host.as_ref().unwrap_or(&self.from_switch)
+    }
+
     /// Returns a store-and-forward device without delay beyond that of the wires.
     pub fn ideal() -> Device {
         Device {
@@ -59,7 +100,7 @@ impl Device {
             cut_through: false,
             head_bytes: 0,
             from_switch: Vec::new(),
-            from_host: Vec::new(),
+            from_host: None,
         }
     }
 
@@ -77,7 +118,7 @@ impl Device {
             cut_through: true,
             head_bytes: 0,
             from_switch: netfpga(6, 0),
-            from_host: netfpga(2, 35),
+            from_host: Some(netfpga(2, 35)),
         }
     }
 
@@ -98,15 +139,15 @@ impl Device {
         let stage = Stage {
             name: "parse, look up, modify".into(),
             side: Side::Ingress,
-            time: Span::from_nanos(3542),
-            time_per_byte: Span::ZERO,
+            time: SpanText(Span::from_nanos(3542)),
+            time_per_byte: SpanText::default(),
         };
         Device {
             name: "serverswitch".into(),
             cut_through: false,
             head_bytes: 0,
-            from_switch: vec![stage.clone()],
-            from_host: vec![stage],
+            from_switch: vec![stage],
+            from_host: None,
         }
     }
 
@@ -122,15 +163,15 @@ impl Device {
         let stage = Stage {
             name: "store and look up".into(),
             side: Side::Ingress,
-            time: Span::from_ticks(606_820),
-            time_per_byte: Span::from_ticks(593),
+            time: SpanText(Span::from_ticks(606_820)),
+            time_per_byte: SpanText(Span::from_ticks(593)),
         };
         Device {
             name: "store-and-forward".into(),
             cut_through: false,
             head_bytes: 0,
-            from_switch: vec![stage.clone()],
-            from_host: vec![stage],
+            from_switch: vec![stage],
+            from_host: None,
         }
     }
 }
@@ -150,14 +191,17 @@ fn netfpga(pre_processing: u64, lookup: u64) -> Vec<Stage> {
     let stage = |(name, side, cycles): (&str, Side, u64)| Stage {
         name: name.into(),
         side,
-        time: CYCLE * cycles,
-        time_per_byte: Span::ZERO,
+        time: SpanText(CYCLE * cycles),
+        time_per_byte: SpanText::default(),
     };
     stages.map(stage).into()
 }
 
+/// Maximum bytes of a head: a minimum frame with its preamble and FCS.
+const HEAD_BYTES_MAX: u64 = 72;
+
 /// Returns the device that the file configures.
-pub(crate) fn resolve(asked: &ShortOr<DeviceName, ListedDevice>) -> Result<Device, Problem> {
+pub(crate) fn resolve(asked: &ShortOr<DeviceName, Device>) -> Result<Device, Problem> {
     let listed = match asked {
         ShortOr::Short(DeviceName::Ideal) => return Ok(Device::ideal()),
         ShortOr::Short(DeviceName::AxonNetfpga) => return Ok(Device::axon_netfpga()),
@@ -167,52 +211,33 @@ pub(crate) fn resolve(asked: &ShortOr<DeviceName, ListedDevice>) -> Result<Devic
         ShortOr::Long(listed) => listed,
     };
     if listed.head_bytes > HEAD_BYTES_MAX {
-        let what = format!("{} is out of range", listed.head_bytes);
-        return Err(Problem::new("device.head_bytes", what, format!("0 to {HEAD_BYTES_MAX}")));
+        let expected = format!("0 to {HEAD_BYTES_MAX}");
+        return Err(Problem::range("device.head_bytes", listed.head_bytes, expected));
     }
-    let from_switch = stages("device.from_switch", &listed.from_switch)?;
-    let from_host = match &listed.from_host {
-        Some(from_host) => stages("device.from_host", from_host)?,
-        None => from_switch.clone(),
-    };
-    Ok(Device {
-        name: listed.name.clone().unwrap_or_else(|| "listed".into()),
-        cut_through: listed.cut_through,
-        head_bytes: listed.head_bytes,
-        from_switch,
-        from_host,
-    })
+    check("device.from_switch", &listed.from_switch)?;
+    check("device.from_host", listed.from_host.as_deref().unwrap_or_default())?;
+    Ok(listed.clone())
 }
 
-/// Maximum bytes of a head: a minimum frame with its preamble and FCS.
-const HEAD_BYTES_MAX: u64 = 72;
-
-fn stages(key: &str, listed: &[ListedStage]) -> Result<Vec<Stage>, Problem> {
-    let mut stages: Vec<Stage> = Vec::new();
-    for (index, stage) in listed.iter().enumerate() {
+/// Checks the order and the times of stages.
+fn check(key: &str, stages: &[Stage]) -> Result<(), Problem> {
+    for (index, stage) in stages.iter().enumerate() {
         let key = format!("{key}[{index}]");
-        let side = match stage.side {
-            ListedSide::Ingress => Side::Ingress,
-            ListedSide::Egress => Side::Egress,
-        };
-        if stages.last().is_some_and(|before| before.side > side) {
+        if index > 0 && stages[index - 1].side > stage.side {
             let what = "an ingress stage behind an egress stage";
             return Err(Problem::new(format!("{key}.side"), what, "all of the ingress side first"));
         }
-        let time_per_byte = stage.time_per_byte.map_or(Span::ZERO, |time| time.0);
-        for (name, time, most) in [
-            ("time", stage.time.0, Span::from_secs(1)),
-            ("time_per_byte", time_per_byte, Span::from_millis(1)),
+        for (name, SpanText(time), most) in [
+            ("time", stage.time, Span::from_secs(1)),
+            ("time_per_byte", stage.time_per_byte, Span::from_millis(1)),
         ] {
             if time > most {
-                let what = format!("{} is out of range", span_text(time));
                 let expected = format!("0s to {}", span_text(most));
-                return Err(Problem::new(format!("{key}.{name}"), what, expected));
+                return Err(Problem::range(format!("{key}.{name}"), span_text(time), expected));
             }
         }
-        stages.push(Stage { name: stage.name.clone(), side, time: stage.time.0, time_per_byte });
     }
-    Ok(stages)
+    Ok(())
 }
 
 #[cfg(test)]
@@ -220,13 +245,13 @@ mod tests {
     use super::*;
 
     fn sum(stages: &[Stage]) -> u64 {
-        stages.iter().map(|stage| stage.time.as_nanos()).sum()
+        stages.iter().map(|stage| stage.time.0.as_nanos()).sum()
     }
 
     #[test]
     fn the_prototype_takes_what_table_4_2_says() {
         let device = Device::axon_netfpga();
-        assert_eq!((sum(&device.from_switch), sum(&device.from_host)), (520, 768));
+        assert_eq!((sum(&device.from_switch), sum(device.from_host())), (520, 768));
     }
 
     #[test]
@@ -234,7 +259,7 @@ mod tests {
         let device = Device::store_and_forward();
         let nanos = |bytes: u64| {
             let stage = &device.from_switch[0];
-            (8 * (bytes + 12)) + (stage.time + stage.time_per_byte * bytes).as_nanos()
+            (8 * (bytes + 12)) + (stage.time.0 + stage.time_per_byte.0 * bytes).as_nanos()
         };
         assert_eq!((nanos(60), nanos(1514)), (7000, 27_254));
     }
@@ -246,8 +271,8 @@ mod tests {
                     {name: y, side: egress, time: 10ns, time_per_byte: 10ps}]}";
         let device = crate::parse("a.yaml".as_ref(), text).unwrap().device;
         assert_eq!(sum(&device.from_switch), 110);
-        assert_eq!(device.from_switch, device.from_host);
-        assert_eq!(device.from_switch[1].time_per_byte, Span::from_ticks(1));
+        assert_eq!(device.from_switch, device.from_host());
+        assert_eq!(device.from_switch[1].time_per_byte.0, Span::from_ticks(1));
         assert!(device.cut_through && device.head_bytes == 22);
     }
 }

@@ -33,6 +33,15 @@ impl Problem {
     ) -> Problem {
         Problem { key: key.into(), what: what.into(), expected: expected.into() }
     }
+
+    /// Returns the problem of a value that is out of its range.
+    pub(crate) fn range(
+        key: impl Into<String>,
+        value: impl fmt::Display,
+        expected: impl Into<String>,
+    ) -> Problem {
+        Problem::new(key, format!("{value} is out of range"), expected)
+    }
 }
 
 impl fmt::Display for Problem {

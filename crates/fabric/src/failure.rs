@@ -185,7 +185,7 @@ fn both_ways(pairs: &[(usize, usize)]) -> impl Iterator<Item = (usize, usize)> +
 mod tests {
     use super::*;
     use crate::model::RouterKind;
-    use crate::topology::ring_with_chords;
+    use crate::samples::ring_with_chords;
 
     /// Totals over many failures.
     #[derive(Debug, Default, PartialEq, Eq)]

@@ -1,18 +1,13 @@
 //! Overrides of single links, and the schedule of faults.
 
 use crate::error::Problem;
-use crate::file::{self, BitErrorsText};
+use crate::file::{self, BitErrorsText, Fault as Asked, FaultWhat, FaultWhen};
 use crate::index::{Index, Node};
 use crate::model::{Cable, Fabric, Fault, FaultKind};
-use crate::topology::wire_change;
 use crate::units::{RateText, SpanText, span_text};
 use crate::wire::{changed, check_rate, check_wire};
-use axon_wire::Span;
+use axon_wire::{Rate, Span};
 
-/// Expected keys of a fault's kind, in errors.
-const WHAT_EXPECTED: &str = "exactly one of down, up, silent, silent_from, crash, start, stop, \
-                             continue, unplug, plug, flap, loss_ppm, bit_error_rate, rate, slow, \
-                             fast";
 /// Expected use of `between`, in errors.
 const BETWEEN_EXPECTED: &str = "it with loss_ppm, bit_error_rate or a link's rate only";
 /// Maximum `times` of a `flap`.
@@ -26,14 +21,17 @@ pub(crate) fn apply_overrides(
     let index = Index::of(fabric);
     let mut found = Vec::new();
     for (number, asked) in overrides.iter().enumerate() {
-        let Some(between) = &asked.between else { continue };
+        let Some(between) = &asked.common.between else { continue };
         let cable = index.cable(&format!("overrides[{number}].between"), between)?;
         found.push((number, asked, cable));
     }
     for (number, asked, cable) in found {
-        let wire = fabric.wire_mut(cable);
-        let file::Override { rate, latency, loss_ppm, bit_error_rate, .. } = asked;
-        *wire = changed(*wire, wire_change(rate, latency, loss_ppm, bit_error_rate));
+        let wire = match cable {
+            Cable::Link(link) => &mut fabric.links[link].wire,
+            Cable::Host(host) => &mut fabric.hosts[host].wire,
+            Cable::Controller => &mut fabric.controller.wire,
+        };
+        *wire = changed(*wire, &asked.kinds);
         check_wire(&format!("overrides[{number}]"), wire)?;
     }
     Ok(())
@@ -43,14 +41,14 @@ pub(crate) fn apply_overrides(
 /// those that count from power on, then those that count from the start of traffic.
 pub(crate) fn resolve(
     fabric: &Fabric,
-    asked: &[file::Fault],
+    asked: &[Asked],
 ) -> Result<(Vec<Fault>, Vec<Fault>), Problem> {
     let index = Index::of(fabric);
     let (mut faults, mut after_start) = (Vec::new(), Vec::new());
     for (number, fault) in asked.iter().enumerate() {
         let key = format!("faults[{number}]");
         let happens = what_happens(&index, &key, fault)?;
-        let (at, list) = match (fault.at, fault.after_start) {
+        let (at, list) = match (fault.common.at, fault.common.after_start) {
             (Some(SpanText(at)), None) => (at, &mut faults),
             (None, Some(SpanText(at))) => (at, &mut after_start),
             (given, _) => {
@@ -70,114 +68,97 @@ pub(crate) fn resolve(
 /// Faults of one entry, each with its time relative to the entry's.
 type Happens = Vec<(Span, FaultKind)>;
 
-fn what_happens(index: &Index<'_>, key: &str, fault: &file::Fault) -> Result<Happens, Problem> {
-    check_one(key, fault)?;
-    let mut happens: Happens = Vec::new();
-    let mut now = |kind: FaultKind| happens.push((Span::ZERO, kind));
-    let links = [
-        ("down", &fault.down, FaultKind::LinkDown as fn(usize) -> FaultKind),
-        ("up", &fault.up, FaultKind::LinkUp),
-        ("silent", &fault.silent, FaultKind::LinkSilent),
-    ];
-    for (name, between, kind) in links {
-        if let Some(between) = between {
-            now(kind(link(index, &format!("{key}.{name}"), between)?));
+fn what_happens(index: &Index<'_>, key: &str, fault: &Asked) -> Result<Happens, Problem> {
+    let when = &fault.common;
+    let what = only(key, fault)?;
+    let below = |name: &str| format!("{key}.{name}");
+    let host = |name: &str, of: &str| index.host(&below(name), of);
+    let link = |name: &str, ends| link(index, &below(name), ends);
+    let node = |name: &str, of: &str| node(index, &below(name), of);
+    let happens = match what {
+        FaultWhat::Down(ends) => FaultKind::LinkDown(link("down", ends)?),
+        FaultWhat::Up(ends) => FaultKind::LinkUp(link("up", ends)?),
+        FaultWhat::Silent(ends) => FaultKind::LinkSilent(link("silent", ends)?),
+        FaultWhat::SilentFrom(ends) => {
+            let link = link("silent_from", ends)?;
+            let from = index.end_of(link, &ends[0]);
+            FaultKind::LinkSilentFrom(link, from.expect("its name was found as an end"))
         }
-    }
-    if let Some(between) = &fault.silent_from {
-        let key = format!("{key}.silent_from");
-        let link = link(index, &key, between)?;
-        let from = index.end_of(link, &between[0]);
-        now(FaultKind::LinkSilentFrom(link, from.expect("its name was found as an end")));
-    }
-    let nodes = [
-        (
-            "crash",
-            &fault.crash,
-            FaultKind::ControllerDown,
-            FaultKind::SwitchDown as fn(usize) -> FaultKind,
-        ),
-        ("start", &fault.start, FaultKind::ControllerUp, FaultKind::SwitchUp),
-        ("stop", &fault.stop, FaultKind::ControllerStopped, FaultKind::SwitchStopped),
-        ("continue", &fault.go_on, FaultKind::ControllerGoesOn, FaultKind::SwitchGoesOn),
-    ];
-    for (name, of, controller, switch) in nodes {
-        if let Some(of) = of {
-            now(node(index, &format!("{key}.{name}"), of)?.map_or(controller, switch));
+        FaultWhat::Crash(of) => {
+            node("crash", of)?.map_or(FaultKind::ControllerDown, FaultKind::SwitchDown)
         }
-    }
-    if let Some(name) = &fault.unplug {
-        now(FaultKind::HostDown(index.host(&format!("{key}.unplug"), name)?));
-    }
-    if let Some(name) = &fault.plug {
-        now(FaultKind::HostUp(index.host(&format!("{key}.plug"), name)?));
-    }
-    if let Some(ppm) = fault.loss_ppm {
-        if ppm > 1_000_000 {
+        FaultWhat::Start(of) => {
+            node("start", of)?.map_or(FaultKind::ControllerUp, FaultKind::SwitchUp)
+        }
+        FaultWhat::Stop(of) => {
+            node("stop", of)?.map_or(FaultKind::ControllerStopped, FaultKind::SwitchStopped)
+        }
+        FaultWhat::Continue(of) => {
+            node("continue", of)?.map_or(FaultKind::ControllerGoesOn, FaultKind::SwitchGoesOn)
+        }
+        FaultWhat::Unplug(name) => FaultKind::HostDown(host("unplug", name)?),
+        FaultWhat::Plug(name) => FaultKind::HostUp(host("plug", name)?),
+        FaultWhat::LossPpm(ppm @ 0..=1_000_000) => {
+            FaultKind::Loss(between(index, key, when)?, *ppm)
+        }
+        FaultWhat::LossPpm(ppm) => {
             let what = format!("{ppm} is more than all frames");
-            return Err(Problem::new(format!("{key}.loss_ppm"), what, "0 to 1000000"));
+            return Err(Problem::new(below("loss_ppm"), what, "0 to 1000000"));
         }
-        now(FaultKind::Loss(between(index, key, fault)?, ppm));
-    }
-    if let Some(BitErrorsText(per_1e15)) = fault.bit_error_rate {
-        now(FaultKind::BitErrors(between(index, key, fault)?, per_1e15));
-    }
-    if let (Some(RateText(rate)), None) = (fault.rate, &fault.slow) {
-        check_rate(key, rate)?;
-        now(FaultKind::Rate(between(index, key, fault)?, rate));
-    }
-    if let Some(name) = &fault.slow {
-        let host = index.host(&format!("{key}.slow"), name)?;
-        let missing = || Problem::new(key, "`rate` is missing", "how fast the host is, as `rate`");
-        now(FaultKind::HostSlow(host, Some(fault.rate.ok_or_else(missing)?.0)));
-    }
-    if let Some(name) = &fault.fast {
-        now(FaultKind::HostSlow(index.host(&format!("{key}.fast"), name)?, None));
-    }
-    if fault.flap.is_some() {
-        happens = flap(index, key, fault)?;
-    }
-    check_companions(key, fault)?;
-    Ok(happens)
+        FaultWhat::BitErrorRate(BitErrorsText(per_1e15)) => {
+            FaultKind::BitErrors(between(index, key, when)?, *per_1e15)
+        }
+        FaultWhat::Rate(RateText(rate)) => {
+            check_rate(key, *rate)?;
+            FaultKind::Rate(between(index, key, when)?, *rate)
+        }
+        FaultWhat::Slow(name) => {
+            let host = host("slow", name)?;
+            let expected = "how fast the host is, as `rate`";
+            let missing = || Problem::new(key, "`rate` is missing", expected);
+            FaultKind::HostSlow(host, Some(rate(fault).ok_or_else(missing)?))
+        }
+        FaultWhat::Fast(name) => FaultKind::HostSlow(host("fast", name)?, None),
+        FaultWhat::Flap(ends) => {
+            let happens = flap(index, key, ends, when)?;
+            return check_companions(key, what, when).map(|()| happens);
+        }
+    };
+    check_companions(key, what, when)?;
+    Ok(vec![(Span::ZERO, happens)])
 }
 
-/// Refuses an entry without a kind, or with more than one.
-fn check_one(key: &str, fault: &file::Fault) -> Result<(), Problem> {
-    let given = [
-        fault.down.is_some(),
-        fault.up.is_some(),
-        fault.silent.is_some(),
-        fault.silent_from.is_some(),
-        fault.crash.is_some(),
-        fault.start.is_some(),
-        fault.stop.is_some(),
-        fault.go_on.is_some(),
-        fault.unplug.is_some(),
-        fault.plug.is_some(),
-        fault.flap.is_some(),
-        fault.loss_ppm.is_some(),
-        fault.bit_error_rate.is_some(),
-        fault.rate.is_some() && fault.slow.is_none(),
-        fault.slow.is_some(),
-        fault.fast.is_some(),
-    ];
-    match given.iter().filter(|&&given| given).count() {
-        1 => Ok(()),
-        0 => Err(Problem::new(key, "no event is given", WHAT_EXPECTED)),
-        count => Err(Problem::new(key, format!("{count} events are given"), WHAT_EXPECTED)),
-    }
+fn rate(fault: &Asked) -> Option<Rate> {
+    fault.kinds.iter().find_map(|what| match what {
+        FaultWhat::Rate(RateText(rate)) => Some(*rate),
+        _ => None,
+    })
+}
+
+/// Returns the kind of an entry, which has exactly one; a `rate` belongs to a `slow` host.
+fn only<'a>(key: &str, fault: &'a Asked) -> Result<&'a FaultWhat, Problem> {
+    let is_slow = fault.kinds.iter().any(|what| matches!(what, FaultWhat::Slow(_)));
+    let belongs = |what: &&FaultWhat| is_slow && matches!(what, FaultWhat::Rate(_));
+    let kinds: Vec<_> = fault.kinds.iter().filter(|what| !belongs(what)).collect();
+    let what = match kinds[..] {
+        [kind] => return Ok(kind),
+        [] => "no event is given".to_owned(),
+        _ => format!("{} events are given", kinds.len()),
+    };
+    let expected = format!("exactly one of {}", file::names::<FaultWhat>().join(", "));
+    Err(Problem::new(key, what, expected))
 }
 
 /// Refuses keys that do not belong to the entry's kind.
-fn check_companions(key: &str, fault: &file::Fault) -> Result<(), Problem> {
-    let rate = fault.rate.is_some() && fault.slow.is_none();
-    let of_link = fault.loss_ppm.is_some() || fault.bit_error_rate.is_some() || rate;
-    let flaps = fault.flap.is_some();
+fn check_companions(key: &str, what: &FaultWhat, when: &FaultWhen) -> Result<(), Problem> {
+    let of_link =
+        matches!(what, FaultWhat::LossPpm(_) | FaultWhat::BitErrorRate(_) | FaultWhat::Rate(_));
+    let flaps = matches!(what, FaultWhat::Flap(_));
     let companions = [
-        ("between", fault.between.is_some(), of_link, BETWEEN_EXPECTED),
-        ("down_for", fault.down_for.is_some(), flaps, "flap in the same fault, or no such key"),
-        ("every", fault.every.is_some(), flaps, "flap in the same fault, or no such key"),
-        ("times", fault.times.is_some(), flaps, "flap in the same fault, or no such key"),
+        ("between", when.between.is_some(), of_link, BETWEEN_EXPECTED),
+        ("down_for", when.down_for.is_some(), flaps, "flap in the same fault, or no such key"),
+        ("every", when.every.is_some(), flaps, "flap in the same fault, or no such key"),
+        ("times", when.times.is_some(), flaps, "flap in the same fault, or no such key"),
     ];
     for (name, given, belongs, expected) in companions {
         if given && !belongs {
@@ -189,8 +170,12 @@ fn check_companions(key: &str, fault: &file::Fault) -> Result<(), Problem> {
 
 /// Returns the faults of a link that goes down `times` times, at intervals of `every`, for
 /// `down_for` each time.
-fn flap(index: &Index<'_>, key: &str, fault: &file::Fault) -> Result<Happens, Problem> {
-    let Some(ends) = &fault.flap else { return Ok(Vec::new()) };
+fn flap(
+    index: &Index<'_>,
+    key: &str,
+    ends: &[String; 2],
+    when: &FaultWhen,
+) -> Result<Happens, Problem> {
     let flap_key = format!("{key}.flap");
     let (down, up) = match index.cable(&flap_key, ends)? {
         Cable::Link(link) => (FaultKind::LinkDown(link), FaultKind::LinkUp(link)),
@@ -200,13 +185,12 @@ fn flap(index: &Index<'_>, key: &str, fault: &file::Fault) -> Result<Happens, Pr
     let missing = |name: &str| {
         Problem::new(key, format!("`{name}` is missing"), format!("a time such as 1s as `{name}`"))
     };
-    let SpanText(down_for) = fault.down_for.ok_or_else(|| missing("down_for"))?;
-    let times = fault.times.unwrap_or(1);
+    let SpanText(down_for) = when.down_for.ok_or_else(|| missing("down_for"))?;
+    let times = when.times.unwrap_or(1);
     if !(1..=FLAPS_MAX).contains(&times) {
-        let what = format!("{times} is out of range");
-        return Err(Problem::new(format!("{key}.times"), what, format!("1 to {FLAPS_MAX}")));
+        return Err(Problem::range(format!("{key}.times"), times, format!("1 to {FLAPS_MAX}")));
     }
-    let every = match fault.every {
+    let every = match when.every {
         Some(SpanText(every)) if every > down_for => every,
         Some(SpanText(every)) => {
             let what = format!("{} is not longer than down_for", span_text(every));
@@ -222,9 +206,9 @@ fn flap(index: &Index<'_>, key: &str, fault: &file::Fault) -> Result<Happens, Pr
 }
 
 /// Returns the cable of a change of loss, bit errors or rate.
-fn between(index: &Index<'_>, key: &str, fault: &file::Fault) -> Result<Cable, Problem> {
+fn between(index: &Index<'_>, key: &str, when: &FaultWhen) -> Result<Cable, Problem> {
     let missing = || Problem::new(key, "`between` is missing", "the two ends of a link");
-    index.cable(&format!("{key}.between"), fault.between.as_ref().ok_or_else(missing)?)
+    index.cable(&format!("{key}.between"), when.between.as_ref().ok_or_else(missing)?)
 }
 
 /// Returns the index of a link between switches.

@@ -1,8 +1,8 @@
 //! Handling of packets whose buffer is full.
 
 use crate::error::Problem;
-use crate::file::{File, Network, WhenFull};
-use crate::model::OnFull;
+use crate::file::{File, WhenFull};
+use crate::model::{Network, OnFull};
 use axon_wire::Bytes;
 
 /// Default buffer for refused packets at each input port.
@@ -30,8 +30,7 @@ pub(crate) fn resolve(file: &File) -> Result<(OnFull, Bytes), Problem> {
         ));
     }
     if !(2048..=1 << 32).contains(&queue.0.0) {
-        let what = format!("{} is out of range", queue.0);
-        return Err(Problem::new(key, what, "2KiB to 4GiB"));
+        return Err(Problem::range(key, queue.0, "2KiB to 4GiB"));
     }
     Ok((on_full, queue.0))
 }

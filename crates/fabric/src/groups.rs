@@ -12,18 +12,15 @@ use axon_edge::config::GroupConfig;
 pub(crate) fn resolve(asked: &Multicast) -> Result<GroupConfig, Problem> {
     let frames = asked.frames_per_second;
     if !(1..=1000).contains(&frames) {
-        let what = format!("{frames} is out of range");
-        return Err(Problem::new("multicast.frames_per_second", what, "1 to 1000"));
+        return Err(Problem::range("multicast.frames_per_second", frames, "1 to 1000"));
     }
     let copies = asked.copies_per_second;
     if !(512..=1_000_000).contains(&copies) {
-        let what = format!("{copies} is out of range");
-        return Err(Problem::new("multicast.copies_per_second", what, "512 to 1000000"));
+        return Err(Problem::range("multicast.copies_per_second", copies, "512 to 1000000"));
     }
     let query = asked.query_interval.0;
     if !(1_000..=3_600_000).contains(&query.as_millis()) {
-        let what = format!("{} is out of range", span_text(query));
-        return Err(Problem::new("multicast.query_interval", what, "1s to 1h"));
+        return Err(Problem::range("multicast.query_interval", span_text(query), "1s to 1h"));
     }
     let Multicast { deliver: multicast, broadcast, .. } = *asked;
     Ok(GroupConfig {

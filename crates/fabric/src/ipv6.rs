@@ -4,6 +4,7 @@ use crate::error::Problem;
 use crate::file;
 use crate::identity::{SERVER_MAC, switch_id};
 use crate::model::{Fabric, Host, Network};
+use crate::names;
 use crate::reservation::{check_dns, check_domain, check_mtu};
 use crate::topology::Plan;
 use crate::units::span_text;
@@ -43,8 +44,7 @@ pub(crate) fn resolve(
     check_mtu("ipv6.mtu", asked.mtu, (1280, fabric.mtu))?;
     let interval = asked.interval.as_ref().map_or(INTERVAL, |interval| interval.0);
     if !(4_000..=1_800_000).contains(&interval.as_millis()) {
-        let what = format!("{} is out of range", span_text(interval));
-        return Err(Problem::new("ipv6.interval", what, "4s to 1800s"));
+        return Err(Problem::range("ipv6.interval", span_text(interval), "4s to 1800s"));
     }
     let router = asked.router.as_deref().map(|name| router(fabric, name)).transpose()?;
     let dhcp = asked.dhcp.as_ref();
@@ -115,10 +115,7 @@ fn relay(
         let what = "no host is the server, and edges give no addresses";
         return Err(Problem::new(key, what, "ipv6.dhcp.relay beside it, or nothing here"));
     };
-    let Some(host) = fabric.hosts.iter().position(|host| host.name == *name) else {
-        let what = format!("there is no host `{name}`");
-        return Err(Problem::new("ipv6.dhcp.relay", what, "the name of a host"));
-    };
+    let host = names::host(fabric, "ipv6.dhcp.relay", name, "the name of a host")?;
     if fabric.uplinks.iter().any(|uplink| uplink.host == host) {
         let what = format!("{name} is an uplink");
         return Err(Problem::new("ipv6.dhcp.relay", what, "a host: no DHCP passes an uplink"));
@@ -171,8 +168,8 @@ pub(crate) fn check_hosts(fabric: &Fabric, plan: &Plan) -> Result<(), Problem> {
             let what = format!("{ip} is not an address of global scope");
             return Err(Problem::new(key, what, "an address such as 2001:db8::11"));
         }
-        let vlan = fabric.vlan_of(host).map(|vlan| vlan.id).unwrap_or_default();
-        let advertised = fabric.advertised_in(vlan).map(|ipv6| ipv6.advertisement.prefix);
+        let vlan = crate::vlan_ports::of_host(fabric, host).map(|vlan| vlan.id).unwrap_or_default();
+        let advertised = advertised_in(fabric, vlan).map(|ipv6| ipv6.advertisement.prefix);
         let expected = *links.entry(vlan).or_insert(link_of(advertised.unwrap_or(ip)));
         if link_of(ip) != expected {
             let what = format!("{ip} is not on the link of the others");
@@ -220,41 +217,42 @@ fn router(fabric: &Fabric, name: &str) -> Result<Ipv6Addr, Problem> {
     }
 }
 
-impl Fabric {
-    /// Returns whether hosts have IPv6 addresses beside the link-local ones: edges advertise a
-    /// prefix, or a host has a fixed one.
-    pub fn is_dual_stack(&self) -> bool {
-        let is_advertised =
-            self.ipv6.is_some() || self.vlans.iter().any(|vlan| vlan.ipv6.is_some());
-        is_advertised || self.hosts.iter().any(|host| host.ip6.is_some())
-    }
+/// Returns whether hosts have IPv6 addresses beside the link-local ones: edges advertise a
+/// prefix, or a host has a fixed one.
+pub fn is_dual_stack(fabric: &Fabric) -> bool {
+    let is_advertised =
+        fabric.ipv6.is_some() || fabric.vlans.iter().any(|vlan| vlan.ipv6.is_some());
+    is_advertised || fabric.hosts.iter().any(|host| host.ip6.is_some())
+}
 
-    /// Returns the router advertisements for the hosts of a VLAN, or of none.
-    pub fn advertised_in(&self, vlan: VlanId) -> Option<&Ipv6Config> {
-        match self.vlans.iter().find(|one| one.id == vlan) {
-            Some(vlan) => vlan.ipv6.as_ref(),
-            None => self.ipv6.as_ref(),
-        }
+/// Returns the router advertisements for the hosts of a VLAN, or of none.
+fn advertised_in(fabric: &Fabric, vlan: VlanId) -> Option<&Ipv6Config> {
+    match fabric.vlans.iter().find(|one| one.id == vlan) {
+        Some(vlan) => vlan.ipv6.as_ref(),
+        None => fabric.ipv6.as_ref(),
     }
+}
 
-    /// Returns a host's address of global scope: its fixed one, or the one that it forms from the
-    /// advertised prefix and its MAC (EUI-64, RFC 4291 appendix A). The router in the file receives
-    /// no advertisements.
-    pub fn address6(&self, host: &Host) -> Option<Ipv6Addr> {
-        self.address6_in(host, self.vlan_of(host).map(|vlan| vlan.id).unwrap_or_default())
-    }
+/// Returns a host's address of global scope: its fixed one, or the one that it forms from the
+/// advertised prefix and its MAC (EUI-64, RFC 4291 appendix A). The router in the file receives
+/// no advertisements.
+pub fn address(fabric: &Fabric, host: &Host) -> Option<Ipv6Addr> {
+    address_in(
+        fabric,
+        host,
+        crate::vlan_ports::of_host(fabric, host).map(|vlan| vlan.id).unwrap_or_default(),
+    )
+}
 
-    /// Returns a host's address of global scope, if its frames are in that VLAN.
-    pub fn address6_in(&self, host: &Host, vlan: VlanId) -> Option<Ipv6Addr> {
-        let advertised = || {
-            let ipv6 =
-                self.advertised_in(vlan).filter(|ipv6| ipv6.router_host != Some(host.mac))?;
-            let prefix = ipv6.advertisement.prefix.to_bits();
-            let own = nd::link_local(host.mac).to_bits() & u128::from(u64::MAX);
-            Some(Ipv6Addr::from_bits(prefix | own))
-        };
-        host.ip6.or_else(advertised)
-    }
+/// Returns a host's address of global scope, if its frames are in that VLAN.
+pub fn address_in(fabric: &Fabric, host: &Host, vlan: VlanId) -> Option<Ipv6Addr> {
+    let advertised = || {
+        let ipv6 = advertised_in(fabric, vlan).filter(|ipv6| ipv6.router_host != Some(host.mac))?;
+        let prefix = ipv6.advertisement.prefix.to_bits();
+        let own = nd::link_local(host.mac).to_bits() & u128::from(u64::MAX);
+        Some(Ipv6Addr::from_bits(prefix | own))
+    };
+    host.ip6.or_else(advertised)
 }
 
 #[cfg(test)]
@@ -349,15 +347,15 @@ mod tests {
         let two =
             "h1: { at: s1, ip6: \"2001:db8::1\" }, h2: { at: s1, ip6: \"2001:db8::2\" }, h3: s1";
         let fabric = parse(two, "").unwrap();
-        assert!(fabric.is_dual_stack());
-        let addresses: Vec<_> = fabric.hosts.iter().map(|host| fabric.address6(host)).collect();
+        assert!(is_dual_stack(&fabric));
+        let addresses: Vec<_> = fabric.hosts.iter().map(|host| address(&fabric, host)).collect();
         assert_eq!(
             addresses[..2],
             ["2001:db8::1", "2001:db8::2"].map(|ip| Some(ip.parse().unwrap()))
         );
         assert_eq!(addresses[2], None);
         let fabric = parse(two, "ipv6: { prefix: \"2001:db8::/64\" }\n").unwrap();
-        let made = fabric.address6(&fabric.hosts[2]).unwrap().to_string();
+        let made = address(&fabric, &fabric.hosts[2]).unwrap().to_string();
         assert!(made.starts_with("2001:db8::") && made.contains("ff:fe"), "{made}");
         for (ip6, rest, wrong) in [
             ("fe80::1", "", "is not an address of global scope; expected an address such as"),

@@ -19,28 +19,25 @@ const ALWAYS_KEY: &str = "controller.by_source";
 const MEMBER: &str =
     "the name of a host such as h1, a MAC such as 02:00:00:00:00:01, or a host port such as s1-p3";
 
-impl Fabric {
-    /// Resolves a name in a policy: a host of this fabric, a MAC, or a host port.
-    ///
-    /// # Errors
-    /// The name is none of them; the key is empty.
-    pub fn subject(&self, name: &str) -> Result<Subject, Problem> {
-        subject(self, &Index::of(self), "", name)
-    }
+/// Resolves a name in a policy: a host of this fabric, a MAC, or a host port.
+///
+/// # Errors
+/// The name is none of them; the key is empty.
+pub fn subject(fabric: &Fabric, name: &str) -> Result<Subject, Problem> {
+    member(fabric, &Index::of(fabric), "", name)
+}
 
-    /// Returns the name of a policy's subject: that of a host of this fabric, or else the MAC or
-    /// port.
-    pub fn subject_name(&self, subject: Subject) -> String {
-        let host = |mac| self.hosts.iter().find(|host| host.mac == mac);
-        match subject {
-            Subject::Mac(mac) => host(mac).map_or(mac.to_string(), |host| host.name.clone()),
-            Subject::Port(CONTROLLER_ID, port) => names::port_name(&self.controller.name, port),
-            Subject::Port(node, port) => {
-                let mut switches = (0..).zip(&self.switches);
-                let switch = switches.find(|(index, _)| switch_id(*index) == node);
-                switch
-                    .map_or(subject.to_string(), |(_, switch)| names::port_name(&switch.name, port))
-            }
+/// Returns the name of a policy's subject: that of a host of this fabric, or else the MAC or
+/// port.
+pub fn subject_name(fabric: &Fabric, subject: Subject) -> String {
+    let host = |mac| fabric.hosts.iter().find(|host| host.mac == mac);
+    match subject {
+        Subject::Mac(mac) => host(mac).map_or(mac.to_string(), |host| host.name.clone()),
+        Subject::Port(CONTROLLER_ID, port) => names::port_name(&fabric.controller.name, port),
+        Subject::Port(node, port) => {
+            let mut switches = (0..).zip(&fabric.switches);
+            let switch = switches.find(|(index, _)| switch_id(*index) == node);
+            switch.map_or(subject.to_string(), |(_, switch)| names::port_name(&switch.name, port))
         }
     }
 }
@@ -60,7 +57,7 @@ pub(crate) fn resolve(fabric: &Fabric, file: &file::File) -> Result<Policy, Prob
     for (number, tenant) in asked.tenants.iter().enumerate() {
         let key = format!("isolation.tenants[{number}]");
         let name = &tenant.name;
-        check_name(&key, name)?;
+        names::check_kind(format!("{key}.name"), "tenant", name)?;
         let group = reader.policy.add_tenant(name.as_str());
         if tenants.insert(name, group).is_some() {
             let what = format!("there are two tenants {name}");
@@ -120,17 +117,6 @@ pub(crate) fn by_source_key(fabric: &Fabric) -> Option<&'static str> {
     }
 }
 
-fn check_name(key: &str, name: &str) -> Result<(), Problem> {
-    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
-    let starts = name.starts_with(|c: char| c.is_ascii_alphabetic());
-    if starts && name.chars().all(plain) && name.len() <= 32 {
-        return Ok(());
-    }
-    let what = format!("`{name}` cannot name a tenant");
-    let expected = "a letter, then letters, digits or `-`, at most 32 in all";
-    Err(Problem::new(format!("{key}.name"), what, expected))
-}
-
 struct Reader<'a> {
     fabric: &'a Fabric,
     index: Index<'a>,
@@ -150,7 +136,7 @@ impl Reader<'_> {
         let words = format!("in tenant {}", tenant.name);
         for (place, name) in tenant.hosts.iter().enumerate() {
             let key = format!("{hosts_key}[{place}]");
-            let subject = subject(self.fabric, &self.index, &key, name)?;
+            let subject = member(self.fabric, &self.index, &key, name)?;
             self.enter(&key, (name, subject), (group, &words))?;
             if tenant.pin {
                 self.pin(&key, name, subject)?;
@@ -172,7 +158,7 @@ impl Reader<'_> {
     fn shared(&mut self, names: &[String]) -> Result<(), Problem> {
         for (place, name) in names.iter().enumerate() {
             let key = format!("isolation.shared[{place}]");
-            let subject = subject(self.fabric, &self.index, &key, name)?;
+            let subject = member(self.fabric, &self.index, &key, name)?;
             self.enter(&key, (name, subject), (Group::Shared, "shared"))?;
         }
         Ok(())
@@ -182,7 +168,7 @@ impl Reader<'_> {
         let mut seen = BTreeSet::new();
         for (place, name) in names.iter().enumerate() {
             let key = format!("isolation.quarantine[{place}]");
-            let subject = subject(self.fabric, &self.index, &key, name)?;
+            let subject = member(self.fabric, &self.index, &key, name)?;
             if self.members.get(&subject).is_some_and(|words| words == "shared") {
                 let what = format!("{name} is shared");
                 return Err(Problem::new(key, what, "one of the two"));
@@ -272,7 +258,7 @@ fn port_subject(end: End) -> Subject {
 }
 
 /// Resolves the name of a member.
-fn subject(fabric: &Fabric, index: &Index<'_>, key: &str, name: &str) -> Result<Subject, Problem> {
+fn member(fabric: &Fabric, index: &Index<'_>, key: &str, name: &str) -> Result<Subject, Problem> {
     if let Some(Node::Host(host)) = index.node(name) {
         return Ok(Subject::Mac(fabric.hosts[host].mac));
     }
@@ -343,9 +329,9 @@ mod tests {
             let expected = [&h1, &h3].map(|host| host == owner && ip.is_ipv4());
             assert_eq!(others, expected, "{ip}");
         }
-        assert_eq!(fabric.subject("h2"), Ok(Subject::Mac(fabric.hosts[1].mac)));
-        let port = fabric.subject("s2-p7").unwrap();
-        assert_eq!(fabric.subject_name(port), "s2-p7");
+        assert_eq!(subject(&fabric, "h2"), Ok(Subject::Mac(fabric.hosts[1].mac)));
+        let port = subject(&fabric, "s2-p7").unwrap();
+        assert_eq!(subject_name(&fabric, port), "s2-p7");
     }
 
     #[test]

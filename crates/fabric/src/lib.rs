@@ -1,12 +1,12 @@
 //! The fabric file: a YAML file that describes a network. This crate converts it to a
 //! [`model::Fabric`], or returns an error with file, line, key and the expected value.
 //!
-//! [`load`] reads the file, serde parses it into a [`file::File`], [`topology`] expands its
-//! generator, and [`build`] numbers ports and checks everything. [`assemble`] then derives the
+//! [`load()`] reads the file, serde parses it into a `file::File`, [`topology`] expands its
+//! generator, and `build` numbers ports and checks everything. [`assemble`] then derives the
 //! configuration of each node.
 #![forbid(unsafe_code)]
 
-mod addresses;
+pub mod addresses;
 pub mod agents;
 pub mod assemble;
 mod bonds;
@@ -14,7 +14,7 @@ mod build;
 pub mod cam;
 pub mod capture;
 pub mod cycle;
-mod dataplane;
+pub mod dataplane;
 pub mod dcb;
 pub mod device;
 mod document;
@@ -24,13 +24,13 @@ mod fabric_text;
 pub mod failure;
 mod fault;
 mod faults;
-pub mod file;
+mod file;
 mod full;
 mod groups;
 mod identity;
 mod index;
-mod ipv6;
-mod isolation;
+pub mod ipv6;
+pub mod isolation;
 mod keys;
 mod load;
 pub mod model;
@@ -43,18 +43,19 @@ mod reach;
 mod real;
 mod renamed;
 mod reservation;
+pub mod samples;
 mod schema;
 mod secret;
-mod static_mode;
+pub mod static_mode;
 pub mod topology;
 pub mod traffic;
 mod unfit;
 pub mod units;
 mod uplinks;
-mod vlans;
+mod vlan_ports;
+pub mod vlans;
 mod wire;
 
-pub use build::build;
 pub use document::Document;
 pub use error::{LoadError, Problem};
 pub use fabric_text::FabricText;

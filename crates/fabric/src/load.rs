@@ -5,6 +5,7 @@ use crate::file::{File, ShortOr, Topology};
 use crate::keys::{Keys, OldKey};
 use crate::model::Fabric;
 use crate::renamed;
+use crate::traffic::AppEntry;
 use serde_saphyr::Error as YamlError;
 use std::path::Path;
 
@@ -123,7 +124,7 @@ pub(crate) fn parse_with(
     let mut file: File = serde_saphyr::from_str_with_options(text, options)
         .map_err(|error| explain((path, text), &keys, &error))?;
     complete(&mut file).map_err(place)?;
-    crate::build(&file).map_err(place)
+    crate::build::build(&file).map_err(place)
 }
 
 /// Reads the files that the fabric file at `path` refers to.
@@ -136,8 +137,10 @@ pub(crate) fn read_named(path: &Path, file: &mut File) -> Result<(), Problem> {
         *python = path.parent().unwrap_or(Path::new("")).join(&python);
     }
     // Captures are read when traffic is checked.
-    for replay in file.traffic.iter_mut().filter_map(|entry| entry.replay.as_mut()) {
-        replay.file = path.parent().unwrap_or(Path::new("")).join(&replay.file);
+    for app in file.traffic.iter_mut().flat_map(|entry| &mut entry.kinds) {
+        if let AppEntry::Replay(replay) = app {
+            replay.file = path.parent().unwrap_or(Path::new("")).join(&replay.file);
+        }
     }
     Ok(())
 }

@@ -28,6 +28,8 @@ use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::priority::{PRIORITIES, PrioritySet};
 use axon_wire::vlan::{TAG_BYTES, VlanId};
 use axon_wire::{Bytes, HopWidth, Layer, MacAddr, PortNo, Priority, Rate, Span};
+use schemars::JsonSchema;
+use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::PathBuf;
@@ -132,24 +134,9 @@ impl Fabric {
         group.and_then(|group| group.get(layer.index())).copied().unwrap_or_default()
     }
 
-    /// Returns whether routes have backups: the file wants them, and either no priority is lossless
-    /// or the router has an order that backups follow too. With any other router a backup could
-    /// close a cycle of buffers that no proof covers.
-    pub fn has_backups(&self) -> bool {
-        let router = self.controller.router;
-        self.controller.backups && (router.is_ordered() || !self.is_lossless())
-    }
-
     /// Returns whether any priority is lossless.
     pub fn is_lossless(&self) -> bool {
         self.dcb.as_ref().is_some_and(|dcb| !dcb.lossless.is_empty())
-    }
-
-    /// Returns the longest frame that a host may send, in bytes without FCS; includes a VLAN tag if
-    /// `dcb` is configured.
-    pub(crate) fn frame_bytes_max(&self) -> usize {
-        let tag = if self.dcb.is_some() { TAG_BYTES } else { 0 };
-        usize::from(self.mtu) + ETHERNET_BYTES + tag
     }
 
     /// Sets the router of the controller.
@@ -171,21 +158,31 @@ impl Fabric {
     }
 }
 
-/// Kind of the switches of a fabric. All but [`Network::Axon`] and [`Network::Program`] are
-/// baselines, for the simulator only.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// Returns the longest frame that a host may send, in bytes without FCS; includes a VLAN tag if
+/// `dcb` is configured.
+pub(crate) fn frame_bytes_max(fabric: &Fabric) -> usize {
+    let tag = if fabric.dcb.is_some() { TAG_BYTES } else { 0 };
+    usize::from(fabric.mtu) + ETHERNET_BYTES + tag
+}
+
+/// Kind of the switches of a fabric.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
 pub enum Network {
-    /// `axon`: source routing, a controller.
+    /// Source routing and a controller: Axon.
     #[default]
     Axon,
-    /// `ethernet`: learning bridges with the rapid spanning tree protocol; no controller.
+    /// Learning bridges with the rapid spanning tree protocol; simulator only.
     Ethernet,
-    /// `portland`: PortLand's switches, with its fabric manager in place of the controller.
+    /// PortLand's switches and its fabric manager; simulator only.
     PortLand,
-    /// `ecmp`: static tables with all shortest paths, one chosen by the hash of the flow; no
-    /// controller.
+    /// Static tables of all shortest paths, one chosen by the hash of the flow; simulator only.
     Ecmp,
-    /// Programmable switches with a control program; no controller.
+    /// Programmable switches with a control program, in place of a network in the file; no
+    /// controller.
+    #[serde(skip)]
     Program,
 }
 
@@ -381,7 +378,7 @@ pub struct Controller {
     pub wire: Wire,
     /// Algorithm that chooses paths.
     pub router: RouterKind,
-    /// True if the file wants backup routes; see [`Fabric::has_backups`].
+    /// True if the file wants backup routes; see `assemble`.
     pub backups: bool,
 }
 
@@ -443,14 +440,6 @@ impl Fabric {
             Cable::Link(link) => &self.links[link].wire,
             Cable::Host(host) => &self.hosts[host].wire,
             Cable::Controller => &self.controller.wire,
-        }
-    }
-
-    pub(crate) fn wire_mut(&mut self, cable: Cable) -> &mut Wire {
-        match cable {
-            Cable::Link(link) => &mut self.links[link].wire,
-            Cable::Host(host) => &mut self.hosts[host].wire,
-            Cable::Controller => &mut self.controller.wire,
         }
     }
 

@@ -3,7 +3,7 @@
 
 use crate::error::Problem;
 use crate::model::Fabric;
-use axon_wire::PortNo;
+use axon_wire::{PortNo, Priority};
 
 /// Maximum characters of a port's name.
 pub const PORT_NAME_MAX: usize = 15;
@@ -61,6 +61,34 @@ pub(crate) fn check(key: &str, name: &str) -> Result<(), Problem> {
         return Ok(());
     }
     Err(Problem::new(key, format!("`{name}` cannot name a node"), expected))
+}
+
+/// Refuses invalid names of fabrics, tenants and VLANs; `kind` is what has the name.
+pub(crate) fn check_kind(key: impl Into<String>, kind: &str, name: &str) -> Result<(), Problem> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
+    let starts = name.starts_with(|c: char| c.is_ascii_alphabetic());
+    if starts && name.chars().all(plain) && name.len() <= 32 {
+        return Ok(());
+    }
+    let expected = "a letter, then letters, digits or `-`, at most 32 in all";
+    Err(Problem::new(key, format!("`{name}` cannot name a {kind}"), expected))
+}
+
+/// Returns the index of the host that the file names at `key`.
+pub(crate) fn host(
+    fabric: &Fabric,
+    key: impl Into<String>,
+    name: &str,
+    expected: &str,
+) -> Result<usize, Problem> {
+    let problem = || Problem::new(key, format!("there is no host `{name}`"), expected);
+    host_index(fabric, name).ok_or_else(problem)
+}
+
+/// Returns the priority that the file gives at `key`.
+pub(crate) fn priority(key: impl Into<String>, value: u8) -> Result<Priority, Problem> {
+    let problem = || Problem::new(key, format!("{value} is not a priority"), "0 to 7");
+    Priority::new(value).ok_or_else(problem)
 }
 
 #[cfg(test)]

@@ -59,7 +59,10 @@ fn needs_where(fabric: &Fabric, runtime: Runtime, of: impl Fn(usize) -> bool) ->
     let ports = switches.map(|(_, switch)| switch.ports).max();
     Needs {
         ports: ports.map(|amount| Need { amount, key: "topology".into() }),
-        frame_bytes_max: Some(Need { amount: fabric.frame_bytes_max(), key: "mtu".into() }),
+        frame_bytes_max: Some(Need {
+            amount: crate::model::frame_bytes_max(fabric),
+            key: "mtu".into(),
+        }),
         port_rate_max: port_rate_max(fabric, runtime, &of),
         queues_per_port: dcb.map(|dcb| Need {
             amount: dcb.schedule.classes.len() as u8,
@@ -126,7 +129,7 @@ fn features(
     }
     let hosts = fabric.hosts.iter().filter(|host| of(host.switch));
     let hosts = hosts.map(|host| End { switch: host.switch, port: host.port });
-    let tables = hosts.filter_map(|at| fabric.host_priorities(at));
+    let tables = hosts.filter_map(|at| crate::ports::host_priorities(fabric, at));
     if tables.into_iter().any(|priorities| priorities.table() != Priority::ALL) {
         let policies = &fabric.port_policies;
         let says = policies.priorities.is_some()

@@ -252,14 +252,14 @@ pub fn draw_pairs(hosts: usize, pairs: usize, seed: u64) -> Vec<(usize, usize)> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::topology::torus;
+    use crate::samples::sample;
     use axon_controller::router::RouterKind;
     use axon_prove::{Dependencies, Verdict};
     use axon_wire::Priority;
 
     #[test]
     fn hosts_that_ask_get_routes_and_a_cut_link_moves_them() {
-        let fabric = torus(3, 4, 1);
+        let fabric = sample("torus: { rows: 3, cols: 4 }");
         let router = fabric.controller.router.build(1, 1);
         let mut planned = Planned::new(&fabric, router, 1);
         assert!(planned.route(0, 1).is_none());
@@ -279,7 +279,7 @@ mod tests {
 
     #[test]
     fn whatever_is_cut_the_controller_leaves_no_up_and_down_routes_with_a_cycle() {
-        let fabric = torus(4, 4, 1);
+        let fabric = sample("torus: { rows: 4, cols: 4 }");
         for seed in 0..8 {
             let mut planned = Planned::new(&fabric, RouterKind::UpDown.build(seed, 1), seed);
             for (a, b) in draw_pairs(16, 120, seed) {

@@ -12,6 +12,7 @@ use crate::error::Problem;
 use crate::file;
 use crate::index::Index;
 use crate::model::{AxonPorts, Dcb, End, Fabric, HostPriorities, PortPolicies, PortTrust};
+use crate::names::priority;
 use axon_edge::config::PortPolicy;
 use axon_wire::PortNo;
 use axon_wire::priority::{Priority, PrioritySet};
@@ -32,14 +33,12 @@ pub fn default_priorities(dcb: &Dcb) -> HostPriorities {
     HostPriorities { allowed, otherwise: Priority::ZERO }
 }
 
-impl Fabric {
-    /// Returns the priorities of hosts at a port; `None` without `dcb`.
-    pub fn host_priorities(&self, at: End) -> Option<HostPriorities> {
-        let dcb = self.dcb.as_deref()?;
-        let policies = &self.port_policies;
-        let there = policies.overrides.get(&at).and_then(|trust| trust.priorities);
-        there.or(policies.priorities).or_else(|| Some(default_priorities(dcb)))
-    }
+/// Returns the priorities of hosts at a port; `None` without `dcb`.
+pub(crate) fn host_priorities(fabric: &Fabric, at: End) -> Option<HostPriorities> {
+    let dcb = fabric.dcb.as_deref()?;
+    let policies = &fabric.port_policies;
+    let there = policies.overrides.get(&at).and_then(|trust| trust.priorities);
+    there.or(policies.priorities).or_else(|| Some(default_priorities(dcb)))
 }
 
 /// Returns the trust settings of each port of a switch, by its index.
@@ -63,12 +62,12 @@ pub(crate) fn policies(fabric: &Fabric, switch: usize) -> Vec<PortPolicy> {
         let is_named = named.contains(&port);
         let by_default = is_named == (fabric.port_policies.axon == AxonPorts::Links);
         let there = fabric.port_policies.overrides.get(&at).and_then(|trust| trust.axon);
-        let table = fabric.host_priorities(at).map(|priorities| priorities.table());
+        let table = host_priorities(fabric, at).map(|priorities| priorities.table());
         PortPolicy {
             hosts_only: uplinks.contains(&port) || !there.unwrap_or(by_default),
             uplink: uplinks.contains(&port),
             regeneration: table.filter(|table| *table != Priority::ALL).map(Box::new),
-            vlans: fabric.port_vlans(at).map(Box::new),
+            vlans: crate::vlan_ports::of_port(fabric, at).map(Box::new),
             bond: crate::bonds::lacp(fabric, at),
         }
     };
@@ -132,23 +131,19 @@ fn priorities(
         return Err(Problem::new(says, what, "dcb, or nothing here"));
     };
     let known = common.unwrap_or_else(|| default_priorities(dcb));
-    let read = |key: String, value: u8| {
-        let what = format!("{value} is not a priority");
-        Priority::new(value).ok_or_else(|| Problem::new(key, what, "0 to 7"))
-    };
     let allowed = match allowed {
         None => known.allowed,
         Some(values) => {
             let each = values.iter().enumerate();
             let set: Result<PrioritySet, Problem> =
-                each.map(|(place, &value)| read(format!("{says}[{place}]"), value)).collect();
+                each.map(|(place, &value)| priority(format!("{says}[{place}]"), value)).collect();
             set?
         }
     };
     let otherwise_key = format!("{key}.otherwise");
     let otherwise = match otherwise {
         None => known.otherwise,
-        Some(value) => read(otherwise_key.clone(), value)?,
+        Some(value) => priority(&otherwise_key, value)?,
     };
     if !allowed.contains(otherwise) {
         let what = format!("priority {otherwise} is none that hosts may use");
@@ -164,7 +159,7 @@ pub(crate) fn check_traffic(fabric: &Fabric) -> Result<(), Problem> {
         for host in flows.chain(entry.hosts.iter().copied()) {
             let host = &fabric.hosts[host];
             let at = End { switch: host.switch, port: host.port };
-            let Some(allowed) = fabric.host_priorities(at).map(|priorities| priorities.allowed)
+            let Some(allowed) = host_priorities(fabric, at).map(|priorities| priorities.allowed)
             else {
                 return Ok(());
             };

@@ -1,7 +1,7 @@
 //! Control program of a fabric's switches, and the plan that configures it.
 
 use crate::error::Problem;
-use crate::file::{File, Network as FileNetwork, ProgramFile, ShortOr, TableSizes, Topology};
+use crate::file::{File, ProgramFile, ShortOr, TableSizes, Topology};
 use crate::identity;
 use crate::model::{Fabric, Network, ProgramSetup, ProgramSource};
 use axon_node::{Input, Node};
@@ -66,7 +66,7 @@ fn check_sizes(fabric: &Fabric, kind: ProgramKind, plan: Plan) -> Result<(), Pro
 /// Reads `program`, which replaces `network`.
 pub(crate) fn resolve(file: &File) -> Result<Option<ProgramSetup>, Problem> {
     let Some(asked) = &file.program else { return Ok(None) };
-    if file.network != FileNetwork::Axon {
+    if file.network != Network::Axon {
         let what = "the switches of another network have no control program";
         return Err(Problem::new("program", what, "either program or network"));
     }
@@ -91,7 +91,7 @@ fn sizes(asked: TableSizes) -> Result<Sizes, Problem> {
         Some(size) if (1..=most).contains(&size) => Ok(size),
         Some(size) => {
             let key = format!("program.tables.{key}");
-            Err(Problem::new(key, format!("{size} is out of range"), format!("1 to {most}")))
+            Err(Problem::range(key, size, format!("1 to {most}")))
         }
     };
     Ok(Sizes {

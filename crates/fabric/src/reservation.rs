@@ -4,6 +4,7 @@ use crate::error::Problem;
 use crate::file;
 use crate::identity::{CONTROLLER_MAC, SERVER_MAC, switch_mac};
 use crate::model::{Fabric, Network};
+use crate::names;
 use axon_controller::policy::{Identity, Policy};
 use axon_wire::MacAddr;
 use ipnet::{IpAdd, IpSub, Ipv4Net};
@@ -110,10 +111,7 @@ pub(crate) fn check_options(
         let what = "this network relays nothing";
         return Err(Problem::new(key, what, "network axon, or no relay"));
     }
-    let Some(index) = fabric.hosts.iter().position(|host| host.name == *name) else {
-        let what = format!("there is no host `{name}`");
-        return Err(Problem::new(key, what, "the name of a host with a fixed address"));
-    };
+    let index = names::host(fabric, key, name, "the name of a host with a fixed address")?;
     if fabric.hosts[index].ip.is_none() {
         let what = format!("{name} has no fixed address");
         return Err(Problem::new(key, what, "a host with `ip`: a server is found by it"));
@@ -209,7 +207,7 @@ pub(crate) fn check_mtu(
     match mtu {
         Some(mtu) if !(least..=most).contains(&mtu) => {
             let expected = format!("{least} to {most}, the MTU of the fabric");
-            Err(Problem::new(key, format!("{mtu} is out of range"), expected))
+            Err(Problem::range(key, mtu, expected))
         }
         _ => Ok(()),
     }

@@ -1,10 +1,11 @@
 //! Fabrics without a controller: settings that the file may have, paths that it states, and the
 //! topology that every switch is configured with.
 
+use crate::addresses;
 use crate::error::Problem;
 use crate::file::{self, File};
 use crate::model::{End, Fabric, Mode, Network, StatedPath};
-use crate::names::{host_index, split_port, switch_index};
+use crate::names::{self, split_port, switch_index};
 use axon_controller::config::{StaticSwitch, StaticTopology};
 use axon_controller::router::Explicit;
 use axon_controller::router::{Router, RouterKind, StatedPath as FlowPath, flow_hash};
@@ -29,20 +30,20 @@ impl Fabric {
     /// never changes.
     pub fn make_static(&mut self) {
         self.controller.mode = Mode::Static;
-        for (index, address) in self.addresses().into_iter().enumerate() {
+        for (index, address) in addresses::of_hosts(self).into_iter().enumerate() {
             let mac = self.hosts[index].mac;
             if let Some(address) = address {
                 self.dhcp.reservations.entry(mac).or_insert(address);
             }
         }
     }
+}
 
-    /// Returns the router of the controller, or of every switch in a fabric without one; `seed`
-    /// seeds random choices.
-    pub fn router(&self, seed: u64) -> Box<dyn Router> {
-        let router = self.controller.router.build(seed, self.layers());
-        Explicit::over(router, &flow_paths(self))
-    }
+/// Returns the router of the controller, or of every switch in a fabric without one; `seed`
+/// seeds random choices.
+pub fn router(fabric: &Fabric, seed: u64) -> Box<dyn Router> {
+    let router = fabric.controller.router.build(seed, fabric.layers());
+    Explicit::over(router, &flow_paths(fabric))
 }
 
 /// Refuses settings that need a controller.
@@ -106,10 +107,7 @@ pub(crate) fn resolve(
     for (number, path) in paths.iter().enumerate() {
         let key = format!("paths[{number}]");
         let [from, to] = [("from", &path.from), ("to", &path.to)].map(|(end, name)| {
-            host_index(fabric, name).ok_or_else(|| {
-                let what = format!("there is no host `{name}`");
-                Problem::new(format!("{key}.{end}"), what, "the name of a host such as h1")
-            })
+            names::host(fabric, format!("{key}.{end}"), name, "the name of a host such as h1")
         });
         let (from, to) = (from?, to?);
         if from == to {

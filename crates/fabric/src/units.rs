@@ -174,6 +174,12 @@ text_value!(
     /// Span of time in the file.
     SpanText(Span), span, SPAN_EXPECTED, r"^[0-9]+(\.[0-9]+)? *(ps|ns|us|µs|ms|s|min|h|d)$"
 );
+impl Default for SpanText {
+    fn default() -> SpanText {
+        SpanText(Span::ZERO)
+    }
+}
+
 text_value!(
     /// Number of bytes in the file.
     BytesText(Bytes), bytes, SIZE_EXPECTED, r"^[0-9]+(\.[0-9]+)? *(B|kB|KiB|MB|MiB|GB|GiB)$"

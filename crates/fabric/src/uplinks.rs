@@ -10,10 +10,10 @@ use crate::identity::switch_id;
 use crate::model::{Fabric, Network, Uplink};
 use crate::names;
 use crate::reservation::{check, check_dns, check_domain};
-use crate::topology::{self, Plan, PlanHost, WireChange};
+use crate::topology::{self, Plan, PlanHost};
 use axon_controller::config::UplinkConfig;
 use ipnet::Ipv4Net;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// Prefix of the keys of uplinks.
 const KEY: &str = "uplinks[";
@@ -21,12 +21,11 @@ const KEY: &str = "uplinks[";
 /// Adds the hosts that stand for the networks behind the uplinks.
 pub(crate) fn add(file: &File, plan: &mut Plan) -> Result<(), Problem> {
     let Some(_) = file.uplinks.first() else { return Ok(()) };
-    if file.network != file::Network::Axon || file.program.is_some() {
+    if file.network != Network::Axon || file.program.is_some() {
         let what = "the switches of this network know no uplinks";
         return Err(Problem::new("uplinks", what, "network axon, or no uplinks"));
     }
-    let switches: BTreeMap<&str, usize> =
-        plan.switches.iter().enumerate().map(|(index, name)| (name.as_str(), index)).collect();
+    let switches = plan.numbers();
     let hosts = plan.hosts.iter().map(|host| host.name.clone());
     let mut names: BTreeSet<String> = hosts.chain(plan.switches.iter().cloned()).collect();
     let mut added = Vec::new();
@@ -46,7 +45,7 @@ pub(crate) fn add(file: &File, plan: &mut Plan) -> Result<(), Problem> {
             ip: Some(uplink.gateway),
             ip6: None,
             mac: uplink.mac.as_ref().map(|mac| mac.0),
-            wire: WireChange::default(),
+            wire: Vec::new(),
             key,
         });
     }

@@ -1,52 +1,19 @@
 //! VLANs: from names to ports, and the configuration of nodes.
 
+pub use crate::vlan_ports::{dhcp_of, of_host, of_port, prefix_len_of};
+
 use crate::error::Problem;
 use crate::file;
 use crate::index::{Index, Node};
 use crate::model::{Dhcp, End, Fabric, Host, Network, Vlan};
+use crate::names::check_kind;
 use axon_controller::config::{DhcpConfig, VlanConfig, VlanPlan};
 use axon_link::config::ServerIdentity;
-use axon_node::PortVlans;
 use axon_wire::vlan::VlanId;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Expectation for a member, in errors.
 const MEMBER: &str = "the name of a host such as h1, or a host port such as s1-p3";
-
-impl Fabric {
-    /// Returns the VLANs of a host port; `None` in a fabric without VLANs.
-    pub fn port_vlans(&self, at: End) -> Option<PortVlans> {
-        if self.vlans.is_empty() {
-            return None;
-        }
-        let access = self.vlans.iter().find(|vlan| vlan.access.contains(&at));
-        let tagged = self.vlans.iter().filter(|vlan| vlan.trunk.contains(&at));
-        let mut tagged: Vec<VlanId> = tagged.map(|vlan| vlan.id).collect();
-        tagged.sort_unstable();
-        Some(PortVlans { untagged: access.map(|vlan| vlan.id).unwrap_or_default(), tagged })
-    }
-
-    /// Returns the VLAN of a host's untagged frames, if any.
-    pub fn vlan_of(&self, host: &Host) -> Option<&Vlan> {
-        let at = End { switch: host.switch, port: host.port };
-        self.vlans.iter().find(|vlan| vlan.access.contains(&at))
-    }
-
-    /// Returns the DHCP service of a host; `None` in a VLAN without one.
-    pub fn dhcp_of(&self, host: &Host) -> Option<&Dhcp> {
-        self.vlan_of(host).map_or(Some(&self.dhcp), |vlan| vlan.dhcp.as_ref())
-    }
-
-    /// Returns the prefix length of the subnet of a host.
-    pub fn prefix_len_of(&self, host: &Host) -> u8 {
-        self.dhcp_of(host).unwrap_or(&self.dhcp).prefix_len
-    }
-
-    /// Returns whether ports of a switch have tagged frames, so that several VLANs share a table.
-    pub(crate) fn has_trunks(&self, switch: usize) -> bool {
-        self.vlans.iter().any(|vlan| vlan.trunk.iter().any(|at| at.switch == switch))
-    }
-}
 
 /// Reads `vlans`, once all ports have their numbers.
 pub(crate) fn resolve(fabric: &Fabric, asked: &[file::Vlan]) -> Result<Vec<Vlan>, Problem> {
@@ -68,7 +35,9 @@ pub(crate) fn resolve(fabric: &Fabric, asked: &[file::Vlan]) -> Result<Vec<Vlan>
             let what = format!("there are two VLANs {id}");
             return Err(Problem::new(format!("{key}.id"), what, "another number"));
         }
-        one.name.as_deref().map_or(Ok(()), |name| check_name(&key, name))?;
+        if let Some(name) = &one.name {
+            check_kind(format!("{key}.name"), "VLAN", name)?;
+        }
         let access = members(fabric, &index, &format!("{key}.access"), &one.access)?;
         let trunk = members(fabric, &index, &format!("{key}.trunk"), &one.trunk)?;
         for (place, at) in access.iter().enumerate() {
@@ -88,7 +57,7 @@ pub(crate) fn resolve(fabric: &Fabric, asked: &[file::Vlan]) -> Result<Vec<Vlan>
             let what = format!("VLAN {id} has no ports");
             return Err(Problem::new(key, what, "access or trunk with hosts, or no such VLAN"));
         }
-        let dhcp = one.dhcp.as_ref().map(|dhcp| dhcp_of(&key, dhcp)).transpose()?;
+        let dhcp = one.dhcp.as_ref().map(|dhcp| service(&key, dhcp)).transpose()?;
         let ipv6 = crate::ipv6::resolve_in_vlan(fabric, (&key, one.ipv6.as_ref()))?;
         let (access, trunk) = (access.into_iter().collect(), trunk.into_iter().collect());
         vlans.push(Vlan { id, name: one.name.clone(), access, trunk, dhcp, ipv6 });
@@ -110,17 +79,6 @@ fn check_beside(fabric: &Fabric, asked: &[file::Vlan]) -> Result<(), Problem> {
         return Err(Problem::new("vlans", what, "no lossless class, or nothing here"));
     }
     Ok(())
-}
-
-fn check_name(key: &str, name: &str) -> Result<(), Problem> {
-    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
-    let starts = name.starts_with(|c: char| c.is_ascii_alphabetic());
-    if starts && name.chars().all(plain) && name.len() <= 32 {
-        return Ok(());
-    }
-    let what = format!("`{name}` cannot name a VLAN");
-    let expected = "a letter, then letters, digits or `-`, at most 32 in all";
-    Err(Problem::new(format!("{key}.name"), what, expected))
 }
 
 /// Returns the ports of members, in order.
@@ -164,7 +122,7 @@ fn members(
 }
 
 /// Returns the DHCP service of a VLAN, without reservations.
-fn dhcp_of(key: &str, asked: &file::VlanDhcp) -> Result<Dhcp, Problem> {
+fn service(key: &str, asked: &file::VlanDhcp) -> Result<Dhcp, Problem> {
     let as_of_fabric = file::Dhcp {
         subnet: Some(asked.subnet),
         server: asked.server,
@@ -202,9 +160,8 @@ pub(crate) fn plan(
         VlanConfig { vlan: vlan.id, server, dhcp }
     };
     let ends = fabric.vlans.iter().flat_map(|vlan| vlan.access.iter().chain(&vlan.trunk));
-    let port = |at: &End| {
-        Some(((crate::identity::switch_id(at.switch), at.port), fabric.port_vlans(*at)?))
-    };
+    let port =
+        |at: &End| Some(((crate::identity::switch_id(at.switch), at.port), of_port(fabric, *at)?));
     VlanPlan {
         vlans: servers(fabric, server).map(vlan).collect(),
         ports: ends.filter_map(port).collect(),
@@ -213,6 +170,7 @@ pub(crate) fn plan(
 
 #[cfg(test)]
 mod tests {
+    use super::{of_port, prefix_len_of};
     use crate::assemble::{controller_config, switch_config};
     use crate::model::Fabric;
     use axon_node::PortVlans;
@@ -264,7 +222,7 @@ mod tests {
         let plan = controller_config(&fabric, 1, 7).control.vlans;
         let leased: Vec<_> = plan.vlans.iter().map(|one| one.dhcp.is_some()).collect();
         assert_eq!((leased, plan.ports.len()), (vec![false, true, false], 4));
-        assert!(parse("").unwrap().port_vlans(fabric.controller.at).is_none());
+        assert!(of_port(&parse("").unwrap(), fabric.controller.at).is_none());
     }
 
     #[test]
@@ -274,11 +232,13 @@ mod tests {
              [h3]}\n",
         );
         let fabric = fabric.unwrap_or_else(|error| panic!("{error}"));
-        let addresses: Vec<_> =
-            fabric.addresses().into_iter().map(|ip| ip.unwrap().octets()[3]).collect();
+        let addresses: Vec<_> = crate::addresses::of_hosts(&fabric)
+            .into_iter()
+            .map(|ip| ip.unwrap().octets()[3])
+            .collect();
         // h1 alone in a VLAN, h2 with a fixed one, h3 alone in a VLAN, h4.
         assert_eq!(addresses, [2, 12, 3, 4], "10.0.0.1 is the server's");
-        let lengths = fabric.hosts.iter().map(|host| fabric.prefix_len_of(host));
+        let lengths = fabric.hosts.iter().map(|host| prefix_len_of(&fabric, host));
         assert_eq!(lengths.collect::<Vec<_>>(), [24, 16, 16, 16]);
     }
 
@@ -289,16 +249,17 @@ mod tests {
              'fd10::/64', dhcp: {}}}\n- {id: 20, access: [h3]}\n",
         );
         let fabric = fabric.unwrap_or_else(|error| panic!("{error}"));
-        let prefix =
-            |host: usize| fabric.address6(&fabric.hosts[host]).map(|address| address.segments()[0]);
+        let prefix = |host: usize| {
+            crate::ipv6::address(&fabric, &fabric.hosts[host]).map(|address| address.segments()[0])
+        };
         // h1 is in VLAN 10, h2 in none, h3 in one without advertisements.
         assert_eq!([0, 1, 2].map(prefix), [Some(0xfd10), Some(0xfd00), None]);
         let switch = switch_config(&fabric, 0, 1, 7).control;
         let advertised = switch.edge.vlans.iter().map(|vlan| vlan.ipv6.is_some());
         assert_eq!(advertised.collect::<Vec<_>>(), [true, false]);
-        assert!(fabric.is_dual_stack());
+        assert!(crate::ipv6::is_dual_stack(&fabric));
         let alone = parse("vlans:\n- {id: 10, access: [h1], ipv6: {prefix: 'fd10::/64'}}\n");
-        assert!(alone.unwrap().is_dual_stack());
+        assert!(crate::ipv6::is_dual_stack(&alone.unwrap()));
     }
 
     #[test]

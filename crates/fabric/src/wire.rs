@@ -1,20 +1,22 @@
 //! Properties of a link: overrides and checks.
 
 use crate::error::Problem;
+use crate::file::{BitErrorsText, WireKey};
 use crate::model::Wire;
-use crate::topology::WireChange;
-use crate::units::{LINK_RATES, LINK_RATES_EXPECTED, span_text};
+use crate::units::{LINK_RATES, LINK_RATES_EXPECTED, RateText, SpanText, span_text};
 use axon_wire::{Rate, Span};
 
-/// Returns the properties of a link with an override applied.
-pub(crate) fn changed(wire: Wire, change: WireChange) -> Wire {
-    Wire {
-        rate: change.rate.unwrap_or(wire.rate),
-        latency: change.latency.unwrap_or(wire.latency),
-        loss_ppm: change.loss_ppm.unwrap_or(wire.loss_ppm),
-        bit_errors_per_1e15: change.bit_errors_per_1e15.unwrap_or(wire.bit_errors_per_1e15),
-        queue: wire.queue,
+/// Returns the properties of a link with changes applied.
+pub(crate) fn changed(mut wire: Wire, changes: &[WireKey]) -> Wire {
+    for change in changes {
+        match *change {
+            WireKey::Rate(RateText(rate)) => wire.rate = rate,
+            WireKey::Latency(SpanText(latency)) => wire.latency = latency,
+            WireKey::LossPpm(ppm) => wire.loss_ppm = ppm,
+            WireKey::BitErrorRate(BitErrorsText(bits)) => wire.bit_errors_per_1e15 = bits,
+        }
     }
+    wire
 }
 
 /// Refuses links that can carry nothing, and those whose times cannot be represented.
@@ -25,12 +27,10 @@ pub(crate) fn check_wire(key: &str, wire: &Wire) -> Result<(), Problem> {
         return Err(Problem::new(format!("{key}.loss_ppm"), what, "0 to 1000000"));
     }
     if !(2048..=1 << 32).contains(&wire.queue.0) {
-        let what = format!("{} is out of range", wire.queue);
-        return Err(Problem::new(format!("{key}.queue"), what, "2KiB to 4GiB"));
+        return Err(Problem::range(format!("{key}.queue"), wire.queue, "2KiB to 4GiB"));
     }
     if wire.latency > Span::from_secs(3600) {
-        let what = format!("{} is out of range", span_text(wire.latency));
-        return Err(Problem::new(format!("{key}.latency"), what, "0s to 1h"));
+        return Err(Problem::range(format!("{key}.latency"), span_text(wire.latency), "0s to 1h"));
     }
     Ok(())
 }

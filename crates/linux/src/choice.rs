@@ -74,7 +74,7 @@ pub fn choose(
     switch: usize,
     machine: &Machine,
 ) -> Result<DataplaneChoice, Problem> {
-    let (asked, key) = fabric.dataplane(switch);
+    let (asked, key) = axon_fabric::dataplane::of_switch(fabric, switch);
     if fabric.network == Network::Program {
         return programmable(asked, key);
     }
@@ -139,7 +139,11 @@ fn automatic(
         missing => {
             let what = format!("the data plane `full` lacks {}", missing.join(", "));
             let expected = "a file that needs less".into();
-            Err(Problem { key: fabric.dataplane(switch).1.into(), what, expected })
+            Err(Problem {
+                key: axon_fabric::dataplane::of_switch(fabric, switch).1.into(),
+                what,
+                expected,
+            })
         }
     }
 }

@@ -27,7 +27,7 @@
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "measures real time")]
 
 use axon_fabric::model::{Fabric, Wire};
-use axon_fabric::topology;
+use axon_fabric::samples;
 use axon_huge_pages::HugePages;
 use axon_sim::World;
 use axon_sim::apps::{AppId, Congestion, TcpOptions, TcpPlan, UdpPlan};
@@ -43,7 +43,7 @@ const PORT: u16 = 9;
 const RUNS: [&str; 3] = ["4,1,100000", "8,1,20000", "8,2,20000"];
 
 fn fabric(k: usize) -> Fabric {
-    let mut fabric = topology::fat_tree(k);
+    let mut fabric = samples::fat_tree(k);
     let wire = Wire {
         rate: Rate::gbps(10),
         latency: Span::from_micros(1),

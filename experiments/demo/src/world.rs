@@ -80,7 +80,8 @@ impl<'a> World<'a> {
             bridges,
             ..UpOptions::default()
         };
-        let addresses = if bridges { fabric.addresses() } else { Vec::new() };
+        let addresses =
+            if bridges { axon_fabric::addresses::of_hosts(&fabric) } else { Vec::new() };
         let (lab, report) = lab::up(&path, &options, |_| {})?;
         let world = World {
             clients: Vec::new(),

@@ -93,8 +93,7 @@ impl Target {
 }
 
 fn subject(fabric: &Fabric, name: &str) -> Result<Subject> {
-    fabric
-        .subject(name)
+    axon_fabric::isolation::subject(fabric, name)
         .map_err(|Problem { what, expected, .. }| anyhow!("{what}; expected {expected}"))
 }
 

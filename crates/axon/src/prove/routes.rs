@@ -19,7 +19,7 @@ const LOOK: usize = 1_024;
 /// that are in use after each report of a switch, may be in use at the same time: their combined
 /// dependencies are checked as well.
 pub(super) fn prove(fabric: &Fabric, asked: Asked) -> Proof<'_> {
-    let router = fabric.router(asked.seed);
+    let router = axon_fabric::static_mode::router(fabric, asked.seed);
     let mut planned = Planned::new(fabric, router, asked.seed);
     let bar = bar(asked.pairs.len() as u64, "routes", "pairs");
     for (at, &(a, b)) in asked.pairs.iter().enumerate() {

@@ -33,7 +33,8 @@ pub fn check(fabric: &Fabric, most: Bytes) -> Result<()> {
 
 /// Returns the minimum bytes that a run needs before traffic begins.
 pub fn least(fabric: &Fabric) -> u64 {
-    let asks = |host: &&Host| host.ip.is_none() && fabric.dhcp_of(host).is_some();
+    let asks =
+        |host: &&Host| host.ip.is_none() && axon_fabric::vlans::dhcp_of(fabric, host).is_some();
     // A VLAN may lease no addresses.
     let asking = if fabric.vlans.is_empty() { fabric.hosts.iter().filter(asks).count() } else { 0 };
     let hosts = fabric.hosts.len() as u64 * HOST_BYTES + asking as u64 * DHCP_BYTES;

@@ -12,7 +12,7 @@ use crate::rig::{Halt, Rig, Seen, Stream};
 use crate::setup::{Dcbx, Setup};
 use axon_fabric::assemble::{controller_config, host_mac, switch_config, switch_mac};
 use axon_fabric::model::Wire;
-use axon_fabric::topology;
+use axon_fabric::samples;
 use axon_sim::links::WireEnd;
 use axon_sim::station::StationNode;
 use axon_sim::{DataplaneKind, Engine, SwitchPlane};
@@ -99,7 +99,7 @@ impl Simulated {
 
     /// Starts a switch like one built from a fabric file, with the tester's ports as hosts.
     fn begin_switch(&mut self, setup: &Setup) -> Result<(), Halt> {
-        let fabric = topology::line(1, PORTS);
+        let fabric = samples::line(1, PORTS);
         let ports = usize::from(fabric.switches[0].ports);
         let mut dcb = dut::dcb(setup, &vec![RATE; ports], (switch_mac(0), LATENCY));
         let interpretations = &self.interpretations[0];

@@ -17,9 +17,9 @@ pub(super) fn forwarder(
     asked: &file::Forwarder,
 ) -> Result<ForwarderConfig, Problem> {
     let key = |rest: &str| range::key(index, &format!("forwarder.{rest}"));
-    let role = match (&asked.balancer, &asked.routes) {
-        (Some(balancer), None) => Role::Balancer(self::balancer(fabric, index, balancer)?),
-        (None, Some(routes)) => {
+    let role = match &asked.kinds[..] {
+        [file::ForwarderRole::Balancer(asked)] => Role::Balancer(balancer(fabric, index, asked)?),
+        [file::ForwarderRole::Routes(routes)] => {
             let each = routes.iter().enumerate();
             let route = |(at, route)| self::route(key(&format!("routes[{at}].to")), route);
             Role::Router(each.map(route).collect::<Result<_, _>>()?)
@@ -29,13 +29,13 @@ pub(super) fn forwarder(
             return Err(Problem::new(range::key(index, "forwarder"), what, "one of the two"));
         }
     };
-    let mac = asked.mac.map_or_else(|| identity::agent_mac(index), |mac| mac.0);
+    let mac = asked.common.mac.map_or_else(|| identity::agent_mac(index), |mac| mac.0);
     let is_host = |host: &Host| host.mac == mac;
     let agents = fabric.agents.iter().filter_map(|agent| agent.kind.address());
     if fabric.hosts.iter().any(is_host) || agents.into_iter().any(|(other, _)| other == mac) {
         return Err(Problem::new(key("mac"), format!("{mac} is in use already"), "another MAC"));
     }
-    Ok(ForwarderConfig { mac, address: asked.address, role })
+    Ok(ForwarderConfig { mac, address: asked.common.address, role })
 }
 
 fn balancer(

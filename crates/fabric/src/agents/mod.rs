@@ -8,7 +8,7 @@ mod range;
 mod select;
 
 use crate::error::Problem;
-use crate::file;
+use crate::file::{self, AgentKeys, AgentWhat};
 use crate::model::{AgentSetup, End, Fabric, Host, Network, Wire};
 use crate::names;
 use crate::topology::{self, Plan, PlanEnd};
@@ -18,7 +18,6 @@ use axon_programs::agents::{AgentAt, AgentsAt};
 use axon_wire::{MacAddr, Span};
 use kind::AgentKind;
 use range::{key, number, span};
-use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
 /// Maximum number of agents.
@@ -36,10 +35,10 @@ pub(crate) fn ends(agents: &[file::Agent], plan: &Plan) -> Result<Vec<PlanEnd>, 
         let what = format!("there are {}", agents.len());
         return Err(Problem::new("agents", what, format!("at most {AGENTS_MAX}")));
     }
-    let names = plan.switches.iter().enumerate();
-    let switches: BTreeMap<&str, usize> = names.map(|(i, name)| (name.as_str(), i)).collect();
+    let switches = plan.numbers();
     let ends = agents.iter().enumerate();
-    ends.map(|(index, agent)| topology::end(&key(index, "at"), &agent.at, &switches)).collect()
+    ends.map(|(index, agent)| topology::end(&key(index, "at"), &agent.common.at, &switches))
+        .collect()
 }
 
 /// Adds the agents of the file at these ends, and reserves their addresses.
@@ -56,7 +55,7 @@ pub(crate) fn resolve(
         return Err(Problem::new("agents", what, "no network, or a program"));
     }
     for (index, (agent, &at)) in agents.iter().zip(ends).enumerate() {
-        let name = name(fabric, index, agent)?;
+        let name = name(fabric, index, &agent.common)?;
         let kind = kind(fabric, index, (agent, at))?;
         if let Some((mac, address)) = kind.address() {
             reserve(fabric, index, mac, address)?;
@@ -64,9 +63,9 @@ pub(crate) fn resolve(
         let setup = AgentSetup {
             name,
             at,
-            wire: wire(fabric, index, agent)?,
-            port: port(fabric, index, agent, &kind)?,
-            selections: select::selections(fabric, index, agent, &kind)?,
+            wire: wire(fabric, index, &agent.common)?,
+            port: port(fabric, index, &agent.common, &kind)?,
+            selections: select::selections(fabric, index, &agent.common, &kind)?,
             kind,
         };
         fabric.agents.push(setup);
@@ -89,7 +88,7 @@ pub(crate) fn resolve(
     Ok(())
 }
 
-fn name(fabric: &Fabric, index: usize, agent: &file::Agent) -> Result<String, Problem> {
+fn name(fabric: &Fabric, index: usize, agent: &AgentKeys) -> Result<String, Problem> {
     let name = agent.name.clone().unwrap_or_else(|| format!("a{}", index + 1));
     let key = key(index, "name");
     names::check(&key, &name)?;
@@ -108,25 +107,24 @@ fn kind(
     index: usize,
     (agent, at): (&file::Agent, End),
 ) -> Result<AgentKind, Problem> {
-    match (&agent.cache, &agent.congestion, &agent.forwarder, &agent.run) {
-        (Some(cache), None, None, None) => Ok(AgentKind::Cache(cache::cache(index, cache)?)),
-        (None, Some(asked), None, None) => {
-            Ok(AgentKind::Congestion(congestion::responder(fabric, index, (asked, at))?))
+    Ok(match &agent.kinds[..] {
+        [AgentWhat::Cache(asked)] => AgentKind::Cache(cache::cache(index, asked)?),
+        [AgentWhat::Congestion(asked)] => {
+            AgentKind::Congestion(congestion::responder(fabric, index, (asked, at))?)
         }
-        (None, None, Some(asked), None) => {
-            Ok(AgentKind::Forwarder(forwarder::forwarder(fabric, index, asked)?))
+        [AgentWhat::Forwarder(asked)] => {
+            AgentKind::Forwarder(forwarder::forwarder(fabric, index, asked)?)
         }
-        (None, None, None, Some(command)) if !command.is_empty() => {
-            Ok(AgentKind::Run(command.clone()))
+        [AgentWhat::Run(command)] if command.is_empty() => {
+            let expected = "a program and its arguments";
+            return Err(Problem::new(key(index, "run"), "it is empty", expected));
         }
-        (None, None, None, Some(_)) => {
-            Err(Problem::new(key(index, "run"), "it is empty", "a program and its arguments"))
-        }
+        [AgentWhat::Run(command)] => AgentKind::Run(command.clone()),
         _ => {
             let what = "it has not exactly one of cache, congestion, forwarder and run";
-            Err(Problem::new(format!("agents[{index}]"), what, "one of the four"))
+            return Err(Problem::new(format!("agents[{index}]"), what, "one of the four"));
         }
-    }
+    })
 }
 
 /// Reserves an address of an agent, so that no host gets it.
@@ -162,7 +160,7 @@ fn reserve(
     Ok(())
 }
 
-fn wire(fabric: &Fabric, index: usize, agent: &file::Agent) -> Result<Wire, Problem> {
+fn wire(fabric: &Fabric, index: usize, agent: &AgentKeys) -> Result<Wire, Problem> {
     let rate = agent.rate.map_or(CPU_PORT_RATE, |rate| rate.0);
     let latency = agent.latency.map_or(CPU_PORT_LATENCY, |latency| latency.0);
     let queue = fabric.controller.wire.queue;
@@ -174,7 +172,7 @@ fn wire(fabric: &Fabric, index: usize, agent: &file::Agent) -> Result<Wire, Prob
 fn port(
     fabric: &Fabric,
     index: usize,
-    agent: &file::Agent,
+    agent: &AgentKeys,
     kind: &AgentKind,
 ) -> Result<AgentPortConfig, Problem> {
     let mut port = AgentPortConfig::default();
@@ -199,7 +197,7 @@ fn port(
         file::WhenAgentFull::Drop => WhenFull::Drop,
     };
     port.queue_bytes_max = fabric.controller.wire.queue;
-    port.frame_bytes_max = fabric.frame_bytes_max();
+    port.frame_bytes_max = crate::model::frame_bytes_max(fabric);
     Ok(port)
 }
 

@@ -19,7 +19,7 @@ pub(super) fn span(
         Some(SpanText(span)) if (least..=most).contains(&span) => Ok(span),
         Some(SpanText(span)) => {
             let expected = format!("{} to {}", span_text(least), span_text(most));
-            Err(Problem::new(key, format!("{} is out of range", span_text(span)), expected))
+            Err(Problem::range(key, span_text(span), expected))
         }
     }
 }
@@ -29,7 +29,7 @@ pub(super) fn number(key: String, asked: u64, least: u64, most: u64) -> Result<u
     if (least..=most).contains(&asked) {
         return Ok(asked);
     }
-    Err(Problem::new(key, format!("{asked} is out of range"), format!("{least} to {most}")))
+    Err(Problem::range(key, asked, format!("{least} to {most}")))
 }
 
 /// Returns the key of an agent in the file.

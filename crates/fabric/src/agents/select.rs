@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 pub(super) fn selections(
     fabric: &Fabric,
     index: usize,
-    agent: &file::Agent,
+    agent: &file::AgentKeys,
     kind: &AgentKind,
 ) -> Result<Vec<Selection>, Problem> {
     let selects = !agent.select.is_empty();

@@ -2,10 +2,10 @@
 //! applications that the DCBX version of the switches cannot encode or has no room for.
 
 use crate::error::Problem;
-use crate::file;
+use crate::file::{self, ApplicationId};
+use crate::names::priority;
 use axon_dcbx::{Mode, cee, cee_can_carry};
 use axon_switch::agent::rules;
-use axon_wire::Priority;
 use axon_wire::dcbx::ieee::{self, Application, Selector};
 
 /// Reads `dcb.applications`, which agents at hosts' edges apply.
@@ -91,26 +91,19 @@ fn key(place: usize, of_hosts: usize) -> String {
 
 /// Reads an application of `dcb.dcbx` at this key.
 fn written(key: &str, asked: &file::Application) -> Result<Application, Problem> {
-    let Some(priority) = Priority::new(asked.priority) else {
-        let what = format!("{} is not a priority", asked.priority);
-        return Err(Problem::new(format!("{key}.priority"), what, "0 to 7"));
-    };
-    let ways = [
-        (Selector::ETHERTYPE, asked.ethertype),
-        (Selector::STREAM_PORT, asked.tcp),
-        (Selector::DATAGRAM_PORT, asked.udp),
-        (Selector::PORT, asked.port),
-        (Selector::DSCP, asked.dscp.map(u16::from)),
-    ];
-    let mut ways = ways.into_iter().filter_map(|(selector, value)| Some((selector, value?)));
-    let (Some((selector, protocol)), None) = (ways.next(), ways.next()) else {
+    let priority = priority(format!("{key}.priority"), asked.common.priority)?;
+    let [id] = &asked.kinds[..] else {
         let what = "it names no application, or more than one";
         return Err(Problem::new(key, what, "one of ethertype, tcp, udp, port, dscp"));
     };
-    let (name, range) = match selector {
-        Selector::ETHERTYPE => ("ethertype", 1536..=u16::MAX),
-        Selector::DSCP => ("dscp", 0..=63),
-        _ => return Ok(Application { priority, selector, protocol }),
+    let (selector, protocol, name, range) = match *id {
+        ApplicationId::Ethertype(number) => {
+            (Selector::ETHERTYPE, number, "ethertype", 1536..=u16::MAX)
+        }
+        ApplicationId::Tcp(port) => (Selector::STREAM_PORT, port, "tcp", 0..=u16::MAX),
+        ApplicationId::Udp(port) => (Selector::DATAGRAM_PORT, port, "udp", 0..=u16::MAX),
+        ApplicationId::Port(port) => (Selector::PORT, port, "port", 0..=u16::MAX),
+        ApplicationId::Dscp(number) => (Selector::DSCP, number.into(), "dscp", 0..=63),
     };
     if !range.contains(&protocol) {
         let expected = format!("{} to {}", range.start(), range.end());

@@ -4,6 +4,7 @@ use super::{Cn, Dcb, Defence};
 use crate::error::Problem;
 use crate::file;
 use crate::model::Fabric;
+use crate::names::priority;
 use axon_plane::ecn::{EcnError, NotCapable, Profile, Red};
 use axon_plane::notification::{CnConfig, EcnConfig};
 use axon_plane::qcn::{
@@ -24,11 +25,7 @@ pub(super) fn congestion(
     lossless: PrioritySet,
     has_dcbx: bool,
 ) -> Result<Cn, Problem> {
-    let priority = |key: &str, value: u8| {
-        let problem =
-            || Problem::new(format!("{KEY}.{key}"), format!("{value} is not a priority"), "0 to 7");
-        Priority::new(value).ok_or_else(problem)
-    };
+    let priority = |key: &str, value: u8| priority(format!("{KEY}.{key}"), value);
     let mut cnpvs = PrioritySet::EMPTY;
     for &value in &asked.priorities {
         cnpvs.insert(priority("priorities", value)?);
@@ -102,7 +99,7 @@ fn point(asked: &file::CongestionNotification) -> Result<CpConfig, Problem> {
         sample_base: asked.sample.0,
         header_octets_min: asked.header_bytes,
         interpretations: CpInterpretations { rounding, ..CpInterpretations::default() },
-        format: asked.cnm.into(),
+        format: asked.cnm,
         ..CpConfig::default()
     };
     point.check().map_err(|error| {
@@ -197,7 +194,7 @@ pub(super) fn markers(
     dcb: &Dcb,
     rates: &[Rate],
 ) -> Vec<[Option<EcnConfig>; PRIORITIES]> {
-    let frame_bytes_max = fabric.frame_bytes_max() as u64;
+    let frame_bytes_max = crate::model::frame_bytes_max(fabric) as u64;
     let port = |&rate: &Rate| dcb.ecn.map(|ecn| Some(at_rate(ecn?, rate, frame_bytes_max)));
     rates.iter().map(port).collect()
 }

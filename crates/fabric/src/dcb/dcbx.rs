@@ -131,8 +131,11 @@ fn lldp(asked: &file::Dcbx) -> Result<LldpConfig, Problem> {
     let Some(interval) = asked.interval else { return Ok(LldpConfig::default()) };
     let secs = interval.0.ticks() / Span::from_secs(1).ticks();
     if Span::from_secs(secs) != interval.0 || !(1..=3600).contains(&secs) {
-        let what = format!("{} is out of range", crate::units::span_text(interval.0));
-        return Err(Problem::new("dcb.dcbx.interval", what, "1s to 1h, in whole seconds"));
+        return Err(Problem::range(
+            "dcb.dcbx.interval",
+            crate::units::span_text(interval.0),
+            "1s to 1h, in whole seconds",
+        ));
     }
     Ok(LldpConfig { tx_interval_secs: secs as u16, ..LldpConfig::default() })
 }

@@ -3,6 +3,7 @@
 use super::{Dcb, FlowControl};
 use crate::device::{Device, Stage};
 use crate::model::{Cable, End, Fabric, Wire};
+use crate::units::{BytesText, SpanText};
 use axon_prove::headroom::{Headroom, REACTION_MAX, pause_reaction_max};
 use axon_wire::{Bytes, FrameBuf, Rate, Span};
 
@@ -52,10 +53,10 @@ pub fn cable_ends(fabric: &Fabric, switch: usize) -> Vec<Option<CableEnd<'_>>> {
 /// route, and are counted without the one that the edge adds.
 pub fn headroom(fabric: &Fabric, dcb: &Dcb, end: CableEnd<'_>) -> Headroom {
     let route = if end.is_host { 0 } else { FrameBuf::HEADROOM as u64 };
-    let plain = fabric.frame_bytes_max() as u64;
+    let plain = crate::model::frame_bytes_max(fabric) as u64;
     let frame = plain + route + FRAME_CHECK_BYTES;
     let device = || time_inside(&fabric.device, frame);
-    let delay = dcb.buffers.interface_delay.unwrap_or_else(device);
+    let delay = dcb.buffers.interface_delay.map_or_else(device, |delay| delay.0);
     let [slowest, rate] = end.rates;
     let bits = u128::from(delay.ticks()) * u128::from(rate.bits_per_second());
     Headroom {
@@ -65,10 +66,11 @@ pub fn headroom(fabric: &Fabric, dcb: &Dcb, end: CableEnd<'_>) -> Headroom {
         port_frame: Bytes(frame),
         lossless_frame: Bytes(frame),
         interface_bits: u64::try_from(bits.div_ceil(TICKS_PER_SECOND)).unwrap_or(u64::MAX),
-        reaction: dcb.buffers.reaction.unwrap_or(match dcb.flow_control {
-            FlowControl::Pause => pause_reaction_max(rate).max(pause_reaction_max(slowest)),
-            FlowControl::Pfc | FlowControl::None => REACTION_MAX,
-        }),
+        reaction: match (dcb.buffers.reaction, dcb.flow_control) {
+            (Some(SpanText(reaction)), _) => reaction,
+            (None, FlowControl::Pause) => pause_reaction_max(rate).max(pause_reaction_max(slowest)),
+            (None, FlowControl::Pfc | FlowControl::None) => REACTION_MAX,
+        },
     }
 }
 
@@ -105,7 +107,7 @@ pub fn quanta_needed(headroom: &Headroom, end: CableEnd<'_>) -> u64 {
 pub fn configured(fabric: &Fabric, dcb: &Dcb, switch: usize) -> Vec<Bytes> {
     let at_port = |end: Option<CableEnd<'_>>| match (end, dcb.buffers.headroom) {
         (None, _) => Bytes(0),
-        (Some(_), Some(bytes)) => bytes,
+        (Some(_), Some(BytesText(bytes))) => bytes,
         (Some(end), None) => needed(&headroom(fabric, dcb, end)),
     };
     cable_ends(fabric, switch).into_iter().map(at_port).collect()
@@ -115,8 +117,8 @@ pub fn configured(fabric: &Fabric, dcb: &Dcb, switch: usize) -> Vec<Bytes> {
 /// together.
 fn time_inside(device: &Device, bytes: u64) -> Span {
     let inside = |stages: &[Stage]| {
-        let times = stages.iter().map(|stage| stage.time + stage.time_per_byte * bytes);
+        let times = stages.iter().map(|stage| stage.time.0 + stage.time_per_byte.0 * bytes);
         times.fold(Span::ZERO, |sum, time| sum + time)
     };
-    inside(&device.from_switch).max(inside(&device.from_host))
+    inside(&device.from_switch).max(inside(device.from_host()))
 }

@@ -2,6 +2,7 @@
 
 use super::{Dcb, FlowControl};
 use crate::error::Problem;
+use crate::names::priority;
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet};
 
 /// Reads `dcb.layers`. Each layer needs buffers, a queue and pauses of its own, or its frames would
@@ -23,9 +24,7 @@ pub(super) fn resolve(asked: &[Vec<u8>], dcb: &Dcb) -> Result<Vec<Vec<Priority>>
         let mut group = Vec::with_capacity(values.len());
         for (place, &value) in values.iter().enumerate() {
             let key = format!("{key}[{place}]");
-            let Some(priority) = Priority::new(value) else {
-                return Err(Problem::new(key, format!("{value} is not a priority"), "0 to 7"));
-            };
+            let priority = priority(&key, value)?;
             if seen.contains(priority) {
                 let what = format!("priority {value} is a layer already");
                 return Err(Problem::new(key, what, "each priority once"));

@@ -64,8 +64,11 @@ pub(super) fn watchdog(
     }
     for (key, time) in [("detection", asked.detection.0), ("restoration", asked.restoration.0)] {
         if !(Span::from_micros(1)..=Span::from_secs(60)).contains(&time) {
-            let what = format!("{} is out of range", span_text(time));
-            return Err(Problem::new(format!("dcb.watchdog.{key}"), what, "1us to 60s"));
+            return Err(Problem::range(
+                format!("dcb.watchdog.{key}"),
+                span_text(time),
+                "1us to 60s",
+            ));
         }
     }
     let paused_percent = asked.paused.0;

@@ -21,10 +21,10 @@ pub(crate) fn config(fabric: &Fabric, dcb: &Dcb, switch: usize, mac: MacAddr) ->
     DcbConfig {
         memory: MemoryConfig {
             lossless: dcb.lossless,
-            lossless_pool: dcb.buffers.lossless_pool,
-            lossy_pool: dcb.buffers.lossy_pool,
+            lossless_pool: dcb.buffers.lossless_pool.0,
+            lossy_pool: dcb.buffers.lossy_pool.0,
             groups: groups.collect(),
-            queues: [QueueLimits { reserved: Bytes(0), share: dcb.buffers.queue_share };
+            queues: [QueueLimits { reserved: Bytes(0), share: dcb.buffers.queue_share.0 };
                 PRIORITIES],
         },
         prio_tc: dcb.prio_tc,
@@ -57,10 +57,10 @@ fn groups(dcb: &Dcb, headroom: Bytes) -> [PriorityGroupLimits; PRIORITIES] {
         let lossless = dcb.lossless.contains(priority);
         let buffers = &dcb.buffers;
         PriorityGroupLimits {
-            reserved: buffers.reserved,
-            share: if lossless { buffers.lossless_share } else { buffers.lossy_share },
+            reserved: buffers.reserved.0,
+            share: if lossless { buffers.lossless_share.0 } else { buffers.lossy_share.0 },
             headroom: if lossless { headroom } else { Bytes(0) },
-            xon_offset: if lossless { buffers.xon_offset } else { Bytes(0) },
+            xon_offset: if lossless { buffers.xon_offset() } else { Bytes(0) },
         }
     })
 }

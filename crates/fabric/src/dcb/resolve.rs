@@ -4,10 +4,12 @@ use super::{Buffers, Dcb, FlowControl, applications, congestion, layers, pauses}
 use crate::error::Problem;
 use crate::file::{self, File};
 use crate::model::{Network, OnFull};
+use crate::names::priority;
+use crate::units::BytesText;
 use axon_plane::memory::Share;
 use axon_plane::schedule::{Algorithm, FrameCost, Larger, ScheduleConfig, ScheduleFault, Weights};
 use axon_wire::mac_control::{Quanta, Reserved};
-use axon_wire::priority::{PRIORITIES, Priority, PrioritySet, TrafficClass};
+use axon_wire::priority::{PRIORITIES, PrioritySet, TrafficClass};
 use axon_wire::{Bytes, Span};
 
 /// Minimum and maximum size of any part of the memory, in bytes.
@@ -30,13 +32,9 @@ pub(crate) fn resolve(file: &File, beside: &Beside) -> Result<Option<Box<Dcb>>, 
     let (prio_tc, lossless) = classes(&asked.classes)?;
     let flow_control = flow_control(asked, lossless)?;
     if asked.quanta < 2 {
-        let what = format!("{} is out of range", asked.quanta);
-        return Err(Problem::new("dcb.quanta", what, "2 to 65535"));
+        return Err(Problem::range("dcb.quanta", asked.quanta, "2 to 65535"));
     }
-    let priority = Priority::new(asked.control_priority).ok_or_else(|| {
-        let what = format!("{} is not a priority", asked.control_priority);
-        Problem::new("dcb.control_priority", what, "0 to 7")
-    })?;
+    let priority = priority("dcb.control_priority", asked.control_priority)?;
     // PAUSE pauses all frames, whatever their priority.
     if flow_control == FlowControl::Pfc && lossless.contains(priority) {
         let what = format!(
@@ -47,8 +45,8 @@ pub(crate) fn resolve(file: &File, beside: &Beside) -> Result<Option<Box<Dcb>>, 
     }
     let buffers = buffers(&asked.buffers, lossless, beside.frame_bytes_max)?;
     let pool = |priority| match lossless.contains(priority) {
-        true => buffers.lossless_pool,
-        false => buffers.lossy_pool,
+        true => buffers.lossless_pool.0,
+        false => buffers.lossy_pool.0,
     };
     let (cn, has_dcbx) = (asked.congestion_notification.as_ref(), asked.dcbx.is_some());
     let cn = cn.map(|asked| congestion::congestion(asked, pool, lossless, has_dcbx)).transpose()?;
@@ -113,9 +111,7 @@ fn classes(asked: &[file::DcbClass]) -> Result<([TrafficClass; PRIORITIES], Prio
     for (index, (class, number)) in asked.iter().zip(TrafficClass::ALL).enumerate() {
         let key = format!("dcb.classes[{index}].priorities");
         for &value in &class.priorities {
-            let Some(priority) = Priority::new(value) else {
-                return Err(Problem::new(key, format!("{value} is not a priority"), "0 to 7"));
-            };
+            let priority = priority(&key, value)?;
             if prio_tc[priority.index()].replace(number).is_some() {
                 let what = format!("priority {value} is in a class already");
                 return Err(Problem::new(key, what, "each priority in one class"));
@@ -139,16 +135,16 @@ fn classes(asked: &[file::DcbClass]) -> Result<([TrafficClass; PRIORITIES], Prio
 fn flow_control(asked: &file::Dcb, lossless: PrioritySet) -> Result<FlowControl, Problem> {
     let key = "dcb.flow_control";
     match asked.flow_control {
-        file::FlowControl::Pfc => Ok(FlowControl::Pfc),
-        file::FlowControl::Pause if asked.classes.iter().all(|class| class.lossless) => {
+        FlowControl::Pfc => Ok(FlowControl::Pfc),
+        FlowControl::Pause if asked.classes.iter().all(|class| class.lossless) => {
             Ok(FlowControl::Pause)
         }
-        file::FlowControl::Pause => {
+        FlowControl::Pause => {
             let what = "PAUSE pauses every priority, and there are lossy classes";
             Err(Problem::new(key, what, "pfc, or `lossless: true` in every class"))
         }
-        file::FlowControl::None if lossless.is_empty() => Ok(FlowControl::None),
-        file::FlowControl::None => {
+        FlowControl::None if lossless.is_empty() => Ok(FlowControl::None),
+        FlowControl::None => {
             let what = "a lossless class needs flow control";
             Err(Problem::new(key, what, "pfc or pause, or no lossless class"))
         }
@@ -236,13 +232,13 @@ fn algorithm(index: usize, class: &file::DcbClass) -> Result<Algorithm, Problem>
 }
 
 fn buffers(
-    asked: &file::Buffers,
+    asked: &Buffers,
     lossless: PrioritySet,
     frame_bytes_max: u64,
 ) -> Result<Buffers, Problem> {
     let within = |key: &str, bytes: Bytes, range: std::ops::RangeInclusive<u64>| {
         if range.contains(&bytes.0) {
-            return Ok(bytes);
+            return Ok(());
         }
         let expected = format!("{} to {} bytes", range.start(), range.end());
         Err(Problem::new(
@@ -252,17 +248,17 @@ fn buffers(
         ))
     };
     let share = |key: &str, share: Share| match share {
-        Share::Static(bytes) => within(key, bytes, 0..=*POOL.end()).map(Share::Static),
-        dynamic => Ok(dynamic),
+        Share::Static(bytes) => within(key, bytes, 0..=*POOL.end()),
+        Share::Dynamic { .. } => Ok(()),
     };
     if lossless.is_empty() && asked.headroom.is_some() {
         let what = "no class is lossless";
         return Err(Problem::new("dcb.buffers.headroom", what, "a lossless class, or no headroom"));
     }
-    let headroom = asked.headroom.map(|bytes| {
+    if let Some(BytesText(bytes)) = asked.headroom {
         // A smaller headroom does not fit the largest frame.
-        within("headroom", bytes.0, frame_bytes_max..=*POOL.end())
-    });
+        within("headroom", bytes, frame_bytes_max..=*POOL.end())?;
+    }
     let delays = [
         ("reaction", asked.reaction.map(|delay| delay.0)),
         ("interface_delay", asked.interface_delay.map(|delay| delay.0)),
@@ -273,17 +269,13 @@ fn buffers(
             return Err(Problem::new(format!("dcb.buffers.{key}"), what, "0s to 1s"));
         }
     }
-    let xon_offset = asked.xon_offset.map_or(Bytes(2 * frame_bytes_max), |bytes| bytes.0);
-    Ok(Buffers {
-        lossless_pool: within("lossless_pool", asked.lossless_pool.0, POOL)?,
-        lossy_pool: within("lossy_pool", asked.lossy_pool.0, POOL)?,
-        reserved: within("reserved", asked.reserved.0, 0..=*POOL.end())?,
-        lossless_share: share("lossless_share", asked.lossless_share.0)?,
-        lossy_share: share("lossy_share", asked.lossy_share.0)?,
-        queue_share: share("queue_share", asked.queue_share.0)?,
-        headroom: headroom.transpose()?,
-        interface_delay: asked.interface_delay.map(|delay| delay.0),
-        reaction: asked.reaction.map(|delay| delay.0),
-        xon_offset: within("xon_offset", xon_offset, 0..=*POOL.end())?,
-    })
+    within("lossless_pool", asked.lossless_pool.0, POOL)?;
+    within("lossy_pool", asked.lossy_pool.0, POOL)?;
+    within("reserved", asked.reserved.0, 0..=*POOL.end())?;
+    share("lossless_share", asked.lossless_share.0)?;
+    share("lossy_share", asked.lossy_share.0)?;
+    share("queue_share", asked.queue_share.0)?;
+    let xon_offset = asked.xon_offset.unwrap_or(BytesText(Bytes(2 * frame_bytes_max)));
+    within("xon_offset", xon_offset.0, 0..=*POOL.end())?;
+    Ok(Buffers { xon_offset: Some(xon_offset), ..asked.clone() })
 }

@@ -1,6 +1,8 @@
 //! Settings of Data Center Bridging in a fabric, checked. They depend on no other part of the
 //! fabric.
 
+use crate::file::text::ShareText;
+use crate::units::{BytesText, SpanText};
 use axon_dcbx::DcbxSettings;
 use axon_dcbx::lldp::LldpConfig;
 use axon_plane::memory::Share;
@@ -9,10 +11,12 @@ use axon_plane::qcn::{CpConfig, DefenceMode, RpInterpretations};
 use axon_plane::schedule::ScheduleConfig;
 use axon_plane::targeted::Watermarks;
 use axon_plane::watchdog::WatchdogConfig;
+use axon_wire::Bytes;
 use axon_wire::dcbx::ieee::Application;
 use axon_wire::mac_control::{Quanta, Reserved};
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet, TrafficClass};
-use axon_wire::{Bytes, Span};
+use schemars::JsonSchema;
+use serde::Deserialize;
 use std::collections::BTreeMap;
 
 /// Configuration of Data Center Bridging, shared by all switches of a fabric.
@@ -53,44 +57,78 @@ pub struct Dcb {
     pub ecn: [Option<EcnConfig>; PRIORITIES],
 }
 
-/// Flow control of lossless priorities.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// Flow control of lossless classes.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
 pub enum FlowControl {
-    /// By priority: PFC (IEEE 802.1Q clause 36).
+    /// By priority: PFC (IEEE 802.1Qbb).
     #[default]
     Pfc,
-    /// By link: PAUSE (IEEE 802.3 annex 31B).
+    /// By link: PAUSE (IEEE 802.3 annex 31B); every class is then lossless.
     Pause,
-    /// None.
+    /// None: no class is lossless.
     None,
 }
 
-/// Division of a switch's memory; [`axon_plane::memory`] explains the terms.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Division of a switch's memory among priority groups.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
 pub struct Buffers {
-    /// Pool shared by lossless priority groups.
-    pub lossless_pool: Bytes,
-    /// Pool shared by lossy priority groups.
-    pub lossy_pool: Bytes,
-    /// Memory reserved for each priority group.
-    pub reserved: Bytes,
-    /// Maximum use of its pool by a lossless priority group.
-    pub lossless_share: Share,
-    /// Maximum use of its pool by a lossy priority group.
-    pub lossy_share: Share,
-    /// Maximum use of the lossy pool by the lossy frames of one queue.
-    pub queue_share: Share,
-    /// Headroom of a lossless priority group, equal for all ports; `None` for what each port
-    /// [needs](super::needed).
-    pub headroom: Option<Bytes>,
-    /// Delay of the MAC and PHY of one end, sending and receiving together; `None` for that of the
-    /// fabric's device.
-    pub interface_delay: Option<Span>,
-    /// Time from the receipt of XOFF until no new frame begins; `None` for the longest that the
-    /// standard of the flow control allows at the rate of the port.
-    pub reaction: Option<Span>,
-    /// Distance below its share at which a lossless priority group sends XON.
-    pub xon_offset: Bytes,
+    /// Pool shared by lossless priority groups (an ingress port and a priority); 1MiB by default.
+    pub lossless_pool: BytesText,
+    /// Pool shared by lossy priority groups; 1MiB by default.
+    pub lossy_pool: BytesText,
+    /// Memory reserved for each priority group; none by default.
+    pub reserved: BytesText,
+    /// Maximum use of its pool by a lossless priority group: a fraction of what is free (alpha), or
+    /// a number of bytes; 1/2 by default.
+    pub lossless_share: ShareText,
+    /// Maximum use of its pool by a lossy priority group: a fraction of what is free (alpha), or a
+    /// number of bytes; 1 by default.
+    pub lossy_share: ShareText,
+    /// Maximum use of the lossy pool by frames for one port in one class; 1 by default.
+    pub queue_share: ShareText,
+    /// Headroom of a lossless priority group: room for frames that arrive after XOFF was sent. By
+    /// default the amount that rate, cable, frame size, interface_delay and reaction need.
+    pub headroom: Option<BytesText>,
+    /// For the default headroom: delay of the MAC and PHY of one end, sending and receiving
+    /// together; by default that of this file's device.
+    pub interface_delay: Option<SpanText>,
+    /// For the default headroom: time from the receipt of XOFF until no new frame begins. By
+    /// default the longest that the standards allow: 614.4ns with pfc, and with pause the value of
+    /// IEEE 802.3 for the rate (60 quanta at 10Gbps, 3.072us; other sources have 67 and 74). In a
+    /// lab on Linux, some milliseconds.
+    pub reaction: Option<SpanText>,
+    /// Distance below its share at which a lossless priority group sends XON; two frames by
+    /// default.
+    pub xon_offset: Option<BytesText>,
+}
+
+impl Buffers {
+    /// Returns the distance below its share at which a lossless priority group sends XON.
+    pub(super) fn xon_offset(&self) -> Bytes {
+        self.xon_offset.map_or(Bytes(0), |bytes| bytes.0)
+    }
+}
+
+impl Default for Buffers {
+    fn default() -> Buffers {
+        let bytes = |bytes| BytesText(axon_wire::Bytes(bytes));
+        Buffers {
+            lossless_pool: bytes(1 << 20),
+            lossy_pool: bytes(1 << 20),
+            reserved: bytes(0),
+            lossless_share: ShareText(Share::Dynamic { shift: -1 }),
+            lossy_share: ShareText(Share::Dynamic { shift: 0 }),
+            queue_share: ShareText(Share::Dynamic { shift: 0 }),
+            headroom: None,
+            interface_delay: None,
+            reaction: None,
+            xon_offset: None,
+        }
+    }
 }
 
 impl Dcb {

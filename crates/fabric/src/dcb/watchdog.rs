@@ -103,15 +103,15 @@ pub fn draining(fabric: &Fabric, dcb: &Dcb) -> impl Fn(Buffer) -> Draining {
 /// others, all that they can hold: reserved memory, share and headroom.
 fn to_leave(buffers: &Buffers, headroom: Bytes, groups: u64, all: bool) -> Bytes {
     let others = groups.saturating_sub(1);
-    let shared = match buffers.lossless_share {
+    let shared = match buffers.lossless_share.0 {
         Share::Static(share) => {
-            let own = if all { share } else { share.min(buffers.xon_offset) };
+            let own = if all { share } else { share.min(buffers.xon_offset()) };
             let both = share.0.saturating_mul(others).saturating_add(own.0);
-            both.min(buffers.lossless_pool.0)
+            both.min(buffers.lossless_pool.0.0)
         }
-        Share::Dynamic { shift } => largest_shares(buffers.lossless_pool.0, shift, groups),
+        Share::Dynamic { shift } => largest_shares(buffers.lossless_pool.0.0, shift, groups),
     };
-    let reserved = buffers.reserved.0.saturating_mul(if all { groups } else { others });
+    let reserved = buffers.reserved.0.0.saturating_mul(if all { groups } else { others });
     let beside = reserved.saturating_add(headroom.0.saturating_mul(groups));
     Bytes(shared.saturating_add(beside))
 }

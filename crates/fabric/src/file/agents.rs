@@ -1,29 +1,39 @@
 //! The `agents` section.
 
-use crate::file::MacText;
+use crate::file::{MacText, Tagged};
 use crate::units::{BytesText, RateText, SpanText};
 use axon_plane::qcn::CpConfig;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::net::Ipv4Addr;
 
+/// An entry of the agents section.
+pub type Agent = Tagged<AgentWhat, AgentKeys>;
+
+/// Kind of an agent, by its key.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AgentWhat {
+    /// A cache in the network, which answers requests from its contents.
+    Cache(Cache),
+    /// A congestion responder, which answers marked frames that meet a long queue.
+    Congestion(Congestion),
+    /// A forwarder: a load balancer or a router.
+    Forwarder(Forwarder),
+    /// Program to run, with its arguments; Linux only.
+    Run(Vec<String>),
+}
+
 /// An agent: a program at a switch that processes packets. Exactly one of `cache`, `congestion`,
 /// `forwarder` and `run` must be given.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Agent {
+#[schemars(rename = "Agent")]
+pub struct AgentKeys {
     /// Name; by default `a1`, `a2`, ... in order.
     pub name: Option<String>,
     /// Switch (`s1`) or port (`s1-p7`).
     pub at: String,
-    /// A cache in the network, which answers requests from its contents.
-    pub cache: Option<Cache>,
-    /// A congestion responder, which answers marked frames that meet a long queue.
-    pub congestion: Option<Congestion>,
-    /// A forwarder: a load balancer or a router.
-    pub forwarder: Option<Forwarder>,
-    /// Program to run, with its arguments; Linux only.
-    pub run: Option<Vec<String>>,
     /// Frames that go to the agent, where the switch is programmable: those that match one of
     /// these. It sends them back with their addresses unchanged. With `congestion` it gets copies,
     /// and the frames continue. Not for `forwarder`, which has an address of its own.
@@ -202,18 +212,28 @@ fn eight() -> u16 {
     8
 }
 
+/// A forwarder, with its role.
+pub type Forwarder = Tagged<ForwarderRole, ForwarderKeys>;
+
+/// Role of a forwarder, by its key.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ForwarderRole {
+    /// A load balancer of one service.
+    Balancer(Balancer),
+    /// Routes of a router.
+    Routes(Vec<Route>),
+}
+
 /// A forwarder (paper 003). Exactly one of `balancer` and `routes` must be given.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Forwarder {
+#[schemars(rename = "Forwarder")]
+pub struct ForwarderKeys {
     /// IPv4 address in the subnet: that of the service, or of the router.
     pub address: Ipv4Addr,
     /// MAC address; `02:61:` and the agent's number by default.
     pub mac: Option<MacText>,
-    /// A load balancer of one service.
-    pub balancer: Option<Balancer>,
-    /// Routes of a router.
-    pub routes: Option<Vec<Route>>,
 }
 
 /// A load balancer of one service.
@@ -225,7 +245,7 @@ pub struct Balancer {
     /// Port of the service.
     pub port: u16,
     /// Servers: names of hosts with a fixed address, or addresses.
-    pub backends: Vec<Backends>,
+    pub backends: Vec<String>,
     /// Port of the servers; that of the service by default.
     pub backend_port: Option<u16>,
     /// Maximum idle time of a connection, 1s to 1d; 5min for UDP and 124min for TCP by default.
@@ -234,9 +254,6 @@ pub struct Balancer {
     #[schemars(range(min = 1, max = 64511))]
     pub connections: Option<u16>,
 }
-
-/// Server: name of a host, or address.
-pub type Backends = String;
 
 /// A route of a router.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]

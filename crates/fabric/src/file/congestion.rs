@@ -30,7 +30,8 @@ pub struct CongestionNotification {
     #[schemars(range(max = 7))]
     pub cnm_priority: u8,
     /// Format of the message, where publications differ.
-    pub cnm: Cnm,
+    #[schemars(with = "Cnm")]
+    pub cnm: CnmFormat,
     /// Behaviour of simulated hosts and agents, where publications differ.
     pub reaction: Reaction,
     /// Defence of the domain against each host, by name; interior_ready by default.
@@ -72,8 +73,10 @@ pub enum Defence {
     InteriorReady,
 }
 
-/// Format of a congestion notification message, where publications differ.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+/// Format of a congestion notification message, where publications differ; [`CnmFormat`] as the
+/// schema shows it.
+#[derive(JsonSchema)]
+#[schemars(description = "Format of a congestion notification message, where publications differ.")]
 #[serde(default, deny_unknown_fields)]
 pub struct Cnm {
     /// True if the priority of the sampled frame is in the three highest bits of its field; true by
@@ -214,7 +217,7 @@ impl Default for CongestionNotification {
             header_bytes: point.header_octets_min,
             rounding: Rounding::Down,
             cnm_priority: 6,
-            cnm: Cnm::default(),
+            cnm: CnmFormat::default(),
             reaction: Reaction::default(),
             defence: BTreeMap::new(),
             alternate: None,
@@ -235,31 +238,6 @@ impl Default for Cnm {
             strict,
         } = CnmFormat::default();
         Cnm {
-            priority_in_high_bits,
-            offset_falls_with_queue,
-            queue_in_units,
-            always_tagged,
-            msdu_has_ethertype,
-            source_is_point,
-            copies_tag,
-            strict,
-        }
-    }
-}
-
-impl From<Cnm> for CnmFormat {
-    fn from(cnm: Cnm) -> CnmFormat {
-        let Cnm {
-            priority_in_high_bits,
-            offset_falls_with_queue,
-            queue_in_units,
-            always_tagged,
-            msdu_has_ethertype,
-            source_is_point,
-            copies_tag,
-            strict,
-        } = cnm;
-        CnmFormat {
             priority_in_high_bits,
             offset_falls_with_queue,
             queue_in_units,

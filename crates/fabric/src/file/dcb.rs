@@ -3,9 +3,8 @@
 use super::congestion::{CongestionNotification, Ecn};
 use super::dcbx::Dcbx;
 use super::pauses::{Watchdog, Watermarks};
-use super::text::ShareText;
+use crate::dcb::{Buffers, FlowControl};
 use crate::units::{BytesText, SpanText};
-use axon_plane::memory::Share;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -15,7 +14,7 @@ use serde::Deserialize;
 #[serde(deny_unknown_fields)]
 pub struct Dcb {
     /// The traffic classes, class 0 first; one to eight. Each priority is in one of them.
-    pub classes: Vec<Class>,
+    pub classes: Vec<DcbClass>,
     /// Priorities that hosts see as one, such as `[[3, 4]]`: hosts send with the first, and their
     /// frames use the others on further layers of routes, each of which `router: layered` keeps
     /// free of deadlock. Each is lossless and has a class of its own. No layers by default.
@@ -79,7 +78,8 @@ fn seven() -> u8 {
 /// One traffic class; strict if it has no share.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Class {
+#[schemars(rename = "Class")]
+pub struct DcbClass {
     /// Priorities in the class, 0 to 7.
     pub priorities: Vec<u8>,
     /// Share, in percent, of the bandwidth left by strict classes (enhanced transmission
@@ -96,19 +96,6 @@ pub struct Class {
     pub ecn: Option<Ecn>,
 }
 
-/// Flow control of lossless classes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum FlowControl {
-    /// By priority: PFC (IEEE 802.1Qbb).
-    #[default]
-    Pfc,
-    /// By link: PAUSE (IEEE 802.3 annex 31B); every class is then lossless.
-    Pause,
-    /// None: no class is lossless.
-    None,
-}
-
 /// Handling of PFC frames that set reserved bits, where standards are ambiguous.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -118,40 +105,6 @@ pub enum Reserved {
     Ignored,
     /// The frames are dropped as malformed.
     Refused,
-}
-
-/// Division of a switch's memory among priority groups.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Buffers {
-    /// Pool shared by lossless priority groups (an ingress port and a priority); 1MiB by default.
-    pub lossless_pool: BytesText,
-    /// Pool shared by lossy priority groups; 1MiB by default.
-    pub lossy_pool: BytesText,
-    /// Memory reserved for each priority group; none by default.
-    pub reserved: BytesText,
-    /// Maximum use of its pool by a lossless priority group: a fraction of what is free (alpha), or
-    /// a number of bytes; 1/2 by default.
-    pub lossless_share: ShareText,
-    /// Maximum use of its pool by a lossy priority group: a fraction of what is free (alpha), or a
-    /// number of bytes; 1 by default.
-    pub lossy_share: ShareText,
-    /// Maximum use of the lossy pool by frames for one port in one class; 1 by default.
-    pub queue_share: ShareText,
-    /// Headroom of a lossless priority group: room for frames that arrive after XOFF was sent. By
-    /// default the amount that rate, cable, frame size, interface_delay and reaction need.
-    pub headroom: Option<BytesText>,
-    /// For the default headroom: delay of the MAC and PHY of one end, sending and receiving
-    /// together; by default that of this file's device.
-    pub interface_delay: Option<SpanText>,
-    /// For the default headroom: time from the receipt of XOFF until no new frame begins. By
-    /// default the longest that the standards allow: 614.4ns with pfc, and with pause the value of
-    /// IEEE 802.3 for the rate (60 quanta at 10Gbps, 3.072us; other sources have 67 and 74). In a
-    /// lab on Linux, some milliseconds.
-    pub reaction: Option<SpanText>,
-    /// Distance below its share at which a lossless priority group sends XON; two frames by
-    /// default.
-    pub xon_offset: Option<BytesText>,
 }
 
 /// Charge of a frame in scheduling, and whether weights follow the traffic.
@@ -191,24 +144,6 @@ pub enum Weights {
     Awc,
     /// Bytes are shared exactly as configured.
     ByteFair,
-}
-
-impl Default for Buffers {
-    fn default() -> Buffers {
-        let bytes = |bytes| BytesText(axon_wire::Bytes(bytes));
-        Buffers {
-            lossless_pool: bytes(1 << 20),
-            lossy_pool: bytes(1 << 20),
-            reserved: bytes(0),
-            lossless_share: ShareText(Share::Dynamic { shift: -1 }),
-            lossy_share: ShareText(Share::Dynamic { shift: 0 }),
-            queue_share: ShareText(Share::Dynamic { shift: 0 }),
-            headroom: None,
-            interface_delay: None,
-            reaction: None,
-            xon_offset: None,
-        }
-    }
 }
 
 impl Default for Scheduling {

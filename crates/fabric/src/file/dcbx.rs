@@ -1,5 +1,6 @@
 //! The `dcb.dcbx` section: LLDP and DCBX between neighbours.
 
+use super::tagged::Tagged;
 use crate::units::SpanText;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -10,7 +11,7 @@ use serde::Deserialize;
 #[serde(default, deny_unknown_fields)]
 pub struct Dcbx {
     /// Version of DCBX that switches advertise; ieee by default.
-    pub mode: Mode,
+    pub mode: DcbxMode,
     /// Settings that switches adopt from their neighbours in place of this file's; none by default.
     pub willing: Willing,
     /// Scheduling that switches recommend to their neighbours; own (their own) by default.
@@ -45,7 +46,7 @@ pub struct DcbxOverride {
     /// Names of the switches.
     pub switches: Vec<String>,
     /// Version of DCBX that they advertise.
-    pub mode: Option<Mode>,
+    pub mode: Option<DcbxMode>,
     /// Settings that they adopt from their neighbours.
     pub willing: Option<Willing>,
     /// Scheduling that they recommend.
@@ -59,7 +60,8 @@ pub struct DcbxOverride {
 /// Version of DCBX that a port speaks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Mode {
+#[schemars(rename = "Mode")]
+pub enum DcbxMode {
     /// The standard version (IEEE 802.1Q clause 38).
     #[default]
     Ieee,
@@ -128,22 +130,31 @@ pub enum Repeated {
     Peer,
 }
 
+/// An application, with its priority.
+pub type Application = Tagged<ApplicationId, ApplicationKeys>;
+
+/// Identity of an application, by its key.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ApplicationId {
+    /// EtherType, 1536 or more.
+    Ethertype(u16),
+    /// Port of TCP or SCTP.
+    Tcp(u16),
+    /// Port of UDP or DCCP.
+    Udp(u16),
+    /// Matches a port of TCP, SCTP, UDP or DCCP.
+    Port(u16),
+    /// DSCP, 0 to 63.
+    Dscp(#[schemars(range(max = 63))] u8),
+}
+
 /// Priority of an application, which exactly one of the other keys selects.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Application {
+#[schemars(rename = "Application")]
+pub struct ApplicationKeys {
     /// Priority of the application, 0 to 7.
     #[schemars(range(max = 7))]
     pub priority: u8,
-    /// EtherType, 1536 or more.
-    pub ethertype: Option<u16>,
-    /// Port of TCP or SCTP.
-    pub tcp: Option<u16>,
-    /// Port of UDP or DCCP.
-    pub udp: Option<u16>,
-    /// Matches a port of TCP, SCTP, UDP or DCCP.
-    pub port: Option<u16>,
-    /// DSCP, 0 to 63.
-    #[schemars(range(max = 63))]
-    pub dscp: Option<u8>,
 }

@@ -2,12 +2,10 @@
 
 mod agents;
 mod bonds;
-mod cam;
 mod congestion;
 mod dataplane;
 mod dcb;
 mod dcbx;
-mod device;
 mod failover;
 mod faults;
 mod ipv6;
@@ -17,49 +15,36 @@ mod pauses;
 mod ports;
 mod program;
 mod stated_path;
-mod text;
+pub(crate) mod tagged;
+pub(crate) mod text;
 mod topology;
 mod uplinks;
 mod vlans;
 
-pub use agents::{
-    Agent, Backends, Balancer, BytesAt, Cache, CacheProtocol, Congestion, Forwarder, IdAt, Payload,
-    Route, Select, Transport, WhenAgentFull,
-};
-pub use bonds::{Bond, LacpMode};
-pub use cam::Cam;
-pub use congestion::{
-    Cnm, CongestionNotification, Defence, Ecn, HalfPeriod, Increase, NonEct, Reaction, Red,
-    Rounding, TargetPart,
-};
+pub use agents::*;
+pub use bonds::*;
+pub use congestion::*;
 pub use dataplane::DataplaneName;
-pub use dcb::{
-    Buffers, Charge, Class as DcbClass, Dcb, FlowControl, Reserved, Scheduling, Weights,
-};
-pub use dcbx::{
-    Application, Dcbx, DcbxOverride, Mode as DcbxMode, Recommend, Repeated, Tie, Willing,
-    ZeroClasses,
-};
-pub use device::{DeviceName, ListedDevice, ListedSide, ListedStage};
+pub use dcb::*;
+pub use dcbx::*;
 pub use failover::Failover;
-pub use faults::Fault;
-pub use ipv6::{Dhcpv6, Ipv6};
-pub use isolation::{Isolation, Others, Tenant};
+pub use faults::*;
+pub use ipv6::*;
+pub use isolation::*;
 pub use multicast::Multicast;
-pub use pauses::{Choose, StormAction, Watchdog, Watermarks};
-pub use ports::{AxonPorts, PortOverride, Ports};
-pub use program::{Program as ProgramFile, ProgramText, TableSizes};
-pub use stated_path::{Mode, StatedPath};
-use text::an_hour;
-pub(crate) use text::mac;
-pub use text::{BitErrorsText, MacText, ShareText, ShortOr, SubnetText};
-pub use topology::{
-    BCube, DCell, Dragonfly, FatTree, FlattenedButterfly, GraphFile, Hosts, Listed, ListedHost,
-    ListedLink, Placed, Placement, Random, RandomLinks, Row, Topology, Torus,
-};
+pub use pauses::*;
+pub use ports::*;
+pub use program::*;
+pub use stated_path::*;
+pub use tagged::*;
+pub use text::*;
+pub use topology::*;
 pub use uplinks::Uplink;
-pub use vlans::{Vlan, VlanDhcp};
+pub use vlans::*;
 
+use crate::cam::Cam;
+use crate::device::{Device, DeviceName};
+use crate::model::Network;
 use crate::units::{BytesText, RateText, SpanText};
 use axon_controller::router::RouterKind;
 use schemars::JsonSchema;
@@ -100,7 +85,7 @@ pub struct File {
     /// Stages that a frame passes inside a switch and their delays, in the simulator: a name, or a
     /// pipeline listed by hand.
     #[serde(default = "ideal")]
-    pub device: ShortOr<DeviceName, ListedDevice>,
+    pub device: ShortOr<DeviceName, Device>,
     /// Data plane of switches with real ports; the simulator ignores it.
     #[serde(default)]
     pub dataplane: DataplaneName,
@@ -177,70 +162,12 @@ fn eight() -> u8 {
     8
 }
 
-fn ideal() -> ShortOr<DeviceName, ListedDevice> {
+fn ideal() -> ShortOr<DeviceName, Device> {
     ShortOr::Short(DeviceName::Ideal)
 }
 
 fn ethernet_mtu() -> u16 {
     1500
-}
-
-impl File {
-    /// Returns a fabric with the given topology and defaults otherwise.
-    pub fn new(name: &str, topology: Topology) -> File {
-        File {
-            name: name.into(),
-            seed: one(),
-            topology,
-            links: Links::default(),
-            overrides: Vec::new(),
-            hop_width: eight(),
-            network: Network::default(),
-            program: None,
-            device: ideal(),
-            dataplane: DataplaneName::default(),
-            controller: Controller::default(),
-            paths: Vec::new(),
-            dhcp: Dhcp::default(),
-            ipv6: None,
-            uplinks: Vec::new(),
-            timers: Timers::default(),
-            failover: Failover::default(),
-            cam: Cam::default(),
-            multicast: Multicast::default(),
-            mtu: ethernet_mtu(),
-            self_congestion_pause: false,
-            key: None,
-            key_file: None,
-            ports: Ports::default(),
-            isolation: Isolation::default(),
-            vlans: Vec::new(),
-            dcb: None,
-            bonds: Vec::new(),
-            agents: Vec::new(),
-            faults: Vec::new(),
-            traffic: Vec::new(),
-        }
-    }
-
-    /// Returns the key of the topology's one entry: `topology.ring`.
-    pub(crate) fn topology_key(&self) -> &'static str {
-        match self.topology {
-            Topology::Line(_) => "topology.line",
-            Topology::Ring(_) => "topology.ring",
-            Topology::Star(_) => "topology.star",
-            Topology::Torus(_) => "topology.torus",
-            Topology::FatTree(_) => "topology.fat_tree",
-            Topology::FlattenedButterfly(_) => "topology.flattened_butterfly",
-            Topology::Dragonfly(_) => "topology.dragonfly",
-            Topology::Bcube(_) => "topology.bcube",
-            Topology::Dcell(_) => "topology.dcell",
-            Topology::Random(_) => "topology.random",
-            Topology::RandomLinks(_) => "topology.random_links",
-            Topology::Graph(_) => "topology.graph",
-            Topology::Listed(_) => "topology.listed",
-        }
-    }
 }
 
 /// Default properties of links.
@@ -292,47 +219,20 @@ impl Default for Links {
     }
 }
 
+/// Override of the properties of one link, or of some switches.
+pub type Override = Tagged<WireKey, OverrideKeys>;
+
 /// Different properties of one link, or of some switches.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Override {
+#[schemars(rename = "Override")]
+pub struct OverrideKeys {
     /// Two ends of a link: switches, hosts, the controller, or ports (`s1-p0`).
     pub between: Option<[String; 2]>,
     /// Names of switches, in place of `between`.
     pub switches: Option<Vec<String>>,
     /// Data plane of the switches.
     pub dataplane: Option<DataplaneName>,
-    /// Rate of the link.
-    pub rate: Option<RateText>,
-    /// Propagation delay of the link.
-    pub latency: Option<SpanText>,
-    /// Frames lost per million.
-    pub loss_ppm: Option<u32>,
-    /// Share of bits that arrive flipped.
-    pub bit_error_rate: Option<BitErrorsText>,
-}
-
-impl Override {
-    /// Returns whether any property of links is given.
-    pub(crate) const fn changes_link(&self) -> bool {
-        let Override { rate, latency, loss_ppm, bit_error_rate, .. } = self;
-        rate.is_some() || latency.is_some() || loss_ppm.is_some() || bit_error_rate.is_some()
-    }
-}
-
-/// Kind of the switches of a fabric.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Network {
-    /// Source routing and a controller: Axon.
-    #[default]
-    Axon,
-    /// Learning bridges with the rapid spanning tree protocol; simulator only.
-    Ethernet,
-    /// PortLand's switches and its fabric manager; simulator only.
-    Portland,
-    /// Static tables of all shortest paths, one chosen by the hash of the flow; simulator only.
-    Ecmp,
 }
 
 /// Algorithm by which the controller chooses paths.

@@ -24,7 +24,8 @@ text_value!(
 /// A control program with settings: either its name or a Python file.
 #[derive(Clone, Debug, serde::Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Program {
+#[schemars(rename = "Program")]
+pub struct ProgramFile {
     /// Name of a program that ships.
     pub name: Option<ProgramText>,
     /// Python file with a class `Fabric`; its path is relative to the fabric file.

@@ -60,7 +60,7 @@ const BIT_ERRORS_EXPECTED: &str =
 ///
 /// The digits without their point form a whole number; the digits after the point and the exponent
 /// give the power of ten that scales it. A digit below 10^-15 is refused, never rounded.
-fn bit_errors(text: &str) -> Result<u64, &'static str> {
+pub(crate) fn bit_errors(text: &str) -> Result<u64, &'static str> {
     parse_bit_errors(text).filter(|&bits| bits <= BIT_ERRORS_MAX).ok_or(BIT_ERRORS_EXPECTED)
 }
 

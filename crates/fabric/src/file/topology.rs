@@ -1,5 +1,6 @@
 //! The `topology` section: generators, a graph from another file, and listed topologies.
 
+use super::tagged::Tagged;
 use super::text::{BitErrorsText, MacText, ShortOr};
 use crate::units::{RateText, SpanText};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -276,10 +277,30 @@ impl JsonSchema for Hosts {
     }
 }
 
+/// A property of one link.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum WireKey {
+    /// Rate of the link.
+    Rate(RateText),
+    /// Propagation delay of the link.
+    Latency(SpanText),
+    /// Frames lost per million on the link.
+    LossPpm(u32),
+    /// Share of bits that arrive flipped on the link.
+    BitErrorRate(BitErrorsText),
+}
+
+/// A host, with the properties of its link.
+pub type ListedHost = Tagged<WireKey, ListedHostKeys>;
+/// A link, with its properties.
+pub type ListedLink = Tagged<WireKey, ListedLinkKeys>;
+
 /// A host with all its properties.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ListedHost {
+#[schemars(rename = "ListedHost")]
+pub struct ListedHostKeys {
     /// Switch (`s1`) or port (`s1-p0`).
     pub at: String,
     /// Fixed address instead of DHCP, in the subnet of `dhcp`.
@@ -289,28 +310,13 @@ pub struct ListedHost {
     pub ip6: Option<Ipv6Addr>,
     /// MAC address; derived from the position in the list by default.
     pub mac: Option<MacText>,
-    /// Rate of its link.
-    pub rate: Option<RateText>,
-    /// Propagation delay of its link.
-    pub latency: Option<SpanText>,
-    /// Frames lost per million on its link.
-    pub loss_ppm: Option<u32>,
-    /// Share of bits that arrive flipped on its link.
-    pub bit_error_rate: Option<BitErrorsText>,
 }
 
 /// A link with all its properties.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ListedLink {
+#[schemars(rename = "ListedLink")]
+pub struct ListedLinkKeys {
     /// Two ends, switches (`s1`) or ports (`s1-p0`).
     pub between: [String; 2],
-    /// Rate of the link.
-    pub rate: Option<RateText>,
-    /// Propagation delay of the link.
-    pub latency: Option<SpanText>,
-    /// Frames lost per million on the link.
-    pub loss_ppm: Option<u32>,
-    /// Share of bits that arrive flipped on the link.
-    pub bit_error_rate: Option<BitErrorsText>,
 }

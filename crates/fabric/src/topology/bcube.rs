@@ -1,6 +1,5 @@
 //! BCube (C. Guo et al., SIGCOMM 2009, section 3.1).
 
-use super::placing::Asked;
 use super::plan::{Plan, in_range, largest};
 use crate::error::Problem;
 use crate::file::BCube;
@@ -20,15 +19,8 @@ pub(super) fn plan(bcube: &BCube, seed: u64) -> Result<Plan, Problem> {
     let servers = n.checked_pow(k as u32 + 1).unwrap_or(usize::MAX);
     let per_level = servers / n;
     let mut plan = Plan::with_switches(KEY, servers + (k + 1) * per_level, 3)?;
-    let asked = Asked {
-        topology: KEY,
-        key: "hosts_per_switch",
-        per_switch: bcube.hosts_per_switch,
-        default: 1,
-        placed: &bcube.hosts,
-        seed,
-    };
-    plan.place_hosts(&asked, 0..servers)?;
+    let hosts = (bcube.hosts_per_switch, 1, &bcube.hosts);
+    plan.place_hosts([KEY, "hosts_per_switch"], hosts, seed, 0..servers)?;
     for server in 0..servers {
         let mut place = 1;
         for level in 0..=k {

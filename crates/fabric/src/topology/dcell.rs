@@ -1,6 +1,5 @@
 //! DCell (C. Guo et al., SIGCOMM 2008, section 3.2).
 
-use super::placing::Asked;
 use super::plan::{Plan, in_range, not_too_many};
 use crate::error::Problem;
 use crate::file::DCell;
@@ -23,15 +22,8 @@ pub(super) fn plan(dcell: &DCell, seed: u64) -> Result<Plan, Problem> {
     let servers = sizes[k];
     not_too_many(KEY, servers + servers / n)?;
     let mut plan = Plan::with_switches(KEY, servers + servers / n, 3)?;
-    let asked = Asked {
-        topology: KEY,
-        key: "hosts_per_switch",
-        per_switch: dcell.hosts_per_switch,
-        default: 1,
-        placed: &dcell.hosts,
-        seed,
-    };
-    plan.place_hosts(&asked, 0..servers)?;
+    let hosts = (dcell.hosts_per_switch, 1, &dcell.hosts);
+    plan.place_hosts([KEY, "hosts_per_switch"], hosts, seed, 0..servers)?;
     for server in 0..servers {
         plan.link(KEY, server, servers + server / n);
     }

@@ -1,6 +1,5 @@
 //! A dragonfly (J. Kim, W. J. Dally, S. Scott, D. Abts, ISCA 2008, section 3).
 
-use super::placing::Asked;
 use super::plan::{Plan, SWITCHES_MAX, in_range};
 use crate::error::Problem;
 use crate::file::Dragonfly;
@@ -19,15 +18,8 @@ pub(super) fn plan(dragonfly: &Dragonfly, seed: u64) -> Result<Plan, Problem> {
     let groups = dragonfly.groups.unwrap_or(a * h + 1);
     in_range(&format!("{KEY}.groups"), groups, 2, most)?;
     let mut plan = Plan::with_switches(KEY, a * groups, 2)?;
-    let asked = Asked {
-        topology: KEY,
-        key: "p",
-        per_switch: dragonfly.p,
-        default: a.div_ceil(2),
-        placed: &dragonfly.hosts,
-        seed,
-    };
-    plan.place_hosts(&asked, 0..a * groups)?;
+    let hosts = (dragonfly.p, a.div_ceil(2), &dragonfly.hosts);
+    plan.place_hosts([KEY, "p"], hosts, seed, 0..a * groups)?;
     for group in 0..groups {
         for one in 0..a {
             for other in one + 1..a {

@@ -1,6 +1,5 @@
 //! A fat tree of k-port switches (M. Al-Fares et al., SIGCOMM 2008, section 3).
 
-use super::placing::Asked;
 use super::plan::Plan;
 use crate::error::Problem;
 use crate::file::FatTree;
@@ -27,15 +26,8 @@ pub(super) fn plan(tree: &FatTree, seed: u64) -> Result<Plan, Problem> {
     let (pods, half) = (tree.k, tree.k / 2);
     let edges = pods * half;
     let mut plan = Plan::with_switches(key, 2 * edges + half * half, 5)?;
-    let asked = Asked {
-        topology: "topology.fat_tree",
-        key: "hosts_per_edge",
-        per_switch: tree.hosts_per_edge,
-        default: half,
-        placed: &tree.hosts,
-        seed,
-    };
-    plan.place_hosts(&asked, 0..edges)?;
+    let hosts = (tree.hosts_per_edge, half, &tree.hosts);
+    plan.place_hosts(["topology.fat_tree", "hosts_per_edge"], hosts, seed, 0..edges)?;
     for pod in 0..pods {
         for edge in 0..half {
             for aggregation in 0..half {
@@ -57,7 +49,7 @@ pub(super) fn plan(tree: &FatTree, seed: u64) -> Result<Plan, Problem> {
 mod tests {
     #[test]
     fn every_switch_of_a_fat_tree_has_k_ports() {
-        let fabric = crate::topology::fat_tree(4);
+        let fabric = crate::samples::fat_tree(4);
         assert_eq!((fabric.switches.len(), fabric.hosts.len()), (20, 16));
         assert_eq!(fabric.links.len(), 32);
         assert!(fabric.switches[1..].iter().all(|switch| switch.ports == 4));

@@ -1,6 +1,5 @@
 //! A flattened butterfly (J. Kim, W. J. Dally, D. Abts, ISCA 2007, section 2).
 
-use super::placing::Asked;
 use super::plan::{Plan, in_range, largest};
 use crate::error::Problem;
 use crate::file::FlattenedButterfly;
@@ -16,15 +15,8 @@ pub(super) fn plan(flat: &FlattenedButterfly, seed: u64) -> Result<Plan, Problem
     in_range(&format!("{KEY}.n"), flat.n, 2, largest(2, 15, switches))?;
     let switches = switches(flat.n).unwrap_or(usize::MAX);
     let mut plan = Plan::with_switches(KEY, switches, 2)?;
-    let asked = Asked {
-        topology: KEY,
-        key: "hosts_per_switch",
-        per_switch: flat.hosts_per_switch,
-        default: flat.k,
-        placed: &flat.hosts,
-        seed,
-    };
-    plan.place_hosts(&asked, 0..switches)?;
+    let hosts = (flat.hosts_per_switch, flat.k, &flat.hosts);
+    plan.place_hosts([KEY, "hosts_per_switch"], hosts, seed, 0..switches)?;
     for switch in 0..switches {
         let mut place = 1;
         while place < switches {
@@ -44,7 +36,8 @@ mod tests {
     fn every_switch_is_linked_to_all_that_differ_in_one_digit() {
         // The 4-ary 2-flat and 4-ary 3-flat: 3 links a dimension and 4 hosts at each switch.
         for (n, switches) in [(2, 4), (3, 16)] {
-            let fabric = crate::topology::flattened_butterfly(4, n);
+            let fabric =
+                crate::samples::sample(&format!("flattened_butterfly: {{ k: 4, n: {n} }}"));
             assert_eq!(fabric.switches.len(), switches);
             assert_eq!(fabric.hosts.len(), 4 * switches);
             assert_eq!(fabric.links.len(), switches * 3 * (n - 1) / 2);

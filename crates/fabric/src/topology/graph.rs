@@ -1,15 +1,10 @@
 //! A graph from a text file of its own, with one link a line.
 
-use super::listed::wire_change;
-use super::placing::Asked;
-use super::plan::{Plan, PlanEnd, PlanLink, SWITCHES_MAX, WireChange, in_range};
+use super::plan::{Plan, PlanEnd, PlanLink, SWITCHES_MAX, in_range};
 use crate::error::Problem;
-use crate::file::{BitErrorsText, GraphFile};
+use crate::file::{BitErrorsText, GraphFile, WireKey, bit_errors};
 use crate::names;
-use crate::units::{RateText, SpanText};
-use serde::Deserialize;
-use serde::de::IntoDeserializer;
-use serde::de::value::{Error as TextError, StrDeserializer};
+use crate::units::{RateText, SpanText, rate, span};
 use std::collections::BTreeMap;
 
 const KEY: &str = "topology.graph";
@@ -52,15 +47,8 @@ pub(super) fn plan(graph: &GraphFile, seed: u64) -> Result<Plan, Problem> {
         plan.links.push(PlanLink { ends, wire, key });
     }
     in_range(FILE_KEY, plan.switches.len(), 1, SWITCHES_MAX)?;
-    let asked = Asked {
-        topology: KEY,
-        key: "hosts_per_switch",
-        per_switch: graph.hosts_per_switch,
-        default: 1,
-        placed: &graph.hosts,
-        seed,
-    };
-    plan.place_hosts(&asked, 0..plan.switches.len())?;
+    let hosts = (graph.hosts_per_switch, 1, &graph.hosts);
+    plan.place_hosts([KEY, "hosts_per_switch"], hosts, seed, 0..plan.switches.len())?;
     let number = |name: &str| name[1..].bytes().all(|byte| byte.is_ascii_digit());
     let taken = plan.switches.iter().find(|name| name.starts_with('h') && number(name));
     match taken {
@@ -73,32 +61,22 @@ pub(super) fn plan(graph: &GraphFile, seed: u64) -> Result<Plan, Problem> {
 }
 
 /// Parses the words after the two ends.
-fn changed(words: &[&str]) -> Result<WireChange, (String, &'static str)> {
-    fn read<'de, T: Deserialize<'de>>(
-        word: &str,
-        text: &'de str,
-    ) -> Result<Option<T>, (String, &'static str)> {
-        let text: StrDeserializer<'de, TextError> = text.into_deserializer();
-        T::deserialize(text)
-            .map(Some)
-            .map_err(|_| (format!("`{word}` cannot be read"), LINE_EXPECTED))
-    }
-    let (mut rate, mut latency, mut loss, mut errors) = (None, None, None, None);
-    for word in words {
+fn changed(words: &[&str]) -> Result<Vec<WireKey>, (String, &'static str)> {
+    let property = |word: &&str| {
         let unknown = || (format!("`{word}` is unknown"), LINE_EXPECTED);
         let (key, text) = word.split_once('=').ok_or_else(unknown)?;
-        match key {
-            "rate" => rate = read::<RateText>(word, text)?,
-            "latency" => latency = read::<SpanText>(word, text)?,
-            "bit_error_rate" => errors = read::<BitErrorsText>(word, text)?,
-            "loss_ppm" => {
-                let cannot = |_| (format!("`{word}` cannot be read"), LINE_EXPECTED);
-                loss = Some(text.parse().map_err(cannot)?);
+        let property = match key {
+            "rate" => rate(text).ok().map(|rate| WireKey::Rate(RateText(rate))),
+            "latency" => span(text).ok().map(|span| WireKey::Latency(SpanText(span))),
+            "bit_error_rate" => {
+                bit_errors(text).ok().map(|bits| WireKey::BitErrorRate(BitErrorsText(bits)))
             }
+            "loss_ppm" => text.parse().ok().map(WireKey::LossPpm),
             _ => return Err(unknown()),
-        }
-    }
-    Ok(wire_change(&rate, &latency, &loss, &errors))
+        };
+        property.ok_or_else(|| (format!("`{word}` cannot be read"), LINE_EXPECTED))
+    };
+    words.iter().map(property).collect()
 }
 
 #[cfg(test)]
@@ -116,8 +94,9 @@ mod tests {
         let plan = graph(text).unwrap();
         assert_eq!(plan.switches, ["s0", "s1", "core"]);
         assert_eq!((plan.links.len(), plan.hosts.len()), (3, 3));
-        assert_eq!(plan.links[1].wire.rate, Some(axon_wire::Rate::gbps(10)));
-        assert_eq!(plan.links[2].wire.loss_ppm, Some(7));
+        let [WireKey::Rate(rate), WireKey::Latency(_)] = plan.links[1].wire[..] else { panic!() };
+        assert_eq!(rate.0, axon_wire::Rate::gbps(10));
+        assert!(matches!(plan.links[2].wire[..], [WireKey::LossPpm(7)]));
     }
 
     #[test]

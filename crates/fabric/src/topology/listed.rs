@@ -1,12 +1,9 @@
 //! Listed topologies: names are checked and resolved here, ports later.
 
-use super::plan::{
-    HOSTS_MAX, Plan, PlanEnd, PlanHost, PlanLink, SWITCHES_MAX, WireChange, in_range,
-};
+use super::plan::{HOSTS_MAX, Plan, PlanEnd, PlanHost, PlanLink, SWITCHES_MAX, in_range};
 use crate::error::Problem;
-use crate::file::{BitErrorsText, Listed, ListedHost, ListedLink, MacText, ShortOr};
+use crate::file::{Listed, ListedHost, MacText, ShortOr, Tagged};
 use crate::names;
-use crate::units::{RateText, SpanText};
 use std::collections::BTreeMap;
 
 pub(super) fn plan(listed: &Listed) -> Result<Plan, Problem> {
@@ -27,10 +24,9 @@ pub(super) fn plan(listed: &Listed) -> Result<Plan, Problem> {
     for (index, link) in listed.links.iter().enumerate() {
         let key = format!("topology.listed.links[{index}]");
         let (between, wire, between_key) = match link {
-            ShortOr::Short(between) => (between, WireChange::default(), key.clone()),
-            ShortOr::Long(ListedLink { between, rate, latency, loss_ppm, bit_error_rate }) => {
-                let wire = wire_change(rate, latency, loss_ppm, bit_error_rate);
-                (between, wire, format!("{key}.between"))
+            ShortOr::Short(between) => (between, Vec::new(), key.clone()),
+            ShortOr::Long(link) => {
+                (&link.common.between, link.kinds.clone(), format!("{key}.between"))
             }
         };
         let a = end(&format!("{between_key}[0]"), &between[0], &switches)?;
@@ -58,34 +54,19 @@ fn plan_host(
             ip: None,
             ip6: None,
             mac: None,
-            wire: WireChange::default(),
+            wire: Vec::new(),
             key,
         },
-        ShortOr::Long(long) => PlanHost {
+        ShortOr::Long(Tagged { kinds, common: long }) => PlanHost {
             name: name.into(),
             at: end(&format!("{key}.at"), &long.at, switches)?,
             ip: long.ip,
             ip6: long.ip6,
             mac: long.mac.map(|MacText(mac)| mac),
-            wire: wire_change(&long.rate, &long.latency, &long.loss_ppm, &long.bit_error_rate),
+            wire: kinds.clone(),
             key,
         },
     })
-}
-
-/// Returns the different properties of one link.
-pub(crate) fn wire_change(
-    rate: &Option<RateText>,
-    latency: &Option<SpanText>,
-    loss_ppm: &Option<u32>,
-    bit_error_rate: &Option<BitErrorsText>,
-) -> WireChange {
-    WireChange {
-        rate: rate.map(|RateText(rate)| rate),
-        latency: latency.map(|SpanText(latency)| latency),
-        loss_ppm: *loss_ppm,
-        bit_errors_per_1e15: bit_error_rate.map(|BitErrorsText(bits)| bits),
-    }
 }
 
 /// Returns the end of a link that `text` refers to: a switch (`s1`) or a port of one (`s1-p0`).

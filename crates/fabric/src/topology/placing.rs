@@ -1,6 +1,6 @@
 //! Placement of hosts: a number at each switch, or a total, spread evenly or at random.
 
-use super::plan::{HOSTS_MAX, Plan, PlanEnd, PlanHost, WireChange, in_range};
+use super::plan::{HOSTS_MAX, Plan, PlanEnd, PlanHost, in_range};
 use crate::error::Problem;
 use crate::file::{Placed, Placement};
 use oorandom::Rand64;
@@ -8,58 +8,42 @@ use oorandom::Rand64;
 /// Separates a placement's random numbers from those of a graph with the same seed.
 const STREAM: u128 = 0x686f_7374;
 
-/// Host settings of a generator in the file.
-pub(super) struct Asked<'a> {
-    /// Key of the generator: `topology.ring`.
-    pub topology: &'static str,
-    /// Key of `per_switch` in it: `hosts_per_switch`.
-    pub key: &'static str,
-    /// Hosts at each switch, if given.
-    pub per_switch: Option<usize>,
-    /// Default number of hosts at each switch.
-    pub default: usize,
-    /// Total number of hosts and their placement, if given.
-    pub placed: &'a Option<Placed>,
-    /// Seed of the fabric.
-    pub seed: u64,
-}
-
 impl Plan {
-    /// Attaches hosts to `switches`, switch by switch: `h1` is at the first that has one.
+    /// Attaches hosts to `switches`, switch by switch: `h1` is at the first that has one. The keys
+    /// are that of the generator and that of the number at each switch; `per_switch` is that
+    /// number, if given, or its `default`, where there is no total number.
     pub(super) fn place_hosts(
         &mut self,
-        asked: &Asked<'_>,
+        [generator, name]: [&'static str; 2],
+        (per_switch, default, placed): (Option<usize>, usize, &Option<Placed>),
+        seed: u64,
         switches: std::ops::Range<usize>,
     ) -> Result<(), Problem> {
-        let key = format!("{}.{}", asked.topology, asked.key);
-        let Some(placed) = asked.placed else {
+        let key = format!("{generator}.{name}");
+        let Some(placed) = placed else {
             let most = HOSTS_MAX / switches.len().max(1);
-            let count = asked.per_switch.unwrap_or(asked.default);
-            if asked.per_switch.is_none() && count > most {
+            let count = per_switch.unwrap_or(default);
+            if per_switch.is_none() && count > most {
                 // The key is not in the file, so its value cannot be out of range.
                 let what = format!("{count} hosts at each switch, the default, are too many");
-                let expected = format!("{}: 0 to {most}", asked.key);
-                return Err(Problem::new(asked.topology, what, expected));
+                return Err(Problem::new(generator, what, format!("{name}: 0 to {most}")));
             }
             in_range(&key, count, 0, most)?;
             self.attach_hosts(&key, switches, |_| count);
             return Ok(());
         };
-        let hosts_key = format!("{}.hosts", asked.topology);
-        if asked.per_switch.is_some() {
-            let what = format!("there is {} too", asked.key);
-            let expected = format!("either hosts or {}", asked.key);
-            return Err(Problem::new(hosts_key, what, expected));
+        let key = format!("{generator}.hosts");
+        if per_switch.is_some() {
+            let what = format!("there is {name} too");
+            return Err(Problem::new(key, what, format!("either hosts or {name}")));
         }
-        in_range(&format!("{hosts_key}.count"), placed.count, 0, HOSTS_MAX)?;
+        in_range(&format!("{key}.count"), placed.count, 0, HOSTS_MAX)?;
         let at = match placed.placement {
             Placement::Even => even(placed.count, switches.len()),
-            Placement::Random => {
-                random(placed.count, switches.len(), placed.seed.unwrap_or(asked.seed))
-            }
+            Placement::Random => random(placed.count, switches.len(), placed.seed.unwrap_or(seed)),
         };
         let first = switches.start;
-        self.attach_hosts(&hosts_key, switches, |switch| at[switch - first]);
+        self.attach_hosts(&key, switches, |switch| at[switch - first]);
         Ok(())
     }
 
@@ -77,7 +61,7 @@ impl Plan {
                     ip: None,
                     ip6: None,
                     mac: None,
-                    wire: WireChange::default(),
+                    wire: Vec::new(),
                     key: key.into(),
                 });
             }

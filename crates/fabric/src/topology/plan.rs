@@ -1,7 +1,9 @@
 //! A topology before its ports are numbered, and the limits of its size.
 
 use crate::error::Problem;
-use axon_wire::{MacAddr, PortNo, Rate, Span};
+use crate::file::WireKey;
+use axon_wire::{MacAddr, PortNo};
+use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// Maximum number of switches of a fabric.
@@ -12,6 +14,8 @@ pub const HOSTS_MAX: usize = 100_000;
 /// A topology before its ports are numbered.
 #[derive(Debug, Default)]
 pub(crate) struct Plan {
+    /// Key of the topology in the file: `topology.ring`.
+    pub key: &'static str,
     /// Names of the switches, in order.
     pub switches: Vec<String>,
     pub hosts: Vec<PlanHost>,
@@ -26,7 +30,8 @@ pub(crate) struct PlanHost {
     pub ip: Option<Ipv4Addr>,
     pub ip6: Option<Ipv6Addr>,
     pub mac: Option<MacAddr>,
-    pub wire: WireChange,
+    /// Different properties of its link.
+    pub wire: Vec<WireKey>,
     /// Key of the host in the file.
     pub key: String,
 }
@@ -35,7 +40,8 @@ pub(crate) struct PlanHost {
 #[derive(Debug)]
 pub(crate) struct PlanLink {
     pub ends: [PlanEnd; 2],
-    pub wire: WireChange,
+    /// Different properties.
+    pub wire: Vec<WireKey>,
     /// Key of the link in the file.
     pub key: String,
 }
@@ -45,15 +51,6 @@ pub(crate) struct PlanLink {
 pub(crate) struct PlanEnd {
     pub switch: usize,
     pub port: Option<PortNo>,
-}
-
-/// Different properties of one link.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct WireChange {
-    pub rate: Option<Rate>,
-    pub latency: Option<Span>,
-    pub loss_ppm: Option<u32>,
-    pub bit_errors_per_1e15: Option<u64>,
 }
 
 impl Plan {
@@ -66,11 +63,16 @@ impl Plan {
         })
     }
 
+    /// Returns the switches by name.
+    pub fn numbers(&self) -> BTreeMap<&str, usize> {
+        self.switches.iter().enumerate().map(|(index, name)| (name.as_str(), index)).collect()
+    }
+
     /// Adds a link between two switches, by index; `key` is used in errors.
     pub(super) fn link(&mut self, key: &str, a: usize, b: usize) {
         self.links.push(PlanLink {
             ends: [a, b].map(|switch| PlanEnd { switch, port: None }),
-            wire: WireChange::default(),
+            wire: Vec::new(),
             key: key.into(),
         });
     }
@@ -82,7 +84,7 @@ pub(super) fn in_range(key: &str, number: usize, least: usize, most: usize) -> R
         return Ok(());
     }
     let expected = format!("{least} to {most}");
-    Err(Problem::new(key, format!("{number} is out of range"), expected))
+    Err(Problem::range(key, number, expected))
 }
 
 /// Returns the largest number from `least` to `most` with which the limit of switches holds.

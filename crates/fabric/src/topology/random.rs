@@ -1,6 +1,5 @@
 //! A connected random graph, identical for equal seeds on every machine.
 
-use super::placing::Asked;
 use super::plan::{Plan, in_range};
 use crate::error::Problem;
 use crate::file::Random;
@@ -50,15 +49,8 @@ pub(super) fn plan(random: &Random, fabric_seed: u64) -> Result<Plan, Problem> {
     let key = "topology.random";
     in_range("topology.random.degree", random.degree, 2, 1000)?;
     let mut plan = Plan::with_switches("topology.random.switches", random.switches, 2)?;
-    let asked = Asked {
-        topology: key,
-        key: "hosts_per_switch",
-        per_switch: random.hosts_per_switch,
-        default: 1,
-        placed: &random.hosts,
-        seed: fabric_seed,
-    };
-    plan.place_hosts(&asked, 0..random.switches)?;
+    let hosts = (random.hosts_per_switch, 1, &random.hosts);
+    plan.place_hosts([key, "hosts_per_switch"], hosts, fabric_seed, 0..random.switches)?;
     let mut graph = Graph {
         degree_max: random.degree,
         degree: Vec::new(),
@@ -87,13 +79,19 @@ pub(super) fn plan(random: &Random, fabric_seed: u64) -> Result<Plan, Problem> {
 
 #[cfg(test)]
 mod tests {
-    use crate::topology::random;
+    use crate::model::Fabric;
+
+    fn random(switches: usize, seed: u64) -> Fabric {
+        let generator =
+            format!("switches: {switches}, degree: 3, hosts_per_switch: 0, seed: {seed}");
+        crate::samples::sample(&format!("random: {{ {generator} }}"))
+    }
 
     #[test]
     fn a_random_graph_is_connected_and_keeps_its_degree() {
         // `build` refuses a graph that is not connected, so building it is the test.
         for seed in 0..50 {
-            let fabric = random(20, 3, 0, seed);
+            let fabric = random(20, seed);
             let mut degree = [0; 20];
             for link in &fabric.links {
                 degree[link.a.switch] += 1;
@@ -107,7 +105,7 @@ mod tests {
     #[test]
     fn a_seed_is_a_graph_for_good() {
         let ends = |seed| -> Vec<(usize, usize)> {
-            let links = random(6, 3, 0, seed).links;
+            let links = random(6, seed).links;
             links.iter().map(|link| (link.a.switch, link.b.switch)).collect()
         };
         assert_eq!(ends(1), ends(1));

@@ -1,6 +1,5 @@
 //! Random-low and random-high of paper 001, section 5.
 
-use super::placing::Asked;
 use super::plan::{Plan, in_range};
 use crate::error::Problem;
 use crate::file::RandomLinks;
@@ -23,15 +22,8 @@ pub(super) fn plan(random: &RandomLinks, fabric_seed: u64) -> Result<Plan, Probl
     let degree_key = format!("{KEY}.average_degree");
     let mut plan = Plan::with_switches(&format!("{KEY}.switches"), random.switches, 3)?;
     in_range(&degree_key, random.average_degree, 2, (random.switches - 1).min(1000))?;
-    let asked = Asked {
-        topology: KEY,
-        key: "hosts_per_switch",
-        per_switch: random.hosts_per_switch,
-        default: 1,
-        placed: &random.hosts,
-        seed: fabric_seed,
-    };
-    plan.place_hosts(&asked, 0..random.switches)?;
+    let hosts = (random.hosts_per_switch, 1, &random.hosts);
+    plan.place_hosts([KEY, "hosts_per_switch"], hosts, fabric_seed, 0..random.switches)?;
     let mut dice = Rand64::new(u128::from(random.seed.unwrap_or(fabric_seed)));
     let links = draw_connected(random.switches, random.average_degree, DRAWS_MAX, &mut dice);
     let links = links.ok_or_else(|| {
@@ -97,12 +89,19 @@ fn connected(switches: usize, links: &[(usize, usize)]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::topology::random_links;
+    use crate::model::Fabric;
+
+    fn random_links(switches: usize, degree: usize, seed: u64) -> Fabric {
+        crate::samples::sample(&format!(
+            "random_links: {{ switches: {switches}, average_degree: {degree}, \
+             hosts_per_switch: 0, seed: {seed} }}"
+        ))
+    }
 
     #[test]
     fn each_switch_makes_half_of_the_average_degree() {
         for seed in 0..20 {
-            let fabric = random_links(100, 4, 0, seed);
+            let fabric = random_links(100, 4, seed);
             assert_eq!(fabric.links.len(), 200, "seed {seed}");
             for switch in 0..100 {
                 let made = fabric.links.iter().filter(|link| link.a.switch == switch).count();
@@ -119,12 +118,12 @@ mod tests {
 
     #[test]
     fn an_odd_average_is_met_too() {
-        assert_eq!(random_links(100, 5, 0, 1).links.len(), 250);
+        assert_eq!(random_links(100, 5, 1).links.len(), 250);
     }
 
     #[test]
     fn an_average_of_all_others_ends_as_a_full_graph_at_most() {
-        let links = random_links(5, 4, 0, 1).links.len();
+        let links = random_links(5, 4, 1).links.len();
         assert!((4..=10).contains(&links), "{links}");
     }
 

@@ -1,6 +1,5 @@
 //! A line, a ring and a star: switches in a row, given by their number.
 
-use super::placing::Asked;
 use super::plan::Plan;
 use crate::error::Problem;
 use crate::file::Row;
@@ -44,15 +43,8 @@ fn unlinked(
     seed: u64,
 ) -> Result<Plan, Problem> {
     let mut plan = Plan::with_switches(&format!("{topology}.switches"), row.switches, least)?;
-    let asked = Asked {
-        topology,
-        key: "hosts_per_switch",
-        per_switch: row.hosts_per_switch,
-        default: 1,
-        placed: &row.hosts,
-        seed,
-    };
-    plan.place_hosts(&asked, first..row.switches)?;
+    let hosts = (row.hosts_per_switch, 1, &row.hosts);
+    plan.place_hosts([topology, "hosts_per_switch"], hosts, seed, first..row.switches)?;
     Ok(plan)
 }
 
@@ -60,7 +52,7 @@ fn unlinked(
 mod tests {
     #[test]
     fn a_line_of_three_has_two_links_and_hosts_come_first() {
-        let fabric = crate::topology::line(3, 2);
+        let fabric = crate::samples::line(3, 2);
         assert_eq!(fabric.links.len(), 2);
         assert_eq!(fabric.hosts[3].name, "h4");
         assert_eq!((fabric.hosts[3].switch, fabric.hosts[3].port.0), (1, 1));
@@ -71,7 +63,7 @@ mod tests {
 
     #[test]
     fn every_switch_of_a_ring_has_two_neighbours() {
-        let fabric = crate::topology::ring(5, 0);
+        let fabric = crate::samples::ring(5, 0);
         assert_eq!(fabric.links.len(), 5);
         for switch in 0..5 {
             let links = fabric.links.iter();
@@ -82,7 +74,7 @@ mod tests {
 
     #[test]
     fn the_middle_of_a_star_has_all_links_and_no_host() {
-        let fabric = crate::topology::star(4, 2);
+        let fabric = crate::samples::sample("star: { switches: 4, hosts_per_switch: 2 }");
         assert_eq!(fabric.hosts.len(), 6);
         assert!(fabric.hosts.iter().all(|host| host.switch != 0));
         assert!(fabric.links.iter().all(|link| link.a.switch == 0));

@@ -1,6 +1,7 @@
 //! Syntax of the `traffic` section.
 
 use super::{Congestion, Reduction, Rewrite};
+use crate::file::tagged::Tagged;
 use crate::units::{BytesText, RateText, SpanText};
 use schemars::JsonSchema;
 use serde::de::{Error, Unexpected, Visitor};
@@ -8,35 +9,45 @@ use serde::{Deserialize, Deserializer};
 use std::fmt;
 use std::path::PathBuf;
 
+/// An entry of the traffic section.
+pub type Entry = Tagged<AppEntry, EntryEnds>;
+
+/// Application of an entry.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AppEntry {
+    /// Datagrams at a constant rate.
+    Udp(UdpEntry),
+    /// A byte stream from `from` to `to`.
+    Tcp(TcpEntry),
+    /// Requests and responses, one after the other: `from` sends requests to `to`.
+    RequestResponse(RequestEntry),
+    /// `to` sends requests to all `hosts` at once, and waits for all responses before the next
+    /// round.
+    Incast(IncastEntry),
+    /// Bursts of datagrams, with pauses.
+    OnOff(OnOffEntry),
+    /// Sum over all `hosts`.
+    AllReduce(AllReduceEntry),
+    /// A PostMark-like file service: `from` is a client of `to`.
+    FileService(FileServiceEntry),
+    /// ARP requests of `hosts`, by a pattern of their own.
+    Arp(ArpEntry),
+    /// Frames of a capture, sent by `from`.
+    Replay(ReplayEntry),
+    /// Echo requests from `from` to `to`.
+    Ping(PingEntry),
+}
+
 /// One traffic entry. Exactly one key gives the application: `udp`, `tcp`, `request_response`,
 /// `incast`, `on_off`, `all_reduce`, `file_service`, `arp`, `replay` or `ping`. The hosts are given
 /// by `from` and `to`, `pairs`, or `pattern` with or without `hosts`.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Entry {
+#[schemars(rename = "Entry")]
+pub struct EntryEnds {
     /// Name in results; kind and number by default.
     pub name: Option<String>,
-    /// Datagrams at a constant rate.
-    pub udp: Option<UdpEntry>,
-    /// A byte stream from `from` to `to`.
-    pub tcp: Option<TcpEntry>,
-    /// Requests and responses, one after the other: `from` sends requests to `to`.
-    pub request_response: Option<RequestEntry>,
-    /// `to` sends requests to all `hosts` at once, and waits for all responses before the next
-    /// round.
-    pub incast: Option<IncastEntry>,
-    /// Bursts of datagrams, with pauses.
-    pub on_off: Option<OnOffEntry>,
-    /// Sum over all `hosts`.
-    pub all_reduce: Option<AllReduceEntry>,
-    /// A PostMark-like file service: `from` is a client of `to`.
-    pub file_service: Option<FileServiceEntry>,
-    /// ARP requests of `hosts`, by a pattern of their own.
-    pub arp: Option<ArpEntry>,
-    /// Frames of a capture, sent by `from`.
-    pub replay: Option<ReplayEntry>,
-    /// Echo requests from `from` to `to`.
-    pub ping: Option<PingEntry>,
     /// Host that sends data or requests.
     pub from: Option<String>,
     /// Host that receives data or answers requests.

@@ -1,18 +1,33 @@
 //! Hosts of a traffic entry, and the flows between them.
 
-use super::check::Asked;
-use super::entry::{ArpEntry, Entry, Pattern};
+use super::entry::{ArpEntry, EntryEnds, Pattern};
 use super::pattern;
+use super::place::Place;
 use crate::error::Problem;
+use crate::model::Fabric;
+use crate::names;
 use std::collections::BTreeSet;
 
-impl Asked<'_> {
+/// Hosts that an entry names.
+pub(super) struct Ends<'a> {
+    fabric: &'a Fabric,
+    place: &'a Place,
+    entry: &'a EntryEnds,
+    /// Seed of random patterns.
+    seed: u64,
+}
+
+impl<'a> Ends<'a> {
+    pub(super) fn new(
+        fabric: &'a Fabric,
+        place: &'a Place,
+        (number, entry): (usize, &'a EntryEnds),
+    ) -> Ends<'a> {
+        Ends { fabric, place, entry, seed: fabric.seed ^ (number as u64) << 32 }
+    }
+
     fn host(&self, key: &str, name: &str) -> Result<usize, Problem> {
-        let host = self.fabric.hosts.iter().position(|host| host.name == name);
-        host.ok_or_else(|| {
-            let what = format!("there is no host `{name}`");
-            self.problem(key, what, "the name of a host such as h1")
-        })
+        names::host(self.fabric, self.place.key(key), name, "the name of a host such as h1")
     }
 
     /// Returns the hosts of the entry: those of its list in order, or all.
@@ -29,7 +44,7 @@ impl Asked<'_> {
                     let (first, last) = (self.host(&key, first)?, self.host(&key, last)?);
                     if first > last {
                         let what = format!("{name} runs backwards");
-                        return Err(self.problem(&key, what, "the earlier host first"));
+                        return Err(self.place.problem(&key, what, "the earlier host first"));
                     }
                     hosts.extend(first..=last);
                 }
@@ -37,7 +52,7 @@ impl Asked<'_> {
         }
         let distinct: BTreeSet<usize> = hosts.iter().copied().collect();
         if distinct.len() < hosts.len() {
-            return Err(self.problem("hosts", "a host is there twice", "every host once"));
+            return Err(self.place.problem("hosts", "a host is there twice", "every host once"));
         }
         Ok(hosts)
     }
@@ -49,7 +64,11 @@ impl Asked<'_> {
     ) -> Result<(usize, usize), Problem> {
         let (a, b) = (self.host(from_key, from)?, self.host(to_key, to)?);
         if a == b {
-            return Err(self.problem(to_key, format!("{to} would talk to itself"), "another host"));
+            return Err(self.place.problem(
+                to_key,
+                format!("{to} would talk to itself"),
+                "another host",
+            ));
         }
         Ok((a, b))
     }
@@ -59,12 +78,11 @@ impl Asked<'_> {
             return Ok(());
         }
         let what = format!("there are {} hosts", hosts.len());
-        Err(self.problem("hosts", what, "two hosts or more"))
+        Err(self.place.problem("hosts", what, "two hosts or more"))
     }
 
     pub(super) fn flows(&self, hosts: &[usize]) -> Result<Vec<(usize, usize)>, Problem> {
-        let Entry { from, to, pairs, pattern, .. } = self.entry;
-        let seed = self.fabric.seed ^ (self.number as u64) << 32;
+        let EntryEnds { from, to, pairs, pattern, .. } = self.entry;
         match (from, to, pairs, pattern) {
             (Some(from), Some(to), None, None) => Ok(vec![self.pair(("from", from), ("to", to))?]),
             (None, None, Some(pairs), None) => {
@@ -79,14 +97,18 @@ impl Asked<'_> {
             (None, None, None, Some(pattern)) => {
                 self.two(hosts)?;
                 Ok(match pattern {
-                    Pattern::Permutation => pattern::permutation(hosts, seed),
+                    Pattern::Permutation => pattern::permutation(hosts, self.seed),
                     Pattern::AllToAll => pattern::all_to_all(hosts),
-                    Pattern::Random => pattern::random(hosts, seed),
+                    Pattern::Random => pattern::random(hosts, self.seed),
                     Pattern::Pairs | Pattern::Incast => {
                         let two = hosts.chunks_exact(2);
                         if !two.remainder().is_empty() {
                             let what = format!("there are {} hosts", hosts.len());
-                            return Err(self.problem("pattern", what, "an even number of hosts"));
+                            return Err(self.place.problem(
+                                "pattern",
+                                what,
+                                "an even number of hosts",
+                            ));
                         }
                         two.map(|two| (two[0], two[1])).collect()
                     }
@@ -94,7 +116,7 @@ impl Asked<'_> {
             }
             _ => {
                 let what = "senders and receivers are not given, or in more than one way";
-                Err(self.problem("", what, "from and to, or pairs, or a pattern"))
+                Err(self.place.problem("", what, "from and to, or pairs, or a pattern"))
             }
         }
     }
@@ -102,13 +124,17 @@ impl Asked<'_> {
     /// Returns the flows from all others to `to`.
     pub(super) fn to_one(&self, hosts: &[usize]) -> Result<Vec<(usize, usize)>, Problem> {
         let Some(to) = &self.entry.to else {
-            return Err(self.problem("", "`to` is missing", "the host that all others send to"));
+            return Err(self.place.problem(
+                "",
+                "`to` is missing",
+                "the host that all others send to",
+            ));
         };
         let to = self.host("to", to)?;
         let flows: Vec<_> =
             hosts.iter().filter(|&&from| from != to).map(|&from| (from, to)).collect();
         if flows.is_empty() {
-            return Err(self.problem("hosts", "there is no other host", "two hosts or more"));
+            return Err(self.place.problem("hosts", "there is no other host", "two hosts or more"));
         }
         Ok(flows)
     }
@@ -120,14 +146,14 @@ impl Asked<'_> {
         Ok(hosts.iter().copied().zip(next.copied()).collect())
     }
 
-    pub(super) fn questions(&self, hosts: &[usize]) -> Result<Vec<(usize, usize)>, Problem> {
-        let Some(ArpEntry { pattern, per_host, .. }) = &self.entry.arp else {
-            return Ok(Vec::new());
-        };
+    pub(super) fn questions(
+        &self,
+        hosts: &[usize],
+        arp: &ArpEntry,
+    ) -> Result<Vec<(usize, usize)>, Problem> {
         self.two(hosts)?;
-        let per_host = self.count("arp.per_host", per_host.map(u64::from))?.unwrap_or(5) as u32;
-        let seed = self.fabric.seed ^ (self.number as u64) << 32;
-        let asked = pattern::arp_questions(*pattern, hosts.len(), per_host, seed);
+        let per_host = self.place.count("arp.per_host", arp.per_host.map(u64::from))?.unwrap_or(5);
+        let asked = pattern::arp_questions(arp.pattern, hosts.len(), per_host as u32, self.seed);
         let flows = asked
             .iter()
             .zip(hosts)

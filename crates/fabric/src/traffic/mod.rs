@@ -8,13 +8,10 @@ mod check;
 mod entry;
 mod flows;
 mod pattern;
+mod place;
 mod sizes;
 
-pub use entry::{
-    AllReduceEntry, ArpEntry, ArpPattern, Entry, FileServiceEntry, IncastEntry, OnOffEntry,
-    Pattern, PingEntry, ReplayEntry, RequestEntry, SizesEntry, SpansEntry, TcpEntry, TransportName,
-    UdpEntry,
-};
+pub use entry::{AppEntry, ArpPattern, Entry};
 pub use pattern::arp_questions;
 pub use sizes::Sizes;
 

@@ -154,7 +154,8 @@ impl Lab {
                 (Family::V4, Some(plan)) => plan.address.map(|(ip, _)| IpAddr::V4(ip)),
                 (Family::V6, Some(plan)) if !plan.has_ipv6 => None,
                 (Family::V6, Some(_)) => {
-                    let ip = fabric.address6(host).unwrap_or_else(|| nd::link_local(host.mac));
+                    let ip = axon_fabric::ipv6::address(fabric, host)
+                        .unwrap_or_else(|| nd::link_local(host.mac));
                     Some(IpAddr::V6(ip))
                 }
             }

@@ -153,7 +153,7 @@ pub struct CableEnd {
 fn addresses(fabric: &Fabric, options: &UpOptions) -> Vec<Option<Ipv4Addr>> {
     match options.bare && fabric.network != Network::Program {
         true => fabric.hosts.iter().map(|host| host.ip).collect(),
-        false => fabric.addresses(),
+        false => axon_fabric::addresses::of_hosts(fabric),
     }
 }
 
@@ -213,7 +213,7 @@ fn uplinks(fabric: &Fabric, offloads: Offloads, bridges: bool) -> Result<Vec<Upl
 
 impl Plan {
     /// Returns the plan for a checked fabric. With `bare`, only hosts with a fixed address in the
-    /// file get an address. Otherwise, all hosts do; see [`Fabric::addresses`].
+    /// file get an address. Otherwise, all hosts do; see [`axon_fabric::addresses::of_hosts`].
     ///
     /// # Errors
     /// The file names a data plane that this machine or these options do not allow.
@@ -265,8 +265,8 @@ impl Plan {
                     .then(|| fabric.switches[host.switch].name.clone()),
                 device,
                 mac: host.mac,
-                address: address.map(|ip| (ip, fabric.prefix_len_of(host))),
-                has_ipv6: fabric.is_dual_stack() && !options.bridges,
+                address: address.map(|ip| (ip, axon_fabric::vlans::prefix_len_of(fabric, host))),
+                has_ipv6: axon_fabric::ipv6::is_dual_stack(fabric) && !options.bridges,
                 address6: host.ip6,
                 is_ipv6_router: is_router(fabric, host.mac),
                 rate,

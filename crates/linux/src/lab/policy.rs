@@ -37,12 +37,13 @@ fn lines(name: &str, policy: &PolicyTelemetry, denied: u64, fabric: &Fabric) -> 
         let port = || Some(Subject::Port(one.switch?, one.port?));
         one.mac.map(Subject::Mac).or_else(port)
     });
-    let names: Vec<String> = subjects.map(|subject| fabric.subject_name(subject)).collect();
+    let names: Vec<String> =
+        subjects.map(|subject| axon_fabric::isolation::subject_name(fabric, subject)).collect();
     if !names.is_empty() {
         parts.push(format!("in quarantine: {}", listed(&names)));
     }
     for (allowed, what) in [(true, "allowed"), (false, "denied")] {
-        let host = |mac| fabric.subject_name(Subject::Mac(mac));
+        let host = |mac| axon_fabric::isolation::subject_name(fabric, Subject::Mac(mac));
         let those = pairs.iter().filter(|pair| pair.allowed == allowed);
         let those = those.map(|pair| format!("{} {}", host(pair.a), host(pair.b)));
         let those: Vec<String> = those.collect();

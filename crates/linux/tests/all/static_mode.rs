@@ -59,7 +59,9 @@ fn hosts_reach_each_other_along_stated_paths_and_after_a_cut() {
     assert_eq!(way(&lab, 0, 1), ["s1", "s4", "s3", "s2"]);
     assert_eq!(way(&lab, 1, 0), ["s2", "s3", "s4", "s1"]);
     // 1,000 requests, one each 2 ms, while a link of their path is cut.
-    let target = lab.fabric().expect("a file").addresses()[1].expect("an address").to_string();
+    let target = axon_fabric::addresses::of_hosts(&lab.fabric().expect("a file"))[1]
+        .expect("an address")
+        .to_string();
     let line = format!("ping -n -q -c 1000 -i 0.002 {target}");
     let mut ping: Command = lab.command("h1", &["sh", "-c", &line]).expect("a command");
     let ping = ping.stdout(Stdio::piped()).spawn().expect("it starts");

@@ -255,7 +255,7 @@ mod tests {
 
     /// Returns a ring whose hosts send more than its links can carry.
     fn busy() -> World {
-        let mut world = World::new(&axon_fabric::topology::ring(4, 2), 7);
+        let mut world = World::new(&axon_fabric::samples::ring(4, 2), 7);
         assert!(world.run_until_true(Time::from_nanos(5_000_000_000), World::all_have_addresses));
         for host in 0..8 {
             let target = world.address((host + 3) % 8).expect("an address");

@@ -234,7 +234,7 @@ mod tests {
 
     /// Runs a ring whose hosts send more than its links can carry.
     fn run(without: Without, seed: u64, (threads, worth): (usize, u64)) -> Outcome {
-        let mut fabric = axon_fabric::topology::ring(4, 2);
+        let mut fabric = axon_fabric::samples::ring(4, 2);
         let mut wires = fabric.links.iter_mut().map(|link| &mut link.wire);
         if let Some(wire) = wires.nth(seed as usize % 4) {
             (wire.loss_ppm, wire.bit_errors_per_1e15) = (2_000, 20_000_000_000);

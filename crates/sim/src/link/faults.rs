@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn losses_of_a_link_that_is_not_connected_are_there_when_it_is() {
-        let fabric = axon_fabric::topology::fat_tree(4);
+        let fabric = axon_fabric::samples::fat_tree(4);
         let mut world = World::new(&fabric, 1);
         world.run_for(Span::from_secs(1));
         let link = LinkId(0);

@@ -52,8 +52,8 @@ impl Delay {
         let here = |stage: &&Stage| side.is_none_or(|side| stage.side == side);
         let stages = stages.iter().filter(here);
         stages.fold(Delay::default(), |sum, stage| Delay {
-            fixed: sum.fixed + stage.time.ticks(),
-            per_byte: sum.per_byte + stage.time_per_byte.ticks(),
+            fixed: sum.fixed + stage.time.0.ticks(),
+            per_byte: sum.per_byte + stage.time_per_byte.0.ticks(),
         })
     }
 
@@ -88,7 +88,7 @@ impl Timing {
             cut_through: device.cut_through,
             head_bytes: device.head_bytes,
             from_switch: Delay::of(&device.from_switch, None).less(egress),
-            from_host: Delay::of(&device.from_host, None).less(egress),
+            from_host: Delay::of(device.from_host(), None).less(egress),
             egress,
         }
     }
@@ -230,16 +230,17 @@ pub(crate) fn probe_units(device: &Device) -> ProbeUnits {
         stages.fold(Span::ZERO, |sum, stage| sum + of(stage))
     };
     ProbeUnits {
-        ingress: sum(Side::Ingress, |stage| stage.time),
-        ingress_per_byte: sum(Side::Ingress, |stage| stage.time_per_byte),
-        egress: sum(Side::Egress, |stage| stage.time),
-        egress_per_byte: sum(Side::Egress, |stage| stage.time_per_byte),
+        ingress: sum(Side::Ingress, |stage| stage.time.0),
+        ingress_per_byte: sum(Side::Ingress, |stage| stage.time_per_byte.0),
+        egress: sum(Side::Egress, |stage| stage.time.0),
+        egress_per_byte: sum(Side::Egress, |stage| stage.time_per_byte.0),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use axon_fabric::units::SpanText;
 
     const NANO: u64 = 100;
 
@@ -247,8 +248,8 @@ mod tests {
         Stage {
             name: "stage".into(),
             side,
-            time: Span::from_nanos(nanos),
-            time_per_byte: Span::from_ticks(ticks_per_byte),
+            time: SpanText(Span::from_nanos(nanos)),
+            time_per_byte: SpanText(Span::from_ticks(ticks_per_byte)),
         }
     }
 
@@ -258,7 +259,7 @@ mod tests {
             cut_through,
             head_bytes,
             from_switch: vec![stage(Side::Ingress, 300, per_byte), stage(Side::Egress, 200, 0)],
-            from_host: vec![stage(Side::Ingress, 500, per_byte), stage(Side::Egress, 100, 0)],
+            from_host: Some(vec![stage(Side::Ingress, 500, per_byte), stage(Side::Egress, 100, 0)]),
         }
     }
 

@@ -79,7 +79,7 @@ mod tests {
 
     /// Returns a world of two switches with two hosts each, all known to the controller.
     fn booted() -> World {
-        let fabric = axon_fabric::topology::line(2, 2);
+        let fabric = axon_fabric::samples::line(2, 2);
         let mut world = World::with_arp_hosts(&fabric, 1, ArpHosts::default());
         let known = world.run_until_true(Time::ZERO + Span::from_secs(3), |world| {
             let controller = world.controller().map(|node| node.controller());

@@ -56,7 +56,7 @@ mod tests {
 
     #[test]
     fn both_ends_of_a_link_carry_the_same_frames() {
-        let fabric = axon_fabric::topology::ring(3, 1);
+        let fabric = axon_fabric::samples::ring(3, 1);
         let ports = ["h1-p0", "s1-p0"].map(|name| port_by_name(&fabric, name).unwrap());
         let mut world =
             World::begin(&fabric, Setup { seed: 1, capture: ports.into(), ..Setup::default() });
@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn ports_that_are_not_there_have_no_name() {
-        let fabric = axon_fabric::topology::ring(3, 1);
+        let fabric = axon_fabric::samples::ring(3, 1);
         let end = |name| port_by_name(&fabric, name).map(|end| (end.station, end.port.0));
         assert_eq!(end("s3-p2"), Some((2, 2)));
         assert_eq!(end("c1-p0"), Some((3, 0)));

@@ -221,7 +221,7 @@ impl World {
             mac: host.mac,
             fixed: self.fixed_address(index),
             is_gateway: self.is_gateway(index),
-            ipv6: self.fabric.is_dual_stack().then_some(host.ip6),
+            ipv6: axon_fabric::ipv6::is_dual_stack(&self.fabric).then_some(host.ip6),
             announces: !self.silent_hosts,
             mtu: self.fabric.mtu,
             seed: self.node_seed(station),
@@ -238,14 +238,14 @@ impl World {
     /// or of a VLAN without leases.
     fn fixed_address(&self, index: usize) -> Option<(Ipv4Addr, u8)> {
         let host = &self.fabric.hosts[index];
-        let given = || self.fabric.addresses()[index];
+        let given = || axon_fabric::addresses::of_hosts(&self.fabric)[index];
         let tag = self.host_vlan(index).tag;
         let leases = match self.fabric.vlans.iter().find(|vlan| vlan.id == tag) {
             Some(vlan) => vlan.dhcp.is_some(),
-            None => self.fabric.dhcp_of(host).is_some(),
+            None => axon_fabric::vlans::dhcp_of(&self.fabric, host).is_some(),
         };
         let ip = host.ip.or_else(|| (!leases).then(given).flatten());
-        Some((ip?, self.fabric.prefix_len_of(host)))
+        Some((ip?, axon_fabric::vlans::prefix_len_of(&self.fabric, host)))
     }
 
     /// Sets the number of threads. The results are the same, bit for bit. Returns the number used,

@@ -14,14 +14,17 @@ impl World {
     pub(super) fn host_vlan(&self, index: usize) -> HostVlan {
         let host = &self.fabric.hosts[index];
         let at = End { switch: host.switch, port: host.port };
-        let Some(vlans) = self.fabric.port_vlans(at) else { return HostVlan::default() };
+        let Some(vlans) = axon_fabric::vlans::of_port(&self.fabric, at) else {
+            return HostVlan::default();
+        };
         let tagged = vlans.tagged.first().copied().filter(|_| vlans.untagged.is_none());
         HostVlan { tag: tagged.unwrap_or_default(), remembers: true }
     }
 
     /// Returns the VLAN of a host, if it is in one.
     pub(super) fn vlan_of(&self, index: usize) -> VlanId {
-        let access = self.fabric.vlan_of(&self.fabric.hosts[index]).map(|vlan| vlan.id);
+        let access = axon_fabric::vlans::of_host(&self.fabric, &self.fabric.hosts[index])
+            .map(|vlan| vlan.id);
         access.unwrap_or(self.host_vlan(index).tag)
     }
 
@@ -56,8 +59,8 @@ impl World {
         let tag = self.host_vlan(host).tag;
         let named = &self.fabric.hosts[host];
         match tag.is_none() {
-            true => self.fabric.address6(named).is_some(),
-            false => self.fabric.address6_in(named, tag).is_some(),
+            true => axon_fabric::ipv6::address(&self.fabric, named).is_some(),
+            false => axon_fabric::ipv6::address_in(&self.fabric, named, tag).is_some(),
         }
     }
 }

@@ -4,7 +4,7 @@ use crate::World;
 use crate::engine::event::Without;
 use crate::link::links::WireEnd;
 use axon_fabric::model::{Fabric, FaultKind};
-use axon_fabric::topology::ring_with_chords;
+use axon_fabric::samples::ring_with_chords;
 use axon_wire::{PortNo, Span, Time};
 use oorandom::Rand32;
 use std::fmt::Write;

@@ -171,8 +171,7 @@ fn frames_follow_one_another_at_line_rate_through_any_pipeline() {
 #[test]
 fn a_stripped_frame_starts_later_and_ends_with_its_tail() {
     // The relay strips 100 bytes: the rest cannot end before its tail has arrived.
-    let device =
-        Device { from_host: Vec::new(), from_switch: Vec::new(), ..Device::axon_netfpga() };
+    let device = Device { from_host: None, from_switch: Vec::new(), ..Device::axon_netfpga() };
     let seen = Line::new(&device, false, &[1, 1], 100, &[(at(0), 1100)]).run();
     assert_eq!(seen[0].at, at((8 + 1100 + 4) * 8 + 2000));
     assert_eq!(seen[0].bytes, 1000);
@@ -180,8 +179,7 @@ fn a_stripped_frame_starts_later_and_ends_with_its_tail() {
 
 #[test]
 fn towards_a_faster_wire_a_frame_is_stored_and_towards_a_slower_it_is_not() {
-    let device =
-        Device { from_host: Vec::new(), from_switch: Vec::new(), ..Device::axon_netfpga() };
+    let device = Device { from_host: None, from_switch: Vec::new(), ..Device::axon_netfpga() };
     let (slow, fast) = ((8 + 1000 + 4) * 8, (8 + 1000 + 4) * 8 / 10);
     // Ten times faster takes 809.6 ns.
     let faster = Line::new(&device, false, &[1, 10], 0, &[(at(0), 1000)]).run();

@@ -84,7 +84,7 @@ fn fifty_silent_hosts_on_a_torus_reach_each_other_over_both_families() {
 fn addresses_come_of_advertisements_and_every_pair_has_both_families() {
     let mut world = boot(&advertising(ring(4, 2, false)));
     for host in 0..8 {
-        let expected = world.fabric().address6(&world.fabric().hosts[host]);
+        let expected = axon_fabric::ipv6::address(world.fabric(), &world.fabric().hosts[host]);
         assert!(expected.is_some() && world.address6(host) == expected, "h{}", host + 1);
         assert_eq!(world.host(host).unwrap().addresses6().count(), 2, "and a link-local one");
     }

@@ -12,8 +12,8 @@ const TRANSFER: u64 = 20_000;
 /// Interval between the starts of a host's transfers, with and without masquerading.
 const ROUND: Span = Span::from_millis(200);
 
-fn with_cam(mut builder: Builder, entries: usize, route_memory: usize) -> Builder {
-    builder.fabric.cam = Cam { entries: Some(entries), route_memory };
+fn with_cam(mut builder: Builder, entries: u32, route_memory: u32) -> Builder {
+    builder.fabric.cam = Cam { entries: Some(entries), masquerade: route_memory > 0, route_memory };
     builder
 }
 
@@ -95,7 +95,7 @@ fn slow(world: &World) -> (u64, u64) {
 fn with_tables_of_four_entries_64_hosts_reach_each_other_in_time_only_by_masquerading() {
     let hosts: Vec<usize> = (0..64).collect();
     // Both runs have the same rounds.
-    let run = &|route_memory: usize| {
+    let run = &|route_memory: u32| {
         let mut world = boot(&with_cam(ring(8, 8, true), 4, route_memory));
         let silent = unreached(&mut world, &pairs(&hosts), 20).len();
         let before = slow(&world).0;
@@ -124,7 +124,7 @@ fn with_tables_of_four_entries_64_hosts_reach_each_other_in_time_only_by_masquer
 fn all_at_once_they_reach_each_other_in_2_s_by_masquerading_and_without_it_not_in_5() {
     let hosts: Vec<usize> = (0..64).collect();
     let looks = [1, 2, 5, 10, 30, 60].map(Span::from_secs);
-    let run = &|route_memory: usize| {
+    let run = &|route_memory: u32| {
         let mut world = boot(&with_cam(ring(8, 8, true), 4, route_memory));
         assert_eq!(unreached(&mut world, &pairs(&hosts), 20), []);
         let done = transfers_at_once(&mut world, &looks);

@@ -7,7 +7,7 @@
 use crate::common;
 use axon_fabric::failure::Failed;
 use axon_fabric::model::{Fabric, FaultKind, RouterKind};
-use axon_fabric::topology::ring_with_chords;
+use axon_fabric::samples::ring_with_chords;
 use axon_node::Drop;
 use axon_sim::World;
 use axon_wire::{Span, Time};

@@ -91,7 +91,7 @@ fn edges_take_the_routes_that_the_plan_proves() {
         let hosts: Vec<usize> = (0..world.fabric().hosts.len()).collect();
         assert_eq!(unreached(&mut world, &pairs(&hosts), 30), []);
         let fabric = world.fabric().clone();
-        let mut planned = Planned::new(&fabric, fabric.router(9), 9);
+        let mut planned = Planned::new(&fabric, axon_fabric::static_mode::router(&fabric, 9), 9);
         for (from, to) in pairs(&hosts) {
             planned.ask(from, to);
             let planned = planned.route(from, to).expect("a route").to_install().hops;

@@ -93,7 +93,7 @@ fn links_that_take_no_time_cannot_be_run_apart() {
     // Where a frame is stored, its length on the wire is enough lookahead.
     let mut world = World::new(&builder.fabric, 1);
     assert_eq!(world.set_threads(2), 2);
-    let head = Device { from_switch: Vec::new(), from_host: Vec::new(), ..Device::axon_netfpga() };
+    let head = Device { from_switch: Vec::new(), from_host: None, ..Device::axon_netfpga() };
     builder.fabric.device = head;
     let mut world = World::new(&builder.fabric, 1);
     assert_eq!(world.set_threads(2), 1);

@@ -23,8 +23,6 @@ const UNCUT: &[(&str, &str, Size)] = &[
     ("crates/controller", "Forwarding", Size::of(18, 6, 6)),
     ("crates/controller", "Leases", Size::of(41, 15, 14)),
     ("crates/controller", "Routes", Size::of(41, 7, 0)),
-    ("crates/fabric", "Asked", Size::of(29, 10, 3)),
-    ("crates/fabric", "Fabric", Size::of(27, 36, 0)),
     ("crates/linux", "AgentPort", Size::of(13, 17, 0)),
     ("crates/linux", "Bench", Size::of(19, 25, 0)),
     ("crates/linux", "Lab", Size::of(22, 2, 2)),

@@ -45,7 +45,7 @@ impl FabricLab {
         }
         let options = UpOptions { timeout_ms: UP_LIMIT_MS, ..UpOptions::default() };
         let (lab, report) = lab::up(&path, &options, |_| {})?;
-        let addresses = fabric.addresses();
+        let addresses = axon_fabric::addresses::of_hosts(&fabric);
         let hosts = fabric.hosts.iter().zip(addresses);
         let hosts = hosts.filter_map(|(host, address)| Some((host.mac, address?))).collect();
         let this = FabricLab { lab, hosts };

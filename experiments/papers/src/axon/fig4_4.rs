@@ -120,7 +120,7 @@ fn probe(devices: usize, bytes: usize, seed: u64) -> Result<Span> {
     line::check_conservation(&world)?;
     // The units are beside the plane. Stages of the origin's own pipeline that are between the
     // units in other devices are part of its measurement, too.
-    let stages = fabric.device.from_switch.iter().map(|stage| stage.time.ticks()).sum::<u64>();
+    let stages = fabric.device.from_switch.iter().map(|stage| stage.time.0.ticks()).sum::<u64>();
     let residence = times.passages[0].residence.ticks();
     Ok(Span::from_ticks(times.total.ticks() - (stages - residence)))
 }

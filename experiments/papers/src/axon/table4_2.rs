@@ -45,7 +45,7 @@ fn run(context: &mut Context) -> Result<Outcome> {
     let mut table = Table::new("stages", &["stage", "from", "paper, ns", "ours, ns"]);
     for (index, (name, axon, host)) in PAPER.into_iter().enumerate() {
         for (from, theirs, stages) in
-            [("Axon", axon, &device.from_switch), ("host", host, &device.from_host)]
+            [("Axon", axon, &device.from_switch[..]), ("host", host, device.from_host())]
         {
             let ours = stage_ns(stages, index, name);
             let theirs = (theirs * CYCLE_NS) as f64;
@@ -106,19 +106,19 @@ fn outside(fabric: &Fabric, frame_bytes: usize) -> Span {
 /// Returns the time of a stage in ns, which must have the table's name; NaN otherwise.
 fn stage_ns(stages: &[Stage], index: usize, name: &str) -> f64 {
     let stage = stages.get(index).filter(|stage| stage.name == name);
-    stage.filter(|stage| stage.time_per_byte.ticks() == 0).map_or(f64::NAN, |s| nanos(s.time))
+    stage.filter(|stage| stage.time_per_byte.0.ticks() == 0).map_or(f64::NAN, |s| nanos(s.time.0))
 }
 
 fn plot(device: &Device) -> Plot {
     let of = |stages: &[Stage]| -> Vec<(f64, f64)> {
         let each = stages.iter().enumerate();
-        each.map(|(index, stage)| (index as f64, nanos(stage.time))).collect()
+        each.map(|(index, stage)| (index as f64, nanos(stage.time.0))).collect()
     };
     let groups: Vec<String> = (1..=PAPER.len()).map(|number| number.to_string()).collect();
     let groups: Vec<&str> = groups.iter().map(String::as_str).collect();
     let series = vec![
         Series::ours("from an Axon", of(&device.from_switch)),
-        Series::ours("from a host", of(&device.from_host)),
+        Series::ours("from a host", of(device.from_host())),
     ];
     Plot::bars(
         "stages",
@@ -142,8 +142,8 @@ mod tests {
     #[test]
     fn a_stage_of_another_name_is_no_number() {
         let device = Device::axon_netfpga();
-        assert_eq!(stage_ns(&device.from_host, 3, "header lookup and retrieval"), 280.0);
-        assert!(stage_ns(&device.from_host, 3, "MAC receive").is_nan());
-        assert!(stage_ns(&device.from_host, 8, "MAC receive").is_nan());
+        assert_eq!(stage_ns(device.from_host(), 3, "header lookup and retrieval"), 280.0);
+        assert!(stage_ns(device.from_host(), 3, "MAC receive").is_nan());
+        assert!(stage_ns(device.from_host(), 8, "MAC receive").is_nan());
     }
 }

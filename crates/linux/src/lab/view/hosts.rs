@@ -64,7 +64,8 @@ impl HostView {
 pub fn hosts(directory: &Directory<'_>) -> Vec<HostView> {
     let mut all: BTreeMap<Key, HostView> = BTreeMap::new();
     let fabric = directory.fabric();
-    let own = |host| fabric.vlan_of(host).map(|vlan| vlan.id).unwrap_or_default();
+    let own =
+        |host| axon_fabric::vlans::of_host(fabric, host).map(|vlan| vlan.id).unwrap_or_default();
     let listed: Vec<Key> =
         fabric.hosts.iter().zip(directory.macs()).map(|(host, &mac)| (mac, own(host))).collect();
     for &key in &listed {

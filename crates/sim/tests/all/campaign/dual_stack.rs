@@ -46,7 +46,7 @@ pub fn one_holder_each(world: &World) -> Result<(), String> {
 
 /// Checks that these pairs reach each other over IPv6, within the number of requests.
 pub fn check(world: &mut World, pairs: &[(usize, usize)], tries: u16) -> Result<(), String> {
-    if !world.fabric().is_dual_stack() {
+    if !axon_fabric::ipv6::is_dual_stack(world.fabric()) {
         return Ok(());
     }
     let has_v6 = |pair: &&(usize, usize)| world.wants_v6(pair.0) && world.wants_v6(pair.1);

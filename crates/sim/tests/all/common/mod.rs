@@ -158,7 +158,7 @@ impl Builder {
                 by_source: BySource::Never,
                 groups: GroupConfig::default(),
                 dcb: None,
-                cam: Cam { entries: None, route_memory: 4096 },
+                cam: Cam::default(),
                 mtu: 1500,
                 faults: Vec::new(),
             },

@@ -1,9 +1,6 @@
 //! Five topologies of 001 §5, for a number of hosts.
 
 use anyhow::Result;
-use axon_fabric::file::{
-    FatTree, File, FlattenedButterfly, Placed, Placement, RandomLinks, Topology, Torus,
-};
 use axon_fabric::model::Fabric;
 
 /// Hosts at each switch of a torus and of a random graph.
@@ -52,42 +49,31 @@ impl Shape {
     /// # Errors
     /// There is none of this size: see `axon_fabric`.
     pub fn fabric(self, hosts: usize, seed: u64) -> Result<Fabric> {
-        let placed = Some(Placed { count: hosts, placement: Placement::Even, seed: None });
         let few = hosts.div_ceil(HOSTS_PER_SWITCH);
         let k = (2..).find(|k: &usize| k.pow(3) >= hosts).unwrap_or(2);
+        let random = |switches, degree| {
+            format!("random_links: {{ switches: {switches}, average_degree: {degree}, seed: {seed}")
+        };
         let topology = match self {
             Shape::Torus => {
                 let (rows, cols) = rings(hosts);
-                Topology::Torus(Torus { rows, cols, hosts_per_switch: None, hosts: placed })
+                format!("torus: {{ rows: {rows}, cols: {cols}")
             }
             Shape::FatTree => {
                 let k = (2..).step_by(2).find(|k: &usize| k.pow(3) / 4 >= hosts).unwrap_or(2);
-                Topology::FatTree(FatTree { k, hosts_per_edge: None, hosts: placed })
+                format!("fat_tree: {{ k: {k}")
             }
-            Shape::FlattenedButterfly => {
-                let flat = FlattenedButterfly { k, n: 3, hosts_per_switch: None, hosts: placed };
-                Topology::FlattenedButterfly(flat)
-            }
-            Shape::RandomLow => random(few, 4, placed, seed),
-            Shape::RandomHigh => random(k * k, 2 * (k - 1), placed, seed),
+            Shape::FlattenedButterfly => format!("flattened_butterfly: {{ k: {k}, n: 3"),
+            Shape::RandomLow => random(few, 4),
+            Shape::RandomHigh => random(k * k, 2 * (k - 1)),
         };
-        let mut file = File::new("scale", topology);
-        file.seed = seed;
         // The papers have no backup routes, which cost messages of the controller.
-        file.failover.backup = false;
-        axon_fabric::build(&file).map_err(|problem| anyhow::anyhow!("{problem}"))
+        let text = format!(
+            "name: scale\nseed: {seed}\nfailover: {{ backup: false }}\n\
+             topology: {{ {topology}, hosts: {{ count: {hosts} }} }} }}\n"
+        );
+        Ok(axon_fabric::parse("scale".as_ref(), &text)?)
     }
-}
-
-fn random(switches: usize, average_degree: usize, hosts: Option<Placed>, seed: u64) -> Topology {
-    let seed = Some(seed);
-    Topology::RandomLinks(RandomLinks {
-        switches,
-        average_degree,
-        hosts_per_switch: None,
-        hosts,
-        seed,
-    })
 }
 
 /// Returns rows and columns of the torus for a number of hosts: rings of 100 if there are switches
