@@ -10,7 +10,7 @@ use axon_linux::lab::Lab;
 use axon_linux::status::NodeStatus;
 use axon_node::probe::{PlanKind, ProbePlan, ProbeReport};
 use axon_node::telemetry::NodeTelemetry;
-use axon_sim::probe::{links_of, plan_along, shortest_path, switches_of};
+use axon_sim::probe::{finish, is_path_known, links_of, plan_along, shortest_path, switches_of};
 use axon_sim::{PingPlan, World};
 use axon_wire::{Hops, Span, Time};
 use std::path::PathBuf;
@@ -159,14 +159,16 @@ fn simulated(arguments: &Arguments) -> Result<Summary> {
     let plan = arguments.plan(plan_along(&fabric, &path)?);
     world.run_until(start.max(world.now()));
     let limit = world.now() + READY;
-    if !world.run_until_true(limit, |world| world.is_path_known(&links)) {
+    if !world.run_until_true(limit, |world| is_path_known(world, &links)) {
         bail!("not all switches of the path have found each other after 60 s");
     }
     let name = &fabric.switches[path[0]].name;
-    let id =
-        world.probe(path[0], plan.clone()).with_context(|| format!("{name} has no power"))??;
+    let id = world
+        .nodes_mut()
+        .probe(path[0], plan.clone())
+        .with_context(|| format!("{name} has no power"))??;
     let limit = world.now() + plan.span_max();
-    let report = world.run_probe(path[0], id, limit);
+    let report = finish(&mut world, path[0], id, limit);
     let report = report.with_context(|| format!("{name} lost power meanwhile"))?;
     Ok(Summary::of_path(&fabric, &path, &report))
 }

@@ -75,7 +75,7 @@ fn bring_up(k: usize, threads: usize) -> World {
     let mut world = World::new(&fabric, 1);
     let mut pages = HugePages::default();
     pages.ask(peak_kib() << 10);
-    world.set_threads(threads);
+    world.engine_mut().set_threads(threads);
     world.run_until(Time::ZERO + Span::from_secs(2));
     pages.ask(peak_kib() << 10);
     let spread = Span::from_ticks(Span::from_millis(500).ticks() / hosts as u64);
@@ -141,7 +141,7 @@ fn measure(k: usize, threads: usize, span: Span, interval: Span) -> Result {
         events: world.engine().events() - before.1,
         wall,
         cpu,
-        hash: world.trace_hash(),
+        hash: world.engine().trace_hash(),
     }
 }
 
@@ -264,7 +264,7 @@ fn tcp(run: &str) {
         cpu / hops.max(1),
         before.0 >> 10,
         peak_kib() >> 10,
-        world.trace_hash(),
+        world.engine().trace_hash(),
     );
 }
 

@@ -17,4 +17,6 @@ pub use host::ping::{PingPlan, PingStats};
 pub use host::{apps, arp_host, dcb_nic};
 pub use link::{classes, disorder, links};
 pub use world::run::{Options, Report, run};
-pub use world::{PingId, Setup, World, bare, baselines, capture, probe, results, run, warm};
+pub use world::{
+    PingId, Setup, World, agents, bare, baselines, capture, deadlock, probe, results, run, warm,
+};

@@ -241,7 +241,7 @@ mod tests {
         }
         let mut world = World::new(&fabric, seed);
         world.engine_mut().worth = worth;
-        assert_eq!(world.set_threads(threads), threads);
+        assert_eq!(world.engine_mut().set_threads(threads), threads);
         world.engine_mut().shards.iter_mut().for_each(|shard| shard.common.without = without);
         assert!(world.run_until_true(Time::from_nanos(5_000_000_000), World::all_have_addresses));
         for (station, port) in [(0, PortNo(0)), (2, PortNo(1))] {

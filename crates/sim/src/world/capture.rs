@@ -2,6 +2,7 @@
 
 use crate::engine::Engine;
 use crate::link::links::WireEnd;
+use crate::world::layout::Layout;
 use axon_fabric::assemble::{host_index, split_port, switch_index};
 use axon_fabric::model::Fabric;
 use axon_wire::PortNo;
@@ -15,10 +16,10 @@ pub fn port_by_name(fabric: &Fabric, name: &str) -> Option<WireEnd> {
         let there = port.0 < fabric.switches[switch].ports;
         return there.then_some(WireEnd { station: switch, port });
     }
-    let first = fabric.switches.len();
+    let layout = Layout::of(fabric);
     let station = match host_index(fabric, node) {
-        Some(host) => first + 1 + host,
-        None if node == fabric.controller.name => first,
+        Some(host) => layout.host_station(host),
+        None if node == fabric.controller.name => layout.controller_station(),
         None => return None,
     };
     (port == PortNo(0)).then_some(WireEnd { station, port })

@@ -9,7 +9,7 @@
 use crate::world::World;
 use axon_controller::topology::SwitchIndex;
 use axon_fabric::cycle as cycle_names;
-use axon_fabric::model::End;
+use axon_fabric::model::{End, Fabric};
 use axon_plane::WaitingQueue;
 use axon_prove::{BlockedBuffer, Buffer, Cycle};
 use axon_wire::{PortNo, Priority};
@@ -24,42 +24,40 @@ pub struct Deadlock {
     pub cycle: Vec<String>,
 }
 
-impl World {
-    /// Returns whether the fabric's switches can pause each other at all.
-    pub(crate) fn has_lossless(&self) -> bool {
-        self.fabric().dcb.as_ref().is_some_and(|dcb| !dcb.lossless.is_empty())
-    }
+/// Returns whether the fabric's switches can pause each other at all.
+pub(crate) fn is_possible(fabric: &Fabric) -> bool {
+    fabric.dcb.as_ref().is_some_and(|dcb| !dcb.lossless.is_empty())
+}
 
-    /// Returns a cycle of deadlocked buffers, if there is one now. A buffer is identified by the
-    /// sending end of its link, a switch by its number in the fabric.
-    pub fn deadlock(&self) -> Option<Cycle> {
-        let lossless = self.fabric().dcb.as_ref()?.lossless;
-        let links = self.fabric().links.iter();
-        let ways = links.flat_map(|link| [(link.a, link.b), (link.b, link.a)]);
-        let blocked: Vec<BlockedBuffer> = ways
-            .flat_map(|(from, to)| lossless.iter().map(move |priority| (from, to, priority)))
-            .filter_map(|(from, to, priority)| self.blocked(from, to, priority))
-            .collect();
-        axon_prove::deadlock(&blocked)
-    }
+/// Returns a cycle of deadlocked buffers, if there is one now. A buffer is identified by the
+/// sending end of its link, a switch by its number in the fabric.
+pub fn cycle(world: &World) -> Option<Cycle> {
+    let lossless = world.fabric().dcb.as_ref()?.lossless;
+    let links = world.fabric().links.iter();
+    let ways = links.flat_map(|link| [(link.a, link.b), (link.b, link.a)]);
+    let blocked: Vec<BlockedBuffer> = ways
+        .flat_map(|(from, to)| lossless.iter().map(move |priority| (from, to, priority)))
+        .filter_map(|(from, to, priority)| blocked(world, from, to, priority))
+        .collect();
+    axon_prove::deadlock(&blocked)
+}
 
-    /// Returns a cycle of deadlocked buffers by port name, for the report.
-    pub(crate) fn named_deadlock(&self) -> Option<Deadlock> {
-        let cycle = cycle_names::ingress_ports(self.fabric(), &self.deadlock()?);
-        Some(Deadlock { at_ns: self.now().as_nanos(), cycle })
-    }
+/// Returns a cycle of deadlocked buffers by port name, for the report.
+pub(crate) fn named(world: &World) -> Option<Deadlock> {
+    let cycle = cycle_names::ingress_ports(world.fabric(), &cycle(world)?);
+    Some(Deadlock { at_ns: world.now().as_nanos(), cycle })
+}
 
-    /// Returns the buffer at `to` for frames from `from`, if the sender is paused.
-    fn blocked(&self, from: End, to: End, priority: Priority) -> Option<BlockedBuffer> {
-        let ports = self.switch(to.switch)?.plane().ports()?;
-        let blocked = ports.blocked(self.now(), to.port, priority)?;
-        let buffers = |queue: &WaitingQueue| {
-            let paused = queue.paused.iter();
-            paused.map(|priority| buffer(to.switch, queue.egress, priority)).collect()
-        };
-        let waits = blocked.waits.iter().map(buffers).collect();
-        Some(BlockedBuffer { buffer: buffer(from.switch, from.port, priority), waits })
-    }
+/// Returns the buffer at `to` for frames from `from`, if the sender is paused.
+fn blocked(world: &World, from: End, to: End, priority: Priority) -> Option<BlockedBuffer> {
+    let ports = world.switch(to.switch)?.plane().ports()?;
+    let blocked = ports.blocked(world.now(), to.port, priority)?;
+    let buffers = |queue: &WaitingQueue| {
+        let paused = queue.paused.iter();
+        paused.map(|priority| buffer(to.switch, queue.egress, priority)).collect()
+    };
+    let waits = blocked.waits.iter().map(buffers).collect();
+    Some(BlockedBuffer { buffer: buffer(from.switch, from.port, priority), waits })
 }
 
 /// Returns the buffer at the far end of a switch's port.

@@ -1,82 +1,43 @@
 //! A running fabric: switches, controller and hosts on an [`Engine`].
 //!
-//! Stations are the switches in order, then the controller, then the hosts and then the agents,
-//! each in order; links are those of [`LinkId`]. Everything starts at time zero. The seed
-//! determines the noise of links and the random numbers of hosts; those of switches and the
-//! controller derive from it, their number and their incarnation.
+//! Everything starts at time zero. The seed determines the noise of links and the random numbers of
+//! hosts; those of switches and the controller derive from it, their number and their incarnation.
 
-use crate::engine::dataplane::{DataplaneKind, SwitchPlane};
-use crate::engine::station::StationNode;
+use crate::engine::dataplane::SwitchPlane;
 use crate::engine::{Engine, Step};
-use crate::host::arp_host::ArpHosts;
+use crate::host::Host;
+use crate::host::apps::{AppId, FlowStats};
 use crate::host::ping::{PingPlan, PingStats};
-use crate::host::{self, Host, HostConfig};
-use crate::link::links::{LinkId, WireEnd};
-use crate::link::timing;
-use crate::world::baselines::{self, Baseline, Plans};
-use crate::world::host_dcb;
-use crate::world::python::PythonLoader;
+use crate::link::links::LinkId;
+use crate::world::builder::{self, Builder};
+use crate::world::layout::Layout;
+use crate::world::nodes::{Nodes, wire_end};
+use crate::world::ready::Readiness;
+use crate::world::results::Flows;
 use crate::world::running::{PingId, Running};
-use axon_fabric::assemble;
-use axon_fabric::model::{End, Fabric, Policy, Wire};
-use axon_pipeline::ProgramNode;
+use crate::world::setup::Setup;
+use crate::world::traffic;
+use crate::world::truth::Truth;
+use axon_fabric::model::{End, Fabric, FaultKind, Network, Policy};
 use axon_switch::{ControllerNode, SwitchNode};
-use axon_wire::{PortNo, Span, Time};
-use std::collections::BTreeSet;
-use std::io::Write;
-use std::net::{Ipv4Addr, Ipv6Addr};
-
-/// Single port of the controller.
-const CONTROLLER_PORT: PortNo = PortNo(0);
-
-/// Initial settings of a world, in addition to its fabric.
-#[derive(Default)]
-pub struct Setup {
-    /// Seed of noise and random numbers.
-    pub seed: u64,
-    /// Data plane of switches and of the controller.
-    pub dataplane: DataplaneKind,
-    /// Maximum number of routes in a port's table, if below the data plane's own.
-    pub routes_per_port: Option<usize>,
-    /// True if hosts with a fixed address do not announce it and stay silent until requested.
-    pub silent_hosts: bool,
-    /// Loader of Python control programs, for fabrics that have one.
-    pub python: Option<PythonLoader>,
-    /// Receives the trace as lines of text, if given.
-    pub trace: Option<Box<dyn Write>>,
-    /// Ports to capture from the start.
-    pub capture: Vec<WireEnd>,
-}
+use axon_wire::{Span, Time};
+use std::net::Ipv4Addr;
 
 /// Running fabric with its hosts.
 pub struct World {
-    pub(crate) engine: Engine,
-    pub(crate) fabric: Fabric,
-    seed: u64,
-    dataplane: DataplaneKind,
-    routes_per_port: Option<usize>,
-    silent_hosts: bool,
-    host_retry: Span,
-    /// Settings of ARP hosts, if the world has only those.
-    pub(crate) arp_hosts: Option<ArpHosts>,
-    /// Plans for switches of another network.
-    plans: Plans,
-    /// Running traffic of the fabric.
-    pub(crate) traffic: Vec<Running>,
-    /// Stations that are bridges with hosts behind them.
-    pub(crate) bridges: BTreeSet<usize>,
+    fabric: Fabric,
+    nodes: Nodes,
+    builder: Builder,
+    /// Started flows of the fabric's traffic.
+    flows: Vec<Running>,
 }
 
+/// Start of a world and of its nodes.
 impl World {
     /// Returns a world in which everything was just powered on. The fabric's own faults are
     /// planned; [`World::inject`] adds others.
     pub fn new(fabric: &Fabric, seed: u64) -> World {
-        World::with_trace(fabric, seed, None)
-    }
-
-    /// Returns a world like [`World::new`], with its trace written as lines to `text`.
-    pub fn with_trace(fabric: &Fabric, seed: u64, text: Option<Box<dyn Write>>) -> World {
-        World::begin(fabric, Setup { seed, trace: text, ..Setup::default() })
+        World::begin(fabric, Setup { seed, ..Setup::default() })
     }
 
     /// Returns a world with the settings in `setup`.
@@ -84,124 +45,51 @@ impl World {
     /// # Panics
     /// If the fabric needs what its data plane cannot do; see [`axon_fabric::needs`]. If its
     /// program is in Python and there is nothing to start it.
-    pub fn begin(fabric: &Fabric, setup: Setup) -> World {
-        World::build(fabric, setup, None)
-    }
-
-    pub(crate) fn build(fabric: &Fabric, setup: Setup, arp_hosts: Option<ArpHosts>) -> World {
-        let ports = setup.capture.clone();
-        let mut world = World::wired(fabric, setup, arp_hosts);
-        ports.iter().for_each(|&port| world.engine.capture(port));
-        world.power_on_all();
-        world
-    }
-
-    /// Returns a world with all stations and links in place, without power.
-    fn wired(fabric: &Fabric, setup: Setup, arp_hosts: Option<ArpHosts>) -> World {
-        let Setup { seed, dataplane, routes_per_port, trace, python, .. } = setup;
-        let mut own = fabric.clone();
-        axon_fabric::program::fix_addresses(&mut own);
-        let mut world = World {
-            engine: Engine::new(seed, trace),
-            plans: Plans::new(&own, python),
-            fabric: own,
-            seed,
-            dataplane,
-            routes_per_port,
-            silent_hosts: setup.silent_hosts,
-            host_retry: Span::from_secs(1),
-            arp_hosts,
-            traffic: Vec::new(),
-            bridges: BTreeSet::new(),
-        };
-        let names = fabric.switches.iter().map(|switch| &switch.name);
-        let names = names.chain([&fabric.controller.name]);
-        let names = names.chain(fabric.hosts.iter().map(|host| &host.name));
-        let names = names.chain(fabric.agents.iter().map(|agent| &agent.name));
-        world.engine.reserve(names.clone().count());
-        for name in names {
-            world.engine.add_station(name);
+    pub fn begin(fabric: &Fabric, mut setup: Setup) -> World {
+        let mut fabric = fabric.clone();
+        if setup.arp_hosts.is_some() {
+            builder::fix_addresses(&mut fabric);
         }
-        world.engine.set_hop_width(fabric.hop_width);
-        (0..fabric.switches.len()).for_each(|s| world.engine.set_device(s, &fabric.device));
-        (0..fabric.hosts.len()).for_each(|h| world.engine.set_host(world.host_station(h)));
-        let end = |end: End| WireEnd { station: end.switch, port: end.port };
-        for link in &fabric.links {
-            world.engine.connect(end(link.a), end(link.b), link.wire);
-        }
-        for (index, host) in fabric.hosts.iter().enumerate() {
-            let near = WireEnd { station: world.host_station(index), port: host::PORT };
-            let far = End { switch: host.switch, port: host.port };
-            world.engine.connect(near, end(far), host.wire);
-        }
-        let near = WireEnd { station: world.controller_station(), port: CONTROLLER_PORT };
-        world.engine.connect(near, end(fabric.controller.at), fabric.controller.wire);
-        world.connect_agents(fabric);
-        world.connect_bonds(fabric);
+        axon_fabric::program::fix_addresses(&mut fabric);
+        let mut nodes = Nodes::new(&fabric, setup.seed, setup.trace.take());
         for fault in &fabric.faults {
-            world.engine.plan(Time::ZERO + fault.at, fault.what);
+            nodes.engine_mut().plan(Time::ZERO + fault.at, fault.what);
+        }
+        setup.capture.iter().for_each(|&port| nodes.engine_mut().capture(port));
+        let builder = Builder::new(&fabric, setup);
+        let mut world = World { fabric, nodes, builder, flows: Vec::new() };
+        (0..world.fabric.switches.len()).for_each(|switch| world.start_switch(switch));
+        world.start_controller();
+        (0..world.fabric.hosts.len()).for_each(|host| world.start_host(host));
+        for agent in 0..world.fabric.agents.len() {
+            if let Some(node) = world.builder.agent(&world.fabric, &world.nodes, agent) {
+                let station = world.layout().agent_station(agent);
+                world.engine_mut().power_on(station, node);
+            }
         }
         world
-    }
-
-    fn power_on_all(&mut self) {
-        for switch in 0..self.fabric.switches.len() {
-            self.start_switch(switch);
-        }
-        self.start_controller();
-        for host in 0..self.fabric.hosts.len() {
-            self.start_host(host);
-        }
-        for agent in 0..self.fabric.agents.len() {
-            self.start_agent(agent);
-        }
     }
 
     /// (Re)starts a switch with empty tables.
     pub fn start_switch(&mut self, switch: usize) {
-        let incarnation = self.engine.next_incarnation(switch);
-        let seed = self.node_seed(switch);
-        if let Some(node) = self.plans.switch(&self.fabric, switch, incarnation, seed) {
-            return self.engine.power_on(switch, node);
-        }
-        let mut config = assemble::switch_config(&self.fabric, switch, incarnation, seed);
-        config.plane.probe_units = timing::probe_units(&self.fabric.device);
-        let routes = &mut config.plane.routes_per_port_max;
-        *routes = self.routes_per_port.map_or(*routes, |few| few.min(*routes));
-        let plane = SwitchPlane::new(self.dataplane, config.plane);
-        let node = SwitchNode::new(config.control, plane);
-        self.engine.power_on(switch, StationNode::Switch(Box::new(node)));
+        let node = self.builder.switch(&self.fabric, &self.nodes, switch);
+        self.engine_mut().power_on(switch, node);
     }
 
-    /// Crashes the node of a switch, like a killed process with the kernel's data plane: the data
-    /// plane keeps forwarding.
-    pub fn crash_node(&mut self, switch: usize) {
-        self.engine.crash_node(switch);
-    }
-
-    /// Restarts the node of a switch on the data plane left by the crashed one.
+    /// Restarts the node of a switch on the data plane left by a crashed one; see
+    /// [`Engine::crash_node`].
     pub fn restart_node(&mut self, switch: usize) {
-        let incarnation = self.engine.next_incarnation(switch);
-        let seed = self.node_seed(switch);
-        let config = assemble::switch_config(&self.fabric, switch, incarnation, seed);
-        self.engine.restart_node(switch, |plane| SwitchNode::new(config.control, plane));
+        let config = self.builder.restarted(&self.fabric, &self.nodes, switch);
+        self.engine_mut().restart_node(switch, |plane| SwitchNode::new(config, plane));
     }
 
     /// (Re)starts the controller, which keeps only its store.
     pub fn start_controller(&mut self) {
-        let station = self.controller_station();
-        let incarnation = self.engine.next_incarnation(station);
-        match baselines::controller(&self.fabric, incarnation) {
-            Some(StationNode::Off) => return,
-            Some(node) => return self.engine.power_on(station, node),
-            None => {}
+        let node = self.builder.controller(&self.fabric, &self.nodes);
+        if node.is_on() {
+            let station = self.layout().controller_station();
+            self.engine_mut().power_on(station, node);
         }
-        let config =
-            assemble::controller_config(&self.fabric, incarnation, self.node_seed(station));
-        let plane = SwitchPlane::new(self.dataplane, config.plane);
-        let stored = self.engine.stored(station);
-        let node = ControllerNode::restored(config.control, plane, self.now(), &stored);
-        self.engine.power_on(station, StationNode::Controller(Box::new(node)));
     }
 
     /// Sets the controller's policy from its next start, like a change of its file.
@@ -210,60 +98,31 @@ impl World {
     }
 
     /// (Re)starts a host, without its pings and streams.
-    pub fn start_host(&mut self, index: usize) {
-        let station = self.host_station(index);
-        if let Some(host) = self.new_arp_host(index) {
-            self.engine.power_on(station, StationNode::ArpHost(Box::new(host)));
-            return;
-        }
-        let host = &self.fabric.hosts[index];
-        let config = HostConfig {
-            mac: host.mac,
-            fixed: self.fixed_address(index),
-            is_gateway: self.is_gateway(index),
-            ipv6: axon_fabric::ipv6::is_dual_stack(&self.fabric).then_some(host.ip6),
-            announces: !self.silent_hosts,
-            mtu: self.fabric.mtu,
-            seed: self.node_seed(station),
-            retry: self.host_retry,
-            dcb: host_dcb::host_dcb(&self.fabric, index),
-            vlan: self.host_vlan(index),
-            bond_ports: self.bond_ports(index),
-        };
-        let host = Host::new(config);
-        self.engine.power_on(station, StationNode::Host(Box::new(host)));
-    }
-
-    /// Returns the address and prefix length of a host without a DHCP client: from the fabric file,
-    /// or of a VLAN without leases.
-    fn fixed_address(&self, index: usize) -> Option<(Ipv4Addr, u8)> {
-        let host = &self.fabric.hosts[index];
-        let given = || axon_fabric::addresses::of_hosts(&self.fabric)[index];
-        let tag = self.host_vlan(index).tag;
-        let leases = match self.fabric.vlans.iter().find(|vlan| vlan.id == tag) {
-            Some(vlan) => vlan.dhcp.is_some(),
-            None => axon_fabric::vlans::dhcp_of(&self.fabric, host).is_some(),
-        };
-        let ip = host.ip.or_else(|| (!leases).then(given).flatten());
-        Some((ip?, axon_fabric::vlans::prefix_len_of(&self.fabric, host)))
-    }
-
-    /// Sets the number of threads. The results are the same, bit for bit. Returns the number used,
-    /// which is one if links between parts of the world have no delay.
-    pub fn set_threads(&mut self, threads: usize) -> usize {
-        self.engine.set_threads(threads)
+    pub fn start_host(&mut self, host: usize) {
+        let node = self.builder.host(&self.fabric, &self.nodes, host);
+        let station = self.layout().host_station(host);
+        self.engine_mut().power_on(station, node);
     }
 
     /// Sets the retry interval of hosts (DHCP, ARP), one second by default. Restarts the hosts.
     pub fn set_host_retry(&mut self, retry: Span) {
-        self.host_retry = retry;
+        self.builder.set_host_retry(retry);
         (0..self.fabric.hosts.len()).for_each(|host| self.start_host(host));
     }
 
-    /// Returns a seed for the next incarnation of a station.
-    pub(crate) fn node_seed(&self, station: usize) -> u64 {
-        let stream = (station as u128) << 64 | u128::from(self.engine.next_incarnation(station));
-        oorandom::Rand64::new_inc(u128::from(self.seed), stream).rand_u64()
+    /// Starts the fabric's traffic. Start and stop times of its entries count from now. Call it
+    /// when every host has its address; a flow between hosts without one is not started.
+    pub fn start_traffic(&mut self) {
+        self.flows.extend(traffic::start(&self.fabric, &mut self.nodes, &self.builder));
+    }
+
+    /// Starts to count bytes by class on all links, from zero.
+    pub fn count_classes(&mut self) {
+        let axon = self.fabric.network == Network::Axon;
+        let (cables, controller) = (self.fabric.links.len(), self.layout().controller_link());
+        for id in (0..self.engine().links().len()).map(LinkId) {
+            self.engine_mut().count_classes(id, axon && (id.0 < cables || id == controller));
+        }
     }
 }
 
@@ -271,7 +130,7 @@ impl World {
 impl World {
     /// Returns the simulated time.
     pub fn now(&self) -> Time {
-        self.engine.now()
+        self.engine().now()
     }
 
     /// Handles all events up to and at `end`.
@@ -299,7 +158,7 @@ impl World {
                 return false;
             }
             let look = (self.now() + Span::from_millis(1)).min(limit);
-            while let Step::Fault(fault) = self.engine.run(look) {
+            while let Step::Fault(fault) = self.engine_mut().run(look) {
                 self.inject(fault);
             }
         }
@@ -307,7 +166,7 @@ impl World {
 
     /// Handles one event, or one fault, up to and at `limit`. Returns whether there was one.
     pub fn step(&mut self, limit: Time) -> bool {
-        match self.engine.step(limit) {
+        match self.engine_mut().step(limit) {
             Step::Limit => false,
             Step::Event => true,
             Step::Fault(fault) => {
@@ -317,21 +176,66 @@ impl World {
         }
     }
 
-    /// Starts a ping from a host. Returns `None` if the host has no power.
-    pub fn ping(&mut self, host: usize, plan: PingPlan) -> Option<PingId> {
-        let now = self.now();
-        let number = self.host_mut(host)?.ping(plan, now);
-        self.engine.nudge(self.host_station(host));
-        Some(PingId { host, number })
+    /// Injects a fault or a repair now.
+    ///
+    /// Both ends of a cut link lose carrier; those of a silent link do not, nor do the peers of a
+    /// suspended node. In both cases, "up" restores it. A switch or a controller that comes back is
+    /// a new node in a new incarnation, with empty state; one that is up already is unchanged.
+    pub fn inject(&mut self, fault: FaultKind) {
+        let (engine, layout) = self.nodes.split();
+        let controller = layout.controller_station();
+        match fault {
+            FaultKind::LinkDown(link) => engine.set_cut(LinkId(link), true),
+            FaultKind::LinkUp(link) => mend(engine, LinkId(link)),
+            FaultKind::LinkSilent(link) => engine.set_silent(LinkId(link), true),
+            FaultKind::LinkSilentFrom(link, end) => {
+                let ends = &engine.links()[link].ends;
+                if let Some(side) = ends.iter().position(|&other| other == wire_end(end)) {
+                    engine.set_silent_from(LinkId(link), side, true);
+                }
+            }
+            FaultKind::SwitchDown(switch) => engine.power_off(switch),
+            FaultKind::SwitchUp(switch) => {
+                if !has_power(engine, switch) {
+                    self.start_switch(switch);
+                }
+            }
+            FaultKind::SwitchStopped(switch) => engine.stop(switch),
+            FaultKind::SwitchGoesOn(switch) => engine.go_on(switch),
+            FaultKind::ControllerStopped => engine.stop(controller),
+            FaultKind::ControllerGoesOn => engine.go_on(controller),
+            FaultKind::ControllerDown => engine.power_off(controller),
+            FaultKind::ControllerUp => {
+                if !has_power(engine, controller) {
+                    self.start_controller();
+                }
+            }
+            FaultKind::HostDown(host) => engine.set_cut(layout.access_link(host), true),
+            FaultKind::HostUp(host) => mend(engine, layout.access_link(host)),
+            FaultKind::Loss(cable, ppm) => engine.set_loss(layout.cable(cable), ppm),
+            FaultKind::BitErrors(cable, rate) => engine.set_bit_errors(layout.cable(cable), rate),
+            FaultKind::Rate(cable, rate) => engine.set_rate(layout.cable(cable), rate),
+            FaultKind::HostSlow(host, rate) => {
+                if let Some(node) = self.nodes.host_mut(host) {
+                    node.set_receive_rate(rate);
+                }
+            }
+        }
     }
 
-    /// Returns the statistics of a ping so far; `None` if its host has restarted since.
-    pub fn ping_stats(&self, id: PingId) -> Option<PingStats> {
-        self.host(id.host)?.ping_stats(id.number)
+    /// Plans a fault for a later time, or for now if `at` has passed.
+    pub fn plan(&mut self, at: Time, fault: FaultKind) {
+        self.engine_mut().plan(at, fault);
+    }
+
+    /// Adopts the fault settings of another fabric. Plans nothing.
+    pub(crate) fn set_faults(&mut self, fabric: &Fabric) {
+        self.fabric.faults.clone_from(&fabric.faults);
+        self.fabric.faults_after_start.clone_from(&fabric.faults_after_start);
     }
 }
 
-/// Access to the components of a world.
+/// State of a world, and access to its nodes.
 impl World {
     /// Returns the running fabric.
     pub fn fabric(&self) -> &Fabric {
@@ -340,113 +244,101 @@ impl World {
 
     /// Returns the underlying engine.
     pub fn engine(&self) -> &Engine {
-        &self.engine
+        self.nodes.engine()
     }
 
     /// Returns the underlying engine mutably, to connect and disconnect links.
     pub fn engine_mut(&mut self) -> &mut Engine {
-        &mut self.engine
+        self.nodes.engine_mut()
     }
 
-    /// Returns the hash of the whole trace.
-    pub fn trace_hash(&self) -> u64 {
-        self.engine.trace_hash()
+    /// Returns the nodes and their cables.
+    pub fn nodes(&self) -> &Nodes {
+        &self.nodes
     }
 
-    /// Returns the station of the controller.
-    pub fn controller_station(&self) -> usize {
-        self.fabric.switches.len()
+    /// Returns the nodes and their cables mutably.
+    pub fn nodes_mut(&mut self) -> &mut Nodes {
+        &mut self.nodes
     }
 
-    /// Returns the station of a host.
-    pub fn host_station(&self, host: usize) -> usize {
-        self.fabric.switches.len() + 1 + host
+    /// Returns the numbers of stations and links.
+    pub fn layout(&self) -> &Layout {
+        self.nodes.layout()
     }
 
-    /// Returns the link between a host and its edge.
-    pub fn access_link(&self, host: usize) -> LinkId {
-        LinkId(self.fabric.links.len() + host)
+    /// Returns the true topology.
+    pub fn truth(&self) -> Truth<'_> {
+        Truth::new(&self.fabric, &self.nodes)
     }
 
-    /// Returns the link between the controller and its switch.
-    pub fn controller_link(&self) -> LinkId {
-        LinkId(self.fabric.links.len() + self.fabric.hosts.len())
+    /// Returns the started flows of the fabric's traffic.
+    pub fn flows(&self) -> Flows<'_> {
+        Flows::new(&self.fabric, &self.nodes, &self.flows)
     }
 
-    /// Returns a switch, if it has power.
-    pub fn switch(&self, switch: usize) -> Option<&SwitchNode<SwitchPlane>> {
-        match &self.engine.station(switch)?.node {
-            StationNode::Switch(node) => Some(node),
-            _ => None,
-        }
+    pub(crate) fn readiness(&self) -> Readiness<'_> {
+        Readiness::new(&self.fabric, &self.nodes)
     }
 
-    /// Returns the controller, if it has power.
-    pub fn controller(&self) -> Option<&ControllerNode<SwitchPlane>> {
-        match &self.engine.station(self.controller_station())?.node {
-            StationNode::Controller(node) => Some(node),
-            _ => None,
-        }
+    /// Returns whether every host has an address and the network can carry its traffic. Hosts and
+    /// switches that are disconnected, or without power, are ignored.
+    pub fn is_ready(&self) -> bool {
+        self.all_have_addresses() && self.unready().is_none()
     }
 
-    /// Returns a switch of another network, or the node at its controller's station, if it has
-    /// power.
-    pub fn baseline(&self, station: usize) -> Option<&Baseline> {
-        match &self.engine.station(station)?.node {
-            StationNode::Baseline(node) => Some(node),
-            _ => None,
-        }
-    }
-
-    /// Returns a programmable switch, if it has power.
-    pub fn program_node(&self, switch: usize) -> Option<&ProgramNode> {
-        match self.baseline(switch)? {
-            Baseline::Program(node) => Some(node),
-            _ => None,
-        }
-    }
-
-    /// Returns a host, if it has power.
-    pub fn host(&self, host: usize) -> Option<&Host> {
-        match &self.engine.station(self.host_station(host))?.node {
-            StationNode::Host(node) => Some(node),
-            _ => None,
-        }
-    }
-
-    /// Returns a host mutably. Call [`World::nudge_host`] afterwards.
-    pub fn host_mut(&mut self, host: usize) -> Option<&mut Host> {
-        let station = self.host_station(host);
-        match &mut self.engine.station_mut(station).node {
-            StationNode::Host(node) => Some(node),
-            _ => None,
-        }
-    }
-
-    /// Lets a host act on changes made through [`World::host_mut`].
-    pub fn nudge_host(&mut self, host: usize) {
-        self.engine.nudge(self.host_station(host));
-    }
-
-    /// Returns the current IPv4 address of a host.
-    pub fn address(&self, host: usize) -> Option<Ipv4Addr> {
-        match self.arp_host(host) {
-            Some(host) => Some(host.address()),
-            None => self.host(host)?.address(),
-        }
-    }
-
-    /// Returns the current IPv6 address of global scope of a host.
-    pub fn address6(&self, host: usize) -> Option<Ipv6Addr> {
-        self.host(host)?.address6()
+    /// Describes the first thing that the network still lacks.
+    pub fn unready(&self) -> Option<String> {
+        self.readiness().lacks()
     }
 
     /// Returns whether every host has an address, and an IPv6 address if it is to have one.
     pub fn all_have_addresses(&self) -> bool {
-        let has_v6 = |host: usize| {
-            !self.wants_v6(host) || self.host(host).is_none_or(|host| host.address6().is_some())
-        };
-        (0..self.fabric.hosts.len()).all(|host| self.address(host).is_some() && has_v6(host))
+        self.readiness().all_have_addresses()
+    }
+
+    /// Returns a switch, if it has power.
+    pub fn switch(&self, switch: usize) -> Option<&SwitchNode<SwitchPlane>> {
+        self.nodes.switch(switch)
+    }
+
+    /// Returns the controller, if it has power.
+    pub fn controller(&self) -> Option<&ControllerNode<SwitchPlane>> {
+        self.nodes.controller()
+    }
+
+    /// Returns a host, if it has power.
+    pub fn host(&self, host: usize) -> Option<&Host> {
+        self.nodes.host(host)
+    }
+
+    /// Calls `work` with a host and the simulated time; see [`Nodes::with_host`].
+    pub fn with_host<R>(
+        &mut self,
+        host: usize,
+        work: impl FnOnce(&mut Host, Time) -> R,
+    ) -> Option<R> {
+        self.nodes.with_host(host, work)
+    }
+
+    /// Returns the current IPv4 address of a host.
+    pub fn address(&self, host: usize) -> Option<Ipv4Addr> {
+        self.nodes.address(host)
+    }
+
+    /// Starts a ping from a host. Returns `None` if the host has no power.
+    pub fn ping(&mut self, host: usize, plan: PingPlan) -> Option<PingId> {
+        self.nodes.ping(host, plan)
+    }
+
+    /// Returns the statistics of a ping so far; `None` if its host has restarted since.
+    pub fn ping_stats(&self, id: PingId) -> Option<PingStats> {
+        self.nodes.ping_stats(id)
+    }
+
+    /// Returns the statistics of a host's application.
+    pub fn flow_stats(&self, host: usize, id: AppId) -> Option<&FlowStats> {
+        self.nodes.flow_stats(host, id)
     }
 
     /// Moves a host to another port at the same instant.
@@ -454,17 +346,15 @@ impl World {
     /// # Panics
     /// If the port is in use.
     pub fn move_host(&mut self, host: usize, to: End) {
-        let near = WireEnd { station: self.host_station(host), port: host::PORT };
-        let far = WireEnd { station: to.switch, port: to.port };
-        self.engine.reconnect(self.access_link(host), near, far);
+        self.nodes.move_host(host, to);
     }
+}
 
-    /// Connects two free ports of switches by a new link.
-    ///
-    /// # Panics
-    /// If a port is in use.
-    pub fn connect(&mut self, a: End, b: End, wire: Wire) -> LinkId {
-        let end = |end: End| WireEnd { station: end.switch, port: end.port };
-        self.engine.connect(end(a), end(b), wire)
-    }
+fn has_power(engine: &Engine, station: usize) -> bool {
+    engine.station(station).is_some_and(|station| station.node.is_on())
+}
+
+fn mend(engine: &mut Engine, link: LinkId) {
+    engine.set_silent(link, false);
+    engine.set_cut(link, false);
 }

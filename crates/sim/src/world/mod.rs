@@ -2,25 +2,23 @@
 //! observations.
 
 pub mod agents;
-mod arp_hosts;
 pub mod bare;
 pub mod baselines;
-mod behind;
-mod bonds;
+mod builder;
 pub mod capture;
-mod class_bytes;
 pub mod deadlock;
 mod fabric;
-mod faults;
 mod host_dcb;
-mod hosts;
+pub mod layout;
+pub mod nodes;
 pub mod probe;
 mod python;
-mod reach;
+pub mod reach;
 mod ready;
 pub mod results;
 pub mod run;
 mod running;
+mod setup;
 #[cfg(test)]
 mod shortcuts;
 mod traffic;
@@ -28,6 +26,7 @@ pub mod truth;
 pub mod warm;
 mod watch;
 
-pub use fabric::{Setup, World};
+pub use fabric::World;
 pub use python::PythonLoader;
 pub use running::PingId;
+pub use setup::Setup;

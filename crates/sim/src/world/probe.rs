@@ -3,7 +3,7 @@
 use crate::world::World;
 use axon_fabric::model::{End, Fabric};
 use axon_node::probe::{ProbeId, ProbePlan, ProbeReport};
-use axon_node::{CommandError, Done, PortKind, PortView, Request};
+use axon_node::{PortKind, PortView};
 use axon_wire::{PortNo, Time};
 use std::collections::VecDeque;
 
@@ -116,45 +116,25 @@ pub fn switches_of(fabric: &Fabric, switch: usize, hops: &[PortNo]) -> Option<Ve
     Some(path)
 }
 
-impl World {
-    /// Starts a plan of probes on a switch. Returns `None` if the switch has no power.
-    ///
-    /// # Errors
-    /// The fault of the plan.
-    pub fn probe(
-        &mut self,
-        switch: usize,
-        plan: ProbePlan,
-    ) -> Option<Result<ProbeId, CommandError>> {
-        let done = self.engine_mut().command(switch, Request::Probe(plan))?;
-        Some(done.map(|done| match done {
-            Done::Probe(id) => id,
-            Done::Rekeyed | Done::Tables(_) | Done::Policy(_) => {
-                unreachable!("a plan of probes is answered by its number")
-            }
-        }))
-    }
+/// Returns the report of a plan so far; `None` if its switch has restarted since.
+pub fn report(world: &World, switch: usize, id: ProbeId) -> Option<&ProbeReport> {
+    world.switch(switch)?.probes().find(|report| report.id == id)
+}
 
-    /// Returns the report of a plan so far; `None` if its switch has restarted since.
-    pub fn probe_report(&self, switch: usize, id: ProbeId) -> Option<&ProbeReport> {
-        self.switch(switch)?.probes().find(|report| report.id == id)
-    }
+/// Returns whether both ends of every link of a path have discovered each other, so that a probe
+/// can pass.
+pub fn is_path_known(world: &World, links: &[(End, End)]) -> bool {
+    let known = |end: End| {
+        let switch = world.switch(end.switch);
+        switch.is_some_and(|node| node.plane().kind(end.port) == Some(PortKind::Axon))
+    };
+    links.iter().all(|&(near, far)| known(near) && known(far))
+}
 
-    /// Returns whether both ends of every link of a path have discovered each other, so that a
-    /// probe can pass.
-    pub fn is_path_known(&self, links: &[(End, End)]) -> bool {
-        let known = |end: End| {
-            let switch = self.switch(end.switch);
-            switch.is_some_and(|node| node.plane().kind(end.port) == Some(PortKind::Axon))
-        };
-        links.iter().all(|&(near, far)| known(near) && known(far))
-    }
-
-    /// Runs until a plan is finished. Returns `None` if it is not finished before `limit`, or its
-    /// switch lost power.
-    pub fn run_probe(&mut self, switch: usize, id: ProbeId, limit: Time) -> Option<ProbeReport> {
-        let done = |world: &World| world.probe_report(switch, id).is_none_or(ProbeReport::is_done);
-        self.run_until_true(limit, done);
-        self.probe_report(switch, id).filter(|report| report.is_done()).cloned()
-    }
+/// Runs until a plan is finished. Returns `None` if it is not finished before `limit`, or its
+/// switch lost power.
+pub fn finish(world: &mut World, switch: usize, id: ProbeId, limit: Time) -> Option<ProbeReport> {
+    let done = |world: &World| report(world, switch, id).is_none_or(ProbeReport::is_done);
+    world.run_until_true(limit, done);
+    report(world, switch, id).filter(|report| report.is_done()).cloned()
 }

@@ -14,25 +14,43 @@
 
 use crate::engine::dataplane::SwitchPlane;
 use crate::link::links::WireEnd;
-use crate::world::World;
 use crate::world::baselines::Baseline;
+use crate::world::nodes::Nodes;
+use crate::world::reach;
+use crate::world::truth::Truth;
 use axon_baselines::bridge::BridgeNode;
 use axon_baselines::bridge::plane::PortState;
 use axon_baselines::portland::Level;
 use axon_baselines::rstp::Role;
-use axon_fabric::model::{End, Network};
+use axon_fabric::model::{End, Fabric, Network};
 use axon_wire::PortNo;
 use std::net::IpAddr;
 
-impl World {
-    /// Returns whether every host has an address and the network can carry its traffic. Hosts and
-    /// switches that are disconnected, or without power, are ignored.
-    pub fn is_ready(&self) -> bool {
-        self.all_have_addresses() && self.unready().is_none()
+/// Readiness of a world.
+#[derive(Clone, Copy)]
+pub(crate) struct Readiness<'a> {
+    fabric: &'a Fabric,
+    nodes: &'a Nodes,
+    truth: Truth<'a>,
+}
+
+impl<'a> Readiness<'a> {
+    pub(crate) fn new(fabric: &'a Fabric, nodes: &'a Nodes) -> Readiness<'a> {
+        Readiness { fabric, nodes, truth: Truth::new(fabric, nodes) }
+    }
+
+    /// Returns whether every host has an address, and an IPv6 address if it is to have one.
+    pub(crate) fn all_have_addresses(&self) -> bool {
+        let has_v6 = |host: usize| {
+            !reach::wants_v6(self.fabric, host)
+                || self.nodes.host(host).is_none_or(|host| host.address6().is_some())
+        };
+        let mut hosts = 0..self.fabric.hosts.len();
+        hosts.all(|host| self.nodes.address(host).is_some() && has_v6(host))
     }
 
     /// Describes the first thing that the network still lacks.
-    pub fn unready(&self) -> Option<String> {
+    pub(crate) fn lacks(&self) -> Option<String> {
         match self.fabric.network {
             Network::Axon if self.fabric.is_static() => self.static_lacks(),
             Network::Axon => self.axon_lacks(),
@@ -46,8 +64,8 @@ impl World {
     /// Returns the names of connected hosts without an address, and a sentence about disconnected
     /// hosts without one, if there are any.
     pub(crate) fn without_address(&self) -> (Vec<String>, Option<String>) {
-        let connected = self.connected_hosts();
-        let hosts = (0..self.fabric.hosts.len()).filter(|&host| self.address(host).is_none());
+        let connected = self.truth.connected_hosts();
+        let hosts = (0..self.fabric.hosts.len()).filter(|&host| self.nodes.address(host).is_none());
         let (lacking, cut_off): (Vec<usize>, Vec<usize>) =
             hosts.partition(|host| connected.binary_search(host).is_ok());
         let names = |hosts: Vec<usize>| -> Vec<String> {
@@ -59,22 +77,13 @@ impl World {
         (names(lacking), (count > 0).then(|| text + &cut_off.join(", ")))
     }
 
-    /// Returns the links between switches that carry frames.
-    fn live_links(&self) -> impl Iterator<Item = (End, End)> {
-        let links = self.fabric.links.iter().map(|link| (link.a, link.b));
-        links.filter(|(a, _)| {
-            let far = self.far_end(WireEnd { station: a.switch, port: a.port });
-            far.is_some_and(|far| far.station < self.fabric.switches.len())
-        })
-    }
-
     fn axon_lacks(&self) -> Option<String> {
-        let Some(controller) = self.controller() else {
+        let Some(controller) = self.nodes.controller() else {
             return Some(format!("{} has no power", self.fabric.controller.name));
         };
         let name = |switch: usize| &self.fabric.switches[switch].name;
-        for (index, reached) in self.controlled_switches().into_iter().enumerate() {
-            let Some(switch) = self.switch(index).filter(|_| reached) else { continue };
+        for (index, reached) in self.truth.controlled_switches().into_iter().enumerate() {
+            let Some(switch) = self.nodes.switch(index).filter(|_| reached) else { continue };
             if switch.uplink().controller().is_none() {
                 return Some(format!("{} has not found the controller", name(index)));
             }
@@ -84,7 +93,7 @@ impl World {
         }
         let controllers = controller.controllers();
         self.missing_host("the controller", |host, ip| {
-            let own = controllers.get(self.vlan_of(host));
+            let own = controllers.get(reach::vlan_of(self.fabric, host));
             own.is_some_and(|own| own.hosts().by_ip(ip).is_some())
         })
     }
@@ -93,8 +102,8 @@ impl World {
         if let Some(lacks) = self.unknown_link() {
             return Some(lacks);
         }
-        for (index, reached) in self.controlled_switches().into_iter().enumerate() {
-            let switch = self.switch(index).filter(|_| reached);
+        for (index, reached) in self.truth.controlled_switches().into_iter().enumerate() {
+            let switch = self.nodes.switch(index).filter(|_| reached);
             let Some(alone) = switch.and_then(|switch| switch.alone()) else { continue };
             let hosts = alone.controller().hosts();
             let known = |_, ip| {
@@ -111,12 +120,12 @@ impl World {
     /// Describes a live link that one of its ends has not discovered yet.
     fn unknown_link(&self) -> Option<String> {
         let name = |switch: usize| &self.fabric.switches[switch].name;
-        for (a, b) in self.live_links() {
+        for (a, b) in self.truth.live_links() {
             for end in [a, b] {
                 let knows = |switch: &axon_switch::SwitchNode<SwitchPlane>| {
                     switch.discovery().neighbour(end.port).is_some()
                 };
-                if self.switch(end.switch).is_some_and(|switch| !knows(switch)) {
+                if self.nodes.switch(end.switch).is_some_and(|switch| !knows(switch)) {
                     let name = name(end.switch);
                     return Some(format!("{name} does not know what is behind p{}", end.port.0));
                 }
@@ -127,17 +136,17 @@ impl World {
 
     fn programs_lack(&self) -> Option<String> {
         let unready = |switch: &usize| {
-            self.program_node(*switch).is_some_and(|node| !node.program().is_ready())
+            self.nodes.program(*switch).is_some_and(|node| !node.program().is_ready())
         };
         let switch = (0..self.fabric.switches.len()).find(unready)?;
         Some(format!("the program of {} is not ready", self.fabric.switches[switch].name))
     }
 
     /// Returns a warning for each control program that has ended or lacks entries.
-    pub(crate) fn program_warnings(&self) -> impl Iterator<Item = String> {
+    pub(crate) fn program_warnings(self) -> impl Iterator<Item = String> {
         let switches = self.fabric.switches.iter().enumerate();
         switches.filter_map(|(index, switch)| {
-            let program = self.program_node(index)?.program();
+            let program = self.nodes.program(index)?.program();
             let ended = |why| format!("the program of {} has ended: {why}", switch.name);
             let refused = |why| format!("the tables of {} refuse its program: {why}", switch.name);
             program.failure().map(ended).or_else(|| program.refusal().map(refused))
@@ -146,14 +155,14 @@ impl World {
 
     /// Describes a connected host whose address is not known where it must be.
     fn missing_host(&self, whom: &str, known: impl Fn(usize, IpAddr) -> bool) -> Option<String> {
-        let mut hosts = self.connected_hosts().into_iter();
-        let missing =
-            hosts.find(|&host| self.address(host).is_some_and(|ip| !known(host, ip.into())))?;
+        let mut hosts = self.truth.connected_hosts().into_iter();
+        let missing = hosts
+            .find(|&host| self.nodes.address(host).is_some_and(|ip| !known(host, ip.into())))?;
         Some(format!("{whom} does not know {}", self.fabric.hosts[missing].name))
     }
 
     fn bridge(&self, switch: usize) -> Option<&BridgeNode> {
-        match self.baseline(switch)? {
+        match self.nodes.baseline(switch)? {
             Baseline::Bridge(node) => Some(node),
             _ => None,
         }
@@ -163,7 +172,7 @@ impl World {
         let at = |end: End| format!("{}-p{}", self.fabric.switches[end.switch].name, end.port.0);
         let forwards =
             |node: &BridgeNode, port: PortNo| node.bridge().state(port) == PortState::Forwarding;
-        for (a, b) in self.live_links() {
+        for (a, b) in self.truth.live_links() {
             let (Some(first), Some(second)) = (self.bridge(a.switch), self.bridge(b.switch)) else {
                 continue;
             };
@@ -177,9 +186,12 @@ impl World {
                 }
             }
         }
-        for host in self.connected_hosts() {
-            let near = WireEnd { station: self.host_station(host), port: crate::host::PORT };
-            let Some(far) = self.far_end(near) else { continue };
+        for host in self.truth.connected_hosts() {
+            let near = WireEnd {
+                station: self.nodes.layout().host_station(host),
+                port: crate::host::PORT,
+            };
+            let Some(far) = self.nodes.far_end(near) else { continue };
             let end = End { switch: far.station, port: far.port };
             if self.bridge(end.switch).is_some_and(|node| !forwards(node, end.port)) {
                 return Some(format!("{} does not forward yet", at(end)));
@@ -189,11 +201,13 @@ impl World {
     }
 
     fn portland_lacks(&self) -> Option<String> {
-        let Some(Baseline::Manager(manager)) = self.baseline(self.controller_station()) else {
+        let Some(Baseline::Manager(manager)) =
+            self.nodes.baseline(self.nodes.layout().controller_station())
+        else {
             return Some("the fabric manager has no power".to_owned());
         };
-        for (index, reached) in self.controlled_switches().into_iter().enumerate() {
-            if let (true, Some(Baseline::PortLand(node))) = (reached, self.baseline(index))
+        for (index, reached) in self.truth.controlled_switches().into_iter().enumerate() {
+            if let (true, Some(Baseline::PortLand(node))) = (reached, self.nodes.baseline(index))
                 && node.level() == Level::Unknown
             {
                 let name = &self.fabric.switches[index].name;

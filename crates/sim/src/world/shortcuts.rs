@@ -122,7 +122,7 @@ fn run(fabric: &Fabric, seed: u64, without: Without, threads: usize) -> Seen {
     let mut world = World::new(fabric, seed);
     // Threads run regardless of the load.
     world.engine_mut().worth = 0;
-    world.set_threads(threads);
+    world.engine_mut().set_threads(threads);
     world.engine_mut().shards.iter_mut().for_each(|shard| shard.common.without = without);
     let limit = Time::ZERO + Span::from_secs(20);
     assert!(world.run_until_true(limit, World::is_ready), "seed {seed}: {:?}", world.unready());
@@ -154,7 +154,7 @@ fn run(fabric: &Fabric, seed: u64, without: Without, threads: usize) -> Seen {
         hash: world.engine().trace_hash(),
         packet_hops: world.engine().packet_hops(),
         captured: captured.into_iter().map(|captured| (captured.at, captured.frame)).collect(),
-        report: format!("{:?}", world.traffic_report()),
+        report: format!("{:?}", world.flows().report()),
     }
 }
 

@@ -10,10 +10,11 @@ use crate::host::apps::{
 };
 use crate::host::arp_host::AskPlan;
 use crate::host::ping::PingPlan;
-use crate::world::World;
+use crate::world::builder::Builder;
+use crate::world::nodes::Nodes;
 use crate::world::running::{Name, Running, Work, port_of};
 use axon_fabric::capture::CapturedFrame;
-use axon_fabric::model::{Network, Traffic};
+use axon_fabric::model::{Fabric, Network, Traffic};
 use axon_fabric::traffic::{self, App, FileService, Reduction, Rewrite, Tcp};
 use axon_wire::priority::Priority;
 use axon_wire::{MacAddr, Span, Time};
@@ -34,70 +35,96 @@ struct Starting<'a> {
     stop: Option<Time>,
 }
 
-impl World {
-    /// Starts the fabric's traffic. Start and stop times of its entries count from now. Call it
-    /// when every host has its address; a flow between hosts without one is not started.
-    pub fn start_traffic(&mut self) {
-        let now = self.now();
-        for (number, entry) in self.fabric().traffic.clone().iter().enumerate() {
-            let starting = Starting {
-                number,
-                entry,
-                port: port_of(number),
-                start: now + entry.start,
-                stop: entry.stop.map(|stop| now + stop),
-            };
-            self.set_priorities(entry, starting.port);
-            match &entry.app {
-                App::Udp { .. } | App::Tcp { .. } | App::OnOff { .. } | App::Replay { .. } => {
-                    self.start_flows(&starting);
-                }
-                App::RequestResponse { .. } | App::FileService(_) => self.start_clients(&starting),
-                App::Incast { .. } => self.start_incast(&starting),
-                App::AllReduce { .. } => self.start_all_reduce(&starting),
-                App::Arp { interval } => self.start_questions(&starting, *interval),
-                App::Ping { interval, count } => self.start_pings(&starting, *interval, *count),
+/// Starter of a fabric's traffic.
+struct Starter<'a> {
+    fabric: &'a Fabric,
+    nodes: &'a mut Nodes,
+    builder: &'a Builder,
+    /// Flows started so far.
+    running: Vec<Running>,
+}
+
+/// Starts the fabric's traffic. Start and stop times of its entries count from now. Call it when
+/// every host has its address; a flow between hosts without one is not started. Returns all flows.
+pub(crate) fn start(fabric: &Fabric, nodes: &mut Nodes, builder: &Builder) -> Vec<Running> {
+    let now = nodes.engine().now();
+    let mut starter = Starter { fabric, nodes, builder, running: Vec::new() };
+    for (number, entry) in fabric.traffic.iter().enumerate() {
+        starter.start(&Starting {
+            number,
+            entry,
+            port: port_of(number),
+            start: now + entry.start,
+            stop: entry.stop.map(|stop| now + stop),
+        });
+    }
+    starter.running
+}
+
+impl Starter<'_> {
+    fn start(&mut self, starting: &Starting<'_>) {
+        let entry = starting.entry;
+        self.set_priorities(entry, starting.port);
+        match &entry.app {
+            App::Udp { .. } | App::Tcp { .. } | App::OnOff { .. } | App::Replay { .. } => {
+                self.start_flows(starting);
             }
+            App::RequestResponse { .. } | App::FileService(_) => self.start_clients(starting),
+            App::Incast { .. } => self.start_incast(starting),
+            App::AllReduce { .. } => self.start_all_reduce(starting),
+            App::Arp { interval } => self.start_questions(starting, *interval),
+            App::Ping { interval, count } => self.start_pings(starting, *interval, *count),
         }
     }
 
     /// Sets the priority of an entry's frames in both directions: those of its port, or the echoes
     /// between its hosts.
-    pub(crate) fn set_priorities(&mut self, entry: &Traffic, port: u16) {
+    fn set_priorities(&mut self, entry: &Traffic, port: u16) {
         if entry.priority == Priority::ZERO {
             return;
         }
         if let App::Ping { .. } = entry.app {
             for (from, to) in entry.flows.iter().flat_map(|&(a, b)| [(a, b), (b, a)]) {
-                if let Some(target) = self.address(to) {
-                    self.with_host(from, |host, _| host.set_echo_priority(target, entry.priority));
+                if let Some(target) = self.nodes.address(to) {
+                    self.nodes
+                        .with_host(from, |host, _| host.set_echo_priority(target, entry.priority));
                 }
             }
             return;
         }
         for &host in &entry.hosts {
-            self.with_host(host, |host, _| host.set_priority(port, entry.priority));
+            self.nodes.with_host(host, |host, _| host.set_priority(port, entry.priority));
         }
     }
 
     fn run(
         &mut self,
         starting: &Starting<'_>,
-        (from, to): (Name, Name),
+        ends: (Name, Name),
         (host, app): (usize, Option<AppId>),
         sinks: Vec<(usize, AppId)>,
     ) {
         if let (Some(app), Some(stop)) = (app, starting.stop) {
-            self.with_host(host, |host, _| host.stop_at(app, stop));
+            self.nodes.with_host(host, |host, _| host.stop_at(app, stop));
         }
         let work = app.map_or(Work::None, |app| Work::App(host, app));
-        self.traffic.push(Running { entry: starting.number, from, to, work, sinks });
+        self.push(starting, ends, work, sinks);
+    }
+
+    fn push(
+        &mut self,
+        starting: &Starting<'_>,
+        (from, to): (Name, Name),
+        work: Work,
+        sinks: Vec<(usize, AppId)>,
+    ) {
+        self.running.push(Running { entry: starting.number, from, to, work, sinks });
     }
 
     /// Returns the seed of a flow.
     fn flow_seed(&self, starting: &Starting<'_>, host: usize, flow: usize) -> u64 {
         let stream = (starting.number as u128) << 64 | flow as u128;
-        let seed = self.node_seed(self.host_station(host));
+        let seed = self.builder.seed(self.nodes, self.nodes.layout().host_station(host));
         oorandom::Rand64::new_inc(u128::from(seed), stream).rand_u64()
     }
 
@@ -111,16 +138,16 @@ impl World {
             }
             let sink = match &entry.app {
                 App::Tcp { tcp, .. } => {
-                    self.with_host(to, |host, _| host.tcp_listen(port, options(tcp), None))
+                    self.nodes.with_host(to, |host, _| host.tcp_listen(port, options(tcp), None))
                 }
                 App::Replay { .. } => None,
-                _ => self.with_host(to, |host, _| host.udp_listen(port)),
+                _ => self.nodes.with_host(to, |host, _| host.udp_listen(port)),
             };
             sinks.extend(sink.map(|sink| (to, sink)));
         }
         let replayed = match &entry.app {
             App::Replay { frames, rewrite, .. } => {
-                Some((Likenesses::of(frames, self.fabric().mtu), frames, *rewrite))
+                Some((Likenesses::of(frames, self.fabric.mtu), frames, *rewrite))
             }
             _ => None,
         };
@@ -131,7 +158,7 @@ impl World {
                 }
                 None => sinks.get(&to).map(|&sink| (to, sink)).into_iter().collect(),
             };
-            let app = self.address(to).and_then(|target| {
+            let app = self.nodes.address(to).and_then(|target| {
                 let seed = self.flow_seed(starting, from, number);
                 self.start_source(starting, (from, target), seed)
             });
@@ -148,9 +175,9 @@ impl World {
         frames: &Likenesses,
         addressed: Option<BTreeSet<MacAddr>>,
     ) -> Vec<(usize, AppId)> {
-        let hosts = &self.fabric().hosts;
+        let hosts = &self.fabric.hosts;
         // PortLand also replaces the sender's MAC.
-        let known = addressed.is_none() && self.fabric().network != Network::PortLand;
+        let known = addressed.is_none() && self.fabric.network != Network::PortLand;
         let sender = known.then(|| hosts[from].mac);
         let mut places = BTreeMap::from([(to, BTreeSet::from([hosts[to].mac]))]);
         if let Some(mut strangers) = addressed {
@@ -163,7 +190,7 @@ impl World {
         }
         let sinks = places.into_iter().filter_map(|(host, macs)| {
             let sink = ReplaySink::new(frames.clone(), sender, macs);
-            let sink = self.with_host(host, |host, _| host.count_replay(sink))?;
+            let sink = self.nodes.with_host(host, |host, _| host.count_replay(sink))?;
             Some((host, sink))
         });
         sinks.collect()
@@ -176,7 +203,7 @@ impl World {
         seed: u64,
     ) -> Option<AppId> {
         let Starting { port, start, .. } = *starting;
-        self.with_host(from, |host, _| match starting.entry.app.clone() {
+        self.nodes.with_host(from, |host, _| match starting.entry.app.clone() {
             App::Udp { payload, interval, count } => {
                 let (payload, count) = (payload as usize, count.unwrap_or(u64::MAX));
                 host.udp_send(UdpPlan { target, port, payload, interval, count }, start)
@@ -212,12 +239,12 @@ impl World {
         servers.sort_unstable();
         servers.dedup();
         for server in servers {
-            self.with_host(server, |host, _| host.respond(plan));
+            self.nodes.with_host(server, |host, _| host.respond(plan));
         }
         for (number, &(from, to)) in entry.flows.iter().enumerate() {
             let seed = self.flow_seed(starting, from, number);
-            let app = self.address(to).and_then(|target| {
-                self.with_host(from, |host, _| match &entry.app {
+            let app = self.nodes.address(to).and_then(|target| {
+                self.nodes.with_host(from, |host, _| match &entry.app {
                     App::FileService(files) => {
                         host.file_client(file_plan(files, (target, port), seed), start)
                     }
@@ -235,15 +262,15 @@ impl World {
         let Some(&(_, client)) = entry.flows.first() else { return };
         let protocol = Protocol::Fixed { request: INCAST_REQUEST, response: bytes };
         for &(from, _) in &entry.flows {
-            self.with_host(from, |host, _| {
+            self.nodes.with_host(from, |host, _| {
                 host.respond(server(port, transport, protocol, Span::ZERO))
             });
         }
         let targets: Option<Vec<Ipv4Addr>> =
-            entry.flows.iter().map(|&(from, _)| self.address(from)).collect();
+            entry.flows.iter().map(|&(from, _)| self.nodes.address(from)).collect();
         let app = targets.and_then(|targets| {
             let plan = request_plan(&entry.app, targets, port);
-            self.with_host(client, |host, _| host.request(plan, start))
+            self.nodes.with_host(client, |host, _| host.request(plan, start))
         });
         self.run(starting, (Name::Several, Name::Host(client)), (client, app), Vec::new());
     }
@@ -252,7 +279,7 @@ impl World {
         let Starting { entry, port, start, .. } = *starting;
         let App::AllReduce { reduction, bytes, rounds, tcp } = &entry.app else { return };
         let addresses: Option<Vec<Ipv4Addr>> =
-            entry.hosts.iter().map(|&host| self.address(host)).collect();
+            entry.hosts.iter().map(|&host| self.nodes.address(host)).collect();
         for (own, &host) in entry.hosts.iter().enumerate() {
             let app = addresses.as_ref().and_then(|addresses| {
                 let steps = match reduction {
@@ -267,7 +294,7 @@ impl World {
                     rounds: *rounds,
                     unmeasured: 0,
                 };
-                self.with_host(host, |host, _| host.collective(plan, start))
+                self.nodes.with_host(host, |host, _| host.collective(plan, start))
             });
             self.run(starting, (Name::Host(host), Name::Several), (host, app), Vec::new());
         }
@@ -276,25 +303,17 @@ impl World {
     fn start_questions(&mut self, starting: &Starting<'_>, interval: Span) {
         let mut targets: BTreeMap<usize, Vec<Ipv4Addr>> = BTreeMap::new();
         for &(from, to) in &starting.entry.flows {
-            targets.entry(from).or_default().extend(self.address(to));
+            targets.entry(from).or_default().extend(self.nodes.address(to));
         }
         for (from, targets) in targets {
             let ends = (Name::Host(from), Name::Several);
-            if self.arp_host(from).is_some() {
-                self.ask(from, AskPlan { targets, first_at: starting.start, interval });
-                let work = Work::ArpHost(from);
-                let entry = starting.number;
-                self.traffic.push(Running {
-                    entry,
-                    from: ends.0,
-                    to: ends.1,
-                    work,
-                    sinks: Vec::new(),
-                });
+            if self.nodes.arp_host(from).is_some() {
+                self.nodes.ask(from, AskPlan { targets, first_at: starting.start, interval });
+                self.push(starting, ends, Work::ArpHost(from), Vec::new());
                 continue;
             }
             let plan = ArpPlan { targets, interval };
-            let app = self.with_host(from, |host, _| host.ask(plan, starting.start));
+            let app = self.nodes.with_host(from, |host, _| host.ask(plan, starting.start));
             self.run(starting, ends, (from, app), Vec::new());
         }
     }
@@ -304,19 +323,12 @@ impl World {
         let most = until.map(|span| span.ticks().div_ceil(interval.ticks().max(1)));
         let count = most.map_or(count, |most| most.min(u64::from(count)) as u16);
         for &(from, to) in &starting.entry.flows {
-            let id = self.address(to).and_then(|target| {
+            let id = self.nodes.address(to).and_then(|target| {
                 let plan = PingPlan::steady(target, interval, count);
-                self.ping(from, PingPlan { start: starting.start, ..plan })
+                self.nodes.ping(from, PingPlan { start: starting.start, ..plan })
             });
             let work = id.map_or(Work::None, Work::Ping);
-            let (from, to) = (Name::Host(from), Name::Host(to));
-            self.traffic.push(Running {
-                entry: starting.number,
-                from,
-                to,
-                work,
-                sinks: Vec::new(),
-            });
+            self.push(starting, (Name::Host(from), Name::Host(to)), work, Vec::new());
         }
     }
 }

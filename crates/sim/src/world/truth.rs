@@ -6,8 +6,11 @@
 
 use crate::engine::station::StationNode;
 use crate::link::links::WireEnd;
-use crate::world::World;
-use axon_fabric::model::Network;
+use crate::world::nodes::Nodes;
+use crate::world::reach;
+use axon_controller::policy::Identity;
+use axon_fabric::assemble::switch_id;
+use axon_fabric::model::{End, Fabric, Network};
 use axon_node::Dataplane;
 use axon_wire::{Hops, MacAddr, PortNo, Route};
 use std::collections::VecDeque;
@@ -33,14 +36,25 @@ impl fmt::Display for StaleRoute {
     }
 }
 
-impl World {
-    /// Returns the end at which a frame from this port arrives, if the link carries frames in both
-    /// directions. There are no routes over a link that is silent in one direction.
-    pub(crate) fn far_end(&self, from: WireEnd) -> Option<WireEnd> {
-        let (id, side) = self.engine.link_at(from)?;
-        let link = &self.engine.links()[id.0];
-        let far = (link.carrier && link.silent == [false; 2]).then(|| link.ends[1 - side])?;
-        self.beyond_bridge(far)
+/// True topology of a world.
+#[derive(Clone, Copy)]
+pub struct Truth<'a> {
+    fabric: &'a Fabric,
+    nodes: &'a Nodes,
+}
+
+impl Truth<'_> {
+    pub(crate) fn new<'a>(fabric: &'a Fabric, nodes: &'a Nodes) -> Truth<'a> {
+        Truth { fabric, nodes }
+    }
+
+    /// Returns the links between switches that carry frames.
+    pub(crate) fn live_links(&self) -> impl Iterator<Item = (End, End)> {
+        let links = self.fabric.links.iter().map(|link| (link.a, link.b));
+        links.filter(|(a, _)| {
+            let far = self.nodes.far_end(WireEnd { station: a.switch, port: a.port });
+            far.is_some_and(|far| far.station < self.fabric.switches.len())
+        })
     }
 
     /// Returns for each switch whether a frame from the controller can reach it. Without a
@@ -49,8 +63,8 @@ impl World {
         if self.fabric.is_static() {
             return self.largest_part();
         }
-        let from = WireEnd { station: self.controller_station(), port: PortNo(0) };
-        self.reached_from(self.far_end(from).map(|end| end.station))
+        let from = WireEnd { station: self.nodes.layout().controller_station(), port: PortNo(0) };
+        self.reached_from(self.nodes.far_end(from).map(|end| end.station))
     }
 
     /// Returns the largest set of switches that reach each other; of equal ones, the first.
@@ -79,7 +93,7 @@ impl World {
             }
             for port in 0..self.fabric.switches[station].ports {
                 let from = WireEnd { station, port: PortNo(port) };
-                next.extend(self.far_end(from).map(|end| end.station));
+                next.extend(self.nodes.far_end(from).map(|end| end.station));
             }
         }
         reached
@@ -95,10 +109,10 @@ impl World {
         let hosts = 0..self.fabric.hosts.len();
         hosts
             .filter(|&host| {
-                let station = self.host_station(host);
-                let mut ports = (0..self.bond_ports(host).max(1)).map(PortNo);
+                let station = self.nodes.layout().host_station(host);
+                let mut ports = (0..self.nodes.layout().bond_ports(host).max(1)).map(PortNo);
                 ports.any(|port| {
-                    let far = self.far_end(WireEnd { station, port });
+                    let far = self.nodes.far_end(WireEnd { station, port });
                     far.is_some_and(|end| reached.get(end.station) == Some(&true))
                 })
             })
@@ -110,7 +124,7 @@ impl World {
     pub fn stale_routes(&self) -> Vec<StaleRoute> {
         let mut stale = Vec::new();
         for (index, reached) in self.controlled_switches().into_iter().enumerate() {
-            let Some(switch) = self.switch(index).filter(|_| reached) else {
+            let Some(switch) = self.nodes.switch(index).filter(|_| reached) else {
                 continue;
             };
             for (port, state) in (0..).map(PortNo).zip(switch.plane().snapshot().ports) {
@@ -137,27 +151,28 @@ impl World {
     fn walk(&self, switch: usize, hops: &Hops, to: MacAddr) -> Result<MacAddr, String> {
         let mut station = switch;
         for &port in hops.iter() {
-            let Some(here) = self.engine.station(station) else {
+            let Some(here) = self.nodes.engine().station(station) else {
                 return Err(format!("station {station}, which is not there"));
             };
             if !matches!(here.node, StationNode::Switch(_)) {
                 return Err(format!("{}, with hops left", here.name()));
             }
             let from = WireEnd { station, port };
-            let Some(end) = self.far_end(from) else {
+            let Some(end) = self.nodes.far_end(from) else {
                 return Err(format!("{}-{port}, where no frame passes", here.name()));
             };
             station = end.station;
         }
-        if self.is_behind(station, to) {
+        let host = self.fabric.hosts.iter().position(|host| host.mac == to);
+        if host.is_some_and(|host| self.nodes.is_behind(station, host)) {
             return Ok(to);
         }
-        match self.engine.station(station).map(|here| (&here.node, here.name())) {
+        match self.nodes.engine().station(station).map(|here| (&here.node, here.name())) {
             Some((StationNode::Host(host), _)) => Ok(host.mac()),
             Some((StationNode::ArpHost(host), _)) => Ok(host.mac()),
             Some((StationNode::Agent(_), name)) => {
                 let agents = &self.fabric.agents;
-                let setup = agents.get(station.wrapping_sub(self.agent_station(0)));
+                let setup = agents.get(station.wrapping_sub(self.nodes.layout().agent_station(0)));
                 let address = setup.and_then(|setup| setup.kind.address());
                 address.map(|(mac, _)| mac).ok_or_else(|| name.to_owned())
             }
@@ -165,10 +180,16 @@ impl World {
         }
     }
 
-    /// Returns the number of entries in a switch's tables (reservations included) on all its ports.
-    pub fn table_entries(&self, switch: usize) -> usize {
-        let ports = 0..self.fabric.switches[switch].ports;
-        self.switch(switch)
-            .map_or(0, |node| ports.map(|port| node.plane().routes(PortNo(port))).sum())
+    /// Returns whether two hosts may reach each other: they are in one VLAN, and `isolation`
+    /// permits it.
+    pub fn may_reach(&self, one: usize, other: usize) -> bool {
+        let identity = |host: usize| {
+            let station = self.nodes.layout().host_station(host);
+            let far = self.nodes.far_end(WireEnd { station, port: PortNo(0) });
+            let at = far.map(|end| (switch_id(end.station), end.port));
+            Identity { mac: self.fabric.hosts[host].mac, at }
+        };
+        reach::vlan_of(self.fabric, one) == reach::vlan_of(self.fabric, other)
+            && self.fabric.policy.allows(&identity(one), &identity(other))
     }
 }

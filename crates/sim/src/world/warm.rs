@@ -5,10 +5,10 @@
 //! The result is the same whether it continues at once, later, or in another process: every run is
 //! [`Warm::up`] and then [`Warm::go_to_the_end`].
 
-use super::results::{Pings, Report, Round, Samples, all_pairs};
+use super::results::{Pings, Report, Round, Samples, all_pairs, has_endless, unresolved};
 use super::watch::{Options, Progress, Stage, Watch};
 use super::{Setup, World};
-use crate::world::deadlock::Deadlock;
+use crate::world::deadlock::{self, Deadlock};
 use axon_fabric::model::{Cable, Fabric, Fault, FaultKind};
 use axon_wire::{Span, Time};
 use std::ops::ControlFlow;
@@ -112,7 +112,7 @@ impl Warm {
         let end = self.boot + span;
         let mut run = self.watched(options, watch);
         run.start_traffic();
-        run.go(Stage::Traffic, end, World::traffic_is_done);
+        run.go(Stage::Traffic, end, |world| world.flows().are_done());
         run.warm
     }
 
@@ -225,7 +225,7 @@ impl Warm {
 
     /// Applies the ports to capture and the number of threads from the options.
     fn spread(&mut self, options: &Options) {
-        self.threads = self.world.set_threads(options.threads);
+        self.threads = self.world.engine_mut().set_threads(options.threads);
         // The ports may belong to other shards now.
         let engine = self.world.engine_mut();
         options.capture.iter().for_each(|&port| engine.capture(port));
@@ -307,10 +307,10 @@ fn last_fault(fabric: &Fabric, boot: Time) -> Option<Time> {
 /// hosts, none of which sent anything.
 fn silent_entries(fabric: &Fabric, world: &World, boot: Time) -> Vec<String> {
     let ran = world.now().since(boot);
-    let connected = world.connected_hosts();
+    let connected = world.truth().connected_hosts();
     let reached = |host: &usize| connected.binary_search(host).is_ok();
     let mut silent = Vec::new();
-    for (sent, entry) in world.traffic_sent().into_iter().zip(&fabric.traffic) {
+    for (sent, entry) in world.flows().sent().into_iter().zip(&fabric.traffic) {
         let due =
             entry.first_at().is_some_and(|at| at <= ran && entry.stop.is_none_or(|stop| at < stop));
         let able = entry.flows.iter().any(|(from, to)| reached(from) && reached(to))
@@ -359,8 +359,8 @@ impl Run<'_> {
         if self.captures {
             self.watch.captured(self.warm.world.engine_mut().take_captured());
         }
-        if self.warm.deadlock.is_none() && self.warm.world.has_lossless() {
-            self.warm.deadlock = self.warm.world.named_deadlock();
+        if self.warm.deadlock.is_none() && deadlock::is_possible(self.warm.world.fabric()) {
+            self.warm.deadlock = deadlock::named(&self.warm.world);
         }
         let engine = self.warm.world.engine();
         let (now, events) = (engine.now(), engine.events());
@@ -390,7 +390,7 @@ impl Run<'_> {
             let last = fabric.traffic.iter().map(|entry| entry.stop.unwrap_or(entry.start)).max();
             let settled = self.settled(fabric, options);
             let limit = began + options.traffic.max(last.unwrap_or_default() + DRAIN);
-            self.go(Stage::Traffic, limit.max(settled), World::traffic_is_done);
+            self.go(Stage::Traffic, limit.max(settled), |world| world.flows().are_done());
             self.go(Stage::Traffic, self.warm.world.now() + DRAIN, |_| false);
             self.go(Stage::Faults, settled.max(self.warm.world.now()), |_| false);
             self.resolve(began);
@@ -400,8 +400,8 @@ impl Run<'_> {
     /// Continues while flows that have an end make progress, and datagrams of ended flows are
     /// neither received nor lost. Stops at a deadlock, which is permanent.
     fn resolve(&mut self, began: Time) {
-        let quiet = if self.warm.world.has_endless_traffic() { QUIET_ENDLESS } else { QUIET };
-        let mut left = self.warm.world.unresolved(began);
+        let quiet = if has_endless(self.warm.world.flows()) { QUIET_ENDLESS } else { QUIET };
+        let mut left = unresolved(self.warm.world.flows(), began);
         while left.is_some() && self.warm.stopped.is_none() && self.warm.deadlock.is_none() {
             let mut look = self.warm.world.now() + LOOK;
             self.go(Stage::Traffic, self.warm.world.now() + quiet, |world| {
@@ -409,9 +409,9 @@ impl Run<'_> {
                 if due {
                     look = world.now() + LOOK;
                 }
-                due && world.unresolved(began) != left
+                due && unresolved(world.flows(), began) != left
             });
-            let after = self.warm.world.unresolved(began);
+            let after = unresolved(self.warm.world.flows(), began);
             if after == left {
                 return;
             }

@@ -4,6 +4,7 @@
 use crate::common;
 use axon_agents::packet::{Ends, Ipv4, udp};
 use axon_node::{Action, Input, Node};
+use axon_sim::agents::reports;
 use axon_sim::apps::{AppId, Protocol, RequestPlan, RespondPlan, TcpOptions, Transport, UdpPlan};
 use axon_sim::station::StationNode;
 use axon_sim::{Options, World};
@@ -83,12 +84,12 @@ impl Node for Server {
 
 /// Frames from a host's link that arrived at the switch.
 fn from_host(world: &World, host: usize) -> u64 {
-    world.engine().fates(world.access_link(host), 0).delivered
+    world.engine().fates(world.layout().access_link(host), 0).delivered
 }
 
 /// Frames from a host's link that arrived at the host.
 fn to_host(world: &World, host: usize) -> u64 {
-    world.engine().fates(world.access_link(host), 1).delivered
+    world.engine().fates(world.layout().access_link(host), 1).delivered
 }
 
 /// A world with a server and a client that requests these IDs from the sixth second on.
@@ -106,7 +107,7 @@ fn cache_world(text: &str, ids: Vec<u64>) -> World {
     let next_at = Time::ZERO + Span::from_secs(6);
     let (interval, replies) = (Span::from_micros(100), Vec::new());
     let client = Client { ends, ids, interval, next_at, replies };
-    let stations = [0, 1].map(|host| world.host_station(host));
+    let stations = [0, 1].map(|host| world.layout().host_station(host));
     let engine = world.engine_mut();
     engine.power_on(stations[0], StationNode::Other(Box::new(client)));
     let server = Server { queue: Vec::new(), is_busy: false };
@@ -122,7 +123,7 @@ fn a_cache_beside_the_switch_answers_what_it_has_seen_and_the_server_gets_the_re
     let mut world = cache_world(CACHE, ids);
     let before = (from_host(&world, 1), to_host(&world, 0));
     world.run_for(Span::from_secs(2));
-    let report = world.agent_reports().remove(0);
+    let report = reports(&world).remove(0);
     assert_eq!((report.agent.as_str(), report.kind), ("a1", "cache"));
     let counters = ["hits", "misses", "fills"].map(|name| report.counters[name]);
     assert_eq!(counters, [300, 100, 100]);
@@ -139,12 +140,13 @@ fn a_cache_beside_the_switch_answers_what_it_has_seen_and_the_server_gets_the_re
 #[test]
 fn without_its_agent_a_switch_forwards_as_if_there_were_none() {
     let mut world = cache_world(CACHE, vec![7; 100]);
-    world.stop_agent(0);
+    let agent = world.layout().agent_station(0);
+    world.engine_mut().power_off(agent);
     let before = from_host(&world, 1);
     world.run_for(Span::from_secs(2));
     assert_eq!(from_host(&world, 1) - before, 100);
-    assert!(world.agent_reports().is_empty());
-    let failure = world.program_node(0).and_then(|node| node.program().failure());
+    assert!(reports(&world).is_empty());
+    let failure = world.nodes().program(0).and_then(|node| node.program().failure());
     assert_eq!(failure, None);
     assert_eq!(world.engine().check_conservation(), Ok(()));
 }
@@ -163,7 +165,7 @@ fn balancer_world(kind: &str, protocol: &str) -> World {
         format!("name: t\n{kind}topology: {topology}\ntimers: {{heartbeat: 20ms}}\n{agents}");
     let mut world = World::new(&common::fabric(&text), 3);
     let is_up = |world: &World| {
-        world.agent_reports().first().is_some_and(|report| report.counters["backends_up"] == 2)
+        reports(world).first().is_some_and(|report| report.counters["backends_up"] == 2)
     };
     let limit = Time::ZERO + Span::from_secs(20);
     assert!(world.run_until_true(limit, |world| world.is_ready() && is_up(world)), "{kind}");
@@ -171,7 +173,7 @@ fn balancer_world(kind: &str, protocol: &str) -> World {
 }
 
 fn count(world: &World, name: &str) -> u64 {
-    world.agent_reports()[0].counters[name]
+    reports(world)[0].counters[name]
 }
 
 #[test]
@@ -195,7 +197,7 @@ fn hosts_reach_the_servers_behind_a_balancer_in_axon_and_in_a_bridged_network() 
         assert_eq!(received.iter().sum::<u64>(), 400, "{kind}: {received:?}");
         assert!(received.iter().all(|&received| received > 80), "{kind}: {received:?}");
         assert_eq!((count(&world, "connections"), count(&world, "to_backends")), (40, 400));
-        assert_eq!(world.stale_routes(), []);
+        assert_eq!(world.truth().stale_routes(), []);
         assert_eq!(world.engine().check_conservation(), Ok(()));
     }
 }
@@ -226,7 +228,7 @@ fn a_byte_stream_passes_a_balancer_both_ways_with_its_checksums() {
     assert_eq!((stats.completed, stats.failed), (50, 0));
     assert_eq!(count(&world, "connections_opened"), 1);
     // Payload caching: heads were copied, payloads were not.
-    let payload = world.agent_reports()[0].payload;
+    let payload = reports(&world)[0].payload;
     assert!(payload.saved_bytes > 50 * 19_000, "{payload:?}");
     assert!(payload.copied_to_agent_bytes < payload.received * 99, "{payload:?}");
 }
@@ -237,7 +239,7 @@ fn a_run_with_agents_is_the_same_whenever_it_is_repeated() {
         let ids = (0..50).collect();
         let mut world = cache_world(CACHE, ids);
         world.run_for(Span::from_secs(2));
-        world.trace_hash()
+        world.engine().trace_hash()
     };
     assert_eq!(run(), run());
     let text = format!("{CACHE}traffic: [{{ping: {{}}, from: h1, to: h2}}]\n");
@@ -253,9 +255,9 @@ fn a_slow_agent_loses_what_its_buffers_and_its_queue_do_not_hold() {
     let mut world = cache_world(&text, (0..100).collect());
     world.run_for(Span::from_secs(2));
     let drops = world.engine().accounts().dropped[axon_node::Drop::QueueFull as usize];
-    let received = world.agent_reports().remove(0).payload.received;
+    let received = reports(&world).remove(0).payload.received;
     assert!(drops > 50, "{drops} of 100 requests at ten times the agent's pace");
-    let came = world.agent(0).expect("it runs").accounts().0;
+    let came = world.nodes().agent(0).expect("it runs").accounts().0;
     assert_eq!(received + drops, came);
     assert_eq!(world.engine().check_conservation(), Ok(()));
 }

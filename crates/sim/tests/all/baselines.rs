@@ -31,7 +31,7 @@ fn boot(network: &str, topology: &str, span: Span) -> World {
 
 /// Asserts that every pair of connected hosts pings, and that every frame is accounted for.
 fn assert_whole(world: &mut World, tries: u16, context: &str) {
-    let hosts = world.connected_hosts();
+    let hosts = world.truth().connected_hosts();
     assert!(hosts.len() > 1, "{context}");
     let silent = unreached(world, &pairs(&hosts), tries);
     let drops: Vec<_> = Drop::ALL
@@ -45,7 +45,7 @@ fn assert_whole(world: &mut World, tries: u16, context: &str) {
 
 /// Links between bridges whose ports forward at both ends.
 fn forwarding(world: &World) -> Vec<usize> {
-    let forwards = |switch: usize, port: PortNo| match world.baseline(switch) {
+    let forwards = |switch: usize, port: PortNo| match world.nodes().baseline(switch) {
         Some(Baseline::Bridge(node)) => node.bridge().state(port) == PortState::Forwarding,
         _ => false,
     };
@@ -58,7 +58,7 @@ fn forwarding(world: &World) -> Vec<usize> {
 
 /// The link between bridges at the root port of `switch`.
 fn link_to_root(world: &World, switch: usize) -> usize {
-    let Some(Baseline::Bridge(node)) = world.baseline(switch) else { panic!("no bridge") };
+    let Some(Baseline::Bridge(node)) = world.nodes().baseline(switch) else { panic!("no bridge") };
     let end = End { switch, port: node.rstp().root_port().expect("not the root") };
     let mut links = world.fabric().links.iter();
     links.position(|link| link.a == end || link.b == end).expect("a link between switches")
@@ -68,7 +68,8 @@ fn link_to_root(world: &World, switch: usize) -> usize {
 /// each link outside the tree forwards, the other discards.
 fn passed(world: &World) -> i64 {
     let switches = 0..world.fabric().switches.len();
-    let counters = switches.filter_map(|switch| Some(world.baseline(switch)?.ports().counters()));
+    let counters =
+        switches.filter_map(|switch| Some(world.nodes().baseline(switch)?.ports().counters()));
     let (mut sent, mut ended) = (0, 0);
     for counters in counters {
         let total = counters.total();
@@ -79,7 +80,7 @@ fn passed(world: &World) -> i64 {
 }
 
 fn sent_by_host(world: &World, host: usize) -> u64 {
-    world.engine().station(world.host_station(host)).unwrap().accounts().sent
+    world.engine().station(world.layout().host_station(host)).unwrap().accounts().sent
 }
 
 #[test]
@@ -150,14 +151,14 @@ fn bridges_find_another_root_when_it_dies_and_go_back_to_it() {
 }
 
 fn manager(world: &World) -> &axon_baselines::portland::ManagerNode {
-    match world.baseline(world.controller_station()) {
+    match world.nodes().baseline(world.layout().controller_station()) {
         Some(Baseline::Manager(node)) => node,
         _ => panic!("no fabric manager"),
     }
 }
 
 fn portland(world: &World, switch: usize) -> &axon_baselines::portland::PortLandNode {
-    match world.baseline(switch) {
+    match world.nodes().baseline(switch) {
         Some(Baseline::PortLand(node)) => node,
         _ => panic!("s{} is no PortLand switch", switch + 1),
     }
@@ -189,7 +190,7 @@ fn portland_finds_levels_and_pods_of_a_fat_tree_and_all_pairs_ping() {
 fn portland_asks_everyone_for_an_address_that_nobody_has_registered() {
     let mut world = boot("portland", "{fat_tree: {k: 4}}", PORTLAND_BOOT);
     let received = |world: &World| -> Vec<u64> {
-        let stations = (0..16).map(|host| world.host_station(host));
+        let stations = (0..16).map(|host| world.layout().host_station(host));
         stations.map(|s| world.engine().station(s).unwrap().accounts().received).collect()
     };
     let (before, asked) = (received(&world), sent_by_host(&world, 0));
@@ -314,7 +315,7 @@ fn other_networks_give_the_same_trace_for_the_same_seed() {
         let hash = || {
             let mut world = boot(network, "{ring: {switches: 4}}", Span::from_secs(4));
             assert_whole(&mut world, 5, network);
-            (world.trace_hash(), world.now())
+            (world.engine().trace_hash(), world.now())
         };
         assert_eq!(hash(), hash(), "{network}");
     }
@@ -385,11 +386,11 @@ fn two_threads_run_other_networks_as_one_does() {
     for network in ["ethernet", "portland", "ecmp"] {
         let hash = |threads| {
             let mut world = World::new(&fabric(network, "{torus: {rows: 3, cols: 3}}"), 5);
-            world.set_threads(threads);
+            world.engine_mut().set_threads(threads);
             world.run_for(Span::from_secs(4));
             let hosts: Vec<usize> = (0..9).collect();
             assert!(unreached(&mut world, &pairs(&hosts), 10).is_empty(), "{network}");
-            (world.trace_hash(), world.engine().packet_hops())
+            (world.engine().trace_hash(), world.engine().packet_hops())
         };
         assert_eq!(hash(1), hash(2), "{network}");
     }

@@ -38,7 +38,7 @@ fn at(builder: &Builder, host: usize) -> End {
 /// The fabric, with these hosts behind a bridge at the port of the first.
 fn boot(builder: &Builder, dataplane: DataplaneKind, behind: &[usize]) -> World {
     let mut world = World::begin(&builder.fabric, Setup { seed: 1, dataplane, ..Setup::default() });
-    world.put_behind(behind, at(builder, behind[0]), false);
+    world.nodes_mut().put_behind(behind, at(builder, behind[0]), false);
     world.set_host_retry(Span::from_millis(200));
     assert!(world.run_until_true(BOOT, World::all_have_addresses), "{}", states(&world));
     world.run_for(Span::from_millis(500));
@@ -55,7 +55,7 @@ fn sources(world: &World, builder: &Builder) -> BTreeSet<Option<MacAddr>> {
 }
 
 fn change(world: &mut World, change: PolicyChange) {
-    let station = world.controller_station();
+    let station = world.layout().controller_station();
     let done = world.engine_mut().command(station, Request::Policy(change));
     assert!(matches!(done, Some(Ok(Done::Policy(_)))), "{done:?}");
 }
@@ -81,7 +81,7 @@ fn a_frame_to_a_mac_that_its_neighbour_reaches_comes_to_nobody() {
         let mut world = boot(&two_tenants(), dataplane, &[0, 1]);
         assert_eq!(unreached(&mut world, &[(0, 2), (1, 3)], 20), []);
         for host in 0..4 {
-            let station = world.host_station(host);
+            let station = world.layout().host_station(host);
             world.engine_mut().capture(WireEnd { station, port: PortNo(0) });
         }
         let to = |to: usize, from: usize| {
@@ -91,12 +91,10 @@ fn a_frame_to_a_mac_that_its_neighbour_reaches_comes_to_nobody() {
         };
         for (host, frames) in [(0, vec![to(3, 0), to(2, 0)]), (1, vec![to(2, 1), to(3, 1)])] {
             let plan = RawPlan { frames, interval: Span::from_millis(1), count: Some(100) };
-            let now = world.now();
-            world.host_mut(host).unwrap().raw(plan, now);
-            world.nudge_host(host);
+            world.with_host(host, |node, now| node.raw(plan, now)).unwrap();
         }
         world.run_for(Span::from_secs(1));
-        let first = world.host_station(0);
+        let first = world.layout().host_station(0);
         let mut came = [[0; 4]; 4];
         for one in world.engine_mut().take_captured() {
             let source = MacAddr::source_of(&one.frame).filter(|_| !one.outbound);
@@ -133,8 +131,8 @@ fn a_port_that_becomes_one_of_two_tenants_costs_its_first_host_no_frame() {
     for dataplane in [DataplaneKind::Software, DataplaneKind::Pipeline] {
         let builder = two_tenants();
         let mut world = World::begin(&builder.fabric, Setup { dataplane, ..Setup::default() });
-        world.put_behind(&[0, 1], at(&builder, 0), false);
-        let cable = world.access_link(1);
+        world.nodes_mut().put_behind(&[0, 1], at(&builder, 0), false);
+        let cable = world.layout().access_link(1);
         let ends = world.engine().links()[cable.0].ends;
         world.engine_mut().disconnect(cable);
         world.run_until(BOOT);

@@ -38,7 +38,7 @@ fn a_data_plane_that_refuses_or_answers_late_carries_a_bond_too() {
     let mut world = boot_on(&two_switches(3), DataplaneKind::Refusing);
     await_members(&mut world, &[Mux::Distributing; 2]);
     assert_whole(&mut world);
-    let link = world.bond_link(BONDED, 0);
+    let link = world.layout().bond_link(BONDED, 0);
     world.engine_mut().set_cut(link, true);
     world.run_for(Span::from_secs(2));
     assert_eq!(common::unreached(&mut world, &[(0, 1), (1, 0)], 30), []);
@@ -161,7 +161,7 @@ fn each_port_and_each_switch_may_fail_and_come_back(plane: DataplaneKind) {
         world.run_for(Span::from_millis(100));
         let fail = |world: &mut World, fails: bool| match failure < 2 {
             true => {
-                let link = world.bond_link(BONDED, number);
+                let link = world.layout().bond_link(BONDED, number);
                 world.engine_mut().set_cut(link, fails);
             }
             false if fails => world.inject(FaultKind::SwitchDown(number)),
@@ -200,7 +200,7 @@ fn under_load_a_port_that_is_back_loses_nothing_and_moves_each_route_once() {
     let sinks = start_datagrams(&mut world, interval);
     start_tcp(&mut world, 0, None);
     world.run_for(Span::from_millis(200));
-    let link = world.bond_link(BONDED, 0);
+    let link = world.layout().bond_link(BONDED, 0);
     world.engine_mut().set_cut(link, true);
     world.run_for(Span::from_millis(500));
     let counters = |world: &World| world.controller().unwrap().controller().counters().bond_moves;
@@ -273,7 +273,7 @@ fn two_ports_of_one_switch_are_a_bond_too() {
     await_members(&mut world, &[Mux::Distributing; 2]);
     assert_whole(&mut world);
     for member in [0, 1] {
-        let link = world.bond_link(BONDED, member);
+        let link = world.layout().bond_link(BONDED, member);
         world.engine_mut().set_cut(link, true);
         world.run_for(Span::from_millis(20));
         assert_eq!(common::unreached(&mut world, &[(0, 2), (2, 0), (1, 0)], 3), [], "{member}");
@@ -296,9 +296,9 @@ fn a_host_without_lacp_is_at_a_port_of_a_bond_as_at_any_other() {
 
 /// Moves the cable of a port of a host's bond to another port of a switch.
 fn replug(world: &mut World, host: usize, to: End) {
-    let near = WireEnd { station: world.host_station(host), port: PortNo(1) };
+    let near = WireEnd { station: world.layout().host_station(host), port: PortNo(1) };
     let far = WireEnd { station: to.switch, port: to.port };
-    let link = world.bond_link(host, 1);
+    let link = world.layout().bond_link(host, 1);
     world.engine_mut().reconnect(link, near, far);
 }
 
@@ -348,7 +348,7 @@ fn a_link_that_is_lost_without_its_carrier_is_left_after_the_time_out_of_lacp() 
         world.ping(from, PingPlan::steady(target, Span::from_millis(1), 8_000)).unwrap()
     });
     world.run_for(Span::from_millis(100));
-    let link = world.bond_link(BONDED, 0);
+    let link = world.layout().bond_link(BONDED, 0);
     world.engine_mut().set_silent(link, true);
     // Long enough for LACP to expire the partner.
     world.run_for(Span::from_secs(8));

@@ -2,6 +2,7 @@
 
 use crate::common::{
     Builder, HEARTBEAT, assert_sound, assert_whole, boot, boot_with, dhcp, fabric, line, ring,
+    table_entries,
 };
 use axon_fabric::model::FaultKind;
 use axon_node::{Dataplane, Drop};
@@ -92,7 +93,7 @@ fn routes_over_what_has_died_or_moved_meanwhile_are_replaced() {
     let spare = builder.spare_ports();
     let mut world = boot(&builder);
     assert_whole(&mut world);
-    let routes: usize = (0..4).map(|switch| world.table_entries(switch)).sum();
+    let routes: usize = (0..4).map(|switch| table_entries(&world, switch)).sum();
     world.inject(FaultKind::ControllerDown);
     world.run_for(HEARTBEAT * 5);
     world.inject(FaultKind::LinkDown(0));
@@ -119,7 +120,7 @@ fn routes_to_a_host_that_is_gone_do_not_outlive_the_controllers_decision() {
     world.run_for(HEARTBEAT * 3);
     world.inject(FaultKind::ControllerUp);
     world.run_for(Span::from_secs(1));
-    assert_eq!(world.stale_routes().len(), 2, "the host may be back in a moment");
+    assert_eq!(world.truth().stale_routes().len(), 2, "the host may be back in a moment");
     world.run_for(world.fabric().timers.inherited_max());
     assert_sound(&world);
     world.inject(FaultKind::HostUp(2));
@@ -236,14 +237,13 @@ impl Leases {
     /// A host detects that another uses its address, declines it, and restarts.
     fn decline(&mut self, host: usize) {
         let Some(ip) = self.world.address(host) else { return };
-        let (mac, now) = (self.world.fabric().hosts[host].mac, self.world.now());
+        let mac = self.world.fabric().hosts[host].mac;
         let server = self.world.fabric().dhcp.server.octets();
         let options =
             [&[53, 1, 4, 50, 4][..], &ip.octets(), &[54, 4], &server, &[61, 7, 1], &mac.0].concat();
         let frames = vec![dhcp(mac, 1, 342, &options)];
         let plan = RawPlan { frames, interval: Span::from_micros(1), count: Some(1) };
-        self.world.host_mut(host).expect("it runs").raw(plan, now);
-        self.world.nudge_host(host);
+        self.world.with_host(host, |node, now| node.raw(plan, now)).expect("it runs");
         let declined = |world: &World| {
             world.controller().map_or(0, |node| node.controller().dhcp().counters().declined)
         };

@@ -6,6 +6,7 @@ use crate::common;
 use axon_agents::packet::{Ends, Ipv4, udp};
 use axon_node::{Action, Input, Node};
 use axon_sim::World;
+use axon_sim::agents::reports;
 use axon_sim::station::StationNode;
 use axon_wire::cn::{self, CnmFormat, CnmFrame};
 use axon_wire::{FrameBuf, PortNo, Span, Time};
@@ -79,7 +80,7 @@ impl Node for Host {
 /// A world of this fabric in which h2 and h3 send to h1, and the frames received by all three.
 fn world(text: &str, threads: usize) -> (World, [Arc<Mutex<Seen>>; 3]) {
     let mut world = World::new(&common::fabric(text), 1);
-    world.set_threads(threads);
+    world.engine_mut().set_threads(threads);
     let hosts = [0, 1, 2].map(|host| world.fabric().hosts[host].clone());
     let seen = [0, 1, 2].map(|_| Arc::new(Mutex::new(Seen::default())));
     for (host, to) in [(0, 1), (1, 0), (2, 0)] {
@@ -94,7 +95,7 @@ fn world(text: &str, threads: usize) -> (World, [Arc<Mutex<Seen>>; 3]) {
             if host == 0 { (1, Span::from_millis(100)) } else { (FRAMES, Span::ZERO) };
         let next_at = Time::ZERO + START - early;
         let node = Host { ends, marks: host == 1, left, next_at, seen: seen[host].clone() };
-        let station = world.host_station(host);
+        let station = world.layout().host_station(host);
         world.engine_mut().power_on(station, StationNode::Other(Box::new(node)));
     }
     world.run_for(START + Span::from_millis(50));
@@ -109,7 +110,7 @@ fn queue(cnm: &CnmFrame) -> i64 {
 #[test]
 fn the_source_of_marked_frames_is_sent_the_length_of_the_queue_as_they_found_it() {
     let (world, seen) = world(&format!("{FABRIC}{AGENT}"), 1);
-    let report = world.agent_reports().remove(0);
+    let report = reports(&world).remove(0);
     assert_eq!(report.kind, "congestion");
     let marks = FRAMES / MARKS;
     let counters = ["samples", "unread", "other", "no_room"].map(|name| report.counters[name]);
@@ -138,7 +139,7 @@ fn a_responder_in_a_world_of_several_threads_is_the_same() {
     let run = |threads| {
         let (world, [_, source, _]) = world(&format!("{FABRIC}{AGENT}"), threads);
         let cnms = source.lock().unwrap().cnms.clone();
-        (world.trace_hash(), world.agent_reports().remove(0).counters, cnms)
+        (world.engine().trace_hash(), reports(&world).remove(0).counters, cnms)
     };
     assert_eq!(run(1), run(2));
 }
@@ -147,7 +148,7 @@ fn a_responder_in_a_world_of_several_threads_is_the_same() {
 fn marks_for_a_port_without_a_queue_are_answered_by_nothing() {
     let text = format!("{FABRIC}{}", AGENT.replace("egress: h1", "egress: h3"));
     let (world, [receiver, source, _]) = world(&text, 1);
-    let counters = world.agent_reports().remove(0).counters;
+    let counters = reports(&world).remove(0).counters;
     assert_eq!((counters["samples"], counters["cnms"]), (FRAMES / MARKS, 0));
     assert!(source.lock().unwrap().cnms.is_empty());
     assert_eq!(receiver.lock().unwrap().marked, FRAMES / MARKS);

@@ -40,7 +40,7 @@ fn lost(world: &mut World) -> Vec<u64> {
     world.start_traffic();
     world.run_for(Span::from_millis(200));
     world.engine().check_conservation().unwrap();
-    world.traffic_report().iter().map(|flow| flow.lost_packets.unwrap_or(0)).collect()
+    world.flows().report().iter().map(|flow| flow.lost_packets.unwrap_or(0)).collect()
 }
 
 #[test]

@@ -7,6 +7,7 @@ use axon_fabric::planned::Planned;
 use axon_node::Drop;
 use axon_prove::{Buffer, Dependencies, Verdict};
 use axon_sim::World;
+use axon_sim::deadlock::cycle;
 use axon_wire::{Priority, Span, Time};
 use oorandom::Rand64;
 use std::collections::BTreeSet;
@@ -51,12 +52,12 @@ fn run(fabric: &Fabric, seed: u64, span: Span) -> Option<Vec<Buffer>> {
     assert!(world.run_until_true(limit, World::is_ready), "seed {seed}: {:?}", world.unready());
     world.start_traffic();
     let end = world.now() + span;
-    world.run_until_true(end, |world| world.deadlock().is_some());
+    world.run_until_true(end, |world| cycle(world).is_some());
     for station in world.engine().stations() {
         let lost = station.accounts().dropped[Drop::HeadroomFull as usize];
         assert_eq!(lost, 0, "seed {seed}: {} has lost what was not to be lost", station.name());
     }
-    let cycle = world.deadlock()?;
+    let cycle = cycle(&world)?;
     Some(cycle.waits.iter().map(|wait| wait.buffer).collect())
 }
 

@@ -74,7 +74,7 @@ fn frames_that_waited_for_a_route_are_outside_too() {
     world.run_for(Span::from_secs(5));
     let switch = world.switch(0).unwrap();
     let moved = switch.plane().counters().port(port).cn_moved;
-    let flow = &world.traffic_report()[0];
+    let flow = &world.flows().report()[0];
     assert!(moved >= flow.received_packets && moved > 100, "{moved} of {}", flow.received_packets);
     world.engine().check_conservation().unwrap();
 }

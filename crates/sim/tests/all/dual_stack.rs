@@ -45,7 +45,7 @@ fn unreached(world: &mut World) -> Vec<(usize, IpAddr)> {
     let mut pings: Vec<(usize, IpAddr, Option<PingId>)> = Vec::new();
     for (from, to) in common::pairs(&hosts) {
         let v4 = world.address(to).expect("an address").into();
-        let v6 = world.address6(to).expect("an IPv6 address").into();
+        let v6 = world.nodes().address6(to).expect("an IPv6 address").into();
         for target in [v4, v6] {
             let plan = PingPlan::until_reply(target, Span::from_millis(100), 30);
             pings.push((from, target, world.ping(from, plan)));
@@ -85,7 +85,7 @@ fn addresses_come_of_advertisements_and_every_pair_has_both_families() {
     let mut world = boot(&advertising(ring(4, 2, false)));
     for host in 0..8 {
         let expected = axon_fabric::ipv6::address(world.fabric(), &world.fabric().hosts[host]);
-        assert!(expected.is_some() && world.address6(host) == expected, "h{}", host + 1);
+        assert!(expected.is_some() && world.nodes().address6(host) == expected, "h{}", host + 1);
         assert_eq!(world.host(host).unwrap().addresses6().count(), 2, "and a link-local one");
     }
     assert_eq!(unreached(&mut world), []);
@@ -100,7 +100,7 @@ fn the_first_holder_of_an_address_keeps_it() {
     world.set_host_retry(Span::from_millis(200));
     // The third host comes up after the first has the address.
     world.inject(FaultKind::HostDown(2));
-    let has = |world: &World| world.address6(0).is_some();
+    let has = |world: &World| world.nodes().address6(0).is_some();
     assert!(world.run_until_true(common::BOOT, has));
     world.run_for(Span::from_secs(2));
     let plan = PingPlan::until_reply(ip6(0), Span::from_millis(100), 20);
@@ -109,8 +109,8 @@ fn the_first_holder_of_an_address_keeps_it() {
     assert_eq!(world.ping_stats(ping).unwrap().received, 1);
     world.inject(FaultKind::HostUp(2));
     world.run_for(Span::from_secs(5));
-    assert_eq!(world.address6(2), None, "the address is taken");
-    assert_eq!(world.address6(0), Some(ip6(0)));
+    assert_eq!(world.nodes().address6(2), None, "the address is taken");
+    assert_eq!(world.nodes().address6(0), Some(ip6(0)));
     assert_eq!(world.host(2).unwrap().addresses6().count(), 1, "its link-local one");
     assert_sound(&world);
 }

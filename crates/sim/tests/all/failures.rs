@@ -2,7 +2,8 @@
 //! meanwhile.
 
 use crate::common::{
-    self, HEARTBEAT, assert_sound, assert_whole, boot_on, end, line, ring, start_steady, unreached,
+    self, HEARTBEAT, assert_sound, assert_whole, boot_on, end, line, ring, start_steady,
+    table_entries, unreached,
 };
 use axon_fabric::model::{End, FaultKind};
 use axon_node::{PortKind, PortView};
@@ -160,7 +161,7 @@ fn a_dead_hosts_flows_are_destroyed_everywhere(plane: DataplaneKind) {
 fn a_host_that_falls_silent_is_found_by_probes(plane: DataplaneKind) {
     let mut world = boot_on(&ring(3, 1, true), plane);
     assert_whole(&mut world);
-    let link = world.access_link(2);
+    let link = world.layout().access_link(2);
     world.engine_mut().set_silent(link, true);
     let probes = world.fabric().timers.host_probe * 6;
     world.run_for(probes);
@@ -248,7 +249,7 @@ fn a_port_changes_kind_at_run_time(plane: DataplaneKind) {
     assert_whole(&mut world);
     // It moves back, and a second link between the switches takes its place.
     world.move_host(0, home);
-    let link = world.connect(spare[0], spare[1], common::wire());
+    let link = world.nodes_mut().connect(spare[0], spare[1], common::wire());
     world.run_for(Span::from_secs(1));
     common::take_all(&mut world);
     assert_eq!(kind(&world, 0), Some(PortKind::Axon));
@@ -361,7 +362,7 @@ fn a_data_plane_that_refuses_and_forgets_ends_with_every_pair_served() {
     assert!(refused >= 10 && losses >= 2, "{refused} refused, {losses} losses");
     // After the retries every flow has its table entry.
     let installed = |world: &axon_sim::World| {
-        (0..3).map(|switch| world.table_entries(switch)).sum::<usize>() == 30
+        (0..3).map(|switch| table_entries(world, switch)).sum::<usize>() == 30
     };
     let limit = world.now() + Span::from_secs(10);
     assert!(world.run_until_true(limit, installed), "{} refused", went_wrong(&world).0);

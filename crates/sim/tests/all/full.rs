@@ -42,7 +42,7 @@ fn congested(on_full: OnFull, nack_queue: Bytes) -> (World, Vec<FlowReport>) {
     world.start_traffic();
     world.run_for(Span::from_millis(20));
     assert_sound(&world);
-    let report = world.traffic_report();
+    let report = world.flows().report();
     assert_eq!(report.iter().map(|flow| flow.sent_packets).sum::<u64>(), 2 * COUNT);
     (world, report)
 }

@@ -59,9 +59,8 @@ fn datagram(from: MacAddr, group: IpAddr, number: u16) -> Vec<u8> {
 
 fn send(world: &mut World, host: usize, frames: Vec<Vec<u8>>, interval: Span) {
     let count = Some(frames.len() as u64);
-    let (plan, now) = (RawPlan { frames, interval, count }, world.now());
-    world.host_mut(host).unwrap().raw(plan, now);
-    world.nudge_host(host);
+    let plan = RawPlan { frames, interval, count };
+    world.with_host(host, |node, now| node.raw(plan, now)).unwrap();
 }
 
 fn report(world: &mut World, host: usize, joined: bool) {
@@ -76,14 +75,14 @@ fn report(world: &mut World, host: usize, joined: bool) {
 /// Begins to capture the frames sent to hosts.
 fn watch(world: &mut World) {
     for host in 0..world.fabric().hosts.len() {
-        let station = world.host_station(host);
+        let station = world.layout().host_station(host);
         world.engine_mut().capture(WireEnd { station, port: PortNo(0) });
     }
 }
 
 /// Number of times that each host was sent each number of the stream since the last call.
 fn delivered(world: &mut World) -> BTreeMap<usize, BTreeMap<u16, usize>> {
-    let first = world.host_station(0);
+    let first = world.layout().host_station(0);
     let mut by_host: BTreeMap<usize, BTreeMap<u16, usize>> = BTreeMap::new();
     for one in world.engine_mut().take_captured().into_iter().filter(|one| !one.outbound) {
         let bytes = &one.frame[..];

@@ -89,13 +89,12 @@ fn set_ups(fabric: &Fabric, attacked: bool) -> (Histogram, bool) {
     let mut world = World::new(fabric, 1);
     common::await_addresses(&mut world);
     world.run_for(Span::from_millis(1500));
-    let (all, now) = (neighbours(&world), world.now());
+    let all = neighbours(&world);
     for host in hostile(fabric).filter(|_| attacked) {
         let frames = hostile_frames(host as u64, fabric.hosts[host].mac);
         // A shorter interval than any frame takes at 1 Gb/s, so that the NIC is always full.
         let plan = RawPlan { frames, interval: Span::from_nanos(1000), count: None };
-        world.host_mut(host).unwrap().raw(plan, now);
-        world.nudge_host(host);
+        world.with_host(host, |node, now| node.raw(plan, now)).unwrap();
     }
     world.run_for(Span::from_millis(200));
     let (hosts, now) = (good(fabric), world.now());
@@ -106,8 +105,7 @@ fn set_ups(fabric: &Fabric, attacked: bool) -> (Histogram, bool) {
         let plan = ArpPlan { targets, interval: Span::from_millis(10) };
         // Their starts are staggered.
         let start = now + Span::from_micros(137 * place as u64);
-        asked.push((host, world.host_mut(host).unwrap().ask(plan, start)));
-        world.nudge_host(host);
+        asked.push((host, world.with_host(host, |node, _| node.ask(plan, start)).unwrap()));
     }
     let end = now + Span::from_secs(2);
     let mut whole = true;
@@ -188,8 +186,7 @@ fn a_flood_of_dhcp_does_not_delay_heartbeats_until_a_link_is_declared_dead() {
             let mac = fabric.hosts[host].mac;
             let frames = (0..8).map(|number| discover(mac, number, 1400)).collect();
             let plan = RawPlan { frames, interval: Span::from_micros(12), count: None };
-            world.host_mut(host).unwrap().raw(plan, now);
-            world.nudge_host(host);
+            world.with_host(host, |node, now| node.raw(plan, now)).unwrap();
         }
         let lost = world.run_until_true(now + Span::from_secs(3), |w| neighbours(w) != all);
         assert!(!lost, "{dataplane}: a neighbour was lost at {}", world.now());
@@ -225,16 +222,14 @@ fn a_host_that_chooses_the_highest_priority_has_its_share_and_no_more() {
     let mut frame = [&to[..], &from, &tag, &[8, 0]].concat();
     frame.resize(1500, 0x55);
     let plan = RawPlan { frames: vec![frame], interval: Span::from_micros(12), count: None };
-    world.host_mut(1).unwrap().raw(plan, now);
-    world.nudge_host(1);
-    let sink = world.host_mut(2).unwrap().udp_listen(9);
+    world.with_host(1, |node, now| node.raw(plan, now)).unwrap();
+    let sink = world.with_host(2, |node, _| node.udp_listen(9)).unwrap();
     // 400 Mb/s, on a link of which each may use half. Both fill one lossy queue, which admits
     // frames regardless of their sender.
     let (payload, interval) = (1472, Span::from_micros(30));
     let plan = UdpPlan { target, port: 9, payload, interval, count: 10_000 };
     let start = now + Span::from_millis(50);
-    let sender = world.host_mut(0).unwrap().udp_send(plan, start);
-    world.nudge_host(0);
+    let sender = world.with_host(0, |node, _| node.udp_send(plan, start)).unwrap();
     world.run_until(start + Span::from_millis(320));
     let sent = world.host(0).unwrap().udp_sent(sender);
     let (received, _) = world.host(2).unwrap().udp_received(sink);
@@ -252,11 +247,9 @@ fn raw_frames_leave_as_they_are_in_order_and_at_their_interval() {
     let mut world = World::begin(&fabric, setup);
     common::await_addresses(&mut world);
     world.engine_mut().take_captured();
-    let now = world.now();
     let frames: Vec<Vec<u8>> = [60, 61, 900].map(|bytes| vec![bytes as u8; bytes]).into();
     let plan = RawPlan { frames: frames.clone(), interval: Span::from_micros(20), count: Some(4) };
-    let id = world.host_mut(0).unwrap().raw(plan, now);
-    world.nudge_host(0);
+    let id = world.with_host(0, |node, now| node.raw(plan, now)).unwrap();
     world.run_for(Span::from_millis(1));
     let captured = world.engine_mut().take_captured();
     let sent: Vec<(Time, &[u8])> = captured

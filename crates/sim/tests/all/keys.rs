@@ -15,7 +15,7 @@ const NEW: Key = [8; 32];
 
 /// Keys of a node: master keys for the controller, a switch's own keys for a switch.
 fn keys(world: &World, station: usize, current: Key, other: Option<Key>) -> Keys {
-    let secret = |master: Key| match station == world.controller_station() {
+    let secret = |master: Key| match station == world.layout().controller_station() {
         true => Secret::Master(master),
         false => Secret::Switch(of_switch(&master, switch_id(station))),
     };
@@ -44,7 +44,7 @@ fn keys_are_changed_in_three_steps_and_nothing_is_lost_nor_refused() {
         let hosts: Vec<usize> = (0..16).collect();
         let mut fresh: Vec<_> = pairs(&hosts).into_iter().filter(|pair| pair.0 < pair.1).collect();
         for (current, other) in [(OLD, Some(NEW)), (NEW, Some(OLD)), (NEW, None)] {
-            let mut stations: Vec<usize> = (0..=world.controller_station()).collect();
+            let mut stations: Vec<usize> = (0..=world.layout().controller_station()).collect();
             while !stations.is_empty() {
                 let next = random.rand_range(0..stations.len() as u64) as usize;
                 rekey(&mut world, stations.swap_remove(next), current, other);

@@ -24,16 +24,14 @@ fn transfers(world: &mut World, round: Span) -> (usize, usize) {
     let hosts = world.fabric().hosts.len();
     let options = TcpOptions { buffer_bytes: 8_192, ..TcpOptions::default() };
     for host in 0..hosts {
-        world.host_mut(host).unwrap().tcp_listen(PORT, options, None);
+        world.with_host(host, |node, _| node.tcp_listen(PORT, options, None)).unwrap();
     }
     let (mut all, mut in_time): (Vec<(usize, AppId)>, usize) = (Vec::new(), 0);
     for step in 1..hosts {
         for host in 0..hosts {
             let target = world.address((host + step) % hosts).unwrap();
             let plan = TcpPlan { target, port: PORT, bytes: Some(TRANSFER), options };
-            let now = world.now();
-            all.push((host, world.host_mut(host).unwrap().tcp_send(plan, now)));
-            world.nudge_host(host);
+            all.push((host, world.with_host(host, |node, now| node.tcp_send(plan, now)).unwrap()));
         }
         world.run_for(round);
         let of_round = &all[all.len() - hosts..];
@@ -49,15 +47,14 @@ fn transfers_at_once(world: &mut World, looks: &[Span]) -> Vec<(usize, u64)> {
     let hosts: Vec<usize> = (0..world.fabric().hosts.len()).collect();
     let options = TcpOptions { buffer_bytes: 8_192, ..TcpOptions::default() };
     for &host in &hosts {
-        world.host_mut(host).unwrap().tcp_listen(PORT, options, None);
+        world.with_host(host, |node, _| node.tcp_listen(PORT, options, None)).unwrap();
     }
     let (began, before) = (world.now(), slow(world).0);
     let mut all: Vec<(usize, AppId)> = Vec::new();
     for (from, to) in pairs(&hosts) {
         let target = world.address(to).unwrap();
         let plan = TcpPlan { target, port: PORT, bytes: Some(TRANSFER), options };
-        all.push((from, world.host_mut(from).unwrap().tcp_send(plan, began)));
-        world.nudge_host(from);
+        all.push((from, world.with_host(from, |node, _| node.tcp_send(plan, began)).unwrap()));
     }
     let look = |&look: &Span| {
         world.run_until(began + look);
@@ -192,7 +189,7 @@ fn what_hosts_were_given_goes_on_when_a_node_starts_anew_on_its_data_plane() {
     let before = has(&world);
     assert!(before.len() >= 6 && before == knows(&world), "{before:?}");
     let corrected = slow(&world).1;
-    world.crash_node(0);
+    world.engine_mut().crash_node(0);
     world.run_for(Span::from_millis(300));
     world.restart_node(0);
     // Longer than any entry stays without a decision.
@@ -215,7 +212,6 @@ fn a_destination_that_moves_keeps_the_address_that_stands_for_it() {
     assert_eq!(unreached(&mut world, &pairs(&hosts), 20), []);
     world.move_host(5, spare[0]);
     world.run_for(Span::from_secs(3));
-    world.nudge_host(5);
     assert_eq!(unreached(&mut world, &pairs(&hosts), 50), []);
     assert_eq!(misdelivered(&world), 0);
     assert_sound(&world);

@@ -41,7 +41,7 @@ fn frames_carry_the_priority_of_their_entry_both_ways() {
     common::await_addresses(&mut world);
     world.start_traffic();
     world.run_for(Span::from_millis(50));
-    for flow in world.traffic_report() {
+    for flow in world.flows().report() {
         assert!(flow.received_packets > 0 && flow.failed == 0, "{flow:#?}");
         assert_eq!(flow.lost_packets.unwrap_or(0), 0, "{flow:#?}");
     }
@@ -80,7 +80,7 @@ fn a_slow_host_stops_the_senders_through_two_switches_and_nothing_is_lost() {
     let three = Priority::new(3).unwrap();
     let text = |hosts: &str| LOSSLESS.replace("dcb:\n", &format!("dcb:\n  hosts: {hosts}\n"));
     let mut world = started(&text("true"));
-    world.host_mut(2).unwrap().set_receive_rate(Some(Rate::gbps(2)));
+    world.with_host(2, |node, _| node.set_receive_rate(Some(Rate::gbps(2)))).unwrap();
     world.run_for(Span::from_millis(20));
     assert_eq!(dropped(&world), 0);
     let (asked, _) = world.host(2).unwrap().flow_control_counts(three);

@@ -7,7 +7,7 @@ use axon_node::CommandError;
 use axon_node::probe::{PlanKind, ProbeId, ProbePlan, ProbeRefusal, ProbeReport, ProbeTimes};
 use axon_sim::World;
 use axon_sim::links::WireEnd;
-use axon_sim::probe::{PathError, links_of, plan_along, shortest_path};
+use axon_sim::probe::{PathError, finish, links_of, plan_along, report, shortest_path};
 use axon_sim::station::StationNode;
 use axon_wire::probe::{ProbeOptions, RECORD_BYTES};
 use axon_wire::{Bytes, Hops, MacAddr, PortNo, Span, Time};
@@ -29,9 +29,9 @@ fn line_of(switches: usize, device: Device) -> World {
 }
 
 fn probe(world: &mut World, plan: ProbePlan) -> ProbeReport {
-    let id = world.probe(0, plan).expect("s1 has power").expect("a good plan");
+    let id = world.nodes_mut().probe(0, plan).expect("s1 has power").expect("a good plan");
     let limit = world.now() + Span::from_secs(3);
-    world.run_probe(0, id, limit).expect("it is finished by then")
+    finish(world, 0, id, limit).expect("it is finished by then")
 }
 
 /// Nanoseconds on a wire of 1 Gb/s: preamble, bytes, FCS, and the cable.
@@ -147,7 +147,7 @@ fn an_ether_probe_measures_the_ethernet_outside() {
         let waited = times.total.as_nanos() - least;
         assert!(waited <= 8 * (8 + 60 + 4 + 12), "{waited} ns beyond {least}");
     }
-    let refused = world.probe(0, between(0, 2)).expect("s1 has power");
+    let refused = world.nodes_mut().probe(0, between(0, 2)).expect("s1 has power");
     assert_eq!(
         refused,
         Err(CommandError::Probe(ProbeRefusal::Port(ports[2].port))),
@@ -231,9 +231,9 @@ fn a_plan_that_cannot_be_is_refused_with_the_reason() {
     ];
     for (plan, expected) in cases {
         let expected = Some(Err(CommandError::Probe(expected)));
-        assert_eq!(world.probe(0, plan.clone()), expected, "{plan:?}");
+        assert_eq!(world.nodes_mut().probe(0, plan.clone()), expected, "{plan:?}");
     }
-    assert_eq!(world.probe(0, good), Some(Ok(ProbeId(1))));
+    assert_eq!(world.nodes_mut().probe(0, good), Some(Ok(ProbeId(1))));
 }
 
 #[test]
@@ -258,11 +258,11 @@ fn a_switch_forgets_old_plans_but_not_unfinished_ones() {
     let mut world = line(2);
     let plan = plan_along(world.fabric(), &[0, 1]).unwrap();
     let slow = ProbePlan { count: 2, interval: Span::from_secs(900), ..plan.clone() };
-    let kept = world.probe(0, slow).unwrap().unwrap();
+    let kept = world.nodes_mut().probe(0, slow).unwrap().unwrap();
     for _ in 0..40 {
         probe(&mut world, plan.clone());
     }
-    assert_eq!(world.probe_report(0, kept).map(|report| report.returns.len()), Some(1));
+    assert_eq!(report(&world, 0, kept).map(|report| report.returns.len()), Some(1));
     let ids: Vec<u64> = world.switch(0).unwrap().probes().map(|report| report.id.0).collect();
     assert_eq!(ids.len(), 16);
     assert_eq!((ids[0], ids[15]), (kept.0, 41));

@@ -51,7 +51,7 @@ fn assert_whole(world: &mut World, tries: u16, context: &str) {
     assert!(silent.is_empty(), "{context}: no answer: {silent:?}");
     world.engine().check_conservation().unwrap_or_else(|fault| panic!("{context}: {fault}"));
     for switch in 0..world.fabric().switches.len() {
-        let program = world.program_node(switch).map(|node| node.program());
+        let program = world.nodes().program(switch).map(|node| node.program());
         let why = program.and_then(|program| program.failure().or_else(|| program.refusal()));
         assert_eq!(why, None, "{context}: s{}", switch + 1);
     }
@@ -187,7 +187,7 @@ fn a_switch_that_restarts_fills_its_tables_and_learns_what_has_failed_meanwhile(
 
 /// Links between switches whose ports forward at both ends.
 fn forwarding(world: &World) -> Vec<usize> {
-    let forwards = |switch: usize, port: PortNo| match world.baseline(switch) {
+    let forwards = |switch: usize, port: PortNo| match world.nodes().baseline(switch) {
         Some(Baseline::Bridge(node)) => node.bridge().state(port) == PortState::Forwarding,
         Some(Baseline::Program(node)) => node.pipeline().tables().members(0).contains(&port.0),
         _ => false,
@@ -205,7 +205,7 @@ fn bytes_by_link(world: &mut World) -> Vec<u64> {
     let all = pairs(&hosts(world));
     assert_eq!(unreached(world, &all, 1), []);
     let links = (0..world.engine().links().len()).map(LinkId);
-    links.map(|link| world.class_bytes(link).of(Class::Data)).collect()
+    links.map(|link| world.nodes().class_bytes(link).of(Class::Data)).collect()
 }
 
 #[test]
@@ -246,7 +246,7 @@ type Ways = BTreeMap<(usize, usize), BTreeSet<u16>>;
 
 fn native_ways(world: &World) -> Ways {
     let mut ways = Ways::new();
-    let of = |switch: usize| match world.baseline(switch) {
+    let of = |switch: usize| match world.nodes().baseline(switch) {
         Some(Baseline::PortLand(node)) => node,
         _ => panic!("s{} is no PortLand switch", switch + 1),
     };
@@ -274,7 +274,7 @@ fn program_ways(world: &World) -> Ways {
             frame[..6].copy_from_slice(&design.pmac(host).0);
             frame[6..12].copy_from_slice(&MacAddr([2, 0, 0, 0, 9, 9]).0);
             frame[12..14].copy_from_slice(&[8, 0]);
-            let tables = world.program_node(switch).unwrap().pipeline().tables();
+            let tables = world.nodes().program(switch).unwrap().pipeline().tables();
             let found = tables.find(&frame, &Parsed::ethernet(&frame), ingress, 0);
             let ports = match found.unwrap().1.target {
                 Target::Interface(number) => [tables.interface(number).unwrap().port.0].into(),
@@ -383,13 +383,13 @@ fn two_threads_run_programs_as_one_does() {
     for (program, topology) in [("bridge", "{torus: {rows: 3, cols: 3}}"), ("vl2", TREE)] {
         let hash = |threads| {
             let mut world = World::new(&fabric(&format!("program: {program}"), topology), 5);
-            world.set_threads(threads);
+            world.engine_mut().set_threads(threads);
             world.run_for(BRIDGE_BOOT);
             world.inject(FaultKind::LinkDown(1));
             world.run_for(Span::from_secs(3));
             let all = pairs(&hosts(&world));
             assert_eq!(unreached(&mut world, &all, 5), [], "{program}");
-            (world.trace_hash(), world.engine().packet_hops())
+            (world.engine().trace_hash(), world.engine().packet_hops())
         };
         assert_eq!(hash(1), hash(2), "{program}");
     }

@@ -42,14 +42,14 @@ fn started(fabric: &Fabric, seed: u64) -> World {
 /// were dropped for any reason.
 fn lost(world: &World) -> u64 {
     world.engine().check_conservation().unwrap();
-    let flows = world.traffic_report();
+    let flows = world.flows().report();
     let lossless = flows.iter().take(3).map(|flow| flow.lost_packets.unwrap());
     lossless.sum::<u64>() + world.engine().accounts().dropped[Drop::HeadroomFull as usize]
 }
 
 /// Bytes of payload received by the lossless entries.
 fn come(world: &World) -> u64 {
-    world.traffic_report().iter().take(3).map(|flow| flow.received_bytes).sum()
+    world.flows().report().iter().take(3).map(|flow| flow.received_bytes).sum()
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn a_link_that_becomes_faster_in_the_middle_of_a_frame_finds_the_headroom_that_i
         let fabric = fabric(Span::from_micros(900) + Span::from_nanos(311 * seed));
         let mut world = started(&fabric, seed);
         // Frames from the link find their egress paused, and pause the link in turn.
-        world.host_mut(4).unwrap().set_receive_rate(Some(Rate::mbps(200)));
+        world.with_host(4, |node, _| node.set_receive_rate(Some(Rate::mbps(200)))).unwrap();
         let before = world.engine().packet_hops();
         world.run_for(Span::from_micros(1_200));
         hops += world.engine().packet_hops() - before;

@@ -47,7 +47,7 @@ fn play(builder: &Builder, seed: u64) {
     for _ in 0..3 {
         world.run_for(Span::from_millis(random.rand_range(0..200)));
         let switch = random.rand_range(0..world.fabric().switches.len() as u64) as usize;
-        world.crash_node(switch);
+        world.engine_mut().crash_node(switch);
         world.run_for(Span::from_millis(random.rand_range(1..1_500)));
         world.restart_node(switch);
         world.run_for(Span::from_millis(random.rand_range(400..600)));
@@ -80,7 +80,7 @@ fn a_node_that_does_not_come_back_is_rerouted_around_after_a_while_although_its_
     let mut world = boot_with(&builder, 1);
     let hosts = [0, 1, 3];
     assert_eq!(unreached(&mut world, &pairs(&hosts), 30), []);
-    world.crash_node(2);
+    world.engine_mut().crash_node(2);
     let neighbour = |world: &World| {
         let switch = world.switch(1).expect("it runs");
         let mut found = switch.discovery().neighbours().filter(|(_, found)| found.is_restarting());
@@ -104,7 +104,7 @@ fn a_link_that_dies_beside_a_node_that_restarts_is_rerouted_around_at_once() {
     let mut world = boot_with(&ring(4, 1, true), 1);
     let hosts = [0, 1, 2, 3];
     assert_eq!(unreached(&mut world, &pairs(&hosts), 30), []);
-    world.crash_node(2);
+    world.engine_mut().crash_node(2);
     world.run_for(HEARTBEAT * 10);
     // At the far end only the one neighbour reports it.
     world.inject(FaultKind::LinkSilent(2));
@@ -122,7 +122,7 @@ fn a_host_that_moves_while_the_node_of_its_switch_is_down_is_found_at_its_new_pl
     let spare = builder.spare_ports();
     let mut world = boot_with(&builder, 1);
     assert_whole(&mut world);
-    world.crash_node(2);
+    world.engine_mut().crash_node(2);
     world.run_for(HEARTBEAT * 5);
     world.move_host(2, spare[0]);
     world.run_for(HEARTBEAT * 20);

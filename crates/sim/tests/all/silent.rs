@@ -46,12 +46,13 @@ fn the_first_ping_to_a_silent_host_is_answered_within_milliseconds() {
 fn a_scan_of_a_thousand_addresses_reaches_each_host_with_a_bounded_number_of_frames() {
     let builder = ring(3, 2, true);
     let how = ArpHosts { retry: Span::from_secs(1), announce_within: None };
-    let mut world = World::with_arp_hosts(&builder.fabric, 1, how);
+    let setup = Setup { seed: 1, arp_hosts: Some(how), ..Setup::default() };
+    let mut world = World::begin(&builder.fabric, setup);
     world.run_until(Time::ZERO + Span::from_secs(2));
     // Frames that each host receives in ten seconds: in quiet ones an occasional Hello of its
     // switch.
     let received = |world: &mut World| {
-        let count = |world: &World, host| world.arp_host(host).unwrap().received();
+        let count = |world: &World, host| world.nodes().arp_host(host).unwrap().received();
         let before: Vec<u64> = (0..6).map(|host| count(world, host)).collect();
         world.run_for(Span::from_secs(10));
         before.into_iter().zip(0..6).map(|(before, host)| count(world, host) - before).collect()
@@ -59,7 +60,7 @@ fn a_scan_of_a_thousand_addresses_reaches_each_host_with_a_bounded_number_of_fra
     let quiet: Vec<u64> = received(&mut world);
     let targets = (0..1_000).map(|n| Ipv4Addr::from(0x0a00_8000 + n)).collect();
     let (first_at, interval) = (world.now(), Span::from_millis(2));
-    world.ask(0, AskPlan { targets, first_at, interval });
+    world.nodes_mut().ask(0, AskPlan { targets, first_at, interval });
     let scanned: Vec<u64> = received(&mut world);
     for host in 1..6 {
         let frames = scanned[host] - quiet[host];
@@ -70,8 +71,9 @@ fn a_scan_of_a_thousand_addresses_reaches_each_host_with_a_bounded_number_of_fra
     assert!(counters.seeks_limited > 0, "{counters:?}");
     // A present host is found all the same, from another port.
     let target = vec![world.address(5).unwrap()];
-    world.ask(2, AskPlan { targets: target, first_at: world.now(), interval });
+    let plan = AskPlan { targets: target, first_at: world.now(), interval };
+    world.nodes_mut().ask(2, plan);
     world.run_for(Span::from_millis(50));
-    assert_eq!(world.arp_host(2).unwrap().stats().answered, 1);
+    assert_eq!(world.nodes().arp_host(2).unwrap().stats().answered, 1);
     world.engine().check_conservation().unwrap();
 }

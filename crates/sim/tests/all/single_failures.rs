@@ -10,6 +10,7 @@ use axon_fabric::model::{Fabric, FaultKind, RouterKind};
 use axon_fabric::samples::ring_with_chords;
 use axon_node::Drop;
 use axon_sim::World;
+use axon_sim::deadlock::cycle;
 use axon_wire::{Span, Time};
 use oorandom::Rand64;
 use std::fmt::Write;
@@ -58,8 +59,8 @@ fn saturate(fabric: &Fabric, seed: u64, failed: Failed) -> (usize, usize) {
     let name = failed.name(fabric);
     let go_on = |world: &mut World, span: Span| {
         let end = world.now() + span;
-        world.run_until_true(end, |world| world.deadlock().is_some());
-        assert_eq!(world.deadlock(), None, "seed {seed}, {name}");
+        world.run_until_true(end, |world| cycle(world).is_some());
+        assert_eq!(cycle(world), None, "seed {seed}, {name}");
     };
     go_on(&mut world, Span::from_micros(500));
     let fault = match failed {
@@ -69,7 +70,7 @@ fn saturate(fabric: &Fabric, seed: u64, failed: Failed) -> (usize, usize) {
     world.inject(fault);
     go_on(&mut world, Span::from_micros(1_500));
     let received = |world: &World| -> Vec<u64> {
-        world.traffic_report().iter().map(|flow| flow.received_bytes).collect()
+        world.flows().report().iter().map(|flow| flow.received_bytes).collect()
     };
     let before = received(&world);
     go_on(&mut world, Span::from_micros(500));

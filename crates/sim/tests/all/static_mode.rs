@@ -209,7 +209,7 @@ fn a_cable_that_is_not_as_the_file_has_it_is_reported_and_not_used() {
     let [wrong, free] = [builder.free_port(0), builder.free_port(2)];
     let mut world = boot(&alone(builder));
     // A short cut across the ring that is not in the file.
-    world.connect(wrong, free, common::wire());
+    world.nodes_mut().connect(wrong, free, common::wire());
     world.run_for(Span::from_secs(1));
     let found = |world: &World, switch: usize| {
         world.switch(switch).unwrap().telemetry(world.now()).alone.unwrap().miscabled
@@ -244,7 +244,7 @@ fn two_cables_that_are_swapped_are_reported_with_what_was_expected_and_are_not_u
         world.engine_mut().disconnect(id);
     }
     for link in &swapped.links[..2] {
-        world.connect(link.a, link.b, link.wire);
+        world.nodes_mut().connect(link.a, link.b, link.wire);
     }
     world.run_for(Span::from_secs(2));
     let alone = world.switch(0).unwrap().telemetry(world.now()).alone.unwrap();
@@ -281,7 +281,7 @@ fn the_same_seed_has_the_same_trace() {
         let mut world = common::boot_with(&alone(random(3)), 5);
         world.inject(FaultKind::LinkDown(0));
         world.run_for(Span::from_secs(1));
-        world.trace_hash()
+        world.engine().trace_hash()
     };
     assert_eq!(hash(), hash());
 }

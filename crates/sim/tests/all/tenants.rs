@@ -53,14 +53,14 @@ fn sender_of(frame: &[u8]) -> Option<usize> {
 /// Captures the frames that all hosts send and receive.
 fn watch(world: &mut World) {
     for host in 0..world.fabric().hosts.len() {
-        let station = world.host_station(host);
+        let station = world.layout().host_station(host);
         world.engine_mut().capture(WireEnd { station, port: PortNo(0) });
     }
 }
 
 /// Frames that hosts were sent since the last call, by host.
 fn delivered(world: &mut World) -> Vec<(usize, Captured)> {
-    let first = world.host_station(0);
+    let first = world.layout().host_station(0);
     let captured = world.engine_mut().take_captured().into_iter();
     let inbound = captured.filter(|one| !one.outbound);
     inbound.map(|one| (one.station - first, one)).collect()
@@ -192,9 +192,7 @@ fn hold(seed: u64) -> Result<[u64; 2], String> {
         let frames = attacks(&builder, host, spoofs, &mut random);
         let count = Some(3 * frames.len() as u64);
         let plan = RawPlan { frames, interval: Span::from_millis(2), count };
-        let now = world.now();
-        world.host_mut(host).unwrap().raw(plan, now);
-        world.nudge_host(host);
+        world.with_host(host, |node, now| node.raw(plan, now)).unwrap();
     }
     world.run_for(Span::from_millis(500));
     let marks = look(&mut world, &builder)?;
@@ -257,7 +255,7 @@ fn under_random_policies_no_frame_crosses_and_all_allowed_pairs_reach_each_other
 
 /// Changes the policy of the controller.
 fn change(world: &mut World, change: PolicyChange) -> PolicyDone {
-    let station = world.controller_station();
+    let station = world.layout().controller_station();
     match world.engine_mut().command(station, Request::Policy(change)) {
         Some(Ok(Done::Policy(done))) => done,
         other => panic!("{other:?}"),

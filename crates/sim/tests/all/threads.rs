@@ -2,8 +2,8 @@
 
 use crate::common::{self, Builder, HEARTBEAT, Page, ring};
 use axon_fabric::model::{Device, Fault, FaultKind};
-use axon_sim::World;
 use axon_sim::apps::{TcpOptions, TcpPlan, UdpPlan};
+use axon_sim::{Setup, World};
 use axon_wire::{Span, Time};
 
 /// A ring with noise and faults, under UDP and TCP.
@@ -28,8 +28,9 @@ fn troubled(device: Device) -> Builder {
 /// Result of a run: the hash, events, packet-hops and the text of the trace.
 fn run(builder: &Builder, seed: u64, threads: usize) -> (u64, u64, u64, String) {
     let page = Page::default();
-    let mut world = World::with_trace(&builder.fabric, seed, Some(Box::new(page.clone())));
-    assert_eq!(world.set_threads(threads), threads);
+    let trace: Option<Box<dyn std::io::Write>> = Some(Box::new(page.clone()));
+    let mut world = World::begin(&builder.fabric, Setup { seed, trace, ..Setup::default() });
+    assert_eq!(world.engine_mut().set_threads(threads), threads);
     world.run_until(common::BOOT);
     let hosts = builder.fabric.hosts.len();
     for host in 0..hosts {
@@ -46,9 +47,9 @@ fn run(builder: &Builder, seed: u64, threads: usize) -> (u64, u64, u64, String) 
     }
     world.run_for(Span::from_millis(60));
     // The number of threads may change during the run.
-    world.set_threads(threads.max(2) - 1);
+    world.engine_mut().set_threads(threads.max(2) - 1);
     world.run_for(HEARTBEAT);
-    world.set_threads(threads);
+    world.engine_mut().set_threads(threads);
     world.run_for(Span::from_millis(150));
     world.engine().check_conservation().unwrap();
     let text = String::from_utf8(page.0.borrow().clone()).unwrap();
@@ -92,10 +93,10 @@ fn links_that_take_no_time_cannot_be_run_apart() {
     }
     // Where a frame is stored, its length on the wire is enough lookahead.
     let mut world = World::new(&builder.fabric, 1);
-    assert_eq!(world.set_threads(2), 2);
+    assert_eq!(world.engine_mut().set_threads(2), 2);
     let head = Device { from_switch: Vec::new(), from_host: None, ..Device::axon_netfpga() };
     builder.fabric.device = head;
     let mut world = World::new(&builder.fabric, 1);
-    assert_eq!(world.set_threads(2), 1);
+    assert_eq!(world.engine_mut().set_threads(2), 1);
     world.run_until(Time::ZERO + Span::from_millis(10));
 }

@@ -56,7 +56,7 @@ fn run_some(builder: &mut Builder, entries: &[Entry<'_>], span: Span) -> Vec<Flo
     world.start_traffic();
     world.run_for(span);
     assert_sound(&world);
-    let report = world.traffic_report();
+    let report = world.flows().report();
     assert!(report.iter().all(|flow| flow.wrong_bytes == 0), "{report:#?}");
     report
 }
@@ -123,7 +123,7 @@ fn what_ends_with_a_link_a_switch_or_in_a_host_is_lost_and_nothing_stays_in_flig
         world.inject(fault);
         // Long enough for frames without a route to be dropped.
         world.run_for(Span::from_secs(20));
-        for flow in world.traffic_report() {
+        for flow in world.flows().report() {
             let (lost, left) = (flow.lost_packets.unwrap(), flow.in_flight_packets.unwrap());
             assert_eq!(flow.sent_packets, flow.received_packets + lost, "{fault:?}: {flow:#?}");
             assert_eq!(left, 0, "{fault:?}: {flow:#?}");
@@ -472,7 +472,7 @@ fn a_slow_host_takes_what_it_can_and_drops_the_rest() {
     // 1042 bytes at 100 Mb/s take 83.36 us: 479 in 40 ms.
     assert_eq!(sent, 4000);
     assert!((470..=480).contains(&received), "{received}");
-    let station = world.host_station(1);
+    let station = world.layout().host_station(1);
     let dropped = world.engine().stations().nth(station).unwrap().accounts().dropped;
     let full = dropped[axon_node::Drop::QueueFull as usize];
     assert!((2990..=3030).contains(&full), "{full} found the ring full");
@@ -527,9 +527,9 @@ fn traffic_repeats_bit_by_bit() {
         world.start_traffic();
         world.run_for(Span::from_millis(12));
         assert_sound(&world);
-        let sent: Vec<u64> = world.traffic_report().iter().map(|flow| flow.sent_bytes).collect();
+        let sent: Vec<u64> = world.flows().report().iter().map(|flow| flow.sent_bytes).collect();
         assert!(sent.iter().all(|&bytes| bytes > 20_000), "{sent:?}");
-        (world.trace_hash(), sent)
+        (world.engine().trace_hash(), sent)
     };
     assert_eq!(hash(5), hash(5));
     assert_ne!(hash(5).1, hash(6).1);
@@ -546,8 +546,8 @@ fn every_scenario_with_traffic_does_it() {
         world.start_traffic();
         world.run_for(Span::from_millis(span));
         assert_sound(&world);
-        let report = world.traffic_report();
-        assert!(world.traffic_is_done(), "{name}: {report:#?}");
+        let report = world.flows().report();
+        assert!(world.flows().are_done(), "{name}: {report:#?}");
         assert!(report.iter().all(|flow| flow.received_bytes > 0 && flow.failed == 0), "{name}");
     }
 }

@@ -138,7 +138,7 @@ fn a_controller_that_starts_anew_has_the_hosts_and_leases_of_vlans() {
         all.sort_unstable();
         assert_eq!(held(&world), all, "{dataplane:?}");
         // One of the hosts is silent: no switch could report it.
-        let silent = world.host_station(4);
+        let silent = world.layout().host_station(4);
         world.engine_mut().power_off(silent);
         world.start_controller();
         let restored = world.controller().unwrap().controllers().restored();
@@ -172,10 +172,8 @@ fn packet(to: MacAddr, from: MacAddr, word: &[u8]) -> Vec<u8> {
 
 fn send(world: &mut World, host: usize, frames: Vec<Vec<u8>>) {
     let count = Some(3 * frames.len() as u64);
-    let now = world.now();
     let plan = RawPlan { frames, interval: Span::from_millis(5), count };
-    world.host_mut(host).unwrap().raw(plan, now);
-    world.nudge_host(host);
+    world.with_host(host, |node, now| node.raw(plan, now)).unwrap();
 }
 
 #[test]
@@ -233,9 +231,9 @@ fn double_tags_reserved_and_foreign_vlans_are_dropped_and_counted() {
 fn one_mac_in_two_vlans_over_a_trunk_has_the_neighbours_of_each() {
     for dataplane in [DataplaneKind::Software, DataplaneKind::Reference, DataplaneKind::Pipeline] {
         let mut world = world(dataplane);
-        let station = world.host_station(1);
+        let station = world.layout().host_station(1);
         world.engine_mut().capture(WireEnd { station, port: PortNo(0) });
-        let station = world.host_station(3);
+        let station = world.layout().host_station(3);
         world.engine_mut().capture(WireEnd { station, port: PortNo(0) });
         let stick = mac(&world, 1);
         let [five, nine] = [5, 9].map(|last| Ipv4Addr::new(10, 0, 0, last));
@@ -251,7 +249,7 @@ fn one_mac_in_two_vlans_over_a_trunk_has_the_neighbours_of_each() {
             answered(&mut world, &[(1, five), (0, Ipv4Addr::new(10, 0, 0, 6))], 5),
             [true; 2]
         );
-        let first = world.host_station(0);
+        let first = world.layout().host_station(0);
         let captured: Vec<_> = world.engine_mut().take_captured();
         let inbound = captured.iter().filter(|one| !one.outbound);
         let mut replies = Vec::new();
@@ -287,7 +285,7 @@ fn hosts_of_a_vlan_make_their_addresses_of_its_own_prefix() {
     let mut world = World::begin(&fabric(&text), Setup { seed: 7, ..Setup::default() });
     world.set_host_retry(Span::from_millis(100));
     await_addresses(&mut world);
-    let has = |world: &World, host: usize| world.address6(host).map(|ip| ip.segments()[0]);
+    let has = |world: &World, host: usize| world.nodes().address6(host).map(|ip| ip.segments()[0]);
     let limit = world.now() + Span::from_secs(10);
     world.run_until_true(limit, World::all_have_addresses);
     let prefixes: Vec<_> = (0..8).map(|host| has(&world, host)).collect();
@@ -295,7 +293,7 @@ fn hosts_of_a_vlan_make_their_addresses_of_its_own_prefix() {
     // VLANs 10 and 20 get no advertisements; h6 gets them with tags.
     assert_eq!(prefixes, [None, None, None, None, of_30, of_30, none, none]);
     let pings = [(4, 5), (5, 4), (6, 7), (4, 7), (7, 5)].map(|(from, to)| {
-        let target = world.address6(to).expect("it has one");
+        let target = world.nodes().address6(to).expect("it has one");
         world.ping(from, PingPlan::until_reply(target, Span::from_millis(100), 20))
     });
     world.run_for(Span::from_secs(4));

@@ -48,7 +48,6 @@ const UNCUT: &[(&str, &str, Size)] = &[
     ("crates/sim", "Stack", Size::of(11, 12, 10)),
     ("crates/sim", "Station", Size::of(10, 2, 1)),
     ("crates/sim", "Tcp", Size::of(27, 11, 1)),
-    ("crates/sim", "World", Size::of(139, 11, 5)),
     ("crates/switch", "AgentNode", Size::of(19, 8, 8)),
     ("crates/switch", "Chassis", Size::of(38, 16, 1)),
     ("crates/switch", "SwitchNode", Size::of(44, 13, 6)),

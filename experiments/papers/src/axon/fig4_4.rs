@@ -10,6 +10,7 @@ use axon_fabric::model::{End, Fabric};
 use axon_node::probe::{PlanKind, ProbePlan};
 use axon_plot::{Axis, Plot, Series};
 use axon_sim::World;
+use axon_sim::probe::{finish, is_path_known};
 use axon_wire::{PortNo, Span, Time};
 use std::path::Path;
 
@@ -107,14 +108,14 @@ fn probe(devices: usize, bytes: usize, seed: u64) -> Result<Span> {
     let links: Vec<(End, End)> = fabric.links.iter().map(|link| (link.a, link.b)).collect();
     let mut world = World::new(&fabric, seed);
     let limit = Time::ZERO + LIMIT;
-    let ready = world.run_until_true(limit, |world| world.is_path_known(&links));
+    let ready = world.run_until_true(limit, |world| is_path_known(world, &links));
     ensure!(ready, "the Axons of the ring did not find each other");
     world.run_for(Span::from_secs(1));
     let hops = links.iter().map(|(near, _)| near.port).chain([PortNo::CONTROL]).collect();
     let plan = ProbePlan { bytes, ..ProbePlan::new(PlanKind::Circuit(hops)) };
-    let id = world.probe(0, plan).context("the switch has power")??;
+    let id = world.nodes_mut().probe(0, plan).context("the switch has power")??;
     let limit = world.now() + LIMIT;
-    let report = world.run_probe(0, id, limit).context("the probe did not come back")?;
+    let report = finish(&mut world, 0, id, limit).context("the probe did not come back")?;
     let times = report.returns.first().and_then(|back| back.times()).context("its records")?;
     ensure!(times.passages.len() == devices, "it passed {} Axons", times.passages.len());
     line::check_conservation(&world)?;

@@ -130,7 +130,7 @@ fn all_pairs(kind: ProgramKind, seed: u64) -> Result<Pairs> {
     let answered = |ping: &_| world.ping_stats(*ping).is_some_and(|stats| stats.received > 0);
     let answered = pings.iter().filter(|ping| answered(ping)).count();
     let entries = |switch| {
-        let node = world.program_node(switch)?;
+        let node = world.nodes().program(switch)?;
         let counts = node.pipeline().tables().counts().into_iter();
         Some(counts.filter(|of| of.table != TableName::Interface).map(|of| of.entries).sum())
     };

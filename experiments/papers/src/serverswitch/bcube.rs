@@ -168,7 +168,7 @@ fn received(world: &World, sinks: &[AppId]) -> Vec<u64> {
 }
 
 fn node(world: &World, server: usize) -> Result<&ProgramNode> {
-    world.program_node(server).context("a programmable switch with power")
+    world.nodes().program(server).context("a programmable switch with power")
 }
 
 /// Returns the targets and counts of the entries of index source routing. The key is also that of

@@ -7,6 +7,7 @@ use axon_agents::{Agent, AgentNode, InNetworkCache, InNetworkCacheConfig};
 use axon_fabric::model::Fabric;
 use axon_node::{Action, Input, Node};
 use axon_sim::World;
+use axon_sim::agents::reports;
 use axon_sim::station::StationNode;
 use axon_wire::{FrameBuf, MacAddr, PortNo, Span, Time};
 use std::collections::VecDeque;
@@ -205,7 +206,7 @@ impl Requests {
                 bytes: bytes.clone(),
                 seen: 0,
             };
-            let station = world.host_station(LINKS + link);
+            let station = world.layout().host_station(LINKS + link);
             world.engine_mut().power_on(station, StationNode::Other(Box::new(server)));
             let answers = Arc::new(Mutex::new(Answers::default()));
             let ends = ends(world.fabric(), link);
@@ -218,7 +219,7 @@ impl Requests {
                 open: VecDeque::new(),
                 answers: answers.clone(),
             };
-            let station = world.host_station(link);
+            let station = world.layout().host_station(link);
             world.engine_mut().power_on(station, StationNode::Other(Box::new(client)));
             clients.push(answers);
         }
@@ -266,7 +267,7 @@ fn ends(fabric: &Fabric, link: usize) -> Ends {
 
 /// Returns hits and misses of the agent.
 fn counts(world: &World) -> Result<(u64, u64)> {
-    let reports = world.agent_reports();
+    let reports = reports(world);
     let Some(report) = reports.first() else { anyhow::bail!("there is no agent") };
     let count = |name| report.counters.get(name).copied().unwrap_or(0);
     Ok((count("hits"), count("misses")))

@@ -4,8 +4,9 @@ use crate::engine::station::StationNode;
 use crate::host::apps::{AppId, FileStats, FlowStats, Histogram, Received, rate};
 use crate::host::datagram::Ends;
 use crate::host::lost::LostDatagrams;
-use crate::world::World;
+use crate::world::nodes::Nodes;
 use crate::world::running::{Name, Running, Work, port_of};
+use axon_fabric::model::{Fabric, Traffic};
 use axon_fabric::traffic::App;
 use axon_wire::{Span, Time};
 use serde::Serialize;
@@ -126,18 +127,40 @@ pub struct FlowReport {
     pub files: Option<FileReport>,
 }
 
-impl World {
-    /// Returns the results of the fabric's traffic so far, in the order of its entries and flows. A
-    /// flow whose host has restarted has lost its counters.
-    pub fn traffic_report(&self) -> Vec<FlowReport> {
+/// Returns whether a flow never started for want of an address.
+pub fn never_started(flow: &FlowReport) -> bool {
+    flow.failed > 0 && flow.sent_packets == 0
+}
+
+/// Started flows of the fabric's traffic.
+#[derive(Clone, Copy)]
+pub struct Flows<'a> {
+    fabric: &'a Fabric,
+    nodes: &'a Nodes,
+    running: &'a [Running],
+}
+
+impl<'a> Flows<'a> {
+    pub(crate) fn new(fabric: &'a Fabric, nodes: &'a Nodes, running: &'a [Running]) -> Flows<'a> {
+        Flows { fabric, nodes, running }
+    }
+
+    /// Returns the flows, in the order of the entries of the traffic.
+    pub(super) fn running(&self) -> impl Iterator<Item = (&'a Running, &'a Traffic)> {
+        self.running.iter().map(|running| (running, &self.fabric.traffic[running.entry]))
+    }
+
+    /// Returns the results so far, in the order of the entries and flows. A flow whose host has
+    /// restarted has lost its counters.
+    pub fn report(&self) -> Vec<FlowReport> {
         let lost = self.lost_datagrams();
-        self.traffic.iter().map(|running| self.flow_report(running, &lost)).collect()
+        self.running.iter().map(|running| self.report_of(running, &lost)).collect()
     }
 
     /// Returns the datagrams lost so far, in all stations.
     pub(super) fn lost_datagrams(&self) -> LostDatagrams {
         let mut lost = LostDatagrams::default();
-        self.engine().stations().for_each(|station| {
+        self.nodes.engine().stations().for_each(|station| {
             lost.merge(&station.adapter.lost);
             if let StationNode::Host(host) = &station.node {
                 lost.merge(&host.stack.nic.lost);
@@ -146,39 +169,50 @@ impl World {
         lost
     }
 
+    /// Returns the simulated time.
+    pub(super) fn now(&self) -> Time {
+        self.nodes.engine().now()
+    }
+
     /// Returns whether everything started has completed its work. Flows that run until the end have
     /// not.
-    pub fn traffic_is_done(&self) -> bool {
-        self.traffic.iter().all(|running| match running.work {
+    pub fn are_done(&self) -> bool {
+        self.running.iter().all(|running| self.is_done(running))
+    }
+
+    /// Returns whether one flow has completed its work.
+    pub(super) fn is_done(&self, running: &Running) -> bool {
+        match running.work {
             Work::None => true,
-            Work::Ping(id) => self.ping_stats(id).is_none_or(|stats| stats.done),
+            Work::Ping(id) => self.nodes.ping_stats(id).is_none_or(|stats| stats.done),
             Work::App(host, id) => {
-                self.flow_stats(host, id).is_none_or(|stats| stats.done.is_some())
+                self.nodes.flow_stats(host, id).is_none_or(|stats| stats.done.is_some())
             }
-            Work::ArpHost(host) => self.arp_host(host).is_none_or(|host| host.is_done()),
-        })
+            Work::ArpHost(host) => self.nodes.arp_host(host).is_none_or(|host| host.is_done()),
+        }
     }
 
     /// Returns the times of each entry of the traffic: durations of its flows' completed items, or
     /// else latencies of their datagrams, for all of its flows together.
-    pub fn traffic_times(&self) -> Vec<EntryTimes> {
-        let names = self.fabric().traffic.iter();
+    pub fn times(&self) -> Vec<EntryTimes> {
+        let names = self.fabric.traffic.iter();
         let mut all: Vec<(EntryTimes, Histogram)> = names
             .map(|entry| {
                 let name = entry.name.clone();
                 (EntryTimes { name, flows: 0, times: None }, Histogram::default())
             })
             .collect();
-        for running in &self.traffic {
+        for running in self.running {
             let (entry, histogram) = &mut all[running.entry];
             entry.flows += 1;
             match running.work {
                 Work::Ping(id) => {
-                    let times = self.host(id.host).and_then(|host| host.ping_times(id.number));
+                    let times =
+                        self.nodes.host(id.host).and_then(|host| host.ping_times(id.number));
                     times.into_iter().for_each(|times| histogram.merge(times));
                 }
                 Work::App(host, id) => {
-                    let Some(stats) = self.flow_stats(host, id) else { continue };
+                    let Some(stats) = self.nodes.flow_stats(host, id) else { continue };
                     histogram.merge(&stats.times);
                     if stats.times.count() == 0
                         && let Some(received) = self.received_by(running, host, id)
@@ -197,21 +231,21 @@ impl World {
     }
 
     /// Returns the datagrams, writes or requests that each entry of the traffic has sent so far.
-    pub(crate) fn traffic_sent(&self) -> Vec<u64> {
-        let (mut sent, nothing) = (vec![0; self.fabric().traffic.len()], LostDatagrams::default());
-        for running in &self.traffic {
-            sent[running.entry] += self.flow_report(running, &nothing).sent_packets;
+    pub(crate) fn sent(&self) -> Vec<u64> {
+        let (mut sent, nothing) = (vec![0; self.fabric.traffic.len()], LostDatagrams::default());
+        for running in self.running {
+            sent[running.entry] += self.report_of(running, &nothing).sent_packets;
         }
         sent
     }
 
-    /// Returns for each flow, in the order of [`World::traffic_report`], the payload bytes received
+    /// Returns for each flow, in the order of [`Flows::report`], the payload bytes received
     /// so far and the receiving hosts. The bytes are `None` before the first transmission and while
     /// one of the flow's hosts has no power.
-    pub(crate) fn traffic_received(
+    pub(crate) fn received(
         &self,
     ) -> impl Iterator<Item = (Option<u64>, impl Iterator<Item = usize>)> {
-        self.traffic.iter().map(|running| {
+        self.running.iter().map(|running| {
             let sinks = running.sinks.iter().map(|&(host, _)| host);
             let at_sender = match running.work {
                 Work::App(host, _) if running.sinks.is_empty() => Some(host),
@@ -221,25 +255,25 @@ impl World {
         })
     }
 
-    fn received_bytes(&self, running: &Running) -> Option<u64> {
+    fn received_bytes(&self, running: &'a Running) -> Option<u64> {
         let Work::App(host, id) = running.work else { return None };
-        let stats = self.flow_stats(host, id)?;
+        let stats = self.nodes.flow_stats(host, id)?;
         stats.first_sent?;
         match running.sinks[..] {
             [] => Some(stats.received.bytes.0),
-            [(sink, _)] if self.host(sink).is_none() => None,
+            [(sink, _)] if self.nodes.host(sink).is_none() => None,
             _ => Some(self.at_sinks(running, host, id)?.map(|at| at.bytes.0).sum()),
         }
     }
 
     /// Returns the results of one flow, without determining whether it is unfinished.
-    pub(super) fn flow_report(&self, running: &Running, lost: &LostDatagrams) -> FlowReport {
-        let hosts = &self.fabric().hosts;
+    pub(super) fn report_of(&self, running: &'a Running, lost: &LostDatagrams) -> FlowReport {
+        let hosts = &self.fabric.hosts;
         let name = |name: &Name| match name {
             Name::Host(host) => hosts[*host].name.clone(),
             Name::Several => "*".to_owned(),
         };
-        let entry = &self.fabric().traffic[running.entry];
+        let entry = &self.fabric.traffic[running.entry];
         let mut report = FlowReport {
             name: entry.name.clone(),
             app: entry.app.name(),
@@ -251,7 +285,7 @@ impl World {
             Work::None => report.failed = 1,
             Work::Ping(id) => self.ping_report(id, &mut report),
             Work::App(host, id) => {
-                if let Some(stats) = self.flow_stats(host, id) {
+                if let Some(stats) = self.nodes.flow_stats(host, id) {
                     fill(stats, self.received_by(running, host, id).as_ref(), &mut report);
                 }
                 if let Some(ends) = self.ends(running, host, id) {
@@ -259,7 +293,7 @@ impl World {
                 }
             }
             Work::ArpHost(host) => {
-                if let Some(host) = self.arp_host(host) {
+                if let Some(host) = self.nodes.arp_host(host) {
                     let stats = host.stats();
                     (report.sent_packets, report.received_packets) =
                         (stats.requests, stats.answered);
@@ -271,22 +305,22 @@ impl World {
     }
 
     /// Returns what the powered sinks of a flow have received from its sender.
-    fn at_sinks<'a>(
-        &'a self,
+    fn at_sinks(
+        self,
         running: &'a Running,
         host: usize,
         id: AppId,
     ) -> Option<impl Iterator<Item = &'a Received>> {
         // A replay has no port: its sinks count every frame that looks like one of the capture and
         // goes the same way.
-        let from = (self.address(host)?, self.host(host)?.source_port(id).unwrap_or(0));
+        let from = (self.nodes.address(host)?, self.nodes.host(host)?.source_port(id).unwrap_or(0));
         let sinks = running.sinks.iter();
-        Some(sinks.filter_map(move |&(at, sink)| self.host(at)?.received_from(sink, from)))
+        Some(sinks.filter_map(move |&(at, sink)| self.nodes.host(at)?.received_from(sink, from)))
     }
 
     /// Returns the total that a flow's sinks have received, if there are sinks.
-    fn received_by(&self, running: &Running, host: usize, id: AppId) -> Option<Received> {
-        self.host(running.sinks.first()?.0)?;
+    fn received_by(&self, running: &'a Running, host: usize, id: AppId) -> Option<Received> {
+        self.nodes.host(running.sinks.first()?.0)?;
         let mut at_sinks = self.at_sinks(running, host, id)?;
         let mut all = at_sinks.next().cloned().unwrap_or_default();
         at_sinks.for_each(|received| all.merge(received));
@@ -295,16 +329,16 @@ impl World {
 
     /// Returns the ends of a flow of datagrams.
     fn ends(&self, running: &Running, host: usize, id: AppId) -> Option<Ends> {
-        let app = &self.fabric().traffic[running.entry].app;
+        let app = &self.fabric.traffic[running.entry].app;
         let (App::Udp { .. } | App::OnOff { .. }, &Name::Host(to)) = (app, &running.to) else {
             return None;
         };
-        let from = (self.address(host)?, self.host(host)?.source_port(id)?);
-        Some((from, (self.address(to)?, port_of(running.entry))))
+        let from = (self.nodes.address(host)?, self.nodes.host(host)?.source_port(id)?);
+        Some((from, (self.nodes.address(to)?, port_of(running.entry))))
     }
 
     fn ping_report(&self, id: crate::PingId, report: &mut FlowReport) {
-        let Some(host) = self.host(id.host) else { return };
+        let Some(host) = self.nodes.host(id.host) else { return };
         if let Some(stats) = host.ping_stats(id.number) {
             report.sent_packets = u64::from(stats.sent);
             report.received_packets = u64::from(stats.received);

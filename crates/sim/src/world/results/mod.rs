@@ -6,15 +6,16 @@ mod ports;
 mod samples;
 mod unfinished;
 
-pub use flows::{EntryTimes, FlowReport, Times};
+pub use flows::{EntryTimes, FlowReport, Flows, Times, never_started};
 pub use ports::{EndCount, PortCount, end_counts, port_counts};
 pub use samples::{FlowSamples, PortSamples, Samples};
 
 pub(crate) use pings::{Pings, all_pairs};
+pub(crate) use unfinished::{has_endless, unresolved};
 
 use crate::link::links::{LinkId, Loss};
 use crate::world::World;
-use crate::world::agents::AgentReport;
+use crate::world::agents::{self, AgentReport};
 use crate::world::deadlock::Deadlock;
 use axon_node::Drop;
 use axon_wire::Time;
@@ -94,11 +95,6 @@ pub struct Report {
     pub samples: Option<Samples>,
 }
 
-/// Returns whether a flow never started for want of an address.
-pub fn never_started(flow: &FlowReport) -> bool {
-    flow.failed > 0 && flow.sent_packets == 0
-}
-
 /// Round of pings.
 #[derive(Clone, Debug, Serialize)]
 pub struct Round {
@@ -164,14 +160,15 @@ impl Report {
                 *losses.entry(loss.name()).or_insert(0) += count;
             }
         }
-        let mut flows = world.traffic_report();
-        let unfinished = world.mark_unfinished(boot, &mut flows);
-        let (without_address, cut_off) = world.without_address();
-        let mut warnings = world.in_flight_warnings(&flows);
+        let readiness = world.readiness();
+        let mut flows = world.flows().report();
+        let unfinished = unfinished::mark(world.flows(), boot, &mut flows);
+        let (without_address, cut_off) = readiness.without_address();
+        let mut warnings = unfinished::in_flight(&flows, world.now());
         warnings.extend(cut_off);
-        warnings.extend(world.forbidden_flows());
-        warnings.extend(world.program_warnings());
-        warnings.extend(world.agent_warnings());
+        warnings.extend(unfinished::forbidden(world));
+        warnings.extend(readiness.program_warnings());
+        warnings.extend(agents::warnings(world.fabric()));
         let (ended_at, dropped_at) = end_counts(world).into_iter().partition(|end| end.is_ordinary);
         Report {
             fabric: world.fabric().name.clone(),
@@ -181,13 +178,13 @@ impl Report {
             boot_ns: boot.as_nanos(),
             rounds: Vec::new(),
             flows,
-            entries: world.traffic_times(),
-            agents: world.agent_reports(),
+            entries: world.flows().times(),
+            agents: agents::reports(world),
             drops: named(drops),
             ended: named(ended),
             losses,
             corrupted,
-            stale_routes: world.stale_routes().iter().map(ToString::to_string).collect(),
+            stale_routes: world.truth().stale_routes().iter().map(ToString::to_string).collect(),
             deadlock: None,
             unaccounted: engine.check_conservation().err(),
             warnings,

@@ -2,7 +2,7 @@
 
 use super::Round;
 use crate::host::ping::{PingPlan, PingStats};
-use crate::world::{PingId, World};
+use crate::world::{PingId, World, reach};
 use axon_wire::{Span, Time};
 use std::net::IpAddr;
 
@@ -21,7 +21,7 @@ pub(crate) fn all_pairs(
     pairs_max: usize,
 ) -> Pings {
     let at = world.now();
-    let hosts = world.connected_hosts();
+    let hosts = world.truth().connected_hosts();
     let others = hosts.len().saturating_sub(1);
     let all = hosts.len() * others;
     let pair = |number: usize| {
@@ -29,8 +29,8 @@ pub(crate) fn all_pairs(
         // The host itself is skipped in its row.
         (hosts[from], hosts[if to < from { to } else { to + 1 }])
     };
-    let may = |&(from, to): &(usize, usize)| world.may_reach(from, to);
-    let everyone = world.everyone_may_reach_everyone();
+    let may = |&(from, to): &(usize, usize)| world.truth().may_reach(from, to);
+    let everyone = reach::everyone_may_reach_everyone(world.fabric());
     let count = if everyone { all } else { (0..all).map(pair).filter(may).count() };
     let every = count.div_ceil(pairs_max.max(1)).max(1);
     let chosen: Vec<(usize, usize)> = match everyone {
@@ -38,11 +38,11 @@ pub(crate) fn all_pairs(
         false => (0..all).map(pair).filter(may).step_by(every).collect(),
     };
     let has_v6: Vec<bool> =
-        (0..world.fabric().hosts.len()).map(|host| world.wants_v6(host)).collect();
+        (0..world.fabric().hosts.len()).map(|host| reach::wants_v6(world.fabric(), host)).collect();
     let mut started = Vec::new();
     for (from, to) in chosen {
         let v4 = world.address(to).map(IpAddr::V4);
-        let v6 = || world.address6(to).map(IpAddr::V6);
+        let v6 = || world.nodes().address6(to).map(IpAddr::V6);
         let families =
             [(false, v4)].into_iter().chain((has_v6[from] && has_v6[to]).then(|| (true, v6())));
         for (is_v6, target) in families.collect::<Vec<_>>() {

@@ -130,7 +130,7 @@ impl Samples {
                 samples.queued_bytes.push(queued);
             }
         }
-        for (index, (bytes, receivers)) in world.traffic_received().enumerate() {
+        for (index, (bytes, receivers)) in world.flows().received().enumerate() {
             if index == self.flows.len() {
                 let rate_bps =
                     receivers.map(|host| highest(world.fabric(), Cable::Host(host))).sum();

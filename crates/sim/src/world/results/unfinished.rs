@@ -5,7 +5,7 @@
 //! due and was not reached, or if its connection failed. A stream without an end is unfinished if
 //! it has sent data that was not received, and nothing has been received for [`STALL`].
 
-use super::{FlowReport, never_started};
+use super::flows::{FlowReport, Flows, never_started};
 use crate::world::World;
 use crate::world::running::{Running, Work};
 use axon_fabric::model::Traffic;
@@ -28,130 +28,129 @@ pub(crate) struct Unresolved {
     in_flight: u64,
 }
 
-impl World {
-    /// Returns the remaining work of flows that have an end, for traffic that began at `began`.
-    /// `None` if all is complete and every datagram is received or lost.
-    pub(crate) fn unresolved(&self, began: Time) -> Option<Unresolved> {
-        let lost = self.lost_datagrams();
-        let mut all = Unresolved::default();
-        for running in &self.traffic {
-            let flow = self.flow_report(running, &lost);
-            if self.is_due(running, &flow, began) {
-                all.flows += 1;
-                all.moved += flow.sent_packets + flow.received_bytes + flow.completed + flow.failed;
-            } else if flow.done_ns.is_some() {
-                all.in_flight += flow.in_flight_packets.unwrap_or(0);
-            }
+/// Returns the remaining work of flows that have an end, for traffic that began at `began`. `None`
+/// if all is complete and every datagram is received or lost.
+pub(crate) fn unresolved(flows: Flows<'_>, began: Time) -> Option<Unresolved> {
+    let lost = flows.lost_datagrams();
+    let mut all = Unresolved::default();
+    for (running, entry) in flows.running() {
+        let flow = flows.report_of(running, &lost);
+        if is_due(flows, (running, entry), &flow, began) {
+            all.flows += 1;
+            all.moved += flow.sent_packets + flow.received_bytes + flow.completed + flow.failed;
+        } else if flow.done_ns.is_some() {
+            all.in_flight += flow.in_flight_packets.unwrap_or(0);
         }
-        (all.flows > 0 || all.in_flight > 0).then_some(all)
     }
+    (all.flows > 0 || all.in_flight > 0).then_some(all)
+}
 
-    /// Returns whether a flow without an end is running.
-    pub(crate) fn has_endless_traffic(&self) -> bool {
-        self.traffic.iter().any(|running| {
-            let entry = &self.fabric.traffic[running.entry];
-            entry.stop.is_none() && work(&entry.app).is_none()
-        })
-    }
+/// Returns whether a flow without an end is running.
+pub(crate) fn has_endless(flows: Flows<'_>) -> bool {
+    flows.running().any(|(_, entry)| entry.stop.is_none() && work(&entry.app).is_none())
+}
 
-    /// Marks the unfinished flows, for traffic that began at `began`. Returns what each of them
-    /// lacks, in their order.
-    pub(crate) fn mark_unfinished(&self, began: Time, flows: &mut [FlowReport]) -> Vec<String> {
-        let mut lacks = Vec::new();
-        for (running, flow) in self.traffic.iter().zip(flows) {
-            let entry = &self.fabric.traffic[running.entry];
-            let broke = flow.app == "tcp" && flow.failed > 0 && !never_started(flow);
-            let due = self.is_due(running, flow, began);
-            let stalled = !due && self.is_stalled(entry, flow);
-            flow.unfinished = broke || due || stalled;
-            if flow.unfinished {
-                lacks.push(self.lack(entry, flow, broke));
-            }
+/// Marks the unfinished flows, for traffic that began at `began`. Returns what each of them lacks,
+/// in their order.
+pub(super) fn mark(flows: Flows<'_>, began: Time, reports: &mut [FlowReport]) -> Vec<String> {
+    let mut lacks = Vec::new();
+    for ((running, entry), flow) in flows.running().zip(reports) {
+        let broke = flow.app == "tcp" && flow.failed > 0 && !never_started(flow);
+        let due = is_due(flows, (running, entry), flow, began);
+        let stalled = !due && is_stalled(entry, flow, flows.now());
+        flow.unfinished = broke || due || stalled;
+        if flow.unfinished {
+            lacks.push(lack(entry, flow, broke));
         }
-        lacks
     }
+    lacks
+}
 
-    /// Returns a warning for each entry with flows between hosts that may not reach each other.
-    pub(crate) fn forbidden_flows(&self) -> impl Iterator<Item = String> {
-        self.fabric().traffic.iter().filter_map(|entry| {
-            let forbidden = |&&(from, to): &&(usize, usize)| !self.may_reach(from, to);
-            let &(from, to) = entry.flows.iter().find(forbidden)?;
-            let count = entry.flows.iter().filter(forbidden).count();
-            let [from, to] = [from, to].map(|host| &self.fabric().hosts[host].name);
-            let (name, all) = (&entry.name, entry.flows.len());
-            Some(format!(
-                "{name}: {count} of {all} flows are between hosts that may not reach each other, \
-                 such as {from} and {to}"
-            ))
-        })
-    }
+/// Returns a warning for each entry with flows between hosts that may not reach each other.
+pub(super) fn forbidden(world: &World) -> impl Iterator<Item = String> {
+    let (fabric, truth) = (world.fabric(), world.truth());
+    fabric.traffic.iter().filter_map(move |entry| {
+        let forbidden = |&&(from, to): &&(usize, usize)| !truth.may_reach(from, to);
+        let &(from, to) = entry.flows.iter().find(forbidden)?;
+        let count = entry.flows.iter().filter(forbidden).count();
+        let [from, to] = [from, to].map(|host| &fabric.hosts[host].name);
+        let (name, all) = (&entry.name, entry.flows.len());
+        Some(format!(
+            "{name}: {count} of {all} flows are between hosts that may not reach each other, such \
+             as {from} and {to}"
+        ))
+    })
+}
 
-    /// Returns a warning for each flow that ended a while ago and has datagrams that are neither
-    /// received nor lost.
-    pub(crate) fn in_flight_warnings(&self, flows: &[FlowReport]) -> Vec<String> {
-        let latest = self.now().as_nanos().saturating_sub(IN_FLIGHT.as_nanos());
-        let old = |flow: &&FlowReport| flow.done_ns.is_some_and(|done| done < latest);
-        let in_flight = |flow: &FlowReport| {
-            let packets = flow.in_flight_packets.filter(|&packets| packets > 0)?;
-            let FlowReport { name, from, to, .. } = flow;
-            Some(format!(
-                "{name} from {from} to {to}: {packets} datagrams were neither received nor lost \
-                 when the run ended"
-            ))
-        };
-        flows.iter().filter(old).filter_map(in_flight).collect()
-    }
-
-    /// Returns whether a flow should have ended, or still should, and has not.
-    fn is_due(&self, running: &Running, flow: &FlowReport, began: Time) -> bool {
-        let entry = &self.fabric.traffic[running.entry];
-        let ran = self.now().since(began);
-        let done = match running.work {
-            // An unanswered ping counts as missing; a flow that could not be started is reported as
-            // such.
-            Work::None | Work::Ping(_) => true,
-            Work::App(..) => flow.done_ns.is_some(),
-            Work::ArpHost(host) => self.arp_host(host).is_none_or(|host| host.is_done()),
-        };
-        let stopped = entry.stop.is_some_and(|stop| stop <= ran);
-        !done && entry.start <= ran && (stopped || work(&entry.app).is_some())
-    }
-
-    /// Returns whether a stream without an end has stalled.
-    fn is_stalled(&self, entry: &Traffic, flow: &FlowReport) -> bool {
-        let last = flow.last_ns.or(flow.first_ns);
-        let waits = flow.done_ns.is_none() && flow.sent_bytes > flow.received_bytes;
-        matches!(entry.app, App::Tcp { .. })
-            && waits
-            && last.is_some_and(|last| self.now().as_nanos() - last >= STALL.as_nanos())
-    }
-
-    /// Describes what an unfinished flow lacks: `tcp1 from h1 to h3: 1151448 of 100000000 bytes
-    /// received, the last after 1.023s`.
-    fn lack(&self, entry: &Traffic, flow: &FlowReport, broke: bool) -> String {
+/// Returns a warning for each flow that ended a while before `now` and has datagrams that are
+/// neither received nor lost.
+pub(super) fn in_flight(flows: &[FlowReport], now: Time) -> Vec<String> {
+    let latest = now.as_nanos().saturating_sub(IN_FLIGHT.as_nanos());
+    let old = |flow: &&FlowReport| flow.done_ns.is_some_and(|done| done < latest);
+    let in_flight = |flow: &FlowReport| {
+        let packets = flow.in_flight_packets.filter(|&packets| packets > 0)?;
         let FlowReport { name, from, to, .. } = flow;
-        let (done, unit) = match entry.app {
-            App::Tcp { .. } => (flow.received_bytes, "bytes received"),
-            App::Udp { .. } | App::OnOff { .. } => (flow.sent_packets, "datagrams sent"),
-            App::Replay { .. } => (flow.sent_packets, "frames sent"),
-            App::Arp { .. } => (flow.completed, "addresses found"),
-            App::AllReduce { .. } | App::Incast { .. } => (flow.completed, "rounds completed"),
-            App::FileService(_) => (flow.completed, "transactions completed"),
-            _ => (flow.completed, "requests answered"),
-        };
-        let of = match work(&entry.app) {
-            // Each host resolves its own addresses.
-            Some(_) if matches!(entry.app, App::Arp { .. }) => format!(" of {}", flow.sent_packets),
-            Some(all) => format!(" of {all}"),
-            None => String::new(),
-        };
-        let since = match flow.last_ns {
-            Some(last) => format!(", the last at {}", Time::from_nanos(last)),
-            None => String::new(),
-        };
-        let end = if broke { "; its connection broke" } else { "" };
-        format!("{name} from {from} to {to}: {done}{of} {unit}{since}{end}")
-    }
+        Some(format!(
+            "{name} from {from} to {to}: {packets} datagrams were neither received nor lost when \
+             the run ended"
+        ))
+    };
+    flows.iter().filter(old).filter_map(in_flight).collect()
+}
+
+/// Returns whether a flow should have ended, or still should, and has not.
+fn is_due(
+    flows: Flows<'_>,
+    (running, entry): (&Running, &Traffic),
+    flow: &FlowReport,
+    began: Time,
+) -> bool {
+    let ran = flows.now().since(began);
+    let done = match running.work {
+        // An unanswered ping counts as missing; a flow that could not be started is reported as
+        // such.
+        Work::None | Work::Ping(_) => true,
+        Work::App(..) => flow.done_ns.is_some(),
+        Work::ArpHost(_) => flows.is_done(running),
+    };
+    let stopped = entry.stop.is_some_and(|stop| stop <= ran);
+    !done && entry.start <= ran && (stopped || work(&entry.app).is_some())
+}
+
+/// Returns whether a stream without an end has stalled.
+fn is_stalled(entry: &Traffic, flow: &FlowReport, now: Time) -> bool {
+    let last = flow.last_ns.or(flow.first_ns);
+    let waits = flow.done_ns.is_none() && flow.sent_bytes > flow.received_bytes;
+    matches!(entry.app, App::Tcp { .. })
+        && waits
+        && last.is_some_and(|last| now.as_nanos() - last >= STALL.as_nanos())
+}
+
+/// Describes what an unfinished flow lacks: `tcp1 from h1 to h3: 1151448 of 100000000 bytes
+/// received, the last after 1.023s`.
+fn lack(entry: &Traffic, flow: &FlowReport, broke: bool) -> String {
+    let FlowReport { name, from, to, .. } = flow;
+    let (done, unit) = match entry.app {
+        App::Tcp { .. } => (flow.received_bytes, "bytes received"),
+        App::Udp { .. } | App::OnOff { .. } => (flow.sent_packets, "datagrams sent"),
+        App::Replay { .. } => (flow.sent_packets, "frames sent"),
+        App::Arp { .. } => (flow.completed, "addresses found"),
+        App::AllReduce { .. } | App::Incast { .. } => (flow.completed, "rounds completed"),
+        App::FileService(_) => (flow.completed, "transactions completed"),
+        _ => (flow.completed, "requests answered"),
+    };
+    let of = match work(&entry.app) {
+        // Each host resolves its own addresses.
+        Some(_) if matches!(entry.app, App::Arp { .. }) => format!(" of {}", flow.sent_packets),
+        Some(all) => format!(" of {all}"),
+        None => String::new(),
+    };
+    let since = match flow.last_ns {
+        Some(last) => format!(", the last at {}", Time::from_nanos(last)),
+        None => String::new(),
+    };
+    let end = if broke { "; its connection broke" } else { "" };
+    format!("{name} from {from} to {to}: {done}{of} {unit}{since}{end}")
 }
 
 /// Returns the work of a flow of an application, if it has an end: in bytes, packets, rounds,

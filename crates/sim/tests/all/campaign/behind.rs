@@ -43,7 +43,7 @@ pub fn connect(world: &mut World, behind: Option<[usize; 2]>) {
     let Some(hosts) = behind else { return };
     let host = &world.fabric().hosts[hosts[0]];
     let at = End { switch: host.switch, port: host.port };
-    world.put_behind(&hosts, at, true);
+    world.nodes_mut().put_behind(&hosts, at, true);
 }
 
 /// True if the bridge isolates two hosts from each other.

@@ -72,7 +72,7 @@ pub fn draw(seed: u64, builder: &mut Builder, acts: &mut Vec<(Time, Act)>, few_r
 
 /// Breaks or restores a port of a bond.
 pub fn lose(world: &mut World, host: usize, member: usize, loss: Loss) {
-    let link = world.bond_link(host, member);
+    let link = world.layout().bond_link(host, member);
     let (cut, silent) = match loss {
         Loss::Cut => (true, false),
         Loss::Silent => (false, true),
@@ -109,7 +109,7 @@ pub fn start(world: &mut World, seed: u64, doubled: bool, span: Span) -> Option<
         }
     }
     for host in 0..hosts {
-        let station = world.host_station(host);
+        let station = world.layout().host_station(host);
         for port in ports_of(world, host) {
             world.engine_mut().capture(WireEnd { station, port });
         }
@@ -134,7 +134,7 @@ impl Datagrams {
     /// # Errors
     /// The datagram that has.
     pub fn check(&mut self, world: &mut World) -> Result<(), String> {
-        let first = world.host_station(0);
+        let first = world.layout().host_station(0);
         for one in world.engine_mut().take_captured().into_iter().filter(|one| !one.outbound) {
             let Some(at) = one.frame.windows(WORD.len()).position(|bytes| bytes == WORD) else {
                 continue;
@@ -160,7 +160,7 @@ impl Datagrams {
 /// Describes the ports of all bonds, for messages: whether the controller reaches their switches,
 /// and the state of both ends of each.
 pub fn describe(world: &World) -> String {
-    let controlled = world.controlled_switches();
+    let controlled = world.truth().controlled_switches();
     let known = world.controller().map(|node| node.controller().bonds_telemetry());
     let mut lines = Vec::new();
     for (number, bond) in world.fabric().bonds.iter().enumerate() {
@@ -185,11 +185,11 @@ pub fn describe(world: &World) -> String {
 /// True if a host has a port at switches that are cut off from the controller, but not from each
 /// other. They cannot detect that, so the host keeps using the port.
 pub fn leads_astray(world: &World, host: usize) -> bool {
-    let controlled = world.controlled_switches();
+    let controlled = world.truth().controlled_switches();
     let bonds = world.fabric().bonds.iter().filter(|bond| bond.host == Some(host));
     let mut ends = bonds.flat_map(|bond| bond.members.iter().enumerate());
     ends.any(|(member, end)| {
-        let link = &world.engine().links()[world.bond_link(host, member).0];
+        let link = &world.engine().links()[world.layout().bond_link(host, member).0];
         let has_neighbours = world
             .switch(end.switch)
             .is_some_and(|switch| switch.discovery().neighbours().next().is_some());

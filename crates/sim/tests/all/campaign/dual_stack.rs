@@ -3,6 +3,7 @@
 
 use super::plan::Dice;
 use crate::common::{self, Builder};
+use axon_sim::world::reach::wants_v6;
 use axon_sim::{PingId, PingPlan, World};
 use axon_wire::Span;
 use std::collections::BTreeMap;
@@ -34,7 +35,7 @@ pub fn draw(seed: u64, builder: &mut Builder) {
 /// Checks that no two connected hosts have one address.
 pub fn one_holder_each(world: &World) -> Result<(), String> {
     let mut holders = BTreeMap::new();
-    for host in world.connected_hosts() {
+    for host in world.truth().connected_hosts() {
         for address in world.host(host).into_iter().flat_map(|host| host.addresses6()) {
             if let Some(other) = holders.insert(address, host) {
                 return Err(format!("hosts {other} and {host} (by index) both have {address}"));
@@ -49,17 +50,21 @@ pub fn check(world: &mut World, pairs: &[(usize, usize)], tries: u16) -> Result<
     if !axon_fabric::ipv6::is_dual_stack(world.fabric()) {
         return Ok(());
     }
-    let has_v6 = |pair: &&(usize, usize)| world.wants_v6(pair.0) && world.wants_v6(pair.1);
+    let has_v6 = |pair: &&(usize, usize)| {
+        [pair.0, pair.1].iter().all(|&host| wants_v6(world.fabric(), host))
+    };
     let pairs: Vec<(usize, usize)> = pairs.iter().filter(has_v6).copied().collect();
     let limit = world.now() + super::PATIENCE;
-    let addressed = |world: &World| pairs.iter().all(|&(_, to)| world.address6(to).is_some());
+    let addressed =
+        |world: &World| pairs.iter().all(|&(_, to)| world.nodes().address6(to).is_some());
     if !world.run_until_true(limit, addressed) {
-        let without = pairs.iter().map(|&(_, to)| to).find(|&to| world.address6(to).is_none());
+        let without =
+            pairs.iter().map(|&(_, to)| to).find(|&to| world.nodes().address6(to).is_none());
         return Err(format!("host without IPv6 address (by index): {without:?}"));
     }
     let interval = Span::from_millis(100);
     let start = |world: &mut World, (from, to): (usize, usize)| {
-        let target = world.address6(to)?;
+        let target = world.nodes().address6(to)?;
         world.ping(from, PingPlan::until_reply(target, interval, tries))
     };
     let ids: Vec<Option<PingId>> = pairs.iter().map(|&pair| start(world, pair)).collect();

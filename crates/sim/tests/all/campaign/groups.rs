@@ -69,7 +69,7 @@ pub fn start(world: &mut World, seed: u64, doubled: bool, span: Span) -> Option<
         send(world, sender, frames.collect(), Span::from_millis(40));
     }
     for host in 0..hosts {
-        let station = world.host_station(host);
+        let station = world.layout().host_station(host);
         for port in bonds::ports_of(world, host) {
             world.engine_mut().capture(WireEnd { station, port });
         }
@@ -90,7 +90,7 @@ impl Streams {
     /// Checks that no host was sent data of groups that it has not joined, or any datagram twice,
     /// since the last call.
     pub fn check(&mut self, world: &mut World) -> Result<(), String> {
-        let first = world.host_station(0);
+        let first = world.layout().host_station(0);
         for one in world.engine_mut().take_captured().into_iter().filter(|one| !one.outbound) {
             let Some(at) = one.frame.windows(WORD.len()).position(|bytes| bytes == WORD) else {
                 continue;
@@ -111,7 +111,7 @@ impl Streams {
 
     /// Checks that every connected member receives data of every connected sender of its VLAN now.
     pub fn end(&mut self, world: &mut World) -> Result<(), String> {
-        let hosts: BTreeSet<usize> = world.connected_hosts().into_iter().collect();
+        let hosts: BTreeSet<usize> = world.truth().connected_hosts().into_iter().collect();
         self.join(world, PATIENCE.as_millis() as usize / 500);
         let senders: Vec<usize> = self.senders.intersection(&hosts).copied().collect();
         let members = || self.members.intersection(&hosts).copied();

@@ -33,7 +33,7 @@ pub fn check(world: &World) -> Result<(), String> {
 /// Checks that no two hosts of a VLAN that are connected to the controller's part have one address.
 fn one_holder_each(world: &World) -> Result<(), String> {
     let mut holders = BTreeMap::new();
-    for host in world.connected_hosts() {
+    for host in world.truth().connected_hosts() {
         let Some(address) = world.address(host) else { continue };
         if let Some(other) = holders.insert((vlans::of(world, host), address), host) {
             return Err(format!("hosts {other} and {host} (by index) both have {address}"));

@@ -159,7 +159,7 @@ fn is_wanted(world: &World, behind: Option<[usize; 2]>, pair: (usize, usize)) ->
 }
 
 fn check(world: &mut World, behind: Option<[usize; 2]>) -> Result<(), String> {
-    let mut hosts = world.connected_hosts();
+    let mut hosts = world.truth().connected_hosts();
     hosts.retain(|&host| !bonds::leads_astray(world, host));
     let limit = world.now() + PATIENCE;
     let addressed = |world: &World| hosts.iter().all(|&host| world.address(host).is_some());
@@ -177,8 +177,9 @@ fn check(world: &mut World, behind: Option<[usize; 2]>) -> Result<(), String> {
     tenants::check(world)?;
     let limit = world.now() + PATIENCE;
     // On links that lose frames, removals take some tries.
-    world.run_until_true(limit, |world| world.stale_routes().is_empty());
-    let mut wrong: Vec<String> = world.stale_routes().iter().map(ToString::to_string).collect();
+    world.run_until_true(limit, |world| world.truth().stale_routes().is_empty());
+    let mut wrong: Vec<String> =
+        world.truth().stale_routes().iter().map(ToString::to_string).collect();
     if !silent.is_empty() {
         let count = wanted.len();
         wrong.push(format!("{} of {count} pairs (by index) unanswered: {silent:?}", silent.len()));
@@ -260,7 +261,9 @@ fn replay(seed: u64) {
         println!("  {at} {act:?}");
     }
     match run((dataplane, seed), Some(Box::new(BufWriter::new(file)))) {
-        Ok(world) => println!("seed {seed}: passed, trace hash {:016x}", world.trace_hash()),
+        Ok(world) => {
+            println!("seed {seed}: passed, trace hash {:016x}", world.engine().trace_hash())
+        }
         Err(wrong) => panic!("seed {seed}: {wrong}"),
     }
 }
@@ -301,7 +304,7 @@ fn without_a_controller_every_connected_pair_pings_again_too() {
 fn a_seed_replays_exactly() {
     let jobs = SEEDS.map(|(dataplane, _)| (dataplane, 5));
     for (dataplane, seed) in jobs.into_iter().chain([(DataplaneKind::Software, STATIC + 1)]) {
-        let hash = |trace| run((dataplane, seed), trace).map(|world| world.trace_hash());
+        let hash = |trace| run((dataplane, seed), trace).map(|world| world.engine().trace_hash());
         let first = hash(None);
         assert!(first.is_ok(), "{dataplane}: {first:?}");
         assert_eq!(first, hash(Some(Box::new(std::io::sink()))));
@@ -320,9 +323,9 @@ fn the_invariants_see_two_holders_of_an_address_and_a_wrong_delivery() {
     let mut world = crate::common::boot(&crate::common::line(2, 1, true));
     invariants::check(&world).unwrap();
     // The hostile host is now the only one at the other end of h1's cable.
-    let cable = world.access_link(0);
+    let cable = world.layout().access_link(0);
     world.engine_mut().disconnect(cable);
-    let at = End { switch: world.host_station(0), port: axon_sim::host::PORT };
+    let at = End { switch: world.layout().host_station(0), port: axon_sim::host::PORT };
     let until = world.now() + Span::from_secs(1);
     hostile::connect(&mut world, at, 1, Span::from_millis(1), until);
     world.run_for(Span::from_secs(1));

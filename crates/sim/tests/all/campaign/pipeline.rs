@@ -33,7 +33,7 @@ impl Deliveries {
         Deliveries {
             pings: (0..world.fabric().hosts.len()).map(pings).collect(),
             sent: (0..world.fabric().switches.len()).map(sent).collect(),
-            trace_hash: world.trace_hash(),
+            trace_hash: world.engine().trace_hash(),
         }
     }
 

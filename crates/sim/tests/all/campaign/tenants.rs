@@ -46,7 +46,7 @@ pub fn watch(world: &mut World) {
         return;
     }
     for host in 0..world.fabric().hosts.len() {
-        let station = world.host_station(host);
+        let station = world.layout().host_station(host);
         world.engine_mut().capture(WireEnd { station, port: PortNo(0) });
     }
 }
@@ -57,7 +57,7 @@ pub fn check(world: &mut World) -> Result<(), String> {
     if world.fabric().policy.is_open() {
         return Ok(());
     }
-    let first = world.host_station(0);
+    let first = world.layout().host_station(0);
     for one in world.engine_mut().take_captured() {
         let host = one.station - first;
         let source = MacAddr::source_of(&one.frame).filter(|_| !one.outbound);

@@ -332,7 +332,7 @@ pub fn assert_whole(world: &mut World) {
 
 /// Asserts that no route is stale, and every frame is accounted for.
 pub fn assert_sound(world: &World) {
-    let stale = world.stale_routes();
+    let stale = world.truth().stale_routes();
     assert!(stale.is_empty(), "{stale:#?}");
     world.engine().check_conservation().unwrap();
 }
@@ -355,7 +355,7 @@ pub fn describe(world: &World, from: usize, to: usize) -> String {
     let mut lines = vec![format!("at {}:", world.now())];
     for (host, other) in [(from, to), (to, from)] {
         let near = axon_sim::links::WireEnd {
-            station: world.host_station(host),
+            station: world.layout().host_station(host),
             port: axon_sim::host::PORT,
         };
         let name = &world.fabric().hosts[host].name;
@@ -408,4 +408,10 @@ impl Write for Page {
     fn flush(&mut self) -> std::io::Result<()> {
         Ok(())
     }
+}
+
+/// Returns the number of entries in a switch's tables (reservations included) on all its ports.
+pub fn table_entries(world: &World, switch: usize) -> usize {
+    let ports = 0..world.fabric().switches[switch].ports;
+    world.switch(switch).map_or(0, |node| ports.map(|port| node.plane().routes(PortNo(port))).sum())
 }

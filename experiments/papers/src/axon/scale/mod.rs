@@ -21,11 +21,11 @@ use crate::reproduce::Context;
 use anyhow::{Result, bail};
 use axon_controller::topology::SwitchIndex;
 use axon_fabric::model::{Fabric, Network};
-use axon_sim::World;
-use axon_sim::arp_host::{ArpHosts, AskPlan, AskStats};
+use axon_sim::arp_host::{ArpHost, ArpHosts, AskPlan, AskStats};
 use axon_sim::baselines::Baseline;
 use axon_sim::classes::Class;
 use axon_sim::links::LinkId;
+use axon_sim::{Setup, World};
 use axon_wire::{Span, Time};
 
 /// Questions per second of a host, in the stated figures.
@@ -138,9 +138,9 @@ impl Run {
     /// second, or, if `cold`, never.
     pub fn new(context: &Context, fabric: &Fabric, seed: u64, cold: bool) -> Run {
         let announce_within = (!cold).then_some(Span::from_secs(1));
-        let hosts = ArpHosts { announce_within, ..ArpHosts::default() };
-        let mut world = World::with_arp_hosts(fabric, seed, hosts);
-        world.set_threads(context.threads);
+        let arp_hosts = Some(ArpHosts { announce_within, ..ArpHosts::default() });
+        let mut world = World::begin(fabric, Setup { seed, arp_hosts, ..Setup::default() });
+        world.engine_mut().set_threads(context.threads);
         world.count_classes();
         Run { world, memory_bytes: 0, cold, idle: Idle::default() }
     }
@@ -151,12 +151,12 @@ impl Run {
 
     /// Returns the bytes so far by link.
     fn bytes(&self) -> Vec<f64> {
-        self.links().map(|link| self.world.class_bytes(link).total() as f64).collect()
+        self.links().map(|link| self.world.nodes().class_bytes(link).total() as f64).collect()
     }
 
     /// Returns the bytes so far by direction of the controller's link.
     fn ways(&self) -> [f64; 2] {
-        let (engine, link) = (self.world.engine(), self.world.controller_link());
+        let (engine, link) = (self.world.engine(), self.world.layout().controller_link());
         [0, 1].map(|side| engine.class_bytes(link, side).map_or(0.0, |bytes| bytes.total() as f64))
     }
 
@@ -164,7 +164,7 @@ impl Run {
     /// [`Class::ALL`].
     fn classes(&self) -> [f64; 4] {
         Class::ALL.map(|class| {
-            let bytes = |link| self.world.class_bytes(link).of(class) as f64;
+            let bytes = |link| self.world.nodes().class_bytes(link).of(class) as f64;
             self.spread(&self.links().map(bytes).collect::<Vec<_>>()).mean
         })
     }
@@ -172,7 +172,7 @@ impl Run {
     /// Returns the distribution of a per-link figure.
     pub fn spread(&self, per_link: &[f64]) -> Spread {
         let cables = self.world.fabric().links.len();
-        let controller = self.world.controller_link().0;
+        let controller = self.world.layout().controller_link().0;
         let managed = match self.world.fabric().network {
             Network::Axon | Network::PortLand => 1.0,
             Network::Ethernet | Network::Ecmp | Network::Program => 0.0,
@@ -307,19 +307,19 @@ impl Run {
             let targets = targets.iter().filter_map(|&host| self.world.address(host as usize));
             let first_at = started + Span::from_ticks(dice.rand_range(0..ASKING.ticks()));
             let plan = AskPlan { targets: targets.collect(), first_at, interval };
-            if !self.world.ask(host, plan) {
+            if !self.world.nodes_mut().ask(host, plan) {
                 bail!("host {host} is no ARP host");
             }
         }
         let questions_max = whom.iter().map(Vec::len).max().unwrap_or(0) as u64;
         let limit = started + ASKING + interval * questions_max + Span::from_secs(10);
-        while !self.world.all_answered() {
+        while !self.world.nodes().arp_hosts().all(ArpHost::is_done) {
             if self.world.now() > limit {
                 bail!("questions stay open after {limit}");
             }
             self.go_on(context, Span::from_millis(250))?;
         }
-        let stats = self.world.ask_stats();
+        let stats = self.world.nodes().ask_stats();
         if stats.failed > 0 {
             bail!("{} of {} questions had no answer", stats.failed, stats.asked);
         }
@@ -384,7 +384,7 @@ fn hosts_known(world: &World) -> bool {
 }
 
 fn manager(world: &World) -> Option<&axon_baselines::portland::ManagerNode> {
-    match world.baseline(world.controller_station())? {
+    match world.nodes().baseline(world.layout().controller_station())? {
         Baseline::Manager(node) => Some(node),
         _ => None,
     }
