@@ -68,12 +68,14 @@ impl Connection {
     }
 
     /// Processes a segment. [`Connection::poll_transmit`] returns the segments sent in response.
-    pub fn on_segment(&mut self, now: Time, segment: &Segment) {
+    /// Returns whether the part of its payload that lies in the window was taken.
+    pub fn on_segment(&mut self, now: Time, segment: &Segment) -> bool {
         match self.state {
-            State::Closed => {}
+            State::Closed => return false,
             State::SynSent => self.take_answer(now, segment),
-            _ => self.take_any(now, segment),
+            _ => return self.take_any(now, segment),
         }
+        false
     }
 
     /// Processes a segment in SYN-SENT (RFC 9293 §3.10.7.3).
@@ -117,31 +119,34 @@ impl Connection {
         self.at = None;
     }
 
-    /// Processes a segment in any other state (RFC 9293 §3.10.7.4).
-    fn take_any(&mut self, now: Time, segment: &Segment) {
+    /// Processes a segment in any other state (RFC 9293 §3.10.7.4). Returns whether its payload was
+    /// taken.
+    fn take_any(&mut self, now: Time, segment: &Segment) -> bool {
         let flags = segment.flags;
         if flags.has(Flags::RST) {
-            return self.take_reset(now, segment);
+            self.take_reset(now, segment);
+            return false;
         }
         let again = flags.has(Flags::SYN) && segment.seq + 1 == self.receiver.next;
         if self.state == State::SynReceived && again && !flags.has(Flags::ACK) {
             // The SYN-ACK was lost.
             self.syn_due = true;
-            return;
+            return false;
         }
         let opens = self.state == State::SynReceived && again;
         if !opens && (!self.receiver.accepts(segment) || flags.has(Flags::SYN)) {
-            return self.answer(now, segment);
+            self.answer(now, segment);
+            return false;
         }
         if !flags.has(Flags::ACK) {
-            return;
+            return false;
         }
         if self.state == State::SynReceived {
             if segment.ack != self.first + 1 {
                 let after = segment.ack.is_after(self.sender.board.end());
                 if after || segment.ack.is_before(self.first + 1) {
                     self.reset = Connection::refuse(segment);
-                    return;
+                    return false;
                 }
             }
             self.establish(now);
@@ -150,13 +155,12 @@ impl Connection {
             self.sender.window_by = (segment.seq, segment.ack);
         }
         if segment.ack.is_after(self.sender.board.end()) {
-            return self.answer(now, segment);
+            self.answer(now, segment);
+            return false;
         }
         self.sender.acknowledged(now, segment, &self.config);
         self.acknowledged_fin(now);
-        if !opens && self.state != State::Closed {
-            self.take_payload(now, segment);
-        }
+        !opens && self.state != State::Closed && self.take_payload(now, segment)
     }
 
     /// Answers a segment outside the window with the current window.
@@ -208,20 +212,19 @@ impl Connection {
         (self.state, self.at) = (State::TimeWait, Some(now + self.config.time_wait));
     }
 
-    fn take_payload(&mut self, now: Time, segment: &Segment) {
+    fn take_payload(&mut self, now: Time, segment: &Segment) -> bool {
         if self.receiver.is_finished() {
-            return;
+            return false;
         }
         self.received += u64::from(self.receiver.take(now, segment));
-        if !self.receiver.is_finished() {
-            return;
-        }
         match self.state {
+            _ if !self.receiver.is_finished() => {}
             State::Established => self.state = State::CloseWait,
             State::FinWait1 => self.state = State::Closing,
             State::FinWait2 => self.wait(now),
             _ => {}
         }
+        true
     }
 }
 

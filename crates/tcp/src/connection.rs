@@ -143,11 +143,6 @@ impl Connection {
         self.state == State::Closed && self.reset.is_none()
     }
 
-    /// Returns whether the handshake is complete and neither end has closed or aborted.
-    pub fn is_established(&self) -> bool {
-        self.state == State::Established
-    }
-
     /// Returns whether both ends have closed, so that their ports may be reused.
     pub fn is_over(&self) -> bool {
         matches!(self.state, State::TimeWait | State::Closed)
@@ -163,9 +158,9 @@ impl Connection {
         self.receiver.is_finished()
     }
 
-    /// Queues `bytes` bytes for transmission.
-    pub fn write(&mut self, bytes: u64) {
-        self.sender.write(bytes);
+    /// Queues `bytes` bytes for transmission. Returns their number, or 0 after a close.
+    pub fn write(&mut self, bytes: u64) -> u64 {
+        self.sender.write(bytes)
     }
 
     /// Returns the free space in the send buffer, in bytes.
@@ -183,9 +178,9 @@ impl Connection {
         self.sender.acked
     }
 
-    /// Takes the bytes received in order since the last call. Returns their number.
-    pub fn read(&mut self) -> u64 {
-        u64::from(self.receiver.read())
+    /// Takes at most `bytes` bytes that were received in order. Returns their number.
+    pub fn read(&mut self, bytes: u64) -> u64 {
+        u64::from(self.receiver.read(u32::try_from(bytes).unwrap_or(u32::MAX)))
     }
 
     /// Returns the total number of bytes received in order.

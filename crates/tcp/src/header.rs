@@ -20,7 +20,7 @@ const SACK: u8 = 5;
 /// Source address and port, then destination address and port.
 pub type Ends = ((Ipv4Addr, u16), (Ipv4Addr, u16));
 
-/// Payload that repeats one byte.
+/// Bytes at the end of a payload that repeat one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Filled {
     /// Repeated byte.
@@ -43,12 +43,13 @@ pub fn header_bytes(segment: &Segment) -> usize {
     HEADER_BYTES + option_bytes(&segment.options)
 }
 
-/// Writes a segment's header to `room`, which must have [`header_bytes`] bytes, with the checksum
-/// of a payload that repeats `byte`. Writes nothing if `room` is shorter.
-pub fn emit(segment: &Segment, ends: Ends, byte: u8, room: &mut [u8]) {
+/// Writes a segment's header to the first [`header_bytes`] bytes of `stored`. The first bytes of
+/// the payload follow it there, and `byte` repeats in the others. Writes nothing if `stored` is
+/// shorter than the header.
+pub fn emit(segment: &Segment, ends: Ends, byte: u8, stored: &mut [u8]) {
     let length = header_bytes(segment);
-    let Some(room) = room.get_mut(..length) else { return };
-    let (fixed, mut rest) = room.split_at_mut(HEADER_BYTES);
+    let Some(header) = stored.get_mut(..length) else { return };
+    let (fixed, mut rest) = header.split_at_mut(HEADER_BYTES);
     fixed.fill(0);
     let mut at = 0;
     let mut put = |bytes: &[u8]| {
@@ -84,8 +85,10 @@ pub fn emit(segment: &Segment, ends: Ends, byte: u8, room: &mut [u8]) {
         option(&from.0.to_be_bytes());
         option(&to.0.to_be_bytes());
     }
-    let sum = checksum(ends, room, Filled { byte, count: segment.bytes });
-    room[16..18].copy_from_slice(&sum.to_be_bytes());
+    let (all, here) = (length + segment.bytes as usize, stored.len());
+    let filled = Filled { byte, count: all.saturating_sub(here) as u32 };
+    let sum = checksum(ends, &stored[..all.min(here)], filled);
+    stored[16..18].copy_from_slice(&sum.to_be_bytes());
 }
 
 /// Parses a header. `bytes` is the length of header and payload according to the IP header. Returns
@@ -138,24 +141,28 @@ fn parse_options(mut rest: &[u8]) -> Options {
     options
 }
 
-/// Returns whether the checksum of a header and its payload is correct.
-pub fn verify(ends: Ends, header: &[u8], payload: Filled) -> bool {
-    checksum(ends, header, payload) == 0
+/// Returns whether the checksum of a header and its payload is correct: of the stored bytes and
+/// those behind them.
+pub fn verify(ends: Ends, stored: &[u8], filled: Filled) -> bool {
+    checksum(ends, stored, filled) == 0
 }
 
 /// Returns the complement of the one's complement sum of pseudo header, header and payload (RFC
-/// 9293 §3.1). The header length is even, so header and payload words are summed separately.
-fn checksum(ends: Ends, header: &[u8], payload: Filled) -> u16 {
+/// 9293 §3.1).
+fn checksum(ends: Ends, stored: &[u8], filled: Filled) -> u16 {
     let pair = |high: u8, low: u8| u64::from(u16::from_be_bytes([high, low]));
-    let Filled { byte, count } = payload;
-    let mut sum = u64::from(PROTOCOL) + header.len() as u64 + u64::from(count);
+    let Filled { byte, mut count } = filled;
+    let mut sum = u64::from(PROTOCOL) + stored.len() as u64 + u64::from(count);
     for ip in [ends.0.0, ends.1.0] {
         let [a, b, c, d] = ip.octets();
         sum += pair(a, b) + pair(c, d);
     }
-    for word in header.chunks(2) {
-        sum += pair(word[0], word.get(1).copied().unwrap_or(0));
+    for word in stored.chunks(2) {
+        let next = if count > 0 { byte } else { 0 };
+        sum += pair(word[0], word.get(1).copied().unwrap_or(next));
     }
+    // An odd byte has the first of the others beside it.
+    count = count.saturating_sub(stored.len() as u32 % 2);
     sum += u64::from(count / 2) * pair(byte, byte) + u64::from(count % 2) * pair(byte, 0);
     while sum > 0xffff {
         sum = (sum & 0xffff) + (sum >> 16);
@@ -192,7 +199,7 @@ mod tests {
             let mut room = [0xee; HEADER_BYTES_MAX];
             let length = header_bytes(&segment);
             assert_eq!(length, 20 + 4 + 4 + 4 + 20);
-            emit(&segment, ENDS, 0x61, &mut room);
+            emit(&segment, ENDS, 0x61, &mut room[..length]);
             let header = &room[..length];
             assert_eq!(parse(header, length + bytes as usize), Some(((49152, 80), segment)));
             let payload = Filled { byte: 0x61, count: bytes };
@@ -205,10 +212,16 @@ mod tests {
     #[test]
     fn the_sum_of_a_described_payload_is_that_of_a_stored_one() {
         let segment = Segment { bytes: 7, ..Segment::default() };
-        let mut room = [0; 27];
-        emit(&segment, ENDS, 0x61, &mut room);
-        room[20..].fill(0x61);
-        assert!(verify(ENDS, &room, Filled::default()));
+        let mut whole = [0x61; 27];
+        whole[20..24].copy_from_slice(&[1, 2, 3, 4]);
+        emit(&segment, ENDS, 0x61, &mut whole);
+        assert!(verify(ENDS, &whole, Filled::default()));
+        for stored in 24..27 {
+            let mut room = whole;
+            emit(&segment, ENDS, 0x61, &mut room[..stored]);
+            let filled = Filled { byte: 0x61, count: 27 - stored as u32 };
+            assert!(room == whole && verify(ENDS, &room[..stored], filled), "{stored}");
+        }
     }
 
     #[test]

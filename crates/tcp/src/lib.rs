@@ -1,13 +1,15 @@
-//! TCP for byte streams without content: payload bytes are counted, not stored (RFC 9293).
+//! TCP that counts bytes and stores only those that somebody reads (RFC 9293).
 //!
 //! A [`Connection`] is one end. It takes segments and times as input and returns segments. It has
-//! no clock, socket or address; the caller matches segments to connections by address and port. All
-//! arithmetic is in integers, so that a run is identical on every machine.
+//! no clock and no address; the caller matches segments to connections by address and port. All
+//! arithmetic is in integers, so that a run is identical on every machine. A [`Socket`] is a
+//! connection with the content of its streams, which repeat [`FILL`] everywhere else.
 //!
 //! | concern | source | file |
 //! |---|---|---|
 //! | segments, options, checksum | RFC 9293 §3.1, 7323 §2, 2018 §3 | `segment`, `header` |
 //! | states, handshake, close, reset | RFC 9293 §3.5, §3.6, 5961 | `connection`, `arrival` |
+//! | content of the streams | RFC 9293 §3.9.1 | `socket`, `content` |
 //! | receiving, delayed acknowledgements, SACK | RFC 9293 §3.8.6, 2018, 2883 | `receive` |
 //! | data in flight, lost, or delivered | RFC 6675 §2, RFC 8985 §5 | `scoreboard` |
 //! | round trips and the retransmission timeout | RFC 6298 | `rtt` |
@@ -31,6 +33,7 @@ mod arrival;
 mod config;
 mod congestion;
 mod connection;
+mod content;
 mod header;
 mod probe;
 mod prr;
@@ -40,8 +43,11 @@ mod rtt;
 mod scoreboard;
 mod segment;
 mod send;
+mod socket;
 
 pub use config::{Algorithm, Config};
 pub use connection::{Connection, Failure, State, Stats};
+pub use content::FILL;
 pub use header::{Ends, Filled, HEADER_BYTES_MAX, emit, header_bytes, parse, verify};
 pub use segment::{Flags, Mark, Options, Sacks, Segment, Seq};
+pub use socket::Socket;

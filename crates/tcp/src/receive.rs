@@ -228,11 +228,12 @@ impl Receiver {
         }
     }
 
-    /// Reads all data that has arrived in order and returns its length in bytes. Advertises the
-    /// window if it has opened far enough (RFC 9293 §3.8.6.2.2).
-    pub(crate) fn read(&mut self) -> u32 {
-        let bytes = core::mem::take(&mut self.unread);
-        let edge = self.next + self.buffer;
+    /// Reads at most `limit` bytes that have arrived in order and returns their number. Advertises
+    /// the window if it has opened far enough (RFC 9293 §3.8.6.2.2).
+    pub(crate) fn read(&mut self, limit: u32) -> u32 {
+        let bytes = self.unread.min(limit);
+        self.unread -= bytes;
+        let edge = self.next + self.buffer.saturating_sub(self.unread);
         let opened = if edge.is_after(self.edge) { edge.since(self.edge) } else { 0 };
         let known = self.edge.since(self.next);
         let closing = known < self.mss && opened >= self.mss.min(self.buffer / 2);

@@ -162,11 +162,13 @@ impl Sender {
         }
     }
 
-    /// Queues bytes for transmission.
-    pub(crate) fn write(&mut self, bytes: u64) {
-        if self.fin == Fin::Open {
-            self.unsent = self.unsent.saturating_add(bytes);
+    /// Queues bytes for transmission. Returns their number, or 0 after a close.
+    pub(crate) fn write(&mut self, bytes: u64) -> u64 {
+        if self.fin != Fin::Open {
+            return 0;
         }
+        self.unsent = self.unsent.saturating_add(bytes);
+        bytes
     }
 
     /// Returns the bytes written and not acknowledged.

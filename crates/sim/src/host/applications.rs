@@ -76,7 +76,7 @@ impl Host {
 
     /// Sends iSCSI commands to a target.
     pub fn iscsi_initiator(&mut self, plan: InitiatorPlan, now: Time) -> AppId {
-        self.add(|_| Box::new(Initiator::new(plan, now)))
+        self.add(|stack| Box::new(Initiator::new(plan, now, stack)))
     }
 
     /// Serves iSCSI commands from memory.

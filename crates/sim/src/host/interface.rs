@@ -1,15 +1,15 @@
 //! The interface of a host's IP stack, created on demand.
 //!
-//! Datagram streams, their sinks and connections of the host's own TCP do not use smoltcp, and nor
-//! do most hosts of a large fabric. An interface takes 10 KiB, mostly for its neighbour cache. So
-//! only its configuration is kept here until there is a socket, or an IP packet that it may have to
-//! answer. Until then ARP is answered here as the interface would answer, and a few neighbours are
-//! kept for it. The time of creation has no visible effect: an interface does nothing of its own.
+//! Datagrams and TCP do not use smoltcp, and nor do most hosts of a large fabric. An interface
+//! takes 10 KiB, mostly for its neighbour cache. So only its configuration is kept here until there
+//! is a socket, or an IP packet that it may have to answer. Until then ARP is answered here as the
+//! interface would answer, and a few neighbours are kept for it. The time of creation has no
+//! visible effect: an interface does nothing of its own.
 
 use crate::host::nic::Nic;
 use crate::host::resolve::arp_frame;
 use axon_wire::{FrameBuf, MacAddr};
-use smoltcp::iface::{Config, Context, Interface as IpInterface, SocketSet};
+use smoltcp::iface::{Config, Interface as IpInterface, SocketSet};
 use smoltcp::time::Instant;
 use smoltcp::wire::{
     ArpOperation, ArpPacket, ArpRepr, EthernetAddress, EthernetFrame, EthernetProtocol,
@@ -166,12 +166,6 @@ impl Interface {
         sockets: &SocketSet<'_>,
     ) -> Option<Instant> {
         has_any(sockets).then(|| self.make(at, nic).poll_at(at, sockets)).flatten()
-    }
-
-    /// Returns the context needed to open a connection.
-    pub(crate) fn context(&mut self, nic: &mut Nic) -> &mut Context {
-        // The first poll sets the time.
-        self.make(Instant::ZERO, nic).context()
     }
 
     fn make(&mut self, at: Instant, nic: &mut Nic) -> &mut IpInterface {
@@ -407,7 +401,7 @@ mod tests {
         poll(&mut interface, &mut nic, 2);
         assert!(interface.made.is_none() && nic.rx.len() == 1 && !nic.has_room());
         // Created for another reason, it still adds the neighbours heard before.
-        interface.context(&mut nic);
+        interface.make(Instant::ZERO, &mut nic);
         assert!(interface.neighbours.is_empty() && nic.rx.len() == 1);
     }
 

@@ -20,7 +20,7 @@ mod bonded;
 mod counted;
 mod prefetch;
 
-use crate::host::apps::{App, AppId, Apps, TcpWatch};
+use crate::host::apps::{App, AppId, Apps};
 use crate::host::bond::Bond;
 use crate::host::config::HostConfig;
 use crate::host::datagram;
@@ -65,7 +65,6 @@ pub struct Host {
     apps: Apps,
     pub(crate) rx: RxRing,
     pub(crate) stack: Stack,
-    tcp: TcpWatch,
     pub(super) config: HostConfig,
     /// IPv6 addresses, if IPv6 is enabled.
     pub(super) ipv6: Option<Ipv6>,
@@ -128,7 +127,6 @@ impl Host {
             rx,
             pings: Vec::new(),
             apps: Apps::default(),
-            tcp: TcpWatch::default(),
             announce: None,
             due: None,
             nic_was_full: false,
@@ -192,9 +190,8 @@ impl Host {
         self.rx.set_rate(rate);
     }
 
-    /// Disables selective acknowledgements, and recovery beside the stack.
+    /// Disables selective acknowledgements.
     pub fn without_sack(&mut self) {
-        self.tcp.without_recovery();
         self.stack.tcp.without_sack();
     }
 
@@ -285,10 +282,6 @@ impl Host {
         }
         if let Some(answer) = gateway::answer(frame.bytes(), &self.config) {
             self.stack.nic.put(&answer);
-            self.stack.nic.recycle(frame);
-            return false;
-        }
-        if self.tcp.received(frame.bytes(), &mut self.stack.nic) {
             self.stack.nic.recycle(frame);
             return false;
         }
@@ -387,16 +380,6 @@ impl Host {
         }
     }
 
-    /// Examines a sent frame, for connections of the stack.
-    fn watch_sent(&mut self, frame: &FrameBuf) {
-        if !self.stack.has_sockets || self.stack.tcp.sent(frame.bytes()) {
-            return;
-        }
-        if let Some(port) = self.tcp.sent(frame.bytes()) {
-            self.apps.count_retransmits(port, 1);
-        }
-    }
-
     /// Sends the next frame if the wire is free.
     fn transmit(&mut self, now: Time, out: &mut Vec<Action>) {
         if self.bond.is_some() {
@@ -408,7 +391,6 @@ impl Host {
         let Some(mut frame) = self.stack.nic.next(now) else {
             return;
         };
-        self.watch_sent(&frame);
         self.tag(&mut frame);
         self.busy = true;
         out.push(Action::Transmit { port: PORT, frame, complete_at: now, intact: true });

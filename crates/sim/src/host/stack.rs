@@ -30,12 +30,10 @@ pub(crate) struct Stack {
     ports: u16,
     pub(crate) nic: Nic,
     pub(crate) neighbours: Neighbours,
-    /// Connections beside the stack.
+    /// TCP connections.
     pub(crate) tcp: Tcp,
     /// Application being added, or added last.
     pub(crate) adding: AppId,
-    /// True if applications have connections of the stack.
-    pub(crate) has_sockets: bool,
     pub(crate) iface: Interface,
     pub(crate) sockets: SocketSet<'static>,
 }
@@ -57,7 +55,6 @@ impl Stack {
             mtu,
             tcp: Tcp::default(),
             adding: AppId(0),
-            has_sockets: false,
             address: None,
             router: None,
             ports: 0,

@@ -261,31 +261,58 @@ fn requests_over_tcp_and_udp_take_one_round_trip() {
     }
 }
 
-#[test]
-fn a_lost_request_over_udp_is_sent_again() {
-    let mut builder = line(2, 1, true);
-    let mut world = boot(&builder);
-    builder.loss(0);
-    world.inject(FaultKind::Loss(Cable::Link(0), 100_000));
-    let protocol = Protocol::Fixed { request: 100, response: 100 };
-    let plan =
-        RespondPlan { port: PORT, options: TcpOptions::default(), protocol, service: Span::ZERO };
-    give(&mut world, 1, |host, _| host.respond(plan));
-    let plan = RequestPlan {
-        targets: vec![ip(&world, 1)],
+/// Returns the plans of 200 requests of 100 bytes to the second host, and of its server.
+fn requests(world: &World, transport: Transport, timeout: Span) -> (RequestPlan, RespondPlan) {
+    let request = RequestPlan {
+        targets: vec![ip(world, 1)],
         port: PORT,
-        transport: Transport::Udp,
+        transport,
         request: 100,
         response: 100,
         think: Span::ZERO,
         count: Some(200),
-        timeout: Span::from_millis(1),
+        timeout,
     };
-    let client = give(&mut world, 0, |host, now| host.request(plan, now));
-    world.run_for(Span::from_millis(300));
+    let protocol = Protocol::Fixed { request: 100, response: 100 };
+    let options = TcpOptions::default();
+    (request, RespondPlan { port: PORT, options, protocol, service: Span::ZERO })
+}
+
+#[test]
+fn a_lost_request_is_sent_again() {
+    for (transport, millis, failed) in
+        [(Transport::Udp, 300, 2), (Transport::Tcp(TcpOptions::default()), 30_000, 0)]
+    {
+        let mut builder = line(2, 1, true);
+        let mut world = boot(&builder);
+        builder.loss(0);
+        world.inject(FaultKind::Loss(Cable::Link(0), 100_000));
+        let (request, respond) = requests(&world, transport, Span::from_millis(1));
+        give(&mut world, 1, |host, _| host.respond(respond));
+        let client = give(&mut world, 0, |host, now| host.request(request, now));
+        world.run_for(Span::from_millis(millis));
+        let asked = stats(&world, 0, client);
+        assert_eq!(asked.completed + asked.failed, 200, "{asked:?}");
+        assert!(asked.retransmits > 10 && asked.failed <= failed, "{asked:?}");
+        assert_sound(&world);
+    }
+}
+
+#[test]
+fn a_refused_connection_is_opened_again_at_the_timeout() {
+    let mut world = boot(&line(2, 1, true));
+    let tcp = Transport::Tcp(TcpOptions::default());
+    let (request, respond) = requests(&world, tcp, Span::from_millis(10));
+    let client = give(&mut world, 0, |host, now| host.request(request, now));
+    let ports = |world: &World| world.host(0).unwrap().source_port(client).unwrap();
+    world.run_for(Span::from_millis(5));
+    let first = ports(&world);
+    world.run_for(Span::from_millis(30));
+    assert_eq!(ports(&world) - first, 3, "one attempt in 10 ms");
+    give(&mut world, 1, |host, _| host.respond(respond));
+    world.run_for(Span::from_millis(30));
     let asked = stats(&world, 0, client);
-    assert_eq!(asked.completed + asked.failed, 200, "{asked:?}");
-    assert!(asked.retransmits > 10 && asked.failed < 3, "{asked:?}");
+    assert_eq!((asked.completed, asked.failed, ports(&world) - first), (200, 0, 4));
     assert_sound(&world);
 }
 

@@ -67,7 +67,9 @@ fn both_may_open_at_once() {
                 wire.push((1 - index, segment));
             }
         }
-        wire.drain(..).for_each(|(to, segment)| ends[to].on_segment(Time::ZERO, &segment));
+        for (to, segment) in wire.drain(..) {
+            ends[to].on_segment(Time::ZERO, &segment);
+        }
     }
     assert!(ends.iter().all(|end| end.state() == State::Established), "{ends:?}");
 }
@@ -99,7 +101,7 @@ fn a_single_segment_is_acknowledged_after_the_delay() {
     let mut pair = Pair::established(PLAIN, CLEAN);
     pair.client().write(1000);
     let sent = pair.now;
-    pair.run_until(|pair| pair.ends[0].as_ref().unwrap().acknowledged() == 1000);
+    pair.run_until(|pair| pair.ends[0].as_ref().unwrap().connection.acknowledged() == 1000);
     let millis = pair.now.since(sent).as_millis();
     assert_eq!(millis, 40, "ack_delay");
     assert_eq!(pair.client().stats().probes, 0, "the probe waits for the delay");
@@ -110,7 +112,7 @@ fn the_end_that_closes_first_waits() {
     let mut pair = Pair::established(PLAIN, CLEAN);
     pair.client().write(5000);
     pair.client().close();
-    pair.run_until(|pair| pair.ends[0].as_ref().unwrap().state() == State::TimeWait);
+    pair.run_until(|pair| pair.ends[0].as_ref().unwrap().connection.state() == State::TimeWait);
     let waits = pair.now;
     pair.run();
     assert_eq!(pair.now.since(waits), Span::from_secs(60));
@@ -130,7 +132,7 @@ fn one_way_may_stay_open_after_the_other_has_closed() {
     pair.reading = false;
     pair.run_for(Span::from_millis(10));
     assert_eq!((pair.client().state(), pair.server().state()), (State::FinWait2, State::CloseWait));
-    pair.ends[1].as_mut().unwrap().write(3000);
+    pair.ends[1].as_mut().unwrap().connection.write(3000);
     pair.run_for(Span::from_millis(100));
     assert_eq!(pair.client().received(), 3000);
 }
@@ -261,7 +263,7 @@ fn a_peer_that_vanishes_is_given_up() {
     let mut pair = Pair::established([config; 2], CLEAN);
     pair.client().write(1000);
     pair.drop_if = Box::new(|_, _, _| true);
-    pair.run_until(|pair| pair.ends[0].as_ref().unwrap().is_closed());
+    pair.run_until(|pair| pair.ends[0].as_ref().unwrap().connection.is_closed());
     assert_eq!(pair.client().failure(), Some(Failure::TimedOut));
 }
 

@@ -99,7 +99,7 @@ fn a_dctcp_receiver_reports_every_run_of_marks() {
     let mut pair = Pair::established([config(Algorithm::Dctcp); 2], CLEAN);
     let now = pair.now;
     pair.client().write(10 * 1460);
-    let mut server = pair.ends[1].take().unwrap();
+    let mut server = pair.ends[1].take().unwrap().connection;
     let mut answers = Vec::new();
     for marked in [false, false, false, true, true, false, true] {
         let mut segment = pair.client().poll_transmit(now).unwrap();
@@ -108,7 +108,7 @@ fn a_dctcp_receiver_reports_every_run_of_marks() {
             segment.mark = Mark::Experienced;
         }
         server.on_segment(now, &segment);
-        server.read();
+        server.read(u64::MAX);
         while let Some(answer) = server.poll_transmit(now) {
             answers.push((answer.ack.since(pair_first()) / 1460, answer.flags.has(Flags::ECE)));
         }

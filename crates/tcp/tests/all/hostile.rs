@@ -54,11 +54,11 @@ fn act() -> impl Strategy<Value = Act> {
 fn perform(end: &mut Connection, mut now: Time, acts: &[Act]) -> Result<(), TestCaseError> {
     for act in acts {
         match act {
-            Act::Segment(segment) => end.on_segment(now, segment),
+            Act::Segment(segment) => drop(end.on_segment(now, segment)),
             Act::Wait(nanos) => now += Span::from_nanos(*nanos),
-            Act::Write(bytes) => end.write(*bytes),
+            Act::Write(bytes) => drop(end.write(*bytes)),
             Act::Close => drop(end.close()),
-            Act::Read => drop(end.read()),
+            Act::Read => drop(end.read(u64::MAX)),
             Act::Abort => end.abort(),
         }
         let mut burst = 0;
@@ -98,7 +98,7 @@ proptest! {
                 }
                 pair.pump();
                 let now = pair.now;
-                (pair.ends[0].take().unwrap(), now)
+                (pair.ends[0].take().unwrap().connection, now)
             }
         };
         perform(&mut end, now, &acts)?;

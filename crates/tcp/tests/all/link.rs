@@ -1,6 +1,6 @@
 //! Two ends and a link with a rate, a delay, a queue, and seeded faults.
 
-use axon_tcp::{Config, Connection, Flags, Mark, Segment, Seq, State};
+use axon_tcp::{Config, Connection, Flags, Mark, Segment, Seq, Socket, State};
 use axon_wire::{Bytes, Rate, Span, Time};
 use std::collections::BTreeMap;
 
@@ -41,11 +41,11 @@ type DropIf = Box<dyn FnMut(usize, &Segment, u64) -> bool>;
 /// The two ends; the first opens.
 pub struct Pair {
     pub now: Time,
-    pub ends: [Option<Connection>; 2],
+    pub ends: [Option<Socket>; 2],
     configs: [Config; 2],
     link: Link,
     free_at: [Time; 2],
-    flight: BTreeMap<(Time, u64), (usize, Segment)>,
+    flight: BTreeMap<(Time, u64), (usize, Segment, Vec<u8>)>,
     number: u64,
     random: oorandom::Rand32,
     pub sent: u64,
@@ -53,6 +53,8 @@ pub struct Pair {
     /// Drops the segments it selects by sender, segment, and the segment's number from one on.
     pub drop_if: DropIf,
     pub reading: bool,
+    /// Bytes that each end has read, if they are kept.
+    pub kept: Option<[Vec<u8>; 2]>,
     /// True if an end closes once its peer has closed.
     pub closing: bool,
     pub trace: Vec<(Time, usize, Segment)>,
@@ -65,7 +67,7 @@ impl Pair {
         let client = Connection::open(Time::ZERO, configs[0], FIRST[0]);
         Pair {
             now: Time::ZERO,
-            ends: [Some(client), None],
+            ends: [Some(Socket::new(client)), None],
             configs,
             link,
             free_at: [Time::ZERO; 2],
@@ -76,25 +78,26 @@ impl Pair {
             dropped: 0,
             drop_if: Box::new(|_, _, _| false),
             reading: true,
+            kept: None,
             closing: true,
             trace: Vec::new(),
         }
     }
 
     pub fn client(&mut self) -> &mut Connection {
-        self.ends[0].as_mut().unwrap()
+        &mut self.ends[0].as_mut().unwrap().connection
     }
 
     pub fn server(&self) -> &Connection {
-        self.ends[1].as_ref().unwrap()
+        &self.ends[1].as_ref().unwrap().connection
     }
 
     fn happens(&mut self, per_mille: u32) -> bool {
         per_mille > 0 && self.random.rand_range(0..1000) < per_mille
     }
 
-    /// Puts a segment on the link.
-    fn put(&mut self, from: usize, mut segment: Segment) {
+    /// Puts a segment with its payload on the link.
+    fn put(&mut self, from: usize, mut segment: Segment, payload: Vec<u8>) {
         self.number += 1;
         self.sent += 1;
         self.trace.push((self.now, from, segment));
@@ -118,7 +121,7 @@ impl Pair {
                 at += Span::from_micros(u64::from(self.random.rand_range(0..micros.max(1))));
             }
             self.number += 1;
-            self.flight.insert((at, self.number), (1 - from, segment));
+            self.flight.insert((at, self.number), (1 - from, segment, payload.clone()));
         }
     }
 
@@ -126,32 +129,39 @@ impl Pair {
     pub fn pump(&mut self) {
         for from in 0..2 {
             let mut burst = 0;
-            while let Some(segment) =
-                self.ends[from].as_mut().and_then(|end| end.poll_transmit(self.now))
-            {
-                self.put(from, segment);
+            while let Some(end) = &mut self.ends[from] {
+                let Some(segment) = end.connection.poll_transmit(self.now) else { break };
+                let payload = end.payload(&segment);
+                self.put(from, segment, payload);
                 burst += 1;
                 assert!(burst < 100_000, "a burst without end");
             }
         }
     }
 
-    fn deliver(&mut self, to: usize, segment: &Segment) {
+    fn deliver(&mut self, to: usize, segment: &Segment, payload: &[u8]) {
         match &mut self.ends[to] {
-            Some(end) if !end.is_closed() => end.on_segment(self.now, segment),
+            Some(end) if !end.connection.is_closed() => {
+                end.on_segment(self.now, segment, payload.into());
+            }
             None if segment.flags.has(Flags::SYN) => {
-                self.ends[to] = Connection::accept(self.now, self.configs[to], FIRST[to], segment);
+                let (config, first) = (self.configs[to], FIRST[to]);
+                let accepted = Connection::accept(self.now, config, first, segment);
+                self.ends[to] = accepted.map(Socket::new);
             }
             _ => {
                 if let Some(reset) = Connection::refuse(segment) {
-                    self.put(to, reset);
+                    self.put(to, reset, Vec::new());
                 }
             }
         }
         if let Some(end) = self.ends[to].as_mut().filter(|_| self.reading || to == 0) {
-            end.read();
-            if end.is_finished() && self.closing {
-                end.close();
+            match &mut self.kept {
+                Some(kept) => end.read(u64::MAX, &mut kept[to]),
+                None => end.skip(u64::MAX).0,
+            };
+            if end.connection.is_finished() && self.closing {
+                end.connection.close();
             }
         }
     }
@@ -159,7 +169,7 @@ impl Pair {
     /// Time of the next event.
     fn next(&self) -> Option<Time> {
         let arrival = self.flight.first_key_value().map(|(&(at, _), _)| at);
-        let timers = self.ends.iter().flatten().filter_map(|end| end.deadline());
+        let timers = self.ends.iter().flatten().filter_map(|end| end.connection.deadline());
         let timers = timers.inspect(|&at| assert!(at > self.now, "a timer at {at:?} was due"));
         timers.chain(arrival).min()
     }
@@ -170,8 +180,8 @@ impl Pair {
         let Some(next) = self.next() else { return false };
         self.now = next.max(self.now);
         while let Some(entry) = self.flight.first_entry().filter(|e| e.key().0 <= self.now) {
-            let (to, segment) = entry.remove();
-            self.deliver(to, &segment);
+            let (to, segment, payload) = entry.remove();
+            self.deliver(to, &segment, &payload);
         }
         true
     }
@@ -200,14 +210,15 @@ impl Pair {
 
     /// Runs until both ends are closed.
     pub fn run(&mut self) {
-        let closed = |end: &Option<Connection>| end.as_ref().is_none_or(|end| end.is_closed());
+        let closed =
+            |end: &Option<Socket>| end.as_ref().is_none_or(|end| end.connection.is_closed());
         self.run_until(|pair| pair.ends.iter().all(closed));
     }
 
     pub fn established(configs: [Config; 2], link: Link) -> Pair {
         let mut pair = Pair::new(configs, link, 1);
-        let open = |end: &Option<Connection>| {
-            end.as_ref().is_some_and(|end| end.state() == State::Established)
+        let open = |end: &Option<Socket>| {
+            end.as_ref().is_some_and(|end| end.connection.state() == State::Established)
         };
         pair.run_until(|pair| pair.ends.iter().all(open));
         pair

@@ -60,9 +60,6 @@ pub(crate) trait App: Send {
     fn received_from(&self, _from: (Ipv4Addr, u16)) -> Option<&Received> {
         None
     }
-
-    /// Counts retransmitted segments on the connection of this local port.
-    fn count_retransmits(&mut self, _local_port: u16, _segments: u64) {}
 }
 
 /// Applications of a host.
@@ -221,10 +218,6 @@ impl Apps {
             stopped = true;
         }
         stopped
-    }
-
-    pub(crate) fn count_retransmits(&mut self, local_port: u16, segments: u64) {
-        self.all.iter_mut().for_each(|app| app.count_retransmits(local_port, segments));
     }
 
     /// Returns when the first application is due.

@@ -9,13 +9,13 @@
 //! ticks). A server with fixed sizes needs no header, so that requests of one byte are possible. An
 //! answer over UDP begins with the request's number.
 
-use super::FlowStats;
-use super::tcp::{self, TcpOptions};
+use super::tcp::TcpOptions;
+use super::{AppId, FlowStats};
 use crate::host::datagram::Datagram;
 use crate::host::stack::Stack;
+use crate::host::tcp::ConnectionId;
+use axon_tcp::State;
 use axon_wire::{Span, Time};
-use smoltcp::iface::SocketHandle;
-use smoltcp::socket::tcp as stack_tcp;
 use std::net::Ipv4Addr;
 
 /// Length of a request's header, in bytes.
@@ -26,7 +26,7 @@ const TRIES_MAX: u32 = 5;
 /// Transport of requests and answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transport {
-    /// One connection that stays open.
+    /// One connection that stays open. One that has closed is opened again after the retry timeout.
     Tcp(TcpOptions),
     /// One datagram each; a request without an answer is repeated.
     Udp,
@@ -91,12 +91,15 @@ struct Open {
 
 /// Connection or socket to one server.
 pub(crate) struct Caller {
-    pub(crate) target: Ipv4Addr,
-    port: u16,
+    owner: AppId,
+    /// Address and port of the server.
+    server: (Ipv4Addr, u16),
     transport: Transport,
     timeout: Span,
-    socket: Option<SocketHandle>,
-    pub(crate) local_port: Option<u16>,
+    connection: Option<ConnectionId>,
+    /// Earliest time of the next connection, after one has closed.
+    open_at: Option<Time>,
+    local_port: Option<u16>,
     number: u32,
     open: Option<Open>,
     /// Last answer, up to the length needed; over TCP as it arrives.
@@ -105,19 +108,21 @@ pub(crate) struct Caller {
 }
 
 impl Caller {
-    /// Returns a caller. `udp_port` is the local port for answers over UDP.
+    /// Returns a caller of an application. `udp_port` is the local port for answers over UDP.
     pub(crate) fn new(
-        (target, port): (Ipv4Addr, u16),
+        owner: AppId,
+        server: (Ipv4Addr, u16),
         transport: Transport,
         timeout: Span,
         udp_port: Option<u16>,
     ) -> Caller {
         Caller {
-            target,
-            port,
+            owner,
+            server,
             transport,
             timeout,
-            socket: None,
+            connection: None,
+            open_at: None,
             local_port: udp_port,
             number: 0,
             open: None,
@@ -128,23 +133,38 @@ impl Caller {
 
     /// Returns whether a request can be sent: the target's MAC is known, and over TCP the
     /// connection is open. Opens the connection if needed.
-    pub(crate) fn is_ready(&mut self, stack: &mut Stack) -> bool {
+    pub(crate) fn is_ready(&mut self, now: Time, stack: &mut Stack) -> bool {
         let Transport::Tcp(options) = self.transport else {
-            return stack.way_to(self.target).is_some();
+            return stack.way_to(self.server.0).is_some();
         };
-        let Some(handle) = self.socket else {
-            if let Some((socket, port)) = tcp::connect(self.target, self.port, &options, stack) {
-                (self.socket, self.local_port) = (Some(socket), Some(port));
+        let Some(id) = self.connection else {
+            if self.open_at.is_some_and(|at| at > now) {
+                return false;
+            }
+            self.open_at = None;
+            let config = options.config(stack.mtu);
+            if let Some((id, port)) = stack.open_tcp(now, self.owner, self.server, config) {
+                (self.connection, self.local_port) = (Some(id), Some(port));
             }
             return false;
         };
-        let socket = stack.sockets.get_mut::<stack_tcp::Socket>(handle);
-        if !socket.is_open() {
-            stack.sockets.remove(handle);
-            self.socket = None;
-            return false;
+        stack.tcp.look(id).is_some_and(|socket| socket.may_send())
+    }
+
+    /// Returns whether this is the caller's connection. Forgets it if it has closed between
+    /// requests.
+    pub(crate) fn owns(&mut self, now: Time, id: ConnectionId, stack: &Stack) -> bool {
+        let is_own = self.connection == Some(id);
+        let state = stack.tcp.look(id).map_or(State::Closed, |socket| socket.connection.state());
+        if is_own && self.open.is_none() && state == State::Closed {
+            (self.connection, self.open_at) = (None, Some(now + self.timeout));
         }
-        socket.may_send()
+        is_own
+    }
+
+    /// Returns the local port, over TCP that of the last connection.
+    pub(crate) fn local_port(&self) -> Option<u16> {
+        self.local_port
     }
 
     /// Starts a request. [`Caller::poll`] sends it.
@@ -185,47 +205,36 @@ impl Caller {
     }
 
     fn poll_tcp(&mut self, now: Time, stack: &mut Stack, stats: &mut FlowStats) -> Progress {
-        let (Some(open), Some(handle)) = (&mut self.open, self.socket) else {
+        let (Some(open), Some(id)) = (&mut self.open, self.connection) else {
             return Progress::None;
         };
-        let socket = stack.sockets.get_mut::<stack_tcp::Socket>(handle);
-        if !socket.may_send() {
-            if socket.is_open() {
-                socket.abort();
-            }
-            self.open = None;
-            return Progress::Failed;
-        }
-        let mut progress = Progress::None;
-        while open.sent < open.call.request && socket.can_send() {
-            let (from, left) = (open.sent as usize, (open.call.request - open.sent) as usize);
-            let wrote = socket.send(|room| {
-                let count = room.len().min(left);
-                // The bytes after the message are arbitrary.
-                if let Some(message) = open.message.get(from..) {
-                    let message = &message[..message.len().min(count)];
-                    room[..message.len()].copy_from_slice(message);
+        let socket = match stack.tcp.get(id) {
+            Some(socket) if socket.may_send() => socket,
+            closed => {
+                if let Some(socket) = closed {
+                    socket.connection.abort();
                 }
-                (count, count)
-            });
-            let Ok(wrote @ 1..) = wrote else { break };
+                (self.open, self.connection) = (None, None);
+                self.open_at = Some(now + self.timeout);
+                return Progress::Failed;
+            }
+        };
+        let mut progress = Progress::None;
+        let message = open.message.get(open.sent as usize..).unwrap_or(&[]);
+        let wrote = socket.write(message, (open.call.request - open.sent).into());
+        if wrote > 0 {
             open.sent += wrote as u32;
-            stats.count_sent(now, wrote);
+            stats.count_sent(now, wrote as usize);
             progress = Progress::More;
         }
-        while open.got < open.call.response && socket.can_recv() {
-            let left = (open.call.response - open.got) as usize;
-            let (answer, keeps) = (&mut self.answer, self.keeps_answer);
-            let read = socket.recv(|bytes| {
-                let count = bytes.len().min(left);
-                if keeps {
-                    answer.extend_from_slice(&bytes[..count]);
-                }
-                (count, count)
-            });
-            let Ok(read @ 1..) = read else { break };
+        let left = u64::from(open.call.response - open.got);
+        let read = match self.keeps_answer {
+            true => socket.read(left, &mut self.answer),
+            false => socket.skip(left).0,
+        };
+        if read > 0 {
             open.got += read as u32;
-            stats.received.count(now, read, None);
+            stats.received.count(now, read as usize, None);
             progress = Progress::More;
         }
         if open.sent == open.call.request && open.got == open.call.response {
@@ -248,7 +257,7 @@ impl Caller {
         }
         let bytes = open.call.request as usize;
         let message = &open.message;
-        let sent = stack.send_datagram((local, self.port), self.target, bytes, |payload| {
+        let sent = stack.send_datagram((local, self.server.1), self.server.0, bytes, |payload| {
             payload.fill(0);
             let count = payload.len().min(message.len());
             payload[..count].copy_from_slice(&message[..count]);
@@ -270,7 +279,7 @@ impl Caller {
         stats: &mut FlowStats,
     ) -> bool {
         let Some(open) = &self.open else { return false };
-        if datagram.from != (self.target, self.port) {
+        if datagram.from != self.server {
             return false;
         }
         let checked = datagram.payload.len().min(open.call.request as usize).min(4);
@@ -285,17 +294,21 @@ impl Caller {
         true
     }
 
-    /// Returns when a request over UDP is to be repeated.
-    pub(crate) fn deadline(&self) -> Option<Time> {
+    /// Returns when a request over UDP is to be repeated, or when a connection may be opened again
+    /// for a request that is `pending`.
+    pub(crate) fn deadline(&self, pending: bool) -> Option<Time> {
         let again = self.open.as_ref().map(|open| open.again_at);
-        again.filter(|_| self.transport == Transport::Udp)
+        match self.transport {
+            Transport::Udp => again,
+            Transport::Tcp(_) => self.open_at.filter(|_| pending),
+        }
     }
 
     /// Closes the connection.
     pub(crate) fn close(&mut self, stack: &mut Stack) {
         self.open = None;
-        if let Some(handle) = self.socket {
-            stack.sockets.get_mut::<stack_tcp::Socket>(handle).close();
+        if let Some(socket) = self.connection.take().and_then(|id| stack.tcp.get(id)) {
+            socket.connection.close();
         }
     }
 }

@@ -10,13 +10,12 @@
 //! Half of the steps sum up, half distribute the sums. Tree all-reduce: each host waits for its
 //! children, sends its sum to its parent, waits for the parent's, and sends that to its children.
 
-use super::tcp::{self, Listener, TcpOptions};
-use super::{App, FlowStats};
+use super::tcp::TcpOptions;
+use super::{App, AppId, FlowStats};
 use crate::host::stack::Stack;
+use crate::host::tcp::ConnectionId;
+use axon_tcp::State;
 use axon_wire::Time;
-use smoltcp::iface::SocketHandle;
-use smoltcp::socket::tcp as stack_tcp;
-use smoltcp::wire::IpAddress;
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
@@ -83,19 +82,20 @@ impl CollectivePlan {
     }
 }
 
-/// Connections to one peer.
+/// Connection to one peer.
 #[derive(Debug, Default)]
 struct Peer {
-    socket: Option<SocketHandle>,
-    local_port: u16,
+    connection: Option<ConnectionId>,
+    /// True if there was a connection before.
+    known: bool,
     owed: u64,
 }
 
 /// Running collective operation. A round's time runs from its first step until the last byte that
 /// it waits for has arrived and its own are acknowledged.
 pub(crate) struct Collective {
+    id: AppId,
     plan: CollectivePlan,
-    listener: Listener,
     peers: BTreeMap<Ipv4Addr, Peer>,
     /// Bytes received and not yet consumed by a step, by sender.
     got: BTreeMap<Ipv4Addr, u64>,
@@ -109,12 +109,12 @@ pub(crate) struct Collective {
 
 impl Collective {
     pub(crate) fn new(plan: CollectivePlan, now: Time, stack: &mut Stack) -> Collective {
-        let listener = Listener::new(plan.port, plan.options, stack);
+        stack.tcp.listen(plan.port, stack.adding, plan.options.config(stack.mtu));
         let targets = plan.steps.iter().flat_map(|step| &step.send).map(|(to, _)| *to);
         let peers: BTreeMap<_, _> = targets.map(|to| (to, Peer::default())).collect();
         Collective {
+            id: stack.adding,
             plan,
-            listener,
             peers,
             got: BTreeMap::new(),
             step: 0,
@@ -124,42 +124,30 @@ impl Collective {
         }
     }
 
-    /// Opens connections. Returns whether one is new.
-    fn open(&mut self, stack: &mut Stack) -> bool {
-        let mut opened = false;
-        for (&to, peer) in self.peers.iter_mut().filter(|(_, peer)| peer.socket.is_none()) {
-            let at = self.plan.peer_ports.get(&to).copied().unwrap_or(self.plan.port);
-            if let Some((socket, port)) = tcp::connect(to, at, &self.plan.options, stack) {
-                (peer.socket, peer.local_port) = (Some(socket), port);
-                opened = true;
-            }
+    /// Opens connections: each once, and another if it has closed and there is more to send.
+    fn open(&mut self, now: Time, stack: &mut Stack) {
+        let wants = |peer: &Peer| peer.connection.is_none() && (peer.owed > 0 || !peer.known);
+        for (&to, peer) in self.peers.iter_mut().filter(|(_, peer)| wants(peer)) {
+            let port = self.plan.peer_ports.get(&to).copied().unwrap_or(self.plan.port);
+            let config = self.plan.options.config(stack.mtu);
+            let opened = stack.open_tcp(now, self.id, (to, port), config);
+            peer.known |= opened.is_some();
+            peer.connection = opened.map(|(connection, _)| connection);
         }
-        opened
     }
 
-    /// Reads received bytes.
-    fn read(&mut self, now: Time, stack: &mut Stack) -> bool {
-        self.listener.poll(stack);
-        let mut more = false;
-        for &handle in &self.listener.open {
-            let socket = stack.sockets.get_mut::<stack_tcp::Socket>(handle);
-            let Some(IpAddress::Ipv4(from)) = socket.remote_endpoint().map(|end| end.addr) else {
-                continue;
-            };
-            while socket.can_recv() {
-                let Ok(count @ 1..) = socket.recv(|bytes| (bytes.len(), bytes.len())) else {
-                    break;
-                };
-                *self.got.entry(from).or_default() += count as u64;
-                self.stats.received.count(now, count, None);
-                more = true;
-            }
-            if socket.state() == stack_tcp::State::CloseWait {
-                socket.close();
-                more = true;
-            }
+    /// Reads the bytes that a peer has sent.
+    fn read(&mut self, now: Time, id: ConnectionId, stack: &mut Stack) {
+        let remote = stack.tcp.remote(id);
+        let (Some(socket), Some((from, _))) = (stack.tcp.get(id), remote) else { return };
+        let (bytes, _) = socket.skip(u64::MAX);
+        if bytes > 0 {
+            *self.got.entry(from).or_default() += bytes;
+            self.stats.received.count(now, bytes as usize, None);
         }
-        more
+        if socket.connection.state() == State::CloseWait {
+            socket.connection.close();
+        }
     }
 
     /// Executes the steps whose bytes have arrived.
@@ -193,50 +181,48 @@ impl Collective {
     fn write(&mut self, now: Time, stack: &mut Stack) -> (bool, bool) {
         let (mut more, mut all) = (false, true);
         for peer in self.peers.values_mut() {
-            let Some(handle) = peer.socket else {
+            let Some(id) = peer.connection else {
                 all &= peer.owed == 0;
                 continue;
             };
-            let socket = stack.sockets.get_mut::<stack_tcp::Socket>(handle);
-            if !socket.is_open() && peer.owed > 0 {
+            let Some(socket) = stack.tcp.look(id) else { continue };
+            let left = peer.owed > 0 || socket.connection.queued() > 0;
+            if socket.connection.state() == State::Closed {
                 // The connection was aborted: its data in flight is lost, and the round with it.
-                stack.sockets.remove(handle);
-                peer.socket = None;
-                self.stats.failed += 1;
-                (more, all) = (true, false);
+                peer.connection = None;
+                self.stats.failed += u64::from(left);
+                (more, all) = (true, all && !left);
                 continue;
             }
-            while peer.owed > 0 && socket.can_send() {
-                let owed = usize::try_from(peer.owed).unwrap_or(usize::MAX);
-                let wrote = socket.send(|room| (room.len().min(owed), room.len().min(owed)));
-                let Ok(wrote @ 1..) = wrote else { break };
-                peer.owed -= wrote as u64;
-                self.stats.count_sent(now, wrote);
+            all &= !left;
+            if peer.owed > 0
+                && let Some(socket) = stack.tcp.get(id)
+                && let wrote @ 1.. = socket.write(&[], peer.owed)
+            {
+                peer.owed -= wrote;
+                self.stats.count_sent(now, wrote as usize);
                 more = true;
             }
-            all &= peer.owed == 0 && socket.send_queue() == 0;
         }
         (more, all)
     }
 
     fn close(&mut self, stack: &mut Stack) {
-        for handle in self.peers.values().filter_map(|peer| peer.socket) {
-            stack.sockets.get_mut::<stack_tcp::Socket>(handle).close();
+        for id in self.peers.values_mut().filter_map(|peer| peer.connection.take()) {
+            if let Some(socket) = stack.tcp.get(id) {
+                socket.connection.close();
+            }
         }
     }
 }
 
 impl App for Collective {
     fn poll(&mut self, now: Time, stack: &mut Stack) -> bool {
-        let read = self.read(now, stack);
-        if self.stats.done.is_some() {
-            return read;
-        }
-        if self.start.is_some_and(|start| start > now) {
-            return read;
+        if self.stats.done.is_some() || self.start.is_some_and(|start| start > now) {
+            return false;
         }
         self.start = None;
-        let opened = self.open(stack);
+        self.open(now, stack);
         let stepped = self.advance(now);
         let (wrote, acknowledged) = self.write(now, stack);
         if self.step == self.plan.steps.len() && acknowledged {
@@ -254,7 +240,15 @@ impl App for Collective {
             }
             return true;
         }
-        read | opened | stepped | wrote
+        stepped | wrote
+    }
+
+    fn connection(&mut self, now: Time, id: ConnectionId, stack: &mut Stack) {
+        self.stats.retransmits += stack.tcp.new_retransmits(id);
+        if !self.peers.values().any(|peer| peer.connection == Some(id)) {
+            self.read(now, id, stack);
+        }
+        while self.poll(now, stack) {}
     }
 
     fn deadline(&self) -> Option<Time> {
@@ -262,19 +256,13 @@ impl App for Collective {
     }
 
     fn stop(&mut self, now: Time, stack: &mut Stack) {
-        self.listener.stop(stack);
         self.close(stack);
+        stack.tcp.close_port(self.plan.port);
         self.stats.done.get_or_insert(now);
     }
 
     fn stats(&self) -> &FlowStats {
         &self.stats
-    }
-
-    fn count_retransmits(&mut self, local_port: u16, segments: u64) {
-        if self.peers.values().any(|peer| peer.local_port == local_port) {
-            self.stats.retransmits += segments;
-        }
     }
 }
 

@@ -12,6 +12,7 @@ use super::file_store::{DATA_AT, FileAnswer, FileCall, Status, byte_of};
 use super::{App, FileStats, FlowStats, Transport};
 use crate::host::datagram::Datagram;
 use crate::host::stack::Stack;
+use crate::host::tcp::ConnectionId;
 use axon_wire::{Bytes, Span, Time};
 use oorandom::Rand64;
 use std::collections::VecDeque;
@@ -49,7 +50,7 @@ pub struct FilePlan {
     pub port: u16,
     /// Transport of calls.
     pub transport: Transport,
-    /// Retry timeout of a call over UDP.
+    /// Retry timeout of a call over UDP, and of a connection that has closed.
     pub timeout: Span,
     /// Number of files before the transactions begin, at least 1.
     pub files: u32,
@@ -142,7 +143,7 @@ impl FileClient {
         let server = (plan.target, plan.port);
         FileClient {
             plan,
-            caller: Caller::new(server, plan.transport, plan.timeout, udp_port),
+            caller: Caller::new(stack.adding, server, plan.transport, plan.timeout, udp_port),
             udp_port,
             random: Rand64::new(u128::from(plan.seed)),
             files: Vec::new(),
@@ -265,9 +266,8 @@ impl FileClient {
         if !self.pending {
             return false;
         }
-        let before = stack.sockets.iter().count();
-        if !self.caller.is_ready(stack) {
-            return stack.sockets.iter().count() > before;
+        if !self.caller.is_ready(now, stack) {
+            return false;
         }
         self.pending = false;
         if self.calls.is_empty() {
@@ -322,8 +322,15 @@ impl App for FileClient {
         }
     }
 
+    fn connection(&mut self, now: Time, id: ConnectionId, stack: &mut Stack) {
+        self.stats.retransmits += stack.tcp.new_retransmits(id);
+        if self.caller.owns(now, id, stack) {
+            while self.poll(now, stack) {}
+        }
+    }
+
     fn deadline(&self) -> Option<Time> {
-        [self.next, self.caller.deadline()].into_iter().flatten().min()
+        [self.next, self.caller.deadline(self.pending)].into_iter().flatten().min()
     }
 
     fn stop(&mut self, now: Time, stack: &mut Stack) {
@@ -349,13 +356,7 @@ impl App for FileClient {
     }
 
     fn source_port(&self) -> Option<u16> {
-        self.caller.local_port
-    }
-
-    fn count_retransmits(&mut self, local_port: u16, segments: u64) {
-        if self.caller.local_port == Some(local_port) {
-            self.stats.retransmits += segments;
-        }
+        self.caller.local_port()
     }
 }
 

@@ -1,8 +1,8 @@
 //! Host applications: sources, sinks, clients and servers, one file each.
 //!
-//! An application is polled after each received frame and at its deadline. It uses the host's
-//! stack: TCP sockets, streams, and datagrams of its own. Transmission times are exact; only the
-//! timers of the stack's TCP have a resolution of one microsecond.
+//! An application is polled at its deadline and after frames for the IP stack, and called when one
+//! of its connections has changed. It uses TCP sockets and datagrams of its own. Transmission times
+//! are exact.
 
 mod app;
 mod arp;
@@ -22,10 +22,7 @@ mod respond;
 mod stats;
 mod stream;
 mod tcp;
-mod tcp_recovery;
-mod tcp_segment;
 mod tcp_stream;
-mod tcp_watch;
 mod udp;
 
 pub use arp::ArpPlan;
@@ -57,5 +54,4 @@ pub(crate) use request::Requester;
 pub(crate) use respond::Responder;
 pub(crate) use stream::Source;
 pub(crate) use tcp_stream::{TcpSender, TcpSink};
-pub(crate) use tcp_watch::TcpWatch;
 pub(crate) use udp::UdpSink;

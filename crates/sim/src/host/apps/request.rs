@@ -9,6 +9,7 @@ use super::caller::{Call, Caller, Progress};
 use super::{App, FlowStats, Transport};
 use crate::host::datagram::Datagram;
 use crate::host::stack::Stack;
+use crate::host::tcp::ConnectionId;
 use axon_wire::{Span, Time};
 use std::net::Ipv4Addr;
 
@@ -29,7 +30,7 @@ pub struct RequestPlan {
     pub think: Span,
     /// Number of rounds; `None` runs until stopped.
     pub count: Option<u64>,
-    /// Retry timeout of a request over UDP.
+    /// Retry timeout of a request over UDP, and of a connection that has closed.
     pub timeout: Span,
 }
 
@@ -50,8 +51,9 @@ impl Requester {
     pub(crate) fn new(plan: RequestPlan, now: Time, stack: &mut Stack) -> Requester {
         let udp = plan.transport == Transport::Udp;
         let udp_port = udp.then(|| stack.ephemeral_port());
+        let (owner, port) = (stack.adding, plan.port);
         let caller =
-            |&target| Caller::new((target, plan.port), plan.transport, plan.timeout, udp_port);
+            |&target| Caller::new(owner, (target, port), plan.transport, plan.timeout, udp_port);
         let callers = plan.targets.iter().map(caller).collect();
         let next = (plan.count != Some(0)).then_some(now);
         let stats = FlowStats::default();
@@ -66,13 +68,10 @@ impl Requester {
         if !self.pending {
             return false;
         }
-        let before = stack.sockets.iter().count();
-        let callers = self.callers.iter_mut();
-        if callers.filter_map(|caller| caller.is_ready(stack).then_some(())).count()
-            < self.callers.len()
-        {
-            // A new socket has a SYN to send. Received frames trigger the rest.
-            return stack.sockets.iter().count() > before;
+        // Connections to all are opened, even if one is not ready.
+        let ready = |ready: bool, caller: &mut Caller| caller.is_ready(now, stack) && ready;
+        if !self.callers.iter_mut().fold(true, ready) {
+            return false;
         }
         self.pending = false;
         let call =
@@ -104,13 +103,16 @@ impl Requester {
         self.next = Some(now + self.plan.think);
         true
     }
-}
 
-impl App for Requester {
-    fn poll(&mut self, now: Time, stack: &mut Stack) -> bool {
+    /// Begins a round if it is due, lets the callers with this connection proceed, or all, and ends
+    /// the round. Returns whether there was progress.
+    fn step(&mut self, now: Time, id: Option<ConnectionId>, stack: &mut Stack) -> bool {
         let mut more = self.begin(now, stack);
-        let mut failed = false;
+        let (all, mut failed) = (more, false);
         for caller in &mut self.callers {
+            if !id.is_none_or(|id| caller.owns(now, id, stack)) && !all {
+                continue;
+            }
             match caller.poll(now, stack, &mut self.stats) {
                 Progress::None => {}
                 Progress::More | Progress::Answered => more = true,
@@ -120,9 +122,21 @@ impl App for Requester {
         self.stats.failed += u64::from(failed);
         more | self.end(now, failed)
     }
+}
+
+impl App for Requester {
+    fn poll(&mut self, now: Time, stack: &mut Stack) -> bool {
+        self.step(now, None, stack)
+    }
+
+    fn connection(&mut self, now: Time, id: ConnectionId, stack: &mut Stack) {
+        self.stats.retransmits += stack.tcp.new_retransmits(id);
+        while self.step(now, Some(id), stack) {}
+    }
 
     fn deadline(&self) -> Option<Time> {
-        self.callers.iter().filter_map(Caller::deadline).chain(self.next).min()
+        let callers = self.callers.iter().filter_map(|caller| caller.deadline(self.pending));
+        callers.chain(self.next).min()
     }
 
     fn stop(&mut self, now: Time, stack: &mut Stack) {
@@ -148,12 +162,6 @@ impl App for Requester {
     }
 
     fn source_port(&self) -> Option<u16> {
-        self.callers.first()?.local_port
-    }
-
-    fn count_retransmits(&mut self, local_port: u16, segments: u64) {
-        if self.callers.iter().any(|caller| caller.local_port == Some(local_port)) {
-            self.stats.retransmits += segments;
-        }
+        self.callers.first()?.local_port()
     }
 }

@@ -5,14 +5,13 @@
 
 use super::caller::{Call, HEADER_BYTES, parse_header};
 use super::file_store::FileStore;
-use super::tcp::{Listener, TcpOptions};
+use super::tcp::TcpOptions;
 use super::{App, FlowStats};
 use crate::host::datagram::Datagram;
 use crate::host::stack::Stack;
+use crate::host::tcp::ConnectionId;
+use axon_tcp::{Socket, State};
 use axon_wire::{Span, Time};
-use smoltcp::iface::SocketHandle;
-use smoltcp::socket::tcp;
-use smoltcp::wire::IpAddress;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv4Addr;
 
@@ -50,7 +49,7 @@ pub struct RespondPlan {
 /// Destination of an answer.
 #[derive(Clone, Copy, Debug)]
 enum Client {
-    Connection(SocketHandle),
+    Connection(ConnectionId),
     Datagram((Ipv4Addr, u16)),
 }
 
@@ -73,7 +72,7 @@ struct Stream {
     message: Vec<u8>,
     /// Number of bytes of the open request received.
     got: u32,
-    /// Answer bytes not yet passed to the stack.
+    /// Answer bytes not yet written to the connection.
     owed: u64,
     /// Contents of these answers; empty if they do not matter.
     answers: VecDeque<u8>,
@@ -85,8 +84,7 @@ type Request = (Call, Vec<u8>);
 /// Running server.
 pub(crate) struct Responder {
     plan: RespondPlan,
-    listener: Listener,
-    streams: BTreeMap<SocketHandle, Stream>,
+    streams: BTreeMap<ConnectionId, Stream>,
     files: FileStore,
     jobs: VecDeque<Job>,
     free_at: Time,
@@ -95,9 +93,9 @@ pub(crate) struct Responder {
 
 impl Responder {
     pub(crate) fn new(plan: RespondPlan, stack: &mut Stack) -> Responder {
+        stack.tcp.listen(plan.port, stack.adding, plan.options.config(stack.mtu));
         Responder {
             plan,
-            listener: Listener::new(plan.port, plan.options, stack),
             streams: BTreeMap::new(),
             files: FileStore::default(),
             jobs: VecDeque::new(),
@@ -107,33 +105,33 @@ impl Responder {
     }
 
     /// Reads from a connection. Complete requests become jobs.
-    fn read(&mut self, now: Time, handle: SocketHandle, stack: &mut Stack) -> bool {
-        let stream = self.streams.entry(handle).or_default();
-        let socket = stack.sockets.get_mut::<tcp::Socket>(handle);
-        let (mut more, mut requests) = (false, Vec::new());
-        while socket.can_recv() {
-            let protocol = self.plan.protocol;
-            let read = socket.recv(|bytes| stream.take(bytes, protocol));
-            let Ok((count @ 1.., request)) = read else { break };
-            more = true;
-            self.stats.received.count(now, count, None);
+    fn read(&mut self, now: Time, id: ConnectionId, stack: &mut Stack) {
+        let remote = stack.tcp.remote(id);
+        let (Some(socket), Some(from)) = (stack.tcp.get(id), remote) else { return };
+        if socket.connection.is_over() {
+            // Its answers go too, as IDs are reused.
+            self.streams.remove(&id);
+            let is_of = |job: &Job| matches!(job.client, Client::Connection(of) if of == id);
+            self.jobs.retain(|job| !is_of(job));
+            return;
+        }
+        let stream = self.streams.entry(id).or_default();
+        let mut requests = Vec::new();
+        while socket.unread() > 0 {
+            let (count @ 1.., request) = stream.take(socket, self.plan.protocol) else { break };
+            self.stats.received.count(now, count as usize, None);
             requests.extend(request);
         }
-        if socket.state() == tcp::State::CloseWait && stream.owed == 0 {
-            socket.close();
-            more = true;
+        if socket.connection.state() == State::CloseWait && stream.owed == 0 {
+            socket.connection.close();
         }
-        let from = socket.remote_endpoint().map(|remote| (remote.addr, remote.port));
         for (call, message) in requests {
-            let answer = match (self.plan.protocol, from) {
-                (Protocol::Files, Some((IpAddress::Ipv4(ip), port))) => {
-                    self.files.serve((ip, port), &message)
-                }
-                _ => Some(Vec::new()),
+            let answer = match self.plan.protocol {
+                Protocol::Files => self.files.serve(from, &message),
+                Protocol::Fixed { .. } => Some(Vec::new()),
             };
-            self.work(now, Client::Connection(handle), call, answer);
+            self.work(now, Client::Connection(id), call, answer);
         }
-        more
     }
 
     /// Queues a request. A request without an answer ends here.
@@ -143,21 +141,21 @@ impl Responder {
         self.jobs.push_back(Job { ready: self.free_at, client, bytes: call.response, answer });
     }
 
-    /// Passes the ready answers to the stack.
-    fn answer(&mut self, now: Time, stack: &mut Stack) -> bool {
-        let mut more = false;
+    /// Sends the ready answers.
+    fn answer(&mut self, now: Time, stack: &mut Stack) {
         while self.jobs.front().is_some_and(|job| job.ready <= now) {
             let Some(Job { client, bytes, mut answer, .. }) = self.jobs.pop_front() else { break };
             self.stats.completed += 1;
             match client {
-                Client::Connection(handle) => {
-                    if let Some(stream) = self.streams.get_mut(&handle) {
+                Client::Connection(id) => {
+                    if let Some(stream) = self.streams.get_mut(&id) {
                         stream.owed += u64::from(bytes);
                         if !answer.is_empty() {
                             answer.resize(bytes as usize, 0);
                             stream.answers.extend(answer);
                         }
                     }
+                    self.write(now, id, stack);
                 }
                 Client::Datagram((ip, port)) => {
                     let bytes = bytes as usize;
@@ -172,31 +170,26 @@ impl Responder {
                 }
             }
         }
-        for (&handle, stream) in self.streams.iter_mut().filter(|(_, stream)| stream.owed > 0) {
-            let socket = stack.sockets.get_mut::<tcp::Socket>(handle);
-            while stream.owed > 0 && socket.can_send() {
-                let owed = usize::try_from(stream.owed).unwrap_or(usize::MAX);
-                let answers = &mut stream.answers;
-                let wrote = socket.send(|room| {
-                    let count = room.len().min(owed);
-                    let said = answers.len().min(count);
-                    room[..said].iter_mut().zip(answers.drain(..said)).for_each(|(a, b)| *a = b);
-                    (count, count)
-                });
-                let Ok(wrote @ 1..) = wrote else { break };
-                stream.owed -= wrote as u64;
-                self.stats.count_sent(now, wrote);
-                more = true;
-            }
+    }
+
+    /// Writes answers to a connection, as far as its send buffer has room.
+    fn write(&mut self, now: Time, id: ConnectionId, stack: &mut Stack) {
+        let Some(stream) = self.streams.get_mut(&id).filter(|stream| stream.owed > 0) else {
+            return;
+        };
+        let Some(socket) = stack.tcp.get(id) else { return };
+        let wrote = socket.write(stream.answers.make_contiguous(), stream.owed);
+        if wrote > 0 {
+            stream.owed -= wrote;
+            stream.answers.drain(..stream.answers.len().min(wrote as usize));
+            self.stats.count_sent(now, wrote as usize);
         }
-        more
     }
 }
 
 impl Stream {
-    /// Takes bytes of one request from the input. Returns their number, and the request if it is
-    /// complete.
-    fn take(&mut self, bytes: &[u8], protocol: Protocol) -> (usize, (usize, Option<Request>)) {
+    /// Reads bytes of one request. Returns their number, and the request if it is complete.
+    fn take(&mut self, socket: &mut Socket, protocol: Protocol) -> (u64, Option<Request>) {
         let wanted = match protocol {
             Protocol::Fixed { request, .. } => request,
             Protocol::Files => match parse_header(&self.message) {
@@ -204,12 +197,13 @@ impl Stream {
                 None => HEADER_BYTES as u32,
             },
         };
-        let count = bytes.len().min(wanted.saturating_sub(self.got) as usize);
+        let left = u64::from(wanted.saturating_sub(self.got));
+        let count = match protocol {
+            Protocol::Fixed { .. } => socket.skip(left).0,
+            Protocol::Files => socket.read(left, &mut self.message),
+        };
         self.got += count as u32;
-        if protocol == Protocol::Files {
-            self.message.extend_from_slice(&bytes[..count]);
-        }
-        (count, (count, self.complete(protocol)))
+        (count, self.complete(protocol))
     }
 
     /// Returns the received request if it is complete.
@@ -228,23 +222,14 @@ impl Stream {
 
 impl App for Responder {
     fn poll(&mut self, now: Time, stack: &mut Stack) -> bool {
-        self.listener.poll(stack);
-        let open = std::mem::take(&mut self.listener.open);
-        let before = self.streams.len();
-        self.streams.retain(|handle, _| open.contains(handle));
-        if self.streams.len() < before {
-            // Drop the answers of closed connections, as handles are reused.
-            self.jobs.retain(|job| match &job.client {
-                Client::Connection(handle) => open.contains(handle),
-                Client::Datagram(_) => true,
-            });
-        }
-        let mut more = false;
-        for &handle in &open {
-            more |= self.read(now, handle, stack);
-        }
-        self.listener.open = open;
-        more | self.answer(now, stack)
+        self.answer(now, stack);
+        false
+    }
+
+    fn connection(&mut self, now: Time, id: ConnectionId, stack: &mut Stack) {
+        self.read(now, id, stack);
+        self.write(now, id, stack);
+        self.answer(now, stack);
     }
 
     fn deadline(&self) -> Option<Time> {
@@ -252,7 +237,7 @@ impl App for Responder {
     }
 
     fn stop(&mut self, now: Time, stack: &mut Stack) {
-        self.listener.stop(stack);
+        stack.tcp.close_port(self.plan.port);
         self.jobs.clear();
         self.stats.done = Some(now);
     }
@@ -277,7 +262,8 @@ impl App for Responder {
             }
         };
         self.work(now, Client::Datagram(datagram.from), call, answer);
-        self.answer(now, stack)
+        self.answer(now, stack);
+        false
     }
 
     fn udp_port(&self) -> Option<u16> {

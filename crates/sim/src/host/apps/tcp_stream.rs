@@ -1,7 +1,6 @@
 //! Byte streams over TCP: a sender of a number of bytes, and a sink for any number of senders.
 //!
-//! The connections are those of `axon-tcp`: bytes are counted, and the payload repeats one byte, so
-//! that a stream needs no buffers and its frames are light.
+//! The payload repeats one byte, so that a stream needs no buffers and its frames are light.
 
 use super::tcp::{TcpOptions, TcpPlan};
 use super::{App, AppId, FlowStats, Received};
@@ -60,26 +59,24 @@ impl TcpSender {
     /// Writes as much as the send buffer holds. Closes when all is acknowledged.
     fn serve(&mut self, now: Time, id: ConnectionId, stack: &mut Stack) {
         let left = self.left();
-        let Some(connection) = stack.tcp.get(id) else { return };
-        self.stats.retransmits = connection.retransmits();
-        if connection.state() == State::Closed {
+        self.stats.retransmits += stack.tcp.new_retransmits(id);
+        let Some(socket) = stack.tcp.get(id) else { return };
+        if socket.connection.state() == State::Closed {
             // The connection was closed, refused or aborted.
             self.connection = None;
             self.stats.failed += u64::from(self.stats.done.is_none());
             self.stats.done.get_or_insert(now);
             return;
         }
-        let may_send = matches!(connection.state(), State::Established | State::CloseWait);
-        if self.stats.done.is_some() || !may_send {
+        if self.stats.done.is_some() || !socket.may_send() {
             return;
         }
-        let bytes = connection.room().min(left);
+        let bytes = socket.write(&[], left);
         if bytes > 0 {
-            connection.write(bytes);
             self.stats.count_sent(now, bytes as usize);
         }
-        if left == 0 && connection.queued() == 0 {
-            connection.close();
+        if left == 0 && socket.connection.queued() == 0 {
+            socket.connection.close();
             self.stats.times.add(now.since(self.started));
             self.stats.completed += 1;
             self.stats.done = Some(now);
@@ -166,13 +163,13 @@ impl App for TcpSink {
     }
 
     fn connection(&mut self, now: Time, id: ConnectionId, stack: &mut Stack) {
-        let (remote, wrong) = (stack.tcp.remote(id), stack.tcp.take_wrong(id));
-        let (Some(connection), Some(remote)) = (stack.tcp.get(id), remote) else { return };
-        let bytes = connection.read();
-        if connection.state() == State::CloseWait && connection.close() {
+        let remote = stack.tcp.remote(id);
+        let (Some(socket), Some(remote)) = (stack.tcp.get(id), remote) else { return };
+        let (bytes, wrong) = socket.skip(u64::MAX);
+        if socket.connection.state() == State::CloseWait && socket.connection.close() {
             self.stats.completed += 1;
         }
-        if bytes == 0 && wrong == 0 {
+        if bytes == 0 {
             return;
         }
         let sender = self.senders.entry(remote).or_default();

@@ -15,7 +15,6 @@ impl Host {
         let Some(mut bond) = self.bond.take() else { return };
         while self.stack.nic.carrier && bond.has_room() {
             let Some(frame) = self.stack.nic.next(now) else { break };
-            self.watch_sent(&frame);
             if let Some(frame) = bond.put(frame) {
                 self.stack.nic.end(&frame);
             }

@@ -1,8 +1,8 @@
-//! TCP segments in Ethernet frames (RFC 9293, RFC 791): stored headers, and a described payload
-//! that repeats one byte.
+//! TCP segments in Ethernet frames (RFC 9293, RFC 791): the headers and the content of the payload
+//! are stored, and the bytes after them described, as they repeat one.
 
 use crate::host::nic::Nic;
-use axon_tcp::{Mark, Segment};
+use axon_tcp::{FILL, Mark, Segment};
 use axon_wire::{Contents, Filling, LIGHT_BYTES, MacAddr};
 use smoltcp::phy::ChecksumCapabilities;
 use smoltcp::wire::{
@@ -11,8 +11,6 @@ use smoltcp::wire::{
 };
 use std::net::Ipv4Addr;
 
-/// Payload byte.
-const FILL: u8 = 0x61;
 /// Length of the Ethernet and IPv4 headers, in bytes.
 const AROUND: usize = ETHERNET_HEADER_LEN + IPV4_HEADER_LEN;
 /// Initial TTL, as on ordinary hosts.
@@ -36,18 +34,18 @@ impl Addresses {
 
 /// Received segment.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Arrived {
+pub(super) struct Arrived<'a> {
     pub(super) mac: MacAddr,
     pub(super) from: (Ipv4Addr, u16),
     pub(super) to: Ipv4Addr,
     pub(super) to_port: u16,
     pub(super) segment: Segment,
-    /// Number of payload bytes other than [`FILL`].
-    pub(super) wrong: u64,
+    pub(super) payload: Contents<'a>,
 }
 
-/// Writes the headers of a segment, and as much of its payload as fits `stored`.
-fn emit(segment: &Segment, addresses: Addresses, stored: &mut [u8]) {
+/// Writes the headers of a segment, and as much of its payload as fits `stored`: `content`, which
+/// has to fit, and [`FILL`] after it.
+fn emit(segment: &Segment, addresses: Addresses, content: &[u8], stored: &mut [u8]) {
     let header = axon_tcp::header_bytes(segment);
     let payload_bytes = segment.bytes as usize;
     let ethernet = EthernetRepr {
@@ -72,23 +70,25 @@ fn emit(segment: &Segment, addresses: Addresses, stored: &mut [u8]) {
         Mark::Experienced => EXPERIENCED,
     });
     packet.fill_checksum();
-    axon_tcp::emit(segment, addresses.ends(), FILL, rest);
     let here = payload_bytes.min(rest.len() - header);
-    rest[header..header + here].fill(FILL);
+    let (said, fill) = rest[header..header + here].split_at_mut(content.len());
+    said.copy_from_slice(content);
+    fill.fill(FILL);
+    axon_tcp::emit(segment, addresses.ends(), FILL, rest);
 }
 
-/// Queues a segment at the NIC.
-pub(super) fn send(nic: &mut Nic, segment: &Segment, addresses: Addresses) {
+/// Queues a segment at the NIC. Its payload is `content`, and [`FILL`] after it.
+pub(super) fn send(nic: &mut Nic, segment: &Segment, addresses: Addresses, content: &[u8]) {
     let header = AROUND + axon_tcp::header_bytes(segment);
     let length = header + segment.bytes as usize;
-    let stored = length.min(header.max(LIGHT_BYTES));
+    let stored = length.min((header + content.len()).max(LIGHT_BYTES));
     let filling = Filling { byte: FILL, count: u16::try_from(length - stored).unwrap_or(0) };
-    nic.build_light(stored, filling, |stored| emit(segment, addresses, stored));
+    nic.build_light(stored, filling, |stored| emit(segment, addresses, content, stored));
 }
 
 /// Parses a whole segment in a unicast IPv4 packet without options. The checksum is not verified,
 /// as the FCS was good.
-pub(super) fn parse(contents: Contents<'_>) -> Option<Arrived> {
+pub(super) fn parse(contents: Contents<'_>) -> Option<Arrived<'_>> {
     let ethernet = EthernetFrame::new_checked(contents.stored).ok()?;
     if ethernet.ethertype() != EthernetProtocol::Ipv4 || !ethernet.dst_addr().is_unicast() {
         return None;
@@ -110,21 +110,10 @@ pub(super) fn parse(contents: Contents<'_>) -> Option<Arrived> {
         0 => Mark::None,
         _ => Mark::Capable,
     };
-    let payload = rest.get(bytes - segment.bytes as usize..).unwrap_or(&[]);
-    let payload = &payload[..payload.len().min(segment.bytes as usize)];
-    let mut wrong = payload.iter().filter(|&&byte| byte != FILL).count() as u64;
-    if contents.filling.byte != FILL {
-        wrong += u64::from(contents.filling.count);
-    }
+    let stored = rest.get(bytes - segment.bytes as usize..).unwrap_or(&[]);
+    let payload = Contents { stored, ..contents };
     let (from, to_ip) = ((ip.src_addr(), from), ip.dst_addr());
-    Some(Arrived { mac, from, to: to_ip, to_port: to, segment, wrong })
-}
-
-/// Returns the source port of a segment in an IPv4 packet without options.
-pub(super) fn source_port(frame: &[u8]) -> Option<u16> {
-    let head: &[u8; AROUND + 2] = frame.first_chunk()?;
-    let is_tcp = head[12..15] == [8, 0, 0x45] && head[23] == u8::from(IpProtocol::Tcp);
-    is_tcp.then(|| u16::from_be_bytes([head[AROUND], head[AROUND + 1]]))
+    Some(Arrived { mac, from, to: to_ip, to_port: to, segment, payload })
 }
 
 #[cfg(test)]
@@ -138,6 +127,11 @@ mod tests {
         source: (MacAddr([2, 0, 0, 0, 0, 1]), Ipv4Addr::new(10, 0, 0, 1), 49152),
         target: (MacAddr([2, 0, 0, 0, 0, 2]), Ipv4Addr::new(10, 0, 0, 2), 7),
     };
+
+    /// Returns the payload of a frame.
+    fn payload(arrived: &Arrived<'_>) -> Vec<u8> {
+        arrived.payload.whole()[..arrived.segment.bytes as usize].to_vec()
+    }
 
     fn segment(bytes: u32) -> Segment {
         let mut sacks = Sacks::default();
@@ -158,17 +152,22 @@ mod tests {
 
     #[test]
     fn segments_are_read_as_they_were_written_and_checksums_fit_the_whole_frame() {
-        for bytes in [0, 1, 6, 7, 10, 11, 12, 1460, 8960] {
+        let sizes = [0, 1, 6, 7, 10, 11, 12, 1460, 8960];
+        let all = sizes.into_iter().flat_map(|bytes| [0, 1, 5, 40, 1459].map(|said| (bytes, said)));
+        for (bytes, said) in all.filter(|(bytes, said)| said <= bytes) {
+            let content: Vec<u8> = (0..said).map(|place| place as u8).collect();
+            let mut sent = content.clone();
+            sent.resize(bytes as usize, FILL);
             let mut nic = Nic::new(1500);
             nic.carrier = true;
-            send(&mut nic, &segment(bytes), ADDRESSES);
+            send(&mut nic, &segment(bytes), ADDRESSES, &content);
             let mut frame = nic.next(Time::ZERO).unwrap();
-            assert_eq!(frame.is_light(), bytes > 10, "{bytes}");
+            assert_eq!(frame.is_light(), bytes > said.max(10), "{bytes}, {said}");
             let light = parse(frame.contents()).unwrap();
-            assert_eq!((light.segment, light.wrong), (segment(bytes), 0));
+            assert_eq!((light.segment, payload(&light)), (segment(bytes), sent.clone()));
             frame.make_whole();
             let whole = parse(frame.contents()).unwrap();
-            assert_eq!((whole.segment, whole.wrong), (segment(bytes), 0));
+            assert_eq!((whole.segment, payload(&whole)), (segment(bytes), sent.clone()));
             let ends = (whole.from, (whole.to, whole.to_port));
             assert_eq!(ends, ADDRESSES.ends());
             let ethernet = EthernetFrame::new_checked(frame.bytes()).unwrap();
@@ -176,21 +175,22 @@ mod tests {
             assert!(packet.verify_checksum());
             let tcp = TcpPacket::new_checked(packet.payload()).unwrap();
             assert!(tcp.verify_checksum(&packet.src_addr().into(), &packet.dst_addr().into()));
-            assert_eq!(tcp.payload(), vec![FILL; bytes as usize]);
+            assert_eq!(tcp.payload(), sent);
         }
     }
 
     #[test]
-    fn marks_are_read_and_altered_payload_is_counted() {
+    fn marks_are_read_and_altered_payload_is_seen() {
         let mut nic = Nic::new(1500);
         nic.carrier = true;
-        send(&mut nic, &segment(100), ADDRESSES);
+        send(&mut nic, &segment(100), ADDRESSES, &[]);
         let mut frame = nic.next(Time::ZERO).unwrap();
         frame.make_whole();
         frame.bytes_mut()[15] |= EXPERIENCED;
         frame.bytes_mut()[100] ^= 1;
         let arrived = parse(frame.contents()).unwrap();
-        assert_eq!((arrived.segment.mark, arrived.wrong), (Mark::Experienced, 1));
+        let wrong = payload(&arrived).iter().filter(|&&byte| byte != FILL).count();
+        assert_eq!((arrived.segment.mark, wrong), (Mark::Experienced, 1));
         assert!((0..frame.bytes().len()).all(|cut| parse(frame.bytes()[..cut].into()).is_none()));
     }
 }

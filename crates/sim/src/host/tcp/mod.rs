@@ -1,8 +1,9 @@
-//! TCP beside the stack, for byte streams without content.
+//! TCP of a host, beside the stack.
 //!
-//! Connections are those of `axon-tcp`. Their segments are light frames, read before the stack gets
-//! them: segments of a known connection, by local port, remote address and remote port, and a SYN
-//! to a port on which an application listens. All others go to the stack, which refuses them.
+//! Connections are those of `axon-tcp`. Their segments are light frames behind their content, read
+//! before the stack gets them: segments of a known connection, by local port, remote address and
+//! remote port, and a SYN to a port on which an application listens. All others are refused with a
+//! reset.
 //!
 //! Connections with data to send are served in rotation, a segment each, while the NIC's queue is
 //! short. As with Linux byte queue limits, data waits in the connections and the queue adds little
@@ -42,17 +43,16 @@ impl Stack {
         Some((self.tcp.add(owner, (local, target, port), mac, connection), local))
     }
 
-    /// Consumes a frame if it is a segment of one of these connections, or opens one. Returns
-    /// whether it did.
+    /// Consumes a frame if it is a segment for this host. Returns whether it did.
     pub(crate) fn receive_tcp(&mut self, now: Time, contents: Contents<'_>) -> bool {
-        if self.tcp.is_unused() {
-            return false;
-        }
         let Some(own) = self.address else { return false };
-        match frame::parse(contents) {
-            Some(arrived) if arrived.to == own => self.tcp.receive(now, &arrived),
-            _ => false,
+        let Some(arrived) = frame::parse(contents).filter(|arrived| arrived.to == own) else {
+            return false;
+        };
+        if !self.tcp.receive(now, &arrived) && self.nic.has_room() {
+            refuse(self, &arrived, own);
         }
+        true
     }
 
     /// Sends the connections' segments while the NIC has room.
@@ -60,7 +60,7 @@ impl Stack {
         self.tcp.wake(now);
         while !self.is_tcp_held() {
             let Some(id) = self.tcp.next_ready() else { break };
-            let Some((ends, segment)) = self.tcp.poll(now, id) else { continue };
+            let Some((ends, segment, content)) = self.tcp.poll(now, id) else { continue };
             let (local, remote, port) = ends;
             let known = self.way_to(remote);
             let Some(from) = self.address else { continue };
@@ -68,7 +68,7 @@ impl Stack {
             let mac: MacAddr = known.map_or(self.tcp.mac(id), |(_, mac)| mac);
             let addresses =
                 frame::Addresses { source: (self.mac, from, local), target: (mac, remote, port) };
-            frame::send(&mut self.nic, &segment, addresses);
+            frame::send(&mut self.nic, &segment, addresses, &content);
             if self.nic.dcb.is_none() {
                 self.tcp.waiting.push_back(self.nic.numbers().0);
             }
@@ -88,4 +88,15 @@ impl Stack {
         }
         self.tcp.waiting.len() >= QUEUE_FRAMES_MAX
     }
+}
+
+/// Answers a segment of no connection with a reset, if the peer's MAC is known. The source of the
+/// frame is not used, as the network may give the peer another MAC.
+fn refuse(stack: &mut Stack, arrived: &frame::Arrived<'_>, own: Ipv4Addr) {
+    let Some(reset) = Connection::refuse(&arrived.segment) else { return };
+    let (remote, port) = arrived.from;
+    let Some((_, mac)) = stack.way_to(remote) else { return };
+    let source = (stack.mac, own, arrived.to_port);
+    let addresses = frame::Addresses { source, target: (mac, remote, port) };
+    frame::send(&mut stack.nic, &reset, addresses, &[]);
 }

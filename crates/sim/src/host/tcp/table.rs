@@ -1,8 +1,8 @@
 //! Connection table of a host, by the connections' ends, with their pending work.
 
-use super::frame::{self, Arrived};
+use super::frame::Arrived;
 use crate::host::apps::AppId;
-use axon_tcp::{Config, Connection, Flags, Segment, Seq, State};
+use axon_tcp::{Config, Connection, Flags, Segment, Seq, Socket, State};
 use axon_wire::{MacAddr, Time};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::Ipv4Addr;
@@ -21,13 +21,13 @@ pub(crate) struct ConnectionId(u32);
 /// Connection and its table state.
 #[derive(Debug)]
 struct Slot {
-    connection: Connection,
+    socket: Socket,
     owner: AppId,
     ends: Ends,
     /// Last known MAC of the peer.
     mac: MacAddr,
-    /// Number of received bytes that differ from those sent, in order or not.
-    wrong: u64,
+    /// Retransmitted segments of which the application knows.
+    retransmits: u64,
     /// True if the connection is half-open, started by a peer.
     is_opening: bool,
     /// Time of the queued timer.
@@ -91,7 +91,7 @@ impl Tcp {
             self.by_ends.range((port, Ipv4Addr::UNSPECIFIED, 0)..).map(|(_, &id)| id).collect();
         for id in of_port {
             if let Some(slot) = self.slot(id).filter(|slot| slot.ends.0 == port) {
-                slot.connection.abort();
+                slot.socket.connection.abort();
                 self.make_ready(id);
             }
         }
@@ -107,11 +107,11 @@ impl Tcp {
     ) -> ConnectionId {
         self.count += 1;
         let slot = Slot {
-            connection,
+            socket: Socket::new(connection),
             owner,
             ends,
             mac,
-            wrong: 0,
+            retransmits: 0,
             is_opening: false,
             timer: None,
             is_ready: false,
@@ -138,9 +138,14 @@ impl Tcp {
     }
 
     /// Returns a connection to write to or read from. It is served afterwards.
-    pub(crate) fn get(&mut self, id: ConnectionId) -> Option<&mut Connection> {
+    pub(crate) fn get(&mut self, id: ConnectionId) -> Option<&mut Socket> {
         self.make_ready(id);
-        self.slot(id).map(|slot| &mut slot.connection)
+        self.slot(id).map(|slot| &mut slot.socket)
+    }
+
+    /// Returns a connection to look at.
+    pub(crate) fn look(&self, id: ConnectionId) -> Option<&Socket> {
+        Some(&self.slots.get(id.0 as usize)?.as_deref()?.socket)
     }
 
     /// Returns the remote end of a connection.
@@ -149,9 +154,11 @@ impl Tcp {
         Some((slot.ends.1, slot.ends.2))
     }
 
-    /// Takes the number of bytes that differed from those sent, since the last call.
-    pub(crate) fn take_wrong(&mut self, id: ConnectionId) -> u64 {
-        self.slot(id).map_or(0, |slot| std::mem::take(&mut slot.wrong))
+    /// Returns the number of segments retransmitted since the last call.
+    pub(crate) fn new_retransmits(&mut self, id: ConnectionId) -> u64 {
+        let Some(slot) = self.slot(id) else { return 0 };
+        let all = slot.socket.connection.retransmits();
+        all - std::mem::replace(&mut slot.retransmits, all)
     }
 
     /// Returns the MAC of a connection's peer.
@@ -204,19 +211,21 @@ impl Tcp {
         Some(id)
     }
 
-    /// Returns one segment of a connection and puts the connection back in the ready list, or sets
-    /// its timer if it has none.
-    pub(crate) fn poll(&mut self, now: Time, id: ConnectionId) -> Option<(Ends, Segment)> {
-        let slot = self.slot(id)?;
-        let before = slot.connection.retransmits();
-        let segment = slot.connection.poll_transmit(now);
-        let (again, ends) = (slot.connection.retransmits() != before, slot.ends);
-        if again || slot.connection.is_closed() {
+    /// Returns one segment of a connection, with the content of its payload, and puts the
+    /// connection back in the ready list, or sets its timer if it has none.
+    pub(crate) fn poll(&mut self, now: Time, id: ConnectionId) -> Option<(Ends, Segment, Vec<u8>)> {
+        let Slot { socket, ends, .. } = self.slot(id)?;
+        let (connection, ends) = (&mut socket.connection, *ends);
+        let before = connection.retransmits();
+        let segment = connection.poll_transmit(now);
+        let is_news = connection.retransmits() != before || connection.is_closed();
+        let sent = segment.map(|segment| (ends, segment, socket.payload(&segment)));
+        if is_news {
             self.make_news(id);
         }
-        if let Some(segment) = segment {
+        if sent.is_some() {
             self.make_ready(id);
-            return Some((ends, segment));
+            return sent;
         }
         self.set_timer(id);
         None
@@ -226,7 +235,7 @@ impl Tcp {
     /// a deadline that moves with every acknowledgement is updated only then.
     fn set_timer(&mut self, id: ConnectionId) {
         let Some(slot) = self.slot(id) else { return };
-        let at = slot.connection.deadline();
+        let at = slot.socket.connection.deadline();
         let (Some(at), old) = (at, slot.timer) else { return };
         if old.is_some_and(|old| old <= at) {
             return;
@@ -239,7 +248,7 @@ impl Tcp {
     }
 
     /// Processes a segment. Returns whether it was for one of these connections.
-    pub(super) fn receive(&mut self, now: Time, arrived: &Arrived) -> bool {
+    pub(super) fn receive(&mut self, now: Time, arrived: &Arrived<'_>) -> bool {
         let ends = (arrived.to_port, arrived.from.0, arrived.from.1);
         let known = self.by_ends.get(&ends).copied();
         let flags = arrived.segment.flags;
@@ -247,15 +256,15 @@ impl Tcp {
             && !flags.has(Flags::ACK)
             && !flags.has(Flags::RST)
             && self.listeners.contains_key(&arrived.to_port);
-        let closed =
-            |tcp: &mut Tcp, id| tcp.slot(id).is_none_or(|slot| opens && slot.connection.is_over());
+        // The application may keep something for a connection until it knows of its end.
+        let is_old = |slot: &mut Slot| slot.socket.connection.is_over() && !slot.is_news;
+        let closed = |tcp: &mut Tcp, id| tcp.slot(id).is_none_or(|slot| opens && is_old(slot));
         if let Some(id) = known {
             if !closed(self, id) {
                 let Some(slot) = self.slot(id) else { return false };
                 slot.mac = arrived.mac;
-                slot.wrong += arrived.wrong;
-                slot.connection.on_segment(now, &arrived.segment);
-                let has_opened = slot.connection.state() != State::SynReceived;
+                slot.socket.on_segment(now, &arrived.segment, arrived.payload);
+                let has_opened = slot.socket.connection.state() != State::SynReceived;
                 if slot.is_opening && has_opened {
                     slot.is_opening = false;
                     self.opening -= 1;
@@ -283,15 +292,6 @@ impl Tcp {
         true
     }
 
-    /// Returns whether an outgoing frame is a segment of one of these connections, by its source
-    /// port.
-    pub(crate) fn sent(&self, frame: &[u8]) -> bool {
-        let Some(port) = frame::source_port(frame) else { return false };
-        let first = (port, Ipv4Addr::UNSPECIFIED, 0);
-        let of_port = self.by_ends.range(first..).next().is_some_and(|(ends, _)| ends.0 == port);
-        of_port || self.listeners.contains_key(&port)
-    }
-
     /// Returns whether applications are to be notified.
     pub(crate) fn has_news(&self) -> bool {
         !self.news.is_empty()
@@ -307,7 +307,7 @@ impl Tcp {
 
     /// Removes a connection if it is closed.
     pub(crate) fn forget_closed(&mut self, id: ConnectionId) {
-        if self.slot(id).is_some_and(|slot| slot.connection.is_closed()) {
+        if self.slot(id).is_some_and(|slot| slot.socket.connection.is_closed()) {
             self.remove(id);
         }
     }
@@ -333,7 +333,7 @@ mod tests {
     use super::*;
     use axon_tcp::Options;
 
-    fn arrived(from_port: u16, flags: Flags, (seq, ack): (Seq, Seq)) -> Arrived {
+    fn arrived(from_port: u16, flags: Flags, (seq, ack): (Seq, Seq)) -> Arrived<'static> {
         Arrived {
             mac: MacAddr([2; 6]),
             from: (Ipv4Addr::new(10, 0, 0, 2), from_port),
@@ -348,7 +348,7 @@ mod tests {
                 bytes: 0,
                 mark: axon_tcp::Mark::None,
             },
-            wrong: 0,
+            payload: (&[][..]).into(),
         }
     }
 
@@ -364,7 +364,7 @@ mod tests {
         assert_eq!((tcp.by_ends.len(), tcp.opening), (OPENING_MAX as usize, OPENING_MAX));
         // The first connection is established, which frees one place.
         let id = tcp.by_ends[&(9, Ipv4Addr::new(10, 0, 0, 2), 1)];
-        let (_, answer) = tcp.poll(now, id).expect("SYN and ACK");
+        let (_, answer, _) = tcp.poll(now, id).expect("SYN and ACK");
         assert!(tcp.receive(now, &arrived(1, Flags::ACK, (Seq(6), answer.seq + 1))));
         assert_eq!(tcp.opening, OPENING_MAX - 1);
         (5001..=5010).for_each(|port| syn(&mut tcp, port));

@@ -3,15 +3,15 @@
 use super::super::FlowStats;
 use super::Work;
 use super::pdu::{HEADER_BYTES, Pdu};
+use axon_tcp::Socket;
 use axon_wire::{Bytes, Time};
-use smoltcp::socket::tcp;
 use std::collections::VecDeque;
 
 /// PDU that is queued or being sent.
 #[derive(Debug)]
 struct Outgoing {
     header: [u8; HEADER_BYTES],
-    /// Bytes of header and data, followed by those already passed to the stack.
+    /// Bytes of header and data, followed by those already written to the socket.
     bytes: usize,
     sent: usize,
     data: u32,
@@ -36,77 +36,62 @@ impl Exchange {
         self.tx.push_back(Outgoing { header: pdu.emit(), bytes, sent: 0, data });
     }
 
-    /// Passes as much as possible to the socket. Returns whether any bytes were passed. The
-    /// processor handles a PDU before its first byte is sent.
+    /// Writes as much as possible to the socket. The processor handles a PDU
+    /// before its first byte is sent.
     pub(super) fn write(
         &mut self,
         now: Time,
-        socket: &mut tcp::Socket<'_>,
+        socket: &mut Socket,
         (work, stats): (&mut Work, &mut FlowStats),
-    ) -> bool {
-        let mut more = false;
-        while let Some(next) = self.tx.front_mut().filter(|_| socket.can_send()) {
+    ) {
+        let has_room = |socket: &Socket| socket.may_send() && socket.connection.room() > 0;
+        while let Some(next) = self.tx.front_mut().filter(|_| has_room(socket)) {
             if next.sent == 0 {
                 if !work.is_free(now) {
                     break;
                 }
                 work.take(now, 1, next.data.into());
             }
-            let (sent, left) = (next.sent, next.bytes - next.sent);
-            let wrote = socket.send(|room| {
-                let count = room.len().min(left);
-                // The bytes after the header are arbitrary.
-                if let Some(header) = next.header.get(sent..) {
-                    let header = &header[..header.len().min(count)];
-                    room[..header.len()].copy_from_slice(header);
-                }
-                (count, count)
-            });
-            let Ok(wrote @ 1..) = wrote else { break };
+            // The bytes after the header are arbitrary.
+            let header = next.header.get(next.sent..).unwrap_or(&[]);
+            let wrote = socket.write(header, (next.bytes - next.sent) as u64) as usize;
+            if wrote == 0 {
+                break;
+            }
             stats.count_sent(now, wrote);
             next.sent += wrote;
             if next.sent == next.bytes {
                 self.tx.pop_front();
             }
-            more = true;
         }
-        more
     }
 
-    /// Reads while the processor is free, until a PDU is complete. Returns whether anything was
-    /// read, and the PDU. Only data counts as received.
+    /// Reads while the processor is free, until a PDU is complete. Returns the PDU. Only data
+    /// counts as received.
     pub(super) fn read(
         &mut self,
         now: Time,
-        socket: &mut tcp::Socket<'_>,
+        socket: &mut Socket,
         (work, stats): (&mut Work, &mut FlowStats),
-    ) -> (bool, Option<Pdu>) {
-        let mut more = false;
+    ) -> Option<Pdu> {
         while !self.is_broken && work.is_free(now) {
             if let Some((pdu, 0)) = self.rx {
                 self.rx = None;
-                return (true, Some(pdu));
+                return Some(pdu);
             }
-            if !socket.can_recv() {
+            let count = match self.rx {
+                Some((_, left)) => socket.skip(left.into()).0,
+                None => {
+                    let left = HEADER_BYTES - self.header.len();
+                    socket.read(left as u64, &mut self.header)
+                }
+            };
+            if count == 0 {
                 break;
             }
-            let wanted = match self.rx {
-                Some((_, left)) => left as usize,
-                None => HEADER_BYTES - self.header.len(),
-            };
-            let header = self.rx.is_none().then_some(&mut self.header);
-            let read = socket.recv(|bytes| {
-                let count = bytes.len().min(wanted);
-                if let Some(header) = header {
-                    header.extend_from_slice(&bytes[..count]);
-                }
-                (count, count)
-            });
-            let Ok(count @ 1..) = read else { break };
-            more = true;
             self.took(now, count as u32, (work, stats));
         }
-        (more, None)
+        None
     }
 
     /// Counts bytes that were read.

@@ -1,14 +1,14 @@
 //! The iSCSI initiator, which keeps a fixed number of commands outstanding.
 
-use super::super::tcp::{self, TcpOptions};
-use super::super::{App, FlowStats};
+use super::super::tcp::TcpOptions;
+use super::super::{App, AppId, FlowStats};
 use super::exchange::Exchange;
 use super::pdu::Pdu;
 use super::{IscsiLimits, Processor, Work};
 use crate::host::stack::Stack;
+use crate::host::tcp::ConnectionId;
+use axon_tcp::{Socket, State};
 use axon_wire::Time;
-use smoltcp::iface::SocketHandle;
-use smoltcp::socket::tcp as stack_tcp;
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
@@ -37,9 +37,11 @@ pub struct InitiatorPlan {
 
 /// Running initiator. A command's time runs from when it may be outstanding to its status.
 pub(crate) struct Initiator {
+    id: AppId,
     plan: InitiatorPlan,
     started: Time,
-    socket: Option<SocketHandle>,
+    /// Connection in use; `None` once the work is done.
+    connection: Option<ConnectionId>,
     local_port: Option<u16>,
     exchange: Exchange,
     work: Work,
@@ -51,11 +53,12 @@ pub(crate) struct Initiator {
 }
 
 impl Initiator {
-    pub(crate) fn new(plan: InitiatorPlan, now: Time) -> Initiator {
+    pub(crate) fn new(plan: InitiatorPlan, now: Time, stack: &Stack) -> Initiator {
         Initiator {
+            id: stack.adding,
             plan,
             started: now,
-            socket: None,
+            connection: None,
             local_port: None,
             exchange: Exchange::default(),
             work: Work::new(plan.processor),
@@ -104,23 +107,21 @@ impl Initiator {
 
     /// Gives up. The outstanding commands have failed.
     fn end(&mut self, now: Time) {
+        self.connection = None;
         self.stats.failed += self.open.len() as u64;
         self.open.clear();
         self.stats.done.get_or_insert(now);
     }
 
     /// Sends and reads until there is no more progress.
-    fn serve(&mut self, now: Time, socket: &mut stack_tcp::Socket<'_>) -> bool {
-        let mut more = false;
+    fn serve(&mut self, now: Time, socket: &mut Socket) {
         loop {
             self.issue(now);
-            let wrote = self.exchange.write(now, socket, (&mut self.work, &mut self.stats));
-            let (read, pdu) = self.exchange.read(now, socket, (&mut self.work, &mut self.stats));
-            more |= wrote | read;
+            self.exchange.write(now, socket, (&mut self.work, &mut self.stats));
+            let pdu = self.exchange.read(now, socket, (&mut self.work, &mut self.stats));
             let Some(pdu) = pdu else { break };
             self.take(now, pdu);
         }
-        more
     }
 }
 
@@ -134,29 +135,36 @@ impl App for Initiator {
             self.due = Some(self.started);
             return false;
         }
-        let Some(handle) = self.socket else {
+        let Some(id) = self.connection else {
             let InitiatorPlan { target, port, options, .. } = self.plan;
-            let opened = tcp::connect(target, port, &options, stack);
-            (self.socket, self.local_port) = (opened.map(|of| of.0), opened.map(|of| of.1));
-            return opened.is_some();
+            let config = options.config(stack.mtu);
+            let opened = stack.open_tcp(now, self.id, (target, port), config);
+            (self.connection, self.local_port) = opened.unzip();
+            return false;
         };
-        let socket = stack.sockets.get_mut::<stack_tcp::Socket>(handle);
-        if !socket.is_open() || self.exchange.is_broken {
-            socket.abort();
+        let Some(socket) = stack.tcp.get(id) else { return false };
+        if socket.connection.state() == State::Closed || self.exchange.is_broken {
+            socket.connection.abort();
             self.end(now);
-            return true;
+            return false;
         }
         if !socket.may_send() {
             return false;
         }
-        let more = self.serve(now, socket);
+        self.serve(now, socket);
         if self.plan.count.is_some_and(|count| self.stats.completed >= count) {
-            socket.close();
+            socket.connection.close();
+            self.connection = None;
             self.stats.done = Some(now);
-            return true;
+            return false;
         }
         self.due = self.work.due(now);
-        more
+        false
+    }
+
+    fn connection(&mut self, now: Time, id: ConnectionId, stack: &mut Stack) {
+        self.stats.retransmits += stack.tcp.new_retransmits(id);
+        self.poll(now, stack);
     }
 
     fn deadline(&self) -> Option<Time> {
@@ -164,8 +172,8 @@ impl App for Initiator {
     }
 
     fn stop(&mut self, now: Time, stack: &mut Stack) {
-        if let Some(handle) = self.socket {
-            stack.sockets.get_mut::<stack_tcp::Socket>(handle).close();
+        if let Some(socket) = self.connection.take().and_then(|id| stack.tcp.get(id)) {
+            socket.connection.close();
         }
         self.due = None;
         self.stats.done.get_or_insert(now);
@@ -177,11 +185,5 @@ impl App for Initiator {
 
     fn source_port(&self) -> Option<u16> {
         self.local_port
-    }
-
-    fn count_retransmits(&mut self, local_port: u16, segments: u64) {
-        if self.local_port == Some(local_port) {
-            self.stats.retransmits += segments;
-        }
     }
 }

@@ -1,14 +1,14 @@
 //! The iSCSI target, which serves commands from memory on any number of connections.
 
-use super::super::tcp::{Listener, TcpOptions};
+use super::super::tcp::TcpOptions;
 use super::super::{App, FlowStats};
 use super::exchange::Exchange;
 use super::pdu::Pdu;
 use super::{IscsiLimits, Processor, Work};
 use crate::host::stack::Stack;
+use crate::host::tcp::ConnectionId;
+use axon_tcp::State;
 use axon_wire::Time;
-use smoltcp::iface::SocketHandle;
-use smoltcp::socket::tcp;
 use std::collections::BTreeMap;
 
 /// Target configuration.
@@ -43,8 +43,7 @@ struct Session {
 /// Running target.
 pub(crate) struct Target {
     plan: TargetPlan,
-    listener: Listener,
-    sessions: BTreeMap<SocketHandle, Session>,
+    sessions: BTreeMap<ConnectionId, Session>,
     work: Work,
     due: Option<Time>,
     stats: FlowStats,
@@ -52,9 +51,9 @@ pub(crate) struct Target {
 
 impl Target {
     pub(crate) fn new(plan: TargetPlan, stack: &mut Stack) -> Target {
+        stack.tcp.listen(plan.port, stack.adding, plan.options.config(stack.mtu));
         Target {
             plan,
-            listener: Listener::new(plan.port, plan.options, stack),
             sessions: BTreeMap::new(),
             work: Work::new(plan.processor),
             due: None,
@@ -62,26 +61,26 @@ impl Target {
         }
     }
 
-    fn serve(&mut self, now: Time, handle: SocketHandle, stack: &mut Stack) -> bool {
-        let session = self.sessions.entry(handle).or_default();
-        let socket = stack.sockets.get_mut::<tcp::Socket>(handle);
-        let mut more = false;
+    /// Sends and reads on a connection until there is no more progress.
+    fn serve(&mut self, now: Time, id: ConnectionId, stack: &mut Stack) {
+        let Some(socket) = stack.tcp.get(id) else { return };
+        if socket.connection.is_over() {
+            self.sessions.remove(&id);
+            return;
+        }
+        let session = self.sessions.entry(id).or_default();
         loop {
-            let wrote = session.exchange.write(now, socket, (&mut self.work, &mut self.stats));
-            let (read, pdu) = session.exchange.read(now, socket, (&mut self.work, &mut self.stats));
-            more |= wrote | read;
+            session.exchange.write(now, socket, (&mut self.work, &mut self.stats));
+            let pdu = session.exchange.read(now, socket, (&mut self.work, &mut self.stats));
             let Some(pdu) = pdu else { break };
             self.stats.completed += u64::from(session.take(pdu, &self.plan.limits));
         }
         if session.exchange.is_broken {
-            socket.abort();
-            return true;
+            socket.connection.abort();
+        } else if socket.connection.state() == State::CloseWait && session.exchange.waiting().0 == 0
+        {
+            socket.connection.close();
         }
-        if socket.state() == tcp::State::CloseWait && session.exchange.waiting().0 == 0 {
-            socket.close();
-            return true;
-        }
-        more
     }
 }
 
@@ -135,16 +134,16 @@ impl Session {
 
 impl App for Target {
     fn poll(&mut self, now: Time, stack: &mut Stack) -> bool {
-        self.listener.poll(stack);
-        let open = std::mem::take(&mut self.listener.open);
-        self.sessions.retain(|handle, _| open.contains(handle));
-        let mut more = false;
-        for &handle in &open {
-            more |= self.serve(now, handle, stack);
-        }
-        self.listener.open = open;
+        let open: Vec<ConnectionId> = self.sessions.keys().copied().collect();
+        open.into_iter().for_each(|id| self.serve(now, id, stack));
         self.due = self.work.due(now);
-        more
+        false
+    }
+
+    fn connection(&mut self, now: Time, id: ConnectionId, stack: &mut Stack) {
+        self.stats.retransmits += stack.tcp.new_retransmits(id);
+        self.serve(now, id, stack);
+        self.due = self.work.due(now);
     }
 
     fn deadline(&self) -> Option<Time> {
@@ -152,19 +151,13 @@ impl App for Target {
     }
 
     fn stop(&mut self, now: Time, stack: &mut Stack) {
-        self.listener.stop(stack);
+        stack.tcp.close_port(self.plan.port);
         self.due = None;
         self.stats.done = Some(now);
     }
 
     fn stats(&self) -> &FlowStats {
         &self.stats
-    }
-
-    fn count_retransmits(&mut self, local_port: u16, segments: u64) {
-        if self.plan.port == local_port {
-            self.stats.retransmits += segments;
-        }
     }
 }
 
