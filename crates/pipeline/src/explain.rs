@@ -105,7 +105,7 @@ impl Pipeline {
                 way.to_cpu = true;
                 "a copy as it came in"
             }
-            Mirror::Port(port) if self.ports().is_up(port) => {
+            Mirror::Port(port) if self.ports().wires().is_up(port) => {
                 way.sent.push((port, frame.to_vec()));
                 "a copy as it came in"
             }
@@ -134,7 +134,7 @@ impl Pipeline {
             way.say("modify", change.to_string());
         }
         let interface = |number: u16| self.tables().interface(number).copied();
-        let is_open = |port: PortNo| self.ports().is_up(port);
+        let is_open = |port: PortNo| self.ports().wires().is_up(port);
         match action.target {
             Target::Drop | Target::Tables => way.say("out", "dropped: denied".into()),
             Target::Cpu => {
@@ -184,7 +184,7 @@ impl Pipeline {
         }
         if let Err(reason) = modify::rewrite(&mut frame, &mut parsed, interface) {
             let _ = write!(text, ": dropped: {}", reason.name());
-        } else if !self.ports().is_up(interface.port) {
+        } else if !self.ports().wires().is_up(interface.port) {
             text.push_str(": dropped: port_down");
         } else {
             way.sent.push((interface.port, frame.bytes().to_vec()));

@@ -13,7 +13,7 @@ use axon_node::{Action, Awaited, Drop, Input, Node, NodeKind, Punt};
 use axon_plane::dcb::DcbConfig;
 use axon_plane::flow_hash::{choose, flow_hash};
 use axon_plane::meter::Meter;
-use axon_plane::ports::{FrameMeta, HeaderKind, Ports};
+use axon_plane::ports::{FrameMeta, HeaderKind, Ports, copy};
 use axon_plane::{PuntLimit, ethernet};
 use axon_wire::header::HeaderFields;
 use axon_wire::{Bytes, FrameBuf, HopWidth, MacAddr, PortNo, Priority, Time};
@@ -180,7 +180,7 @@ impl Pipeline {
         let priority = meta.priority.value();
         let mut verdict = tables.lookup(meta.frame.bytes(), &parsed, ingress, priority);
         if verdict.learn {
-            let copy = ports.copy(&meta);
+            let copy = copy(ports, &meta);
             trap(ports, cpu, Cause::Copy, now, copy, out);
         }
         if let Some(Entry { target: Target::Tables, mirror, .. }) = verdict.action {
@@ -219,15 +219,16 @@ impl Pipeline {
             Target::Group(number) => {
                 let members = verdict.groups.get(number).map_or(&[][..], |group| &group.interfaces);
                 let members = members.iter().filter_map(|&one| verdict.interfaces.get(one));
-                let open = |one: &&Interface| one.port != ingress && ports.is_up(one.port);
+                let open = |one: &&Interface| one.port != ingress && ports.wires().is_up(one.port);
                 let members: Vec<Interface> = members.filter(open).copied().collect();
                 replicate(ports, now, (meta, parsed), &members, out);
             }
             Target::Spread(number) => {
                 let members = verdict.groups.get(number).map_or(&[][..], |group| &group.interfaces);
                 let interface = |number: u16| verdict.interfaces.get(number);
-                let is_up =
-                    |number: u16| interface(number).is_some_and(|one| ports.is_up(one.port));
+                let is_up = |number: u16| {
+                    interface(number).is_some_and(|one| ports.wires().is_up(one.port))
+                };
                 match choose(hash, members, is_up).and_then(interface) {
                     Some(interface) => leave(ports, now, meta, parsed, interface, out),
                     None => ports.discard(meta, Drop::PortDown, out),
@@ -256,8 +257,8 @@ impl Pipeline {
         let counters = |port| of(port).map(|port| self.ports.counters().port(port));
         let entry = |name| self.tables.counters(name).ok_or(RegisterError::NoSuchEntry(name));
         Ok(match register {
-            Register::QueueBytes(port) => self.ports.queued_bytes(of(port)?).0,
-            Register::QueueFrames(port) => self.ports.queued_frames(of(port)?),
+            Register::QueueBytes(port) => self.ports.queues().bytes(of(port)?).0,
+            Register::QueueFrames(port) => self.ports.queues().frames(of(port)?),
             Register::RxFrames(port) => counters(port)?.rx_frames,
             Register::RxBytes(port) => counters(port)?.rx_bytes,
             Register::TxFrames(port) => counters(port)?.tx_frames,
@@ -267,7 +268,7 @@ impl Pipeline {
                 let reasons = Drop::ALL.iter().filter(|reason| !reason.is_ordinary());
                 reasons.map(|&reason| counters.dropped(reason)).sum()
             }
-            Register::PortUp(port) => u64::from(self.ports.is_up(of(port)?)),
+            Register::PortUp(port) => u64::from(self.ports.wires().is_up(of(port)?)),
             Register::EntryFrames(name) => entry(name)?.0,
             Register::EntryBytes(name) => entry(name)?.1,
             Register::CpuRate(port) => {
@@ -335,7 +336,7 @@ fn send_copy(
     mirror: Mirror,
     out: &mut Vec<Action>,
 ) {
-    let copy = ports.copy(meta);
+    let copy = copy(ports, meta);
     match mirror {
         Mirror::Cpu => trap(ports, cpu, Cause::Copy, now, copy, out),
         Mirror::Port(port) => ports.deliver(now, copy, port, None, out),
@@ -390,7 +391,7 @@ fn replicate(
         return ports.discard(meta, Drop::Filtered, out);
     };
     for interface in others {
-        let copy = ports.copy(&meta);
+        let copy = copy(ports, &meta);
         leave(ports, now, copy, parsed, interface, out);
     }
     leave(ports, now, meta, parsed, last, out);

@@ -10,8 +10,10 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use axon_node::telemetry::{PlaneTelemetry, ProgrammableTelemetry, TableCount};
 use axon_node::{
-    Action, Awaited, Command, CommandError, Done, Drop, Input, Node, NodeKind, Reply, Request,
+    Action, Awaited, Command, CommandError, Done, Drop, Input, Node, NodeKind, PortEvent, Reply,
+    Request,
 };
+use axon_plane::ports::telemetry;
 use axon_wire::{FrameBuf, MacAddr, PortNo, Time};
 
 /// Packet from the switch to its control program (RecvPacket).
@@ -173,8 +175,8 @@ impl ProgramNode {
             tables: self.pipeline.tables().counts().into_iter().map(count).collect(),
             plane: PlaneTelemetry {
                 total: ports.counters().total(),
-                memory: ports.memory_telemetry(),
-                ports: all.map(|port| ports.telemetry(now, port)).collect(),
+                memory: telemetry::of_memory(ports),
+                ports: all.map(|port| telemetry::of_port(ports, now, port)).collect(),
             },
         }
     }
@@ -219,7 +221,7 @@ impl ProgramNode {
     }
 
     fn count(&mut self, ingress: PortNo, reason: Drop) -> Drop {
-        self.pipeline.ports_mut().count_drop(ingress, reason);
+        self.pipeline.ports_mut().count(ingress, PortEvent::Drop(reason));
         reason
     }
 
@@ -318,7 +320,7 @@ impl Control for Session<'_> {
     }
 
     fn is_up(&self, port: PortNo) -> bool {
-        self.pipeline.ports().is_up(port)
+        self.pipeline.ports().wires().is_up(port)
     }
 
     fn mac(&self) -> MacAddr {

@@ -41,30 +41,52 @@ impl ProbeUnits {
     }
 }
 
-/// Appends the record of `unit`, if the probe requests it. Returns whether there was room: a frame
-/// never exceeds `bytes_max` bytes.
-#[cold]
-pub(crate) fn stamp(
-    meta: &mut FrameMeta,
-    (unit, port): (ProbeUnit, PortNo),
-    (time, queued): (Time, Bytes),
+/// The probe units of one switch.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ProbeStamps {
+    units: ProbeUnits,
+    /// Maximum length of a probe with its records, in bytes.
     bytes_max: usize,
-) -> bool {
-    let Some(head) = meta.probe_at() else { return true };
-    let options = probe::options_at(meta.frame.bytes(), head);
-    let asked = match unit {
-        ProbeUnit::Ingress => options.has(ProbeOptions::INGRESS),
-        ProbeUnit::Egress => options.has(ProbeOptions::EGRESS),
-    };
-    if !asked {
-        return true;
+}
+
+impl Default for ProbeStamps {
+    fn default() -> ProbeStamps {
+        ProbeStamps::new(ProbeUnits::default(), usize::MAX)
     }
-    if meta.frame.length() + probe::RECORD_BYTES > bytes_max {
-        return false;
+}
+
+impl ProbeStamps {
+    /// Returns units at this position, for probes of at most `bytes_max` bytes with their records.
+    pub(crate) fn new(units: ProbeUnits, bytes_max: usize) -> ProbeStamps {
+        ProbeStamps { units, bytes_max }
     }
-    let with_queued = unit == ProbeUnit::Egress && options.has(ProbeOptions::QUEUED);
-    let queued = if with_queued { queued } else { Bytes(0) };
-    probe::append(&mut meta.frame, &ProbeRecord { unit, port, queued, time }).is_ok()
+
+    /// Appends the record of `unit` at `port`, where `queued` bytes are queued, if the probe
+    /// requests it. Returns whether there was room.
+    #[cold]
+    pub(crate) fn stamp(
+        &self,
+        meta: &mut FrameMeta,
+        (unit, port): (ProbeUnit, PortNo),
+        (now, queued): (Time, Bytes),
+    ) -> bool {
+        let Some(head) = meta.probe_at() else { return true };
+        let options = probe::options_at(meta.frame.bytes(), head);
+        let asked = match unit {
+            ProbeUnit::Ingress => options.has(ProbeOptions::INGRESS),
+            ProbeUnit::Egress => options.has(ProbeOptions::EGRESS),
+        };
+        if !asked {
+            return true;
+        }
+        if meta.frame.length() + probe::RECORD_BYTES > self.bytes_max {
+            return false;
+        }
+        let with_queued = unit == ProbeUnit::Egress && options.has(ProbeOptions::QUEUED);
+        let queued = if with_queued { queued } else { Bytes(0) };
+        let time = self.units.time(unit, now, meta.frame.length());
+        probe::append(&mut meta.frame, &ProbeRecord { unit, port, queued, time }).is_ok()
+    }
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use crate::change::PyChange;
 use crate::entry::{PyEntry, PyExplanation};
 use crate::error::{self, named_register, refused};
 use crate::name::PyEntryName;
-use axon_node::{Action, Drop, Input, Node};
+use axon_node::{Action, Drop, Input, Node, PortEvent};
 use axon_pipeline::{Change, Pipeline, PipelineConfig, Register, Sizes, TableName};
 use axon_wire::{Bytes, FrameBuf, PortNo, Span, Time};
 use pyo3::exceptions::PyValueError;
@@ -173,13 +173,13 @@ impl Memory {
     }
 
     fn is_up(&self, port: u32) -> PyResult<bool> {
-        Ok(self.pipeline.ports().is_up(self.own(port)?))
+        Ok(self.pipeline.ports().wires().is_up(self.own(port)?))
     }
 
     /// Counts a frame sent to the control program: consumed if `taken`, else over the rate limit.
     fn count_trapped(&mut self, ingress: u16, taken: bool) {
         let reason = if taken { Drop::Consumed } else { Drop::PuntLimit };
-        self.pipeline.ports_mut().count_drop(PortNo(ingress), reason);
+        self.pipeline.ports_mut().count(PortNo(ingress), PortEvent::Drop(reason));
     }
 
     fn counts(&self) -> BTreeMap<&'static str, (u32, u32)> {

@@ -3,7 +3,7 @@
 use crate::bridge::{Bridge, BridgeConfig};
 use crate::rstp::{BridgeId, Request, Rstp, RstpConfig, Times};
 use alloc::vec::Vec;
-use axon_node::{Action, Awaited, Drop, Input, Node, NodeKind};
+use axon_node::{Action, Awaited, Drop, Input, Node, NodeKind, PortEvent};
 use axon_plane::{FrameMeta, Ports};
 use axon_wire::{MacAddr, Time};
 
@@ -76,7 +76,7 @@ impl BridgeNode {
             };
             let read = self.rstp.receive(now, ingress, frame.bytes(), &mut self.requests);
             let reason = if read.is_ok() { Drop::Consumed } else { Drop::Refused };
-            self.bridge.ports_mut().count_drop(ingress, reason);
+            self.bridge.ports_mut().count(ingress, PortEvent::Drop(reason));
             out.push(Action::Dropped { ingress, reason, frame });
         }
         for request in self.requests.drain(..) {

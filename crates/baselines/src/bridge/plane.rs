@@ -14,7 +14,7 @@ use axon_node::PortKind;
 use axon_node::counters::Counters;
 use axon_node::{Action, Drop, Punt};
 use axon_plane::ethernet;
-use axon_plane::ports::{FrameMeta, Ports};
+use axon_plane::ports::{FrameMeta, Ports, flood};
 use axon_wire::{Bytes, FrameBuf, MacAddr, PortNo, Span, Time, mac_control};
 
 /// Size and limits of a bridge.
@@ -117,12 +117,12 @@ impl Bridge {
     /// Sends a copy to every other port that forwards and has carrier; the last copy is the frame
     /// itself.
     fn flood(&mut self, now: Time, meta: FrameMeta, out: &mut Vec<Action>) {
-        let ports = (0..self.ports.ports()).map(PortNo).filter(|&port| {
+        let ports = (0..self.ports.wires().count()).map(PortNo).filter(|&port| {
             let forwards = self.states[port.index()] == PortState::Forwarding;
-            port != meta.ingress && forwards && self.ports.is_up(port)
+            port != meta.ingress && forwards && self.ports.wires().is_up(port)
         });
         let ports: Vec<PortNo> = ports.collect();
-        self.ports.flood(now, meta, &ports, Some(PortKind::Host), out);
+        flood(&mut self.ports, now, meta, (&ports, Some(PortKind::Host)), out);
     }
 
     /// Sends a frame of the bridge itself out of `port`, whatever its state.

@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 use axon_node::{Action, Drop};
 use axon_plane::ethernet;
 use axon_plane::flow_hash::{choose, flow_hash};
-use axon_plane::ports::{FrameMeta, Ports};
+use axon_plane::ports::{FrameMeta, Ports, flood};
 use axon_plane::routes::MacMap;
 use axon_wire::{Bytes, MacAddr, PortNo, Time, mac_control};
 
@@ -93,7 +93,7 @@ impl Multipath {
         }
         let set = *self.config.routes.get(place.switch as usize)?;
         let ports = self.config.sets.get(usize::from(set))?;
-        choose(flow_hash(self.config.seed, frame), ports, |port| self.ports.is_up(port))
+        choose(flow_hash(self.config.seed, frame), ports, |port| self.ports.wires().is_up(port))
     }
 
     /// Floods a frame along the tree, to every port but its ingress. A frame from a port outside
@@ -103,9 +103,9 @@ impl Multipath {
         if !tree.contains(&meta.ingress) {
             return self.ports.discard(meta, Drop::Blocked, out);
         }
-        let usable = |&port: &PortNo| port != meta.ingress && self.ports.is_up(port);
+        let usable = |&port: &PortNo| port != meta.ingress && self.ports.wires().is_up(port);
         let ports: Vec<PortNo> = tree.iter().copied().filter(usable).collect();
-        self.ports.flood(now, meta, &ports, None, out);
+        flood(&mut self.ports, now, meta, (&ports, None), out);
     }
 
     /// Returns its ports.

@@ -5,7 +5,7 @@ use super::manager::{Letter, Manager, ManagerCounters};
 use super::message::{Message, Register};
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
-use axon_node::{Action, Awaited, Drop, Input, Node, NodeKind, PortKind, Punt};
+use axon_node::{Action, Awaited, Drop, Input, Node, NodeKind, PortEvent, PortKind, Punt};
 use axon_plane::{FrameMeta, Ports};
 use axon_wire::constants::ethertype::PORTLAND;
 use axon_wire::{Bytes, FrameBuf, MacAddr, PortNo, Span, Time};
@@ -119,11 +119,11 @@ impl ManagerNode {
         for (to, message) in self.letters.drain(..) {
             self.outbox.push_back(message.emit(to, mac));
         }
-        if !self.ports.is_up(PORT) {
+        if !self.ports.wires().is_up(PORT) {
             // The receivers repeat their requests.
             self.outbox.clear();
         }
-        while self.ports.queued_frames(PORT) < QUEUED_MAX {
+        while self.ports.queues().frames(PORT) < QUEUED_MAX {
             let Some(frame) = self.outbox.pop_front() else {
                 return;
             };
@@ -161,7 +161,7 @@ impl Node for ManagerNode {
             };
             let known = self.read(now, ingress, frame.bytes(), punt);
             let reason = if known { Drop::Consumed } else { Drop::Refused };
-            self.ports.count_drop(ingress, reason);
+            self.ports.count(ingress, PortEvent::Drop(reason));
             out.push(Action::Dropped { ingress, reason, frame });
         }
         if self.ldp.deadline().is_some_and(|at| at <= now) {

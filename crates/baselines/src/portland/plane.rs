@@ -20,7 +20,7 @@ use axon_node::PortKind;
 use axon_node::{Action, Drop, Punt};
 use axon_plane::ethernet;
 use axon_plane::flow_hash::{choose, flow_hash};
-use axon_plane::ports::{FrameMeta, Ports};
+use axon_plane::ports::{FrameMeta, Ports, copy};
 use axon_plane::routes::MacMap;
 use axon_wire::constants::ethertype::{ARP, PORTLAND};
 use axon_wire::{Bytes, FrameBuf, MacAddr, PortNo, Time, mac_control};
@@ -154,7 +154,7 @@ impl PortLand {
             };
             return self.ports.discard(meta, reason, out);
         }
-        match self.ports.kind(meta.ingress) {
+        match self.ports.wires().kind(meta.ingress) {
             Some(PortKind::Axon) if ethertype == PORTLAND => self.relay(now, meta, out),
             Some(PortKind::Axon) if destination.is_multicast() => {
                 self.ports.discard(meta, Drop::Broadcast, out);
@@ -212,7 +212,7 @@ impl PortLand {
             return self.ports.punt(now, meta, Punt::Miss, out);
         };
         let hash = flow_hash(self.config.seed, meta.frame.bytes());
-        match choose(hash, ports, |port| self.ports.is_up(port)) {
+        match choose(hash, ports, |port| self.ports.wires().is_up(port)) {
             Some(port) => self.ports.deliver(now, meta, port, Some(PortKind::Axon), out),
             None => self.ports.discard(meta, Drop::NoRoute, out),
         }
@@ -231,7 +231,7 @@ impl PortLand {
                 return self.ports.discard(meta, Drop::Blocked, out);
             }
             for port in self.children.clone() {
-                let copy = self.ports.copy(&meta);
+                let copy = copy(&mut self.ports, &meta);
                 self.ports.deliver(now, copy, port, Some(PortKind::Axon), out);
             }
             return self.ports.punt(now, meta, Punt::Addressed, out);

@@ -8,7 +8,7 @@ use super::waiting::Waiting;
 use crate::portland::plane::{Location, PortLand, PortLandConfig};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use axon_node::{Action, Awaited, Drop, Input, Node, NodeKind, PortKind, Punt};
+use axon_node::{Action, Awaited, Drop, Input, Node, NodeKind, PortEvent, PortKind, Punt};
 use axon_plane::{FrameMeta, Ports};
 use axon_wire::host_frame::{self, Arp, Kind};
 use axon_wire::{FrameBuf, MacAddr, PortNo, Span, Time};
@@ -158,7 +158,7 @@ impl PortLandNode {
     }
 
     fn end(&mut self, ingress: PortNo, reason: Drop, frame: FrameBuf, out: &mut Vec<Action>) {
-        self.plane.ports_mut().count_drop(ingress, reason);
+        self.plane.ports_mut().count(ingress, PortEvent::Drop(reason));
         out.push(Action::Dropped { ingress, reason, frame });
     }
 
@@ -330,7 +330,8 @@ impl PortLandNode {
         let frame = host_frame::emit(MacAddr::BROADCAST, request);
         let own = self.hosts.by_pmac(from.pmac).map(|(_, host)| host.port);
         for port in (0..self.config.plane.ports).map(PortNo) {
-            let host = self.ldp.kind(port) == PortKind::Host && self.plane.ports().is_up(port);
+            let host =
+                self.ldp.kind(port) == PortKind::Host && self.plane.ports().wires().is_up(port);
             if host && own != Some(port) {
                 self.send_to_host(now, port, &frame);
             }

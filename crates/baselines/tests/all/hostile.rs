@@ -124,7 +124,7 @@ fn run<N: Node>(
             }
         }
     };
-    let count = ports(&node).ports();
+    let count = ports(&node).wires().count();
     for port in (0..count).map(PortNo) {
         give(&mut node, now, Input::Link { port, up: true });
     }
@@ -148,7 +148,8 @@ fn run<N: Node>(
     let total = ports.counters().total();
     let own = ports.counters().port(PortNo::CONTROL).rx_frames;
     assert_eq!((total.rx_frames - own, total.tx_frames), (received, sent));
-    let queued: u64 = (0..ports.ports()).map(|port| ports.queued_frames(PortNo(port))).sum();
+    let queued: u64 =
+        (0..ports.wires().count()).map(|port| ports.queues().frames(PortNo(port))).sum();
     let gone = sent + queued + ports.held_frames() + dropped + kept(&node);
     assert_eq!(total.rx_frames + total.copies, gone);
 }

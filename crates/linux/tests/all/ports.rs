@@ -566,8 +566,10 @@ fn an_xon_behind_a_busy_wire() {
     data[12..15].copy_from_slice(&[0x81, 0, 3 << 5]);
     let frames = [&data; 2].map(|data| frame(data));
     peer.send(&frames).unwrap();
-    let counts =
-        |runtime: &Runtime<Mirror>| runtime.node().ports.pfc_counts(PortNo(0), Priority::ALL[3]).0;
+    let counts = |runtime: &Runtime<Mirror>| {
+        let dcb = runtime.node().ports.dcb().unwrap();
+        dcb.pauses(PortNo(0)).unwrap().counts(Priority::ALL[3]).0
+    };
     // Two frames take 16 ms of this wire; a loop that does not wake up sleeps until the end.
     let limit = clock.now() + Span::from_secs(5);
     let sent = |frame: &[u8]| {

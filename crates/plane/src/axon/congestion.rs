@@ -10,7 +10,7 @@ use crate::congestion::message as congestion;
 use crate::congestion::qcn::Feedback;
 use crate::ports::{FrameMeta, HeaderKind};
 use alloc::vec::Vec;
-use axon_node::{Action, Drop};
+use axon_node::{Action, Drop, PortEvent};
 use axon_wire::header::PacketType;
 use axon_wire::priority::Priority;
 use axon_wire::{Bytes, HopWidth, PortNo, Time, cn, vlan};
@@ -30,7 +30,7 @@ impl<T: Lookups> Plane<T> {
         if self.config.on_full == OnFull::CongestionMessage {
             self.answer_refusal(now, meta, (egress, before), out);
         }
-        if self.ports.is_watched(egress) {
+        if self.ports.wires().is_watched(egress) {
             return self.watch(now, meta, (egress, before), out);
         }
         None
@@ -47,12 +47,13 @@ impl<T: Lookups> Plane<T> {
     ) {
         let header_bytes = before.map_or(0, |_| usize::from(meta.header_bytes));
         let bytes = meta.frame.length() - header_bytes;
-        if !self.ports.is_full(egress, meta.ingress, bytes) {
+        let is_full = self.ports.queues().is_full(egress, meta.ingress, bytes);
+        if !is_full || !self.ports.wires().is_busy(egress) {
             return;
         }
         let full = congestion::Full {
             egress,
-            queued: self.ports.queued_bytes(egress),
+            queued: self.ports.queues().bytes(egress),
             switch: self.config.mac,
         };
         let width = self.config.hop_width;
@@ -62,7 +63,7 @@ impl<T: Lookups> Plane<T> {
         };
         let guard = self.guards.get_mut(meta.ingress.index());
         if guard.is_some_and(|guard| self.paces.congestion.admit(&mut guard.congestion, now)) {
-            self.ports.count_congestion(meta.ingress);
+            self.ports.count(meta.ingress, PortEvent::CongestionMessage);
             self.inject_packet(now, message, out);
         }
     }
@@ -85,7 +86,12 @@ impl<T: Lookups> Plane<T> {
         let taken_off = if before.is_some() { header_bytes } else { 0 };
         let bytes = Bytes((length - taken_off) as u64);
         let shown = (&mut packet[header_bytes..], bytes);
-        let outcome = self.ports.observe(now, (egress, priority), shown)?;
+        let class = self.ports.dcb()?.class_of(egress, priority)?;
+        let queue = (class, Bytes(self.ports.queues().of((egress, class)).bytes()));
+        let outcome = self.ports.dcb_mut()?.observe(now, (egress, priority), queue, shown);
+        if outcome.verdict == Verdict::Marked {
+            self.ports.count(egress, PortEvent::EcnMarked);
+        }
         if let Some(feedback) = outcome.feedback {
             self.send_cnm(now, meta, (egress, priority, before), feedback, out);
         }
@@ -104,19 +110,20 @@ impl<T: Lookups> Plane<T> {
     ) {
         let dcb = self.config.dcb.as_ref();
         let Some((dcb, config)) = dcb.and_then(|dcb| Some((dcb, dcb.cn.as_ref()?))) else { return };
+        let class_of = self.ports.dcb().and_then(|dcb| dcb.class_of(egress, priority));
         let sample = Sample {
             feedback,
             priority,
             switch: self.config.mac,
             egress,
-            class: self.ports.prio_tc(egress).unwrap_or(dcb.prio_tc)[priority.index()],
+            class: class_of.unwrap_or(dcb.prio_tc[priority.index()]),
             point: &config.points[egress.index()],
             cnm_priority: config.cnm_priority,
         };
         meta.frame.make_whole();
         let (packet, width) = (meta.frame.bytes(), self.config.hop_width);
         let Some(cnm) = cnm::message(packet, width, before, &sample) else { return };
-        self.ports.count_cnm(egress);
+        self.ports.count(egress, PortEvent::Cnm);
         self.inject_packet(now, cnm, out);
     }
 
@@ -138,7 +145,8 @@ impl<T: Lookups> Plane<T> {
         meta.priority = self.priority_within(meta);
         meta.kind = HeaderKind::Ethernet;
         meta.frame.pop_front(core::mem::take(&mut meta.header_bytes).into());
-        if self.config.dcb.is_some() && self.ports.strips_tag(port, meta.priority) {
+        let edge = self.ports.dcb().and_then(|dcb| dcb.edge(port));
+        if edge.is_some_and(|edge| edge.strips_tag(meta.priority)) {
             cn::untag(&mut meta.frame);
         }
     }

@@ -182,7 +182,7 @@ impl<T: Lookups> Dataplane for Plane<T> {
 
     fn snapshot(&self) -> Snapshot {
         let port = |(number, settings): (u16, &Settings)| PortSnapshot {
-            kind: self.ports.kind(PortNo(number)).unwrap_or_default(),
+            kind: self.kind(PortNo(number)).unwrap_or_default(),
             routes: self.tables.routes(PortNo(number)),
             masqueraded: self.memory.routes(PortNo(number)),
             classes: settings.classes.as_deref().cloned(),
@@ -213,8 +213,8 @@ impl<T: Lookups> Dataplane for Plane<T> {
     #[inline]
     fn prefetch(&self, port: Option<PortNo>) -> u64 {
         match port {
-            None => self.ports.prefetch() ^ self.config.frame_bytes_max as u64,
-            Some(port) => self.ports.prefetch_port(port),
+            None => Plane::prefetch(self),
+            Some(port) => self.prefetch_port(port),
         }
     }
 
@@ -267,7 +267,9 @@ impl<T: Lookups> Plane<T> {
         let own = self.config.dcb.as_ref().ok_or(SettingError::Unsupported)?;
         let own = own.cn.as_ref().and_then(|cn| cn.treatments.get(port.index()));
         let at_start = own.copied().unwrap_or([UNDEFENDED; PRIORITIES]);
-        self.ports.set_treatments(port, treatments.as_deref().copied().unwrap_or(at_start));
+        if let Some(edge) = self.ports.dcb_mut().and_then(|dcb| dcb.edge_mut(port)) {
+            edge.set_treatments(treatments.as_deref().copied().unwrap_or(at_start));
+        }
         self.settings[port.index()].defence = treatments;
         Ok(())
     }
@@ -279,7 +281,9 @@ impl<T: Lookups> Plane<T> {
         table: Option<Box<[Priority; PRIORITIES]>>,
     ) -> Result<(), SettingError> {
         self.config.dcb.as_ref().ok_or(SettingError::Unsupported)?;
-        self.ports.set_regeneration(port, table.as_deref().copied().unwrap_or(Priority::ALL));
+        if let Some(edge) = self.ports.dcb_mut().and_then(|dcb| dcb.edge_mut(port)) {
+            edge.set_regeneration(table.as_deref().copied().unwrap_or(Priority::ALL));
+        }
         self.settings[port.index()].regeneration = table;
         Ok(())
     }

@@ -5,14 +5,15 @@ use super::plane::Plane;
 use crate::axon::routes;
 use crate::ports::{FrameMeta, HeaderKind};
 use alloc::vec::Vec;
-use axon_node::{Action, Drop, Punt, RouteKey};
+use axon_node::{Action, Drop, PortEvent, Punt, RouteKey};
 use axon_wire::cn;
 use axon_wire::header::{self, HeaderFields, PacketType};
 use axon_wire::host_frame::{Kind, classify};
 use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::masquerade;
+use axon_wire::probe::ProbeUnit;
 use axon_wire::vlan::{self, VlanId};
-use axon_wire::{FrameBuf, PortNo, Route, Time};
+use axon_wire::{Bytes, FrameBuf, PortNo, Route, Time};
 
 impl<T: Lookups> Plane<T> {
     /// Receives a frame on an Axon port: an Axon packet or a link-local frame.
@@ -55,8 +56,17 @@ impl<T: Lookups> Plane<T> {
         header: &HeaderFields,
         out: &mut Vec<Action>,
     ) {
-        self.ports.stamp_ingress(now, &mut meta);
+        self.stamp_ingress(now, &mut meta);
         self.step(now, meta, header, out);
+    }
+
+    /// Appends the record of the ingress probe unit to a probe.
+    #[cold]
+    fn stamp_ingress(&mut self, now: Time, meta: &mut FrameMeta) {
+        let unit = (ProbeUnit::Ingress, meta.ingress);
+        if !self.probes.stamp(meta, unit, (now, Bytes(0))) {
+            self.ports.count(meta.ingress, PortEvent::Unstamped);
+        }
     }
 
     /// Receives a frame on a port whose peer is unknown; only link-local frames are accepted.
@@ -184,7 +194,10 @@ impl<T: Lookups> Plane<T> {
         let Some(dcb) = &self.config.dcb else { return header };
         let bytes = frame.bytes_mut();
         let layer = routes::layer_of(&header);
-        let priority = self.ports.defend(ingress, &mut bytes[header.header_bytes..]);
+        let edge = self.ports.dcb().and_then(|dcb| dcb.edge(ingress));
+        let Some(edge) = edge else { return header };
+        let (priority, events) = edge.defend(&mut bytes[header.header_bytes..]);
+        events.into_iter().flatten().for_each(|event| self.ports.count(ingress, event));
         header.with_priority(bytes, self.config.hop_width, dcb.layers.on(priority, layer))
     }
 
@@ -257,7 +270,7 @@ impl<T: Lookups> Plane<T> {
         }
         if axon_wire::probe::is_ether(meta.frame.bytes()) {
             meta.kind = HeaderKind::EtherProbe;
-            self.ports.stamp_ingress(now, &mut meta);
+            self.stamp_ingress(now, &mut meta);
             return self.ports.punt(now, meta, Punt::EtherProbe, out);
         }
         if meta.frame.push_front(width.header_bytes(1)).is_err() {

@@ -29,7 +29,7 @@ impl<T: Lookups> Plane<T> {
             return None;
         }
         let came_bytes = frame.length();
-        let egress = match self.ports.kind(ingress)? {
+        let egress = match self.ports.wires().kind(ingress)? {
             PortKind::Axon => self.pass_packet(ingress, frame, is_free)?,
             PortKind::Host => self.pass_host_frame(ingress, frame, is_free)?,
             PortKind::Unknown => return None,
@@ -56,7 +56,7 @@ impl<T: Lookups> Plane<T> {
         {
             return None;
         }
-        match self.ports.open(egress, is_free)? {
+        match self.ports.wires().open(egress, is_free)? {
             PortKind::Axon => header.advance(frame.bytes_mut(), width, ingress),
             PortKind::Host if header.packet_type == PacketType::Ethernet => {
                 let length = frame.length() - header.header_bytes;
@@ -96,7 +96,7 @@ impl<T: Lookups> Plane<T> {
         let (route, tagged) = self.tables.lookup(ingress, key, bytes)?;
         let header = HeaderFields::parse(route, width).ok()?;
         let egress = header.next_hop(route, width)?;
-        if tagged || self.ports.open(egress, is_free) != Some(PortKind::Axon) {
+        if tagged || self.ports.wires().open(egress, is_free) != Some(PortKind::Axon) {
             return None;
         }
         frame.push_front(route.len()).ok()?;

@@ -11,10 +11,11 @@ use crate::axon::routes::RouteTables;
 use crate::config::{OnFull, PlaneConfig};
 use crate::congestion::qcn::Treatment;
 use crate::ports::{FrameMeta, HeaderKind, Ports};
+use crate::probe::ProbeStamps;
 use alloc::vec::Vec;
 use axon_node::PortKind;
 use axon_node::counters::Counters;
-use axon_node::{Action, Awaited, Drop, RouteError, RouteKey};
+use axon_node::{Action, Awaited, Drop, PortEvent, RouteError, RouteKey};
 use axon_wire::header::HeaderFields;
 use axon_wire::mac_control::MacControl;
 use axon_wire::priority::PRIORITIES;
@@ -27,6 +28,7 @@ use axon_wire::{Bytes, FrameBuf, PortNo, Route, Time};
 #[derive(Clone, Debug)]
 pub struct Plane<T = RouteTables> {
     pub(super) ports: Ports,
+    pub(super) probes: ProbeStamps,
     pub(super) config: PlaneConfig,
     pub(super) tables: T,
     pub(super) memory: RouteMemory,
@@ -83,19 +85,18 @@ impl<T: Lookups> Plane<T> {
     pub fn with_lookups(config: PlaneConfig, lookups: T) -> Plane<T> {
         assert!(usize::from(config.ports) <= config.hop_width.ports_max(), "too many ports");
         let mut ports = Ports::new(config.ports, config.queue_bytes_max);
-        let probe_bytes_max = config.probe_bytes_max();
-        if config.on_full == OnFull::Nack {
-            ports.set_nack_bytes_max(config.nack_bytes_max);
-        }
+        let probes = ProbeStamps::new(config.probe_units, config.probe_bytes_max());
+        let keeps = config.on_full == OnFull::Nack;
+        ports.set_options(probes, if keeps { config.nack_bytes_max } else { Bytes(0) });
         if let Some(dcb) = &config.dcb {
             let set = ports.set_dcb((**dcb).clone(), config.control_priority);
             set.expect("a configuration that was checked");
         }
-        ports.set_probe_units(config.probe_units, probe_bytes_max);
         Plane {
             tables: lookups,
             memory: RouteMemory::new(&config),
             ports,
+            probes,
             guards: alloc::vec![Guard::default(); usize::from(config.ports)],
             paces: Paces {
                 punt: Pace::new(config.punt),
@@ -215,18 +216,20 @@ impl<T: Lookups> Plane<T> {
     /// Returns the kind of `port`; `None` if there is no such port.
     #[inline]
     pub fn kind(&self, port: PortNo) -> Option<PortKind> {
-        self.ports.kind(port)
+        self.ports.wires().kind(port)
     }
 
     /// Sets the treatment of frames of the hosts of `port` at the edge of the congestion
-    /// notification domain; see [`Ports::set_treatments`].
+    /// notification domain: that of [`Defences`](crate::qcn::Defences) after a change by LLDP.
     pub fn set_treatments(&mut self, port: PortNo, treatments: [Treatment; PRIORITIES]) {
-        self.ports.set_treatments(port, treatments);
+        if let Some(edge) = self.ports.dcb_mut().and_then(|dcb| dcb.edge_mut(port)) {
+            edge.set_treatments(treatments);
+        }
     }
 
     /// Returns whether `port` exists and has carrier.
     pub fn is_up(&self, port: PortNo) -> bool {
-        self.ports.is_up(port)
+        self.ports.wires().is_up(port)
     }
 
     /// Takes one of the ports whose wire a frame has begun to wait for; see
@@ -238,7 +241,7 @@ impl<T: Lookups> Plane<T> {
 
     /// Returns whether a frame waits for the wire of `port`.
     pub fn waits_for(&self, port: PortNo) -> bool {
-        self.ports.waits_for(port)
+        self.ports.wires().is_waiting(port)
     }
 
     /// Returns the egress port of a packet, by its header alone.
@@ -251,13 +254,13 @@ impl<T: Lookups> Plane<T> {
     /// Loads data that every frame needs into the caches. Prefetch hint; ignore the return value.
     #[inline]
     pub fn prefetch(&self) -> u64 {
-        self.ports.prefetch() ^ self.config.frame_bytes_max as u64
+        self.ports.wires().prefetch() ^ self.config.frame_bytes_max as u64
     }
 
     /// Loads data that frames to or from `port` need. Prefetch hint; ignore the return value.
     #[inline]
     pub fn prefetch_port(&self, port: PortNo) -> u64 {
-        self.ports.prefetch_port(port)
+        u64::from(self.is_up(port)) ^ self.counters().prefetch(port)
     }
 
     /// Returns the route tables.
@@ -287,32 +290,32 @@ impl<T: Lookups> Plane<T> {
     /// Counts a frame that the control plane dropped after a punt, so that all drops of a switch
     /// are counted in one place.
     pub fn count_drop(&mut self, ingress: PortNo, reason: Drop) {
-        self.ports.count_drop(ingress, reason);
+        self.ports.count(ingress, PortEvent::Drop(reason));
     }
 
     /// Counts a copy that the control plane has made of a frame from `ingress`.
     pub fn count_copy(&mut self, ingress: PortNo) {
-        self.ports.count_copy(ingress);
+        self.ports.count(ingress, PortEvent::Copy);
     }
 
     /// Returns the number of frames sampled by the congestion points of `port` since configuration.
     pub fn congestion_samples(&self, port: PortNo) -> u64 {
-        self.ports.congestion_samples(port)
+        self.ports.dcb().map_or(0, |dcb| dcb.congestion_samples(port))
     }
 
     /// Returns the bytes queued for the wire of `port`.
     pub fn queued_bytes(&self, port: PortNo) -> Bytes {
-        self.ports.queued_bytes(port)
+        self.ports.queues().bytes(port)
     }
 
     /// Returns the frames queued for the wire of `port`.
     pub fn queued_frames(&self, port: PortNo) -> u64 {
-        self.ports.queued_frames(port)
+        self.ports.queues().frames(port)
     }
 
     /// Returns the bytes of refused frames that the input `port` keeps.
     pub fn nacked_bytes(&self, port: PortNo) -> Bytes {
-        self.ports.nacked_bytes(port)
+        self.ports.queues().nacked_bytes(port)
     }
 
     /// Returns the number of punted packets whose last byte has not arrived.
@@ -353,7 +356,7 @@ impl<T: Lookups> Plane<T> {
         if self.kind(port) == Some(PortKind::Host) {
             let quanta = pause::quanta_for(self.config.frame_bytes_max);
             let frame = MacControl::Pause(quanta).emit(self.config.mac);
-            self.ports.count_pause(port);
+            self.ports.count(port, PortEvent::Pause);
             self.send_raw(now, port, FrameBuf::with_headroom(0, &frame), out);
         }
     }

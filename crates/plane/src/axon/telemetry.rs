@@ -2,6 +2,7 @@
 
 use super::lookups::Lookups;
 use super::plane::Plane;
+use crate::ports::telemetry;
 use axon_node::telemetry::{PlaneTelemetry, PortTelemetry};
 use axon_wire::{PortNo, Time};
 
@@ -10,11 +11,11 @@ impl<T: Lookups> Plane<T> {
     pub(super) fn read_telemetry(&self, now: Time) -> PlaneTelemetry {
         let port = |port: PortNo| PortTelemetry {
             routes: self.tables().len(port) as u64,
-            ..self.ports().telemetry(now, port)
+            ..telemetry::of_port(&self.ports, now, port)
         };
         PlaneTelemetry {
             total: self.counters().total(),
-            memory: self.ports().memory_telemetry(),
+            memory: telemetry::of_memory(&self.ports),
             ports: (0..self.config().ports).map(PortNo).map(port).collect(),
         }
     }

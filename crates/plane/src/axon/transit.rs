@@ -21,8 +21,8 @@ impl<T: Lookups> Plane<T> {
         header: &HeaderFields,
         out: &mut Vec<Action>,
     ) -> bool {
-        let ports = &self.ports;
-        let kind_of = |port: PortNo| ports.kind(port);
+        let wires = self.ports.wires();
+        let kind_of = |port: PortNo| wires.kind(port);
         let (width, ingress) = (self.config.hop_width, meta.ingress);
         let bytes = meta.frame.bytes_mut();
         match self.tables.forward(bytes, width, header, ingress, kind_of) {
@@ -79,7 +79,7 @@ impl<T: Lookups> Plane<T> {
     /// Returns whether congestion may have to be signalled before a packet goes to `port`.
     #[inline]
     fn may_signal_congestion(&self, port: PortNo) -> bool {
-        self.config.on_full == OnFull::CongestionMessage || self.ports.is_watched(port)
+        self.config.on_full == OnFull::CongestionMessage || self.ports.wires().is_watched(port)
     }
 
     /// Sends a packet to the Axon at `port` after congestion signalling.

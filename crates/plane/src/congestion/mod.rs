@@ -3,6 +3,7 @@
 
 pub(crate) mod cnm;
 pub mod ecn;
+pub(crate) mod host_edge;
 pub(crate) mod message;
 pub mod notification;
 pub mod qcn;

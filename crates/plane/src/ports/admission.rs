@@ -1,203 +1,157 @@
-//! Admission to the queues of an egress port, and removal from them: one path for every switch.
+//! Admission of frames to the queues of a switch with traffic classes: shared memory, and the
+//! watermarks of queues.
 //!
-//! A frame that cannot leave at once waits in the traffic class of its priority. It takes room in
-//! the shared memory, from the priority group of its ingress, and in its queue, which keeps the
-//! frames of each ingress apart. When the wire is free, the scheduler picks a class that is not
-//! paused, and the frame that leaves releases its room.
-//!
-//! A switch without DCB has one class that is never paused and no shared memory: the limit of each
-//! ingress at each egress applies alone. A frame that does not fit stays with its input, if that
-//! may keep refused frames (thesis 000 §3.2.1).
+//! A frame takes room in the shared memory, from the priority group of its ingress, and counts in
+//! its queue, which may have watermarks. Both may ask its sender to pause. A frame that leaves
+//! releases its room, and its sender may resume. Frames of the control plane, which is no port,
+//! take no room and have no sender.
 
-use super::core::Ports;
-use super::frame_meta::FrameMeta;
-use crate::ports::buffers::Queued;
-use crate::ports::control_queues::Ahead;
-use crate::ports::memory::{NoRoom, Owner, Signal};
-use crate::qos::dcb::Dcb;
-use crate::qos::schedule::ClassSet;
-use crate::qos::watchdog::StormAction;
+use super::memory::{Memory, MemoryConfig, NoRoom, Owner, PriorityGroupLimits, Signal};
+use super::queue_change::QueueChange;
+use crate::qos::targeted::{Queues, SenderRequest, Watermarks};
 use alloc::vec::Vec;
-use axon_node::{Action, Drop, PortEvent, PortKind};
-use axon_wire::priority::TrafficClass;
-use axon_wire::{PortNo, Time};
+use axon_node::Drop;
+use axon_wire::priority::{PRIORITIES, Priority, PrioritySet, TrafficClass};
+use axon_wire::{PortNo, Span, Time};
 
-impl Ports {
-    /// Queues a frame for `port`, if there is room.
-    pub(super) fn enqueue(
+/// Memory and watermarks of a switch.
+#[derive(Clone, Debug)]
+pub(crate) struct Admission {
+    memory: Memory,
+    /// Queues with watermarks, if configured.
+    watermarks: Option<Queues>,
+    /// Changes in the priority groups, by ingress and priority.
+    changes: Vec<[QueueChange; PRIORITIES]>,
+}
+
+impl Admission {
+    /// Returns empty memory and queues, with watermarks that were checked.
+    pub(crate) fn new(config: &MemoryConfig, watermarks: Option<Watermarks>) -> Admission {
+        let ports = config.groups.len();
+        Admission {
+            memory: Memory::new(config.clone()),
+            watermarks: watermarks.map(|watermarks| Queues::new(watermarks, ports)),
+            changes: alloc::vec![Default::default(); ports],
+        }
+    }
+
+    /// Returns the shared memory.
+    pub(crate) fn memory(&self) -> &Memory {
+        &self.memory
+    }
+
+    /// Sets the limits of a priority group.
+    pub(crate) fn set_group(
+        &mut self,
+        ingress: PortNo,
+        priority: Priority,
+        limits: PriorityGroupLimits,
+    ) {
+        self.memory.set_group(ingress, priority, limits);
+    }
+
+    /// Returns whether frames from `ingress` take room.
+    #[inline]
+    pub(crate) fn concerns(&self, ingress: PortNo) -> bool {
+        ingress.index() < self.changes.len()
+    }
+
+    /// Takes room for a frame that came with `came_bytes` bytes and will be queued with `bytes`;
+    /// returns the signal for its sender, who can be paused for the `pausable` priorities.
+    ///
+    /// # Errors
+    /// There is no room.
+    pub(crate) fn admit(
         &mut self,
         now: Time,
-        meta: FrameMeta,
-        (port, kind): (PortNo, Option<PortKind>),
-        out: &mut Vec<Action>,
-    ) {
-        let owner = self.owner_of(&meta, port);
-        let signal = match self.reserve(now, &meta, owner) {
-            Ok(signal) => signal,
-            Err(reason) => return self.discard(meta, reason, out),
-        };
-        // Shared memory, if any, decides; frames of the control plane have their own buffer.
-        let by_memory = |dcb: &Dcb| owner.ingress.index() < dcb.ports.len();
-        let admitted = self.dcb.as_deref().is_some_and(by_memory);
-        let bytes_max = if admitted { u64::MAX } else { self.queue_bytes_max };
-        let bytes = meta.frame.length() as u32;
-        let item = Queued { meta, bytes, kind, group: owner.priority };
-        let classes = &mut self.ports[port.index()].classes;
-        if let Err(item) = classes[owner.class.index()].push(item, bytes_max) {
-            return self.refuse(item, owner, out);
-        }
-        self.wait_for(port);
-        if self.dcb.is_some() {
-            self.signal(now, (owner, signal), bytes, out);
-        }
-    }
-
-    /// Returns the memory owner of a frame to be queued for `port`.
-    fn owner_of(&self, meta: &FrameMeta, port: PortNo) -> Owner {
-        let (ingress, egress) = (meta.ingress, port);
-        let Some(dcb) = &self.dcb else {
-            return Owner { ingress, priority: meta.priority, egress, class: TrafficClass::ZERO };
-        };
-        let input = dcb.ports.get(ingress.index());
-        let group = input.map_or(meta.priority, |input| input.known_as[meta.priority.index()]);
-        let class = dcb.ports[port.index()].class_of(meta.priority);
-        Owner { ingress, priority: group, egress, class }
-    }
-
-    /// Takes room in the shared memory, if any; returns the signal for the sender.
-    fn reserve(&mut self, now: Time, meta: &FrameMeta, owner: Owner) -> Result<Signal, Drop> {
-        let Some(dcb) = &mut self.dcb else { return Ok(Signal::None) };
-        let (ingress, group) = (owner.ingress.index(), owner.priority);
-        if dcb.in_storm(owner.egress, StormAction::Drop).contains(owner.class) {
-            return Err(Drop::Watchdog);
-        }
-        if ingress >= dcb.ports.len() {
-            return Ok(Signal::None);
-        }
-        if !dcb.queue_has_room(owner, meta.frame.length() as u64) {
+        owner: Owner,
+        (came_bytes, bytes): (u64, u64),
+        pausable: impl FnOnce() -> PrioritySet,
+    ) -> Result<Signal, Drop> {
+        let has_room = |queues: &Queues| queues.has_room(owner, bytes);
+        if self.is_lossless(owner) && !self.watermarks.as_ref().is_none_or(has_room) {
             return Err(Drop::HeadroomFull);
         }
-        match dcb.memory.admit(owner, meta.came_bytes.into()) {
+        match self.memory.admit(owner, came_bytes) {
             Ok(signal) => {
-                dcb.ports[ingress].changes[group.index()].came(now);
+                self.changes[owner.ingress.index()][owner.priority.index()].came(now);
                 Ok(signal)
             }
             // Without a pausable sender no frame is lossless.
-            Err(NoRoom::Headroom) if dcb.ports[ingress].pausable().contains(group) => {
-                Err(Drop::HeadroomFull)
-            }
+            Err(NoRoom::Headroom) if pausable().contains(owner.priority) => Err(Drop::HeadroomFull),
             Err(_) => Err(Drop::QueueFull),
         }
     }
 
-    /// Signals after a frame of `bytes` bytes has joined its queue: senders to that queue may have
-    /// to be paused, and the queue may be able to send.
-    fn signal(
+    /// Records that an admitted frame of `bytes` bytes has joined its queue, if that has
+    /// watermarks; `sender` returns the priorities and the time for which a sender to it is paused.
+    pub(crate) fn joined(
         &mut self,
         now: Time,
-        (owner, signal): (Owner, Signal),
-        bytes: u32,
-        out: &mut Vec<Action>,
+        owner: Owner,
+        bytes: u64,
+        sender: impl FnOnce(PrioritySet) -> (PrioritySet, Span),
     ) {
-        let port = owner.egress;
-        self.signal_sender(now, owner.ingress, owner.priority, signal, out);
-        if let Some(dcb) = &mut self.dcb {
-            dcb.joined_queue(now, owner, bytes.into());
-        }
-        self.signal_queue_senders(now, out);
-        if self.tx[port.index()].held {
-            self.check_storms(now, port, out);
-        }
-        if !self.tx[port.index()].busy {
-            self.send_next(now, port, out);
+        if self.has_watermarks(owner)
+            && let Some(queues) = &mut self.watermarks
+        {
+            let (priorities, pause) = sender(self.memory.config().lossless);
+            queues.arrived(now, (owner, priorities), bytes, pause);
         }
     }
 
-    /// Handles a frame that the queue has no room for: the input keeps it, if it may, or drops it.
-    #[cold]
-    fn refuse(&mut self, item: Queued, owner: Owner, out: &mut Vec<Action>) {
-        let (ingress, bytes) = (owner.ingress, u64::from(item.bytes));
-        let room = self
-            .ports
-            .get(ingress.index())
-            .map_or(0, |input| self.nack_bytes_max.saturating_sub(input.nacked_bytes));
-        let ahead = Ahead::of(item.meta.kind, ingress).is_some();
-        if ahead || bytes > room || bytes > self.queue_bytes_max {
-            return self.discard(item.meta, Drop::QueueFull, out);
-        }
-        self.counters.count(ingress, PortEvent::Nack);
-        self.ports[ingress.index()].nacked_bytes += bytes;
-        self.ports[owner.egress.index()].classes[owner.class.index()].keep(item);
-    }
-
-    /// Takes the next frame of `port` whose class is not paused, and releases its room.
-    pub(super) fn take(
+    /// Releases the room of an admitted frame that has left its queue; returns the signal for its
+    /// sender.
+    pub(crate) fn release(
         &mut self,
         now: Time,
-        port: PortNo,
-        out: &mut Vec<Action>,
-    ) -> Option<Queued> {
-        let class = self.next_class(now, port)?;
-        let item = self.ports[port.index()].classes[class.index()].pop()?;
-        if let Some(dcb) = &mut self.dcb {
-            let state = &mut dcb.ports[port.index()];
-            state.schedule.sent(class, item.bytes);
-            if self.ports[port.index()].classes[class.index()].frames() == 0 {
-                state.watch.emptied(now, class);
-            }
+        owner: Owner,
+        (came_bytes, bytes): (u64, u64),
+    ) -> Signal {
+        let signal = self.memory.release(owner, came_bytes);
+        self.changes[owner.ingress.index()][owner.priority.index()].left(now);
+        if self.has_watermarks(owner)
+            && let Some(queues) = &mut self.watermarks
+        {
+            queues.left(owner, bytes);
         }
-        // Reserve the wire for this frame: flow control frames of this port follow it.
-        self.tx[port.index()].busy = true;
-        self.give_back(now, &item, (port, class), out);
-        self.tx[port.index()].busy = false;
-        Some(item)
+        signal
     }
 
-    /// Returns the class of `port` that sends next, if one may.
-    fn next_class(&mut self, now: Time, port: PortNo) -> Option<TrafficClass> {
-        let Some(dcb) = &mut self.dcb else { return Some(TrafficClass::ZERO) };
-        let paused = dcb.paused_classes(port, now);
-        let classes = &self.ports[port.index()].classes;
-        let mut waiting = ClassSet::EMPTY;
-        let holds = |class: &TrafficClass| classes[class.index()].frames() > 0;
-        TrafficClass::ALL.into_iter().filter(holds).for_each(|class| waiting.insert(class));
-        let head_bytes = |class: TrafficClass| classes[class.index()].head_bytes().unwrap_or(0);
-        dcb.ports[port.index()].schedule.next(waiting, paused, head_bytes)
-    }
-
-    /// Releases the room of a frame that waited for `port`: for frames that its input keeps, and in
-    /// the shared memory.
-    pub(super) fn give_back(
-        &mut self,
-        now: Time,
-        item: &Queued,
-        (port, class): (PortNo, TrafficClass),
-        out: &mut Vec<Action>,
-    ) {
-        let (ingress, priority) = (item.meta.ingress, item.group);
-        self.offer_again(ingress, (port, class));
-        let Some(dcb) = &mut self.dcb else { return };
-        if ingress.index() < dcb.ports.len() {
-            let owner = Owner { ingress, priority, egress: port, class };
-            let signal = dcb.memory.release(owner, item.meta.came_bytes.into());
-            dcb.ports[ingress.index()].changes[priority.index()].left(now);
-            dcb.left_queue(owner, item.bytes.into());
-            self.signal_sender(now, ingress, priority, signal, out);
-            self.signal_queue_senders(now, out);
+    /// Forgets the frames queued for `egress` in the watermarks; they join other queues.
+    pub(crate) fn clear_queues(&mut self, egress: PortNo) {
+        if let Some(queues) = &mut self.watermarks {
+            queues.clear(egress);
         }
     }
 
-    /// Offers the frames that the input `ingress` keeps for `port` again, after one of its frames
-    /// has left a queue there.
+    /// Moves an admitted frame of `came_bytes` bytes from a class to that of `owner`.
+    pub(crate) fn reclass(&mut self, owner: Owner, before: TrafficClass, came_bytes: u64) {
+        if self.concerns(owner.ingress) {
+            self.memory.reclass(owner, before, came_bytes);
+        }
+    }
+
+    /// Takes the next request of a queue to a sender.
     #[inline]
-    fn offer_again(&mut self, ingress: PortNo, (port, class): (PortNo, TrafficClass)) {
-        let queue = &mut self.ports[port.index()].classes[class.index()];
-        if queue.kept() == 0 {
-            return;
-        }
-        let taken = queue.offer_again(ingress, self.queue_bytes_max);
-        if let Some(input) = self.ports.get_mut(ingress.index()) {
-            input.nacked_bytes -= taken;
-        }
+    pub(crate) fn next_request(&mut self) -> Option<SenderRequest> {
+        self.watermarks.as_mut()?.next_request()
+    }
+
+    /// Returns the last change in a priority group, and the frames that have left it, if its sender
+    /// is paused because it has used up its memory.
+    pub(crate) fn blocked(&self, ingress: PortNo, priority: Priority) -> Option<QueueChange> {
+        let is_blocked = self.memory.group(ingress, priority)?.xoff;
+        is_blocked.then(|| self.changes[ingress.index()][priority.index()])
+    }
+
+    fn is_lossless(&self, owner: Owner) -> bool {
+        self.memory.config().lossless.contains(owner.priority)
+    }
+
+    /// Returns whether watermarks apply to a frame: not to those of the control plane, nor to lossy
+    /// ones.
+    fn has_watermarks(&self, owner: Owner) -> bool {
+        self.is_lossless(owner) && self.concerns(owner.ingress)
     }
 }

@@ -26,24 +26,19 @@ pub struct WaitingQueue {
     pub paused: PrioritySet,
 }
 
-impl Ports {
+impl Blocked {
     /// Returns the state of the priority group of `ingress` and `priority`, if its sender is paused
     /// because the group has used up its memory.
-    pub fn blocked(&self, now: Time, ingress: PortNo, priority: Priority) -> Option<Blocked> {
-        let dcb = self.dcb.as_ref()?;
-        if !dcb.memory.group(ingress, priority)?.xoff {
-            return None;
-        }
+    pub fn of(ports: &Ports, now: Time, ingress: PortNo, priority: Priority) -> Option<Blocked> {
+        let (dcb, queues) = (ports.dcb()?, ports.queues());
+        let QueueChange { left, last } = dcb.blocked(ingress, priority)?;
         let mut waits = Vec::new();
-        for egress in (0..self.ports()).map(PortNo) {
-            for class in self.waiting_of(egress, (ingress, priority)) {
-                waits.push(WaitingQueue {
-                    egress,
-                    paused: self.paused_in_class(now, egress, class),
-                });
+        for egress in (0..ports.wires().count()).map(PortNo) {
+            for class in queues.waiting_of(egress, (ingress, priority)) {
+                let paused = dcb.paused_in_class(now, egress, class);
+                waits.push(WaitingQueue { egress, paused });
             }
         }
-        let QueueChange { left, last } = dcb.ports[ingress.index()].changes[priority.index()];
         Some(Blocked { waits, left, since: last })
     }
 }
@@ -99,22 +94,22 @@ mod tests {
         for nanos in [10, 20] {
             deliver(&mut ports, at(nanos), 0, 2);
         }
-        assert_eq!(ports.blocked(at(20), PortNo(0), THREE), None, "it may take more");
+        assert_eq!(Blocked::of(&ports, at(20), PortNo(0), THREE), None, "it may take more");
         deliver(&mut ports, at(30), 0, 2);
         let held = WaitingQueue { egress: PortNo(2), paused: PrioritySet::only(THREE) };
         let blocked = Blocked { waits: vec![held], left: 0, since: at(30) };
-        assert_eq!(ports.blocked(at(40), PortNo(0), THREE), Some(blocked.clone()));
-        assert_eq!(ports.blocked(at(40), PortNo(0), Priority::ZERO), None);
-        assert_eq!(ports.blocked(at(40), PortNo(9), THREE), None);
+        assert_eq!(Blocked::of(&ports, at(40), PortNo(0), THREE), Some(blocked.clone()));
+        assert_eq!(Blocked::of(&ports, at(40), PortNo(0), Priority::ZERO), None);
+        assert_eq!(Blocked::of(&ports, at(40), PortNo(9), THREE), None);
         // One leaves, two more arrive: the change shows in the frames that have left only.
         receive_pause(&mut ports, at(50), 2, Quanta::ZERO);
         receive_pause(&mut ports, at(51), 2, Quanta::MAX);
         deliver(&mut ports, at(60), 0, 2);
         let moved = Blocked { left: 1, since: at(60), ..blocked };
-        assert_eq!(ports.blocked(at(70), PortNo(0), THREE), Some(moved));
+        assert_eq!(Blocked::of(&ports, at(70), PortNo(0), THREE), Some(moved));
         receive_pause(&mut ports, at(80), 2, Quanta::ZERO);
         (0..3).for_each(|_| ports.tx_done(at(90), PortNo(2), &mut Vec::new()));
-        assert_eq!(ports.blocked(at(90), PortNo(0), THREE), None, "it is empty");
+        assert_eq!(Blocked::of(&ports, at(90), PortNo(0), THREE), None, "it is empty");
     }
 
     #[test]
@@ -128,6 +123,6 @@ mod tests {
         let stopped = [PrioritySet::EMPTY, PrioritySet::only(THREE)];
         let queue = |(egress, paused)| WaitingQueue { egress: PortNo(egress), paused };
         let waits = [1, 2].into_iter().zip(stopped).map(queue).collect::<Vec<_>>();
-        assert_eq!(ports.blocked(at(1), PortNo(0), THREE).unwrap().waits, waits);
+        assert_eq!(Blocked::of(&ports, at(1), PortNo(0), THREE).unwrap().waits, waits);
     }
 }

@@ -6,103 +6,106 @@
 //! leave is dropped as [`Drop::BadFcs`]; one that starts earlier leaves with the error. A queued
 //! frame is checked when it is scheduled, a punted one before it is read.
 
+mod classes;
+mod flow_control;
+
+use super::egress_queues::EgressQueues;
 use super::frame_meta::FrameMeta;
-use crate::ports::buffers::Egress;
-use crate::ports::hold::Hold;
-use crate::probe::{self, ProbeUnits};
-use crate::qos::dcb::Dcb;
+use super::hold::Hold;
+use super::memory::{Owner, Signal};
+use super::queued::Queued;
+use super::wires::Wires;
+use crate::probe::ProbeStamps;
+use crate::qos::dcb_state::Dcb;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use axon_node::PortKind;
 use axon_node::counters::Counters;
-use axon_node::{Action, Awaited, Drop, PortEvent, Punt};
-use axon_wire::priority::Priority;
+use axon_node::{Action, Awaited, Drop, Note, PortEvent, Punt};
+use axon_wire::priority::{Priority, TrafficClass};
 use axon_wire::probe::ProbeUnit;
 use axon_wire::{Bytes, FrameBuf, PortNo, Time};
 
-/// The ports of one switch.
+/// The ports of one switch: conducts wires, queues, and the decisions of DCB.
+///
+/// A frame goes to [`deliver`](Ports::deliver): it starts at once if its wire is idle, or
+/// [joins](Ports::enqueue) a queue. A free wire takes the [next](Ports::send_next) frame.
 ///
 /// Every call takes the time, and appends its actions to `out`. None blocks, fails, or copies a
 /// frame; only the queues allocate, when they grow.
 #[derive(Clone, Debug)]
 pub struct Ports {
-    pub(super) tx: Vec<TxState>,
-    pub(super) counters: Counters,
-    /// Ports whose wire a frame has begun to wait for since the last query, each once.
-    pub(super) awaited: Vec<PortNo>,
-    pub(super) hold: Hold,
-    pub(super) ports: Vec<Port>,
-    pub(super) queue_bytes_max: u64,
-    pub(super) nack_bytes_max: u64,
+    wires: Wires,
+    counters: Counters,
+    hold: Hold,
+    queues: EgressQueues,
     /// Traffic classes, shared memory and flow control, if configured.
-    pub(super) dcb: Option<Box<Dcb>>,
+    dcb: Option<Box<Dcb>>,
     /// The priority of the control plane's frames without an Axon header.
-    pub(super) control_priority: Priority,
-    pub(super) units: ProbeUnits,
-    /// Maximum length of a probe, in bytes.
-    pub(super) probe_bytes_max: usize,
-}
-
-/// Transmit state that every frame to a port reads; small, so that the state of all ports of a
-/// switch fits a few cache lines.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct TxState {
-    pub(super) kind: PortKind,
-    /// True if the port has carrier.
-    pub(super) up: bool,
-    /// True if a frame is on the wire.
-    pub(super) busy: bool,
-    /// True if a frame waits for the wire.
-    pub(super) waiting: bool,
-    /// True if the peer has paused some of the traffic.
-    pub(super) held: bool,
-    /// True if some queues have a congestion point or a marker.
-    pub(super) watched: bool,
-    /// True if the port is in the list of awaited ports.
-    pub(super) awaited: bool,
-}
-
-impl TxState {
-    /// Returns whether a frame may start at once.
-    #[inline]
-    pub(super) fn is_idle(&self) -> bool {
-        self.up && !self.busy && !self.held
-    }
-}
-
-/// Remaining state of a port.
-#[derive(Clone, Debug)]
-pub(super) struct Port {
-    /// Buffers by traffic class; one without traffic classes.
-    pub(super) classes: Vec<Egress>,
-    /// Bytes of frames received here that outputs refused and that are kept.
-    pub(super) nacked_bytes: u64,
+    control_priority: Priority,
+    probes: ProbeStamps,
 }
 
 impl Ports {
     /// Returns ports of unknown kind and without carrier. Each has one buffer for each ingress port
     /// and one for the control plane, of `queue_bytes_max` bytes.
     pub fn new(ports: u16, queue_bytes_max: Bytes) -> Ports {
-        let port = || Port { classes: alloc::vec![Egress::new()], nacked_bytes: 0 };
         Ports {
-            tx: alloc::vec![TxState::default(); usize::from(ports)],
-            ports: (0..ports).map(|_| port()).collect(),
-            awaited: Vec::new(),
+            wires: Wires::new(ports),
             counters: Counters::new(ports),
             hold: Hold::new(),
-            queue_bytes_max: queue_bytes_max.0,
-            nack_bytes_max: 0,
+            queues: EgressQueues::new(ports, queue_bytes_max),
             dcb: None,
             control_priority: Priority::ZERO,
-            units: ProbeUnits::default(),
-            probe_bytes_max: usize::MAX,
+            probes: ProbeStamps::default(),
         }
     }
 
-    /// Sets the position of the probe units, and the maximum length of a probe with its records.
-    pub fn set_probe_units(&mut self, units: ProbeUnits, probe_bytes_max: usize) {
-        self.units = units;
-        self.probe_bytes_max = probe_bytes_max;
+    /// Sets the probe units, and the bytes of refused frames that each input port may keep;
+    /// initially the units are beside the ports, and no frame is kept.
+    pub(crate) fn set_options(&mut self, probes: ProbeStamps, nack_bytes_max: Bytes) {
+        self.probes = probes;
+        self.queues.set_nack_bytes_max(nack_bytes_max);
+    }
+
+    /// Returns the wires: kind and carrier of each port.
+    #[inline]
+    pub fn wires(&self) -> &Wires {
+        &self.wires
+    }
+
+    /// Returns the queues of the egress ports.
+    pub fn queues(&self) -> &EgressQueues {
+        &self.queues
+    }
+
+    /// Returns traffic classes, shared memory and flow control, if configured.
+    #[inline]
+    pub fn dcb(&self) -> Option<&Dcb> {
+        self.dcb.as_deref()
+    }
+
+    /// Returns traffic classes, shared memory and flow control, to change what needs no action.
+    #[inline]
+    pub fn dcb_mut(&mut self) -> Option<&mut Dcb> {
+        self.dcb.as_deref_mut()
+    }
+
+    /// Returns the number of punted frames whose last byte has not arrived.
+    pub fn held_frames(&self) -> u64 {
+        self.hold.len() as u64
+    }
+
+    /// Returns the counters.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// Counts an event of a program or of the control plane, so that all events of a switch are
+    /// counted in one place: the drop or the copy of a punted frame, for example.
+    #[inline]
+    pub fn count(&mut self, port: PortNo, event: PortEvent) {
+        self.counters.count(port, event);
     }
 
     /// Counts a received frame.
@@ -115,7 +118,7 @@ impl Ports {
         if meta.is_known_bad(now) {
             return Err(Drop::BadFcs);
         }
-        let known = meta.ingress.index() < self.tx.len();
+        let known = meta.ingress.0 < self.wires.count();
         if known { Ok(()) } else { Err(Drop::NoSuchPort) }
     }
 
@@ -126,36 +129,6 @@ impl Ports {
         self.counters.received(PortNo::CONTROL, frame.length());
         let priority = self.control_priority;
         FrameMeta { priority, ..FrameMeta::from_control(frame, now) }
-    }
-
-    /// Returns a copy of a frame, for a program that floods; counted at its ingress.
-    pub fn copy(&mut self, meta: &FrameMeta) -> FrameMeta {
-        debug_assert_eq!(meta.frame.length(), meta.frame.bytes().len(), "a light frame is copied");
-        self.counters.count(meta.ingress, PortEvent::Copy);
-        FrameMeta {
-            frame: FrameBuf::with_headroom(FrameBuf::HEADROOM, meta.frame.bytes()),
-            ..*meta
-        }
-    }
-
-    /// Delivers a frame to all of `ports`: copies, and last the frame itself. Without any port it
-    /// is dropped as [`Drop::Filtered`].
-    pub fn flood(
-        &mut self,
-        now: Time,
-        meta: FrameMeta,
-        ports: &[PortNo],
-        kind: Option<PortKind>,
-        out: &mut Vec<Action>,
-    ) {
-        let Some((&last, others)) = ports.split_last() else {
-            return self.discard(meta, Drop::Filtered, out);
-        };
-        for &port in others {
-            let copy = self.copy(&meta);
-            self.deliver(now, copy, port, kind, out);
-        }
-        self.deliver(now, meta, last, kind, out);
     }
 
     /// Sends a frame on the wire of `port` if that is free, and queues it otherwise. With a `kind`,
@@ -169,8 +142,7 @@ impl Ports {
         kind: Option<PortKind>,
         out: &mut Vec<Action>,
     ) {
-        let tx = self.tx.get(port.index());
-        if tx.is_some_and(TxState::is_idle) && !meta.kind.is_probe() && !meta.is_known_bad(now) {
+        if self.wires.is_idle(port) && !meta.kind.is_probe() && !meta.is_known_bad(now) {
             return self.start(meta, port, out);
         }
         self.deliver_in_full(now, meta.elsewhere(), (port, kind), out);
@@ -185,79 +157,110 @@ impl Ports {
         (port, kind): (PortNo, Option<PortKind>),
         out: &mut Vec<Action>,
     ) {
-        let Some(tx) = self.tx.get(port.index()) else {
-            return self.discard(meta, Drop::NoSuchPort, out);
+        let reason = match self.wires.is_up(port) {
+            true if !self.wires.is_idle(port) => return self.enqueue(now, meta, (port, kind), out),
+            true if meta.is_known_bad(now) => Drop::BadFcs,
+            true => return self.transmit(now, meta, port, out),
+            false if port.0 < self.wires.count() => Drop::PortDown,
+            false => Drop::NoSuchPort,
         };
-        if !tx.up {
-            return self.discard(meta, Drop::PortDown, out);
-        }
-        if !tx.is_idle() {
-            return self.enqueue(now, meta, (port, kind), out);
-        }
-        if meta.is_known_bad(now) {
-            return self.discard(meta, Drop::BadFcs, out);
-        }
-        self.transmit(now, meta, port, out);
+        self.discard(meta, reason, out);
     }
 
-    /// Records that a frame waits for the wire of `port`.
-    pub(super) fn wait_for(&mut self, port: PortNo) {
-        let tx = &mut self.tx[port.index()];
-        tx.waiting = true;
-        if !core::mem::replace(&mut tx.awaited, true) {
-            self.awaited.push(port);
-        }
-    }
-
-    /// Takes one of the ports whose wire a frame has begun to wait for; see
-    /// [`Node::awaited`](axon_node::Node::awaited).
-    #[inline]
-    pub fn awaited(&mut self) -> Awaited {
-        let Some(port) = self.awaited.pop() else {
-            return Awaited::None;
+    /// Queues a frame for `port`, if there is room. Senders to that queue may have to be paused
+    /// then, and the queue may be able to send.
+    ///
+    /// A frame waits in the traffic class of its priority. It takes room in the shared memory, from
+    /// the priority group of its ingress, and in its queue, which keeps the frames of each ingress
+    /// apart. A switch without DCB has one class that is never paused and no shared memory: the
+    /// limit of each ingress at each egress applies alone. A frame that does not fit stays with its
+    /// input, if that may keep refused frames (thesis 000 §3.2.1).
+    fn enqueue(
+        &mut self,
+        now: Time,
+        meta: FrameMeta,
+        (port, kind): (PortNo, Option<PortKind>),
+        out: &mut Vec<Action>,
+    ) {
+        let ingress = meta.ingress;
+        let (group, class, admitted) = match self.dcb.as_deref_mut() {
+            None => (meta.priority, TrafficClass::ZERO, Ok(None)),
+            Some(dcb) => {
+                let owner = dcb.owner_of(&meta, port);
+                (owner.priority, owner.class, dcb.admit(now, &meta, owner))
+            }
         };
-        self.tx[port.index()].awaited = false;
-        Awaited::Port(port)
-    }
-
-    /// Returns whether the buffer of `port` is full for a frame of `bytes` bytes from `ingress`.
-    pub fn is_full(&self, port: PortNo, ingress: PortNo, bytes: usize) -> bool {
-        let taken = self.tx.get(port.index()).is_some_and(|tx| tx.up && tx.busy);
-        let refuses = |egress: &Egress| egress.refuses(ingress, bytes as u64, self.queue_bytes_max);
-        taken && refuses(&self.ports[port.index()].classes[0])
-    }
-
-    /// Sets the bytes of refused frames that each input port may keep; initially none.
-    pub fn set_nack_bytes_max(&mut self, nack_bytes_max: Bytes) {
-        self.nack_bytes_max = nack_bytes_max.0;
+        let signal = match admitted {
+            Ok(signal) => signal,
+            Err(reason) => return self.discard(meta, reason, out),
+        };
+        let bytes = meta.frame.length() as u32;
+        let item = Queued { meta, bytes, kind, group };
+        // Shared memory, if any, decides; frames of the control plane have their own buffer.
+        if let Err(item) = self.queues.push(item, (port, class), signal.is_none()) {
+            return match self.queues.keep(item, (port, class)) {
+                Ok(()) => self.counters.count(ingress, PortEvent::Nack),
+                Err(item) => self.discard(item.meta, Drop::QueueFull, out),
+            };
+        }
+        self.wires.wait_for(port);
+        let Some(dcb) = self.dcb.as_deref_mut() else { return };
+        let owner = Owner { ingress, priority: group, egress: port, class };
+        dcb.joined(now, owner, signal.unwrap_or(Signal::None), bytes.into());
+        self.signal_senders(now, out);
+        if self.wires.is_held(port) {
+            self.check_storms(now, port, out);
+        }
+        if !self.wires.is_busy(port) {
+            self.send_next(now, port, out);
+        }
     }
 
     /// Punts a frame to the control plane when it is complete: a bad one is dropped, and one whose
     /// tail is missing waits for [`Ports::timeout`].
     pub fn punt(&mut self, now: Time, meta: FrameMeta, punt: Punt, out: &mut Vec<Action>) {
-        if self.hold.concerns(now, &meta) {
-            if let Err(meta) = self.hold.push(meta, Some(punt), self.queue_bytes_max) {
-                self.discard(meta, Drop::QueueFull, out);
-            }
-            return;
+        if !self.hold.concerns(now, &meta) {
+            return self.complete(now, meta, Some(punt), out);
         }
-        self.hand_over(now, meta, punt, out);
+        if let Err(meta) = self.hold.push(meta, Some(punt), self.queues.bytes_max()) {
+            self.discard(meta, Drop::QueueFull, out);
+        }
     }
 
-    pub(super) fn hand_over(
-        &mut self,
-        now: Time,
-        meta: FrameMeta,
-        punt: Punt,
-        out: &mut Vec<Action>,
-    ) {
+    /// Receives a MAC control frame when it is complete: it is not forwarded, and applies to
+    /// priorities with flow control.
+    pub fn mac_control(&mut self, now: Time, meta: FrameMeta, out: &mut Vec<Action>) {
+        if self.dcb.is_none() || !self.hold.concerns(now, &meta) {
+            return self.complete(now, meta, None, out);
+        }
+        if let Err(meta) = self.hold.push(meta, None, self.queues.bytes_max()) {
+            self.discard(meta, Drop::QueueFull, out);
+        }
+    }
+
+    /// Hands a complete frame over to the control plane; without a `punt` it is MAC control, and
+    /// ends here.
+    fn complete(&mut self, now: Time, meta: FrameMeta, punt: Option<Punt>, out: &mut Vec<Action>) {
         if meta.is_known_bad(now) {
             return self.discard(meta, Drop::BadFcs, out);
         }
-        let FrameMeta { mut frame, ingress, header_bytes, .. } = meta;
-        frame.make_whole();
-        self.counters.count(ingress, PortEvent::Punt(punt));
-        out.push(Action::Punt { ingress, frame, punt, header_bytes });
+        let FrameMeta { ingress, header_bytes, .. } = meta;
+        if let Some(punt) = punt {
+            let mut frame = meta.frame;
+            frame.make_whole();
+            self.counters.count(ingress, PortEvent::Punt(punt));
+            return out.push(Action::Punt { ingress, frame, punt, header_bytes });
+        }
+        let Some(dcb) = self.dcb.as_deref_mut() else {
+            return self.discard(meta, Drop::MacControl, out);
+        };
+        let (reason, ignored) = dcb.receive(now, ingress, meta.frame.bytes());
+        if let Some(ignored) = ignored {
+            self.counters.count_many(ingress, PortEvent::PfcIgnored, ignored);
+            self.check_storms(now, ingress, out);
+            self.resume(now, ingress, out);
+        }
+        self.discard(meta, reason, out);
     }
 
     /// Drops a frame, counted at its ingress.
@@ -271,101 +274,100 @@ impl Ports {
     /// Reports that the wire of `port` is free: the next scheduled frame is sent.
     #[inline]
     pub fn tx_done(&mut self, now: Time, port: PortNo, out: &mut Vec<Action>) {
-        let Some(tx) = self.tx.get_mut(port.index()) else {
-            return;
-        };
-        tx.busy = false;
-        if tx.waiting && tx.up {
+        if self.wires.release(port) {
             self.send_next(now, port, out);
         }
     }
 
     /// Sends a due flow control frame or the next frame on the free wire of `port`.
-    pub(super) fn send_next(&mut self, now: Time, port: PortNo, out: &mut Vec<Action>) {
-        if self.send_flow_control(now, port, out) {
-            return self.wait_on(port);
-        }
-        let kind = self.tx[port.index()].kind;
-        while let Some(item) = self.take(now, port, out) {
-            let reason = if item.kind.is_some_and(|wanted| wanted != kind) {
-                Drop::KindChanged
-            } else if item.meta.is_known_bad(now) {
-                Drop::BadFcs
-            } else {
-                self.transmit(now, item.meta, port, out);
-                break;
-            };
-            self.discard(item.meta, reason, out);
-        }
-        if !self.tx[port.index()].busy {
-            self.send_flow_control(now, port, out);
-        }
-        self.wait_on(port);
-    }
-
-    /// Recomputes whether anything is pending on `port`, flow control frames included.
-    pub(super) fn wait_on(&mut self, port: PortNo) {
-        let frames = self.ports[port.index()].classes.iter().any(|class| class.frames() > 0);
-        let news = |dcb: &Dcb| dcb.ports[port.index()].requests.is_pending();
-        let waits = frames || self.dcb.as_deref().is_some_and(news);
-        self.tx[port.index()].waiting = waits;
-        if waits && self.tx[port.index()].busy {
-            self.wait_for(port);
-        }
-    }
-
-    /// Sets the carrier of `port`. Without carrier its queues are emptied and its wire counts as
-    /// free: no `TxDone` follows for a frame that was on it. A frame that was still arriving is
-    /// broken.
-    pub fn link(&mut self, now: Time, port: PortNo, up: bool, out: &mut Vec<Action>) {
-        let Some(tx) = self.tx.get_mut(port.index()) else {
-            return;
-        };
-        tx.up = up;
-        if up {
-            return self.link_up_classes(now, port, out);
-        }
-        (tx.busy, tx.waiting) = (false, false);
-        self.link_down_classes(now, port, out);
-        self.hold.break_off(now, port);
-        for state in &mut self.ports {
-            state.classes.iter_mut().for_each(|class| class.break_off(now, port));
-        }
-    }
-
-    /// Handles an expired deadline: punted frames whose tail has arrived are passed on.
-    #[inline]
-    pub fn timeout(&mut self, now: Time, out: &mut Vec<Action>) {
-        while let Some((meta, punt)) = self.hold.pop(now) {
-            match punt {
-                Some(punt) => self.hand_over(now, meta, punt, out),
-                None => self.process_mac_control(now, meta, out),
+    fn send_next(&mut self, now: Time, port: PortNo, out: &mut Vec<Action>) {
+        if !self.send_flow_control(now, port, out) {
+            let kind = self.wires.kind(port);
+            while let Some(item) = self.take_next(now, port, out) {
+                let reason = if item.kind.is_some() && item.kind != kind {
+                    Drop::KindChanged
+                } else if item.meta.is_known_bad(now) {
+                    Drop::BadFcs
+                } else {
+                    self.transmit(now, item.meta, port, out);
+                    break;
+                };
+                self.discard(item.meta, reason, out);
+            }
+            if !self.wires.is_busy(port) {
+                self.send_flow_control(now, port, out);
             }
         }
-        self.flow_control_timeout(now, out);
+        let news = |dcb: &Dcb| dcb.is_pending(port);
+        let waits = !self.queues.is_empty(port) || self.dcb.as_deref().is_some_and(news);
+        self.wires.set_waiting(port, waits);
     }
 
-    /// Returns the time of the next call of [`Ports::timeout`].
-    #[inline]
-    pub fn deadline(&self) -> Option<Time> {
-        let held = self.hold.deadline();
-        match self.dcb.as_ref().and_then(|dcb| dcb.next) {
-            None => held,
-            Some(next) => Some(held.map_or(next, |held| held.min(next))),
+    /// Takes the next frame of `port`, of a class that is not paused, and releases its room.
+    fn take_next(&mut self, now: Time, port: PortNo, out: &mut Vec<Action>) -> Option<Queued> {
+        let queues = &self.queues;
+        let class = match self.dcb.as_deref_mut() {
+            None => TrafficClass::ZERO,
+            Some(dcb) => {
+                let head_bytes = |class| queues.of((port, class)).head_bytes().unwrap_or(0);
+                dcb.next_class(now, port, queues.occupied(port), head_bytes)?
+            }
+        };
+        // Reserve the wire for this frame: flow control frames of this port follow it.
+        self.wires.occupy(port);
+        let item = self.take(now, (port, class), out);
+        self.wires.release(port);
+        if let (Some(dcb), Some(item)) = (self.dcb.as_deref_mut(), &item) {
+            dcb.sent((port, class), item.bytes);
+            if self.queues.of((port, class)).frames() == 0 {
+                dcb.emptied(now, (port, class));
+            }
+        }
+        item
+    }
+
+    /// Takes the next frame of a queue, and releases its room: for frames that its input keeps, and
+    /// in the shared memory.
+    fn take(
+        &mut self,
+        now: Time,
+        (egress, class): (PortNo, TrafficClass),
+        out: &mut Vec<Action>,
+    ) -> Option<Queued> {
+        let item = self.queues.pop((egress, class))?;
+        if let Some(dcb) = self.dcb.as_deref_mut() {
+            let (ingress, priority) = (item.meta.ingress, item.group);
+            let owner = Owner { ingress, priority, egress, class };
+            dcb.left(now, owner, (item.meta.came_bytes.into(), item.bytes.into()));
+            self.signal_senders(now, out);
+        }
+        Some(item)
+    }
+
+    /// Drops the frames of a queue.
+    fn end_queue(
+        &mut self,
+        now: Time,
+        queue: (PortNo, TrafficClass),
+        reason: Drop,
+        out: &mut Vec<Action>,
+    ) {
+        while let Some(item) = self.take(now, queue, out) {
+            self.discard(item.meta, reason, out);
+        }
+        if let Some(dcb) = self.dcb.as_deref_mut() {
+            dcb.emptied(now, queue);
         }
     }
 
     /// Sends a frame on the wire of `port`, with the record of the probe unit there if it is a
     /// probe.
-    pub(super) fn transmit(
-        &mut self,
-        now: Time,
-        mut meta: FrameMeta,
-        port: PortNo,
-        out: &mut Vec<Action>,
-    ) {
+    fn transmit(&mut self, now: Time, mut meta: FrameMeta, port: PortNo, out: &mut Vec<Action>) {
         if meta.kind.is_probe() {
-            self.stamp(now, &mut meta, ProbeUnit::Egress, port);
+            let queued = self.queues.bytes(port);
+            if !self.probes.stamp(&mut meta, (ProbeUnit::Egress, port), (now, queued)) {
+                self.counters.count(port, PortEvent::Unstamped);
+            }
         }
         self.start(meta, port, out);
     }
@@ -374,56 +376,70 @@ impl Ports {
     #[inline(always)]
     fn start(&mut self, meta: FrameMeta, port: PortNo, out: &mut Vec<Action>) {
         let FrameMeta { frame, complete_at, intact, .. } = meta;
-        self.tx[port.index()].busy = true;
+        self.wires.occupy(port);
         self.counters.sent(port, frame.length());
         out.push(Action::Transmit { port, frame, complete_at, intact });
     }
 
-    /// Appends the record of the ingress probe unit to a probe.
-    #[cold]
-    pub fn stamp_ingress(&mut self, now: Time, meta: &mut FrameMeta) {
-        self.stamp(now, meta, ProbeUnit::Ingress, meta.ingress);
+    /// Sets the carrier of `port`. Without carrier its queues are emptied and its wire counts as
+    /// free: no `TxDone` follows for a frame that was on it. A frame that was still arriving is
+    /// broken. With carrier XOFF is sent for priorities still paused.
+    pub fn link(&mut self, now: Time, port: PortNo, up: bool, out: &mut Vec<Action>) {
+        if !self.wires.set_up(port, up) {
+            return;
+        }
+        if up {
+            if let Some(dcb) = self.dcb.as_deref_mut() {
+                dcb.link_up(now, port);
+                if !self.wires.is_busy(port) {
+                    self.send_next(now, port, out);
+                }
+            }
+            return;
+        }
+        for class in TrafficClass::ALL.into_iter().take(self.queues.classes_of(port)) {
+            self.end_queue(now, (port, class), Drop::PortDown, out);
+        }
+        if let Some(dcb) = self.dcb.as_deref_mut() {
+            let over = |class| Action::Note(Note::PauseStormOver { port, class });
+            out.extend(dcb.link_down(now, port).iter().map(over));
+        }
+        self.wires.hold(port, false);
+        self.hold.break_off(now, port);
+        self.queues.break_off(now, port);
     }
 
-    #[cold]
-    pub(super) fn stamp(&mut self, now: Time, meta: &mut FrameMeta, unit: ProbeUnit, port: PortNo) {
-        let time = self.units.time(unit, now, meta.frame.length());
-        let queued = self.queued_bytes(port);
-        if !probe::stamp(meta, (unit, port), (time, queued), self.probe_bytes_max) {
-            self.counters.count(port, PortEvent::Unstamped);
+    /// Returns the time of the next call of [`Ports::timeout`].
+    #[inline]
+    pub fn deadline(&self) -> Option<Time> {
+        let held = self.hold.deadline();
+        match self.dcb().and_then(Dcb::deadline) {
+            None => held,
+            Some(next) => Some(held.map_or(next, |held| held.min(next))),
         }
     }
 
-    /// Prefetches data; see [`Plane::prefetch`](crate::Plane::prefetch).
+    /// Counts a frame that was received on one port and is sent on another, open one: ports and
+    /// bytes.
     #[inline]
-    pub fn prefetch(&self) -> u64 {
-        self.tx.len() as u64 ^ self.awaited.len() as u64 ^ self.hold.len() as u64
+    pub(crate) fn passed(&mut self, came: (PortNo, usize), leaves: (PortNo, usize)) {
+        self.counters.received(came.0, came.1);
+        self.counters.sent(leaves.0, leaves.1);
+        self.wires.occupy(leaves.0);
     }
 
-    /// Prefetches data of a port; see [`Plane::prefetch_port`](crate::Plane::prefetch_port).
+    /// Reports that the wire of `port` is free. Returns true if nothing waits for it; false if
+    /// [`Ports::tx_done`] must be called instead, with nothing changed.
     #[inline]
-    pub fn prefetch_port(&self, port: PortNo) -> u64 {
-        u64::from(self.is_up(port)) ^ self.counters.prefetch(port)
+    pub(crate) fn freed(&mut self, port: PortNo) -> bool {
+        self.wires.freed(port)
     }
 
-    /// Returns the number of ports.
-    pub fn ports(&self) -> u16 {
-        self.ports.len() as u16
-    }
-
-    /// Sets the kind of `port`. Frames queued there that do not suit the new kind are dropped as
-    /// [`Drop::KindChanged`] when they are scheduled. Hosts may have to be paused at once for all
-    /// layers of a priority: [`Ports::timeout`] is due then, or the wire is awaited.
-    pub fn set_kind(&mut self, port: PortNo, kind: PortKind) {
-        let Some(tx) = self.tx.get_mut(port.index()) else { return };
-        tx.kind = kind;
-        let (up, busy) = (tx.up, tx.busy);
-        let Some(dcb) = &mut self.dcb else { return };
-        match dcb.set_hosts(port, kind == PortKind::Host) && up {
-            true if busy => self.wait_for(port),
-            true => dcb.next = Some(Time::ZERO),
-            false => {}
-        }
+    /// Takes one of the ports whose wire a frame has begun to wait for; see
+    /// [`Node::awaited`](axon_node::Node::awaited).
+    #[inline]
+    pub fn awaited(&mut self) -> Awaited {
+        self.wires.awaited()
     }
 }
 

@@ -6,9 +6,9 @@ use axon_wire::Time;
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct QueueChange {
     /// Frames that have left their queue since the start.
-    pub(super) left: u64,
+    pub(crate) left: u64,
     /// Time at which a frame last joined a queue or left it.
-    pub(super) last: Time,
+    pub(crate) last: Time,
 }
 
 impl QueueChange {

@@ -1,75 +1,72 @@
 //! Telemetry of ports: counters, queues, shared memory, flow control.
 
-use super::blocked::WaitingQueue;
+use super::blocked::{Blocked, WaitingQueue};
 use super::core::Ports;
 use super::memory::Memory;
+use crate::qos::dcb_state::Dcb;
 use axon_node::telemetry::{
     BlockedBuffer, FlowControl, MemoryTelemetry, PausedQueue, PoolTelemetry, PortTelemetry,
     QueuedBytes,
 };
-use axon_wire::priority::Priority;
+use axon_wire::priority::{PRIORITIES, Priority, PrioritySet};
 use axon_wire::{PortNo, Time};
 
-impl Ports {
-    /// Returns the telemetry of one port at `now`, without routes, which ports do not have.
-    pub fn telemetry(&self, now: Time, port: PortNo) -> PortTelemetry {
-        PortTelemetry {
-            kind: self.kind(port).unwrap_or_default(),
-            up: self.is_up(port),
-            counters: self.counters().port(port),
-            queued_frames: self.queued_frames(port),
-            queued_bytes: self.queued_bytes(port),
-            refused_bytes: self.nacked_bytes(port),
-            routes: 0,
-            flow_control: self.memory().map(|_| self.flow_control(now, port)),
-        }
+/// Returns the telemetry of one port at `now`, without routes, which ports do not have.
+pub fn of_port(ports: &Ports, now: Time, port: PortNo) -> PortTelemetry {
+    PortTelemetry {
+        kind: ports.wires().kind(port).unwrap_or_default(),
+        up: ports.wires().is_up(port),
+        counters: ports.counters().port(port),
+        queued_frames: ports.queues().frames(port),
+        queued_bytes: ports.queues().bytes(port),
+        refused_bytes: ports.queues().nacked_bytes(port),
+        routes: 0,
+        flow_control: ports.dcb().map(|_| of_flow_control(ports, now, port)),
     }
+}
 
-    /// Returns the pools of the shared memory, if there are traffic classes.
-    pub fn memory_telemetry(&self) -> Option<MemoryTelemetry> {
-        let pool = |memory: &Memory, lossless| {
-            let (used_bytes, peak_bytes) = memory.pool(lossless);
-            PoolTelemetry { used_bytes, peak_bytes }
-        };
-        self.memory().map(|memory| MemoryTelemetry {
-            lossless: pool(memory, true),
-            lossy: pool(memory, false),
-        })
-    }
+/// Returns the pools of the shared memory, if there are traffic classes.
+pub fn of_memory(ports: &Ports) -> Option<MemoryTelemetry> {
+    let pool = |memory: &Memory, lossless| {
+        let (used_bytes, peak_bytes) = memory.pool(lossless);
+        PoolTelemetry { used_bytes, peak_bytes }
+    };
+    ports
+        .dcb()
+        .map(Dcb::memory)
+        .map(|memory| MemoryTelemetry { lossless: pool(memory, true), lossy: pool(memory, false) })
+}
 
-    /// Returns PFC and PAUSE state of one port at `now`.
-    pub fn flow_control(&self, now: Time, port: PortNo) -> FlowControl {
-        let counts = Priority::ALL.map(|priority| self.pfc_counts(port, priority));
-        let queued = self.waiting(port);
-        FlowControl {
-            paused: self.paused(now, port),
-            xoff: self.pause_requests(port),
-            requests: counts.map(|(requests, _)| requests),
-            indications: counts.map(|(_, indications)| indications),
-            queued: queued
-                .map(|(class, ingress, bytes)| QueuedBytes { class, ingress, bytes })
-                .collect(),
-            blocked: Priority::ALL
-                .into_iter()
-                .filter_map(|priority| self.blocked_buffer(now, port, priority))
-                .collect(),
-        }
+/// Returns PFC and PAUSE state of one port at `now`.
+pub fn of_flow_control(ports: &Ports, now: Time, port: PortNo) -> FlowControl {
+    let pauses = ports.dcb().and_then(|dcb| dcb.pauses(port));
+    let counts =
+        pauses.map_or([(0, 0); PRIORITIES], |pauses| Priority::ALL.map(|of| pauses.counts(of)));
+    let queued = ports.queues().waiting(port);
+    let blocked = |priority| blocked_buffer(ports, now, (port, priority));
+    FlowControl {
+        paused: pauses.map_or(PrioritySet::EMPTY, |pauses| pauses.paused(now)),
+        xoff: pauses.map_or(PrioritySet::EMPTY, |pauses| pauses.requested()),
+        requests: counts.map(|(requests, _)| requests),
+        indications: counts.map(|(_, indications)| indications),
+        queued: queued
+            .map(|(class, ingress, bytes)| QueuedBytes { class, ingress, bytes })
+            .collect(),
+        blocked: Priority::ALL.into_iter().filter_map(blocked).collect(),
     }
+}
 
-    fn blocked_buffer(
-        &self,
-        now: Time,
-        ingress: PortNo,
-        priority: Priority,
-    ) -> Option<BlockedBuffer> {
-        let blocked = self.blocked(now, ingress, priority)?;
-        let queue =
-            |&WaitingQueue { egress, paused }: &WaitingQueue| PausedQueue { egress, paused };
-        Some(BlockedBuffer {
-            priority,
-            left_frames: blocked.left,
-            blocked_us: now.since(blocked.since).as_nanos() / 1_000,
-            queues: blocked.waits.iter().map(queue).collect(),
-        })
-    }
+fn blocked_buffer(
+    ports: &Ports,
+    now: Time,
+    (ingress, priority): (PortNo, Priority),
+) -> Option<BlockedBuffer> {
+    let blocked = Blocked::of(ports, now, ingress, priority)?;
+    let queue = |&WaitingQueue { egress, paused }: &WaitingQueue| PausedQueue { egress, paused };
+    Some(BlockedBuffer {
+        priority,
+        left_frames: blocked.left,
+        blocked_us: now.since(blocked.since).as_nanos() / 1_000,
+        queues: blocked.waits.iter().map(queue).collect(),
+    })
 }

@@ -143,7 +143,7 @@ fn a_host_is_stopped_by_its_own_priority_whatever_the_layer_that_has_no_room() {
     let out = give(&mut plane, HOST, &frames);
     assert_eq!(out.len(), 2, "the frame and the stop");
     assert_eq!((out[1].0, stops(&out[1].1)), (HOST, set(&[3, 4])));
-    let memory = plane.ports().memory().unwrap();
+    let memory = plane.ports().dcb().unwrap().memory();
     let used = |of: u8| memory.group(HOST, priority(of)).unwrap().xoff;
     assert!(used(3) && !used(4), "counted as the host sent it");
     // The next switch has no room on layer 1 only.
@@ -218,6 +218,6 @@ fn a_stop_is_not_left_behind_when_hosts_go() {
     }
     let sent: Vec<_> = next(&mut plane, HOST).into_iter().map(|(_, frame)| stops(&frame)).collect();
     assert!(sent.iter().all(|paused| paused.is_empty()), "{sent:?}");
-    let memory = plane.ports().memory().unwrap();
+    let memory = plane.ports().dcb().unwrap().memory();
     assert!(Priority::ALL.iter().all(|&of| !memory.group(HOST, of).unwrap().xoff));
 }

@@ -2,7 +2,7 @@
 //!
 //! For each link between switches and each lossless priority, the detection determines whether the
 //! switch at its end has sent XOFF, in which queues the frames of that buffer wait, and for which
-//! priorities each of these is paused by its peer ([`axon_plane::Ports::blocked`]).
+//! priorities each of these is paused by its peer ([`axon_plane::Blocked`]).
 //! [`axon_prove::deadlock`] finds the cycles. Priorities that share a class wait in the same queues
 //! and are paused together, but each buffer waits only where its own frames do.
 
@@ -10,7 +10,7 @@ use crate::world::World;
 use axon_controller::topology::SwitchIndex;
 use axon_fabric::cycle as cycle_names;
 use axon_fabric::model::{End, Fabric};
-use axon_plane::WaitingQueue;
+use axon_plane::{Blocked, WaitingQueue};
 use axon_prove::{BlockedBuffer, Buffer, Cycle};
 use axon_wire::{PortNo, Priority};
 use serde::Serialize;
@@ -51,7 +51,7 @@ pub(crate) fn named(world: &World) -> Option<Deadlock> {
 /// Returns the buffer at `to` for frames from `from`, if the sender is paused.
 fn blocked(world: &World, from: End, to: End, priority: Priority) -> Option<BlockedBuffer> {
     let ports = world.switch(to.switch)?.plane().ports()?;
-    let blocked = ports.blocked(world.now(), to.port, priority)?;
+    let blocked = Blocked::of(ports, world.now(), to.port, priority)?;
     let buffers = |queue: &WaitingQueue| {
         let paused = queue.paused.iter();
         paused.map(|priority| buffer(to.switch, queue.egress, priority)).collect()

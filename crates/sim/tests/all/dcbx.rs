@@ -60,7 +60,7 @@ fn what_a_willing_switch_takes_over_keeps_its_neighbours_traffic() {
     for port in (0..switch.plane().count()).map(PortNo) {
         // Hosts in the simulator do not send DCBX: their ports use the settings of the file.
         let expected = if links.contains(&port) { both } else { PrioritySet::EMPTY };
-        assert_eq!(switch.plane().ports().unwrap().pfc(port), expected, "{port:?}");
+        assert_eq!(switch.plane().ports().unwrap().dcb().unwrap().pfc(port), expected, "{port:?}");
     }
     let note = |port| Note::PfcInForce { port, pfc: both };
     let noted = |port| world.engine().notes().iter().filter(|one| one.2 == note(port)).count();

@@ -255,7 +255,7 @@ fn native_ways(world: &World) -> Ways {
         let location = Location::of(known.unwrap().1.pmac.unwrap()).unwrap();
         for switch in (0..world.fabric().switches.len()).filter(|&switch| switch != host.switch) {
             let ports = of(switch).plane().ports_towards(location).cloned().unwrap_or_default();
-            let up = ports.iter().filter(|port| of(switch).ports().is_up(**port));
+            let up = ports.iter().filter(|port| of(switch).ports().wires().is_up(**port));
             ways.insert((switch, number), up.map(|port| port.0).collect());
         }
     }

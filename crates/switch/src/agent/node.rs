@@ -98,7 +98,9 @@ impl AgentNode {
         for priority in Priority::ALL {
             let lossless = pfc.is_empty() || pfc.contains(priority);
             let headroom = if lossless { self.config.headroom } else { Bytes(0) };
-            self.ports.set_group(FABRIC, priority, group(&self.config, headroom));
+            if let Some(dcb) = self.ports.dcb_mut() {
+                dcb.set_group(FABRIC, priority, group(&self.config, headroom));
+            }
         }
         self.ports.set_pfc(now, FABRIC, pfc, &mut self.actions);
     }
@@ -181,7 +183,7 @@ impl AgentNode {
             limiter.advance(now);
             let class = TrafficClass::ALL[priority.index()];
             let waiting =
-                self.ports.memory().map_or(Bytes(0), |memory| memory.queued(FABRIC, class));
+                self.ports.dcb().map_or(Bytes(0), |dcb| dcb.memory().queued(FABRIC, class));
             if waiting == Bytes(0) {
                 limiter.idle(now);
             }

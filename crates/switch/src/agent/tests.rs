@@ -130,6 +130,10 @@ impl Bench {
         self.run(self.now + axon_wire::Span::from_millis(millis));
     }
 
+    fn pfc(&self) -> PrioritySet {
+        self.agent.ports().dcb().unwrap().pfc(FABRIC)
+    }
+
     /// Returns the paused priorities of the PFC frames sent to the host, in order.
     fn pauses_at_host(&self) -> Vec<PrioritySet> {
         paused(&self.left[HOST.index()])
@@ -347,9 +351,9 @@ fn willing() -> AgentConfig {
 fn an_agent_takes_priorities_and_rules_from_its_switch() {
     let mut bench = Bench::new(willing());
     let mut switch = Switch::new();
-    assert_eq!(bench.agent.ports().pfc(FABRIC), PrioritySet::EMPTY, "PAUSE until somebody speaks");
+    assert_eq!(bench.pfc(), PrioritySet::EMPTY, "PAUSE until somebody speaks");
     switch.talk(&mut bench, true);
-    assert_eq!(bench.agent.ports().pfc(FABRIC), set(&[3]));
+    assert_eq!(bench.pfc(), set(&[3]));
     let port = bench.agent.neighbour().unwrap();
     assert_eq!((port.operational().pfc_from, port.notes()), (Source::Peer, &[][..]));
     bench.receive(set(&[3]), Quanta::MAX);
@@ -375,7 +379,7 @@ fn an_agent_takes_rules_from_a_switch_that_sends_cee() {
         let mut switch = Switch::advertising(Mode::Cee, &theirs);
         switch.talk(&mut bench, true);
         let neighbour = bench.agent.neighbour().unwrap();
-        assert_eq!((bench.agent.ports().pfc(FABRIC), neighbour.notes()), (set(&[3]), &[][..]));
+        assert_eq!((bench.pfc(), neighbour.notes()), (set(&[3]), &[][..]));
         // The agent has no priority groups. An empty rule list is no error of applications.
         let groups = DcbxNote::FeatureError(axon_wire::dcbx::cee::PART_GROUPS);
         assert_eq!(switch.0.notes(), [groups]);
@@ -394,20 +398,19 @@ fn an_agent_whose_switch_falls_silent_goes_back_to_its_configuration() {
     let mut bench = Bench::new(AgentConfig { pfc: set(&[5]), ..willing() });
     let mut switch = Switch::new();
     switch.talk(&mut bench, true);
-    let peers = (bench.agent.ports().pfc(FABRIC), bench.agent.rules().ordered().len());
+    let peers = (bench.pfc(), bench.agent.rules().ordered().len());
     assert_eq!(peers, (set(&[3]), 1));
     // Its LLDPDU holds for 121 s.
     bench.millis(120_000);
-    assert_eq!(bench.agent.ports().pfc(FABRIC), set(&[3]));
+    assert_eq!(bench.pfc(), set(&[3]));
     bench.millis(1_000);
-    let own = (bench.agent.ports().pfc(FABRIC), bench.agent.rules().ordered().len());
-    assert_eq!(own, (set(&[5]), 0));
+    assert_eq!((bench.pfc(), bench.agent.rules().ordered().len()), (set(&[5]), 0));
     // Loss of carrier removes the negotiated state, too.
     switch.talk(&mut bench, false);
     switch.talk(&mut bench, true);
-    assert_eq!(bench.agent.ports().pfc(FABRIC), set(&[3]));
+    assert_eq!(bench.pfc(), set(&[3]));
     bench.feed(Input::Link { port: FABRIC, up: false });
-    assert_eq!(bench.agent.ports().pfc(FABRIC), set(&[5]));
+    assert_eq!(bench.pfc(), set(&[5]));
 }
 
 #[test]
@@ -424,7 +427,7 @@ fn of_a_willing_switch_and_its_agent_the_one_that_the_tie_rule_names_keeps_its_p
         let mut switch =
             Switch::with(DcbxSettings { pfc_willing: true, tie, ..DcbxSettings::default() });
         switch.talk(&mut bench, true);
-        let ends = [bench.agent.ports().pfc(FABRIC), switch.0.operational().pfc];
+        let ends = [bench.pfc(), switch.0.operational().pfc];
         assert_eq!(ends, [set(&[keeps]); 2], "{tie:?} {mac}");
     }
 }
@@ -492,6 +495,6 @@ proptest! {
         for priority in [0, 3, 5] {
             prop_assert_eq!(&bench.sent(priority as u8), &sent[priority]);
         }
-        prop_assert_eq!(bench.agent.ports().memory().unwrap().used(), Bytes(0));
+        prop_assert_eq!(bench.agent.ports().dcb().unwrap().memory().used(), Bytes(0));
     }
 }

@@ -159,8 +159,8 @@ impl Scene {
 
     /// PFC, and the class of priority 7, at port 0.
     fn in_force(&self, number: usize) -> (PrioritySet, u8) {
-        let ports = self.switches[number].plane().ports();
-        (ports.pfc(PORT), ports.prio_tc(PORT).unwrap()[7].value())
+        let ports = self.switches[number].plane().ports().dcb().unwrap();
+        (ports.pfc(PORT), ports.class_of(PORT, Priority::MAX).unwrap().value())
     }
 }
 
@@ -189,7 +189,7 @@ fn a_willing_switch_does_what_its_neighbour_says_at_that_port_and_until_it_is_go
         assert_eq!(scene.in_force(0), (set(0x18), 2), "{modes:?}");
         assert_eq!(scene.in_force(1), (set(0x18), 2), "{modes:?}");
         let willing = &scene.switches[1];
-        assert_eq!(willing.plane().ports().pfc(PortNo(1)), PrioritySet::EMPTY);
+        assert_eq!(willing.plane().ports().dcb().unwrap().pfc(PortNo(1)), PrioritySet::EMPTY);
         let port = willing.dcbx(PORT).unwrap();
         assert_eq!((port.operational().ets_from, port.notes()), (Source::Peer, &[][..]));
         assert_eq!(port.agent().neighbours()[0].port, Id::port_of_name("s1-p0"));

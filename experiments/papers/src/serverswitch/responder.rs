@@ -75,7 +75,7 @@ struct Switch {
 
 impl Switch {
     fn queued(&self) -> u64 {
-        self.node.pipeline().ports().queued_bytes(PORTS[1]).0
+        self.node.pipeline().ports().queues().bytes(PORTS[1]).0
     }
 }
 

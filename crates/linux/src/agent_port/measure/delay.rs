@@ -162,7 +162,7 @@ impl Bench {
 
     /// Returns the bytes queued for the sink.
     pub fn queue_bytes(&self) -> Bytes {
-        self.node.pipeline().ports().queued_bytes(TO_SINK)
+        self.node.pipeline().ports().queues().bytes(TO_SINK)
     }
 
     /// Sends one query and returns the time until the answer arrives.

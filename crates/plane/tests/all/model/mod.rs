@@ -5,7 +5,7 @@ pub mod classes;
 
 use axon_node::{Action, Drop, Node, PortKind};
 use axon_plane::dcb::DcbConfig;
-use axon_plane::{OnFull, Plane, PlaneConfig, PuntLimit};
+use axon_plane::{Dcb, OnFull, Plane, PlaneConfig, PuntLimit};
 use axon_wire::priority::{PrioritySet, TrafficClass};
 use axon_wire::{Bytes, FrameBuf, HopWidth, Hops, MacAddr, PortNo, Span, Time};
 
@@ -199,7 +199,7 @@ impl World {
         for port in (0..PORTS).map(PortNo) {
             self.check_port(port);
         }
-        if let Some(memory) = self.plane.ports().memory() {
+        if let Some(memory) = self.plane.ports().dcb().map(Dcb::memory) {
             assert!(memory.used() <= memory.config().bytes(), "the memory is bounded");
             let empty = (0..PORTS).all(|port| self.plane.queued_frames(PortNo(port)) == 0);
             assert!(!empty || memory.used() == Bytes(0), "what has left takes no memory");
@@ -214,7 +214,8 @@ impl World {
     fn check_port(&self, port: PortNo) {
         let bytes = self.plane.queued_bytes(port);
         let idle = !self.on_wire[port.index()];
-        let stopped = self.plane.ports().paused(self.now, port);
+        let pauses = self.plane.ports().dcb().and_then(|dcb| dcb.pauses(port));
+        let stopped = pauses.map_or(PrioritySet::EMPTY, |pauses| pauses.paused(self.now));
         if self.plane.config().dcb.is_some() {
             assert!(!idle || bytes.0 == 0 || !stopped.is_empty(), "no frame waits for a free wire");
             assert!(bytes.0 == 0 || self.plane.waits_for(port));

@@ -47,7 +47,8 @@ impl Baseline {
     /// Returns the number of held frames: queued, waiting for their tails, or in the control plane.
     pub(crate) fn held(&self) -> u64 {
         let ports = self.ports();
-        let queued: u64 = (0..ports.ports()).map(|port| ports.queued_frames(PortNo(port))).sum();
+        let queued: u64 =
+            (0..ports.wires().count()).map(|port| ports.queues().frames(PortNo(port))).sum();
         queued + ports.held_frames() + self.kept().0
     }
 
@@ -66,7 +67,8 @@ impl Baseline {
                 return Err(format!("{}: {counted} counted, {seen} seen", reason.name()));
             }
         }
-        let queued: u64 = (0..ports.ports()).map(|port| ports.queued_frames(PortNo(port))).sum();
+        let queued: u64 =
+            (0..ports.wires().count()).map(|port| ports.queues().frames(PortNo(port))).sum();
         let held = ports.held_frames();
         let dropped: u64 = accounts.dropped.iter().sum();
         let (waiting, resumed) = self.kept();

@@ -120,7 +120,7 @@ impl Samples {
                     }
                     Some(StationNode::Baseline(node)) => {
                         let ports = node.ports();
-                        let queued = ports.queued_bytes(port).0;
+                        let queued = ports.queues().bytes(port).0;
                         (Some(ports.counters().port(port).tx_bytes), Some(queued))
                     }
                     _ => (None, None),

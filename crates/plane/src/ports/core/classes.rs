@@ -9,25 +9,26 @@
 //! peer, and the peer gets XON for it; for a priority that gets it, XOFF is sent at once where its
 //! group already fills its headroom.
 
-use super::core::Ports;
-use crate::congestion::notification::Watch;
-use crate::ports::memory::{Owner, PriorityGroupLimits};
+use super::Ports;
 use crate::qos::schedule::{Schedule, ScheduleConfig, ScheduleFault};
 use alloc::vec::Vec;
-use axon_node::{Action, Drop};
+use axon_node::{Action, Drop, PortKind};
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet, TrafficClass};
 use axon_wire::{PortNo, Time};
 
 impl Ports {
-    /// Returns the traffic class of each priority at `port`; `None` without traffic classes.
-    pub fn prio_tc(&self, port: PortNo) -> Option<[TrafficClass; PRIORITIES]> {
-        self.dcb.as_ref()?.ports.get(port.index()).map(|port| port.prio_tc)
-    }
-
-    /// Returns the priorities of `port` with PFC.
-    pub fn pfc(&self, port: PortNo) -> PrioritySet {
-        let port = self.dcb.as_ref().and_then(|dcb| dcb.ports.get(port.index()));
-        port.map_or(PrioritySet::EMPTY, |port| port.pfc)
+    /// Sets the kind of `port`. Frames queued there that do not suit the new kind are dropped as
+    /// [`Drop::KindChanged`] when they are scheduled. Hosts may have to be paused at once for all
+    /// layers of a priority: [`Ports::timeout`] is due then, or the wire is awaited.
+    pub fn set_kind(&mut self, port: PortNo, kind: PortKind) {
+        if !self.wires.set_kind(port, kind) {
+            return;
+        }
+        let (is_up, is_free) = (self.wires.is_up(port), self.wires.is_free(port));
+        let Some(dcb) = self.dcb.as_deref_mut() else { return };
+        if dcb.set_hosts(port, kind == PortKind::Host, is_free) && is_up && !is_free {
+            self.wires.wait_for(port);
+        }
     }
 
     /// Maps the priorities of `port` to classes with this schedule, from now on. Has no effect at a
@@ -45,75 +46,36 @@ impl Ports {
         out: &mut Vec<Action>,
     ) -> Result<(), ScheduleFault> {
         schedule.serves(&prio_tc)?;
-        let mut fresh = Schedule::new(schedule)?;
-        fresh.adapt(now);
-        let Some(dcb) = &mut self.dcb else { return Ok(()) };
-        let Some(state) = dcb.ports.get_mut(port.index()) else { return Ok(()) };
-        (state.schedule, state.prio_tc) = (fresh, prio_tc);
-        // Points and markers belong to the new classes of their priorities.
-        let (cn, ecn) = (dcb.config.cn.as_ref(), &dcb.config.ecn[port.index()]);
-        if let Ok(watch) = Watch::new(cn, ecn, (dcb.config.mac, port), &prio_tc) {
-            self.tx[port.index()].watched = watch.is_any();
-            state.watch = watch;
+        let schedule = Schedule::new(schedule)?;
+        let Some(dcb) = self.dcb.as_deref_mut() else { return Ok(()) };
+        if !dcb.set_classes(now, port, prio_tc, schedule) {
+            return Ok(());
         }
-        dcb.plan(now);
-        self.reclass(now, port, out);
+        self.wires.watch(port, dcb.is_watched(port));
+        // Each frame queued for the port moves to the class of its priority.
+        let mut refused = Vec::new();
+        for (before, item) in self.queues.drain(port) {
+            let frame = (item.group, item.bytes.into());
+            let class = dcb.reclass(now, &item.meta, (port, before), frame);
+            // The frame was admitted on arrival, so its room is not checked again.
+            refused.extend(self.queues.push(item, (port, class), false).err());
+        }
+        self.signal_senders(now, out);
+        for item in refused {
+            self.discard(item.meta, Drop::QueueFull, out);
+        }
         self.check_storms(now, port, out);
-        self.tx[port.index()].held = self.holds(now, port);
         self.resume(now, port, out);
         Ok(())
     }
 
-    /// Moves each frame queued for `port` to the class of its priority.
-    pub(super) fn reclass(&mut self, now: Time, port: PortNo, out: &mut Vec<Action>) {
-        let Some(dcb) = &mut self.dcb else { return };
-        if let Some(queues) = &mut dcb.queues {
-            queues.clear(port);
-        }
-        let classes = &mut self.ports[port.index()].classes;
-        let mut waiting = Vec::new();
-        for class in TrafficClass::ALL {
-            waiting.extend(core::iter::from_fn(|| Some((class, classes[class.index()].pop()?))));
-        }
-        let mut refused = Vec::new();
-        for (before, item) in waiting {
-            let (ingress, priority) = (item.meta.ingress, item.group);
-            let class = dcb.ports[port.index()].class_of(item.meta.priority);
-            let owner = Owner { ingress, priority, egress: port, class };
-            if ingress.index() < dcb.ports.len() {
-                dcb.memory.reclass(owner, before, item.meta.came_bytes.into());
-            }
-            dcb.joined_queue(now, owner, item.bytes.into());
-            // The frame was admitted on arrival, so its room is not checked again.
-            refused.extend(classes[class.index()].push(item, u64::MAX).err());
-        }
-        self.signal_queue_senders(now, out);
-        for item in refused {
-            self.discard(item.meta, Drop::QueueFull, out);
-        }
-    }
-
-    /// Sets the limits of a priority group; see
-    /// [`Memory::set_group`](crate::ports::memory::Memory).
-    pub fn set_group(&mut self, ingress: PortNo, priority: Priority, limits: PriorityGroupLimits) {
-        if let Some(dcb) = &mut self.dcb {
-            dcb.memory.set_group(ingress, priority, limits);
-        }
-    }
-
     /// Enables PFC for these priorities of `port`, and for no others, from now on.
     pub fn set_pfc(&mut self, now: Time, port: PortNo, pfc: PrioritySet, out: &mut Vec<Action>) {
-        let Some(dcb) = &mut self.dcb else { return };
-        let Some(state) = dcb.ports.get_mut(port.index()) else { return };
-        state.pfc = pfc;
-        state.pauses.set_enabled(pfc);
-        state.requests.set_enabled(state.pausable());
-        let due = state.requests.is_due(now);
-        dcb.plan(now);
+        let Some(dcb) = self.dcb.as_deref_mut() else { return };
+        let Some(due) = dcb.set_pfc(now, port, pfc) else { return };
         self.check_storms(now, port, out);
-        self.tx[port.index()].held = self.holds(now, port);
-        if due && self.tx[port.index()].busy {
-            self.wait_for(port);
+        if due && self.wires.is_busy(port) {
+            self.wires.wait_for(port);
         }
         self.resume(now, port, out);
     }
@@ -128,12 +90,10 @@ impl Ports {
         until: Time,
         out: &mut Vec<Action>,
     ) {
-        let Some(dcb) = &mut self.dcb else { return };
-        let Some(state) = dcb.ports.get_mut(port.index()) else { return };
-        state.pauses.hold_back(priority, until);
-        dcb.plan(now);
-        self.tx[port.index()].held = dcb.holds(port, now);
-        self.resume(now, port, out);
+        let Some(dcb) = self.dcb.as_deref_mut() else { return };
+        if dcb.hold_back(now, port, priority, until) {
+            self.resume(now, port, out);
+        }
     }
 }
 
@@ -237,11 +197,11 @@ mod tests {
         let mut out = Vec::new();
         ports.set_classes(NOW, OUT, upside_down, &strict(8), &mut out).unwrap();
         assert_eq!(left(&out), [], "the wire is taken");
-        let memory = ports.memory().unwrap();
+        let memory = ports.dcb().unwrap().memory();
         assert_eq!([0, 2, 6].map(|n| memory.queued(OUT, class(n)).0), [100, 200, 100]);
         (0..5).for_each(|_| ports.tx_done(NOW, OUT, &mut out));
         assert_eq!(left(&out).iter().map(|one| one.0).collect::<Vec<_>>(), [1, 5, 5, 7]);
-        assert_eq!(ports.memory().unwrap().used(), Bytes(0));
+        assert_eq!(ports.dcb().unwrap().memory().used(), Bytes(0));
     }
 
     #[test]
@@ -267,8 +227,9 @@ mod tests {
         assert_eq!(try_it(strict(5)), Err(ScheduleFault::Unserved(class(5))));
         let half = ScheduleConfig::of([Algorithm::Ets { percent: 50 }; 8]);
         assert_eq!(try_it(half), Err(ScheduleFault::EtsSum(400)));
-        assert_eq!(ports.prio_tc(OUT), Some(TrafficClass::ALL));
-        assert_eq!(ports.prio_tc(PortNo(9)), None);
+        let dcb = ports.dcb().unwrap();
+        assert_eq!(Priority::ALL.map(|of| dcb.class_of(OUT, of).unwrap()), TrafficClass::ALL);
+        assert_eq!(dcb.class_of(PortNo(9), Priority::ZERO), None);
         let config =
             DcbConfig { schedule: strict(5), ..DcbConfig::lossy(vec![Rate::gbps(10)], MAC) };
         let set = Ports::new(1, Bytes(0)).set_dcb(config, Priority::MAX);
@@ -299,7 +260,7 @@ mod tests {
         let mut ports = ports(set(&[3]));
         receive_pause(&mut ports, set(&[1, 3, 7]));
         assert_eq!(ports.counters().port(OUT).pfc_ignored, 2);
-        assert_eq!(ports.paused(NOW, OUT), set(&[3]));
+        assert_eq!(ports.dcb().unwrap().pauses(OUT).unwrap().paused(NOW), set(&[3]));
         receive_pause(&mut ports, set(&[3]));
         assert_eq!(ports.counters().port(OUT).pfc_ignored, 2);
     }
@@ -320,7 +281,7 @@ mod tests {
         out.clear();
         ports.set_pfc(NOW, OUT, PrioritySet::EMPTY, &mut out);
         assert_eq!(left(&out), [(3, 0)], "no longer stopped");
-        assert_eq!(ports.paused(NOW, OUT), PrioritySet::EMPTY);
+        assert_eq!(ports.dcb().unwrap().pauses(OUT).unwrap().paused(NOW), PrioritySet::EMPTY);
     }
 
     #[test]
@@ -332,8 +293,11 @@ mod tests {
         let mut out = Vec::new();
         ports.set_pfc(NOW, PortNo(0), set(&[3, 4]), &mut out);
         assert_eq!(pfc_sent(&out, PortNo(0)), [Pfc::of(set(&[3]), Quanta::MAX)]);
-        assert_eq!(ports.pfc(PortNo(0)), set(&[3, 4]));
-        assert_eq!((ports.pfc(PortNo(1)), ports.pfc(PortNo(9))), Default::default());
+        assert_eq!(ports.dcb().unwrap().pfc(PortNo(0)), set(&[3, 4]));
+        assert_eq!(
+            [1, 9].map(|port| ports.dcb().unwrap().pfc(PortNo(port))),
+            [PrioritySet::EMPTY; 2]
+        );
     }
 
     proptest! {
@@ -364,7 +328,7 @@ mod tests {
                     }
                 }
             }
-            while ports.queued_frames(OUT) > 0 {
+            while ports.queues().frames(OUT) > 0 {
                 ports.tx_done(NOW, OUT, &mut out);
             }
             let mut come: [[Vec<u8>; 8]; 2] = Default::default();
@@ -372,9 +336,9 @@ mod tests {
                 come[usize::from(number >> 7)][usize::from(priority)].push(number);
             }
             prop_assert_eq!(come, sent);
-            prop_assert_eq!(ports.memory().unwrap().used(), Bytes(0));
+            prop_assert_eq!(ports.dcb().unwrap().memory().used(), Bytes(0));
             for class in TrafficClass::ALL {
-                prop_assert_eq!(ports.memory().unwrap().queued(OUT, class), Bytes(0));
+                prop_assert_eq!(ports.dcb().unwrap().memory().queued(OUT, class), Bytes(0));
             }
         }
     }
