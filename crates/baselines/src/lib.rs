@@ -1,8 +1,8 @@
 //! Networks that Axon is compared with: learning bridges with RSTP, PortLand, and static tables
 //! with all shortest paths.
 //!
-//! Each has a data plane and a control plane on the ports of [`axon_plane`] and implements the
-//! contract of [`axon_node`], so a simulator can run it in place of an Axon switch.
+//! Each has a data plane and a control plane, uses the ports of [`axon_plane`], and implements the
+//! contract of [`axon_node`], so that a simulator can run it in place of an Axon switch.
 #![no_std]
 #![forbid(unsafe_code)]
 

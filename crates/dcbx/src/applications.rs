@@ -8,14 +8,15 @@ use axon_wire::dcbx::ieee::{Application, Selector};
 /// Returns whether CEE can carry this application priority without including other applications.
 pub fn cee_can_carry(application: &Application) -> bool {
     match application.selector {
-        // EtherType 0 means all packets that match no other entry.
+        // EtherType 0 stands for all packets that match no other entry.
         Selector::ETHERTYPE => application.protocol > 0,
         selector => selector == Selector::PORT,
     }
 }
 
 /// Converts application priorities to CEE's form: one entry for each application, with all its
-/// priorities. CEE has ports without a transport, so a port of TCP or UDP becomes one of both.
+/// priorities. CEE does not distinguish transports, so a TCP port or UDP port becomes a port of
+/// both.
 pub(super) fn cee_applications(applications: &[Application]) -> Vec<CeeApplication> {
     let mut list: Vec<CeeApplication> = Vec::new();
     for &Application { priority, selector, protocol } in applications {
@@ -36,8 +37,8 @@ pub(super) fn cee_applications(applications: &[Application]) -> Vec<CeeApplicati
     list
 }
 
-/// Converts application priorities of CEE to the standard's form: one entry for each priority of
-/// each application. The lowest priority comes first; it counts where there can be only one.
+/// Converts CEE application priorities to the standard's form: one entry for each priority of each
+/// application. The lowest priority comes first, and it applies where only one is possible.
 pub(super) fn applications_of(list: &[CeeApplication]) -> Vec<Application> {
     let known = |entry: &CeeApplication| match entry.selector {
         SELECTOR_ETHERTYPE if entry.protocol > 0 => Some((Selector::ETHERTYPE, *entry)),

@@ -1,11 +1,11 @@
-//! DCBX of vendors before the standard (version 1.01, "CEE").
+//! Vendors' DCBX from before the standard (version 1.01, "CEE").
 //!
-//! In plain English. *Control*: each end numbers its changes and acknowledges the peer's last
-//! number. It advertises no further change before the last one is acknowledged, and acknowledges
-//! every new number of the peer at once. *Feature*: each end advertises what it wants, whether it
-//! is willing to follow the peer instead, and whether the two are incompatible. A willing end
-//! follows one that is not. Two ends that are both willing, or both not, must want compatible
-//! things; otherwise the feature is in error and off.
+//! In short. *Control*: each end numbers its changes and acknowledges the peer's last number. It
+//! advertises no further change before the last one is acknowledged, and acknowledges every new
+//! number from the peer at once. *Feature*: each end advertises the configuration that it wants,
+//! whether it is willing to follow the peer instead, and whether the two are incompatible. A
+//! willing end follows one that is not willing. If both ends are willing, or neither is, they must
+//! want compatible configurations. Otherwise the feature is in error and off.
 //!
 //! Both ends use version 0, so every version is supported.
 
@@ -18,11 +18,11 @@ use axon_wire::dcbx::cee::{
 use axon_wire::dcbx::ieee::{Ets, Tsa};
 use axon_wire::{PrioritySet, TrafficClass};
 
-/// The most application priorities that fit into the TLV beside the other parts. Further ones are
-/// not sent.
+/// Maximum number of application priorities that fit into the TLV together with the other parts.
+/// Further ones are not sent.
 pub const APPLICATIONS_MAX: usize = 77;
 
-/// The configuration of one feature of CEE.
+/// Configuration of one CEE feature.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CeeFeature<T> {
     /// True if the feature is sent at all.
@@ -35,17 +35,17 @@ pub struct CeeFeature<T> {
     pub desired: T,
 }
 
-/// The configuration of a port for CEE.
+/// CEE configuration of a port.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CeeConfig {
-    /// Priority groups: shares of the link.
+    /// Priority groups and their shares of the link.
     pub groups: CeeFeature<Groups>,
     /// Priorities with PFC.
     pub pfc: CeeFeature<CeePfc>,
     /// Application priorities.
     pub applications: CeeFeature<Vec<CeeApplication>>,
-    /// True if two ends that are both willing, or both not, must want the same groups. False by
-    /// default: any two are compatible. Sources differ.
+    /// True if two ends that are both willing, or both not willing, must want the same groups. If
+    /// false (the default), any two configurations are compatible. Sources differ on this.
     pub groups_must_match: bool,
 }
 
@@ -54,7 +54,7 @@ pub struct CeeConfig {
 pub struct FeatureState<T> {
     /// The configuration in force.
     pub config: T,
-    /// The end that it comes from.
+    /// The end that the configuration comes from.
     pub from: Source,
     /// True if the feature is on (the standard's OperMode).
     pub mode: bool,
@@ -66,11 +66,11 @@ pub struct FeatureState<T> {
 #[derive(Clone, Debug, Default)]
 struct Machine<T> {
     state: FeatureState<T>,
-    /// Last sent values; `None` before the first time.
+    /// Last sent values; `None` if none have been sent.
     sent: Option<Sent<T>>,
     /// Sequence number of the last sent values.
     sequence: u32,
-    /// True if the state follows from the present peer.
+    /// True if the state is derived from the current peer.
     decided: bool,
 }
 
@@ -80,7 +80,7 @@ struct Sent<T> {
     desired: T,
 }
 
-/// Input of a feature's state machine besides its own configuration.
+/// Input to a feature's state machine in addition to its own configuration.
 #[derive(Clone, Copy)]
 struct Situation {
     /// True if there is exactly one peer.
@@ -89,27 +89,27 @@ struct Situation {
     had_peer: bool,
     /// Sequence number of our last change.
     sequence: u32,
-    /// Last own sequence number that the peer has acknowledged.
+    /// Last of our sequence numbers that the peer has acknowledged.
     acknowledged: u32,
 }
 
 impl<T: Clone + Default + PartialEq> Machine<T> {
-    /// Returns the values that the port would send now; `None` if nothing.
+    /// Returns the values that the port would send now, or `None` if the feature is not advertised.
     fn to_send(&self, own: &CeeFeature<T>) -> Option<Sent<T>> {
         let CeeFeature { advertised, enabled, willing, ref desired } = *own;
         let head = FeatureHead { enabled, willing, error: self.state.error, ..Default::default() };
         advertised.then(|| Sent { head, desired: desired.clone() })
     }
 
-    /// Returns whether the peer has acknowledged the values that the port would send now: its last
-    /// acknowledged number lies between the number of that change and the last number. Numbers may
-    /// wrap.
+    /// Returns whether the peer has acknowledged the values that the port would send now. It has if
+    /// its last acknowledged number lies between the number of that change and our last number.
+    /// Numbers may wrap.
     fn is_synced(&self, own: &CeeFeature<T>, at: Situation) -> bool {
         let behind = |number: u32| at.sequence.wrapping_sub(number);
         !self.is_news(own) && behind(at.acknowledged) <= behind(self.sequence)
     }
 
-    /// Runs the machine once, with the tests in the order of the specification.
+    /// Runs the machine once, with the tests in the order given by the specification.
     fn run(
         &mut self,
         own: &CeeFeature<T>,
@@ -165,7 +165,7 @@ impl<T: Clone + Default + PartialEq> Machine<T> {
 pub struct Cee {
     /// Sequence number of our last change.
     sequence: u32,
-    /// Last own sequence number that the peer has acknowledged.
+    /// Last of our sequence numbers that the peer has acknowledged.
     acknowledged: u32,
     /// Last sequence number received from the peer.
     heard: u32,
@@ -184,7 +184,7 @@ fn applications_fit(own: &[CeeApplication], theirs: &[CeeApplication]) -> bool {
 }
 
 impl Cee {
-    /// Processes the last TLV of the only peer; `None` without a peer, or with several.
+    /// Processes the last TLV from the only peer. `peer` is `None` without a peer, or with several.
     pub fn update(&mut self, config: &CeeConfig, peer: Option<&wire::Cee>) {
         match peer {
             Some(peer) => {
@@ -192,7 +192,7 @@ impl Cee {
                 self.acknowledged = peer.control.acknowledged;
                 self.heard = peer.control.sequence;
             }
-            // The next peer has not seen our numbers.
+            // A later peer has not seen our numbers.
             None => {
                 let had_peer = self.had_peer;
                 *self = Cee { had_peer, ..Cee::default() };
@@ -220,7 +220,7 @@ impl Cee {
             sequence: self.sequence,
             acknowledged: self.acknowledged,
         };
-        // PFC goes before the groups.
+        // PFC is processed before the groups.
         let features = || peer.iter().flat_map(|peer| &peer.features);
         let pfc = features().find_map(|feature| match feature {
             Feature::Pfc(head, pfc) => Some((head, pfc)),
@@ -244,7 +244,8 @@ impl Cee {
         });
     }
 
-    /// Returns the TLV to send: the parts as last advertised, and the peer's number to acknowledge.
+    /// Returns the TLV to send. It contains the parts as last advertised, and acknowledges the
+    /// peer's last number.
     pub fn to_send(&self) -> wire::Cee {
         let mut features = Vec::new();
         if let Some(Sent { head, desired }) = self.groups.sent.clone() {
@@ -262,7 +263,7 @@ impl Cee {
         wire::Cee { control, features }
     }
 
-    /// Returns whether the state of PFC follows from the present peer, which requires its
+    /// Returns whether the PFC state is derived from the current peer, which requires its
     /// acknowledgement.
     pub const fn has_decided_pfc(&self) -> bool {
         self.pfc.decided
@@ -283,9 +284,9 @@ impl Cee {
         &self.applications.state
     }
 
-    /// Returns the operational state in the standard's terms. `own` is the port's configuration.
-    /// PFC in error is off. The port keeps its own ETS table with its own groups, or if the peer's
-    /// groups cannot be expressed as traffic classes.
+    /// Returns the operational state in the standard's terms. `own` is the port's configuration. If
+    /// PFC is in error, it is off. The port keeps its own ETS table if its own groups apply, or if
+    /// the peer's groups cannot be expressed as traffic classes.
     pub fn operational(&self, own: &IeeeConfig, notes: &mut Vec<DcbxNote>) -> Operational {
         let errors = [
             (self.groups.state.error, wire::PART_GROUPS),
@@ -301,7 +302,7 @@ impl Cee {
         let (groups, pfc) = (&self.groups.state, &self.pfc.state);
         let applications =
             Some(&self.applications.state).filter(|state| state.mode && state.from == Source::Peer);
-        // The port's own table may hold more than groups can express.
+        // The port's own table may express more than groups can.
         let theirs = Some(&groups.config).filter(|_| groups.from == Source::Peer).and_then(ets_of);
         Operational {
             ets: theirs.unwrap_or(own.ets),
@@ -315,9 +316,9 @@ impl Cee {
     }
 }
 
-/// Converts priority groups to a scheduling table: each group that has priorities becomes a traffic
-/// class with its share, in ascending order, and the strict group the class above them. `None` if a
-/// reserved group is used or the shares do not sum to 100.
+/// Converts priority groups to an ETS table. Each group that has priorities becomes a traffic class
+/// with the group's share, in ascending order, and the strict group becomes the class above them.
+/// Returns `None` if a reserved group is used or the shares do not sum to 100.
 pub fn ets_of(groups: &Groups) -> Option<Ets> {
     let mut used: Vec<u8> = groups.group_of.to_vec();
     used.sort_unstable();

@@ -1,7 +1,7 @@
-//! The congestion notification TLV of LLDP as neighbours advertise it (IEEE 802.1Q annex D.2.7).
+//! The congestion notification TLV that neighbours advertise in LLDP (IEEE 802.1Q annex D.2.7).
 //!
-//! It is independent of DCBX and read whichever form of DCBX is in use.
-//! [`Defences`](axon_plane::qcn::Defences) decides what follows from it.
+//! It is independent of DCBX, and is read for any form of DCBX.
+//! [`Defences`](axon_plane::qcn::Defences) determines its effect.
 
 use super::DcbxNote;
 use crate::lldp::Neighbour;
@@ -9,8 +9,8 @@ use alloc::vec::Vec;
 use axon_wire::dcbx::OUI_IEEE;
 use axon_wire::dcbx::ieee::{CongestionNotification, SUBTYPE_CONGESTION as SUBTYPE};
 
-/// Returns the priorities that each neighbour advertises, in order: none if it sends no such TLV,
-/// more than one, or one that cannot be parsed.
+/// Returns the priorities that each neighbour advertises, in the order of the neighbours. A
+/// neighbour has none if it sends no such TLV, more than one, or one that cannot be parsed.
 pub fn advertised(
     neighbours: &[Neighbour],
     notes: &mut Vec<DcbxNote>,

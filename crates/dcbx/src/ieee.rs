@@ -1,4 +1,4 @@
-//! DCBX of IEEE 802.1Q clause 38: the operational state and the TLVs to send, from the
+//! DCBX as in IEEE 802.1Q clause 38: determines the operational state and the TLVs to send from the
 //! configuration and the received TLVs.
 
 use super::{DcbxNote, Operational, Source};
@@ -12,7 +12,7 @@ use axon_wire::dcbx::{DcbxError, Dialect, OUI_IEEE};
 use axon_wire::lldp::Tlv;
 use axon_wire::{MacAddr, PrioritySet};
 
-/// Rule for two willing ports: which one keeps its own PFC. Both ends must use the same rule.
+/// Selects which of two willing ports keeps its own PFC. Both ends must use the same rule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum TieRule {
     /// The port with the numerically lower MAC address (the standard).
@@ -22,34 +22,34 @@ pub enum TieRule {
     HigherKeeps,
 }
 
-/// Handling of TLVs of one kind that come more than once in one LLDPDU.
+/// Handling of TLVs of the same kind that occur more than once in one LLDPDU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Duplicates {
-    /// None of that kind is parsed.
+    /// No TLV of that kind is parsed.
     #[default]
     IgnoreKind,
     /// The peer's DCBX is ignored.
     IgnorePeer,
 }
 
-/// The meaning of a PFC capability of 0 traffic classes, which sources interpret differently.
+/// Meaning of a PFC capability of 0 traffic classes, which sources interpret differently.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ZeroClasses {
-    /// PFC for no class.
+    /// PFC for no traffic class.
     #[default]
     None,
-    /// PFC for all eight classes, as a zero means for the number of classes in the ETS TLV.
+    /// PFC for all eight classes, just as 0 means eight classes in the ETS TLV.
     All,
 }
 
-/// The configuration of a port for the standard's DCBX.
+/// Configuration of a port for the standard's DCBX.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IeeeConfig {
     /// True if the port applies the ETS table that the peer recommends.
     pub ets_willing: bool,
     /// True if the port has the credit-based shaper.
     pub credit_based: bool,
-    /// The number of traffic classes of the port: 1 to 8.
+    /// Number of traffic classes of the port: 1 to 8.
     pub classes_max: u8,
     /// The ETS table that is in force without a recommendation.
     pub ets: Ets,
@@ -59,23 +59,23 @@ pub struct IeeeConfig {
     pub pfc_willing: bool,
     /// MBC, see [`PfcConfiguration::macsec_bypass`].
     pub macsec_bypass: bool,
-    /// The most traffic classes that may have PFC at a time: 0 to 15.
+    /// Maximum number of traffic classes that may have PFC at the same time: 0 to 15.
     pub pfc_classes_max: u8,
     /// Meaning of 0 in `pfc_classes_max`.
     pub pfc_classes_zero: ZeroClasses,
-    /// The priorities with PFC while the port does not follow the peer.
+    /// Priorities with PFC unless the port follows the peer.
     pub pfc: PrioritySet,
     /// The application priorities to advertise.
     pub applications: Vec<Application>,
-    /// Rule for two willing ends: which one keeps its own PFC.
+    /// Rule for two willing ends, which selects the one that keeps its own PFC.
     pub tie: TieRule,
     /// Handling of repeated TLVs.
     pub duplicates: Duplicates,
 }
 
 impl Default for IeeeConfig {
-    /// Returns a willing configuration; without a peer, all priorities are in one strict class,
-    /// without PFC.
+    /// Returns a configuration that is willing for ETS and PFC. Without a peer, all priorities are
+    /// in one strict class and have no PFC.
     fn default() -> IeeeConfig {
         IeeeConfig {
             ets_willing: true,
@@ -95,7 +95,7 @@ impl Default for IeeeConfig {
     }
 }
 
-/// Advertised values of the only peer.
+/// Values advertised by the only peer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Remote {
     /// The source address of its frames.
@@ -110,8 +110,8 @@ pub struct Remote {
     pub applications: Vec<Application>,
 }
 
-/// Returns the only neighbour that sends TLVs of `dialect`; `None`, and a note, if there are
-/// several.
+/// Returns the only neighbour that sends TLVs of `dialect`. If there are several, returns `None`
+/// and adds a note.
 pub fn only_peer<'a>(
     neighbours: &'a [Neighbour],
     dialect: Dialect,
@@ -129,8 +129,7 @@ pub fn only_peer<'a>(
 }
 
 impl Remote {
-    /// Parses the TLVs of `peer`. A TLV that cannot be parsed, or that comes twice, counts as
-    /// absent.
+    /// Parses the TLVs from `peer`. A TLV that cannot be parsed or is repeated counts as absent.
     pub fn read(peer: &Neighbour, duplicates: Duplicates, notes: &mut Vec<DcbxNote>) -> Remote {
         let empty = Remote { mac: peer.mac, ..Remote::default() };
         let ours = |tlv: &'_ Tlv| match tlv.organisation() {
@@ -181,7 +180,7 @@ impl Remote {
 
 impl IeeeConfig {
     /// Returns the operational state of the port with MAC address `own`. `remote` is the only peer,
-    /// if any.
+    /// if there is one.
     pub fn operational(
         &self,
         own: MacAddr,
@@ -200,7 +199,7 @@ impl IeeeConfig {
         }
     }
 
-    /// Resolves ETS: a willing port applies the table that the peer *recommends*, if it can.
+    /// Resolves ETS. A willing port applies the table that the peer *recommends*, if it can.
     fn asymmetric(&self, remote: Option<&Remote>, notes: &mut Vec<DcbxNote>) -> (Ets, Source) {
         let recommended = remote.and_then(|remote| remote.recommendation);
         match recommended {
@@ -215,8 +214,8 @@ impl IeeeConfig {
         }
     }
 
-    /// Resolves PFC: a willing port follows one that is not. Between two willing ports the tie rule
-    /// decides.
+    /// Resolves PFC. A willing port follows one that is not. Between two willing ports, the tie
+    /// rule decides.
     fn symmetric(
         &self,
         own: MacAddr,
@@ -246,7 +245,7 @@ impl IeeeConfig {
         local
     }
 
-    /// Returns the TLVs to send while `operational` is in force. They carry the state, not the
+    /// Returns the TLVs to send while `operational` is in force. They contain this state, not the
     /// configuration.
     pub fn tlvs(&self, operational: &Operational) -> Vec<Tlv> {
         let configuration = EtsConfiguration {

@@ -1,20 +1,20 @@
 //! LLDP and DCBX: negotiation of scheduling, PFC and priorities between the two ends of a link.
-//! Without a clock.
+//! This crate reads no clock.
 //!
-//! The standard has three ways (IEEE 802.1Q clause 38.4). *Asymmetric* (ETS): a willing port
-//! applies its peer's recommendation, whatever the peer itself uses. *Symmetric* (PFC): both ends
-//! should use the same. A willing port follows the other; of two willing ports the one with the
-//! lower MAC address keeps its own. *Informational* (application priority): each end advertises its
-//! own. All of it follows from the last LLDPDU of the only peer. With no peer, or with several, a
-//! port applies its own configuration.
+//! The standard has three kinds of attributes (IEEE 802.1Q clause 38.4). *Asymmetric* (ETS): a
+//! willing port applies its peer's recommendation, regardless of the table that the peer itself
+//! uses. *Symmetric* (PFC): both ends should use the same values. A willing port follows the other,
+//! and if both are willing, the one with the lower MAC address keeps its own. *Informational*
+//! (application priority): each end advertises its own. All of this is derived from the last LLDPDU
+//! of the only peer. With no peer, or with several, a port applies its own configuration.
 //!
-//! [`ieee`] is the standard's form and has no state. [`cee`] is the vendors' form before it, with
+//! [`ieee`] is the standard's form and has no state. [`cee`] is the earlier form of vendors, with
 //! sequence numbers. [`port`] runs either on top of the LLDP agent, and [`ports`] are all ports of
 //! a node. [`tables`] translates between the configuration of a plane and DCBX. [`meeting`] finds
-//! mismatches of two ends in advance. [`congestion`] reads the congestion notification TLV, from
-//! which a port's defence of the domain follows.
+//! mismatches between two ends in advance. [`congestion`] reads the congestion notification TLV,
+//! which determines a port's defence of the congestion notification domain.
 //!
-//! [`lldp`] (IEEE 802.1AB) carries all of it.
+//! [`lldp`] (IEEE 802.1AB) carries all of these.
 #![no_std]
 #![forbid(unsafe_code)]
 

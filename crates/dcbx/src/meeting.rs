@@ -1,8 +1,9 @@
 //! Detection of DCBX mismatches between the two ends of a link before the first frame.
 //!
 //! Two ports with these configurations run LLDP for a minute of virtual time over a link without
-//! loss or delay, with the code of a switch. Then the operational states and notes of both ends are
-//! compared. If a state still changes in the second half of that minute, it never settles.
+//! loss or delay, using the same code as a switch. Then the operational states and notes of both
+//! ends are compared. If a state still changes in the second half of that minute, it counts as
+//! never settling.
 
 use super::{DcbEvent, DcbPort, DcbxConfig, DcbxNote};
 use crate::lldp::{LldpAgent, LldpConfig, LldpIdentity};
@@ -13,14 +14,14 @@ use axon_wire::priority::{Priority, PrioritySet};
 use axon_wire::{MacAddr, Span, Time};
 use core::fmt;
 
-/// The virtual time of an exchange. A new neighbour gets four LLDPDUs in four seconds, and changes
-/// are sent at once, so a minute is enough.
+/// Virtual time of an exchange. A new neighbour gets four LLDPDUs in four seconds, and changes are
+/// sent at once, so one minute is enough.
 const EXCHANGE_SPAN: Span = Span::from_secs(60);
 
 /// One end of a link.
 #[derive(Clone, Debug)]
 pub struct End<'a> {
-    /// The MAC address of its frames, by which the tie rule decides between two willing ends.
+    /// MAC address of its frames, which the tie rule compares if both ends are willing.
     pub mac: MacAddr,
     /// Its DCBX configuration.
     pub config: &'a DcbxConfig,
@@ -31,12 +32,12 @@ pub struct End<'a> {
 pub enum Mismatch {
     /// The priorities with PFC in force differ: one end sends PFC that the other ignores.
     Pfc([PrioritySet; 2]),
-    /// These priorities have PFC at both ends and share a traffic class with others at one end
-    /// than at the other: a pause blocks different traffic.
+    /// These priorities have PFC at both ends, but share a traffic class with different priorities
+    /// at each end, so that a pause blocks different traffic.
     Classes(PrioritySet),
-    /// Congestion notification: the enabled priorities differ.
+    /// The priorities with congestion notification differ.
     Congestion([PrioritySet; 2]),
-    /// The priority of an application.
+    /// The ends assign different priorities to an application.
     Application {
         /// Selector of the application.
         selector: Selector,
@@ -47,14 +48,15 @@ pub enum Mismatch {
     },
     /// One end, 0 or 1, has this note.
     Note(usize, DcbxNote),
-    /// The operational states never settle: each end changes because of the other.
+    /// The operational states never settle, because each end keeps changing in response to the
+    /// other.
     Unsettled,
 }
 
 /// The result of an exchange between the two ends of a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Meeting {
-    /// Mismatches of the two ends; empty if they agree.
+    /// Mismatches between the two ends; empty if they agree.
     pub mismatches: Vec<Mismatch>,
     /// The priorities with PFC in force at each end.
     pub pfc: [PrioritySet; 2],
@@ -88,14 +90,14 @@ fn mismatches(ends: &[End<'_>; 2], ports: &[DcbPort; 2], settled: bool) -> Vec<M
     }
     informational(ends, &mut found);
     for (end, port) in ports.iter().enumerate() {
-        // A difference in PFC is reported above already, and both ends have a note of it.
+        // A PFC difference has already been reported above, and both ends have a note about it.
         let new = |note: &&DcbxNote| !matches!(note, DcbxNote::PfcDiffers(_));
         found.extend(port.notes().iter().filter(new).map(|note| Mismatch::Note(end, note.clone())));
     }
     found
 }
 
-/// Finds differences in advertised values that the ends do not act on.
+/// Finds differences in advertised values that have no effect on the other end.
 fn informational([one, other]: &[End<'_>; 2], found: &mut Vec<Mismatch>) {
     let values = |end: &End<'_>| end.config.congestion.map(|domain| domain.cnpvs);
     match (values(one), values(other)) {
@@ -112,12 +114,12 @@ fn informational([one, other]: &[End<'_>; 2], found: &mut Vec<Mismatch>) {
     }
 }
 
-/// Runs LLDP between the two ends; returns whether their states have settled.
+/// Runs LLDP between the two ends. Returns the ports and whether their states have settled.
 fn exchange(ends: &[End<'_>; 2]) -> ([DcbPort; 2], bool) {
     let start = Time::ZERO;
     let mut ports = [0, 1].map(|number: usize| {
         let End { mac, config } = ends[number].clone();
-        // Two ends of one switch have the same address and differ by their ports.
+        // Two ends on one switch have the same address and are distinguished by their ports.
         let port = Id::port_of_name(["first", "second"][number]);
         let identity = LldpIdentity { mac, chassis: Id::chassis_of_mac(mac), port };
         DcbPort::new(LldpAgent::new(LldpConfig::default(), identity), config.clone(), Vec::new())
@@ -155,7 +157,7 @@ fn exchange(ends: &[End<'_>; 2]) -> ([DcbPort; 2], bool) {
 }
 
 impl fmt::Display for Mismatch {
-    /// Formats the mismatch for operators; the ends are "one end" and "the other".
+    /// Formats the mismatch for operators. The ends are called "one end" and "the other".
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Mismatch::Pfc([one, other]) => {
@@ -261,7 +263,8 @@ mod tests {
         let with = |bits, tie| {
             config(bits, |_, settings| (settings.pfc_willing, settings.tie) = (true, tie))
         };
-        // The first has the lower address: both keep their own, or each takes the other's.
+        // The first end has the lower address. Either both keep their own, or each adopts the
+        // other's.
         let keeps = between(&with(0x18, TieRule::LowerKeeps), &with(0x08, TieRule::HigherKeeps));
         assert_eq!(keeps, [Mismatch::Pfc([set(0x18), set(0x08)])]);
         let swaps = between(&with(0x18, TieRule::HigherKeeps), &with(0x08, TieRule::LowerKeeps));

@@ -6,33 +6,35 @@ use axon_wire::dcbx::ieee::EtsProblem;
 use axon_wire::dcbx::{DcbxError, Dialect};
 use core::fmt;
 
-/// A disagreement or error between the two ends of a link. Each is reported once, when it begins.
+/// A disagreement or error between the two ends of a link. Each is reported once, when it arises.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DcbxNote {
-    /// This many neighbours, 2 or more, send DCBX; the port acts as if none did.
+    /// This number of neighbours, 2 or more, send DCBX. The port acts as if none did.
     SeveralPeers(usize),
-    /// A TLV of the peer's last LLDPDU cannot be read and is ignored.
+    /// A TLV in the peer's last LLDPDU cannot be parsed and is ignored.
     Unreadable {
         /// The subtype of the TLV.
         subtype: u8,
         /// The reason.
         error: DcbxError,
     },
-    /// A TLV came more than once in one LLDPDU.
+    /// A TLV is repeated in one LLDPDU.
     Repeated {
         /// The subtype of the TLV.
         subtype: u8,
     },
     /// The port is willing, but cannot apply the recommended ETS table.
     Recommendation(EtsProblem),
-    /// The port is willing, but has PFC for this many traffic classes only, fewer than the peer.
+    /// The port is willing, but supports PFC for only this many traffic classes, fewer than the
+    /// peer.
     PfcClasses(u8),
-    /// Neither end is willing and PFC differs. Holds the priorities with PFC at the peer.
+    /// Neither end is willing, and their PFC differs. Holds the priorities for which the peer has
+    /// PFC.
     PfcDiffers(PrioritySet),
-    /// The peer sends an older form only, which the port is not configured to use.
+    /// The peer sends only an older form, which the port is not configured to use.
     Dialect(Dialect),
     /// CEE: a feature is in error, because the two ends are incompatible or the peer advertises an
-    /// error. Holds the type of its part.
+    /// error. Holds the part type of the feature.
     FeatureError(u8),
 }
 

@@ -1,4 +1,4 @@
-//! Operational state of a port, with the end that each value comes from.
+//! Operational state of a port, and the end of the link that each value comes from.
 
 use alloc::vec::Vec;
 pub use axon_node::telemetry::Source;
@@ -8,7 +8,7 @@ use axon_wire::dcbx::ieee::{Application, Ets};
 /// The operational state of a port.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Operational {
-    /// The scheduling table.
+    /// ETS table.
     pub ets: Ets,
     /// The end that `ets` comes from.
     pub ets_from: Source,
@@ -16,8 +16,9 @@ pub struct Operational {
     pub pfc: PrioritySet,
     /// The end that `pfc` comes from.
     pub pfc_from: Source,
-    /// Application priorities of the port, which inform the peer.
+    /// The port's own application priorities, which are advertised to the peer.
     pub applications: Vec<Application>,
-    /// The peer's application priorities. In CEE only while the port is willing.
+    /// The peer's application priorities. With CEE, they are present only while the port is
+    /// willing.
     pub peer_applications: Vec<Application>,
 }

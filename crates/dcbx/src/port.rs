@@ -1,5 +1,5 @@
-//! DCBX on top of the LLDP agent of one port: frames and time in; frames, the operational state and
-//! notes out.
+//! DCBX on top of the LLDP agent of one port. Its inputs are frames and time. Its outputs are
+//! frames, the operational state and notes.
 
 use super::ieee::only_peer;
 use super::{Cee, CeeConfig, DcbxNote, IeeeConfig, Operational, Remote, congestion};
@@ -17,10 +17,10 @@ pub enum Mode {
     /// The standard (IEEE 802.1Q clause 38).
     #[default]
     Ieee,
-    /// CEE, the vendors' form before the standard.
+    /// CEE, the earlier form of vendors.
     Cee,
-    /// The standard. If there are peers and none of them sends the standard's form, CEE until the
-    /// link goes down.
+    /// The standard, or, if there are peers and none of them sends the standard's form, CEE until
+    /// the link goes down.
     Auto,
 }
 
@@ -29,7 +29,7 @@ pub enum Mode {
 pub struct DcbxConfig {
     /// The form of DCBX to use.
     pub mode: Mode,
-    /// The configuration for the standard's form, which is in force without a peer.
+    /// Configuration for the standard's form. It is in force when there is no peer.
     pub ieee: IeeeConfig,
     /// The configuration for CEE.
     pub cee: CeeConfig,
@@ -37,7 +37,7 @@ pub struct DcbxConfig {
     pub congestion: Option<DefenceConfig>,
 }
 
-/// An event of a port for its node.
+/// An event from a port to its node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DcbEvent {
     /// Send this frame, untagged, ahead of data.
@@ -54,21 +54,21 @@ pub enum DcbEvent {
 pub struct DcbPort {
     agent: LldpAgent,
     config: DcbxConfig,
-    /// TLVs sent before those of DCBX.
+    /// TLVs sent before the DCBX TLVs.
     others: Vec<Tlv>,
     speaking: Dialect,
     cee: Cee,
     operational: Operational,
     remote: Option<Remote>,
     defences: Option<Defences>,
-    /// The last treatment of frames, by priority.
+    /// Last treatment of frames, by priority.
     treated: Option<[Treatment; PRIORITIES]>,
     /// The notes that apply now.
     notes: Vec<DcbxNote>,
 }
 
 impl DcbPort {
-    /// Creates a port whose link is down. `others` are sent before the TLVs of DCBX.
+    /// Creates a port whose link is down. `others` are sent before the DCBX TLVs.
     pub fn new(agent: LldpAgent, config: DcbxConfig, others: Vec<Tlv>) -> DcbPort {
         let speaking = dialect(config.mode);
         let defences = defences(&config);
@@ -98,8 +98,8 @@ impl DcbPort {
         self.remote.as_ref()
     }
 
-    /// Returns the defence of the congestion notification domain; `None` without a domain, or if
-    /// its configuration fails [the check](DefenceConfig::check).
+    /// Returns the defence of the congestion notification domain, or `None` if there is no domain,
+    /// or its configuration fails [the check](DefenceConfig::check).
     pub const fn defences(&self) -> Option<&Defences> {
         self.defences.as_ref()
     }
@@ -110,7 +110,7 @@ impl DcbPort {
         Some(Priority::ALL.map(|priority| defences.treatment(priority)))
     }
 
-    /// Returns the state machines of CEE.
+    /// Returns the CEE state machines.
     pub const fn cee(&self) -> &Cee {
         &self.cee
     }
@@ -174,8 +174,8 @@ impl DcbPort {
         self.agent.deadline()
     }
 
-    /// Forwards frames, and re-evaluates the state when neighbours have changed. That may lead to
-    /// more frames, but the loop ends: neighbours only age.
+    /// Forwards frames and re-evaluates the state when neighbours have changed. This may lead to
+    /// more frames, but the loop ends, because neighbours can only age.
     fn absorb(&mut self, now: Time, requests: Vec<LldpRequest>, out: &mut Vec<DcbEvent>) {
         let mut requests = requests;
         while !requests.is_empty() {
@@ -211,7 +211,7 @@ impl DcbPort {
         self.agent.set_local(now, tlvs, requests);
     }
 
-    /// Re-evaluates the defence and adds its TLV.
+    /// Re-evaluates the defence and adds its TLV to `tlvs`.
     fn defend(&mut self, tlvs: &mut Vec<Tlv>, notes: &mut Vec<DcbxNote>) {
         let Some(defences) = &mut self.defences else { return };
         defences.neighbours(&congestion::advertised(self.agent.neighbours(), notes));
@@ -220,7 +220,7 @@ impl DcbPort {
         tlvs.push(defences.advertises().emit());
     }
 
-    /// Chooses the form of DCBX, given those that the neighbours send.
+    /// Chooses the form of DCBX from those that the neighbours send.
     fn choose(&mut self, notes: &mut Vec<DcbxNote>) {
         let received =
             self.agent.neighbours().iter().flat_map(|one| &one.optional).filter_map(Dialect::of);
@@ -262,7 +262,7 @@ impl DcbPort {
         tlvs.extend(self.cee.to_send().emit());
         let mut operational = self.cee.operational(&self.config.ieee, notes);
         if !self.cee.has_decided_pfc() {
-            // Only a peer that has acknowledged us can switch it off.
+            // A peer can switch PFC off only after it has acknowledged us.
             operational.pfc = self.config.ieee.pfc;
         }
         operational

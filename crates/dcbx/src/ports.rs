@@ -1,4 +1,4 @@
-//! LLDP and DCBX at all ports of a node: the configuration, and the requests to the data plane.
+//! LLDP and DCBX on all ports of a node: their configuration, and requests to the data plane.
 
 use super::{DcbEvent, DcbPort, DcbxConfig, DcbxNote, Operational, Source};
 use crate::lldp::{LldpAgent, LldpConfig, LldpIdentity};
@@ -11,31 +11,31 @@ use axon_wire::lldp::{Id, Tlv, kind};
 use axon_wire::priority::PRIORITIES;
 use axon_wire::{MacAddr, PortNo, PrioritySet, Time};
 
-/// The configuration of a node that runs LLDP and DCBX at its ports.
+/// Configuration of a node that runs LLDP and DCBX on its ports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DcbxNodeConfig {
-    /// Name of the node, from which those of its ports follow: `s1`, `s1-p0`. At most 240 bytes are
-    /// sent.
+    /// Name of the node. Names of its ports are derived from it: `s1`, `s1-p0`. At most 240 bytes
+    /// are sent.
     pub system_name: String,
     /// Timers and bounds of the LLDP agents.
     pub lldp: LldpConfig,
     /// The DCBX configuration of each port.
     pub dcbx: DcbxConfig,
-    /// Defence of the congestion notification domain by port. Ports beyond the list use
+    /// Defence of the congestion notification domain, by port. Ports beyond the end of the list use
     /// `dcbx.congestion`.
     pub defences: Vec<DefenceConfig>,
 }
 
-/// Longest name sent, in bytes. An LLDP ID has room for it and a port number.
+/// Maximum length of a name as sent, in bytes. An LLDP ID has room for it and a port number.
 pub const NAME_BYTES_MAX: usize = 240;
 
-/// Returns the sent part of a name: at most [`NAME_BYTES_MAX`] bytes.
+/// Returns the part of a name that is sent, at most [`NAME_BYTES_MAX`] bytes.
 pub fn truncated(name: &str) -> &str {
     &name[..name.floor_char_boundary(NAME_BYTES_MAX)]
 }
 
-/// Creates a port without carrier. `mac` is the source address of its frames, `system` the name of
-/// its node, and `name` its own name, at most as long as an ID.
+/// Creates a port without carrier. `mac` is the source address of its frames, `system` is the name
+/// of its node, and `name` is its own name, which must fit into an ID.
 pub fn port(
     (mac, system, name): (MacAddr, &str, &str),
     lldp: LldpConfig,
@@ -47,26 +47,26 @@ pub fn port(
     DcbPort::new(agent, dcbx, Vec::from([system]))
 }
 
-/// A request of a port to its node.
+/// A request from a port to its node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PortRequest {
     /// Send this frame, untagged, ahead of data.
     Send(Vec<u8>),
-    /// Schedule traffic classes by this table, which comes from this end of the link.
+    /// Schedule traffic classes by this table, which comes from the given end of the link.
     Classes(Ets, Source),
     /// Enable PFC for exactly these priorities.
     Pfc(PrioritySet),
-    /// Treat the frames of each priority like this to defend the congestion notification domain.
+    /// Treat frames as given for each priority, to defend the congestion notification domain.
     Defence([Treatment; PRIORITIES]),
-    /// Report this note: it has just begun to apply.
+    /// Report this note, which has just begun to apply.
     Note(DcbxNote),
 }
 
-/// LLDP and DCBX at all ports of a node.
+/// LLDP and DCBX on all ports of a node.
 #[derive(Clone, Debug)]
 pub struct DcbPorts {
     ports: Vec<Port>,
-    /// Time of the next timer.
+    /// Time at which the next timer is due.
     next: Option<Time>,
     events: Vec<DcbEvent>,
 }
@@ -74,12 +74,12 @@ pub struct DcbPorts {
 #[derive(Clone, Debug)]
 struct Port {
     port: DcbPort,
-    /// Last settings of the data plane; at first its configuration.
+    /// Settings last applied to the data plane. They are initially those of its configuration.
     in_force: (Ets, Source, PrioritySet, Option<[Treatment; PRIORITIES]>),
 }
 
 impl DcbPorts {
-    /// Creates the ports, without carrier, of a node with MAC address `mac`.
+    /// Creates the ports of a node with MAC address `mac`, without carrier.
     pub fn new(config: &DcbxNodeConfig, mac: MacAddr, ports: u16) -> DcbPorts {
         let system = &config.system_name;
         let with_number = |number: u16| {
@@ -96,12 +96,12 @@ impl DcbPorts {
         DcbPorts { ports: (0..ports).map(with_number).collect(), next: None, events: Vec::new() }
     }
 
-    /// Returns the state of one port; `None` if there is no such port.
+    /// Returns the state of one port, or `None` if there is no such port.
     pub fn port(&self, port: PortNo) -> Option<&DcbPort> {
         self.ports.get(port.index()).map(|port| &port.port)
     }
 
-    /// Returns the settings in force at `port`: the ETS table if it comes from the peer, the
+    /// Returns the settings in force on `port`: the ETS table if it comes from the peer, the
     /// priorities with PFC, and the defence of the congestion notification domain.
     #[allow(clippy::type_complexity, reason = "three settings, each of which may be absent")]
     pub fn in_force(
@@ -116,7 +116,7 @@ impl DcbPorts {
         ((*from == Source::Peer).then_some(*ets), Some(*pfc), *treatments)
     }
 
-    /// Processes a carrier change of a port.
+    /// Processes a carrier change on a port.
     pub fn link(
         &mut self,
         now: Time,
@@ -165,7 +165,7 @@ impl DcbPorts {
         self.next
     }
 
-    /// Forwards the events of a port to its node, and changes of its operational state.
+    /// Forwards a port's events and changes of its operational state to the node.
     fn pass_on(&mut self, port: PortNo, out: &mut Vec<(PortNo, PortRequest)>) {
         let Port { port: state, in_force } = &mut self.ports[port.index()];
         let treatments = state.treatments();

@@ -1,10 +1,10 @@
-//! Translation between the configuration of a plane and the tables of DCBX.
+//! Translation between the configuration of a plane and DCBX tables.
 //!
 //! A strict class is strict in both, and an ETS class has its share in both. Deficit round robin
 //! and fair queueing are "vendor specific" algorithms in the standard's TLVs. CEE has no value for
-//! them, so a port with such classes sends no priority groups there. CEE has one strict group. It
-//! names applications by EtherType, or by a port of TCP and UDP alike: not by DSCP, and it has no
-//! entry for the default priority.
+//! them, so a port with such classes sends no priority groups in CEE. CEE has one strict group. It
+//! identifies applications by EtherType or by a port for both TCP and UDP, but not by DSCP, and it
+//! has no entry for the default priority.
 
 use super::applications::cee_applications;
 use super::{
@@ -18,10 +18,10 @@ use axon_wire::TrafficClass;
 use axon_wire::dcbx::cee::{CeePfc, GROUP_STRICT, Groups};
 use axon_wire::dcbx::ieee::{Application, Ets, Tsa};
 
-/// The number of traffic classes at each port of a plane.
+/// Number of traffic classes on each port of a plane.
 pub const CLASSES_MAX: u8 = 8;
 
-/// The DCBX settings of a switch's ports that do not follow from the configuration of its plane.
+/// DCBX settings of a switch's ports that cannot be derived from the configuration of its plane.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DcbxSettings {
     /// The form of DCBX to use.
@@ -32,15 +32,15 @@ pub struct DcbxSettings {
     pub pfc_willing: bool,
     /// The ETS table to recommend to peers.
     pub recommendation: Recommendation,
-    /// The most traffic classes that may have PFC at a time: 0 to 8.
+    /// Maximum number of traffic classes that may have PFC at the same time: 0 to 8.
     pub pfc_classes_max: u8,
     /// Meaning of 0 in `pfc_classes_max`.
     pub pfc_classes_zero: ZeroClasses,
-    /// The application priorities to advertise. They are information for the peer.
+    /// Application priorities to advertise. They are informational for the peer.
     pub applications: Vec<Application>,
     /// True if the port follows a peer's application priorities. CEE only.
     pub applications_willing: bool,
-    /// Rule for two willing ends: which one keeps its own PFC.
+    /// Rule for two willing ends, which selects the one that keeps its own PFC.
     pub tie: TieRule,
     /// Handling of repeated TLVs.
     pub duplicates: Duplicates,
@@ -49,8 +49,8 @@ pub struct DcbxSettings {
 }
 
 impl Default for DcbxSettings {
-    /// Returns the standard's form; not willing, so the operator's configuration holds; recommends
-    /// its own ETS table.
+    /// Returns settings that use the standard's form, are not willing, so that the operator's
+    /// configuration applies, and recommend the port's own ETS table.
     fn default() -> DcbxSettings {
         DcbxSettings {
             mode: Mode::default(),
@@ -71,17 +71,17 @@ impl Default for DcbxSettings {
 /// The ETS table that a port recommends to its peer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Recommendation {
-    /// No table.
+    /// No table is recommended.
     None,
-    /// The port's own configured table; no table if it has vendor specific algorithms, which a peer
-    /// could not apply.
+    /// The port's own configured table, or none if that table has vendor specific algorithms, which
+    /// a peer could not apply.
     #[default]
     Own,
     /// A given table.
     This(Ets),
 }
 
-/// Returns the ETS table of a plane's configuration.
+/// Returns the ETS table in a plane's configuration.
 pub fn ets_of(dcb: &DcbConfig) -> Ets {
     let mut ets = Ets { class_of: dcb.prio_tc, ..Ets::default() };
     for (class, algorithm) in dcb.schedule.classes.iter().enumerate() {
@@ -94,7 +94,7 @@ pub fn ets_of(dcb: &DcbConfig) -> Ets {
     ets
 }
 
-/// Converts an ETS table to priority groups of CEE; `None` if CEE cannot express it.
+/// Converts an ETS table to CEE priority groups. Returns `None` if CEE cannot express it.
 fn groups_of(ets: &Ets) -> Option<Groups> {
     let group = |class: &TrafficClass| match ets.tsa[class.index()] {
         Tsa::STRICT => Some(GROUP_STRICT),
@@ -264,7 +264,7 @@ mod tests {
         let mut port = cee::Cee::default();
         port.update(&DcbxConfig::for_plane(&three(), &settings).cee, None);
         let tlv = port.to_send().emit().unwrap();
-        // A TLV's length has nine bits, and an entry takes six bytes.
+        // The length of a TLV has nine bits, and an entry takes six bytes.
         assert!((511 - 5..=511).contains(&tlv.value.len()), "{}", tlv.value.len());
     }
 }

@@ -1,4 +1,4 @@
-//! Telemetry of LLDP and DCBX at one port.
+//! Telemetry for LLDP and DCBX on one port.
 
 use crate::ieee::Remote;
 use crate::lldp::Neighbour;
@@ -10,12 +10,12 @@ use axon_node::telemetry::{
 use axon_wire::lldp::{Id, kind};
 use axon_wire::{MacAddr, PortNo};
 
-/// The subtypes of IDs that are MAC addresses (IEEE 802.1AB tables 8-2 and 8-3).
+/// Subtypes of IDs that contain a MAC address (IEEE 802.1AB tables 8-2 and 8-3).
 const CHASSIS_MAC: u8 = 4;
 const PORT_MAC: u8 = 3;
 
 impl DcbPort {
-    /// Returns the advertised, received and operational values; `number` is the port's own number.
+    /// Returns the advertised, received and operational values. `number` is the port number.
     pub fn telemetry(&self, number: PortNo) -> DcbxTelemetry {
         let operational = self.operational();
         let counters = self.agent().counters();
@@ -68,7 +68,7 @@ fn id(id: &Id, mac_subtype: u8) -> String {
     }
 }
 
-/// Returns a neighbour's text without characters that could confuse a terminal.
+/// Returns a neighbour's text without characters that might confuse a terminal.
 fn printable(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).chars().filter(|c| !c.is_control()).collect()
 }

@@ -1,4 +1,4 @@
-//! Tests of DCBX at one port and between two; `tests/older.rs` tests CEE.
+//! Tests of DCBX on one port and between two ports. `tests/older.rs` tests CEE.
 
 mod older;
 
@@ -38,7 +38,7 @@ fn port(last: u8, config: DcbxConfig) -> DcbPort {
     DcbPort::new(LldpAgent::new(LldpConfig::default(), identity), config, vec![])
 }
 
-/// Returns a port with its link up, and its first events.
+/// Returns a port with its link up, and the first events.
 fn up(config: DcbxConfig) -> DcbPort {
     let mut port = port(OWN, config);
     port.link(at(0), true, &mut vec![]);
@@ -51,7 +51,7 @@ fn frame(last: u8, ttl_secs: u16, optional: Vec<Tlv>) -> Vec<u8> {
     LldpFrame { destination: NEAREST_BRIDGE, source: mac(last), lldpdu }.emit().unwrap()
 }
 
-/// Delivers a neighbour's LLDPDU and returns the events except frames.
+/// Delivers a neighbour's LLDPDU. Returns the events other than frames.
 fn receive(port: &mut DcbPort, last: u8, optional: Vec<Tlv>) -> Vec<DcbEvent> {
     let mut out = vec![];
     port.receive(at(10), &frame(last, 120, optional), &mut out);
@@ -146,7 +146,7 @@ fn a_recommendation_that_cannot_be_done_is_not_done() {
 
 #[test]
 fn pfc_follows_willingness_and_of_two_willing_ports_the_tie_rule() {
-    // Own willing, peer willing, peer's address, rule: source of the PFC in force.
+    // Own willing, peer willing, peer's address, rule, and source of the PFC in force.
     let (lower, higher) = (OWN - 1, OWN + 1);
     for (own, theirs, peer, tie, follows) in [
         (true, false, higher, TieRule::LowerKeeps, true),
@@ -261,7 +261,7 @@ impl Pair {
         (self.random >> 33) % 10 < lost
     }
 
-    /// Carries frames between the ports until neither sends any.
+    /// Delivers frames between the ports until neither sends any more.
     fn carry(&mut self, from: usize, out: Vec<DcbEvent>, lost: u64) {
         let mut ahead = vec![(from, out)];
         while let Some((from, out)) = ahead.pop() {
@@ -291,7 +291,7 @@ impl Pair {
         self.now = until;
     }
 
-    /// Runs five minutes with loss and one without; another minute must bring only repetitions.
+    /// Runs five minutes with loss and one without. Another minute must bring only repetitions.
     fn settle(&mut self, seed: u64) {
         self.run(at(300_000), 3);
         self.run(at(360_000), 0);
@@ -309,10 +309,10 @@ fn two_ports_agree_whatever_is_lost_on_the_way() {
             (config.pfc, config.recommendation) = (set(0x08), Some(shares(30)));
             (config.pfc_willing, config.ets_willing) = (seed % 2 == 0, false);
         });
-        // With both willing, the lower address, that of the first, keeps its PFC.
+        // If both are willing, the port with the lower address, the first, keeps its PFC.
         let expected = if seed % 2 == 0 { set(0x10) } else { set(0x08) };
         if seed % 3 == 0 {
-            // By the other rule the higher address keeps its PFC.
+            // With the other rule, the higher address keeps its PFC.
             (willing.ieee.tie, other.ieee.tie) = (TieRule::HigherKeeps, TieRule::HigherKeeps);
         }
         let expected = if seed % 3 == 0 { set(0x08) } else { expected };
@@ -343,7 +343,7 @@ fn another_defence_is_applied_when_it_is_set() {
 }
 
 proptest! {
-    /// For any neighbours in either form: the table keeps its bound, the state in force is
+    /// For any neighbours in either form, the table keeps its bound, the state in force is
     /// feasible, and the port neither misses a deadline nor wakes early.
     #[test]
     fn no_neighbour_brings_a_port_out_of_order(

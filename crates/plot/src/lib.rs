@@ -1,4 +1,4 @@
-//! Plots as SVG, for `axon sim` and for the experiments: lines over a number, or bars over names.
+//! SVG plots for `axon sim` and the experiments: lines over numbers, or bars over names.
 
 #![forbid(unsafe_code)]
 

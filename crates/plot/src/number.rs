@@ -1,6 +1,6 @@
-//! Numbers as texts of plots and tables.
+//! Formatting of numbers for plots and tables.
 
-/// Formats five significant digits, without trailing zeros.
+/// Formats a number with five significant digits and without trailing zeros.
 pub fn number_text(number: f64) -> String {
     let size = number.abs();
     if size != 0.0 && !(1e-4..1e15).contains(&size) {

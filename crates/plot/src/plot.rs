@@ -1,7 +1,9 @@
-//! Plots: lines over a number, or bars over names; the paper's dashed or pale, ours full.
+//! Plots: lines over numbers, or bars over names. Series from the paper are dashed or pale, and our
+//! own are solid.
 //!
-//! A missing value is a gap, and a zero is drawn: a line just above the axis, a bar of no height
-//! with a `0` above it, or, where an axis has no zero, a triangle at its end.
+//! A missing value is a gap. A zero is drawn, as a line just above the axis, as a bar without
+//! height with a `0` above it, or, on an axis that has no zero, as a triangle at the end of the
+//! axis.
 
 use super::number::number_text;
 use super::strokes::{self, Line};
@@ -10,25 +12,25 @@ use plotters::coord::ranged1d::{Ranged, ValueFormatter};
 use plotters::prelude::*;
 use std::path::Path;
 
-/// Size of the plot; the legend at its right adds to the width.
+/// Size of the plot in pixels. The legend to the right of it adds to the width.
 const SIZE: (u32, u32) = (820, 480);
-/// Opacity of the paper's bars.
+/// Opacity of bars that show the paper's values.
 const PALE: f64 = 0.45;
-/// Line height of the legend.
+/// Line height of the legend, in pixels.
 const LEGEND_LINE: usize = 20;
-/// Width of a legend character, a wide one.
+/// Width of a wide character in the legend, in pixels.
 const LEGEND_CHARACTER: u32 = 7;
-/// Characters in a line of the note.
+/// Maximum number of characters in a line of the note.
 const NOTE_WIDTH: usize = 24;
-/// Mean character width of a group's name.
+/// Mean width of a character in a group's name, in pixels.
 const NAME_CHARACTER: usize = 6;
-/// Line height of a group's name.
+/// Line height of a group's name, in pixels.
 const NAME_LINE: usize = 13;
-/// Maximum number of points of a line with a marker at each.
+/// Maximum number of points in a line that has a marker at every point.
 const MARKED_MAX: usize = 32;
-/// Space below zero as a share of the drawn range, so that a line at zero is not on the axis.
+/// Space below zero, as a share of the drawn range, so that a line at zero is not on the axis.
 const BELOW_ZERO: f64 = 0.015;
-/// Colours that the colour-blind can distinguish.
+/// Colours that colour-blind people can distinguish.
 const COLOURS: [RGBColor; 8] = [
     RGBColor(29, 112, 184),
     RGBColor(213, 94, 0),
@@ -43,63 +45,64 @@ const COLOURS: [RGBColor; 8] = [
 /// Scale of an axis.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scale {
-    /// Linear, from zero if no value is below.
+    /// Linear, starting at zero if no value is negative.
     #[default]
     Linear,
-    /// Logarithmic; values must be above zero, others are left out.
+    /// Logarithmic. Values must be above zero, and others are omitted.
     Log,
 }
 
 /// Axis of a plot.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
-    /// Quantity and unit, as text of the axis.
+    /// Quantity and unit, as shown next to the axis.
     pub label: String,
     /// Linear or logarithmic scale.
     pub scale: Scale,
 }
 
 impl Axis {
-    /// Creates a linear axis; the unit is empty for a plain number.
+    /// Creates a linear axis. `unit` is empty for a plain number.
     pub fn linear(quantity: &str, unit: &str) -> Axis {
         Axis { label: label(quantity, unit), scale: Scale::Linear }
     }
 
-    /// Creates a logarithmic axis; the unit is empty for a plain number.
+    /// Creates a logarithmic axis. `unit` is empty for a plain number.
     pub fn log(quantity: &str, unit: &str) -> Axis {
         Axis { label: label(quantity, unit), scale: Scale::Log }
     }
 }
 
-/// Returns the label: `throughput, Mb/s`.
+/// Returns the label of an axis, such as `throughput, Mb/s`.
 fn label(quantity: &str, unit: &str) -> String {
     if unit.is_empty() { quantity.to_owned() } else { format!("{quantity}, {unit}") }
 }
 
-/// Line, or bars of one colour.
+/// A line, or the bars of one colour.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
     /// Name in the legend.
     pub name: String,
-    /// True if the series is the paper's: dashed, and of the colour of the series that follows.
+    /// True if the series is from the paper. It is then dashed or pale, and has the colour of our
+    /// series that follows.
     pub theirs: bool,
-    /// Points from left to right; a `y` that is no number is a gap.
+    /// Points from left to right. A point whose `y` is not a number is a gap.
     pub points: Vec<(f64, f64)>,
 }
 
 impl Series {
-    /// Creates a series measured by us.
+    /// Creates a series that we have measured.
     pub fn ours(name: impl Into<String>, points: Vec<(f64, f64)>) -> Series {
         Series { name: name.into(), theirs: false, points }
     }
 
-    /// Creates a series read in the paper.
+    /// Creates a series that was read from the paper.
     pub fn theirs(name: impl Into<String>, points: Vec<(f64, f64)>) -> Series {
         Series { name: name.into(), theirs: true, points }
     }
 }
 
-/// Plot, one SVG file.
+/// Plot, written to one SVG file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plot {
     /// File name without `.svg`.
@@ -110,11 +113,11 @@ pub struct Plot {
     pub x: Axis,
     /// Vertical axis.
     pub y: Axis,
-    /// Names of the groups of bars: the point with `x` = 2 is in the third. Empty for lines.
+    /// Names of the groups of bars. A point with `x` = 2 is in the third group. Empty for lines.
     pub groups: Vec<String>,
     /// Series, drawn in this order.
     pub series: Vec<Series>,
-    /// Note below the legend on omitted values; empty if all are drawn.
+    /// Note below the legend about omitted values; empty if all values are drawn.
     pub note: String,
 }
 
@@ -129,19 +132,19 @@ impl Plot {
         Plot { name, title, x, y, groups: Vec::new(), series, note: String::new() }
     }
 
-    /// Adds a note on omitted values.
+    /// Adds a note about omitted values.
     pub fn with_note(self, note: impl Into<String>) -> Plot {
         Plot { note: note.into(), ..self }
     }
 
-    /// Creates a plot of bars, one group for each name.
+    /// Creates a plot of bars, with one group for each name.
     pub fn bars(name: &str, title: &str, groups: &[&str], y: Axis, series: Vec<Series>) -> Plot {
         let mut plot = Plot::lines(name, title, Axis::linear("", ""), y, series);
         plot.groups = groups.iter().map(|&group| group.to_owned()).collect();
         plot
     }
 
-    /// Draws the plot as SVG.
+    /// Draws the plot as SVG to a file.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -156,7 +159,7 @@ impl Plot {
     /// The values leave no room to draw the plot.
     pub fn svg(&self) -> Result<String> {
         let mut svg = String::new();
-        // Errors of the backend borrow it, so they leave as text.
+        // Errors borrow from the backend, so they are converted to text.
         self.try_draw(&mut svg)
             .map_err(|error| anyhow!("{} cannot be drawn: {error}", self.title))?;
         Ok(svg)
@@ -190,7 +193,7 @@ impl Plot {
         }
     }
 
-    /// Returns the range of one axis: all values, with a margin.
+    /// Returns the range of one axis, which covers all values and a margin.
     fn span(&self, of: impl Fn(&(f64, f64)) -> f64, axis: &Axis) -> std::ops::Range<f64> {
         let points = self.series.iter().flat_map(|series| &series.points);
         let log = axis.scale == Scale::Log;
@@ -248,7 +251,7 @@ impl Plot {
         self.names(area, &chart)
     }
 
-    /// Returns the lines with their markers. Points outside of the axes are left out.
+    /// Draws the lines with their markers. Points outside the axes are omitted.
     fn curves<X, Y>(&self, area: &Area<'_>, chart: &Chart<'_, X, Y>) -> Drawn
     where
         X: Ranged<ValueType = f64>,
@@ -304,7 +307,7 @@ impl Plot {
         longest.map_or(0, |characters| 40 + LEGEND_CHARACTER * characters as u32)
     }
 
-    /// The names of the series, from the top down, each behind its colour.
+    /// Draws the names of the series from top to bottom, each after its colour.
     fn legend(&self, area: &Area<'_>) -> Drawn {
         use plotters::style::text_anchor::{HPos, Pos, VPos};
         let behind = Pos::new(HPos::Left, VPos::Center);
@@ -332,7 +335,7 @@ impl Plot {
         Ok(())
     }
 
-    /// The names of the groups, below them.
+    /// Draws the names of the groups below them.
     fn names<X, Y>(&self, area: &Area<'_>, chart: &Chart<'_, X, Y>) -> Drawn
     where
         X: Ranged<ValueType = f64>,
@@ -356,7 +359,8 @@ impl Plot {
         Ok(())
     }
 
-    /// The bars of one series. Each has a foot, which is all that is seen of a short one.
+    /// Returns the bars of one series. Each has a foot, which is the only visible part of a short
+    /// bar.
     fn columns(
         &self,
         index: usize,
@@ -378,12 +382,12 @@ impl Plot {
         drawn.flat_map(bar).collect()
     }
 
-    /// True if a bar has no height.
+    /// Returns whether a bar of this value has no height.
     fn is_zero(&self, height: f64) -> bool {
         height == 0.0 || self.y.scale == Scale::Log && height < 0.0
     }
 
-    /// A `0` above each bar without height.
+    /// Draws a `0` above each bar without height.
     fn zeros<X, Y>(&self, area: &Area<'_>, chart: &Chart<'_, X, Y>, floor: f64) -> Drawn
     where
         X: Ranged<ValueType = f64>,
@@ -404,20 +408,21 @@ impl Plot {
         Ok(())
     }
 
-    /// The colour of a series' bars: theirs is pale.
+    /// Returns the colour of the bars of a series, which is pale for a series from the paper.
     fn style(&self, index: usize) -> RGBAColor {
         let colour = self.colour(index);
         if self.series[index].theirs { colour.mix(PALE) } else { colour.to_rgba() }
     }
 
-    /// The paper's and our series of one quantity, drawn side by side, have one colour.
+    /// Returns the colour of a series. The paper's series and ours for the same quantity, which are
+    /// drawn next to each other, have the same colour.
     fn colour(&self, index: usize) -> RGBColor {
         let ours = self.series[..index].iter().filter(|series| !series.theirs).count();
         COLOURS[ours % COLOURS.len()]
     }
 }
 
-/// Splits a name into lines of at most `width` characters, if its words are that short.
+/// Splits a name into lines of at most `width` characters, unless one of its words is longer.
 fn lines(name: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in name.split_whitespace() {
@@ -477,7 +482,7 @@ mod tests {
         let (x, y) = (Axis::linear("x", ""), Axis::linear("y", ""));
         let text = svg(&Plot::lines("beside", "t", x, y, series.clone()));
         for name in names {
-            // `<text x="846" y="60" ...>` and the name on the next line.
+            // `<text x="846" y="60" ...>`, with the name on the next line.
             let before = text.split(name).next().unwrap();
             let left = before.rsplit("<text x=\"").next().unwrap().split('"').next().unwrap();
             assert!(left.parse::<u32>().unwrap() > SIZE.0, "{name} at {left}");
@@ -506,7 +511,8 @@ mod tests {
         for y in [Axis::linear("y", ""), Axis::log("y", "")] {
             assert_eq!(bars(y).matches(zero).count(), 1, "a 0 above the first bar alone");
         }
-        // On a log axis, a triangle at its end and one point; no line over the gap.
+        // On a logarithmic axis there are a triangle at the end and one point, and no line over the
+        // gap.
         let of = |y| svg(&Plot::lines("zero", "t", Axis::linear("x", ""), y, series()));
         let counted = |text: &str| {
             let ours = "stroke=\"#1D70B8\"";

@@ -1,24 +1,25 @@
-//! Throughput from counters that grow by whole frames.
+//! Throughput, computed from counters that grow by whole frames.
 //!
-//! A counter grows by a whole frame at one instant, though the frame takes time on its wire. Over a
-//! bin shorter than a few frames, the counted bytes may exceed the capacity of the link. The excess
-//! moves to the next bin if frames are counted when they start, or to the previous one if they are
-//! counted when they are complete, and so on. That is when these bytes were on the wire. Bytes of a
-//! stream that came out of order, and are counted when the missing one has come, move back in the
-//! same way.
+//! A counter grows by a whole frame at one instant, although the frame takes time on the wire. In a
+//! bin shorter than a few frames, the counted bytes may therefore exceed the capacity of the link.
+//! The excess is moved to the next bin if frames are counted when they start, or to the previous
+//! bin if they are counted when they are complete, and so on. The bytes are then in the bins in
+//! which they were on the wire. Bytes of a stream that arrived out of order are counted only when
+//! the missing bytes have arrived, and are moved back in the same way.
 
-/// Time at which a counter counts a frame.
+/// Point in time at which a counter counts a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counted {
-    /// Time of the first bit.
+    /// Time at which its first bit is sent.
     AtStart,
-    /// Time of completion, or later.
+    /// Time at which it is complete, or later.
     AtEnd,
 }
 
-/// Moves bytes between consecutive bins so that none has more than `most`, the capacity of its
-/// link. Bytes moved past the last bin (or the first, for [`Counted::AtEnd`]), or into a bin that
-/// is `None`, are left out: they were on the wire before or after.
+/// Moves bytes between consecutive bins so that none has more than its value in `most`, the
+/// capacity of its link. Bytes that are moved beyond the last bin (or the first, for
+/// [`Counted::AtEnd`]), or into a bin that is `None`, are omitted, because they were on the wire
+/// after or before.
 ///
 /// # Panics
 /// If the two series have different numbers of bins.
@@ -47,7 +48,7 @@ mod tests {
     #[test]
     fn bytes_are_where_they_were_on_the_wire_and_none_is_lost() {
         let some = |bytes: [f64; 4]| bytes.map(Some);
-        // Bins of 1,000 bytes at line rate; frames of 1,500.
+        // Bins of 1,000 bytes at line rate, and frames of 1,500 bytes.
         let most = [1_000.0; 4];
         let mut starts = some([1_500.0, 1_500.0, 0.0, 500.0]);
         spread(&mut starts, &most, Counted::AtStart);

@@ -1,9 +1,9 @@
-//! Strokes of a plot's lines, drawn so that coinciding lines are all visible.
+//! Strokes of the lines in a plot, drawn so that lines that coincide are all visible.
 //!
 //! The plot is divided into columns of a few pixels. Where lines coincide within a column, only one
-//! of them is drawn there, the next one in the next column: they appear as one line of changing
-//! colours. A line on its own is drawn in every column. A dashed line is drawn in the first part of
-//! its columns. Coinciding markers become concentric rings.
+//! of them is drawn there, and the next one in the next column, so that they appear as one line of
+//! changing colours. A line that does not coincide with others is drawn in every column. A dashed
+//! line is drawn in the first part of its columns. Markers that coincide become concentric rings.
 
 use std::collections::BTreeMap;
 
@@ -11,11 +11,11 @@ use std::collections::BTreeMap;
 const COLUMN: f64 = 12.0;
 /// Length of a dash as a share of a column.
 const DASH: f64 = 0.6;
-/// Lines closer than this, in pixels, coincide.
+/// Distance in pixels below which lines coincide.
 const NEAR: f64 = 2.5;
 /// Radius of a marker, in pixels.
 const RADIUS: i32 = 3;
-/// Difference of the radii of concentric rings, in pixels.
+/// Difference between the radii of concentric rings, in pixels.
 const RING: i32 = 3;
 
 /// Point, in pixels.
@@ -30,7 +30,7 @@ pub struct Line {
     pub dashed: bool,
 }
 
-/// Marker at a point. The marker with the least radius is filled, others are rings.
+/// Marker at a point. The marker with the smallest radius is filled, and others are rings.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Marker {
     /// Center of the marker.
@@ -41,7 +41,7 @@ pub struct Marker {
     pub is_full: bool,
 }
 
-/// Heights of a line at the edges and in the middle of its columns.
+/// Heights of a line at the two edges and in the middle of each of its columns.
 type Heights = BTreeMap<i64, [Option<f64>; 3]>;
 
 /// A part of a line within one column.
@@ -52,7 +52,7 @@ struct Piece {
     to: Point,
 }
 
-/// The strokes of each line.
+/// Returns the strokes of each line.
 pub fn strokes(lines: &[Line]) -> Vec<Vec<Vec<Point>>> {
     let pieces: Vec<Vec<Piece>> = lines.iter().map(pieces).collect();
     let heights: Vec<_> = pieces.iter().map(|pieces| heights(pieces)).collect();
@@ -78,8 +78,8 @@ pub fn strokes(lines: &[Line]) -> Vec<Vec<Vec<Point>>> {
     lines.iter().enumerate().map(strokes).collect()
 }
 
-/// The markers of each line: at every point if there are few, and else where it begins and ends and
-/// at both sides of its gaps.
+/// Returns the markers of each line. If it has at most `few` points, every point has one.
+/// Otherwise, they are where the line begins and ends, and on both sides of its gaps.
 pub fn markers(lines: &[Line], few: usize) -> Vec<Vec<Marker>> {
     let mut taken: Vec<Point> = Vec::new();
     let of = |line: &Line| {
@@ -136,7 +136,7 @@ fn column(x: f64) -> i64 {
     (x / COLUMN).floor() as i64
 }
 
-/// Returns the point of a segment at `x`, which is between its ends.
+/// Returns the point of a segment at `x`, which lies between its ends.
 fn along(from: Point, to: Point, x: f64) -> Point {
     if x == from.0 {
         return from;
@@ -147,7 +147,7 @@ fn along(from: Point, to: Point, x: f64) -> Point {
     (x, from.1 + (to.1 - from.1) * (x - from.0) / (to.0 - from.0))
 }
 
-/// The part of a piece that a dashed line has in its column.
+/// Returns the part of a piece that a dashed line draws in its column.
 fn dash(piece: &Piece) -> Option<(Point, Point)> {
     let end = (piece.column as f64 + DASH) * COLUMN;
     let (from, to) = (piece.from, piece.to);
@@ -158,8 +158,7 @@ fn dash(piece: &Piece) -> Option<(Point, Point)> {
     Some(if from.0 <= end && to.0 <= end { (from, to) } else { (clip(from.0), clip(to.0)) })
 }
 
-/// Returns the heights of a line at the edges and in the middle of its columns, in the order of
-/// columns.
+/// Returns the heights of a line at the edges and in the middle of its columns, in column order.
 fn heights(pieces: &[Piece]) -> Heights {
     let mut all = BTreeMap::new();
     for piece in pieces {
@@ -175,7 +174,8 @@ fn heights(pieces: &[Piece]) -> Heights {
     all
 }
 
-/// The place of a line among those that coincide with it in a column, and their number.
+/// Returns the position of a line among the lines that coincide with it in a column, and their
+/// number.
 fn rank(heights: &[Heights], index: usize, column: i64) -> (i64, i64) {
     let coincide = |a: usize, b: usize| {
         let (Some(a), Some(b)) = (heights[a].get(&column), heights[b].get(&column)) else {
@@ -186,7 +186,7 @@ fn rank(heights: &[Heights], index: usize, column: i64) -> (i64, i64) {
             apart.fold((0, true), |(count, near), apart| (count + 1, near && apart < NEAR));
         count > 0 && near
     };
-    // Lines that coincide with a line of the group belong to the group too.
+    // Lines that coincide with a line in the group also belong to the group.
     let mut together = vec![index];
     let mut next = 0;
     while let Some(&one) = together.get(next) {

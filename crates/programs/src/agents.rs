@@ -1,10 +1,10 @@
-//! Entries that select packets of a switch for its agents, independent of the control program.
+//! Table entries that send selected packets to the agents of a switch, for any control program.
 //!
 //! While an agent port has carrier, TCAM entries above those of the program send the selected
-//! frames there, one for each other port. Frames that return by an agent port match none of them
-//! and follow the program's entries. Without carrier the entries are removed, and the switch
-//! forwards as if there were no agent. For an agent that only listens, the entries mirror: it gets
-//! copies, and the frames follow the entries below.
+//! frames there. There is one such entry for each other port. Frames that return from an agent port
+//! match none of them and follow the program's entries. Without carrier, the entries are removed,
+//! and the switch forwards as if there were no agent. For an agent that only listens, the entries
+//! mirror: it gets copies, and the frames themselves follow the entries below.
 
 use crate::entries::Match;
 use alloc::boxed::Box;
@@ -17,10 +17,10 @@ use axon_pipeline::{
 };
 use axon_wire::{PortNo, Time};
 
-/// Key of the agent entries; no shipped program uses it.
+/// Key of the agent entries, which no shipped program uses.
 pub const KEY: UdlkId = UdlkId(8);
 
-/// Frames for an agent: those that match all of these bytes.
+/// Selects frames for an agent: those that match all of these bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
     /// Offset in the frame (0 to 127), value of the byte, and mask.
@@ -32,11 +32,11 @@ pub struct Selection {
 pub struct AgentAt {
     /// Port of the agent.
     pub port: PortNo,
-    /// Frames for the agent; a frame must match one selection. The first matching agent gets the
-    /// frame.
+    /// Frames for the agent. A frame must match at least one selection. If several agents match,
+    /// the first gets the frame.
     pub selections: Vec<Selection>,
-    /// True if the agent gets copies. The frames themselves go on to the next agent, or by the
-    /// program's entries.
+    /// True if the agent gets copies. The frames themselves continue to the next agent, or follow
+    /// the program's entries.
     pub copies: bool,
 }
 
@@ -52,10 +52,11 @@ pub struct AgentsAt {
 }
 
 impl AgentsAt {
-    /// Returns the key of all entries: the ingress, and every byte that a selection matches.
+    /// Returns the key of all entries, which contains the ingress and every byte that a selection
+    /// matches.
     ///
     /// # Errors
-    /// No parser extracts the key: together the selections match too many offsets.
+    /// No parser extracts the key, because the selections together match too many offsets.
     pub fn key(&self) -> Result<Udlk, KeyError> {
         let mut fields = Vec::from([Field::Ingress]);
         for at in self.bytes() {
@@ -68,7 +69,7 @@ impl AgentsAt {
         key.check().map(|()| key)
     }
 
-    /// Returns the matched offsets in order.
+    /// Returns the matched offsets in ascending order.
     fn bytes(&self) -> Vec<u8> {
         let selections = self.agents.iter().flat_map(|agent| &agent.selections);
         let bytes = selections.flat_map(|selection| &selection.bytes);
@@ -84,7 +85,8 @@ impl AgentsAt {
         (selections * self.ingresses().count()) as u32
     }
 
-    /// Returns the ports whose frames are matched: all but agent ports, so that no frame loops.
+    /// Returns the ports whose frames are matched. Agent ports are excluded, so that no frame
+    /// loops.
     fn ingresses(&self) -> impl Iterator<Item = PortNo> {
         (0..self.ports).map(PortNo).filter(|port| !self.is_agent(*port))
     }
@@ -93,7 +95,7 @@ impl AgentsAt {
         self.agents.iter().any(|agent| agent.port == port)
     }
 
-    /// Returns the changes that add or remove the entries of agent port `of`.
+    /// Returns the changes that add or remove the entries for agent port `of`.
     fn changes(&self, of: PortNo, up: bool) -> Vec<Change> {
         let places = self.bytes();
         let mut changes = Vec::new();
@@ -130,7 +132,7 @@ fn entry(agent: &AgentAt, selection: &Selection, ingress: PortNo, places: &[u8])
     TcamEntry { udlk: KEY, value, mask, action }
 }
 
-/// Control program with additional entries for the agents of its switch.
+/// Control program with additional entries for the agents attached to its switch.
 pub struct WithAgents {
     program: Box<dyn Program>,
     agents: AgentsAt,
@@ -138,7 +140,7 @@ pub struct WithAgents {
 }
 
 impl WithAgents {
-    /// Wraps the program of a switch that has these agents.
+    /// Wraps the program of a switch to which these agents are attached.
     pub fn new(program: Box<dyn Program>, agents: AgentsAt) -> WithAgents {
         WithAgents { program, agents, failure: None }
     }
@@ -205,8 +207,8 @@ mod tests {
     const FROM: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
     const TO: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
 
-    /// Ring of bridges whose first has an agent at its last port, for datagrams from a UDP port, or
-    /// for copies of them.
+    /// Ring of bridges. The first has an agent at its last port, which gets datagrams from a UDP
+    /// port, or copies of them.
     fn net(port: u16, copies: bool) -> (Net, PortNo, Vec<MacAddr>) {
         let mut plan = plans::ring(3);
         let rate = plan.nodes[0].ports[0].rate;
@@ -243,9 +245,9 @@ mod tests {
         assert_eq!((to_agent(&mut net, at), net.received.len()), (1, 0), "nowhere else");
         net.inject(0, at, &frame);
         assert_eq!(to_agent(&mut net, at), 0, "not to the agent again");
-        // Flooding excludes the ingress port only, which is now the agent's.
+        // Flooding excludes only the ingress port, which is now the agent's.
         assert_eq!(net.received.len(), 3, "but where the bridge sends it: flooded, to h1 too");
-        // The bridge has learned the sender at its own port, not at that of the agent.
+        // The bridge has learned the sender at the sender's own port, not at that of the agent.
         net.send(1, &datagram(macs[1], macs[0], TO, FROM, 8));
         assert_eq!(to_agent(&mut net, at), 0);
         assert_eq!(net.received.iter().map(|(host, _)| *host).collect::<Vec<_>>(), [0]);
@@ -257,8 +259,8 @@ mod tests {
         let (mut plain, ..) = net(8, true);
         let frame = datagram(macs[0], macs[1], FROM, TO, 9);
         for (net, copies) in [(&mut listened, 1), (&mut plain, 0)] {
-            // The first frame is flooded to both others and learned; the second goes to its
-            // destination only.
+            // The first frame is flooded to both others and learned. The second goes only to its
+            // destination.
             net.send(0, &frame);
             assert_eq!((to_agent(net, at), net.received.len()), (copies, 2));
             net.send(1, &datagram(macs[1], macs[0], TO, FROM, 7));

@@ -1,11 +1,11 @@
-//! ARP replies at the edge (RFC 826), sent by programs for hosts that they know.
+//! ARP replies at the edge (RFC 826), which programs send on behalf of hosts that they know.
 
 use alloc::vec::Vec;
 use axon_wire::MacAddr;
 use axon_wire::host_frame::{Arp, ArpOperation, Kind, classify, reply};
 
 /// Returns the reply to an ARP request in `frame`. `mac_of` maps the target address to the MAC
-/// address to answer with. An address probing itself (RFC 5227) gets no reply.
+/// address in the reply. A host that probes its own address (RFC 5227) gets no reply.
 pub fn answer(
     frame: &[u8],
     mac_of: impl FnOnce(core::net::Ipv4Addr) -> Option<MacAddr>,

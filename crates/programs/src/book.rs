@@ -1,5 +1,5 @@
-//! Synchronises the tables of a switch with a program's entries, one transaction for each set of
-//! differences.
+//! Synchronises the tables of a switch with a program's entries, with one transaction for each set
+//! of differences.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -12,12 +12,12 @@ pub struct Book {
 }
 
 impl Book {
-    /// Makes the tables match `wanted`, which has each entry once. Unchanged entries keep their
-    /// counters. An unwanted entry that is referenced by entries of others, such as an operator's,
-    /// stays until those are gone and there is another change.
+    /// Makes the tables match `wanted`, which contains each entry once. Unchanged entries keep
+    /// their counters. An unwanted entry that is referenced by an operator's or other foreign
+    /// entries stays until those are gone and there is another change.
     ///
     /// # Errors
-    /// The first change that fails; the tables are unchanged.
+    /// The first change that fails. The tables are then unchanged.
     pub fn sync(
         &mut self,
         wanted: Vec<Change>,
@@ -34,7 +34,7 @@ impl Book {
             let ChangeError { entry, reason: Reason::InUse { .. }, .. } = error else {
                 return Err(error);
             };
-            // Every round has one removal less.
+            // Each round has one removal fewer.
             let Some(used) = self.entries.get(&entry).filter(|_| !wanted.contains_key(&entry))
             else {
                 return Err(error);
@@ -46,10 +46,11 @@ impl Book {
         Ok(())
     }
 
-    /// Restores the program's entries that an operator has removed.
+    /// Restores the program's entries that were removed by an operator.
     ///
     /// # Errors
-    /// The first entry that fails; [`Book::sync`] restores all of them with its next changes.
+    /// The first entry that fails. [`Book::sync`] restores all of them together with its next
+    /// changes.
     pub fn restore(
         &mut self,
         removed: &[EntryName],
@@ -78,7 +79,7 @@ mod tests {
     use axon_wire::{PortNo, Time};
     use core::net::Ipv4Addr;
 
-    /// Keeps a group while port 0 has carrier.
+    /// Program that has a group while port 0 has carrier.
     #[derive(Default)]
     struct Keeper(Book);
 

@@ -1,5 +1,5 @@
-//! Collection of a program's entries: numbers for interfaces, groups and TCAM entries, and the
-//! traps shared by all programs.
+//! Collection of a program's entries. It assigns numbers to interfaces, groups and TCAM entries,
+//! and contains the traps shared by all programs.
 
 use crate::link_state;
 use crate::site::{Neighbour, Site};
@@ -11,10 +11,10 @@ use axon_pipeline::{
 use axon_wire::PortNo;
 use axon_wire::constants::ethertype;
 
-/// Key of the traps; programs use the others, from 0.
+/// Key of the traps. Programs use the other keys, from 0.
 const ARP_KEY: UdlkId = UdlkId(14);
 const LINK_STATE_KEY: UdlkId = UdlkId(15);
-/// Key of the entries against labels: ingress port, and the EtherType after a tag.
+/// Key of the entries that drop labelled frames: ingress port, and the EtherType after a tag.
 const LABELS_KEY: UdlkId = UdlkId(12);
 const TAGGED_LABELS_KEY: UdlkId = UdlkId(13);
 /// EtherType of an untagged frame.
@@ -22,7 +22,7 @@ const ETHERTYPE: Field = Field::Bytes { first: 12, last: 13 };
 /// EtherType after a tag.
 const TAGGED_ETHERTYPE: Field = Field::Bytes { first: 16, last: 17 };
 
-/// TCAM value with its mask: all fields of a key in order.
+/// TCAM value and mask, made of all fields of a key in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Match {
     value: Vec<u8>,
@@ -48,7 +48,7 @@ impl Match {
         self.masked(&alloc::vec![0; count], &alloc::vec![0; count])
     }
 
-    /// Appends `value` under `mask`, which is equally long.
+    /// Appends `value` with `mask`, which has the same length.
     #[must_use]
     pub fn masked(mut self, value: &[u8], mask: &[u8]) -> Match {
         self.value.extend(value.iter().zip(mask).map(|(value, mask)| value & mask));
@@ -56,7 +56,7 @@ impl Match {
         self
     }
 
-    /// Appends the number of an ingress port.
+    /// Appends an ingress port number.
     #[must_use]
     pub fn ingress(self, port: PortNo) -> Match {
         self.exactly(&port.0.to_be_bytes())
@@ -68,17 +68,17 @@ impl Match {
     }
 }
 
-/// Entries of one switch.
+/// Table entries of one switch.
 ///
-/// Interface `p` leads out of port `p` and changes nothing; interface `ports + p`, where a host is
-/// at port `p`, gives frames the host's address.
+/// Interface `p` leads out of port `p` and changes nothing. If a host is attached to port `p`,
+/// interface `ports + p` gives frames the host's address.
 #[derive(Clone, Debug)]
 pub struct Entries {
     changes: Vec<Change>,
     ports: u16,
     groups: BTreeMap<Vec<PortNo>, u16>,
     tcam: u16,
-    /// TCAM entries before all others.
+    /// TCAM entries that precede all others.
     first: Vec<TcamEntry>,
 }
 
@@ -117,7 +117,7 @@ impl Entries {
     }
 
     /// Drops labelled frames from ports that do not lead to switches, because their senders could
-    /// choose paths and loops.
+    /// choose paths and cause loops.
     pub fn refuse_labels(&mut self, site: &Site) {
         let to_nodes = |there| matches!(there, Neighbour::Node(..));
         let ports: Vec<PortNo> =
@@ -137,19 +137,19 @@ impl Entries {
         }
     }
 
-    /// Adds a TCAM entry before all of [`Entries::tcam`], regardless of order.
+    /// Adds a TCAM entry that precedes all those added with [`Entries::tcam`], regardless of order.
     pub fn first(&mut self, udlk: UdlkId, of: Match, action: impl Into<Action>) {
         let (value, mask) = of.into_parts();
         self.first.push(TcamEntry { udlk, value, mask, action: action.into() });
     }
 
-    /// Appends a change.
+    /// Appends a change to the collection.
     pub fn push(&mut self, change: Change) {
         self.changes.push(change);
     }
 
-    /// Adds a TCAM entry that precedes the existing ones. Beyond index 65,535 it replaces the last;
-    /// no table is so large.
+    /// Adds a TCAM entry that precedes the existing ones. Beyond index 65,535 it replaces the last
+    /// one, but no table is that large.
     pub fn tcam(&mut self, udlk: UdlkId, of: Match, action: impl Into<Action>) {
         let (value, mask) = of.into_parts();
         self.set_next(TcamEntry { udlk, value, mask, action: action.into() });
@@ -160,7 +160,7 @@ impl Entries {
         self.tcam = self.tcam.saturating_add(1);
     }
 
-    /// Returns a target that selects one of these ports by the flow hash; a drop if there are none.
+    /// Returns a target that selects one of these ports by flow hash, or a drop if there are none.
     pub fn one_of(&mut self, ports: &[PortNo]) -> Target {
         match *ports {
             [] => Target::Drop,
@@ -173,7 +173,7 @@ impl Entries {
         }
     }
 
-    /// Returns the target of the host at a port of this switch.
+    /// Returns the target for the host at a port of this switch.
     pub fn host(&self, port: PortNo) -> Target {
         Target::Interface(self.ports + port.0)
     }

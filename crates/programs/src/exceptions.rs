@@ -1,8 +1,8 @@
-//! Compact entries for the edge switches that a switch below the core reaches by some of its
-//! uplinks only.
+//! Compact entries for edge switches that a switch below the core reaches via only some of its
+//! uplinks.
 //!
-//! Where links have failed, the edge switches of a pod mostly have one uplink in common. That takes
-//! one entry for the pod, and one for each edge switch with another uplink.
+//! Where links have failed, the edge switches in a pod mostly have one uplink in common. Then one
+//! entry for the pod is sufficient, with one more for each edge switch that uses another uplink.
 
 use crate::live::Towards;
 use crate::tree::Tree;
@@ -12,17 +12,17 @@ use axon_wire::PortNo;
 /// Scope of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// All addresses of a pod, including those that belong to no edge switch.
+    /// All addresses in a pod, including those that belong to no edge switch.
     Pod(u32),
     /// The addresses of one edge switch.
     Edge(u32),
 }
 
-/// Returns the entries above those that lead by all of `up`, with their ports, lowest precedence
-/// first, for the edge switches that `is_up` names.
+/// Returns the entries that take precedence over those that use all of `up`, with their ports, for
+/// the edge switches selected by `is_up`. The entry with the lowest precedence comes first.
 ///
-/// A pod has an entry only if that saves some, and if it leads up or drops: addresses of no edge
-/// switch would come back from below.
+/// A pod gets an entry only if that saves some, and if the entry leads up or drops. Otherwise,
+/// packets to addresses of no edge switch would come back from below.
 pub fn exceptions(
     tree: Tree,
     towards: &Towards,
@@ -75,7 +75,7 @@ mod tests {
         (node, PortNo(at as u16))
     }
 
-    /// Asserts that the TCAM of a node holds its entries without these links.
+    /// Asserts that a node's entries fit into its TCAM without these links.
     fn assert_fits(plan: &Arc<Plan>, design: &dyn Design, node: u32, down: &Down, what: &str) {
         let site = Site { plan: plan.clone(), node, seed: 0 };
         let entries = design.entries(&site, Live::new(plan, down));
@@ -88,15 +88,15 @@ mod tests {
         let plan = Arc::new(plans::structural(K));
         let fat_tree = FatTree::of(&plan).unwrap();
         let portland = PortLand::of(&plan).unwrap();
-        // Three core switches have lost a pod each: one way up less for all its edge switches.
+        // Three core switches have lost one pod each, so all its edge switches have one path fewer.
         let core = |number: u32, pod: u32| port(&plan, 2 * EDGES + number, EDGES + pod * HALF);
         let down = Down::from([core(0, 5), core(1, 6), core(2, 7)]);
         assert_fits(&plan, &fat_tree, EDGES, &down, "core links");
-        // An aggregation switch has lost an edge switch, in each pod but the first and twice.
+        // In each pod except the first, one aggregation switch has lost two edge switches.
         let edge = |pod: u32, at: u32| port(&plan, EDGES + pod * HALF, pod * HALF + at);
         let down: Down = (1..K).flat_map(|pod| [edge(pod, 3), edge(pod, 4)]).collect();
         assert_fits(&plan, &fat_tree, 0, &down, "edge links");
-        // The first aggregation switch of four pods has lost the core.
+        // The first aggregation switch in each of four pods has lost the core.
         let cores = (4..8).flat_map(|pod| (0..HALF).map(move |number| (pod, number)));
         let down: Down = cores.map(|(pod, number)| core(number, pod)).collect();
         assert_fits(&plan, &portland, 0, &down, "aggregation switches");

@@ -81,7 +81,7 @@ impl ProgramKind {
         }
     }
 
-    /// Returns the maximum overhead of frames between nodes in bytes.
+    /// Returns the maximum overhead that the program adds to frames between nodes, in bytes.
     pub const fn overhead_bytes(self) -> usize {
         match self {
             ProgramKind::Bridge | ProgramKind::FatTree | ProgramKind::Portland => 0,
@@ -107,8 +107,8 @@ impl ProgramKind {
         }
     }
 
-    /// Returns whether the program forwards VLAN-tagged frames, as hosts with traffic classes send
-    /// them. The keys of the others match untagged frames only.
+    /// Returns whether the program forwards VLAN-tagged frames, which hosts with traffic classes
+    /// send. The keys of the other programs match only untagged frames.
     pub const fn knows_tags(self) -> bool {
         matches!(self, ProgramKind::Bridge)
     }
@@ -116,7 +116,7 @@ impl ProgramKind {
     /// Checks that the program supports the network.
     ///
     /// # Errors
-    /// The supported networks.
+    /// The program does not support the network. The error describes the networks that it supports.
     pub fn check(self, plan: &Plan) -> Result<(), Unsuitable> {
         let unsuitable = |expected| Err(Unsuitable { program: self, expected });
         if plan.nodes.iter().any(|node| node.ports.len() > PORTS_MAX) {
@@ -135,8 +135,8 @@ impl ProgramKind {
         if suits { Ok(()) } else { unsuitable(self.expected()) }
     }
 
-    /// Returns the program of one node of a network that was checked. In another network it fails
-    /// at once with a message.
+    /// Returns the program for one node of a network that has been checked. In any other network,
+    /// the program fails at once with a message.
     pub fn program(self, site: Site) -> Box<dyn Program> {
         match self {
             ProgramKind::Bridge => Box::new(Bridge::new(&site)),
@@ -180,7 +180,7 @@ impl fmt::Display for ProgramKind {
     }
 }
 
-/// Replacement of a program in an unsupported network.
+/// Stands in for a program in an unsupported network.
 struct Unfit(Unsuitable);
 
 impl Program for Unfit {

@@ -1,17 +1,17 @@
-//! Link states: dead ports by node.
+//! Link states: the set of dead ports of each node.
 //!
 //! Every program has the plan, so only deviations from it are reported. A port between nodes is
-//! dead without carrier, or without a hello for a second. A node whose set of dead ports changes
-//! numbers the new set and sends it to all its neighbours. A node that receives a set with a higher
-//! number than its own copy stores it and forwards it to all its other neighbours. Numbers wrap
-//! (RFC 1982), so no number is the last one: a wrong set of a node holds only until that node
-//! receives it and numbers its own set beyond it. Hellos carry a digest of all sets of their
-//! sender. A neighbour with another digest sends all its sets, which repairs lost messages and lets
-//! a node catch up after an absence. A restarted node that receives an old set of its own continues
-//! from that set's number.
+//! dead if it has no carrier, or has received no hello for a second. A node whose set of dead ports
+//! changes numbers the new set and sends it to all its neighbours. A node that receives a set with
+//! a higher number than its own copy stores it and forwards it to all its other neighbours. Numbers
+//! wrap (RFC 1982), so there is no last number. A wrong set for a node therefore holds only until
+//! that node receives it and gives its own set a higher number. Hellos carry a digest of all sets
+//! of their sender. A neighbour with a different digest sends all its sets, which repairs lost
+//! messages and lets a node catch up after an absence. A restarted node that receives an old set of
+//! its own continues from that set's number.
 //!
-//! The protocol stands for the failure notifications of M. Al-Fares et al. (SIGCOMM 2008, §3.8),
-//! the discovery and the fault matrix of PortLand (SIGCOMM 2009, §3.4 and §3.6) and the link-state
+//! The protocol replaces the failure notifications of M. Al-Fares et al. (SIGCOMM 2008, §3.8), the
+//! discovery and the fault matrix of PortLand (SIGCOMM 2009, §3.4 and §3.6), and the link-state
 //! protocol that VL2 (SIGCOMM 2009, §4.2) presumes.
 //!
 //! | bytes | field                                          |
@@ -39,20 +39,21 @@ use axon_wire::{MacAddr, PortNo, Span, Time};
 /// Local experimental EtherType 2 (IEEE 802 clause 9.2.3), shared with ether probes, which are
 /// recognised by their addresses.
 pub const ETHERTYPE: u16 = PROBE;
-/// Maximum number of ports of a node, so that a set fits into a frame.
+/// Maximum number of ports of a node whose set still fits into a frame.
 pub const PORTS_MAX: usize = 512;
-/// Interval between two Hellos.
+/// Interval between two hellos.
 pub const HELLO: Span = Span::from_millis(300);
-/// Time without a hello after which a port is dead; also the grace period of ports at the start.
+/// Time without a hello after which a port is dead. It is also the grace period for ports at the
+/// start.
 pub const SILENCE: Span = Span::from_secs(1);
 
 const VERSION: u8 = 1;
 const KIND_HELLO: u8 = 0;
 const KIND_SET: u8 = 1;
-/// Bytes before the version.
+/// Number of bytes before the version.
 const BEFORE: usize = 14;
 
-/// Set of dead ports.
+/// Set of a node's dead ports.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct State {
     sequence: u32,
@@ -69,15 +70,15 @@ enum Message {
 /// Port that leads to another node.
 #[derive(Clone, Copy, Debug)]
 struct Port {
-    /// Time at which the port is dead unless a hello comes.
+    /// Time from which the port counts as dead unless a hello arrives.
     alive_until: Time,
     /// True if the port has had carrier since the start.
     has_been_up: bool,
 }
 
-/// Returns whether a set with number `one` is newer than one with number `other` (serial number
-/// arithmetic, RFC 1982 section 3.2). Of two numbers half the space apart, which the RFC leaves
-/// undefined, the larger one is newer.
+/// Returns whether a set with number `one` is newer than one with number `other`, using serial
+/// number arithmetic (RFC 1982 section 3.2). If the numbers are half the number space apart, which
+/// the RFC leaves undefined, the larger one is newer.
 fn is_newer(one: u32, other: u32) -> bool {
     const HALF: u32 = 1 << 31;
     let ahead = one.wrapping_sub(other);
@@ -114,7 +115,8 @@ impl LinkStates {
         all.flat_map(|(&node, state)| state.down.iter().map(move |&port| (node, port))).collect()
     }
 
-    /// Processes a carrier change of an own port; returns whether [`LinkStates::down`] has changed.
+    /// Processes a carrier change on one of the node's ports. Returns whether [`LinkStates::down`]
+    /// has changed.
     pub fn link(&mut self, now: Time, port: PortNo, up: bool, control: &mut dyn Control) -> bool {
         let Some(state) = self.ports.get_mut(&port) else { return false };
         if up {
@@ -126,7 +128,7 @@ impl LinkStates {
         self.update(now, control)
     }
 
-    /// Processes a neighbour's message; returns whether [`LinkStates::down`] has changed.
+    /// Processes a message from a neighbour. Returns whether [`LinkStates::down`] has changed.
     pub fn receive(
         &mut self,
         now: Time,
@@ -148,7 +150,7 @@ impl LinkStates {
         }
     }
 
-    /// Processes timeouts; returns whether [`LinkStates::down`] has changed.
+    /// Processes timeouts. Returns whether [`LinkStates::down`] has changed.
     pub fn timeout(&mut self, now: Time, control: &mut dyn Control) -> bool {
         if now < self.next_hello {
             return false;
@@ -159,7 +161,7 @@ impl LinkStates {
         self.update(now, control)
     }
 
-    /// Returns the time of the next call of [`LinkStates::timeout`].
+    /// Returns the time at which [`LinkStates::timeout`] is due next.
     pub fn deadline(&self) -> Time {
         self.next_hello
     }
@@ -179,7 +181,7 @@ impl LinkStates {
             return false;
         }
         if node == self.own {
-            // The set is of an earlier incarnation. A port may have fallen silent since the last
+            // The set is from an earlier incarnation. A port may have become silent since the last
             // check.
             let own = self.states.entry(node).or_default();
             own.sequence = state.sequence;
@@ -218,7 +220,7 @@ impl LinkStates {
         self.flood(&set.emit(control.mac()), None, control);
     }
 
-    /// Returns a digest that is equal for nodes with the same sets.
+    /// Returns a digest of all sets, which is equal for nodes with the same sets.
     fn digest(&self) -> u64 {
         let each = self.states.iter().map(|(&node, state)| {
             Random::new(u64::from(node) << 32 | u64::from(state.sequence)).next_u64()

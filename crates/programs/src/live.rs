@@ -1,17 +1,17 @@
-//! Links in service, and the shortest paths over them.
+//! Links in service, and shortest paths over them.
 //!
-//! The distance of two nodes is the number of links between them, breadth first. A port of a node
-//! is on a shortest path to another one if its neighbour is one link closer.
+//! The distance between two nodes is the number of links on a shortest path. A node's port is on a
+//! shortest path to another node if its neighbour is one link closer to that node.
 
 use crate::site::{Neighbour, Plan};
 use alloc::collections::{BTreeSet, VecDeque};
 use alloc::vec::Vec;
 use axon_wire::PortNo;
 
-/// Distance of unreachable nodes.
+/// Distance to an unreachable node.
 pub const FAR: u32 = u32::MAX;
 
-/// Reported dead ports: number of the node, port.
+/// Reported dead ports, each with the number of its node.
 pub type Down = BTreeSet<(u32, PortNo)>;
 
 /// Network without its dead links. A link is in service unless one of its ends is down.
@@ -27,8 +27,8 @@ impl<'a> Live<'a> {
         Live { plan, down }
     }
 
-    /// Returns the links of a node that are in service: its port, and the node at the other end.
-    /// Empty for an unknown node.
+    /// Returns the links of a node that are in service, each as the node's port and the node at the
+    /// other end. There are none for an unknown node.
     pub fn neighbours(self, node: u32) -> impl Iterator<Item = (PortNo, u32)> {
         let ports = self.plan.nodes.get(node as usize).map_or(&[][..], |node| &node.ports);
         (0..).map(PortNo).zip(ports).filter_map(move |(port, there)| match there.neighbour {
@@ -41,7 +41,7 @@ impl<'a> Live<'a> {
         })
     }
 
-    /// Returns, by node, the distance in links from the nearest of `from`, or [`FAR`].
+    /// Returns, for each node, the distance in links from the nearest node in `from`, or [`FAR`].
     pub fn distances(self, from: impl IntoIterator<Item = u32>) -> Vec<u32> {
         let mut distances = alloc::vec![FAR; self.plan.nodes.len()];
         let mut next = VecDeque::new();
@@ -63,7 +63,8 @@ impl<'a> Live<'a> {
         distances
     }
 
-    /// Returns the ports of `node` that are one link closer to the origin of `distances`, in order.
+    /// Returns, in order, the ports of `node` that lead one link closer to the origin of
+    /// `distances`.
     pub fn closer(self, node: u32, distances: &[u32]) -> Vec<PortNo> {
         let here = distances.get(node as usize).copied().unwrap_or(FAR);
         let closer = self.neighbours(node).filter(|(_, other)| distances[*other as usize] < here);
@@ -79,27 +80,27 @@ pub struct Towards {
 }
 
 impl Towards {
-    /// Computes the paths of `node`.
+    /// Computes the shortest paths from `node`.
     pub fn new(live: Live<'_>, node: u32) -> Towards {
         let neighbours = live.neighbours(node);
         let by_port = neighbours.map(|(port, other)| (port, live.distances([other]))).collect();
         Towards { own: live.distances([node]), by_port }
     }
 
-    /// Returns the ports on shortest paths to `target`, in order; none to the node itself or an
-    /// unreachable one.
+    /// Returns the ports on shortest paths to `target`, in order. There are none to the node itself
+    /// or to an unreachable node.
     pub fn ports(&self, target: u32) -> Vec<PortNo> {
         let own = self.distance(target);
         let closer = self.by_port.iter().filter(|(_, far)| far[target as usize] < own);
         closer.map(|(port, _)| *port).collect()
     }
 
-    /// Returns the number of links to `target`, or [`FAR`].
+    /// Returns the distance to `target` in links, or [`FAR`].
     pub fn distance(&self, target: u32) -> u32 {
         self.own.get(target as usize).copied().unwrap_or(FAR)
     }
 
-    /// Returns whether a neighbour may reach `target` by way of this node.
+    /// Returns whether a neighbour may reach `target` via this node.
     pub fn is_between(&self, target: u32) -> bool {
         let own = self.distance(target);
         own != FAR && self.by_port.iter().any(|(_, far)| far[target as usize] == own + 1)

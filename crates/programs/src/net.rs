@@ -1,4 +1,4 @@
-//! In-memory network of programs for tests: links without delay or loss.
+//! In-memory network of programs for tests, with links that have no delay and no loss.
 
 use crate::site::{Neighbour, Plan, Site};
 use alloc::boxed::Box;
@@ -39,7 +39,7 @@ pub struct Net {
 }
 
 impl Net {
-    /// Creates all nodes with carrier at all their ports, settled for two seconds.
+    /// Creates all nodes, with carrier on all their ports, and lets them settle for two seconds.
     pub fn new(plan: Plan, program: impl Fn(Site) -> Box<dyn Program>) -> Net {
         let plan = Arc::new(plan);
         let node = |number: u32| {
@@ -93,7 +93,7 @@ impl Net {
         }
     }
 
-    /// Advances time until `before` the next program deadline.
+    /// Advances time until `before` ahead of the next program deadline.
     pub fn run_until(&mut self, before: Span) {
         let due = self.nodes.iter().filter_map(|node| node.deadline()).min();
         let due = due.expect("programs have deadlines") - before;
@@ -164,7 +164,7 @@ impl Net {
         }
     }
 
-    /// Sends a frame of a host and records the results in `received`, `hops` and `drops`.
+    /// Sends a frame from a host and records the results in `received`, `hops` and `drops`.
     pub fn send(&mut self, host: u32, frame: &[u8]) {
         self.received.clear();
         self.hops.clear();
@@ -179,7 +179,7 @@ impl Net {
         self.settle();
     }
 
-    /// Returns the MAC address that a host gets by ARP.
+    /// Returns the MAC address that a host resolves by ARP.
     pub fn resolve(&mut self, host: u32, ip: Ipv4Addr) -> Option<MacAddr> {
         let own = self.plan.hosts[host as usize].clone();
         self.send(host, &host_frame::request(own.mac, own.ip, MacAddr::BROADCAST, ip));
@@ -190,8 +190,8 @@ impl Net {
         }
     }
 
-    /// Sends a datagram between hosts after ARP. Returns the number of switches on its way if it
-    /// arrived unchanged at its destination only.
+    /// Sends a datagram between hosts after ARP. Returns the number of switches on its path if it
+    /// arrived unchanged, and only at its destination.
     pub fn datagram(&mut self, from: u32, to: u32, flow: u16) -> Option<usize> {
         let plan = self.plan.clone();
         let (a, b) = (&plan.hosts[from as usize], &plan.hosts[to as usize]);
@@ -204,19 +204,19 @@ impl Net {
         (is_there && same).then_some(self.hops.len())
     }
 
-    /// Returns all pairs whose datagrams do not arrive.
+    /// Returns all pairs of hosts between which datagrams do not arrive.
     pub fn unreached(&mut self, flow: u16) -> Vec<(u32, u32)> {
         let hosts = self.plan.hosts.len() as u32;
         let pairs = (0..hosts).flat_map(|a| (0..hosts).map(move |b| (a, b)));
         pairs.filter(|&(a, b)| a != b && self.datagram(a, b, flow).is_none()).collect()
     }
 
-    /// Returns the number of entries in a table of a node.
+    /// Returns the number of entries in one of a node's tables.
     pub fn count(&self, node: u32, table: TableName) -> u32 {
         self.nodes[node as usize].pipeline().tables().count(table).entries
     }
 
-    /// Changes the tables of a node as an operator does.
+    /// Changes the tables of a node, as an operator would do.
     pub fn commit(&mut self, node: u32, changes: &[Change]) {
         let request = Request::Tables(TablesRequest::Commit(changes.to_vec()).to_bytes());
         let command = Command { id: RequestId(1), request };

@@ -1,10 +1,10 @@
-//! Programs whose tables follow from the plan and the links in service.
+//! Programs whose tables are determined by the plan and the links in service.
 //!
-//! A design computes the entries of a switch for a network of which some links are down. When a
+//! A design computes the entries of a switch for a network in which some links are down. When a
 //! link fails or comes back, each program is notified ([`crate::link_state`]), recomputes its
-//! design, and applies the differences in one transaction. If the tables refuse it, they stay as
-//! they are, and it retries every second. ARP is answered at the edge from the plan; nothing is
-//! flooded.
+//! design, and applies the differences in one transaction. If this is refused, the tables stay
+//! unchanged, and the program retries every second. ARP is answered at the edge from the plan, so
+//! nothing is flooded.
 
 use crate::arp;
 use crate::book::Book;
@@ -21,11 +21,11 @@ pub const RETRY: Span = Span::from_secs(1);
 
 /// Design of a switch's tables.
 pub trait Design: Send {
-    /// Returns all entries of the switch at `site`, each once.
+    /// Returns all entries for the switch at `site`, each once.
     fn entries(&self, site: &Site, live: Live<'_>) -> Vec<Change>;
 
-    /// Returns the address that the switch answers to an ARP request of its own host for `target`:
-    /// by default that of the target.
+    /// Returns the MAC address with which the switch answers an ARP request from one of its hosts
+    /// for `target`. By default, this is the target's address.
     fn mac_of(&self, target: &PlanHost) -> MacAddr {
         target.mac
     }
@@ -44,7 +44,7 @@ pub struct Planned<D> {
 }
 
 impl<D: Design> Planned<D> {
-    /// Creates the program of the switch at `site`.
+    /// Creates the program for the switch at `site`.
     pub fn new(site: Site, design: D) -> Planned<D> {
         let book = Book::default();
         Planned { site, design, book, links: None, refusal: None, retry_at: None }
@@ -130,7 +130,7 @@ mod tests {
     use axon_pipeline::{Action, TableName, Target};
     use core::net::Ipv4Addr;
 
-    /// Design that needs one IPv4 entry, and fills the table while a port is dead.
+    /// Design that needs one IPv4 entry and fills the table while a port is dead.
     struct Greedy;
 
     impl Design for Greedy {

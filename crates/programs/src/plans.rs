@@ -43,7 +43,7 @@ fn hosts(plan: &mut Plan, node: u32, count: u32) {
     }
 }
 
-/// Ring of switches, one host at each.
+/// Ring of switches with one host each.
 pub fn ring(switches: u32) -> Plan {
     let mut plan = nodes(switches);
     for node in 0..switches {
@@ -55,7 +55,7 @@ pub fn ring(switches: u32) -> Plan {
     plan
 }
 
-/// Fat tree of `k`-port switches, `k / 2` hosts at each edge switch.
+/// Fat tree of `k`-port switches with `k / 2` hosts on each edge switch.
 pub fn fat_tree(k: u32) -> Plan {
     let (half, edges) = (k / 2, k * k / 2);
     let mut plan = nodes(2 * edges + half * half);
@@ -78,7 +78,7 @@ pub fn fat_tree(k: u32) -> Plan {
     plan
 }
 
-/// Leaves with two hosts each, every leaf linked to every spine.
+/// Leaves with two hosts each. Every leaf is linked to every spine.
 pub fn leaf_spine(leaves: u32, spines: u32) -> Plan {
     let mut plan = nodes(leaves + spines);
     for leaf in 0..leaves {
@@ -90,7 +90,7 @@ pub fn leaf_spine(leaves: u32, spines: u32) -> Plan {
     plan
 }
 
-/// Fat tree of `k`-port switches with the addresses of the paper: 10.pod.switch.id, from id 2.
+/// Fat tree of `k`-port switches with the addresses in the paper: 10.pod.switch.id, from id 2.
 pub fn structural(k: u32) -> Plan {
     let mut plan = fat_tree(k);
     let half = k / 2;

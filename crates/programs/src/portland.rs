@@ -1,16 +1,16 @@
-//! PortLand as table entries (R. Niranjan Mysore et al., SIGCOMM 2009; paper 004 §3.3.2 and
-//! appendix A).
+//! PortLand, implemented as table entries (R. Niranjan Mysore et al., SIGCOMM 2009; paper 004
+//! §3.3.2 and appendix A).
 //!
-//! Other hosts know a host by a pseudo MAC (PMAC) that encodes its location: pod, position of its
+//! To other hosts, a host has a pseudo MAC (PMAC) that encodes its location: pod, position of its
 //! edge switch, port, number. Its edge switch traps ARP and answers with PMACs. It replaces the
-//! source of the host's frames by the host's PMAC, and the destination of delivered frames by the
-//! host's own address. All switches forward by prefixes of the PMAC: core switches by the pod,
-//! aggregation switches by pod and position. Everything else goes up, spread by flow.
+//! source of the host's frames with the host's PMAC, and the destination of frames delivered to the
+//! host with the host's own address. All switches forward by PMAC prefix: core switches by pod, and
+//! aggregation switches by pod and position. All other frames go up, spread by flow.
 //!
-//! Differences from the paper: the plan has all hosts and locations, so there is no fabric manager
-//! and no location discovery. Failures are flooded ([`crate::link_state`]) instead of reported to a
-//! manager. Where the ways to an edge switch deviate from the plan, switches get an entry for it,
-//! like those that the paper's manager sends.
+//! There are some differences from the paper. The plan has all hosts and locations, so there is no
+//! fabric manager and no location discovery. Failures are flooded ([`crate::link_state`]), not
+//! reported to a manager. Where the paths to an edge switch deviate from the plan, switches get an
+//! entry for that edge switch, like those that the paper's manager sends.
 
 use crate::entries::{Entries, Match};
 use crate::exceptions::{Part, exceptions};
@@ -26,10 +26,10 @@ use axon_wire::{MacAddr, PortNo};
 /// Key of all entries: ingress port and destination MAC.
 const KEY: UdlkId = UdlkId(0);
 const DESTINATION: Field = Field::Bytes { first: 0, last: 5 };
-/// Number of a host on its port: each port has one host.
+/// Number of a host on its port. Each port has only one host.
 const NUMBER: u16 = 1;
-/// Maximum number of uplinks of a switch, equal to its hosts: the TCAM has 2048 entries, and an
-/// edge switch needs about the square.
+/// Maximum number of uplinks of a switch, equal to its number of hosts. The TCAM has 2048 entries,
+/// and an edge switch needs about the square of this number.
 const HALF_MAX: u32 = 40;
 
 /// Networks that the program supports, as named in [`Unsuitable`](crate::Unsuitable).
@@ -42,7 +42,7 @@ pub struct PortLand {
 }
 
 impl PortLand {
-    /// Returns the design for a fat tree; `None` for another network.
+    /// Returns the design for a fat tree, or `None` for any other network.
     pub fn of(plan: &Plan) -> Option<PortLand> {
         let tree = Tree::of(plan).filter(|tree| tree.half() <= HALF_MAX)?;
         let ports = plan.hosts.iter().all(|host| host.port.0 < 256);
@@ -92,7 +92,7 @@ impl Switch<'_> {
         let tree = self.design.tree;
         for pod in 0..2 * tree.half() {
             let of: Vec<u32> = (0..tree.edges()).filter(|&edge| tree.pod(edge) == pod).collect();
-            // Only down: frames from above for no edge switch must not go up again.
+            // Only down, because frames from above to no edge switch must not go up again.
             let down = of.iter().find(|&&edge| self.towards.distance(edge) == DOWN);
             let usual = down.map_or(Vec::new(), |&edge| self.towards.ports(edge));
             let target = self.entries.one_of(&usual);
@@ -110,7 +110,7 @@ impl Switch<'_> {
         let target = self.entries.one_of(&up);
         self.entries.tcam(KEY, anywhere().pmac(), target);
         let tree = self.design.tree;
-        // Frames for this pod but no edge switch would come back from the core.
+        // Frames to this pod but to no edge switch would come back from the core.
         let own = self.design.location(self.site.node % tree.edges());
         self.entries.tcam(KEY, anywhere().pod(own), Target::Drop);
         for edge in (0..tree.edges()).filter(|&edge| tree.pod(edge) == pod) {
@@ -123,14 +123,14 @@ impl Switch<'_> {
         }
     }
 
-    /// Adds entries by port, as frames of hosts get their PMAC as source.
+    /// Adds entries by port, because frames from hosts get their PMAC as source.
     fn edge(&mut self, live: Live<'_>) {
         let (own, design) = (self.site.node, self.design);
         let up = self.up(live);
         let hosts: Vec<PlanHost> = self.site.hosts().cloned().collect();
         let exceptions = exceptions(design.tree, &self.towards, &up, |edge| edge != own);
         for edge in (0..design.tree.edges()).filter(|&edge| self.towards.is_between(edge)) {
-            // Only after link failures: between two aggregation switches.
+            // Only after link failures, on a path between two aggregation switches.
             if edge != own {
                 let target = self.entries.one_of(&self.towards.ports(edge));
                 self.entries.tcam(KEY, anywhere().at(design.location(edge)), target);
@@ -168,7 +168,7 @@ impl Switch<'_> {
     }
 }
 
-/// Ingress port of an entry, before its address.
+/// Beginning of an entry: the ingress port, which precedes the address.
 struct Ingress(Match);
 
 fn anywhere() -> Ingress {
@@ -185,17 +185,17 @@ impl Ingress {
         self.0.masked(&[0b110, 0, 0, 0, 0, 0], &[0b111, 0, 0, 0, 0, 0])
     }
 
-    /// Matches all PMACs of a pod.
+    /// Matches all PMACs in a pod.
     fn pod(self, location: Location) -> Match {
         self.0.masked(&location.pmac(0, 0).0, &[0xff, 0xff, 0, 0, 0, 0])
     }
 
-    /// Matches all PMACs of an edge switch.
+    /// Matches all PMACs on an edge switch.
     fn at(self, location: Location) -> Match {
         self.0.masked(&location.pmac(0, 0).0, &[0xff, 0xff, 0xff, 0, 0, 0])
     }
 
-    /// Matches all PMACs of a part of the tree.
+    /// Matches all PMACs in a part of the tree.
     fn part(self, design: &PortLand, part: Part) -> Match {
         match part {
             Part::Pod(pod) => self.pod(design.location(pod * design.tree.half())),

@@ -1,4 +1,4 @@
-//! Plan of a network: the configuration of all its programs.
+//! Plan of a network, which is the configuration of all its programs.
 
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -101,30 +101,30 @@ pub struct PlanHost {
     pub port: PortNo,
 }
 
-/// Place of one program in its network.
+/// Position of one program in its network.
 #[derive(Clone, Debug)]
 pub struct Site {
     /// Plan of the network.
     pub plan: Arc<Plan>,
-    /// Node controlled by the program, by its number from 0.
+    /// Number, from 0, of the node that the program controls.
     pub node: u32,
-    /// Seed of its random choices, different for each node and run.
+    /// Seed for its random choices, which differs for each node and run.
     pub seed: u64,
 }
 
 impl Site {
-    /// Returns the node controlled by the program.
+    /// Returns the node that the program controls.
     pub fn own(&self) -> &PlanNode {
         &self.plan.nodes[self.node as usize]
     }
 
-    /// Returns its ports with their neighbours.
+    /// Returns the node's ports with their neighbours.
     pub fn ports(&self) -> impl Iterator<Item = (PortNo, Neighbour)> {
         let ports = (0..).map(PortNo).zip(&self.own().ports);
         ports.map(|(port, there)| (port, there.neighbour))
     }
 
-    /// Returns the hosts at its own ports.
+    /// Returns the hosts on the node's ports.
     pub fn hosts(&self) -> impl Iterator<Item = &PlanHost> {
         self.plan.hosts.iter().filter(|host| host.node == self.node)
     }

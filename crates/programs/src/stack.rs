@@ -1,9 +1,9 @@
-//! Source routing with a tag stack (nISR: paper 004 §3.2.2).
+//! Source routing with a stack of tags (nISR: paper 004 §3.2.2).
 //!
-//! The edge switch of the source pushes the whole path, one MPLS label for each following switch:
-//! the number of its egress port plus 16. Every switch pops the top label and sends the packet out
-//! of that port; the last label is that of the host's port. A switch has one entry for each of its
-//! ports; all path state is at the edge.
+//! The edge switch of the source pushes the whole path, with one MPLS label for each switch that
+//! follows. The label is the number of the egress port plus 16. Every switch pops the top label and
+//! sends the packet out of that port. The last label is that of the host's port. A switch has one
+//! entry for each of its ports, and all path state is at the edge.
 //!
 //! Hosts are spread over the shortest paths. When links fail, edge switches recompute the paths
 //! ([`crate::link_state`]).
@@ -18,11 +18,11 @@ use alloc::vec::Vec;
 use axon_pipeline::{Action, Change, Label, Modify, Target};
 use axon_wire::PortNo;
 
-/// First unreserved label (RFC 3032 section 2.1).
+/// First label that is not reserved (RFC 3032 section 2.1).
 const FIRST: u32 = 16;
 /// Maximum number of labels that an action pushes, limited by its modifications.
 pub const HOPS_MAX: usize = 8;
-/// Maximum number of hosts: the IPv4 table has 8192 entries.
+/// Maximum number of hosts, since the IPv4 table has 8192 entries.
 const HOSTS_MAX: usize = 8192;
 
 /// Networks that the program supports, as named in [`Unsuitable`](crate::Unsuitable).
@@ -34,7 +34,7 @@ pub const EXPECTED: &str =
 pub struct Stack;
 
 impl Stack {
-    /// Returns whether an action can push all paths of a network.
+    /// Returns whether an action can push every path in a network.
     pub fn suits(plan: &Plan) -> bool {
         let down = Default::default();
         let live = Live::new(plan, &down);
@@ -91,8 +91,8 @@ fn label(port: PortNo) -> Label {
     Label(FIRST + u32::from(port.0))
 }
 
-/// Returns the egress ports of one shortest path from `node` to where `distances` are 0; `None` if
-/// there is none.
+/// Returns the egress ports of one shortest path from `node` to a node at which `distances` is 0,
+/// or `None` if there is none.
 fn path(live: Live<'_>, node: u32, host: u32, distances: &[u32]) -> Option<Vec<PortNo>> {
     let mut path = Vec::new();
     let mut at = node;
@@ -116,7 +116,7 @@ mod tests {
     use crate::plans;
     use alloc::boxed::Box;
 
-    /// Returns the labels of a frame.
+    /// Returns the MPLS labels in a frame.
     fn labels(frame: &[u8]) -> Vec<u32> {
         let entries = frame[14..].chunks(4).map(|four| four.first_chunk().copied());
         let entries = entries.flatten().map(u32::from_be_bytes);

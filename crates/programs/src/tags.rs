@@ -2,12 +2,12 @@
 //!
 //! Each switch has its own label for each host. The edge switch of the source looks up the
 //! destination by its IPv4 address and pushes the next switch's label for it. Every switch on the
-//! way swaps its own label for that of the next one; the last pops it and delivers. Labels are
-//! numbered from the plan, so each program can compute those of its neighbours without label
-//! distribution.
+//! path swaps its own label for that of the next one, and the last switch pops it and delivers the
+//! packet. Labels are numbered from the plan, so each program can compute those of its neighbours
+//! without label distribution.
 //!
-//! Each switch has one path to each host; hosts are spread over the shortest ones. When links fail,
-//! all programs recompute the paths ([`crate::link_state`]).
+//! Each switch has one path to each host, and hosts are spread over the shortest paths. When links
+//! fail, all programs recompute the paths ([`crate::link_state`]).
 
 use crate::entries::Entries;
 use crate::live::{Live, Towards};
@@ -18,9 +18,9 @@ use alloc::vec::Vec;
 use axon_pipeline::{Action, Change, Label, Modify, Target};
 use axon_wire::PortNo;
 
-/// First unreserved label (RFC 3032 section 2.1).
+/// First label that is not reserved (RFC 3032 section 2.1).
 const FIRST: u32 = 16;
-/// Maximum number of hosts: the label table has 4096 entries.
+/// Maximum number of hosts, since the label table has 4096 entries.
 const HOSTS_MAX: usize = 4096;
 
 /// Networks that the program supports, as named in [`Unsuitable`](crate::Unsuitable).
@@ -33,7 +33,8 @@ pub struct Tags {
 }
 
 impl Tags {
-    /// Returns the design for a network whose hosts fit the tables; `None` for another.
+    /// Returns the design for a network whose hosts fit into the tables, or `None` for any other
+    /// network.
     pub fn of(plan: &Plan) -> Option<Tags> {
         let fits = (1..=HOSTS_MAX).contains(&plan.hosts.len());
         fits.then_some(Tags { hosts: plan.hosts.len() as u32 })
@@ -72,7 +73,7 @@ impl Design for Tags {
     }
 }
 
-/// Returns the port of the one path to a host, and the node there.
+/// Returns the port of the only path to a host, and the node at its other end.
 fn next(site: &Site, towards: &Towards, host: u32, target: u32) -> Option<(PortNo, u32)> {
     let ports = towards.ports(target);
     let &port = spread(&ports, site.node, host)?;
@@ -107,7 +108,7 @@ mod tests {
         distinct.sort_unstable();
         distinct.dedup();
         assert_eq!(distinct.len(), 4, "labels are of one switch each");
-        // Uniform model: each switch but the first has decremented the TTL.
+        // Uniform model: each switch except the first has decremented the TTL.
         assert_eq!(net.received[0].1[22], 60);
     }
 }

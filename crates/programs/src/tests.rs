@@ -1,4 +1,4 @@
-//! Common tests of all fabrics: delivery, shortest paths, recovery after a failure.
+//! Tests common to all fabrics: delivery, shortest paths, recovery after a failure.
 
 use crate::kind::ProgramKind;
 use crate::live::{Down, Live};
@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use axon_pipeline::TableName;
 use axon_wire::{PortNo, Span, host_frame};
 
-/// Fabrics whose tables follow from the plan.
+/// Fabrics whose tables are determined by the plan.
 const PLANNED: [ProgramKind; 5] = [
     ProgramKind::FatTree,
     ProgramKind::Portland,
@@ -23,7 +23,7 @@ fn net(kind: ProgramKind, plan: Plan) -> Net {
     Net::new(plan, |site| kind.program(site))
 }
 
-/// Asserts that nothing has been refused.
+/// Asserts that no program reports a refusal.
 fn assert_sound(net: &Net, context: &str) {
     for node in 0..net.plan.nodes.len() as u32 {
         let program = net.node(node).program();
@@ -31,7 +31,7 @@ fn assert_sound(net: &Net, context: &str) {
     }
 }
 
-/// Returns the number of switches on the shortest path of two hosts.
+/// Returns the number of switches on the shortest path between two hosts.
 fn shortest(plan: &Plan, from: u32, to: u32) -> usize {
     let down = Down::new();
     let distances = Live::new(plan, &down).distances([plan.hosts[to as usize].node]);
@@ -142,7 +142,7 @@ fn is_cut_off(plan: &Plan, node: u32, down: &[(u32, PortNo)]) -> bool {
     links.all(|ends| ends.iter().any(|end| down.contains(end)))
 }
 
-/// Returns all entries of all switches without their counters.
+/// Returns all entries on all switches, without their counters.
 fn entries(net: &Net) -> Vec<axon_pipeline::Change> {
     let nodes = 0..net.plan.nodes.len() as u32;
     let tables = nodes.flat_map(|node| TableName::ALL.map(|table| (node, table)));
@@ -163,7 +163,7 @@ fn a_node_that_goes_away_without_a_word_is_found_and_one_that_comes_back_catches
         pairs.filter(|&(a, b)| a != 0 && b != 0).collect::<Vec<_>>()
     };
     assert_eq!(others(&mut net), [], "the other way around");
-    // The node misses these events, and detects it at the first hello.
+    // The node misses these events, and detects this at the first hello.
     net.link(node, port, false);
     assert_ne!(others(&mut net), []);
     net.stop(0, false);
@@ -187,7 +187,8 @@ fn networks_that_a_program_is_not_made_for_are_refused() {
     ] {
         let checked = kind.check(&ring);
         assert_eq!(checked.is_err(), refused, "{kind}: {checked:?}");
-        // The other programs' entries follow from the shape, so they have none in another network.
+        // The other programs derive their entries from the shape, so they have none in another
+        // network.
         if refused && kind != ProgramKind::Stack {
             let mut net = Net::new(ring.clone(), |site| kind.program(site));
             assert!(net.node(0).program().failure().unwrap().contains(kind.expected()));
@@ -233,20 +234,20 @@ fn hosts_send_no_labels() {
     }
 }
 
-/// Returns the entry counts of a node: TCAM, labels, IPv4, MAC, interfaces, groups, tunnels.
+/// Returns a node's entry counts: TCAM, labels, IPv4, MAC, interfaces, groups, tunnels.
 fn counts(net: &Net, node: u32) -> [u32; 7] {
     use TableName::{Group, Interface, Ipv4, Mac, Mpls, Tcam, Tunnel};
     [Tcam, Mpls, Ipv4, Mac, Interface, Group, Tunnel].map(|table| net.count(node, table))
 }
 
-/// The formulas of docs/programs.
+/// Checks the formulas in docs/programs.
 #[test]
 fn a_fabric_costs_as_many_entries_as_its_page_says() {
     for k in [4_u32, 6, 8] {
         let (half, edges) = (k / 2, k * k / 2);
         let hosts = edges * half;
         let [edge, aggregation, core] = [0, edges, 2 * edges];
-        // Traps for ARP and link states; suffixes are rounded up to a power of two.
+        // Traps for ARP and link states. The number of suffixes is rounded up to a power of two.
         let (traps, suffixes) = (2, half.next_power_of_two());
         let all = |kind| {
             let net = net(kind, plans::structural(k));

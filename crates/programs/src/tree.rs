@@ -2,7 +2,7 @@
 
 use crate::site::{Plan, Shape};
 
-/// Links from a core switch straight down to an edge switch.
+/// Number of links on the direct way down from a core switch to an edge switch.
 pub const DOWN: u32 = 2;
 
 /// Fat tree of `k`-port switches: edge switches by pod, then aggregation switches by pod, then the
@@ -34,7 +34,8 @@ pub enum Place {
 }
 
 impl Tree {
-    /// Returns the fat tree of a network; `None` if it is none, or if a host is not at the edge.
+    /// Returns the fat tree that a network forms, or `None` if it forms none or has a host that is
+    /// not at the edge.
     pub fn of(plan: &Plan) -> Option<Tree> {
         let Shape::FatTree { k } = plan.shape else { return None };
         let tree = Tree { half: k / 2 };
@@ -44,7 +45,7 @@ impl Tree {
         (is_whole && at_edge).then_some(tree)
     }
 
-    /// Returns the number of edge switches; they are the first nodes.
+    /// Returns the number of edge switches, which are the first nodes.
     pub const fn edges(self) -> u32 {
         2 * self.half * self.half
     }
@@ -66,7 +67,8 @@ impl Tree {
         node % self.edges() / self.half
     }
 
-    /// Returns the number of edge switches of a pod, and of aggregation switches: `k / 2`.
+    /// Returns the number of edge switches in a pod, which is also the number of aggregation
+    /// switches: `k / 2`.
     pub const fn half(self) -> u32 {
         self.half
     }

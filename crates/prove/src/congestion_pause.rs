@@ -1,28 +1,28 @@
-//! Bounds on pauses caused by congestion: how long a lossless buffer may pause its sender although
-//! nothing is broken.
+//! Bounds on pauses caused by congestion, that is, on the time for which a lossless buffer may
+//! pause its sender although nothing is broken.
 //!
-//! A *priority group* holds the frames that came in by one port with one priority. When a group has
-//! used up its share, the switch sends XOFF; when enough of the group has left, XON. Frames that
-//! came in by one port and leave by one port in one traffic class wait in one FIFO, in any group.
-//! So before a pause ends, these bytes have to leave by the slowest path on: the group's own
-//! headroom and the part of its share that has to become free; and, of every other group in the
-//! same FIFO, all that it can hold, because all of that may be queued ahead. There are two kinds of
-//! such groups.
+//! A *priority group* holds the frames that arrived on one port with one priority. When a group has
+//! used up its share, the switch sends XOFF. When enough of the group has left, it sends XON.
+//! Frames that arrived on one port and leave by one port in one traffic class wait in the same
+//! FIFO, regardless of their group. So before a pause ends, the following bytes have to leave by
+//! the slowest egress path: the group's own headroom, the part of its share that has to become
+//! free, and everything that each other group in the same FIFO can hold, because all of that may be
+//! queued ahead. There are two kinds of such groups.
 //!
-//! * *Priorities that share a class.* A sender's class is blocked while any of them is paused. Then
-//!   only frames in flight still arrive for any of them, so no pause of another begins later, and
-//!   all their bytes leave together. However their pauses overlap, they join into one that ends
-//!   when the bytes in the FIFO have left. So they count as one buffer here: it holds what all of
-//!   them hold and gets all that the class is promised.
-//! * *Layers of routes at a port to hosts.* Between switches each layer has a class, buffers and
-//!   pauses of its own. Towards hosts they share one class. While one layer is paused the others
-//!   continue to arrive, but queue behind it. In the long run they are assumed to get equal parts
-//!   of the FIFO's share.
+//! * *Priorities that share a class.* A sender's class is blocked while any of them is paused.
+//!   During that time, only frames in flight still arrive for any of them, so no pause of another
+//!   begins later, and all their bytes leave together. However their pauses overlap, they join into
+//!   one that ends when the bytes in the FIFO have left. So they count as one buffer here, which
+//!   holds as much as all of them together and gets everything that the class is guaranteed.
+//! * *Layers of routes at a port to hosts.* Between switches, each layer has its own class, buffers
+//!   and pauses. Towards hosts, they share one class. While one layer is paused, frames of the
+//!   others continue to arrive, but queue behind it. In the long run, the layers are assumed to get
+//!   equal parts of the FIFO's share.
 //!
-//! *Thresholds of queues* pause senders too, and a sender paused for one reason may be paused for
-//! another meanwhile. But a queue's thresholds pause only senders with frames in it. So when all of
-//! a sender's frames have left, no new pause of it begins, and the last one ends when the whole of
-//! one more queue has left.
+//! *Queue thresholds* pause senders, too, and a sender that is paused for one reason may meanwhile
+//! be paused for another. But a queue's thresholds pause only senders with frames in that queue. So
+//! once all frames from a sender have left, no new pause of it begins, and the last one ends when
+//! the contents of one more queue have left.
 
 use super::dependencies::{Buffer, Dependencies};
 use alloc::vec::Vec;
@@ -33,21 +33,21 @@ const TICKS_PER_SECOND: u128 = 100_000_000_000;
 /// Maximum span.
 const FOR_EVER: Span = Span::from_ticks(u64::MAX);
 
-/// Draining of a buffer. Priorities that share a class count as one buffer.
+/// Draining of a lossless buffer. Priorities that share a class count as one buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Draining {
-    /// Rate of the link that fills it.
+    /// Rate of the link that fills the buffer.
     pub link: Rate,
-    /// Bits per second that its class is guaranteed on that link when all classes are busy.
+    /// Bits per second that the class is guaranteed on that link when all classes are busy.
     pub promised: u64,
-    /// Maximum number of ingress ports of its switch that share one egress port; 0 counts as 1.
+    /// Maximum number of ingress ports of the switch that share one egress port; 0 counts as 1.
     pub ingress_ports: u64,
     /// Bytes that may have to leave towards another switch before XON is sent.
     pub bytes: Bytes,
-    /// Draining to the hosts of that switch; `None` if it has none.
+    /// Draining to the hosts of that switch; `None` if it has no hosts.
     pub to_hosts: Option<ToHosts>,
-    /// Bytes that may wait in one queue, from all senders, if thresholds of queues pause senders;
-    /// 0 if they do not.
+    /// Bytes from all senders that may wait in one queue, if queue thresholds pause senders,
+    /// otherwise 0.
     pub queue: Bytes,
 }
 
@@ -56,9 +56,9 @@ pub struct Draining {
 pub struct ToHosts {
     /// Bits per second that the class is guaranteed at the slowest host port.
     pub promised: u64,
-    /// The number of buffers of one ingress port, each paused on its own, that share a FIFO there.
+    /// Number of buffers of one ingress port that share a FIFO there and are paused separately.
     pub layers: u64,
-    /// Bytes of all these buffers that may have to leave there before XON is sent for one.
+    /// Bytes in all these buffers that may have to leave there before XON is sent for one of them.
     pub bytes: Bytes,
 }
 
@@ -67,22 +67,22 @@ pub struct ToHosts {
 pub struct CongestionPause {
     /// The buffer.
     pub buffer: Buffer,
-    /// Longest pause without a break; the largest [`Span`] if it is unbounded.
+    /// Longest uninterrupted pause. The maximum [`Span`] means that it is unbounded.
     pub longest: Span,
     /// Minimum long-term throughput of the buffer, in bits per second.
     pub rate: u64,
-    /// Rate of the link that fills it.
+    /// Rate of the link that fills the buffer.
     pub link: Rate,
 }
 
 impl CongestionPause {
-    /// Returns the detection time above which a watchdog never takes this buffer's pauses for a
-    /// storm. The watchdog acts once a queue was paused for `percent` (0 to 100) of the detection
-    /// time. `None` if no time is long enough.
+    /// Returns the detection time above which a watchdog never mistakes this buffer's pauses for a
+    /// storm. The watchdog acts when a queue has been paused for `percent` (0 to 100) of the
+    /// detection time. Returns `None` if no detection time is long enough.
     ///
-    /// In a detection time `D` at least `rate * (D - longest)` bits come through, at the rate of
-    /// the link. While they do, the queue is not paused. That has to be longer than the unpaused
-    /// part that a storm may have, `(100 - percent) / 100 * D`.
+    /// In a detection time `D`, at least `rate * (D - longest)` bits are transmitted, at the rate
+    /// of the link. Meanwhile, the queue is not paused. That time has to be longer than the
+    /// unpaused part that a storm may have, `(100 - percent) / 100 * D`.
     pub fn detection(&self, percent: u8) -> Option<Span> {
         let through = u128::from(self.rate) * 100;
         let missing =
@@ -96,7 +96,7 @@ impl CongestionPause {
     }
 }
 
-/// One path on from a buffer: to the next buffer or to hosts.
+/// One egress path from a buffer, to the next buffer or to hosts.
 struct Way {
     promised: u64,
     layers: u64,
@@ -111,7 +111,7 @@ impl From<ToHosts> for Way {
 }
 
 impl Way {
-    /// Returns the bits per second for frames of the buffer `own`.
+    /// Returns the rate for frames in the buffer `own`, in bits per second.
     fn passes(&self, own: &Draining) -> u64 {
         self.promised / own.ingress_ports.max(1)
     }
@@ -127,19 +127,19 @@ impl Way {
     }
 }
 
-/// Returns the ticks that `bytes` take at `rate` bits per second; the maximum at rate 0.
+/// Returns the ticks that `bytes` take at `rate` bits per second, or the maximum if the rate is 0.
 fn time(bytes: Bytes, rate: u64) -> u128 {
     let ticks = u128::from(bytes.0) * 8 * TICKS_PER_SECOND;
     ticks.checked_div(u128::from(rate)).unwrap_or(u128::MAX)
 }
 
-/// Bounds the pauses caused by congestion for all buffers, in no particular order; `None` if the
-/// buffers have a cycle, where a pause may last for ever.
+/// Bounds the pauses caused by congestion for all buffers, in no particular order. Returns `None`
+/// if the buffers have a cycle, since a pause may then last for ever.
 ///
 /// The ingress ports of a switch share its egress ports evenly, so a buffer gets its part of the
-/// class's guaranteed rate on each path on. The next buffer has to accept that, and in the long run
-/// it does so at the rate at which it is emptied itself. Hosts accept every frame. So, from the
-/// last buffers to the first,
+/// class's guaranteed rate on each egress path. The next buffer has to accept that, and in the long
+/// run it does so at the rate at which it drains itself. Hosts accept every frame. So, from the
+/// last buffers to the first:
 ///
 /// ```text
 /// passes  = min(promised, rate of the next buffer) / ingress ports
@@ -147,13 +147,13 @@ fn time(bytes: Bytes, rate: u64) -> u128 {
 /// longest = maximum, over all paths on, of bytes / passes + longest of the next buffer
 /// ```
 ///
-/// The last term is there because the next buffer may just have sent XOFF itself. With thresholds
-/// of queues, each path gets a second pause: `queue / (passes * ingress ports) + longest of the
-/// next buffer`. All ingress ports together empty a queue.
+/// The last term is needed because the next buffer may just have sent XOFF itself. With queue
+/// thresholds, each path gets a second pause: `queue / (passes * ingress ports) + longest of the
+/// next buffer`. All ingress ports together drain a queue.
 ///
-/// The bound holds for any traffic and is wide: it is nearly reached only if all ports of all
-/// switches on a path send to one host at the same time. It leaves out the gaps between frames, and
-/// that frames might repeatedly take another path just as that one is paused.
+/// The bound holds for any traffic and is loose. It is nearly reached only if all ports of all
+/// switches on a path send to one host at the same time. It ignores gaps between frames, and the
+/// possibility that frames repeatedly take another path just when that one is paused.
 pub fn congestion_pauses(
     dependencies: &Dependencies,
     draining: impl Fn(Buffer) -> Draining,
@@ -195,7 +195,8 @@ mod tests {
     use axon_node::SwitchIndex;
     use axon_wire::{PortNo, Priority};
 
-    /// Returns the graph of routes given by their links; link `n` leaves switch `n` by port 1.
+    /// Returns the dependency graph of routes, which are given by their links. Link `n` leaves
+    /// switch `n` by port 1.
     fn graph(routes: &[&[u32]]) -> Dependencies {
         let mut all = Dependencies::default();
         for route in routes {
@@ -205,7 +206,8 @@ mod tests {
         all
     }
 
-    /// 10 Gb/s, of which the class has half; two ingress ports share it; 125,000 bytes.
+    /// 10 Gb/s, of which the class has half. Two ingress ports share it, and 125,000 bytes have to
+    /// leave.
     fn plain(_: Buffer) -> Draining {
         Draining {
             link: Rate::gbps(10),
@@ -230,7 +232,7 @@ mod tests {
     #[test]
     fn ingress_ports_multiply_and_pauses_add_up_along_a_path() {
         let pauses = congestion_pauses(&graph(&[&[0, 1, 2], &[3, 1]]), plain).unwrap();
-        // A million bits at 2,500, 1,250 and 625 Mb/s.
+        // One million bits at 2,500, 1,250 and 625 Mb/s.
         assert_eq!(
             [2, 1, 0, 3].map(|link| of(&pauses, link)),
             [(400, 2_500), (1_200, 1_250), (2_800, 625), (2_800, 625)]
@@ -266,9 +268,10 @@ mod tests {
             Draining { to_hosts: both, ..plain(buffer) }
         };
         let pauses = congestion_pauses(&graph(&[&[0, 1]]), layered).unwrap();
-        // Nine million bits at the 2,500 Mb/s of the queue, not of one layer.
+        // Nine million bits at the queue's rate of 2,500 Mb/s, not at that of one layer.
         assert_eq!(of(&pauses, 1), (3_600, 1_250));
-        // At the switch before, that layer has its own queue; towards the hosts there it does not.
+        // At the switch before, that layer has its own queue, but towards the hosts there it does
+        // not.
         assert_eq!(of(&pauses, 0), (1_000_000 / 625 + 3_600, 625));
     }
 
@@ -276,7 +279,8 @@ mod tests {
     fn after_a_pause_by_the_memory_may_come_one_by_the_threshold_of_a_queue() {
         let with_threshold = |buffer| Draining { queue: Bytes(250_000), ..plain(buffer) };
         let pauses = congestion_pauses(&graph(&[&[0, 1]]), with_threshold).unwrap();
-        // Two million bits at 5,000 Mb/s; at the switch before at 2,500, after two pauses there.
+        // Two million bits at 5,000 Mb/s, and at the switch before at 2,500, after two pauses
+        // there.
         assert_eq!(of(&pauses, 1), (400 + 400, 2_500));
         assert_eq!(of(&pauses, 0), (800 + 800 + 2 * 800, 1_250));
     }
@@ -290,7 +294,7 @@ mod tests {
     fn a_detection_time_longer_than_all_pauses_takes_none_for_a_storm() {
         let pauses = congestion_pauses(&graph(&[&[0]]), plain).unwrap();
         let needed = |percent| pauses[0].detection(percent).map(|span| span.as_nanos() / 1_000);
-        // It passes 2.5 of 10 Gb/s: it pauses for no more than 75 % of the time.
+        // It transmits at 2.5 of 10 Gb/s, so it pauses for no more than 75 % of the time.
         assert_eq!(
             [100, 90, 80, 76].map(needed),
             [Some(400), Some(666), Some(2_000), Some(10_000)]

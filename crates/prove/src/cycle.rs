@@ -1,44 +1,45 @@
-//! A shortest cycle among buffers that wait for each other.
+//! Search for a shortest cycle among buffers that wait for each other.
 
 use super::dependencies::{Buffer, Dependencies};
 use alloc::vec::Vec;
 
-/// Maximum number of dependencies that the search for the shortest cycle visits: some seconds of
-/// work. Beyond that the shortest cycle found so far is returned.
+/// Maximum number of dependencies that the search for the shortest cycle visits, which takes some
+/// seconds. Beyond that, the shortest cycle found so far is returned.
 const LOOKS_MAX: u64 = 300_000_000;
-/// Number that stands for no buffer.
+/// Stands for no buffer.
 const NONE: u32 = u32::MAX;
 
 /// A cycle of buffers, each of which waits for the next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cycle {
-    /// The buffers in order: each waits for the next, the last for the first. The first is the one
-    /// of the lowest switch and port.
+    /// The buffers in order. Each waits for the next, and the last waits for the first. The first
+    /// is the one with the lowest switch and port.
     pub waits: Vec<Wait>,
     /// True if no cycle is shorter. If false, the search ended before this was established.
     pub is_shortest: bool,
-    /// The number of buffers on a cycle, or on a path from one cycle to another.
+    /// Number of buffers that are on a cycle, or on a path from one cycle to another.
     pub entangled: usize,
 }
 
-/// A buffer, with the routes that make it wait for the next one.
+/// A buffer, and the routes that make it wait for the next one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wait {
     /// The buffer.
     pub buffer: Buffer,
-    /// Number of routes that continue from it to the next one.
+    /// Number of routes that continue from this buffer to the next one.
     pub routes: u32,
-    /// Some of their flows, [`super::FLOWS_KEPT`] at most.
+    /// Some of the flows on these routes, at most [`super::FLOWS_KEPT`].
     pub flows: Vec<u32>,
 }
 
 /// Finds a shortest cycle among the buffers that are `left`. Each of them is waited for by another
-/// of them, so there is a cycle.
+/// one, so there is a cycle.
 ///
-/// First, buffers that wait for none of the others are removed, until there are none: they are on
-/// no cycle. Every remaining buffer has a successor, so a walk from any of them comes back to a
-/// buffer it has visited: that is a first cycle. Then a breadth-first search from each buffer finds
-/// the shortest cycle through it. The depth of a search is bounded by the best cycle so far.
+/// First, buffers that wait for none of the others are removed until there are none, because they
+/// are on no cycle. Every remaining buffer has a successor, so a walk from any of them returns to a
+/// buffer that it has visited, and has found a first cycle. Then a breadth-first search from each
+/// buffer finds the shortest cycle through it. The depth of a search is limited by the best cycle
+/// so far.
 pub(super) fn shortest(all: &Dependencies, mut left: Vec<bool>) -> Cycle {
     trim(all, &mut left);
     let mut best = walk(all, &left);
@@ -69,10 +70,10 @@ pub(super) fn shortest(all: &Dependencies, mut left: Vec<bool>) -> Cycle {
     Cycle { waits: waits.collect(), is_shortest, entangled }
 }
 
-/// Removes buffers that wait for no other buffer that is left.
+/// Removes buffers that wait for no other remaining buffer.
 fn trim(all: &Dependencies, left: &mut [bool]) {
     let count = left.len();
-    // The predecessors of all buffers in one list: those of buffer `n` start at `first[n]`.
+    // The predecessors of all buffers in one list. Those of buffer `n` start at `first[n]`.
     let mut first: Vec<u32> = alloc::vec![0; count + 1];
     let mut waits_for: Vec<u32> = alloc::vec![0; count];
     let among = |left: &[bool], at: usize| {
@@ -109,7 +110,7 @@ fn trim(all: &Dependencies, left: &mut [bool]) {
     }
 }
 
-/// Follows dependencies until a buffer comes a second time; returns that cycle.
+/// Follows dependencies until a buffer is visited a second time. Returns the cycle found.
 fn walk(all: &Dependencies, left: &[bool]) -> Vec<u32> {
     let mut place: Vec<u32> = alloc::vec![NONE; left.len()];
     let mut walked: Vec<u32> = Vec::new();
@@ -127,10 +128,10 @@ fn walk(all: &Dependencies, left: &[bool]) -> Vec<u32> {
     walked
 }
 
-/// The scratch memory of the searches.
+/// Scratch memory for the searches.
 #[derive(Default)]
 struct Search {
-    /// By buffer: the last search that reached it, and its predecessor there.
+    /// For each buffer, the last search that reached it, and its predecessor in that search.
     links: Vec<(u32, u32)>,
     round: u32,
     queue: Vec<(u32, u32)>,
@@ -138,7 +139,7 @@ struct Search {
 }
 
 impl Search {
-    /// Replaces `best` with the shortest cycle through `start`, if that is shorter.
+    /// Replaces `best` with the shortest cycle through `start` if that one is shorter.
     fn through(&mut self, all: &Dependencies, left: &[bool], start: u32, best: &mut Vec<u32>) {
         self.round += 1;
         self.queue.clear();

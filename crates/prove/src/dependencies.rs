@@ -1,39 +1,39 @@
-//! The buffer dependency graph: which lossless buffer waits for which other.
+//! Buffer dependency graph, which has an edge from each lossless buffer to those that it waits for.
 
 use alloc::vec::Vec;
 use axon_node::Step;
 use axon_node::SwitchIndex;
 use axon_wire::{PortNo, Priority};
 
-/// Number of flows that are kept for each dependency, for messages.
+/// Number of flows kept for each dependency, for use in messages.
 pub const FLOWS_KEPT: usize = 3;
-/// Number that stands for no buffer or no flow.
+/// Stands for no buffer or no flow.
 const NONE: u32 = u32::MAX;
 
-/// A lossless buffer: one priority at the ingress port where a directed link ends.
+/// A lossless buffer, for one priority at the ingress port where a directed link ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Buffer {
     /// The switch where the link begins.
     pub from: SwitchIndex,
     /// The egress port where the link begins.
     pub egress: PortNo,
-    /// The priority of its frames.
+    /// The priority of the frames in it.
     pub priority: Priority,
 }
 
-/// An edge of the graph: one buffer waits for another.
+/// An edge of the graph, from a buffer to one that it waits for.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Dependency {
     /// The number of the buffer that is waited for.
     pub on: u32,
-    /// The number of routes that make it wait. Saturates.
+    /// Number of routes that cause the dependency. Saturates.
     pub routes: u32,
-    /// The first of their flows; unused entries are [`u32::MAX`].
+    /// The first flows on these routes. Unused entries are [`u32::MAX`].
     pub flows: [u32; FLOWS_KEPT],
 }
 
 impl Dependency {
-    /// Returns the flows that were kept.
+    /// Returns the flows that are kept.
     pub fn flows(&self) -> impl Iterator<Item = u32> {
         self.flows.into_iter().filter(|&flow| flow != NONE)
     }
@@ -48,33 +48,33 @@ impl Dependency {
 /// next hop. Buffers of host ports are left out: no switch waits for them. The last link of a route
 /// is left out too: a host accepts every frame. Neither can be on a cycle.
 ///
-/// Without a cycle, the buffers can be ordered so that each waits for later ones only. The last can
-/// always drain, then the one before it, and so on: no set of frames on these routes can deadlock
-/// (W. J. Dally and C. L. Seitz, IEEE Transactions on
-/// Computers C-36(5), 1987, theorem 1).
+/// Without a cycle, the buffers can be ordered so that each waits only for later ones. The last can
+/// always drain, then the one before it, and so on. So no set of frames on these routes can
+/// deadlock (W. J. Dally and C. L. Seitz, IEEE Transactions on Computers C-36(5), 1987, theorem 1).
 ///
-/// A cycle proves less than its absence. Its frames would wait for each other for ever if they
-/// filled all its buffers at once. Whether traffic can do that depends on rates and timing. Where
-/// frames may choose among next hops, a cycle can be harmless (J. Duato, IEEE TPDS 4(12), 1993 and
-/// 6(10), 1995). A frame with its route in its header has no choice. So a cycle means that deadlock
-/// is not ruled out.
+/// A cycle proves less than its absence. The frames would wait for each other for ever if they
+/// filled all its buffers at once, but rates and timing determine whether traffic can do that.
+/// Where frames may choose among next hops, a cycle can be harmless (J. Duato, IEEE TPDS 4(12),
+/// 1993 and 6(10), 1995). A frame with its route in its header has no choice. So a cycle means that
+/// deadlock is not ruled out.
 ///
-/// **Cost.** Adding a route takes its length times the logarithm of a switch's ports. Memory grows
-/// with the pairs of adjacent links in use, not with the routes. Nothing recurses.
+/// **Cost.** Adding a route takes time proportional to its length times the logarithm of a switch's
+/// ports. Memory grows with the pairs of adjacent links in use, not with the routes. Nothing
+/// recurses.
 #[derive(Clone, Debug, Default)]
 pub struct Dependencies {
     /// The number of a buffer, by switch, then by egress port and priority.
     numbers: Vec<Vec<u32>>,
     buffers: Vec<Buffer>,
-    /// By the buffer that waits; each list is sorted by the buffer waited for.
+    /// By the waiting buffer. Each list is sorted by the buffer that is waited for.
     waits: Vec<Vec<Dependency>>,
     routes: u64,
     count: u64,
 }
 
 impl Dependencies {
-    /// Adds the route of a flow. `path` has its links in order. `flow` names it in `Wait::flows`
-    /// and is below [`u32::MAX`].
+    /// Adds the route of a flow. `path` contains its links in order. `flow` identifies the flow in
+    /// `Wait::flows` and is below [`u32::MAX`].
     pub fn add(&mut self, flow: u32, priority: Priority, path: impl IntoIterator<Item = Step>) {
         self.routes += 1;
         let mut before: Option<u32> = None;
@@ -88,7 +88,7 @@ impl Dependencies {
         }
     }
 
-    /// Adds a dependency that no flow causes.
+    /// Adds a dependency that is not caused by a flow.
     pub(super) fn add_wait(&mut self, before: Buffer, on: Buffer) {
         let (before, on) = (self.number(before), self.number(on));
         self.wait(before, on, NONE);
@@ -134,19 +134,20 @@ impl Dependencies {
         self.routes
     }
 
-    /// Returns the number of buffers that some route fills: one per directed link in use and
-    /// priority.
+    /// Returns the number of buffers that are filled by some route: one for each priority on each
+    /// directed link in use.
     pub fn buffers(&self) -> usize {
         self.buffers.len()
     }
 
-    /// Returns the number of directed links that some route uses, in any priority.
+    /// Returns the number of directed links that are used by some route, in any priority.
     pub fn links(&self) -> usize {
         let links = self.numbers.iter().flat_map(|ports| ports.chunks(Priority::ALL.len()));
         links.filter(|link| link.iter().any(|&number| number != NONE)).count()
     }
 
-    /// Returns the number of dependencies: pairs of buffers of which one waits for the other.
+    /// Returns the number of dependencies, which are pairs of buffers of which one waits for the
+    /// other.
     pub const fn count(&self) -> u64 {
         self.count
     }
@@ -159,10 +160,11 @@ impl Dependencies {
         &self.waits[number as usize]
     }
 
-    /// Kahn's topological sort (Communications of the ACM 5(11), 1962). A buffer without
-    /// predecessors is removed together with its dependencies, until there is none.
+    /// Performs Kahn's topological sort (Communications of the ACM 5(11), 1962). Buffers without
+    /// predecessors are removed together with their dependencies until there are none.
     ///
-    /// Returns the removed buffers in order, and the number of predecessors left by buffer.
+    /// Returns the removed buffers in order, and the number of remaining predecessors of each
+    /// buffer.
     pub(super) fn sorted(&self) -> (Vec<u32>, Vec<u32>) {
         let count = self.buffers.len();
         let mut waiting: Vec<u32> = alloc::vec![0; count];
@@ -185,7 +187,7 @@ impl Dependencies {
         (ready, waiting)
     }
 
-    /// Returns all buffers in topological order, each before those that it waits for; `None` if
+    /// Returns all buffers in topological order, each before those that it waits for, or `None` if
     /// there is a cycle.
     pub(super) fn order(&self) -> Option<Vec<u32>> {
         let (order, _) = self.sorted();
@@ -203,7 +205,8 @@ mod tests {
         Step { switch: SwitchIndex(switch), egress: PortNo(egress) }
     }
 
-    /// Returns the graph of routes given by their links; link `n` leaves switch `n` by port 1.
+    /// Returns the dependency graph of routes, which are given by their links. Link `n` leaves
+    /// switch `n` by port 1.
     fn graph(routes: &[&[u32]]) -> Dependencies {
         let mut all = Dependencies::default();
         for (flow, route) in routes.iter().enumerate() {
@@ -260,7 +263,7 @@ mod tests {
         assert!(matches!(all.verdict(), Verdict::Cycle(_)));
     }
 
-    /// Returns whether a link is reachable from itself: the closure of the pairs, by brute force.
+    /// Returns whether a link is reachable from itself, by brute-force closure of the pairs.
     fn has_cycle(routes: &[Vec<u32>]) -> bool {
         let mut reach = [[false; 8]; 8];
         for pair in routes.iter().flat_map(|route| route.windows(2)) {
@@ -281,7 +284,7 @@ mod tests {
             routes in prop::collection::vec(prop::collection::btree_set(0..8_u32, 0..4), 0..10),
             turned in any::<u16>(),
         ) {
-            // Some routes in reverse, so that there is no common order.
+            // Some routes are reversed, so that there is no common order.
             let routes: Vec<Vec<u32>> = routes
                 .iter()
                 .enumerate()

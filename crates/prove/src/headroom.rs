@@ -1,42 +1,43 @@
-//! PFC headroom: the bytes that may still arrive after a buffer sent XOFF.
+//! PFC headroom: the bytes that may still arrive after a buffer has sent XOFF.
 //!
-//! A lossless buffer sends XOFF when it is full up to a threshold. The headroom above the
+//! A lossless buffer sends XOFF when it is filled up to a threshold. The headroom above the
 //! threshold has to hold the frames that arrive after that. IEEE 802.1Q's annex on buffer
-//! requirements of priority-based flow control adds it up, in bits, which are bit times:
+//! requirements for priority-based flow control adds it up in bits, which are equal to bit times:
 //!
 //! ```text
 //! delay value = max frame of the port + max frame of the priority + PFC frame
 //!             + 2 * cable + 2 * interface + reaction
 //! ```
 //!
-//! In order of time: the XOFF waits for the frame that our own port has just begun, of any
-//! priority; it is sent; it crosses our transmitter, the cable, and the peer's receiver; the peer
-//! needs its reaction time to pause the queue; it may just have begun one more frame of the
-//! priority; and the frames in flight then cross the peer's transmitter, the cable and our
-//! receiver. All that time the peer sends at full rate. [`Headroom::terms`] names each part.
+//! In chronological order, the XOFF waits for a frame of any priority that our own port has just
+//! begun. It is sent, and crosses our transmitter, the cable and the peer's receiver. The peer
+//! needs its reaction time to pause the queue, and may just have begun one more frame of the
+//! priority. The frames in flight then cross the peer's transmitter, the cable and our receiver.
+//! During all this time the peer sends at full rate. [`Headroom::terms`] names each part.
 //!
 //! If the rate of a link changes, the frame that our port has begun and the XOFF may still be sent
-//! at the slowest rate while the peer sends at the fastest already. These two terms then take more
+//! at the slowest rate while the peer already sends at the fastest. These two terms then take more
 //! bit times of the fastest rate.
 
 use axon_wire::{Bytes, Rate, Span};
 
-/// Bytes on the wire in addition to a frame: preamble, start delimiter, and the minimum gap (IEEE
-/// 802.3 clauses 3.1.1 and 4.4.2).
+/// Bytes on the wire in addition to a frame: preamble, start delimiter and minimum gap (IEEE 802.3
+/// clauses 3.1.1 and 4.4.2).
 const AROUND_FRAME_BYTES: u64 = 20;
 /// Bytes of a PFC frame, FCS included (IEEE 802.3 annex 31D).
 const PFC_FRAME_BYTES: u64 = 64;
-/// Bytes that pass in a quantum of 512 bit times.
+/// Bytes sent in a quantum of 512 bit times.
 const QUANTUM_BYTES: u64 = 64;
 /// Ticks of 10 ps in a second.
 const TICKS_PER_SECOND: u128 = 100_000_000_000;
-/// Maximum time of a station from receipt of a PFC frame to pausing the queue: 614.4 ns (IEEE
-/// 802.1Q clause 36.1.3.3, as recalled), 6,144 bit times at 10 Gb/s.
+/// Maximum time that a station takes from the receipt of a PFC frame to pausing the queue: 614.4 ns
+/// (IEEE 802.1Q clause 36.1.3.3, as recalled), 6,144 bit times at 10 Gb/s.
 pub const REACTION_MAX: Span = Span::from_ticks(61_440);
-/// Propagation in fibre per metre, 5 ns: two thirds of the speed of light.
+/// Propagation delay per metre of fibre, 5 ns, which corresponds to two thirds of the speed of
+/// light.
 pub const FIBRE_PER_METRE: Span = Span::from_nanos(5);
 
-/// The parameters of the headroom of one (ingress port, priority).
+/// Parameters that determine the headroom for one ingress port and priority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Headroom {
     /// The fastest rate of the link, the same in both directions.
@@ -49,7 +50,7 @@ pub struct Headroom {
     pub port_frame: Bytes,
     /// The longest frame of the lossless priority, FCS included.
     pub lossless_frame: Bytes,
-    /// The delay of MAC and PHY at one end, sending and receiving together, in bit times.
+    /// Delay of MAC and PHY at one end, for sending and receiving together, in bit times.
     pub interface_bits: u64,
     /// The time from the receipt of XOFF until the peer's queue is paused.
     pub reaction: Span,
@@ -60,32 +61,32 @@ pub struct Headroom {
 pub struct Term {
     /// Description of the delay.
     pub name: &'static str,
-    /// Factor in the sum.
+    /// Factor by which the term counts in the sum.
     pub times: u64,
     /// Size in bits, which are bit times of the link.
     pub bits: u64,
 }
 
 impl Term {
-    /// Returns the bits that it adds to the delay value. Saturates.
+    /// Returns the number of bits that the term adds to the delay value. Saturates.
     pub const fn total(&self) -> u64 {
         self.times.saturating_mul(self.bits)
     }
 }
 
-/// The published delay of the MAC and PHY at one end of a link.
+/// Published delay of the MAC and PHY at one end of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InterfaceDelay {
     /// The rate of the port.
     pub rate: Rate,
-    /// The delay of sending and receiving together, in bit times.
+    /// Delay for sending and receiving together, in bit times.
     pub bits: u64,
-    /// Publication or driver that the number comes from.
+    /// Publication or driver from which the number is taken.
     pub source: &'static str,
 }
 
-/// Interface delays per rate; the first of a rate is its default. For other rates no source is
-/// known, and [`Headroom::new`] has no default.
+/// Interface delays by rate. The first entry for a rate is its default. For other rates no source
+/// is known, and [`Headroom::new`] has no default.
 pub const INTERFACE_DELAYS: [InterfaceDelay; 6] = [
     InterfaceDelay { rate: Rate::gbps(10), bits: 8_192, source: CISCO },
     InterfaceDelay { rate: Rate::gbps(10), bits: 18_944, source: "ixgbe, 82599" },
@@ -96,9 +97,9 @@ pub const INTERFACE_DELAYS: [InterfaceDelay; 6] = [
 ];
 const CISCO: &str = "Cisco Press on storage networks, chapter 7";
 
-/// Maximum time of a port to act on an 802.3 PAUSE, by rate: quanta of 512 bit times from its
-/// receipt to the last frame that may start (IEEE 802.3 clause 31B.3.7, as in SONiC's headroom
-/// calculation; at 10 Gb/s SONiC has 67, and others 74 on copper).
+/// Maximum time until a port acts on an 802.3 PAUSE, by rate, in quanta of 512 bit times. It
+/// extends from the receipt to the last frame that may start (IEEE 802.3 clause 31B.3.7, as in
+/// SONiC's headroom calculation; at 10 Gb/s SONiC has 67, and others have 74 on copper).
 const PAUSE_REACTION_QUANTA: [(Rate, u64); 10] = [
     (Rate::mbps(100), 1),
     (Rate::gbps(1), 2),
@@ -112,8 +113,8 @@ const PAUSE_REACTION_QUANTA: [(Rate, u64); 10] = [
     (Rate::gbps(800), 905),
 ];
 
-/// Returns the maximum time of a port of `rate` to act on a PAUSE, by the quanta of its rate, or of
-/// the next lower one that is known.
+/// Returns the maximum time until a port of `rate` acts on a PAUSE, from the quanta for that rate,
+/// or for the next lower rate that is known.
 pub fn pause_reaction_max(rate: Rate) -> Span {
     let known = PAUSE_REACTION_QUANTA.iter().rfind(|(known, _)| *known <= rate);
     let (_, quanta) = known.unwrap_or(&PAUSE_REACTION_QUANTA[0]);
@@ -121,8 +122,8 @@ pub fn pause_reaction_max(rate: Rate) -> Span {
 }
 
 impl Headroom {
-    /// Returns the parameters with the defaults of the rate, and the longest reaction that is
-    /// allowed; `None` where no interface delay is known. Both frames have this length.
+    /// Returns the parameters with the defaults for the rate and the longest permitted reaction, or
+    /// `None` if no interface delay is known for it. Both frames have the length `frame`.
     pub fn new(rate: Rate, cable: Span, frame: Bytes) -> Option<Headroom> {
         let known = INTERFACE_DELAYS.iter().find(|delay| delay.rate == rate)?;
         Some(Headroom {
@@ -136,7 +137,7 @@ impl Headroom {
         })
     }
 
-    /// Returns the parts of the delay value, in the order in which they happen.
+    /// Returns the terms of the delay value, in chronological order.
     pub const fn terms(&self) -> [Term; 6] {
         let begun = self.at_slowest(wire(self.port_frame));
         let pfc = self.at_slowest(wire(Bytes(PFC_FRAME_BYTES)));
@@ -154,7 +155,7 @@ impl Headroom {
         ]
     }
 
-    /// Returns the bit times of `rate` that pass while this many bits are sent at the slowest.
+    /// Returns the bit times at `rate` that pass while `bits` bits are sent at the slowest rate.
     /// Saturates.
     const fn at_slowest(&self, bits: u64) -> u64 {
         let slowest = self.slowest.bits_per_second() as u128;
@@ -178,17 +179,18 @@ impl Headroom {
     }
 }
 
-/// Returns the bits of a frame on the wire with preamble and gap. Saturates.
+/// Returns the number of bits that a frame takes on the wire, including preamble and gap.
+/// Saturates.
 const fn wire(frame: Bytes) -> u64 {
     frame.0.saturating_add(AROUND_FRAME_BYTES).saturating_mul(8)
 }
 
-/// Returns the bits that begin in a span, with a partial bit counted whole. Saturates.
+/// Returns the number of bits that begin in a span. A partial bit counts as a whole one. Saturates.
 const fn bits_in(rate: Rate, span: Span) -> u64 {
     whole((span.ticks() as u128 * rate.bits_per_second() as u128).div_ceil(TICKS_PER_SECOND))
 }
 
-/// Returns the value, or the largest 64-bit value if it is larger.
+/// Returns the value, limited to the largest 64-bit value.
 const fn whole(bits: u128) -> u64 {
     if bits > u64::MAX as u128 { u64::MAX } else { bits as u64 }
 }

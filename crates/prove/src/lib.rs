@@ -1,10 +1,10 @@
-//! Proof before traffic: no deadlock of lossless buffers, and enough headroom.
+//! Proofs that hold before any traffic: lossless buffers cannot deadlock, and headroom suffices.
 //!
-//! [`Dependencies`] takes the routes of a fabric and computes whether the buffers along them can
+//! [`Dependencies`] takes the routes of a fabric and determines whether the buffers along them can
 //! wait for each other in a cycle. [`deadlock`] checks this for buffers that are blocked now.
-//! [`headroom`] computes the bytes that one buffer needs after it sent XOFF. [`congestion_pauses`]
-//! bounds how long congestion alone may pause a sender, so that a watchdog can tell it from a
-//! storm.
+//! [`headroom`] computes the bytes that one buffer needs after it has sent XOFF.
+//! [`congestion_pauses`] bounds the time for which congestion alone may pause a sender, so that a
+//! watchdog can distinguish it from a storm.
 #![no_std]
 #![forbid(unsafe_code)]
 #![deny(clippy::float_arithmetic)]

@@ -1,4 +1,4 @@
-//! Deadlock at one instant: whether blocked buffers wait for each other in a cycle.
+//! Deadlock at one instant, which is a cycle of blocked buffers that wait for each other.
 
 use super::cycle::Cycle;
 use super::dependencies::{Buffer, Dependencies};
@@ -6,31 +6,32 @@ use super::verdict::Verdict;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
-/// A lossless buffer whose sender is paused, and the buffers that its frames wait for.
+/// A lossless buffer whose sender is paused, and the buffers for which its frames wait.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockedBuffer {
     /// The buffer.
     pub buffer: Buffer,
-    /// One entry for each queue that holds frames of this buffer: the buffers at the other end of
-    /// that queue's link on whose behalf the queue is paused. A queue with an empty entry may send.
+    /// One entry for each queue that holds frames of this buffer. It lists the buffers at the other
+    /// end of that queue's link on whose behalf the queue is paused. A queue with an empty entry
+    /// may send.
     pub waits: Vec<Vec<Buffer>>,
 }
 
-/// Finds a cycle of blocked buffers that cannot drain; `None` if all can.
+/// Finds a cycle of blocked buffers that cannot drain. Returns `None` if all can drain.
 ///
 /// A buffer is *stuck* if it has frames in some queue, and each of its queues is paused on behalf
-/// of a buffer that is stuck as well. That is a greatest fixed point. At first all blocked buffers
-/// count as stuck. A buffer is removed if one of its queues may send, or is paused only on behalf
-/// of buffers that are not stuck. This is repeated until nothing changes. Each remaining buffer
-/// waits for another one, so they have a cycle; a shortest one is returned. The `routes` of its
-/// waits count queues; flows are not known.
+/// of a buffer that is stuck as well. That is a greatest fixed point. Initially, all blocked
+/// buffers count as stuck. A buffer is removed if one of its queues may send, or is paused only on
+/// behalf of buffers that are not stuck. This is repeated until nothing changes. Each remaining
+/// buffer waits for another one, so there is a cycle, and a shortest one is returned. The `routes`
+/// of its waits count queues, and flows are not known.
 ///
-/// The result holds for one instant. The buffers can move again only if a pause runs out without a
+/// The result holds for one instant. The buffers can drain again only if a pause expires without a
 /// refresh, a watchdog drops frames, a link goes down, or a threshold that depends on free memory
 /// rises because other buffers drain.
 ///
-/// **Cost.** Each round looks at all waits once and removes at least one buffer. Memory grows with
-/// the waits.
+/// **Cost.** Each round visits all waits once and removes at least one buffer. Memory grows with
+/// the number of waits.
 pub fn deadlock(blocked: &[BlockedBuffer]) -> Option<Cycle> {
     let mut stuck: BTreeSet<Buffer> = blocked.iter().map(|all| all.buffer).collect();
     loop {

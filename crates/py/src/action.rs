@@ -23,7 +23,7 @@ impl PyAction {
 
 #[pymethods]
 impl PyAction {
-    /// Drops the frame; counted as `denied`.
+    /// Drops the frame, which is counted as `denied`.
     #[staticmethod]
     fn drop() -> PyAction {
         PyAction::to(Target::Drop)
@@ -41,7 +41,7 @@ impl PyAction {
         PyAction::to(Target::Port(PortNo(port)))
     }
 
-    /// Sends the frame out of the port of an interface, with the MACs of the interface.
+    /// Sends the frame out of the port of an interface, with the interface's MACs.
     #[staticmethod]
     fn interface(number: u16) -> PyAction {
         PyAction::to(Target::Interface(number))
@@ -54,13 +54,13 @@ impl PyAction {
         PyAction::to(Target::Group(number))
     }
 
-    /// Sends the frame to one member of a group with carrier, chosen by the flow hash.
+    /// Sends the frame to one member of a group that has carrier, selected by the flow hash.
     #[staticmethod]
     fn spread(number: u16) -> PyAction {
         PyAction::to(Target::Spread(number))
     }
 
-    /// Leaves the target to the lower TCAM entries and the other tables. For TCAM entries that only
+    /// Leaves the target to lower TCAM entries and the other tables. For TCAM entries that only
     /// mirror or count frames.
     #[staticmethod]
     fn tables() -> PyAction {
@@ -113,7 +113,7 @@ impl PyAction {
         self.with(Modify::SetSource(mac.0))
     }
 
-    /// Prepends the Axon header of a route to the frame: `hops` are the egress ports in order,
+    /// Prepends the Axon header of a route to the frame. `hops` are the egress ports in order, and
     /// `layer` is 0 to 7.
     #[pyo3(signature = (hops, layer = 0))]
     fn axon_push(&self, hops: Vec<u16>, layer: u8) -> PyResult<PyAction> {

@@ -1,8 +1,8 @@
-//! Agent side of an agent port: packets of a switch, over shared memory.
+//! Agent side of an agent port, which exchanges packets with a switch over shared memory.
 //!
-//! Heads are never Rust slices here. Python maps the memory itself (`mmap.mmap`) and lends out
-//! views of that mapping, which stays as long as any view does. The memory can neither shrink nor
-//! disappear. A view that is kept too long shows other bytes, and does no other harm.
+//! Packet heads are never Rust slices here. Python maps the memory itself (`mmap.mmap`) and hands
+//! out views of that mapping, which exists as long as any view does. The memory can neither shrink
+//! nor disappear. A view that is kept too long shows other bytes, but does no other harm.
 
 use crate::error::{
     FullError, NoSwitchError, NotHeldError, ProtocolError, RefusedError, SwitchGone,
@@ -21,14 +21,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Longest wait. Longer timeouts are cut to it.
+/// Longest wait. Longer timeouts are reduced to it.
 const WAIT_MAX: Duration = Duration::from_secs(3600);
 
 /// Agent attached to a switch.
 #[pyclass(name = "AgentClient", module = "axon")]
 pub(crate) struct PyClient {
-    /// Never locked: the mutex only makes the client `Sync`. Python's borrow prevents concurrent
-    /// use.
+    /// Never locked. The mutex only makes the client `Sync`, and Python's borrow prevents
+    /// concurrent use.
     client: Mutex<Option<Client>>,
     /// View of the whole shared memory.
     memory: Py<PyMemoryView>,
@@ -43,13 +43,13 @@ impl PyClient {
 
 #[pymethods]
 impl PyClient {
-    /// Attaches an agent named `name` at the socket of an agent port; waits for the switch.
+    /// Attaches an agent named `name` to the socket of an agent port, and waits for the switch.
     #[new]
     #[pyo3(signature = (socket, name))]
     fn new(py: Python<'_>, socket: PathBuf, name: &str) -> PyResult<PyClient> {
         let connected = py.detach(|| Client::connect(&socket, name));
         let client = connected.map_err(|error| {
-            // If a signal ended the wait, raise its exception.
+            // If the wait was ended by a signal, raise its exception.
             py.check_signals().err().unwrap_or_else(|| not_attached(&socket, error))
         })?;
         let (fd, bytes) = (client.memory_fd().as_raw_fd(), client.layout().memory_bytes());
@@ -58,13 +58,13 @@ impl PyClient {
         Ok(PyClient { client: Mutex::new(Some(client)), memory })
     }
 
-    /// Longest head of a packet, in bytes.
+    /// Maximum length of a packet head, in bytes.
     #[getter]
     fn head_bytes(&mut self) -> PyResult<usize> {
         Ok(self.open()?.layout().head_bytes)
     }
 
-    /// Longest frame that can be sent, in bytes without FCS.
+    /// Maximum length of a frame that can be sent, in bytes without FCS.
     #[getter]
     fn frame_bytes_max(&mut self) -> PyResult<usize> {
         Ok(self.open()?.layout().buffer_bytes)
@@ -77,7 +77,7 @@ impl PyClient {
     }
 
     /// Returns the packets and the fetched payloads that the switch has for the agent, at most
-    /// `max` together. Both lists may be empty.
+    /// `max` in total. Both lists may be empty.
     #[pyo3(signature = (max = 64))]
     fn receive<'py>(
         slf: &Bound<'py, PyClient>,
@@ -106,7 +106,7 @@ impl PyClient {
         Ok((PyList::new(slf.py(), packets)?, PyList::new(slf.py(), payloads)?))
     }
 
-    /// Sends a frame of the agent, without FCS, through the agent port into the switch.
+    /// Sends one of the agent's own frames, without FCS, through the agent port into the switch.
     fn send(&mut self, py: Python<'_>, frame: &Bound<'_, PyAny>) -> PyResult<()> {
         let client = self.open()?;
         with_bytes(py, frame, |frame| {
@@ -121,9 +121,9 @@ impl PyClient {
         Ok(())
     }
 
-    /// Flushes, then waits until the switch has something for the agent, at most `timeout_s`
-    /// seconds; the default and maximum is 3600. Polls for `spin_us` microseconds before it sleeps.
-    /// Returns True if something is there. A signal may end the wait early.
+    /// Flushes, then waits for at most `timeout_s` seconds until the switch has something for the
+    /// agent. The default and maximum is 3600 s. Polls for `spin_us` microseconds before it sleeps.
+    /// Returns True if the switch has something. A signal may end the wait early.
     #[pyo3(signature = (timeout_s = None, spin_us = 0))]
     fn wait(&mut self, py: Python<'_>, timeout_s: Option<f64>, spin_us: u64) -> PyResult<bool> {
         let timeout = timeout_s.map_or(Ok(WAIT_MAX), Duration::try_from_secs_f64);
@@ -147,8 +147,8 @@ impl PyClient {
         Ok(client.has_given())
     }
 
-    /// Flushes and detaches the agent; the packets that it holds are lost. Views of heads stay
-    /// valid. Closing again does nothing.
+    /// Flushes and detaches the agent. Packets that it holds are lost. Views of heads stay valid.
+    /// Closing again has no effect.
     fn close(&mut self) {
         let client = self.client.get_mut().unwrap_or_else(PoisonError::into_inner);
         if let Some(mut client) = client.take() {
@@ -170,7 +170,7 @@ impl PyClient {
     }
 }
 
-/// Packet received from the switch, held until it is forwarded, dropped or replaced.
+/// Packet received from the switch. It is held until it is forwarded, dropped or replaced.
 #[pyclass(name = "Packet", module = "axon", frozen)]
 pub(crate) struct PyPacket {
     client: Py<PyClient>,
@@ -179,7 +179,7 @@ pub(crate) struct PyPacket {
 }
 
 impl PyPacket {
-    /// Calls `act` with the client if it holds the packet.
+    /// Calls `act` with the client if the client holds the packet.
     fn with<T>(
         &self,
         py: Python<'_>,
@@ -220,13 +220,15 @@ impl PyPacket {
         self.handle.raw()
     }
 
-    /// Head: the first bytes of the frame in the shared memory, readable and writable in place.
+    /// Head of the packet: the first bytes of the frame in shared memory, readable and writable in
+    /// place.
     #[getter]
     fn head<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.view(py, |client| client.head_place(self.handle))
     }
 
-    /// Bytes after the head, if payloads are copied to the agent; empty if they stay in the switch.
+    /// Bytes after the head if payloads are copied to the agent, or empty if they stay in the
+    /// switch.
     #[getter]
     fn payload<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.view(py, |client| client.payload_place(self.handle))
@@ -244,7 +246,7 @@ impl PyPacket {
         self.frame_bytes
     }
 
-    /// True if the agent holds the packet.
+    /// True if the agent still holds the packet.
     #[getter]
     fn is_held(&self, py: Python<'_>) -> PyResult<bool> {
         let mut borrowed = self.client.try_borrow_mut(py).map_err(|_| shared())?;
@@ -252,7 +254,7 @@ impl PyPacket {
         Ok(client.as_ref().is_some_and(|client| client.head_place(self.handle).is_some()))
     }
 
-    /// Forwards the packet: its current head, and its payload from the buffer of the switch.
+    /// Forwards the packet with its current head, and its payload from the switch's buffer.
     fn forward(&self, py: Python<'_>) -> PyResult<()> {
         self.with(py, |client, _| {
             client.forward(self.handle);
@@ -268,8 +270,8 @@ impl PyPacket {
         })
     }
 
-    /// Resizes the head to `bytes` bytes at its front: added bytes have any value, removed bytes
-    /// are the first ones. Earlier views still show the old place.
+    /// Resizes the head at its front to `bytes` bytes. The content of added bytes is arbitrary, and
+    /// removed bytes are the first ones. Earlier views still show the old location.
     fn resize_head(&self, py: Python<'_>, bytes: usize) -> PyResult<()> {
         self.with(py, |client, _| {
             let most = client.head_bytes_max(self.handle).unwrap_or(0);
@@ -279,7 +281,7 @@ impl PyPacket {
         })
     }
 
-    /// Requests `bytes` bytes of the frame as received, from byte `offset` on. They arrive as a
+    /// Requests `bytes` bytes of the frame as received, starting at byte `offset`. They arrive as a
     /// `Payload`, at the cost of a copy.
     fn fetch(&self, py: Python<'_>, offset: usize, bytes: usize) -> PyResult<()> {
         self.with(py, |client, _| {
@@ -288,7 +290,7 @@ impl PyPacket {
         })
     }
 
-    /// Forwards the packet with its current head, and `payload` in place of its own.
+    /// Forwards the packet with its current head, and with `payload` instead of its own payload.
     fn replace(&self, py: Python<'_>, payload: &Bound<'_, PyAny>) -> PyResult<()> {
         with_bytes(py, payload, |payload| {
             self.with(py, |client, _| {
@@ -312,14 +314,14 @@ impl PyPacket {
     }
 }
 
-/// Fetched part of a frame.
+/// Part of a frame that was fetched.
 #[pyclass(name = "Payload", module = "axon", frozen, get_all)]
 pub(crate) struct PyPayload {
-    /// Packet of the frame.
+    /// Packet whose frame the part belongs to.
     packet: Py<PyPacket>,
     /// Offset of the part in the frame as received, in bytes.
     offset: usize,
-    /// Fetched bytes: as many as requested, or up to the end of the frame.
+    /// Fetched bytes, as many as requested or up to the end of the frame.
     data: Py<PyBytes>,
 }
 
@@ -357,7 +359,7 @@ fn full(client: &Client) -> PyErr {
     ))
 }
 
-/// Returns the exception for a failed attachment.
+/// Returns the exception to raise for a failed attachment.
 fn not_attached(socket: &Path, error: io::Error) -> PyErr {
     let socket = socket.display();
     let by_kernel = error.raw_os_error().is_some();
@@ -376,7 +378,7 @@ fn not_attached(socket: &Path, error: io::Error) -> PyErr {
     }
 }
 
-/// Returns the exception for a lost attachment.
+/// Returns the exception to raise for a lost attachment.
 fn lost(error: io::Error) -> PyErr {
     match error.kind() {
         ErrorKind::ConnectionAborted | ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => {

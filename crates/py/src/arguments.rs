@@ -13,7 +13,7 @@ pub(crate) struct Mac(pub(crate) MacAddr);
 /// IPv4 address: four bytes, text, or an `ipaddress.IPv4Address`.
 pub(crate) struct Ipv4(pub(crate) Ipv4Addr);
 
-/// Bytes, or text of hexadecimal digits.
+/// Bytes, or text that consists of hexadecimal digits.
 pub(crate) struct Octets(pub(crate) Vec<u8>);
 
 /// IPv4 prefix: text such as `10.1.0.0/16`, or an `ipaddress.IPv4Network`.
@@ -111,7 +111,7 @@ pub(crate) fn field(text: &str) -> PyResult<Field> {
     Ok(Field::Bytes { first: byte(first)?, last: byte(last)? })
 }
 
-/// Returns the frame type of this name.
+/// Returns the frame type with this name.
 ///
 /// # Errors
 /// No frame type has this name.

@@ -1,4 +1,4 @@
-//! Changes to the tables.
+//! Changes to table entries.
 
 use crate::action::PyAction;
 use crate::arguments::{Ipv4, Ipv4Prefix, Mac, Octets, field, frame_type};
@@ -9,7 +9,7 @@ use axon_pipeline::{
 use axon_wire::PortNo;
 use pyo3::prelude::*;
 
-/// Change to one entry of the tables.
+/// Change to one table entry.
 #[pyclass(name = "Change", module = "axon", frozen, eq, from_py_object)]
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct PyChange(pub(crate) Change);
@@ -46,7 +46,7 @@ impl PyChange {
         PyChange(Change::Interface(number, Some(Interface { port, destination, source })))
     }
 
-    /// Sets a group of interfaces, given by number.
+    /// Sets a group of interfaces, which are given by number.
     #[staticmethod]
     fn group(number: u16, interfaces: Vec<u16>) -> PyChange {
         PyChange(Change::Group(number, Some(Group { interfaces })))
@@ -67,7 +67,7 @@ impl PyChange {
         PyChange(Change::Tunnel(number, Some(tunnel)))
     }
 
-    /// Sets an entry of the TCAM. Without a mask, all bits are compared.
+    /// Sets a TCAM entry. Without a mask, all bits are compared.
     #[staticmethod]
     #[pyo3(signature = (index, udlk, value, mask, action))]
     fn tcam(
@@ -83,35 +83,35 @@ impl PyChange {
         PyChange(Change::Tcam(index, Some(entry)))
     }
 
-    /// Sets an entry of the MAC table; without an action, removes it.
+    /// Sets an entry in the MAC table. Without an action, removes it.
     #[staticmethod]
     #[pyo3(signature = (mac, action, bridge = 0))]
     fn mac(mac: Mac, action: MaybeAction<'_>, bridge: u16) -> PyChange {
         PyChange(Change::Mac(MacKey { bridge, mac: mac.0 }, inner(action)))
     }
 
-    /// Sets an entry of the IPv4 table; without an action, removes it.
+    /// Sets an entry in the IPv4 table. Without an action, removes it.
     #[staticmethod]
     #[pyo3(signature = (address, action))]
     fn ipv4(address: Ipv4, action: MaybeAction<'_>) -> PyChange {
         PyChange(Change::Ipv4(address.0, inner(action)))
     }
 
-    /// Sets an entry of the MPLS table; without an action, removes it.
+    /// Sets an entry in the MPLS table. Without an action, removes it.
     #[staticmethod]
     #[pyo3(signature = (label, action))]
     fn mpls(label: u32, action: MaybeAction<'_>) -> PyChange {
         PyChange(Change::Mpls(label, inner(action)))
     }
 
-    /// Sets an entry of the prefix table; without an action, removes it.
+    /// Sets an entry in the prefix table. Without an action, removes it.
     #[staticmethod]
     #[pyo3(signature = (prefix, action))]
     fn prefix(prefix: Ipv4Prefix, action: MaybeAction<'_>) -> PyChange {
         PyChange(Change::Prefix(prefix.0, inner(action)))
     }
 
-    /// Sets the action of frames that match no entry; without one, they are dropped as `no_route`.
+    /// Sets the action for frames that match no entry. Without one, they are dropped as `no_route`.
     #[staticmethod]
     #[pyo3(signature = (action))]
     fn miss(action: MaybeAction<'_>) -> PyChange {
@@ -126,7 +126,7 @@ impl PyChange {
         PyChange(Change::Port(PortNo(port), Some(options)))
     }
 
-    /// Removes an entry; no error if it does not exist.
+    /// Removes an entry. It is no error if the entry does not exist.
     #[staticmethod]
     fn remove(entry: &PyEntryName) -> PyChange {
         PyChange(entry.0.removal())

@@ -31,7 +31,7 @@ impl PyEntry {
         self.0.frames
     }
 
-    /// Bytes of the matched frames as received, without FCS.
+    /// Bytes of the frames that matched the entry, as received and without FCS.
     #[getter]
     fn bytes(&self) -> u64 {
         self.0.bytes
@@ -49,7 +49,7 @@ pub(crate) struct PyExplanation(pub(crate) Explanation);
 
 #[pymethods]
 impl PyExplanation {
-    /// Stages in order, each with its name and result.
+    /// Processing stages in order, each with its name and result.
     #[getter]
     fn stages(&self) -> Vec<(String, String)> {
         self.0.stages.iter().map(|stage| (stage.name.clone(), stage.text.clone())).collect()
@@ -61,7 +61,7 @@ impl PyExplanation {
         self.0.sent.iter().map(|(port, frame)| (port.0, PyBytes::new(py, frame))).collect()
     }
 
-    /// True if the control program would get the frame or a copy.
+    /// True if the control program would get the frame or a copy of it.
     #[getter]
     fn to_cpu(&self) -> bool {
         self.0.to_cpu

@@ -1,4 +1,5 @@
-//! Exceptions of the module, with details in fields, and port registers by name.
+//! Exceptions raised by the module, with details in their fields, and lookup of port registers by
+//! name.
 
 use crate::name::PyEntryName;
 use axon_external::ChannelError;
@@ -45,7 +46,8 @@ pyo3::create_exception!(
 );
 pyo3::create_exception!(axon, RegisterError, PyException, "A register was not read or written.");
 
-/// Returns the exception of a refused transaction, with fields `position`, `entry` and `reason`.
+/// Returns the exception for a refused transaction, with the fields `position`, `entry` and
+/// `reason`.
 pub(crate) fn refused(py: Python<'_>, error: &axon_pipeline::ChangeError) -> PyErr {
     let raised = ChangeError::new_err(error.to_string());
     let value = raised.value(py);
@@ -56,17 +58,17 @@ pub(crate) fn refused(py: Python<'_>, error: &axon_pipeline::ChangeError) -> PyE
     set.err().unwrap_or(raised)
 }
 
-/// Returns the exception of a register error.
+/// Returns the exception for a register error.
 pub(crate) fn register(error: &axon_pipeline::RegisterError) -> PyErr {
     RegisterError::new_err(error.to_string())
 }
 
-/// Returns the exception of a lost switch.
+/// Returns the exception for a lost switch.
 pub(crate) fn gone(error: &ChannelError) -> PyErr {
     SwitchGone::new_err(format!("the switch is gone: {error}"))
 }
 
-/// Returns the port register of this name, as written in the paper.
+/// Returns the port register with this name, as written in the paper.
 ///
 /// # Errors
 /// No port register has this name.

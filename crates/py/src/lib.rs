@@ -1,4 +1,4 @@
-//! Native half of the Python module `axon`: the in-memory switch, the program side of a switch in
+//! Native half of the Python module `axon`: the in-memory switch, the program side for a switch in
 //! another process, and the agent side of an agent port. The public API is in `python/axon`.
 #![deny(unsafe_code)]
 
@@ -44,7 +44,7 @@ mod native {
     #[pymodule_export]
     use crate::remote::Remote;
 
-    /// Version of the messages between a switch and its program.
+    /// Version of the messages exchanged between a switch and its program.
     #[pymodule_export]
     const PROTOCOL_VERSION: u16 = axon_external::message::VERSION;
 }

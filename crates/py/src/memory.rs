@@ -1,4 +1,4 @@
-//! In-memory switch: frames in, frames out.
+//! In-memory switch, which takes frames in and returns frames.
 
 use crate::arguments::{Mac, port};
 use crate::change::PyChange;
@@ -13,13 +13,13 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::collections::BTreeMap;
 
-/// Default limit of each port's frames to the control program, per second and as burst; no test
-/// reaches it.
+/// Default limit on each port's frames to the control program, both per second and as burst. No
+/// test reaches it.
 const CPU_FRAMES: u32 = u32::MAX;
 
 /// Port and frame.
 type Carried<'py> = (u16, Bound<'py, PyBytes>);
-/// Transmitted frames, and frames sent to the control program.
+/// Frames that were transmitted, and frames that were sent to the control program.
 type Outcome<'py> = (Vec<Carried<'py>>, Vec<Carried<'py>>);
 
 /// Egress or ingress port, and the frame.
@@ -33,7 +33,8 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// Executes the actions of the pipeline, and the actions that follow from them.
+    /// Executes the actions of the pipeline, and any actions that result from them. Returns the
+    /// transmitted frames and the frames sent to the control program.
     fn run(
         &mut self,
         start: impl FnOnce(&mut Pipeline, &mut Vec<Action>),
@@ -65,7 +66,7 @@ impl Memory {
         (left.into_iter().map(carried).collect(), trapped.into_iter().map(carried).collect())
     }
 
-    /// Returns the port, if the switch has it.
+    /// Returns the port if the switch has it.
     fn own(&self, number: u32) -> PyResult<PortNo> {
         let ports = self.pipeline.config().ports;
         let found = port(number)?;
@@ -76,7 +77,7 @@ impl Memory {
 
 #[pymethods]
 impl Memory {
-    /// Creates a switch with empty tables; all its ports have carrier.
+    /// Creates a switch with empty tables. All its ports have carrier.
     #[new]
     fn new(ports: u16, mac: Mac, sizes: BTreeMap<String, u32>, seed: u64) -> PyResult<Memory> {
         let mut config = PipelineConfig::with_ports(ports, mac.0);
@@ -176,7 +177,8 @@ impl Memory {
         Ok(self.pipeline.ports().wires().is_up(self.own(port)?))
     }
 
-    /// Counts a frame sent to the control program: consumed if `taken`, else over the rate limit.
+    /// Counts a frame sent to the control program, as consumed if `taken`, otherwise as over the
+    /// rate limit.
     fn count_trapped(&mut self, ingress: u16, taken: bool) {
         let reason = if taken { Drop::Consumed } else { Drop::PuntLimit };
         self.pipeline.ports_mut().count(PortNo(ingress), PortEvent::Drop(reason));

@@ -43,50 +43,50 @@ impl PyEntryName {
         PyEntryName(EntryName::Tunnel(number))
     }
 
-    /// Returns the name of an entry of the TCAM.
+    /// Returns the name of a TCAM entry.
     #[staticmethod]
     fn tcam(index: u16) -> PyEntryName {
         PyEntryName(EntryName::Tcam(index))
     }
 
-    /// Returns the name of an entry of the MAC table.
+    /// Returns the name of an entry in the MAC table.
     #[staticmethod]
     #[pyo3(signature = (mac, bridge = 0))]
     fn mac(mac: Mac, bridge: u16) -> PyEntryName {
         PyEntryName(EntryName::Mac(MacKey { bridge, mac: mac.0 }))
     }
 
-    /// Returns the name of an entry of the IPv4 table.
+    /// Returns the name of an entry in the IPv4 table.
     #[staticmethod]
     fn ipv4(address: Ipv4) -> PyEntryName {
         PyEntryName(EntryName::Ipv4(address.0))
     }
 
-    /// Returns the name of an entry of the MPLS table.
+    /// Returns the name of an entry in the MPLS table.
     #[staticmethod]
     fn mpls(label: u32) -> PyEntryName {
         PyEntryName(EntryName::Mpls(label))
     }
 
-    /// Returns the name of an entry of the prefix table.
+    /// Returns the name of an entry in the prefix table.
     #[staticmethod]
     fn prefix(prefix: Ipv4Prefix) -> PyEntryName {
         PyEntryName(EntryName::Prefix(prefix.0))
     }
 
-    /// Returns the name of the action of frames that match no entry.
+    /// Returns the name of the action for frames that match no entry.
     #[staticmethod]
     fn miss() -> PyEntryName {
         PyEntryName(EntryName::Miss)
     }
 
-    /// Returns the name of the options of a port.
+    /// Returns the name of a port's lookup options.
     #[staticmethod]
     fn port(port: u16) -> PyEntryName {
         PyEntryName(EntryName::Port(PortNo(port)))
     }
 
-    /// Name of the table of the entry; `None` if the entry is in no table.
+    /// Name of the table that contains the entry; `None` if the entry is in no table.
     #[getter]
     fn table(&self) -> Option<&'static str> {
         self.0.table().map(|table| table.name())

@@ -1,4 +1,4 @@
-//! TCAM values and masks of ranges and prefixes, and TCAM entries with priorities.
+//! TCAM values and masks for ranges and prefixes, and TCAM entries with priorities.
 
 use crate::action::PyAction;
 use crate::arguments::{Ipv4Prefix, Octets};
@@ -23,7 +23,8 @@ fn invalid(error: impl std::error::Error) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
 
-/// Returns the fewest values and masks that match `first` to `last` in a field of `bytes` bytes.
+/// Returns the smallest set of values and masks that match `first` to `last` in a field of `bytes`
+/// bytes.
 #[pyfunction]
 pub(crate) fn range_patterns(
     py: Python<'_>,
@@ -35,14 +36,14 @@ pub(crate) fn range_patterns(
     Ok(all.iter().map(|pattern| plain(py, pattern)).collect())
 }
 
-/// Returns the value and the mask that match the addresses of a prefix.
+/// Returns the value and mask that match the addresses in a prefix.
 #[pyfunction]
 pub(crate) fn prefix_pattern(py: Python<'_>, prefix: Ipv4Prefix) -> PyResult<Plain<'_>> {
     expand::prefix(prefix.0).map(|pattern| plain(py, &pattern)).map_err(invalid)
 }
 
-/// Returns all combinations of one value and mask of each field, concatenated; ValueError if there
-/// are more than `max`.
+/// Returns all concatenations of one value and mask from each field. Raises ValueError if there are
+/// more than `max`.
 #[pyfunction]
 pub(crate) fn combine_patterns(
     py: Python<'_>,
@@ -56,8 +57,8 @@ pub(crate) fn combine_patterns(
     Ok(all.iter().map(|pattern| plain(py, pattern)).collect())
 }
 
-/// Returns the changes that make the `count` TCAM indexes from `first` on hold exactly these
-/// entries, in order of priority.
+/// Returns the changes after which the `count` TCAM indexes starting at `first` contain exactly
+/// these entries, in order of priority.
 #[pyfunction]
 pub(crate) fn arrange_tcam(
     entries: Vec<PlainRanked<'_>>,

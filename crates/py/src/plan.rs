@@ -1,4 +1,4 @@
-//! Network plan as plain tuples, converted by `axon/plan.py`, and ARP answers.
+//! Network plan as plain tuples, which `axon/plan.py` converts, and ARP answers.
 
 use crate::arguments::Mac;
 use axon_external::message::Place;
@@ -8,18 +8,18 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::collections::HashMap;
 
-/// Port: the peer node and its port, or the host, or neither; the rate in bits per second.
+/// Port: the peer node and its port, or the host, or neither, and the rate in bits per second.
 type PlainPort = (Option<(u32, u16)>, Option<u32>, u64);
 /// Name, MAC, ports.
 type PlainNode = (String, String, Vec<PlainPort>);
 /// Name, MAC, address, node, port.
 type PlainHost = (String, String, String, u32, u16);
-/// Topology name, then `n` and `k`; zero if it has none.
+/// Topology name, then `n` and `k`, which are zero if the topology has none.
 type PlainShape = (&'static str, u32, u32);
 /// Shape, nodes, hosts, prefix length in bits, own node, seed.
 pub(crate) type PlainPlace = (PlainShape, Vec<PlainNode>, Vec<PlainHost>, u8, u32, u64);
 
-/// Converts the place of a program to plain tuples.
+/// Converts the plan and the position of a program in it to plain tuples.
 pub(crate) fn plain(place: &Place) -> PlainPlace {
     let Plan { shape, nodes, hosts, prefix_len } = &place.plan;
     let shape = match *shape {
@@ -45,7 +45,7 @@ pub(crate) fn plain(place: &Place) -> PlainPlace {
     (shape, nodes.collect(), hosts.collect(), *prefix_len, place.node, place.seed)
 }
 
-/// Returns the answer to the ARP request of a host, if `frame` is one and `macs` has the requested
+/// Returns the answer to a host's ARP request if `frame` is one and `macs` contains the requested
 /// address.
 #[pyfunction]
 pub(crate) fn arp_answer<'py>(

@@ -1,4 +1,4 @@
-//! Program side of a switch in another process.
+//! Program side for a switch in another process.
 
 use crate::arguments::port;
 use crate::change::PyChange;
@@ -15,14 +15,14 @@ use pyo3::types::PyBytes;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
-/// Time that a program may run on after its switch has ended.
+/// Time for which a program may continue to run after its switch has ended.
 const AFTER: Duration = Duration::from_millis(500);
 
-/// Event: name, time in nanoseconds, port, carrier, frame, place of the program.
+/// Event: name, time in nanoseconds, port, carrier, frame, position of the program in the plan.
 type PlainCall<'py> =
     (&'static str, u64, u16, bool, Option<Bound<'py, PyBytes>>, Option<PlainPlace>);
 
-/// Program side of a switch in another process.
+/// Program side for a switch in another process.
 #[pyclass(module = "axon")]
 pub(crate) struct Remote {
     session: Session,
@@ -31,7 +31,7 @@ pub(crate) struct Remote {
 #[pymethods]
 impl Remote {
     /// Connects to the switch that started this process. From then on, the process ends soon after
-    /// its switch.
+    /// its switch does.
     #[new]
     fn new() -> PyResult<Remote> {
         let own = std::io::stdin().as_fd().try_clone_to_owned()?;
@@ -108,7 +108,7 @@ impl Remote {
     }
 }
 
-/// Ends this process after the switch has closed its end, even if the program never checks.
+/// Ends this process once the switch has closed its end, even if the program never checks.
 fn end_with(switch: &OwnedFd) {
     let mut closed = [PollFd::new(switch.as_fd(), PollFlags::empty())];
     while !matches!(poll(&mut closed, PollTimeout::NONE), Ok(1..)) {}

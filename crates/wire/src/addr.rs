@@ -17,7 +17,8 @@ impl MacAddr {
         self.0[0] & 1 != 0
     }
 
-    /// Returns whether the address can belong to one station: neither group nor all zero.
+    /// Returns whether the address can be that of a single station: neither a group address nor all
+    /// zeros.
     pub fn is_unicast(self) -> bool {
         !self.is_multicast() && self.0 != [0; 6]
     }
@@ -28,12 +29,14 @@ impl MacAddr {
         self.0[..5] == LINK_LOCAL_PREFIX && self.0[5] < LINK_LOCAL_COUNT
     }
 
-    /// Returns the destination (bytes 0 to 5) of an Ethernet frame; `None` if it is too short.
+    /// Returns the destination (bytes 0 to 5) of an Ethernet frame, or `None` if the frame is too
+    /// short.
     pub fn destination_of(frame: &[u8]) -> Option<MacAddr> {
         frame.first_chunk().copied().map(MacAddr)
     }
 
-    /// Returns the source (bytes 6 to 11) of an Ethernet frame; `None` if it is too short.
+    /// Returns the source (bytes 6 to 11) of an Ethernet frame, or `None` if the frame is too
+    /// short.
     pub fn source_of(frame: &[u8]) -> Option<MacAddr> {
         frame.get(6..).and_then(<[u8]>::first_chunk).copied().map(MacAddr)
     }

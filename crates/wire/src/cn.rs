@@ -1,5 +1,5 @@
-//! Congestion notification, "QCN" (IEEE 802.1Q clause 33): the CN-TAG that names a flow and the
-//! congestion notification message, CNM, that a congestion point sends to its source.
+//! Congestion notification, "QCN" (IEEE 802.1Q clause 33): the CN-TAG that names a flow, and the
+//! congestion notification message (CNM) that a congestion point sends to the source of the flow.
 //!
 //! ```text
 //!  bits   16       16
@@ -15,9 +15,9 @@
 //!                                   CNM: behind EtherType 0x22E7, itself behind tag and CN-TAG
 //! ```
 //!
-//! Priority, MAC (the destination) and the first L bytes of the MSDU, 64 at most, are those of the
-//! sampled frame. Where the available sources disagree on a field, [`CnmFormat`] selects the
-//! interpretation.
+//! The priority, the MAC (destination) and the first L bytes of the MSDU (at most 64) are copied
+//! from the sampled frame. Where the available sources disagree on a field, [`CnmFormat`] selects
+//! the interpretation.
 
 use crate::addr::MacAddr;
 pub use crate::constants::ethertype::{CN_TAG as ETHERTYPE_TAG, CNM as ETHERTYPE_CNM};
@@ -31,7 +31,7 @@ use crate::vlan::{self, TAG_BYTES, VlanTag};
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
-/// The greatest quantized feedback: 6 bits.
+/// Maximum quantized feedback, a field of 6 bits.
 pub const FEEDBACK_MAX: u8 = 63;
 /// Default unit of QOffset and QDelta, in bytes.
 const QUEUE_UNIT_BYTES: i128 = 64;
@@ -82,15 +82,15 @@ impl CnmFormat {
         strict: false,
     };
 
-    /// Returns QOffset on the wire for a queue of `queue` and set point `set_point`; saturates.
+    /// Returns QOffset, as sent on the wire, for a queue of `queue` and the set point. Saturates.
     pub fn offset(&self, set_point: Bytes, queue: Bytes) -> i16 {
         let (a, b) =
             if self.offset_falls_with_queue { (set_point, queue) } else { (queue, set_point) };
         self.difference(a, b)
     }
 
-    /// Returns QDelta on the wire for a queue of `queue` that was `before` at the last sample:
-    /// positive when the queue grows, saturating.
+    /// Returns QDelta, as sent on the wire, for a queue of `queue` that was `before` at the last
+    /// sample. It is positive when the queue grows, and saturates.
     pub fn delta(&self, queue: Bytes, before: Bytes) -> i16 {
         self.difference(queue, before)
     }
@@ -102,7 +102,7 @@ impl CnmFormat {
     }
 }
 
-/// CN-TAG, which identifies the flow of a frame to its own source; bridges do not read it.
+/// CN-TAG, which identifies the flow of a frame to the frame's source. Bridges do not read it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct CnTag {
     /// The flow ID, assigned by the reaction point; 0 for none.
@@ -110,22 +110,22 @@ pub struct CnTag {
 }
 
 impl CnTag {
-    /// Parses the CN-TAG at the start of `bytes`; `None` if there is none.
+    /// Parses the CN-TAG at the start of `bytes`. Returns `None` if there is none.
     pub fn parse(bytes: &[u8]) -> Option<CnTag> {
         let &[t, p, high, low] = bytes.first_chunk()?;
         (u16::from_be_bytes([t, p]) == ETHERTYPE_TAG)
             .then(|| CnTag { flow: u16::from_be_bytes([high, low]) })
     }
 
-    /// Returns the bytes of the tag.
+    /// Returns the bytes of the CN-TAG.
     pub const fn emit(self) -> [u8; TAG_BYTES] {
         let ([t, p], [high, low]) = (ETHERTYPE_TAG.to_be_bytes(), self.flow.to_be_bytes());
         [t, p, high, low]
     }
 }
 
-/// Returns whether an Ethernet frame has the EtherType of a CNM, valid or not, behind any number of
-/// tags of any kind: outer tags may be removed on its way.
+/// Returns whether an Ethernet frame has the EtherType of a CNM behind any number of tags of any
+/// kind, because outer tags may be removed in transit. The CNM may be invalid.
 pub fn is_cnm(frame: &[u8]) -> bool {
     let Some((_, at)) = vlan::ethertype_of(frame) else { return false };
     let mut rest = &frame[at..];
@@ -135,8 +135,8 @@ pub fn is_cnm(frame: &[u8]) -> bool {
     rest.starts_with(&ETHERTYPE_CNM.to_be_bytes())
 }
 
-/// Removes the CN-TAG of an Ethernet frame and pads the rest to the Ethernet minimum if there is
-/// room; a frame without a CN-TAG is unchanged. Returns whether there was one.
+/// Removes the CN-TAG from an Ethernet frame and pads the frame to the Ethernet minimum if there is
+/// room. A frame without a CN-TAG is left unchanged. Returns whether there was one.
 pub fn untag(frame: &mut FrameBuf) -> bool {
     let bytes = frame.bytes_mut();
     let Some((ETHERTYPE_TAG, at)) = vlan::ethertype_of(bytes) else {
@@ -148,7 +148,7 @@ pub fn untag(frame: &mut FrameBuf) -> bool {
     bytes.copy_within(..at, TAG_BYTES);
     frame.pop_front(TAG_BYTES);
     let missing = FRAME_BYTES_MIN.saturating_sub(frame.bytes().len()).min(TAG_BYTES);
-    // Without tailroom the frame stays shorter by a tag; the MAC of the port pads it.
+    // Without tailroom, the frame stays one tag shorter, and the MAC of the port pads it.
     let _ = frame.push_back(&[0; TAG_BYTES][..missing]);
     true
 }
@@ -169,7 +169,7 @@ pub struct Tagged<'a> {
 }
 
 impl<'a> Tagged<'a> {
-    /// Parses the tags of an Ethernet frame; `None` if it is too short.
+    /// Parses the tags of an Ethernet frame. Returns `None` if the frame is too short.
     pub fn parse(frame: &'a [u8]) -> Option<Tagged<'a>> {
         let (destination, source) = vlan::addresses_of(frame)?;
         let (_, at) = vlan::ethertype_of(frame)?;
@@ -187,28 +187,28 @@ pub struct Cnm {
     pub feedback: u8,
     /// The identifier of the congestion point, unique in the domain; 0 is invalid.
     pub cpid: u64,
-    /// Difference of set point and queue, see [`CnmFormat::offset`].
+    /// Difference between set point and queue, see [`CnmFormat::offset`].
     pub offset: i16,
-    /// Change of the queue, see [`CnmFormat::delta`].
+    /// Change in queue length, see [`CnmFormat::delta`].
     pub delta: i16,
     /// The priority of the sampled frame.
     pub priority: Priority,
     /// The destination of the sampled frame.
     pub destination: MacAddr,
-    /// The first bytes of the MSDU, at most [`MSDU_BYTES_MAX`]; emission omits the rest.
+    /// The first bytes of the MSDU. Emission writes at most [`MSDU_BYTES_MAX`] of them.
     pub msdu: Vec<u8>,
 }
 
 /// Errors in parsing a CNM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CnmError {
-    /// Not an Ethernet frame of EtherType 0x22E7 behind its tags.
+    /// The frame does not have EtherType 0x22E7 behind its tags.
     #[error("not a frame of EtherType {ETHERTYPE_CNM:#06x}")]
     EtherType,
-    /// Fewer bytes than the fixed part of the PDU, or than its length field states.
+    /// The PDU is shorter than its fixed part, or than its length field states.
     #[error("truncated: the CNM is shorter than it says")]
     Truncated,
-    /// More of the sampled frame than a CNM may carry.
+    /// The CNM contains more of the sampled frame than it may carry.
     #[error("{0} bytes of MSDU, where at most {MSDU_BYTES_MAX} were expected")]
     Msdu(u16),
     /// Strict only: an undefined version.
@@ -226,10 +226,10 @@ pub enum CnmError {
 }
 
 impl Cnm {
-    /// Parses the PDU of a CNM, which begins behind its EtherType; padding may follow.
+    /// Parses the PDU of a CNM, which begins after the EtherType and may be followed by padding.
     ///
     /// # Errors
-    /// Truncation, too much MSDU, and with `format.strict` fields that a sender must not set.
+    /// Truncation, too much MSDU, and, with `format.strict`, fields that a sender must not set.
     pub fn parse(pdu: &[u8], format: &CnmFormat) -> Result<Cnm, CnmError> {
         let head: &[u8; CNM_BYTES] = pdu.first_chunk().ok_or(CnmError::Truncated)?;
         let word = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
@@ -257,8 +257,8 @@ impl Cnm {
         Ok(cnm)
     }
 
-    /// Checks the fields that only a strict receiver refuses; `first` has version and reserved
-    /// bits.
+    /// Checks the fields that only a strict receiver refuses. `first` holds the version and the
+    /// reserved bits.
     fn check(&self, first: u16) -> Result<(), CnmError> {
         match ((first >> 12) as u8, (first >> 6 & 0x3f) as u8) {
             (VERSION, 0) if self.feedback == 0 => Err(CnmError::Feedback),
@@ -269,7 +269,7 @@ impl Cnm {
         }
     }
 
-    /// Appends the PDU to `out`: 24 to 88 bytes.
+    /// Appends the PDU, 24 to 88 bytes, to `out`.
     pub fn emit(&self, out: &mut Vec<u8>, format: &CnmFormat) {
         let msdu = &self.msdu[..self.msdu.len().min(MSDU_BYTES_MAX)];
         let shift = if format.priority_in_high_bits { 13 } else { 0 };
@@ -302,11 +302,12 @@ pub struct CnmFrame {
 }
 
 impl CnmFrame {
-    /// Builds the CNM that the congestion point at `source` sends for the frame `sampled`: to its
-    /// source, in its VLAN, with the `priority` of CNMs (6 is recommended), its CN-TAG and
-    /// `msdu_bytes_max` bytes of its MSDU.
+    /// Builds the CNM that the congestion point at `source` sends for the frame `sampled`. The CNM
+    /// is sent to the source of that frame, in the frame's VLAN, and contains its CN-TAG and at
+    /// most `msdu_bytes_max` bytes of its MSDU. `priority` is the priority of CNMs (6 is
+    /// recommended).
     ///
-    /// `cnm` supplies feedback, CPID, offset and delta; the other fields are filled in here.
+    /// `cnm` supplies feedback, CPID, offset and delta. The other fields are filled in here.
     pub fn answer(
         sampled: &Tagged<'_>,
         source: MacAddr,
@@ -335,7 +336,7 @@ impl CnmFrame {
         }
     }
 
-    /// Parses the frame of a CNM. Of two VLAN tags the outer one is kept.
+    /// Parses a CNM frame. If it has two VLAN tags, the outer one is kept.
     ///
     /// # Errors
     /// Another EtherType behind the tags, or a PDU that [`Cnm::parse`] refuses.

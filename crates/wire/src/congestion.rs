@@ -1,9 +1,9 @@
-//! Congestion messages (thesis 000 §3.2.1): reports of a switch whose output had no room for a
-//! packet, to the edge that the packet came from.
+//! Congestion messages (thesis 000 §3.2.1). A switch whose output has no room for a packet reports
+//! this to the edge that the packet came from.
 //!
 //! The message is an Axon packet of type Congestion. Its route is the reverse list of the refused
-//! packet, but ends at the control plane of the first switch instead of the host port behind it;
-//! the message contains that port.
+//! packet, except that it ends at the control plane of the first switch, not at the host port
+//! behind it. The message contains that port.
 //!
 //! ```text
 //!  bytes  1         1       2        2           4              6            6       6
@@ -12,8 +12,8 @@
 //!       +---------+-------+--------+-----------+--------------+------------+-------+-------+---
 //! ```
 //!
-//! All big-endian, padded so that the packet has the Ethernet minimum. Like the frame that it
-//! reports, it is not sealed: its only effect is a short pause of a host.
+//! All fields are big-endian. Padding extends the packet to the Ethernet minimum. Like the frame
+//! that it reports, the message is not sealed, because its only effect is a short pause of a host.
 
 use crate::addr::{MacAddr, PortNo};
 pub use crate::constants::length::CONGESTION as MESSAGE_BYTES;
@@ -22,14 +22,14 @@ pub use crate::constants::version::CONGESTION as VERSION;
 use crate::units::Bytes;
 use alloc::vec::Vec;
 
-/// Report of a full output to the edge.
+/// Report to the edge that an output is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Congestion {
     /// The egress port that had no room.
     pub egress: PortNo,
-    /// The edge port by which the packet entered, at the switch that receives the message.
+    /// The edge port at which the packet entered, on the switch that receives the message.
     pub host_port: PortNo,
-    /// Bytes queued at that egress port, over all ingress ports; at most 4 GiB.
+    /// Bytes queued at that egress port, from all ingress ports; at most 4 GiB.
     pub queued: Bytes,
     /// The MAC address of the congested switch.
     pub switch: MacAddr,
@@ -42,7 +42,7 @@ pub struct Congestion {
 /// Errors in parsing a congestion message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CongestionError {
-    /// Fewer bytes than a message has.
+    /// The message is incomplete.
     #[error("truncated: a congestion message has {MESSAGE_BYTES} bytes")]
     Truncated,
     /// Another version of the format.
@@ -51,7 +51,7 @@ pub enum CongestionError {
 }
 
 impl Congestion {
-    /// Parses the message at the start of `bytes`; the rest is padding.
+    /// Parses the message at the start of `bytes`. The bytes after it are padding.
     ///
     /// # Errors
     /// Truncation, or another version.

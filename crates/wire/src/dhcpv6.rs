@@ -1,8 +1,8 @@
 //! DHCPv6 (RFC 8415) for an edge and a relay agent: datagrams in Ethernet frames, messages between
 //! clients and servers, messages between relay agents and servers, and options.
 //!
-//! Options are parsed and written one by one, since a relay forwards unknown options. The addresses
-//! in a server's answer are parsed, since hosts get them.
+//! Options are parsed and written one by one, because a relay forwards unknown options. The
+//! addresses in a server's answer are parsed, because they are assigned to hosts.
 
 use crate::MacAddr;
 pub use crate::constants::dhcpv6_port::{CLIENT as CLIENT_PORT, SERVER as SERVER_PORT};
@@ -25,9 +25,9 @@ pub const MESSAGE_BYTES_MAX: usize = 1_500 - IPV6_BYTES - UDP_HEADER_LEN;
 
 const IPV6_BYTES: usize = 40;
 const HOP_LIMIT: u8 = 64;
-/// Bytes of message type and transaction ID.
+/// Bytes of the message type and transaction ID.
 const CLIENT_BYTES: usize = 4;
-/// Bytes of message type, hop count and two addresses.
+/// Bytes of the message type, the hop count and two addresses.
 const RELAY_BYTES: usize = 34;
 /// Bytes of an IA for non-temporary addresses (IA_NA) before its options: its number, T1 and T2.
 const IA_NA_BYTES: usize = 12;
@@ -108,8 +108,8 @@ pub struct Datagram<'a> {
 }
 
 impl Datagram<'_> {
-    /// Parses a frame, which may have a priority tag; `None` for anything but one whole datagram
-    /// with a correct checksum and no extension header.
+    /// Parses a frame, which may have a priority tag. Returns `None` unless the frame is one whole
+    /// datagram with a correct checksum and no extension header.
     pub fn parse(frame: &[u8]) -> Option<Datagram<'_>> {
         let mac = MacAddr::source_of(frame)?;
         let Some((ethertype::IPV6, packet)) = host_frame::contents(frame) else { return None };
@@ -128,7 +128,8 @@ impl Datagram<'_> {
     }
 }
 
-/// Returns the frame of a message from port `ports.0` of one host to port `ports.1` of another.
+/// Returns the frame that carries a message from port `ports.0` of one host to port `ports.1` of
+/// another.
 pub fn frame(
     from: (MacAddr, Ipv6Addr),
     to: (MacAddr, Ipv6Addr),
@@ -166,7 +167,7 @@ pub fn all_servers() -> (MacAddr, Ipv6Addr) {
     (group_mac(ALL_SERVERS), ALL_SERVERS)
 }
 
-/// Iterates over the options in these bytes: code and data.
+/// Iterates over the options in `bytes`, each as a code and data.
 ///
 /// # Errors
 /// An option that goes beyond the bytes ends the list with `None`.
@@ -195,7 +196,7 @@ pub fn find(bytes: &[u8], code: u16) -> Option<&[u8]> {
     options(bytes).flatten().find(|(of, _)| *of == code).map(|(_, data)| data)
 }
 
-/// Appends an option; data beyond 65,535 bytes is cut off.
+/// Appends an option. Data beyond 65,535 bytes is cut off.
 pub fn push(bytes: &mut Vec<u8>, code: u16, data: &[u8]) {
     let data = &data[..data.len().min(usize::from(u16::MAX))];
     bytes.extend(code.to_be_bytes());
@@ -215,7 +216,8 @@ pub struct Message<'a> {
 }
 
 impl Message<'_> {
-    /// Parses a message; `None` if it is a relay agent's, too short, or has a truncated option.
+    /// Parses a message. Returns `None` if the message is a relay agent's, is too short, or has a
+    /// truncated option.
     pub fn parse(bytes: &[u8]) -> Option<Message<'_>> {
         let (&[kind, a, b, c], rest) = bytes.split_first_chunk::<CLIENT_BYTES>()?;
         let relays = kind == kind::RELAY_FORWARD || kind == kind::RELAY_REPLY;
@@ -269,20 +271,20 @@ impl Message<'_> {
 pub struct Relayed<'a> {
     /// [`kind::RELAY_FORWARD`] or [`kind::RELAY_REPLY`].
     pub kind: u8,
-    /// Number of relay agents that have forwarded the message before.
+    /// Number of relay agents that have already forwarded the message.
     pub hops: u8,
     /// An address on the client's link.
     pub link: Ipv6Addr,
     /// The address of the client, or of the previous relay agent.
     pub peer: Ipv6Addr,
-    /// The relay agent's identifier of the client's port; empty if there is none.
+    /// The relay agent's identifier for the client's port; empty if there is none.
     pub interface: &'a [u8],
     /// The forwarded message.
     pub message: &'a [u8],
 }
 
 impl Relayed<'_> {
-    /// Parses a message; `None` if it is not a relay agent's, contains no message, or has a
+    /// Parses a message. Returns `None` if it is not a relay agent's, contains no message, or has a
     /// truncated or repeated option.
     pub fn parse(bytes: &[u8]) -> Option<Relayed<'_>> {
         let (fixed, rest) = bytes.split_first_chunk::<RELAY_BYTES>()?;

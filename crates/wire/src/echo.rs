@@ -1,4 +1,4 @@
-//! Echo requests (ping) to addresses of the fabric itself, and the replies: ICMP (RFC 792). The
+//! Echo requests (ping) to addresses of the fabric itself, and their replies: ICMP (RFC 792). The
 //! formats are smoltcp's.
 
 use crate::MacAddr;
@@ -20,7 +20,7 @@ const TTL: u8 = 64;
 /// 1122 section 3.2.2.6). The reply to a frame with a priority tag has none.
 ///
 /// # Errors
-/// `None` for everything else: other packets and addresses, fragments, wrong checksums, senders
+/// `None` for everything else: other packets and addresses, fragments, wrong checksums, and senders
 /// that are not a single host.
 pub fn reply(frame: &[u8], own: (MacAddr, Ipv4Addr)) -> Option<Vec<u8>> {
     let host = MacAddr::source_of(frame)?;
@@ -45,7 +45,7 @@ pub fn reply(frame: &[u8], own: (MacAddr, Ipv4Addr)) -> Option<Vec<u8>> {
     Some(emit(own, (host, ip.src_addr()), &reply))
 }
 
-/// Returns the complete frame of an ICMP echo request from a host to an address.
+/// Returns a complete frame with an ICMP echo request from a host to an address.
 pub fn request(
     from: (MacAddr, Ipv4Addr),
     to: (MacAddr, Ipv4Addr),
@@ -55,7 +55,7 @@ pub fn request(
     emit(from, to, &Icmpv4Repr::EchoRequest { ident, seq_no, data })
 }
 
-/// Returns the frame of an ICMP message, padded to the Ethernet minimum.
+/// Returns the frame that carries an ICMP message, padded to the Ethernet minimum.
 fn emit(from: (MacAddr, Ipv4Addr), to: (MacAddr, Ipv4Addr), message: &Icmpv4Repr<'_>) -> Vec<u8> {
     let checksums = ChecksumCapabilities::default();
     let ethernet = EthernetRepr {

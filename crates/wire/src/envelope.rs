@@ -7,9 +7,9 @@
 //!       +---------+--------+------+-------------+----------+---------------------------+
 //! ```
 //!
-//! All big-endian. Node, incarnation and sequence together are the 24-byte nonce of
-//! XChaCha20-Poly1305: an incarnation never seals two messages with the same sequence, so no nonce
-//! repeats under one key. The incarnation of the receiver is authenticated but not sent: the
+//! All fields are big-endian. Node, incarnation and sequence together are the 24-byte nonce for
+//! XChaCha20-Poly1305. An incarnation never seals two messages with the same sequence, so no nonce
+//! repeats under one key. The receiver's incarnation is authenticated but not sent, because the
 //! receiver supplies its own.
 
 use crate::addr::{Incarnation, NodeId};
@@ -21,7 +21,7 @@ use alloc::vec::Vec;
 /// An envelope whose message is still sealed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Envelope<'a> {
-    /// The incarnation that sealed it.
+    /// The incarnation that sealed the message.
     pub from: Incarnation,
     /// Sequence number among all messages that this incarnation has sealed, from 1.
     pub sequence: u64,
@@ -41,7 +41,7 @@ pub enum EnvelopeError {
 }
 
 impl<'a> Envelope<'a> {
-    /// Parses the envelope at the start of `bytes`; the rest is padding.
+    /// Parses the envelope at the start of `bytes`. The bytes after it are padding.
     ///
     /// # Errors
     /// Truncation, or a version other than [`VERSION`].
@@ -79,7 +79,7 @@ impl<'a> Envelope<'a> {
     }
 }
 
-/// Returns the 24-byte nonce of message `sequence` of the incarnation `from`.
+/// Returns the 24-byte nonce for message `sequence` of the incarnation `from`.
 pub fn nonce(from: Incarnation, sequence: u64) -> [u8; NONCE] {
     let mut nonce = [0; NONCE];
     nonce[..8].copy_from_slice(&from.node.0.to_be_bytes());

@@ -4,21 +4,22 @@ use alloc::borrow::Cow;
 use alloc::vec::Vec;
 use core::fmt;
 
-/// No room in front of the frame for the header.
+/// Error: there is no room for the header in front of the frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no headroom in front of the frame")]
 pub struct NoHeadroom;
 
-/// No room behind the frame for a probe's record.
+/// Error: there is no room for a probe's record at the end of the frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no tailroom behind the frame")]
 pub struct NoTailroom;
 
-/// Minimum number of stored bytes of a light frame, from its Ethernet header on: the headers of
-/// Ethernet, IPv4 and UDP (or IPv6 and UDP), and a stamp of 16 bytes behind those of IPv4.
+/// Minimum number of stored bytes of a light frame, from its Ethernet header on. They hold the
+/// headers of Ethernet, IPv4 and UDP and a stamp of 16 bytes after them, or the headers of
+/// Ethernet, IPv6 and UDP.
 pub const LIGHT_BYTES: usize = 64;
 
-/// Unstored rest of a light frame: one byte, repeated.
+/// The part of a light frame that is not stored: one repeated byte.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Filling {
     /// The repeated byte.
@@ -65,9 +66,10 @@ impl<'a> From<&'a [u8]> for Contents<'a> {
 /// Frame buffer: one vector with headroom for the route. The frame grows and shrinks at the front,
 /// and grows at the end, where probes append their records.
 ///
-/// A frame may be *light*: its payload is not stored but described by a filling behind the stored
-/// bytes. Forwarding reads only the headers, which are stored, and the [length](Self::length). Code
-/// that reads beyond the headers makes the frame [whole](Self::make_whole) first.
+/// A frame may be *light*: its payload is not stored but described by a filling that follows the
+/// stored bytes. Forwarding reads only the headers, which are stored, and the
+/// [length](Self::length). Code that reads beyond the headers makes the frame
+/// [whole](Self::make_whole) first.
 #[derive(Clone)]
 pub struct FrameBuf {
     store: Vec<u8>,
@@ -88,7 +90,7 @@ impl FrameBuf {
     /// Headroom in bytes, enough for the header of any route up to 122 hops of one byte.
     pub const HEADROOM: usize = 128;
 
-    /// Returns a frame with [`FrameBuf::HEADROOM`] before it.
+    /// Returns a frame that holds `bytes`, with a headroom of [`FrameBuf::HEADROOM`].
     pub fn new(bytes: &[u8]) -> FrameBuf {
         FrameBuf::with_headroom(FrameBuf::HEADROOM, bytes)
     }
@@ -100,7 +102,7 @@ impl FrameBuf {
     }
 
     /// Takes over `store`, whose frame begins at `start` (clamped to its end) and continues with a
-    /// filling; the frame is light unless the filling is empty.
+    /// filling. The frame is light unless the filling is empty.
     ///
     /// # Panics
     /// If fewer than [`LIGHT_BYTES`] are stored and more follow.
@@ -117,13 +119,13 @@ impl FrameBuf {
         self.filling.count > 0
     }
 
-    /// Returns the content.
+    /// Returns a view of the frame's content.
     #[inline]
     pub fn contents(&self) -> Contents<'_> {
         Contents { stored: self.bytes(), filling: self.filling }
     }
 
-    /// Returns the vector, so that a runtime can reuse it.
+    /// Returns the underlying vector, so that a runtime can reuse it.
     pub fn into_vec(self) -> Vec<u8> {
         self.store
     }
@@ -136,15 +138,15 @@ impl FrameBuf {
         FrameBuf::from_vec(store, headroom)
     }
 
-    /// Returns the stored bytes, from the first on the wire, without preamble and FCS. These are
-    /// all bytes unless the frame is light: then at least [`LIGHT_BYTES`] that a host sent, and
-    /// everything prepended to them.
+    /// Returns the stored bytes, starting with the first on the wire, without preamble and FCS.
+    /// These are all bytes of the frame unless it is light. Then they are at least [`LIGHT_BYTES`]
+    /// of those that a host sent, and everything prepended to them.
     #[inline]
     pub fn bytes(&self) -> &[u8] {
         &self.store[self.start as usize..]
     }
 
-    /// Returns the stored bytes, to rewrite in place.
+    /// Returns the stored bytes for rewriting in place.
     #[inline]
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         &mut self.store[self.start as usize..]
@@ -162,14 +164,14 @@ impl FrameBuf {
         self.store.resize(self.store.len() + usize::from(count), byte);
     }
 
-    /// Appends `bytes`.
+    /// Appends `bytes` to the frame.
     pub fn push_back(&mut self, bytes: &[u8]) -> Result<(), NoTailroom> {
         self.make_whole();
         self.store.extend_from_slice(bytes);
         Ok(())
     }
 
-    /// Grows the frame by `count` bytes at the front, whose content is arbitrary.
+    /// Grows the frame at the front by `count` bytes of arbitrary content.
     #[inline]
     pub fn push_front(&mut self, count: usize) -> Result<(), NoHeadroom> {
         let count = u32::try_from(count).map_err(|_| NoHeadroom)?;
@@ -177,7 +179,7 @@ impl FrameBuf {
         Ok(())
     }
 
-    /// Removes `count` bytes at the front; all of them if there are fewer.
+    /// Removes `count` bytes from the front, or all bytes if there are fewer.
     #[inline]
     pub fn pop_front(&mut self, count: usize) {
         if count > self.bytes().len() {
@@ -188,7 +190,7 @@ impl FrameBuf {
 }
 
 impl AsRef<[u8]> for FrameBuf {
-    /// Returns [`bytes`](Self::bytes): of a light frame only the stored part.
+    /// Returns [`bytes`](Self::bytes), which is only the stored part of a light frame.
     fn as_ref(&self) -> &[u8] {
         self.bytes()
     }

@@ -13,8 +13,8 @@
 //! bytes, padding included.
 //!
 //! The priority is the packet's own (IEEE 802.1Q clause 6.9), independent of its payload. The
-//! papers leave these four bits spare and zero; zero is the priority of an untagged frame, so nodes
-//! without priorities and packets without a priority produce the same header.
+//! papers leave these four bits spare and zero. Since zero is the priority of an untagged frame,
+//! nodes without priorities and packets without a priority produce the same header.
 //!
 //! A hop moves from the forward list to the reverse list without changing the length: the
 //! forward hops shift up by one, and the ingress port takes the last forward place, which
@@ -54,7 +54,8 @@ impl HopWidth {
         }
     }
 
-    /// Returns the maximum number of ports of a switch: all hop values but the control plane's.
+    /// Returns the maximum number of ports of a switch: every hop value except the one for the
+    /// control plane.
     pub const fn ports_max(self) -> usize {
         (1 << self.bits()) - 1
     }
@@ -89,7 +90,8 @@ impl HopWidth {
         if bytes < FIXED_BYTES { FIXED_BYTES } else { bytes }
     }
 
-    /// Returns the number of hops, forward and reverse, in a header of at most `bytes` bytes.
+    /// Returns the number of hops, forward and reverse, that fit into a header of at most `bytes`
+    /// bytes.
     #[inline]
     pub const fn hops_in(self, bytes: usize) -> usize {
         (8 * bytes).saturating_sub(self.bit_offset(0)) / self.bits()
@@ -221,7 +223,7 @@ impl HeaderFields {
         if header_bytes > bytes.len() {
             return Err(HeaderError::Truncated);
         }
-        // The spare bit beside the priority is ignored.
+        // The spare bit next to the priority is ignored.
         let priority = match width {
             HopWidth::Four => Priority::ZERO,
             _ => Priority::from_low_bits((counts >> 1) as u8),
@@ -229,7 +231,7 @@ impl HeaderFields {
         Ok(HeaderFields { packet_type, priority, header_bytes, forward_count, reverse_count })
     }
 
-    /// Returns the egress port, if hops remain; `bytes` are those that were parsed.
+    /// Returns the egress port if hops remain. `bytes` must be those that were parsed.
     #[inline(always)]
     pub fn next_hop(&self, bytes: &[u8], width: HopWidth) -> Option<PortNo> {
         (self.forward_count > 0).then(|| width.get(bytes, 0))
@@ -261,7 +263,7 @@ impl HeaderFields {
         if forward == 0 || reverse == HOPS_MAX {
             return;
         }
-        // A width that is constant at the caller makes masks and shifts constant.
+        // Masks and shifts become constants if the width is constant at the caller.
         let done = match width {
             HopWidth::Four => advance_word(bytes, HopWidth::Four, forward, ingress),
             HopWidth::Eight => advance_word(bytes, HopWidth::Eight, forward, ingress),
@@ -318,13 +320,13 @@ impl<'a> HeaderView<'a> {
     }
 
     /// Returns the packet's priority; 0 with hops of 4 bits, which have no priority field. The
-    /// spare bit beside it is ignored.
+    /// spare bit next to it is ignored.
     #[inline]
     pub const fn priority(&self) -> Priority {
         self.fields.priority
     }
 
-    /// Returns the egress port, if hops remain.
+    /// Returns the egress port if hops remain.
     #[inline]
     pub fn next_hop(&self) -> Option<PortNo> {
         self.fields.next_hop(self.bytes, self.width)
@@ -350,19 +352,19 @@ impl<'a> HeaderView<'a> {
 /// Pops the next forward hop of a checked header and pushes `ingress` on the reverse list.
 ///
 /// `bytes` must have passed [`HeaderView::parse`] with the same `width`, have a forward hop
-/// left, and fewer than [`HOPS_MAX`] reverse hops; otherwise nothing is changed.
+/// left, and have fewer than [`HOPS_MAX`] reverse hops. Otherwise nothing is changed.
 #[inline]
 pub fn advance(bytes: &mut [u8], width: HopWidth, ingress: PortNo) {
     let Ok(fields) = HeaderFields::parse(bytes, width) else { return };
     fields.advance(bytes, width, ingress);
 }
 
-/// Does the work of [`advance`] for a route whose forward hops lie within 64 bits, as nearly all
-/// do: one 64-bit word is shifted by a hop under a mask, and both counts change in one addition.
-/// Returns whether the route was that short.
+/// Performs [`advance`] for a route whose forward hops lie within 64 bits, as nearly all do. One
+/// 64-bit word is shifted by a hop under a mask, and both counts change in one addition. Returns
+/// whether the route was short enough.
 #[inline(always)]
 fn advance_word(bytes: &mut [u8], width: HopWidth, forward: usize, ingress: PortNo) -> bool {
-    // The word starts at a whole byte; with 4-bit hops that is 4 bits before the first hop.
+    // The word starts at a whole byte, which with 4-bit hops is 4 bits before the first hop.
     let at = width.bit_offset(0) / 8;
     let skip = width.bit_offset(0) % 8;
     let span = forward * width.bits();
@@ -386,7 +388,7 @@ fn advance_word(bytes: &mut [u8], width: HopWidth, forward: usize, ingress: Port
     true
 }
 
-/// Moves the hops of [`advance`] for routes of any length; does not change the counts.
+/// Moves the hops for [`advance`], for routes of any length. Does not change the counts.
 #[cold]
 fn advance_bytes(bytes: &mut [u8], width: HopWidth, forward: usize, ingress: PortNo) {
     if width == HopWidth::Four {
@@ -426,11 +428,11 @@ fn set_counts(bytes: &mut [u8], forward: usize, reverse: usize) {
 }
 
 /// Writes a header with these hops and priority 0 at the start of `out` and returns its length in
-/// bytes; [`set_priority`] sets another priority. Every bit of those bytes is written, regardless
+/// bytes. [`set_priority`] sets another priority. Every bit of those bytes is written, regardless
 /// of the previous content of `out`.
 ///
 /// # Errors
-/// `Unrepresentable` when a port or a count does not fit; `Truncated` when `out` is short.
+/// `Unrepresentable` if a port or a count does not fit, and `Truncated` if `out` is too short.
 pub fn emit(
     out: &mut [u8],
     width: HopWidth,

@@ -1,8 +1,8 @@
 //! Host frames that the edge reads, and its frames to hosts: ARP (RFC 826), the headers of DHCP
 //! (RFC 2131), and the IPv6 part in [`crate::nd`]. The formats are smoltcp's.
 //!
-//! A host may send any frame with a priority tag (IEEE 802.1Q clause 6.9), which is read like an
-//! untagged one. Frames of a VLAN are not served here.
+//! A host may send any frame with a priority tag (IEEE 802.1Q clause 6.9). Such a frame is read
+//! like an untagged one. Frames in a VLAN are not handled here.
 
 use crate::MacAddr;
 use crate::constants::length::ETHERNET_ADDRESSES;
@@ -51,7 +51,7 @@ pub enum Kind {
     Other,
 }
 
-/// Classifies `frame`; `Other` if it is shorter than an Ethernet header.
+/// Classifies `frame`. A frame shorter than an Ethernet header is `Other`.
 pub fn classify(frame: &[u8]) -> Kind {
     match contents(frame) {
         Some((ethertype::ARP, packet)) => parse_arp(packet).map_or(Kind::BadArp, Kind::Arp),
@@ -66,8 +66,8 @@ pub fn classify(frame: &[u8]) -> Kind {
     }
 }
 
-/// Returns the EtherType of an Ethernet frame and the bytes behind it, after a priority tag if
-/// there is one. `None` if the frame is too short.
+/// Returns the EtherType of an Ethernet frame and the bytes that follow it, behind a priority tag
+/// if there is one. Returns `None` if the frame is too short.
 pub fn contents(frame: &[u8]) -> Option<(u16, &[u8])> {
     let tag_bytes = match VlanTag::of_frame(frame) {
         Some(tag) if tag.vid == 0 => TAG_BYTES,
@@ -110,7 +110,7 @@ fn udp_to(payload: &[u8], port: u16) -> Option<&[u8]> {
 }
 
 /// Returns whether a frame is from a DHCP server to a client, IPv4 or IPv6 (RFC 8415 clause 7.2).
-/// Of a fragmented datagram only the first fragment is recognised.
+/// If the datagram is fragmented, only its first fragment is recognised.
 pub fn is_to_dhcp_client(frame: &[u8]) -> bool {
     let to = |datagram: &[u8], port: u16| {
         let is_to = UdpPacket::new_checked(datagram).map(|udp| udp.dst_port() == port);
@@ -147,7 +147,7 @@ pub fn is_dhcp_server(frame: &[u8]) -> bool {
     datagram.flatten() == Some([from[0], from[1], to[0], to[1]])
 }
 
-/// Returns the destination IP address of a frame; `None` if it is not an IP packet, or a fragment.
+/// Returns the destination IP address of a frame, or `None` if it is not a complete IP packet.
 pub fn destination_ip(frame: &[u8]) -> Option<IpAddr> {
     match contents(frame)? {
         (ethertype::IPV4, packet) => {
@@ -186,13 +186,13 @@ pub fn request(
     emit(to, Arp { operation, sender_mac, sender_ip, target_mac, target_ip })
 }
 
-/// Returns an ARP reply to `to`: `ip` is at `mac`.
+/// Returns an ARP reply to `to`, which states that `ip` is at `mac`.
 pub fn reply(mac: MacAddr, ip: Ipv4Addr, to: MacAddr, to_ip: Ipv4Addr) -> Vec<u8> {
     let operation = ArpOperation::Reply;
     emit(to, Arp { operation, sender_mac: mac, sender_ip: ip, target_mac: to, target_ip: to_ip })
 }
 
-/// Returns the frame of an ARP packet from its sender, padded to the Ethernet minimum.
+/// Returns the frame that carries an ARP packet from its sender, padded to the Ethernet minimum.
 pub fn emit(to: MacAddr, arp: Arp) -> Vec<u8> {
     let ethernet = EthernetRepr {
         src_addr: EthernetAddress(arp.sender_mac.0),
@@ -212,7 +212,8 @@ pub fn emit(to: MacAddr, arp: Arp) -> Vec<u8> {
     bytes
 }
 
-/// Returns whether one host can have this address: not "this host", loopback, group or broadcast.
+/// Returns whether a single host can have this address, that is, whether it is none of "this host",
+/// loopback, group and broadcast.
 pub fn is_host_ip(ip: Ipv4Addr) -> bool {
     !(ip.octets()[0] == 0 || ip.is_loopback() || ip.octets()[0] >= 224)
 }

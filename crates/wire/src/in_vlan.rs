@@ -1,6 +1,6 @@
-//! Messages and items about hosts in a VLAN: the VLAN, then the encoded message or item about hosts
-//! in no VLAN. The inner one is kept as bytes, because a recursive type could be nested without
-//! limit.
+//! Messages and items about hosts in a VLAN. Each consists of the VLAN and an encoded message or
+//! item of the form used for hosts in no VLAN. The inner one is kept as bytes, because a recursive
+//! type could be nested without limit.
 
 use crate::message::{Item, Message};
 use crate::vlan::VlanId;
@@ -15,9 +15,9 @@ impl Message {
         Message::Vlan { vlan, message: self.encode() }
     }
 
-    /// Returns the VLAN of a message and the inner message. A message without a wrapper is in VLAN
-    /// none and is returned itself. The message is `None` for a wrapper without a VLAN, with an
-    /// invalid message, or with another wrapper in it.
+    /// Returns the VLAN of a message and the inner message. A message without a wrapper is in no
+    /// VLAN and is returned unchanged. The message is `None` if the wrapper has no VLAN, or
+    /// contains an invalid message or another wrapper.
     pub fn open(self) -> (VlanId, Option<Message>) {
         match self {
             Message::Vlan { vlan, message } => {
@@ -40,9 +40,9 @@ impl Item {
         Item::Vlan { vlan, item }
     }
 
-    /// Returns the VLAN of an item and the inner item. An item without a wrapper is in VLAN none
-    /// and is returned itself. The item is `None` for a wrapper without a VLAN, with an invalid
-    /// item, or with another wrapper in it.
+    /// Returns the VLAN of an item and the inner item. An item without a wrapper is in no VLAN and
+    /// is returned unchanged. The item is `None` if the wrapper has no VLAN, or contains an invalid
+    /// item or another wrapper.
     pub fn open(self) -> (VlanId, Option<Item>) {
         let Item::Vlan { vlan, item } = self else { return (VlanId::NONE, Some(self)) };
         let read = postcard::take_from_bytes::<Item>(&item).ok();

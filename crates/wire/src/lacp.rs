@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 const SUBTYPE: u8 = 1;
 /// Version of the LACPDUs that are sent.
 const VERSION: u8 = 1;
-/// Bytes of a LACPDU, the Ethernet header not included.
+/// Bytes of a LACPDU, without the Ethernet header.
 const LACPDU_BYTES: usize = 110;
 /// Bytes of a frame with a LACPDU, without its FCS.
 pub const FRAME_BYTES: usize = ETHERNET_BYTES + LACPDU_BYTES;
@@ -106,7 +106,7 @@ pub struct PortInfo {
 }
 
 impl PortInfo {
-    /// Returns whether both identify the same port of the same aggregate, in any state.
+    /// Returns whether both identify the same port of the same aggregate, regardless of its state.
     pub fn is_same_port(&self, other: &PortInfo) -> bool {
         let of = |info: &PortInfo| (info.system, info.key, info.port_priority, info.port);
         of(self) == of(other)
@@ -125,7 +125,7 @@ pub struct Partner {
 }
 
 impl Partner {
-    /// Returns the partner of a port; `None` if the port cannot be aggregated.
+    /// Returns the partner of a port, or `None` if the port cannot be aggregated.
     pub fn of(info: &PortInfo) -> Option<Partner> {
         let aggregates = info.state.has(PortState::AGGREGATION);
         aggregates.then_some(Partner { system: info.system, key: info.key })
@@ -194,10 +194,10 @@ pub enum LacpError {
     /// Shorter than a LACPDU.
     #[error("{0} bytes, where at least {FRAME_BYTES} were expected")]
     Short(usize),
-    /// Another destination, EtherType, or a tag.
+    /// The frame has another destination or EtherType, or has a tag.
     #[error("no frame of a slow protocol")]
     NotSlow,
-    /// Another slow protocol: the marker protocol or OAM.
+    /// The frame belongs to another slow protocol: the marker protocol or OAM.
     #[error("subtype {0}, where {SUBTYPE} was expected")]
     Subtype(u8),
     /// Version 0, which is undefined.
@@ -206,13 +206,13 @@ pub enum LacpError {
     /// The source is a group address.
     #[error("sent by {0}, which is a group")]
     Source(MacAddr),
-    /// A TLV of the wrong type or length for its position.
+    /// A TLV has the wrong type or length for its position.
     #[error("TLV of type {0} and length {1} at byte {2}")]
     Tlv(u8, u8, usize),
 }
 
-/// Returns whether an Ethernet frame has the destination and the EtherType of slow protocols,
-/// valid or not.
+/// Returns whether an Ethernet frame has the destination and the EtherType of slow protocols. Its
+/// content may be invalid.
 pub fn is_slow(frame: &[u8]) -> bool {
     MacAddr::destination_of(frame) == Some(DESTINATION)
         && frame.get(ETHERNET_ADDRESSES..ETHERNET_BYTES) == Some(&ETHERTYPE.to_be_bytes())
@@ -305,17 +305,17 @@ impl Lacpdu {
         })
     }
 
-    /// Returns the frame of a port with this address.
+    /// Returns the frame that carries this LACPDU from the port with the address `source`.
     pub fn emit(&self, source: MacAddr) -> Vec<u8> {
         let mut frame = alloc::vec![0; FRAME_BYTES];
         self.write(source, &mut frame);
         frame
     }
 
-    /// Writes the frame into the first [`FRAME_BYTES`] of `frame`, every one of them.
+    /// Writes the frame into `frame` and overwrites its first [`FRAME_BYTES`] bytes.
     ///
     /// # Panics
-    /// If `frame` is shorter.
+    /// If `frame` is shorter than [`FRAME_BYTES`].
     pub fn write(&self, source: MacAddr, frame: &mut [u8]) {
         let frame = &mut frame[..FRAME_BYTES];
         frame.fill(0);

@@ -1,9 +1,9 @@
 //! Frames between the two ends of one link: discovery and heartbeats.
 //!
-//! They are plain Ethernet on every port, so a port whose peer is unknown, or is a host, carries
-//! only plain Ethernet. The destination is the nearest-bridge address 01-80-C2-00-00-0E (IEEE
-//! 802.1Q table 8-3), which no bridge forwards and no host listens to; the EtherType is 0x88B5,
-//! local experimental 1 (IEEE 802 clause 9.2.3).
+//! They are plain Ethernet on every port, so a port whose peer is unknown or is a host carries only
+//! plain Ethernet. The destination is the nearest-bridge address 01-80-C2-00-00-0E (IEEE 802.1Q
+//! table 8-3), which no bridge forwards and no host listens to. The EtherType is 0x88B5, local
+//! experimental 1 (IEEE 802 clause 9.2.3).
 
 use crate::addr::MacAddr;
 pub use crate::constants::address::NEAREST_BRIDGE as DESTINATION;
@@ -26,7 +26,7 @@ pub fn emit(source: MacAddr, payload: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// Returns the payload of a link frame, padding included; `None` for any other frame.
+/// Returns the payload of a link frame, padding included, or `None` for any other frame.
 pub fn parse(frame: &[u8]) -> Option<&[u8]> {
     let ours = MacAddr::destination_of(frame)? == DESTINATION
         && frame.get(ETHERNET_ADDRESSES..ETHERNET_BYTES)? == ETHERTYPE.to_be_bytes();

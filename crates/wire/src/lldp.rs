@@ -7,10 +7,10 @@
 //!       +------+--------+----------+
 //! ```
 //!
-//! Chassis ID (type 1), port ID (2) and time to live (3) come first, once each and in this order;
-//! then optional TLVs; then an end (type 0, length 0), followed by padding. Where the end TLV is
-//! missing, the end of the bytes is taken for it, as in other implementations. Unknown types are
-//! kept unchanged. Organisationally specific TLVs (type 127) begin with an OUI and a subtype.
+//! Chassis ID (type 1), port ID (2) and time to live (3) come first, once each and in this order.
+//! Optional TLVs follow, then an end TLV (type 0, length 0) and padding. If the end TLV is missing,
+//! the LLDPDU ends with the bytes, as in other implementations. Unknown types are kept unchanged.
+//! Organisationally specific TLVs (type 127) begin with an OUI and a subtype.
 
 use crate::addr::MacAddr;
 pub use crate::constants::address::{NEAREST_BRIDGE, NEAREST_CUSTOMER, NEAREST_NON_TPMR};
@@ -49,13 +49,13 @@ pub mod kind {
 /// Errors in parsing or emitting an LLDPDU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LldpError {
-    /// Not a frame of EtherType 0x88CC to one of the three addresses.
+    /// The frame does not have EtherType 0x88CC and one of the three LLDP addresses.
     #[error("not a frame of EtherType {ETHERTYPE:#06x} to a nearest bridge")]
     Frame,
-    /// A TLV extends beyond the end.
+    /// A TLV extends beyond the end of the bytes.
     #[error("truncated: a TLV is longer than what is left")]
     Truncated,
-    /// The first three are not chassis ID, port ID, time to live.
+    /// The first three TLVs are not chassis ID, port ID and time to live.
     #[error("TLV {expected} must stand where TLV {found} is")]
     Order {
         /// The type expected at this position.
@@ -63,7 +63,7 @@ pub enum LldpError {
         /// The type found.
         found: u8,
     },
-    /// A type allowed once is repeated.
+    /// A type that is allowed only once is repeated.
     #[error("TLV {0} comes twice")]
     Repeated(u8),
     /// The value of one of the first three TLVs, or of the end, has an invalid length.
@@ -88,15 +88,15 @@ pub struct TlvView<'a> {
     pub value: &'a [u8],
 }
 
-/// Iterator over the TLVs of `bytes`; ends after the first error. DCBX's older form (CEE) packs its
-/// parts in the same way.
+/// Iterator over the TLVs of `bytes`, which ends after the first error. DCBX's older form (CEE)
+/// packs its parts in the same way.
 #[derive(Clone, Debug)]
 pub struct Tlvs<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> Tlvs<'a> {
-    /// Starts at the first byte of the first TLV.
+    /// Returns an iterator that starts at the first byte of the first TLV.
     pub const fn new(bytes: &'a [u8]) -> Tlvs<'a> {
         Tlvs { rest: bytes }
     }
@@ -141,7 +141,8 @@ impl Tlv {
         Tlv { kind: kind::ORGANISATION, value }
     }
 
-    /// Returns OUI, subtype and information of an organisationally specific TLV; `None` for others.
+    /// Returns OUI, subtype and information of an organisationally specific TLV, or `None` for
+    /// others.
     pub fn organisation(&self) -> Option<([u8; 3], u8, &[u8])> {
         let (&[a, b, c, subtype], info) = self.value.split_first_chunk()?;
         (self.kind == kind::ORGANISATION).then_some(([a, b, c], subtype, info))
@@ -150,7 +151,7 @@ impl Tlv {
     /// Appends the TLV to `out`.
     ///
     /// # Errors
-    /// `Unrepresentable` if type or value is too large; nothing is written then.
+    /// `Unrepresentable` if type or value is too large. Nothing is written then.
     pub fn emit(&self, out: &mut Vec<u8>) -> Result<(), LldpError> {
         if self.kind > 127 || self.value.len() > VALUE_BYTES_MAX {
             return Err(LldpError::Unrepresentable);
@@ -172,17 +173,17 @@ pub struct Id {
 }
 
 impl Id {
-    /// Returns a chassis ID with a MAC address.
+    /// Returns a chassis ID that is a MAC address.
     pub fn chassis_of_mac(mac: MacAddr) -> Id {
         Id { subtype: 4, name: mac.0.to_vec() }
     }
 
-    /// Returns a port ID with the MAC address of the port.
+    /// Returns a port ID that is the MAC address of the port.
     pub fn port_of_mac(mac: MacAddr) -> Id {
         Id { subtype: 3, name: mac.0.to_vec() }
     }
 
-    /// Returns a port ID with the local name of the port, 1 to 255 bytes.
+    /// Returns a port ID that is the local name of the port, 1 to 255 bytes.
     pub fn port_of_name(name: &str) -> Id {
         Id { subtype: 5, name: name.as_bytes().to_vec() }
     }
@@ -221,7 +222,7 @@ pub struct Lldpdu {
 }
 
 impl Lldpdu {
-    /// Returns a shutdown LLDPDU, which withdraws all that the port has advertised.
+    /// Returns a shutdown LLDPDU, which withdraws everything that the port has advertised.
     pub fn shutdown(chassis: Id, port: Id) -> Lldpdu {
         Lldpdu { chassis, port, ttl_secs: 0, optional: Vec::new() }
     }
@@ -267,10 +268,10 @@ impl Lldpdu {
         Ok(Lldpdu { chassis, port, ttl_secs, optional })
     }
 
-    /// Appends the LLDPDU, its end included, to `out`.
+    /// Appends the LLDPDU, including its end TLV, to `out`.
     ///
     /// # Errors
-    /// `Unrepresentable` if a TLV, an ID or the LLDPDU is too long; `out` is then incomplete.
+    /// `Unrepresentable` if a TLV, an ID or the LLDPDU is too long. `out` is then incomplete.
     pub fn emit(&self, out: &mut Vec<u8>) -> Result<(), LldpError> {
         let start = out.len();
         self.chassis.emit(kind::CHASSIS_ID, out)?;

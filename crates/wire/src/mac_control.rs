@@ -26,7 +26,7 @@ use crate::units::{Bytes, Rate, Span};
 
 /// Bytes of a PAUSE or PFC frame, without its FCS.
 pub const FRAME_BYTES: usize = FRAME_BYTES_MIN;
-/// Bytes that pass in one quantum: 512 bits.
+/// Bytes sent in one quantum of 512 bits.
 const QUANTUM_BYTES: u64 = 64;
 /// Offset of the fields behind the opcode.
 const FIELDS_AT: usize = ETHERNET_BYTES + 2;
@@ -41,16 +41,16 @@ impl Quanta {
     /// The longest pause: 3.36 ms at 10 Gb/s.
     pub const MAX: Quanta = Quanta(u16::MAX);
 
-    /// Returns the duration on a link of `rate`, rounded up to a whole tick; exact on every
+    /// Returns the duration on a link of `rate`, rounded up to a whole tick. It is exact at every
     /// Ethernet rate from 1 Gb/s to 800 Gb/s.
     pub const fn time_at(self, rate: Rate) -> Span {
         rate.time_for(Bytes(self.0 as u64 * QUANTUM_BYTES))
     }
 
-    /// Returns the shortest pause of at least `span` on a link of `rate`; [`Quanta::MAX`] if `span`
-    /// is longer.
+    /// Returns the shortest pause of at least `span` on a link of `rate`, or [`Quanta::MAX`] if
+    /// `span` is longer than that.
     pub const fn at_least(span: Span, rate: Rate) -> Quanta {
-        // Ticks of 10 ps and bits per second: 10^11 of their product are one bit.
+        // Ticks of 10 ps and bits per second: a product of 10^11 is one bit.
         let bits_by_1e11 = span.ticks() as u128 * rate.bits_per_second() as u128;
         let quanta = bits_by_1e11.div_ceil(8 * QUANTUM_BYTES as u128 * 100_000_000_000);
         Quanta(if quanta > u16::MAX as u128 { u16::MAX } else { quanta as u16 })
@@ -62,12 +62,13 @@ impl Quanta {
 pub struct Pfc {
     /// Priorities whose times take effect.
     pub enabled: PrioritySet,
-    /// Pause time of each priority, by its index. By custom zero where the priority is not enabled.
+    /// Pause time of each priority, by its index. By convention, zero where the priority is not
+    /// enabled.
     pub times: [Quanta; PRIORITIES],
 }
 
 impl Pfc {
-    /// Returns a frame that pauses these priorities for `time`: [`Quanta::ZERO`] resumes them
+    /// Returns a PFC frame that pauses these priorities for `time`. [`Quanta::ZERO`] resumes them
     /// (XON).
     pub fn of(priorities: PrioritySet, time: Quanta) -> Pfc {
         let mut pfc = Pfc::default();
@@ -83,12 +84,12 @@ impl Pfc {
         self.times[priority.index()] = time;
     }
 
-    /// Returns the longest time of all enabled priorities; zero if none is paused.
+    /// Returns the longest time of all enabled priorities, or zero if none is paused.
     pub fn longest(&self) -> Quanta {
         self.enabled.iter().map(|priority| self.times[priority.index()]).max().unwrap_or_default()
     }
 
-    /// Returns the time of `priority`; `None` if its bit is clear.
+    /// Returns the time of `priority`, or `None` if its bit is clear.
     pub fn time(&self, priority: Priority) -> Option<Quanta> {
         self.enabled.contains(priority).then(|| self.times[priority.index()])
     }
@@ -117,19 +118,19 @@ pub enum MacControl {
 /// Errors in parsing a MAC control frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MacControlError {
-    /// Shorter than the shortest frame.
+    /// The frame is shorter than the shortest MAC control frame.
     #[error("{0} bytes, where at least {FRAME_BYTES} were expected")]
     Short(usize),
-    /// Another EtherType, a tag included.
+    /// The EtherType is another one, or that of a tag.
     #[error("EtherType {0:#06x}, where {ETHERTYPE:#06x} was expected")]
     EtherType(u16),
-    /// A destination other than the group address or, for PAUSE, the port itself.
+    /// The destination is neither the group address nor, for PAUSE, the port itself.
     #[error("sent to {0}")]
     Destination(MacAddr),
     /// The source is a group address.
     #[error("sent by {0}, which is a group")]
     Source(MacAddr),
-    /// Neither PAUSE nor PFC.
+    /// The opcode is neither that of PAUSE nor that of PFC.
     #[error("opcode {0:#06x}; {OPCODE_PAUSE:#06x} is PAUSE, {OPCODE_PFC:#06x} is PFC")]
     Opcode(u16),
     /// With [`Reserved::Refused`] only: bits of the enable vector's high byte are set.
@@ -150,13 +151,13 @@ impl MacControl {
     /// address or to `own` (clause 31B.1), PFC to the group address only.
     ///
     /// # Errors
-    /// A frame that is too short, of another EtherType or opcode, or with invalid addresses.
+    /// The frame is too short, has another EtherType or opcode, or has invalid addresses.
     pub fn parse(frame: &[u8], own: MacAddr) -> Result<MacControl, MacControlError> {
         MacControl::parse_as(frame, own, Reserved::Ignored)
     }
 
-    /// Parses a frame like [`MacControl::parse`], with `reserved` for the high byte of the enable
-    /// vector.
+    /// Parses a frame like [`MacControl::parse`], but treats the high byte of the enable vector
+    /// according to `reserved`.
     ///
     /// # Errors
     /// The errors of [`MacControl::parse`], and reserved bits that are set if they are refused.
@@ -198,7 +199,7 @@ impl MacControl {
         }))
     }
 
-    /// Returns the frame of the port with address `source`.
+    /// Returns the frame, sent from the port with address `source`.
     pub fn emit(&self, source: MacAddr) -> [u8; FRAME_BYTES] {
         let mut frame = [0; FRAME_BYTES];
         self.write(&mut frame, source);

@@ -17,28 +17,28 @@ use crate::MacAddr;
 /// The first octet: unicast, locally administered.
 pub const PREFIX: u8 = 0xa2;
 
-/// Number of generations; 0 follows the last.
+/// Number of generations. Generation 0 follows the last one.
 pub const GENERATIONS: u32 = 1 << 24;
 
-/// Maximum number of entries of a route memory.
+/// Maximum number of entries in a route memory.
 pub const INDEXES: usize = 1 << 16;
 
-/// Returns the address of an entry in this generation, of which the low 24 bits are used.
+/// Returns the address for an entry and the low 24 bits of its generation.
 pub const fn address(index: u16, generation: u32) -> MacAddr {
     let [_, a, b, c] = generation.to_be_bytes();
     let [high, low] = index.to_be_bytes();
     MacAddr([PREFIX, a, b, c, high, low])
 }
 
-/// Returns the index in an address of this form; `None` for another form. A host may have such an
-/// address of its own: only a route memory can distinguish the two.
+/// Returns the index if `mac` has the form of a masqueraded address, otherwise `None`. A host's own
+/// address may have this form too, and only a route memory can distinguish the two.
 #[inline]
 pub const fn index_of(mac: MacAddr) -> Option<u16> {
     let [PREFIX, _, _, _, high, low] = mac.0 else { return None };
     Some(u16::from_be_bytes([high, low]))
 }
 
-/// Returns index and generation of an address of this form; `None` for another form.
+/// Returns index and generation if `mac` has the form of a masqueraded address, otherwise `None`.
 pub const fn parts_of(mac: MacAddr) -> Option<(u16, u32)> {
     let [PREFIX, a, b, c, high, low] = mac.0 else { return None };
     Some((u16::from_be_bytes([high, low]), u32::from_be_bytes([0, a, b, c])))

@@ -1,5 +1,6 @@
-//! Group membership: the reports of hosts that the edge reads, and the queries that it sends. IGMP
-//! versions 1 to 3 (RFC 1112, 2236, 3376) for IPv4, MLD versions 1 and 2 (RFC 2710, 3810) for IPv6.
+//! Group membership: reports from hosts, which the edge reads, and queries, which it sends. The
+//! protocols are IGMP versions 1 to 3 (RFC 1112, 2236, 3376) for IPv4, and MLD versions 1 and 2
+//! (RFC 2710, 3810) for IPv6.
 //!
 //! A report lists groups that its sender joins or leaves. A host that lists the sources it accepts
 //! becomes a member for all sources and drops the others itself.
@@ -11,7 +12,7 @@ use crate::link::{ETHERNET_BYTES, FRAME_BYTES_MIN};
 use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Maximum number of records read from one report; a host sends the rest in further reports.
+/// Maximum number of records read from one report. A host sends more records in further reports.
 pub const RECORDS_MAX: usize = 32;
 /// IP protocol 2: IGMP.
 const IGMP: u8 = 2;
@@ -24,7 +25,7 @@ const IPV6_BYTES: usize = 40;
 pub const ALL_SYSTEMS: Ipv4Addr = Ipv4Addr::new(224, 0, 0, 1);
 /// All nodes of a link (RFC 4291 clause 2.7.1).
 pub const ALL_NODES: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
-/// Robustness variable of queries; one fewer reports may be lost (RFC 3376 section 8.1).
+/// Robustness variable in queries. One report fewer than this may be lost (RFC 3376 section 8.1).
 pub const ROBUSTNESS: u8 = 2;
 
 /// A join or leave of a group, as carried in a membership report.
@@ -36,18 +37,19 @@ pub struct Change {
     pub joined: bool,
 }
 
-/// A message about membership.
+/// A membership message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Membership {
-    /// A host's report.
+    /// A report from a host.
     Report(Vec<Change>),
-    /// A query of a router or switch.
+    /// A query from a router or switch.
     Query,
     /// A message with a wrong checksum or length, or one that has crossed a router.
     Bad,
 }
 
-/// Parses a frame, which may have a priority tag. `None` if it is not a message of IGMP or MLD.
+/// Parses a frame, which may have a priority tag. Returns `None` if it is not an IGMP or MLD
+/// message.
 pub fn read(frame: &[u8]) -> Option<Membership> {
     match contents(frame)? {
         (ethertype::IPV4, packet) if packet.first()? >> 4 == 4 && *packet.get(9)? == IGMP => {
@@ -58,9 +60,9 @@ pub fn read(frame: &[u8]) -> Option<Membership> {
     }
 }
 
-/// Returns the group to which a frame is addressed, by its IP address, if its MAC address is that
-/// group's (RFC 1112 section 6.4, RFC 2464 section 7), or the IPv4 broadcast address if its MAC
-/// address is broadcast.
+/// Returns the group in the IP address `ip` of a frame if the frame's MAC address is that group's
+/// (RFC 1112 section 6.4, RFC 2464 section 7), or the IPv4 broadcast address if the MAC address is
+/// broadcast.
 pub fn group_of(destination: MacAddr, ip: Option<IpAddr>) -> Option<IpAddr> {
     if destination == MacAddr::BROADCAST {
         return Some(Ipv4Addr::BROADCAST.into());
@@ -83,8 +85,8 @@ pub fn mac_of(group: IpAddr) -> MacAddr {
     }
 }
 
-/// Returns whether all hosts belong to this group without reporting it: broadcast, all systems, all
-/// nodes.
+/// Returns whether all hosts belong to this group without reporting it, as they do to broadcast,
+/// all systems and all nodes.
 pub fn is_everybody(group: IpAddr) -> bool {
     group == IpAddr::V4(Ipv4Addr::BROADCAST)
         || group == IpAddr::V4(ALL_SYSTEMS)
@@ -157,8 +159,8 @@ fn mld_message(packet: &[u8], message: &[u8]) -> Option<Membership> {
     }
 }
 
-/// Parses the records of a report of IGMP version 3 or MLD version 2 (RFC 3376 section 4.2, RFC
-/// 3810 section 5.2): type, length of auxiliary data in words, number of sources, group, sources.
+/// Parses the records of an IGMP version 3 or MLD version 2 report (RFC 3376 section 4.2, RFC 3810
+/// section 5.2): type, length of auxiliary data in words, number of sources, group, sources.
 fn records(
     message: &[u8],
     address_bytes: usize,
@@ -176,9 +178,9 @@ fn records(
             return None;
         }
         let joined = match kind {
-            // EXCLUDE: member for all sources but those listed.
+            // EXCLUDE: member for all sources except those listed.
             2 | 4 => true,
-            // INCLUDE: member for the listed sources only; without any it leaves.
+            // INCLUDE: member for the listed sources only. Without any, the host leaves.
             1 | 3 => sources > 0,
             // ALLOW: more sources are accepted.
             5 => true,
@@ -190,9 +192,9 @@ fn records(
     Some(Membership::Report(changes))
 }
 
-/// Returns a query of IGMP version 3 for one group, or for all (RFC 3376 section 4.1), as a
-/// complete frame. Reports are due within `response_tenths` tenths of a second, at most 127; the
-/// next query follows after `interval_s` seconds.
+/// Returns an IGMP version 3 query for one group or for all groups (RFC 3376 section 4.1), as a
+/// complete frame. Reports are due within `response_tenths` tenths of a second, at most 127, and
+/// the next query follows after `interval_s` seconds.
 pub fn igmp_query(
     from: (MacAddr, Ipv4Addr),
     group: Option<Ipv4Addr>,
@@ -218,7 +220,8 @@ pub fn igmp_query(
     framed(mac_of(to.into()), from.0, ethertype::IPV4, &packet)
 }
 
-/// Returns a query of MLD version 2 (RFC 3810 section 5.1), from the link-local address of the MAC.
+/// Returns an MLD version 2 query (RFC 3810 section 5.1), sent from the link-local address of the
+/// MAC.
 pub fn mld_query(
     from: MacAddr,
     group: Option<Ipv6Addr>,
@@ -255,8 +258,9 @@ fn framed(to: MacAddr, from: MacAddr, kind: u16, packet: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// Encodes the querier's interval in seconds: unchanged below 128, above with three bits of
-/// exponent and four of mantissa (RFC 3376 section 4.1.7), rounded down, at most 31,744.
+/// Encodes the querier's interval in seconds. Values below 128 are unchanged. Greater values have
+/// three bits of exponent and four of mantissa (RFC 3376 section 4.1.7). They are rounded down, and
+/// are at most 31,744.
 fn code(interval_s: u64) -> u8 {
     if interval_s < 128 {
         return interval_s as u8;
@@ -266,8 +270,8 @@ fn code(interval_s: u64) -> u8 {
     0x80 | (exponent as u8) << 4 | mantissa
 }
 
-/// Returns the sum of the ICMPv6 pseudo-header: both addresses, the length, the protocol (RFC 8200
-/// section 8.1).
+/// Returns the sum of the ICMPv6 pseudo-header, which consists of both addresses, the length and
+/// the protocol (RFC 8200 section 8.1).
 fn pseudo(addresses: &[u8], length: usize) -> u32 {
     sum(length as u32 + u32::from(ICMPV6), addresses)
 }
@@ -297,11 +301,11 @@ fn ipv6(bytes: &[u8], at: usize) -> Option<Ipv6Addr> {
     bytes.get(at..)?.first_chunk().map(|octets: &[u8; 16]| Ipv6Addr::from(*octets))
 }
 
-/// Reports of hosts, also for tests of other crates.
+/// Reports from hosts, also for tests in other crates.
 pub mod reports {
     use super::*;
 
-    /// Returns a report of IGMP version 2 that joins or leaves a group.
+    /// Returns an IGMP version 2 report that joins or leaves a group.
     pub fn igmp_v2(from: (MacAddr, Ipv4Addr), group: Ipv4Addr, joined: bool) -> Vec<u8> {
         let to = if joined { group } else { Ipv4Addr::new(224, 0, 0, 2) };
         let mut message = [if joined { 0x16 } else { 0x17 }, 0, 0, 0, 0, 0, 0, 0];
@@ -315,7 +319,7 @@ pub mod reports {
         framed(mac_of(to.into()), from.0, ethertype::IPV4, &packet)
     }
 
-    /// Returns a report of IGMP version 3 with one record of this type and these sources.
+    /// Returns an IGMP version 3 report with one record of this type and these sources.
     pub fn igmp_v3(
         from: (MacAddr, Ipv4Addr),
         (kind, group): (u8, Ipv4Addr),
@@ -335,7 +339,7 @@ pub mod reports {
         framed(mac_of(to.into()), from.0, ethertype::IPV4, &packet)
     }
 
-    /// Returns a report of MLD version 2 with one record of this type and no source.
+    /// Returns an MLD version 2 report with one record of this type and no source.
     pub fn mld_v2(from: (MacAddr, Ipv6Addr), kind: u8, group: Ipv6Addr) -> Vec<u8> {
         let to = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 0x16);
         let mut message = alloc::vec![143, 0, 0, 0, 0, 0, 0, 1, kind, 0, 0, 0];

@@ -218,7 +218,7 @@ pub struct ArpTarget {
 }
 
 impl ArpTarget {
-    /// Returns the answer of the target switch.
+    /// Returns the answer that the target switch sends.
     pub fn reply(&self) -> ArpReply {
         ArpReply {
             id: self.id,

@@ -15,7 +15,7 @@ use smoltcp::wire::{
 /// Hop limit of neighbour discovery, which proves that no router has forwarded the packet (RFC 4861
 /// clause 7.1).
 const HOP_LIMIT: u8 = 255;
-/// Bytes of an IPv6 header; the type of an ICMPv6 message is the first byte after it.
+/// Bytes of an IPv6 header. The first byte after it is the type of an ICMPv6 message.
 const IPV6_BYTES: usize = 40;
 /// The type of a neighbour solicitation (RFC 4861 clause 4.3).
 const SOLICITATION: u8 = 135;
@@ -45,8 +45,8 @@ pub enum Nd {
     },
 }
 
-/// Parses a packet behind the EtherType of IPv6. `None` if it is neither a solicitation nor an
-/// advertisement.
+/// Parses the packet that follows the EtherType of IPv6. Returns `None` if it is neither a
+/// solicitation nor an advertisement.
 ///
 /// # Errors
 /// `Some(None)` for a message that violates RFC 4861 clauses 7.1.1 and 7.1.2 or RFC 4862 clause
@@ -89,7 +89,7 @@ fn sound(packet: &[u8]) -> Option<Nd> {
     }
 }
 
-/// Returns the MAC in an option; `Some(None)` if there is none, `None` if it is not a MAC.
+/// Returns the MAC in an option: `Some(None)` if there is no option, `None` if it is not a MAC.
 fn named(address: Option<RawHardwareAddress>) -> Option<Option<MacAddr>> {
     match address {
         None => Some(None),
@@ -97,7 +97,7 @@ fn named(address: Option<RawHardwareAddress>) -> Option<Option<MacAddr>> {
     }
 }
 
-/// Returns a solicitation for `target`, to the MAC `to` or to the solicited-node group.
+/// Returns a solicitation for `target`, sent to the MAC `to` or else to the solicited-node group.
 pub fn solicitation(from: (MacAddr, Ipv6Addr), to: Option<MacAddr>, target: Ipv6Addr) -> Vec<u8> {
     let group = solicited_node(target);
     let to = to.map_or((group_mac(group), group), |mac| (mac, target));
@@ -106,7 +106,7 @@ pub fn solicitation(from: (MacAddr, Ipv6Addr), to: Option<MacAddr>, target: Ipv6
     emit(from, to, NdiscRepr::NeighborSolicit { target_addr: target, lladdr })
 }
 
-/// Returns a solicitation of duplicate address detection (RFC 4862 clause 5.4.2): a host that
+/// Returns a solicitation for duplicate address detection (RFC 4862 clause 5.4.2). A host that
 /// already has `target` advertises it to all nodes.
 pub fn detection(mac: MacAddr, target: Ipv6Addr) -> Vec<u8> {
     let group = solicited_node(target);
@@ -114,8 +114,9 @@ pub fn detection(mac: MacAddr, target: Ipv6Addr) -> Vec<u8> {
     emit((mac, Ipv6Addr::UNSPECIFIED), (group_mac(group), group), message)
 }
 
-/// Returns an advertisement: `target` is at `mac`. It answers a neighbour's solicitation, or goes
-/// to all nodes if that was for duplicate address detection (RFC 4861 clause 7.2.4).
+/// Returns an advertisement that `target` is at `mac`. It answers a neighbour's solicitation, or is
+/// sent to all nodes if the solicitation was for duplicate address detection (RFC 4861 clause
+/// 7.2.4).
 pub fn advertisement(mac: MacAddr, target: Ipv6Addr, to: Option<(MacAddr, Ipv6Addr)>) -> Vec<u8> {
     advertise(mac, target, to, NdiscNeighborFlags::OVERRIDE)
 }
@@ -142,7 +143,7 @@ fn advertise(
     emit((mac, target), to, NdiscRepr::NeighborAdvert { flags, target_addr: target, lladdr })
 }
 
-/// Returns the frame of a message.
+/// Returns the frame that carries a neighbour discovery message.
 fn emit(from: (MacAddr, Ipv6Addr), to: (MacAddr, Ipv6Addr), message: NdiscRepr<'_>) -> Vec<u8> {
     let ethernet = EthernetRepr {
         src_addr: EthernetAddress(from.0.0),
@@ -170,7 +171,7 @@ fn emit(from: (MacAddr, Ipv6Addr), to: (MacAddr, Ipv6Addr), message: NdiscRepr<'
     bytes
 }
 
-/// Returns whether one host can have this address.
+/// Returns whether a single host can have this address.
 pub fn is_host_ip(ip: Ipv6Addr) -> bool {
     let mapped = ip.to_ipv4_mapped().is_some();
     !(ip.is_unspecified() || ip.is_loopback() || ip.is_multicast() || mapped)

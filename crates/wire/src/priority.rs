@@ -51,12 +51,12 @@ impl Priority {
         all
     };
 
-    /// Returns priority `value`; `None` above 7.
+    /// Returns priority `value`, or `None` if it is above 7.
     pub const fn new(value: u8) -> Option<Priority> {
         if value < PRIORITIES as u8 { Some(Priority(value)) } else { None }
     }
 
-    /// Returns the priority in the low three bits of `bits`; the others are ignored.
+    /// Returns the priority in the low three bits of `bits`. The other bits are ignored.
     pub const fn from_low_bits(bits: u8) -> Priority {
         Priority(bits & 7)
     }
@@ -88,7 +88,7 @@ impl TrafficClass {
         all
     };
 
-    /// Returns traffic class `value`; `None` above 7.
+    /// Returns traffic class `value`, or `None` if it is above 7.
     pub const fn new(value: u8) -> Option<TrafficClass> {
         if value < PRIORITIES as u8 { Some(TrafficClass(value)) } else { None }
     }
@@ -115,7 +115,7 @@ impl PrioritySet {
         PrioritySet(bits)
     }
 
-    /// Returns the set of this one priority.
+    /// Returns the set that contains only `priority`.
     pub const fn only(priority: Priority) -> PrioritySet {
         PrioritySet(1 << priority.0)
     }

@@ -16,9 +16,9 @@
 //!       +------+-------+------+--------------+------------------+
 //! ```
 //!
-//! All big-endian. Nothing before the tail changes on the way, because with cut-through it may have
-//! left already when the tail arrives. Times are those of the clock of the switch that stamped
-//! them: only two times of one switch can be compared.
+//! All fields are big-endian. Nothing before the tail changes on the way, because with cut-through
+//! it may have left already when the tail arrives. Times are from the clock of the switch that
+//! stamped them, so only two times from one switch can be compared.
 
 use crate::addr::{MacAddr, NodeId, PortNo};
 use crate::constants::address::ETHER_PROBE_FIRST_BYTE;
@@ -226,8 +226,9 @@ impl<'a> ProbeView<'a> {
     }
 }
 
-/// Returns the option bits of the probe whose head begins at byte `at` of a frame; none if there is
-/// no head of this version. Only the head is read: the rest may not have arrived yet.
+/// Returns the option bits of the probe whose head begins at byte `at` of a frame. No bits are set
+/// if there is no head of this version. Only the head is read, because later bytes may not have
+/// arrived yet.
 pub fn options_at(frame: &[u8], at: usize) -> ProbeOptions {
     match frame.get(at..).and_then(<[u8]>::first_chunk::<HEAD_BYTES>) {
         Some([VERSION, options, ..]) => ProbeOptions(*options),
@@ -248,8 +249,8 @@ pub fn is_ether(frame: &[u8]) -> bool {
     frame.get(ETHERNET_ADDRESSES..ETHERNET_BYTES) == Some(&ETHERTYPE.to_be_bytes())
 }
 
-/// Returns the address of a port as an end of ether probes: locally administered (IEEE 802 clause
-/// 8.2.2), made from the last three bytes of its switch's MAC and its number.
+/// Returns the address that a port has as an end of ether probes. It is locally administered (IEEE
+/// 802 clause 8.2.2) and made from the last three bytes of the switch's MAC and the port number.
 pub const fn ether_address(switch: MacAddr, port: PortNo) -> MacAddr {
     let [_, _, _, a, b, c] = switch.0;
     let [high, low] = port.0.to_be_bytes();

@@ -18,7 +18,7 @@ impl Layer {
     /// The first layer, and the only one where routes are not divided.
     pub const ZERO: Layer = Layer(0);
 
-    /// Returns layer `value`; `None` above 7.
+    /// Returns layer `value`, or `None` if it is above 7.
     pub const fn new(value: u8) -> Option<Layer> {
         if value < PRIORITIES as u8 { Some(Layer(value)) } else { None }
     }

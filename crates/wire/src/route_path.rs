@@ -1,4 +1,4 @@
-//! Routes with the switches and links on their way.
+//! Routes together with the switches and links on their path.
 
 use crate::addr::{NodeId, PortNo};
 use crate::route::Route;
@@ -26,7 +26,8 @@ pub struct RoutePath {
 }
 
 impl RoutePath {
-    /// Iterates over the links of the route, nearest first, each by the end where it starts.
+    /// Iterates over the links of the route, nearest first. Each link is given by the end where it
+    /// starts.
     pub fn links(&self) -> impl Iterator<Item = LinkEnd> {
         let ends = self.switches.iter().zip(self.route.hops.iter());
         ends.map(|(&node, &port)| LinkEnd { node, port })

@@ -20,8 +20,8 @@ use smoltcp::wire::{
 /// Hop limit of neighbour discovery (RFC 4861 clause 6.1).
 const HOP_LIMIT: u8 = 255;
 const IPV6_BYTES: usize = 40;
-/// Maximum number of extension headers parsed. A packet with more is not a host's (RFC 8504 clause
-/// 5.3 lets a receiver set such a limit).
+/// Maximum number of extension headers parsed. A packet with more is not accepted from a host (RFC
+/// 8504 clause 5.3 lets a receiver set such a limit).
 const EXTENSIONS_MAX: usize = 8;
 const SOLICITATION: u8 = 133;
 const ADVERTISEMENT: u8 = 134;
@@ -44,19 +44,19 @@ const MANAGED: u8 = 0x80;
 /// Flag O: other settings are provided by DHCPv6.
 const OTHER: u8 = 0x40;
 
-/// Router discovery message of a host.
+/// Router discovery message received from a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Router {
     /// A solicitation, with the address of the host if it has one yet.
     Solicitation(Option<Ipv6Addr>),
     /// A solicitation that violates RFC 4861 clause 6.1.1.
     BadSolicitation,
-    /// A router advertisement, valid or not, or a packet that may hide one: its headers continue in
-    /// another fragment (RFC 7113 clause 3).
+    /// A router advertisement, valid or not, or a packet that may hide one because its headers
+    /// continue in another fragment (RFC 7113 clause 3).
     Advertisement,
 }
 
-/// Classifies a frame; `None` if it is not router discovery.
+/// Classifies a frame. Returns `None` if it is not router discovery.
 ///
 /// Advertisements are also detected behind extension headers and in a first fragment. A packet with
 /// more extension headers than `EXTENSIONS_MAX` counts as an advertisement.
@@ -99,7 +99,7 @@ pub fn classify(frame: &[u8]) -> Option<Router> {
     Some(Router::Advertisement)
 }
 
-/// Checks a solicitation by RFC 4861 clause 6.1.1.
+/// Checks a solicitation against RFC 4861 clause 6.1.1.
 fn solicitation(packet: &[u8]) -> Router {
     let sound = || {
         let ip = Ipv6Packet::new_checked(packet).ok()?;

@@ -1,4 +1,4 @@
-//! Time, time spans, rates and byte counts: integers only.
+//! Time, time spans, rates and byte counts, all as integers.
 //!
 //! One tick is 10 ps. It divides the time of one byte on every Ethernet from 1 Gb/s (800 ticks) to
 //! 800 Gb/s (1 tick), and 64 bits of ticks last 5.8 years.
@@ -46,7 +46,7 @@ impl Time {
     /// The latest time that can be represented.
     pub const MAX: Time = Time(u64::MAX);
 
-    /// Returns the time `nanos` nanoseconds after the start; saturates at [`Time::MAX`].
+    /// Returns the time `nanos` nanoseconds after the start. Saturates at [`Time::MAX`].
     pub const fn from_nanos(nanos: u64) -> Time {
         Time(nanos.saturating_mul(TICKS_PER_NANO))
     }
@@ -71,7 +71,7 @@ impl Time {
         self.as_nanos() / 1_000
     }
 
-    /// Returns the time passed since `earlier`; zero if `earlier` is in the future.
+    /// Returns the time passed since `earlier`, or zero if `earlier` is in the future.
     pub const fn since(self, earlier: Time) -> Span {
         Span(self.0.saturating_sub(earlier.0))
     }
@@ -86,22 +86,22 @@ impl Span {
         Span(ticks)
     }
 
-    /// Returns a span of `nanos` nanoseconds; saturates.
+    /// Returns a span of `nanos` nanoseconds. Saturates.
     pub const fn from_nanos(nanos: u64) -> Span {
         Span(nanos.saturating_mul(TICKS_PER_NANO))
     }
 
-    /// Returns a span of `micros` microseconds; saturates.
+    /// Returns a span of `micros` microseconds. Saturates.
     pub const fn from_micros(micros: u64) -> Span {
         Span::from_nanos(micros.saturating_mul(1_000))
     }
 
-    /// Returns a span of `millis` milliseconds; saturates.
+    /// Returns a span of `millis` milliseconds. Saturates.
     pub const fn from_millis(millis: u64) -> Span {
         Span::from_nanos(millis.saturating_mul(1_000_000))
     }
 
-    /// Returns a span of `seconds` seconds; saturates.
+    /// Returns a span of `seconds` seconds. Saturates.
     pub const fn from_secs(seconds: u64) -> Span {
         Span::from_nanos(seconds.saturating_mul(1_000_000_000))
     }
@@ -126,7 +126,7 @@ impl Rate {
     /// 800 Gb/s, the highest rate at which a byte takes at least one tick: exactly one.
     pub const FASTEST: Rate = Rate::gbps(800);
 
-    /// Returns the rate of `bits` bits per second; `None` for zero.
+    /// Returns the rate of `bits` bits per second, or `None` if it is zero.
     pub const fn from_bits_per_second(bits: u64) -> Option<Rate> {
         if bits == 0 { None } else { Some(Rate(bits)) }
     }
@@ -134,7 +134,7 @@ impl Rate {
     /// Returns the rate of `megabits` million bits per second.
     ///
     /// # Panics
-    /// At zero, or where the product exceeds 64 bits: for constants, not for input.
+    /// If `megabits` is zero, or the product exceeds 64 bits. Use it for constants, not for input.
     pub const fn mbps(megabits: u64) -> Rate {
         assert!(megabits > 0);
         Rate(megabits * 1_000_000)
@@ -143,7 +143,7 @@ impl Rate {
     /// Returns the rate of `gigabits` thousand million bits per second.
     ///
     /// # Panics
-    /// At zero, or where the product exceeds 64 bits: for constants, not for input.
+    /// If `gigabits` is zero, or the product exceeds 64 bits. Use it for constants, not for input.
     pub const fn gbps(gigabits: u64) -> Rate {
         Rate::mbps(gigabits * 1_000)
     }
@@ -153,8 +153,8 @@ impl Rate {
         self.0
     }
 
-    /// Returns the time of `bytes` on the wire, rounded up to a whole tick: exact on every Ethernet
-    /// rate from 1 Gb/s to 800 Gb/s. Saturates.
+    /// Returns the time that `bytes` take on the wire, rounded up to a whole tick. It is exact at
+    /// every Ethernet rate from 1 Gb/s to 800 Gb/s. Saturates.
     pub const fn time_for(self, bytes: Bytes) -> Span {
         let ticks = (bytes.0 as u128 * 8 * TICKS_PER_SECOND as u128).div_ceil(self.0 as u128);
         Span(if ticks > u64::MAX as u128 { u64::MAX } else { ticks as u64 })
@@ -242,7 +242,7 @@ impl fmt::Display for Time {
 }
 
 impl fmt::Display for Span {
-    /// Formats the span exactly, in the largest unit of which it is one or more: `41.96us`.
+    /// Formats the span exactly, in the largest unit that it reaches: `41.96us`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let picos = u128::from(self.0) * 10;
         let units = [("s", 12), ("ms", 9), ("us", 6), ("ns", 3), ("ps", 0)];

@@ -25,10 +25,10 @@ pub const TAGS_MAX: usize = 2;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u16)]
 pub enum TagKind {
-    /// C-TAG, of hosts and customer bridges.
+    /// C-TAG, used by hosts and customer bridges.
     #[default]
     Customer = CUSTOMER_TAG,
-    /// S-TAG, of provider bridges.
+    /// S-TAG, used by provider bridges.
     Service = SERVICE_TAG,
 }
 
@@ -50,7 +50,7 @@ impl VlanId {
     /// The highest VLAN ID (IEEE 802.1Q table 9-2): 4095 is reserved.
     pub const MAX: VlanId = VlanId(4094);
 
-    /// Returns VLAN `value`, 0 for none; `None` above 4094.
+    /// Returns VLAN `value`, where 0 is no VLAN, or `None` if `value` is above 4094.
     pub const fn new(value: u16) -> Option<VlanId> {
         if value <= VlanId::MAX.0 { Some(VlanId(value)) } else { None }
     }
@@ -95,12 +95,12 @@ impl core::fmt::Display for VlanId {
 pub struct VlanTag {
     /// The kind of the tag.
     pub kind: TagKind,
-    /// The priority code point; under [`PcpModel::Eight`] the frame's priority.
+    /// The priority code point. With [`PcpModel::Eight`] it is the frame's priority.
     pub pcp: Priority,
-    /// Drop eligible: whether the frame may be dropped first when there is no room.
+    /// Drop eligible: true if the frame may be dropped first when there is no room.
     pub dei: bool,
-    /// The VLAN ID, 0 to 4095: 0 tags a priority only, 4095 is reserved. The four bits above are
-    /// not sent.
+    /// The VLAN ID, 0 to 4095. A tag with 0 has only a priority, and 4095 is reserved. The four
+    /// bits above are not sent.
     pub vid: u16,
 }
 
@@ -110,7 +110,7 @@ impl VlanTag {
         VlanTag { kind: TagKind::Customer, pcp: priority, dei: false, vid: 0 }
     }
 
-    /// Parses the tag at the start of `bytes`; `None` if there is none.
+    /// Parses the tag at the start of `bytes`. Returns `None` if there is none.
     #[inline]
     pub fn parse(bytes: &[u8]) -> Option<VlanTag> {
         let &[t, p, high, low] = bytes.first_chunk()?;
@@ -127,13 +127,13 @@ impl VlanTag {
         })
     }
 
-    /// Parses the outer tag of an Ethernet frame; `None` if it has none.
+    /// Parses the outer tag of an Ethernet frame. Returns `None` if it has none.
     #[inline]
     pub fn of_frame(frame: &[u8]) -> Option<VlanTag> {
         VlanTag::parse(frame.get(AFTER_ADDRESSES..)?)
     }
 
-    /// Returns the bytes of the tag.
+    /// Returns the bytes of the tag on the wire.
     pub const fn emit(self) -> [u8; TAG_BYTES] {
         let [t, p] = (self.kind as u16).to_be_bytes();
         let [high, low] = self.vid.to_be_bytes();
@@ -141,14 +141,14 @@ impl VlanTag {
     }
 }
 
-/// Returns the priority of an Ethernet frame, each PCP one priority: that of the outer tag, 0
-/// without one.
+/// Returns the priority of an Ethernet frame if every PCP is a distinct priority: that of the outer
+/// tag, or 0 without a tag.
 #[inline]
 pub fn priority_of(frame: &[u8]) -> Priority {
     VlanTag::of_frame(frame).map_or(Priority::ZERO, |tag| tag.pcp)
 }
 
-/// Rewrites the PCP of the outer tag of an Ethernet frame; an untagged frame is unchanged.
+/// Rewrites the PCP of the outer tag of an Ethernet frame. An untagged frame is left unchanged.
 pub fn set_priority(frame: &mut [u8], priority: Priority) {
     if VlanTag::of_frame(frame).is_some() {
         let octet = &mut frame[AFTER_ADDRESSES + 2];
@@ -159,7 +159,7 @@ pub fn set_priority(frame: &mut [u8], priority: Priority) {
 /// Inserts a tag behind the source address.
 ///
 /// # Errors
-/// No room in front, or no Ethernet frame; the frame is unchanged.
+/// There is no room in front, or this is not an Ethernet frame. The frame is then unchanged.
 pub fn insert(frame: &mut FrameBuf, tag: VlanTag) -> Result<(), NoHeadroom> {
     if frame.bytes().len() < AFTER_ADDRESSES {
         return Err(NoHeadroom);
@@ -184,7 +184,8 @@ pub fn remove_priority(frame: &mut FrameBuf) {
 /// is unchanged.
 ///
 /// # Errors
-/// No room for a tag in front, or no Ethernet frame; the frame is unchanged.
+/// There is no room for a tag in front, or this is not an Ethernet frame. The frame is then
+/// unchanged.
 pub fn leave(frame: &mut FrameBuf, vlan: VlanId, tagged: bool) -> Result<(), NoHeadroom> {
     if vlan.is_none() {
         return Ok(());
@@ -202,7 +203,7 @@ pub fn leave(frame: &mut FrameBuf, vlan: VlanId, tagged: bool) -> Result<(), NoH
     Ok(())
 }
 
-/// Rewrites the VID of the outer tag of an Ethernet frame; an untagged frame is unchanged.
+/// Rewrites the VID of the outer tag of an Ethernet frame. An untagged frame is left unchanged.
 pub fn set_vid(frame: &mut [u8], vid: u16) {
     if let Some(tag) = VlanTag::of_frame(frame) {
         let tag = VlanTag { vid, ..tag }.emit();
@@ -211,7 +212,7 @@ pub fn set_vid(frame: &mut [u8], vid: u16) {
 }
 
 /// Returns the EtherType (or length) of an Ethernet frame behind at most [`TAGS_MAX`] tags, and its
-/// byte offset. `None` if the frame is too short.
+/// byte offset. Returns `None` if the frame is too short.
 pub fn ethertype_of(frame: &[u8]) -> Option<(u16, usize)> {
     let mut at = AFTER_ADDRESSES;
     for _ in 0..TAGS_MAX {
@@ -229,8 +230,8 @@ pub fn addresses_of(frame: &[u8]) -> Option<(MacAddr, MacAddr)> {
     Some((MacAddr::destination_of(frame)?, MacAddr::source_of(frame)?))
 }
 
-/// PCP encoding of a port (IEEE 802.1Q clause 6.9.3): the number of distinct priorities; the other
-/// code points mark drop eligible frames.
+/// PCP encoding of a port (IEEE 802.1Q clause 6.9.3), named by the number of distinct priorities.
+/// The remaining code points mark drop eligible frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum PcpModel {
     /// 8P0D: eight priorities. Only the DEI marks drop eligible frames.
@@ -259,12 +260,12 @@ impl PcpModel {
         }
     }
 
-    /// Returns whether `code` is one of a shared pair.
+    /// Returns whether `code` belongs to a shared pair.
     const fn shares(self, code: Priority) -> bool {
         code.index() >= self.shared_from() && code.index() < 6
     }
 
-    /// Returns the code point of a frame of `priority` (table 6-2). Of a shared pair, the even one
+    /// Returns the code point for a frame of `priority` (table 6-2). In a shared pair, the even one
     /// is for drop eligible frames and the odd one for others.
     pub const fn encode(self, priority: Priority, drop_eligible: bool) -> Priority {
         if !self.shares(priority) {
@@ -274,8 +275,8 @@ impl PcpModel {
         Priority::from_low_bits(priority.value() & 6 | odd)
     }
 
-    /// Decodes a code point (table 6-3): the priority, the even one of a shared pair, and whether
-    /// the frame is drop eligible.
+    /// Decodes a code point (table 6-3) to the priority, which is the even one of a shared pair,
+    /// and whether the frame is drop eligible.
     pub const fn decode(self, code: Priority) -> (Priority, bool) {
         if !self.shares(code) {
             return (code, false);
@@ -403,7 +404,7 @@ mod tests {
         let whole = frame(&[tag], &[0x08, 0x00]);
         assert_eq!(ethertype_of(&whole), Some((0x0800, 16)));
         for length in 0..whole.len() {
-            // Fourteen bytes are a whole header: of a frame whose tag is truncated.
+            // With 14 bytes, the frame has its whole header, but a truncated tag.
             let expected = (14..16).contains(&length).then_some((0x8100, 12));
             assert_eq!(ethertype_of(&whole[..length]), expected);
             let priority = if length < 16 { 0 } else { 7 };

@@ -6,14 +6,14 @@ use axon_wire::{MacAddr, PortNo, Span, Time};
 /// Filtering database: the port where each address was last seen.
 ///
 /// The source of every frame is recorded with its port and the time. An entry older than the ageing
-/// time counts as absent. Such entries are removed when the database is full; if there are none,
-/// new addresses are not learned (clause 7.9.2) and frames to them are flooded.
+/// time counts as absent. Such entries are removed when the database is full. If there are none,
+/// new addresses are not learned (clause 7.9.2), and frames to them are flooded.
 #[derive(Clone, Debug)]
 pub struct Fdb {
     entries: MacMap<Entry>,
     entries_max: usize,
     ageing: Span,
-    /// Earliest time at which an entry can have aged out, which saves searches of a full database.
+    /// Earliest time at which an entry can age out. It saves searches of a full database.
     oldest: Time,
 }
 
@@ -46,22 +46,22 @@ impl Fdb {
         (now.since(entry.heard) <= self.ageing).then_some(entry.port)
     }
 
-    /// Removes all entries of `port`.
+    /// Removes all entries for `port`.
     pub fn flush(&mut self, port: PortNo) {
         self.entries.retain(|_, entry| entry.port != port);
     }
 
-    /// Returns the number of entries, including aged ones not removed yet.
+    /// Returns the number of entries, including those that have aged out but are not yet removed.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Returns whether it is empty.
+    /// Returns whether the database has no entries.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// Removes aged entries; returns whether there is room then.
+    /// Removes entries that have aged out. Returns whether there is room then.
     #[cold]
     fn make_room(&mut self, now: Time) -> bool {
         if now.since(self.oldest) > self.ageing {

@@ -32,7 +32,7 @@ impl BridgeNodeConfig {
     }
 }
 
-/// Node of a bridge.
+/// Node that runs a learning bridge with RSTP.
 #[derive(Clone, Debug)]
 pub struct BridgeNode {
     bridge: Bridge,
@@ -62,12 +62,12 @@ impl BridgeNode {
         &self.rstp
     }
 
-    /// Returns its ports.
+    /// Returns the ports of the bridge.
     pub fn ports(&self) -> &Ports {
         self.bridge.ports()
     }
 
-    /// Processes the BPDUs among the plane's actions; the others go to the runtime.
+    /// Processes the BPDUs among the plane's actions. Other actions go to the runtime.
     fn settle(&mut self, now: Time, out: &mut Vec<Action>) {
         for action in self.actions.drain(..) {
             let Action::Punt { ingress, frame, .. } = action else {

@@ -1,10 +1,10 @@
 //! Data plane of a learning bridge (IEEE 802.1D-2004 clause 7).
 //!
 //! The bridge learns the source of each frame on a forwarding port. A frame to a known destination
-//! goes to its port; any other frame, or one for a group, is flooded to every other forwarding
-//! port. Frames from a port that does not forward are dropped, except those for the bridge itself:
-//! the reserved addresses 01-80-C2-00-00-00 to 0F (clause 7.12.6) are punted on every port and
-//! never forwarded.
+//! goes to that destination's port. Any other frame, including one to a group, is flooded to every
+//! other forwarding port. Frames from a port that does not forward are dropped, except those to the
+//! bridge itself. Frames to the reserved addresses 01-80-C2-00-00-00 to 0F (clause 7.12.6) are
+//! punted on every port and never forwarded.
 //!
 //! With cut-through, the source is learned and the frame leaves before its FCS is known.
 
@@ -22,9 +22,9 @@ use axon_wire::{Bytes, FrameBuf, MacAddr, PortNo, Span, Time, mac_control};
 pub struct BridgeConfig {
     /// Number of ports, 0 to `ports - 1`.
     pub ports: u16,
-    /// Buffer of an output port for each ingress port, in bytes.
+    /// Buffer for each pair of egress port and ingress port, in bytes.
     pub queue_bytes_max: Bytes,
-    /// Longest frame, in bytes without FCS and tag.
+    /// Maximum frame length in bytes, without FCS and tag.
     pub frame_bytes_max: usize,
     /// Ageing time (clause 7.9.2): 300 s by default.
     pub ageing: Span,
@@ -33,8 +33,8 @@ pub struct BridgeConfig {
 }
 
 impl BridgeConfig {
-    /// Returns the defaults for a bridge with this many ports: 1514-byte frames, 128 KiB per
-    /// buffer, 300 s of ageing, 16,384 addresses.
+    /// Returns the defaults for a bridge with `ports` ports: 1514-byte frames, 128 KiB per buffer,
+    /// 300 s of ageing, and 16,384 addresses.
     pub const fn with_ports(ports: u16) -> BridgeConfig {
         BridgeConfig {
             ports,
@@ -52,13 +52,13 @@ pub enum PortState {
     /// Frames are discarded.
     #[default]
     Discarding,
-    /// Sources are learned, frames are discarded.
+    /// Sources are learned, and frames are discarded.
     Learning,
-    /// Sources are learned, frames are forwarded.
+    /// Sources are learned, and frames are forwarded.
     Forwarding,
 }
 
-/// Learning bridge.
+/// Data plane of a learning bridge.
 #[derive(Clone, Debug)]
 pub struct Bridge {
     config: BridgeConfig,
@@ -68,7 +68,7 @@ pub struct Bridge {
 }
 
 impl Bridge {
-    /// Creates a bridge with an empty database whose ports all discard.
+    /// Creates a bridge with an empty database. All its ports discard frames.
     pub fn new(config: BridgeConfig) -> Bridge {
         Bridge {
             ports: Ports::new(config.ports, config.queue_bytes_max),
@@ -78,7 +78,7 @@ impl Bridge {
         }
     }
 
-    /// Receives a frame from a port; see [`Input::Frame`](axon_node::Input).
+    /// Receives a frame on a port; see [`Input::Frame`](axon_node::Input).
     pub fn receive(&mut self, now: Time, meta: FrameMeta, out: &mut Vec<Action>) {
         if let Err(reason) = self.ports.receive(now, &meta) {
             return self.ports.discard(meta, reason, out);
@@ -114,7 +114,7 @@ impl Bridge {
         }
     }
 
-    /// Sends a copy to every other port that forwards and has carrier; the last copy is the frame
+    /// Sends a copy to every other port that forwards and has carrier. The last copy is the frame
     /// itself.
     fn flood(&mut self, now: Time, meta: FrameMeta, out: &mut Vec<Action>) {
         let ports = (0..self.ports.wires().count()).map(PortNo).filter(|&port| {
@@ -125,18 +125,18 @@ impl Bridge {
         flood(&mut self.ports, now, meta, (&ports, Some(PortKind::Host)), out);
     }
 
-    /// Sends a frame of the bridge itself out of `port`, whatever its state.
+    /// Sends one of the bridge's own frames out of `port`, regardless of the port's state.
     pub fn send(&mut self, now: Time, port: PortNo, frame: &[u8], out: &mut Vec<Action>) {
         let meta = self.ports.originate(now, FrameBuf::with_headroom(0, frame));
         self.ports.deliver(now, meta, port, None, out);
     }
 
-    /// Sets the state of a port. A frame queued there is dropped when it is scheduled, if
-    /// the port does not forward then (clause 7.7.3).
+    /// Sets the state of a port. A frame that is queued there is dropped when it is scheduled if
+    /// the port does not forward by then (clause 7.7.3).
     pub fn set_state(&mut self, port: PortNo, state: PortState) {
         if let Some(current) = self.states.get_mut(port.index()) {
             *current = state;
-            // A kind that no frame of a host is made for.
+            // A port kind for which no frames from hosts are queued.
             let forwards = state == PortState::Forwarding;
             let kind = if forwards { PortKind::Host } else { PortKind::Unknown };
             self.ports.set_kind(port, kind);
@@ -158,12 +158,12 @@ impl Bridge {
         &self.fdb
     }
 
-    /// Returns its ports.
+    /// Returns the ports of the bridge.
     pub fn ports(&self) -> &Ports {
         &self.ports
     }
 
-    /// Returns its ports for carrier, `TxDone` and time.
+    /// Returns the ports for changes of carrier, `TxDone` and time.
     pub fn ports_mut(&mut self) -> &mut Ports {
         &mut self.ports
     }
@@ -193,7 +193,7 @@ mod tests {
         FrameBuf::new(&bytes)
     }
 
-    /// Returns a bridge with four ports with carrier, all forwarding but p3.
+    /// Returns a bridge that has four ports with carrier, all of which except p3 forward.
     fn bridge() -> Bridge {
         let mut bridge = Bridge::new(BridgeConfig::with_ports(4));
         for port in (0..4).map(PortNo) {
@@ -204,7 +204,7 @@ mod tests {
         bridge
     }
 
-    /// Returns the egress ports and the drops of a frame; the wires are free again at once.
+    /// Returns the egress ports and drops of a frame. The wires are free again at once.
     fn fate(bridge: &mut Bridge, port: u16, frame: FrameBuf) -> (Vec<u16>, Vec<Drop>) {
         let mut out = Vec::new();
         let now = Time::ZERO;

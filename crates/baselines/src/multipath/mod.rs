@@ -1,4 +1,4 @@
-//! Static tables with all shortest paths, one of which is chosen for each flow by its hash.
+//! Static tables with all shortest paths. The hash of a flow selects one of them.
 
 mod node;
 mod plane;

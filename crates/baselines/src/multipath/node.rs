@@ -1,4 +1,4 @@
-//! Node of a switch with static tables and without a control plane.
+//! Node of a switch with static tables and no control plane.
 
 use crate::multipath::{Multipath, MultipathConfig};
 use alloc::vec::Vec;
@@ -16,7 +16,7 @@ impl MultipathNode {
         MultipathNode(Multipath::new(config))
     }
 
-    /// Returns its ports.
+    /// Returns the ports of the switch.
     pub fn ports(&self) -> &Ports {
         self.0.ports()
     }

@@ -1,9 +1,9 @@
-//! Switch with static tables: all shortest paths to every host, one of them by the hash of the flow
-//! (equal-cost multipath; RFC 2992 names the method hash-threshold).
+//! Switch with static tables, which contain all shortest paths to every host. The hash of a flow
+//! selects one of them (equal-cost multipath; RFC 2992 calls the method hash-threshold).
 //!
-//! A frame for a known host goes to one of the ports on a shortest path, the same for all frames of
-//! a flow; ports without carrier are skipped. A frame for a group is flooded along a fixed spanning
-//! tree. There is no learning and no recomputation: remote failures go unnoticed.
+//! A frame for a known host goes to one of the ports on a shortest path, which is the same for all
+//! frames of a flow. Ports without carrier are skipped. A frame for a group is flooded along a
+//! fixed spanning tree. Nothing is learned or recomputed, so remote failures go unnoticed.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -14,15 +14,15 @@ use axon_plane::ports::{FrameMeta, Ports, flood};
 use axon_plane::routes::MacMap;
 use axon_wire::{Bytes, MacAddr, PortNo, Time, mac_control};
 
-/// Places of all hosts of the network, shared by all switches.
+/// Locations of all hosts in the network, shared by all switches.
 pub type Places = MacMap<Place>;
 
-/// Place of a host.
+/// Location of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// Number of its switch.
+    /// Number of the switch that the host is attached to.
     pub switch: u32,
-    /// Port of the host at that switch.
+    /// Port of that switch to which the host is attached.
     pub port: PortNo,
 }
 
@@ -31,21 +31,21 @@ pub struct Place {
 pub struct MultipathConfig {
     /// Number of ports, 0 to `ports - 1`.
     pub ports: u16,
-    /// Buffer of an output port for each ingress port, in bytes.
+    /// Buffer for each pair of egress port and ingress port, in bytes.
     pub queue_bytes_max: Bytes,
-    /// Longest frame, in bytes without FCS and tag.
+    /// Maximum frame length in bytes, without FCS and tag.
     pub frame_bytes_max: usize,
-    /// Own number of the switch.
+    /// Number of this switch.
     pub switch: u32,
-    /// Places of all hosts.
+    /// Locations of all hosts.
     pub places: Arc<Places>,
-    /// Distinct sets of ports.
+    /// Distinct sets of ports, to which `routes` refers by index.
     pub sets: Vec<Vec<PortNo>>,
-    /// Set of ports on a shortest path to each switch, by number.
+    /// Index of the set of ports on a shortest path to each switch, by switch number.
     pub routes: Vec<u16>,
-    /// Ports for group frames: those of hosts, and the links of the tree.
+    /// Ports for group frames: host ports, and the links of the tree.
     pub tree: Vec<PortNo>,
-    /// Seed of the flow hash, different from the neighbours' seeds.
+    /// Seed of the flow hash, which differs from those of the neighbours.
     pub seed: u64,
 }
 
@@ -62,7 +62,7 @@ impl Multipath {
         Multipath { ports: Ports::new(config.ports, config.queue_bytes_max), config }
     }
 
-    /// Receives a frame from a port; see [`Input::Frame`](axon_node::Input).
+    /// Receives a frame on a port; see [`Input::Frame`](axon_node::Input).
     pub fn receive(&mut self, now: Time, meta: FrameMeta, out: &mut Vec<Action>) {
         if let Err(reason) = self.ports.receive(now, &meta) {
             return self.ports.discard(meta, reason, out);
@@ -96,8 +96,8 @@ impl Multipath {
         choose(flow_hash(self.config.seed, frame), ports, |port| self.ports.wires().is_up(port))
     }
 
-    /// Floods a frame along the tree, to every port but its ingress. A frame from a port outside
-    /// the tree is dropped, as it would arrive twice.
+    /// Floods a frame along the tree, to every port except its ingress. A frame from a port outside
+    /// the tree is dropped, because it would arrive twice.
     fn flood(&mut self, now: Time, meta: FrameMeta, out: &mut Vec<Action>) {
         let tree = &self.config.tree;
         if !tree.contains(&meta.ingress) {
@@ -108,12 +108,12 @@ impl Multipath {
         flood(&mut self.ports, now, meta, (&ports, None), out);
     }
 
-    /// Returns its ports.
+    /// Returns the ports of the switch.
     pub fn ports(&self) -> &Ports {
         &self.ports
     }
 
-    /// Returns its ports for carrier, `TxDone` and time.
+    /// Returns the ports for changes of carrier, `TxDone` and time.
     pub fn ports_mut(&mut self) -> &mut Ports {
         &mut self.ports
     }
@@ -128,7 +128,7 @@ mod tests {
         MacAddr([2, 0, 0, 0, 0, last])
     }
 
-    /// Returns switch 0 with h1 on p0 and two paths to switch 1, where h2 is.
+    /// Returns switch 0, with h1 on p0 and two paths to switch 1, to which h2 is attached.
     fn switch() -> Multipath {
         let place = |switch, port| Place { switch, port: PortNo(port) };
         let places = [(mac(1), place(0, 0)), (mac(2), place(1, 0))].into_iter().collect();
@@ -149,7 +149,7 @@ mod tests {
         switch
     }
 
-    /// Returns the egress ports of a frame, and the reason if it was dropped.
+    /// Returns the egress ports of a frame, and the reason if the frame was dropped.
     fn fate(
         switch: &mut Multipath,
         ingress: u16,

@@ -1,4 +1,4 @@
-//! Network graph of the fabric manager: links, shortest paths, and locations.
+//! The fabric manager's network graph: links, shortest paths and locations.
 
 use super::message::{Level, Place, Report};
 use super::rules::{Neighbour, rules};
@@ -7,30 +7,30 @@ use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 use axon_wire::{MacAddr, PortNo};
 
-/// Distance of an unreachable switch.
+/// Distance to an unreachable switch.
 pub(super) const FAR: u16 = u16::MAX;
 
-/// Switch as reported by itself.
+/// Switch, as it has reported itself.
 #[derive(Clone, Debug)]
 pub(super) struct Switch {
     pub mac: MacAddr,
     pub incarnation: u32,
     pub level: Level,
     pub location: Option<Location>,
-    /// Neighbour and its port, by own port.
+    /// Neighbour and the neighbour's port, by own port.
     links: BTreeMap<PortNo, (MacAddr, PortNo)>,
-    /// Links that both ends report: own port, index of the neighbour.
+    /// Links that both ends report: own port, and index of the neighbour.
     near: Vec<(PortNo, usize)>,
 }
 
-/// Changes by a report.
+/// Changes caused by a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct News {
     /// Index of the switch.
     pub switch: usize,
     /// True if the switch is new or has restarted.
     pub reborn: bool,
-    /// True if level or links differ.
+    /// True if the level or the links have changed.
     pub changed: bool,
 }
 
@@ -61,7 +61,7 @@ impl Graph {
         let reborn = state.incarnation != report.incarnation;
         let changed = state.level != report.level || state.links != links;
         (state.incarnation, state.level, state.links) = (report.incarnation, report.level, links);
-        // A manager that has just started accepts the locations assigned by its predecessor.
+        // A manager that has just started accepts locations that its predecessor assigned.
         let claimed = report.place.map(Location::from);
         if let Some(location) = claimed.filter(|claimed| !self.locations.contains_key(claimed))
             && self.switches[switch].location.is_none()
@@ -77,7 +77,7 @@ impl Graph {
         self.locations.insert(location, switch);
     }
 
-    /// Recomputes the links that both ends report.
+    /// Recomputes the set of links that both ends report.
     pub fn refresh(&mut self) {
         for switch in 0..self.switches.len() {
             let state = &self.switches[switch];
@@ -113,8 +113,8 @@ impl Graph {
         self.locations.iter().map(|(&location, &switch)| (location, switch))
     }
 
-    /// Returns the number of links from every switch to `target`, breadth first; [`FAR`] if there
-    /// is no path.
+    /// Returns the number of links from every switch to `target` on a shortest path, or [`FAR`] if
+    /// there is no path.
     pub fn distances(&self, target: usize) -> Vec<u16> {
         let mut distances = alloc::vec![FAR; self.switches.len()];
         distances[target] = 0;
@@ -131,14 +131,14 @@ impl Graph {
         distances
     }
 
-    /// Returns the links of `switch` that are on a shortest path by these distances.
+    /// Returns the links of `switch` that are on a shortest path according to `distances`.
     pub fn closer(&self, switch: usize, distances: &[u16]) -> Vec<(PortNo, usize)> {
         let here = distances[switch];
         let near = self.switches[switch].near.iter().copied();
         near.filter(|&(_, other)| distances[other] < here).collect()
     }
 
-    /// Returns the rules that `switch` has by itself in a fat tree.
+    /// Returns the rules that `switch` derives by itself in a fat tree.
     pub fn rules(&self, switch: usize) -> Routes {
         let near = self.switches[switch].near.iter();
         let neighbours: Vec<Neighbour> = near
@@ -163,8 +163,8 @@ impl Graph {
         edges.filter_map(|other| other.location).map(|location| location.pod).min()
     }
 
-    /// Returns whether every link joins edge and aggregation, or aggregation and core, and there
-    /// are all three.
+    /// Returns whether every link joins edge and aggregation, or aggregation and core, and all
+    /// three levels exist.
     pub fn is_fat_tree(&self) -> bool {
         let joins = |a: Level, b: Level| {
             matches!(
@@ -183,8 +183,9 @@ impl Graph {
             })
     }
 
-    /// Assigns a location to every edge switch without one; returns these switches. In a fat tree,
-    /// edge switches under common aggregation switches share a pod; otherwise they are numbered.
+    /// Assigns a location to every edge switch without one, and returns these switches. In a fat
+    /// tree, edge switches below common aggregation switches share a pod. Otherwise they are
+    /// numbered.
     pub fn place_all(&mut self, fat_tree: bool) -> Vec<usize> {
         let waiting: Vec<usize> = (0..self.switches.len())
             .filter(|&switch| {
@@ -204,8 +205,8 @@ impl Graph {
         placed.filter(|&switch| self.switches[switch].location.is_some()).collect()
     }
 
-    /// Returns the edge switches that share an aggregation switch with this one, over any number of
-    /// steps.
+    /// Returns the edge switches that are connected to this one through edge and aggregation
+    /// switches, over any number of links.
     fn pod_mates(&self, switch: usize) -> Vec<usize> {
         let mut seen = alloc::vec![false; self.switches.len()];
         seen[switch] = true;
@@ -225,8 +226,9 @@ impl Graph {
         mates
     }
 
-    /// Returns the first free position in `pod`; without a pod, the first one in a new pod of a
-    /// tree, or the first one at all. `None` if every number is taken.
+    /// Returns the first free position in `pod`. Without a pod, returns the first position in a new
+    /// pod of a tree, or the first free location in any other network. Returns `None` if every
+    /// number is taken.
     fn free_location(&self, pod: Option<u16>, fat_tree: bool) -> Option<Location> {
         let free = |pod: u16| {
             let mut positions = (0..=u8::MAX).map(|position| Location { pod, position });
@@ -244,7 +246,7 @@ impl Graph {
     }
 }
 
-/// Returns a location in message form.
+/// Returns the location of a switch in message form.
 pub(super) fn place_of(switch: &Switch) -> Option<Place> {
     switch.location.map(Place::from)
 }
@@ -257,7 +259,7 @@ mod tests {
         MacAddr([2, 0, 0, 0, 0, number as u8])
     }
 
-    /// Returns the graph of these levels and links, all reported.
+    /// Returns the graph with these levels and links, all of which are reported.
     fn graph(levels: &[Level], links: &[(usize, usize)]) -> Graph {
         let mut graph = Graph::default();
         let mut reports: Vec<Report> = levels
@@ -284,7 +286,7 @@ mod tests {
         graph
     }
 
-    /// Two pods of two edge (0-3) and two aggregation switches (4-7), two core switches.
+    /// Two pods with two edge (0-3) and two aggregation switches (4-7) each, and two core switches.
     fn tree() -> Graph {
         use Level::{Aggregation, Core, Edge};
         let levels = [[Edge; 4].as_slice(), &[Aggregation; 4], &[Core; 2]].concat();
@@ -302,7 +304,7 @@ mod tests {
         let places: Vec<_> = (0..5).map(|switch| tree.switch(switch).location).collect();
         assert_eq!(places, [at(0, 0), at(0, 1), at(1, 0), at(1, 1), None]);
         assert!(tree.place_all(true).is_empty(), "everyone keeps his place");
-        // The switches' own rules are shortest paths.
+        // The rules that switches derive by themselves are shortest paths.
         for (location, target) in tree.locations().collect::<Vec<_>>() {
             let distances = tree.distances(target);
             for switch in (0..tree.len()).filter(|&switch| switch != target) {

@@ -1,8 +1,10 @@
-//! Hosts of an edge switch: their PMACs, and their registration at the fabric manager (paper §3.2).
+//! Hosts on an edge switch: their PMACs, and their registration with the fabric manager (paper
+//! §3.2).
 //!
-//! The first frame of a host on a port assigns it a PMAC: the location of the switch, the port, and
-//! the next number there. Once its IP address is known too, both are registered, repeatedly until
-//! the manager acknowledges them. A host that appears on another port gets another PMAC.
+//! When the first frame from a host arrives on a port, the host gets a PMAC. It consists of the
+//! location of the switch, the port, and the next number on that port. Once its IP address is known
+//! too, both are registered, repeatedly until the manager acknowledges them. A host that appears on
+//! another port gets another PMAC.
 
 use super::message::Register;
 use crate::portland::plane::Location;
@@ -12,30 +14,30 @@ use axon_node::agenda::Agenda;
 use axon_wire::{MacAddr, PortNo, Span, Time};
 use core::net::Ipv4Addr;
 
-/// Maximum retry interval.
+/// Maximum interval between retries.
 const PAUSE_MAX: Span = Span::from_secs(1);
 
-/// Host of an edge switch.
+/// Host on an edge switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Host {
     /// Port of the host.
     pub port: PortNo,
-    /// IPv4 address, if seen.
+    /// IPv4 address, if a frame contained it.
     pub ip: Option<Ipv4Addr>,
-    /// PMAC, if this switch has a location.
+    /// PMAC, if the switch has a location.
     pub pmac: Option<MacAddr>,
-    /// Delay of the next retry.
+    /// Delay before the next retry.
     pause: Span,
 }
 
-/// Hosts of one edge switch, by AMAC.
+/// Hosts on one edge switch, by AMAC.
 #[derive(Debug)]
 pub(super) struct Hosts {
     hosts: BTreeMap<MacAddr, Host>,
     by_pmac: BTreeMap<MacAddr, MacAddr>,
-    /// Unacknowledged registrations.
+    /// Registrations that the manager has not acknowledged.
     unacknowledged: Agenda<MacAddr>,
-    /// Next number on each port.
+    /// Next host number on each port.
     numbers: BTreeMap<PortNo, u16>,
     retry: Span,
 }
@@ -51,8 +53,8 @@ impl Hosts {
         }
     }
 
-    /// Records `amac` on `port`, with the `ip` that it sent, if any. Returns its PMAC if that is
-    /// new.
+    /// Records `amac` on `port`, with the `ip` that it sent, if any. Returns its PMAC if the PMAC
+    /// is new.
     pub fn learn(
         &mut self,
         now: Time,
@@ -90,8 +92,8 @@ impl Hosts {
         pmac
     }
 
-    /// Sets the location of the switch: every host gets a PMAC there. Returns port, AMAC and PMAC
-    /// of all hosts.
+    /// Sets the location of the switch, so that every host gets a PMAC there. Returns port, AMAC
+    /// and PMAC of all hosts.
     pub fn place(&mut self, now: Time, location: Location) -> Vec<(PortNo, MacAddr, MacAddr)> {
         let amacs: Vec<MacAddr> = self.hosts.keys().copied().collect();
         let named = amacs.into_iter().map(|amac| {
@@ -102,7 +104,7 @@ impl Hosts {
         named.collect()
     }
 
-    /// Registers all hosts with the fabric manager again.
+    /// Registers all hosts with the fabric manager once more.
     pub fn register_all(&mut self, now: Time) {
         let amacs: Vec<MacAddr> = self.hosts.keys().copied().collect();
         amacs.into_iter().for_each(|amac| self.register_soon(now, amac));
@@ -115,7 +117,7 @@ impl Hosts {
         }
     }
 
-    /// Returns the due registrations.
+    /// Returns the registrations that are due.
     pub fn due(&mut self, now: Time) -> Vec<Register> {
         let mut due = Vec::new();
         while let Some(amac) = self.unacknowledged.pop_due(now) {
@@ -142,8 +144,8 @@ impl Hosts {
         }
     }
 
-    /// Handles the move of the host with this PMAC to another switch. Returns its AMAC, if it is
-    /// not known here under another PMAC.
+    /// Records that the host with this PMAC has moved to another switch. Returns its AMAC, unless
+    /// it is known here with another PMAC.
     pub fn gone(&mut self, pmac: MacAddr) -> Option<MacAddr> {
         let amac = self.by_pmac.remove(&pmac)?;
         self.hosts.remove(&amac);

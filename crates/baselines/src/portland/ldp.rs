@@ -1,19 +1,19 @@
-//! Location discovery (paper §3.4): the neighbour at each port, the level of this switch, and the
+//! Location discovery (paper §3.4): the neighbour on each port, the level of this switch, and the
 //! port towards the fabric manager.
 //!
-//! Every port sends its identity and state at an interval. A port that receives no such message for
-//! three intervals is a host port. A switch with hosts, or whose neighbours are at most half its
-//! ports, is at the edge; one with neighbours at the edge is an aggregation switch; one with
-//! aggregation switches only is core. The level is permanent. An aggregation switch is in the pod
-//! of the edge switches below it.
+//! Every port sends its identity and state at regular intervals. A port that receives no such
+//! message for three intervals is a host port. A switch is at the edge if it has hosts, or has
+//! neighbours on at most half its ports. A switch with neighbours at the edge is an aggregation
+//! switch, and one that has only aggregation switches as neighbours is core. The level is
+//! permanent. An aggregation switch is in the pod of the edge switches below it.
 //!
-//! The same messages carry a distance to the fabric manager. A switch selects the nearest neighbour
-//! whose path does not come through this switch. A distance above the maximum means unreachable, so
-//! a stale distance in a cycle dies out. This forms the tree that control frames travel by, which
-//! the paper does not specify.
+//! The same messages contain a distance to the fabric manager. A switch selects the nearest
+//! neighbour whose path does not lead through this switch. A distance above the maximum means
+//! unreachable, so that a stale distance in a cycle dies out. This forms the tree along which
+//! control frames travel, which the paper does not specify.
 //!
-//! Difference from the paper: the fabric manager assigns positions together with the pod, instead
-//! of agreement among the edge switches of a pod.
+//! There is one difference from the paper. The fabric manager assigns positions together with the
+//! pod, and the edge switches of a pod do not agree on them among themselves.
 
 use super::message::{Ldm, Level, Way};
 use super::rules::Neighbour;
@@ -22,13 +22,14 @@ use alloc::vec::Vec;
 use axon_node::PortKind;
 use axon_wire::{MacAddr, PortNo, Span, Time};
 
-/// Intervals without a message after which a port is a host port.
+/// Number of intervals without a message after which a port is a host port.
 const HOST_INTERVALS: u64 = 3;
-/// Intervals without a message after which a neighbour is lost (the paper: 50 ms at 10 ms).
+/// Number of intervals without a message after which a neighbour is lost (in the paper, 50 ms with
+/// intervals of 10 ms).
 const LOST_INTERVALS: u64 = 5;
 /// Maximum number of links on a path to the fabric manager.
 const DISTANCE_MAX: u16 = 256;
-/// Delay from a change to the messages about it, so that several changes share a message.
+/// Delay between a change and the messages about it, so that several changes share a message.
 const TELL: Span = Span::from_millis(1);
 
 /// State of one port.
@@ -36,9 +37,9 @@ const TELL: Span = Span::from_millis(1);
 struct Port {
     up: bool,
     kind: PortKind,
-    /// Time at which the carrier came.
+    /// Time at which the port got carrier.
     since: Time,
-    /// Neighbour, its last message, and the time of its reception.
+    /// Neighbour, its last message, and the time at which that message was received.
     received: Option<(MacAddr, Ldm, Time)>,
 }
 
@@ -50,15 +51,15 @@ pub(super) struct Ldp {
     ports: Vec<Port>,
     level: Level,
     location: Option<Location>,
-    /// Own path to the manager, and its first port.
+    /// Path from this switch to the manager, and its first port.
     way: Option<Way>,
     parent: Option<PortNo>,
-    /// Time of the next messages on all ports.
+    /// Time at which messages are next due on all ports.
     next: Time,
-    /// Last content sent, without the port.
+    /// Last content that was sent, without the port.
     sent: (Level, Option<u16>, Option<Way>, Option<PortNo>),
-    /// Version, incremented with every change that the manager should know: neighbours, level,
-    /// location, path.
+    /// Version, which increases with every change that the manager should know of: neighbours,
+    /// level, location, path.
     version: u64,
     /// True if the switch's own rules or tree may have changed.
     changed: bool,
@@ -81,7 +82,7 @@ impl Ldp {
         }
     }
 
-    /// Makes this the fabric manager, to which all paths lead.
+    /// Makes this node the fabric manager, to which all paths lead.
     pub fn be_manager(&mut self, incarnation: u32) {
         self.level = Level::Manager;
         self.way = Some(Way {
@@ -164,7 +165,7 @@ impl Ldp {
         ports.chain(any_up.then_some(self.next)).min()
     }
 
-    /// Returns the due messages: one for each port with carrier.
+    /// Returns the messages that are due, one for each port with carrier.
     pub fn due(&mut self, now: Time) -> Vec<(PortNo, Ldm)> {
         if self.next > now {
             return Vec::new();
@@ -232,7 +233,7 @@ impl Ldp {
         self.ports.get(port.index()).map_or(PortKind::Unknown, |port| port.kind)
     }
 
-    /// Returns whether every port with carrier is known to be a switch's or a host's.
+    /// Returns whether each port with carrier is known to lead to a switch or a host.
     pub fn is_settled(&self) -> bool {
         self.ports.iter().all(|port| !port.up || port.kind != PortKind::Unknown)
     }
@@ -246,7 +247,7 @@ impl Ldp {
         self.version
     }
 
-    /// Returns the neighbouring switches, for rules.
+    /// Returns the neighbouring switches in the form used by rules.
     pub fn neighbours(&self) -> impl Iterator<Item = Neighbour> {
         self.switches().map(|(port, _, ldm)| Neighbour {
             port,
@@ -256,7 +257,7 @@ impl Ldp {
         })
     }
 
-    /// Returns the links, for reports: own port, neighbour, the neighbour's port.
+    /// Returns the links in the form used by reports: own port, neighbour, the neighbour's port.
     pub fn links(&self) -> Vec<(PortNo, MacAddr, PortNo)> {
         self.switches().map(|(port, mac, ldm)| (port, mac, ldm.port)).collect()
     }
@@ -268,7 +269,7 @@ impl Ldp {
         })
     }
 
-    /// Recomputes level and path.
+    /// Recomputes the level and the path.
     fn update(&mut self, now: Time) {
         if self.level == Level::Manager {
             return;
@@ -311,7 +312,7 @@ impl Ldp {
             let way = ldm.way.filter(|way| !ldm.towards_you && way.distance < DISTANCE_MAX)?;
             Some((PortNo(index as u16), way))
         });
-        // The latest incarnation, then the shortest path, then the present one, then the lowest
+        // The latest incarnation, then the shortest path, then the current one, then the lowest
         // port.
         let rank = |(port, way): &(PortNo, Way)| {
             let other = self.parent != Some(*port);
@@ -330,7 +331,7 @@ impl Ldp {
     }
 }
 
-/// Returns the path digest extended by one link, most likely unique.
+/// Returns the path digest extended by one link. It is most likely unique.
 fn path_of(before: u32, mac: MacAddr, port: PortNo) -> u32 {
     let bytes = mac.0.into_iter().chain(port.0.to_be_bytes());
     bytes
@@ -362,7 +363,7 @@ mod tests {
         Ldm { port: PortNo(7), level, pod: None, position: None, way, towards_you: false }
     }
 
-    /// Returns a switch with four ports with carrier since the beginning.
+    /// Returns a switch whose four ports have had carrier from the start.
     fn switch() -> Ldp {
         let mut ldp = Ldp::new(mac(1), 4, TICK);
         (0..4).for_each(|port| ldp.link(Time::ZERO, PortNo(port), true));

@@ -1,13 +1,14 @@
-//! State of the fabric manager (paper §3.1, §3.3, §3.6): the network, the hosts, and the messages
-//! to switches.
+//! State of the fabric manager (paper §3.1, §3.3, §3.6): the network, the hosts, and messages to
+//! switches.
 //!
 //! Switches report their neighbours. When the network has not changed for a while, the manager
-//! decides whether it is a fat tree and sends the edge switches their locations. It stores the PMAC
-//! of every host by its IP address and answers all ARP requests. An unregistered address is queried
-//! at all edge switches. In a fat tree, after each change, it compares every switch's own rules
-//! with the present shortest paths and corrects differences. In any other network a switch sends a
-//! query when it has no route for a frame. The manager then installs the shortest paths in every
-//! switch on them, and records them to correct them when the network changes.
+//! determines whether it is a fat tree and sends the edge switches their locations. It stores the
+//! PMAC of every host by its IP address and answers all ARP requests. For an unregistered address,
+//! it sends a query to all edge switches. In a fat tree, after each change, it compares every
+//! switch's own rules with the current shortest paths and corrects differences. In any other
+//! network, a switch that has no route for a frame sends a query. The manager then installs the
+//! shortest paths in every switch along them, and records these paths so that it can correct them
+//! when the network changes.
 
 use super::graph::{FAR, Graph, place_of};
 use super::message::{Message, Place, Register, Report, Requester};
@@ -18,18 +19,19 @@ use axon_node::agenda::Agenda;
 use axon_wire::{MacAddr, PortNo, Span, Time};
 use core::net::Ipv4Addr;
 
-/// Intervals without changes before the first evaluation of the network.
+/// Number of intervals without changes before the first evaluation of the network.
 const QUIET_INTERVALS: u64 = 5;
-/// Delay after a change, so that several are evaluated together.
+/// Delay after a change, so that several changes are evaluated together.
 const REFRESH_DELAY: Span = Span::from_millis(10);
 /// Lifetime of an unanswered ARP request.
 const QUESTION: Span = Span::from_secs(3);
-/// Maximum number of entries in a message: a full one stays below 1,500 bytes at ten ports each.
+/// Maximum number of entries in a message. With ten ports in each, it stays below 1,500 bytes.
 const ENTRIES_MAX: usize = 40;
-/// Maximum number of tries to send to a switch. After that the switch has to report itself again.
+/// Maximum number of attempts to send to a switch. After that, the switch has to report itself
+/// again.
 const TRIES_MAX: u32 = 20;
 
-/// Message with its receiver.
+/// Message and its receiver.
 pub(super) type Letter = (MacAddr, Message);
 
 /// Routes sent to one switch.
@@ -37,38 +39,39 @@ pub(super) type Letter = (MacAddr, Message);
 struct Sent {
     /// All routes, acknowledged or not.
     entries: BTreeMap<Location, Vec<PortNo>>,
-    /// Locations whose routes are not acknowledged, with the number of the message.
+    /// Locations whose routes have not been acknowledged, with the number of the message.
     unacknowledged: BTreeMap<Location, u32>,
     tries: u32,
 }
 
-/// Counters of the manager.
+/// Counters of the fabric manager.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ManagerCounters {
     /// ARP requests answered.
     pub answered: u64,
-    /// ARP requests without an answer, sent to all edge switches.
+    /// Unanswered ARP requests, which were sent to all edge switches.
     pub broadcast: u64,
     /// Routes sent to switches.
     pub routes: u64,
 }
 
-/// Fabric manager without its port.
+/// State of the fabric manager, without its port.
 #[derive(Debug)]
 pub(super) struct Manager {
     interval: Span,
     retry: Span,
     graph: Graph,
-    /// True if the network is a fat tree; `None` until it has been quiet.
+    /// True if the network is a fat tree. `None` until the network has been quiet.
     fat_tree: Option<bool>,
-    /// Time of the next evaluation of the graph.
+    /// Time at which the graph is evaluated next.
     refresh: Option<Time>,
     hosts: BTreeMap<Ipv4Addr, Register>,
     questions: BTreeMap<Ipv4Addr, BTreeMap<Requester, Time>>,
     sent: BTreeMap<usize, Sent>,
-    /// Switches with unacknowledged routes.
+    /// Switches that have unacknowledged routes.
     resend: Agenda<usize>,
-    /// Distances from all switches to one, by target; valid while the graph is unchanged.
+    /// Distances from all switches to one target, by target. They are valid while the graph is
+    /// unchanged.
     distances: BTreeMap<usize, Vec<u16>>,
     sequence: u32,
     counters: ManagerCounters,
@@ -112,7 +115,7 @@ impl Manager {
         [self.refresh, self.resend.next()].into_iter().flatten().min()
     }
 
-    /// Handles a message of a switch; returns whether it was for the manager.
+    /// Handles a message from a switch. Returns whether the message was for the manager.
     pub fn message(
         &mut self,
         now: Time,
@@ -148,7 +151,7 @@ impl Manager {
             letters.push((mac, Message::Place(place)));
         }
         if news.changed || news.reborn {
-            // Before the first evaluation, every change restarts the wait.
+            // Before the first evaluation, every change restarts the delay.
             let soon = now + REFRESH_DELAY;
             let quiet = now + self.interval * QUIET_INTERVALS;
             self.refresh = Some(match self.fat_tree {
@@ -182,7 +185,7 @@ impl Manager {
         }
     }
 
-    /// Returns the edge switch of a PMAC.
+    /// Returns the edge switch that a PMAC belongs to.
     fn edge_of(&self, pmac: MacAddr) -> Option<MacAddr> {
         let switch = self.graph.at(Location::of(pmac)?)?;
         Some(self.graph.switch(switch).mac)
@@ -209,7 +212,7 @@ impl Manager {
     }
 }
 
-/// Routes.
+/// Computation and distribution of routes.
 impl Manager {
     pub fn timeout(&mut self, now: Time, letters: &mut Vec<Letter>) {
         if self.refresh.is_some_and(|at| at <= now) {
@@ -240,7 +243,8 @@ impl Manager {
         }
     }
 
-    /// Compares, in a fat tree, the switch's own rules and sent routes with the shortest paths.
+    /// In a fat tree, compares the switch's own rules and the routes sent to it with the shortest
+    /// paths.
     fn compare(&mut self, switch: usize) {
         let rules = self.graph.rules(switch);
         let targets: Vec<(Location, usize)> = self.graph.locations().collect();
@@ -251,7 +255,7 @@ impl Manager {
         }
     }
 
-    /// Compares, in any other network, the sent routes of a switch with the shortest paths.
+    /// In any other network, compares the routes sent to a switch with the shortest paths.
     fn reconsider(&mut self, switch: usize) {
         let entries = self.sent.get(&switch).map_or(Vec::new(), |sent| {
             sent.entries.iter().map(|(&location, ports)| (location, ports.clone())).collect()
@@ -263,7 +267,7 @@ impl Manager {
         }
     }
 
-    /// Records a correction for `switch` if its route towards `target` is wrong. Returns the next
+    /// Records a correction for `switch` if its route to `target` is wrong. Returns the next
     /// switches on the path.
     fn correct(
         &mut self,
@@ -286,7 +290,7 @@ impl Manager {
         closer.into_iter().map(|(_, other)| other).collect()
     }
 
-    /// Handles a query for a route: installs it in every switch up to the destination.
+    /// Handles a query for a route by installing it in every switch on the path to the destination.
     fn route_query(
         &mut self,
         now: Time,
@@ -297,7 +301,7 @@ impl Manager {
         let (Some(start), Some(target)) = (self.graph.find(from), self.graph.at(location)) else {
             return;
         };
-        // The querying switch has no route, whatever it was sent.
+        // The querying switch has no route, regardless of any that was sent to it.
         if let Some(sent) = self.sent.get_mut(&start) {
             sent.entries.remove(&location);
         }
@@ -323,13 +327,13 @@ impl Manager {
             }
             order.push(switch);
         }
-        // The last switch first, so that the path is there when the frame comes.
+        // The last switch first, so that the path exists when the frame arrives.
         for switch in order.into_iter().rev() {
             self.send_routes(now, switch, letters);
         }
     }
 
-    /// Sends a switch its unacknowledged routes.
+    /// Sends a switch the routes that it has not acknowledged.
     fn send_routes(&mut self, now: Time, switch: usize, letters: &mut Vec<Letter>) {
         let Some(sent) = self.sent.get_mut(&switch).filter(|sent| !sent.unacknowledged.is_empty())
         else {

@@ -1,4 +1,4 @@
-//! Node of the fabric manager, attached to a switch's port like Axon's controller.
+//! Node of the fabric manager, which is attached to a port of a switch like Axon's controller.
 
 use super::ldp::Ldp;
 use super::manager::{Letter, Manager, ManagerCounters};
@@ -11,9 +11,9 @@ use axon_wire::constants::ethertype::PORTLAND;
 use axon_wire::{Bytes, FrameBuf, MacAddr, PortNo, Span, Time};
 use core::net::Ipv4Addr;
 
-/// Only port of the manager.
+/// The only port of the manager.
 const PORT: PortNo = PortNo(0);
-/// Maximum number of frames in the port's buffer; further ones wait here without loss.
+/// Maximum number of frames in the port's buffer. Further frames wait here without loss.
 const QUEUED_MAX: u64 = 64;
 
 /// Configuration of the fabric manager.
@@ -21,13 +21,13 @@ const QUEUED_MAX: u64 = 64;
 pub struct ManagerConfig {
     /// MAC address of the manager.
     pub mac: MacAddr,
-    /// Incarnation number; later ones are greater.
+    /// Incarnation number. Later incarnations have greater ones.
     pub incarnation: u32,
-    /// Interval of location discovery messages.
+    /// Interval between location discovery messages.
     pub interval: Span,
-    /// Initial retransmission interval of unacknowledged messages.
+    /// Initial interval between retransmissions of unacknowledged messages.
     pub retry: Span,
-    /// Buffer of its port.
+    /// Size of the port's buffer, in bytes.
     pub queue_bytes_max: Bytes,
 }
 
@@ -59,7 +59,7 @@ impl ManagerNode {
         }
     }
 
-    /// Returns its port.
+    /// Returns the port of the manager.
     pub fn ports(&self) -> &Ports {
         &self.ports
     }
@@ -69,12 +69,12 @@ impl ManagerNode {
         self.manager.counters()
     }
 
-    /// Returns whether the network is a fat tree; `None` before the first evaluation.
+    /// Returns whether the network is a fat tree, or `None` before the first evaluation.
     pub fn fat_tree(&self) -> Option<bool> {
         self.manager.fat_tree()
     }
 
-    /// Returns the registered hosts by address.
+    /// Returns the registered hosts by IP address.
     pub fn hosts(&self) -> &BTreeMap<Ipv4Addr, Register> {
         self.manager.hosts()
     }
@@ -113,7 +113,7 @@ impl ManagerNode {
         }
     }
 
-    /// Hands messages to the port as far as its buffer goes.
+    /// Passes messages to the port as long as its buffer has room.
     fn post(&mut self, now: Time) {
         let mac = self.config.mac;
         for (to, message) in self.letters.drain(..) {

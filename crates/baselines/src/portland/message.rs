@@ -188,7 +188,7 @@ pub struct Requester {
 }
 
 impl Message {
-    /// Returns the frame of the message, without FCS.
+    /// Returns the frame that carries the message, without FCS.
     pub fn emit(&self, to: MacAddr, from: MacAddr) -> Vec<u8> {
         let mut frame = Vec::with_capacity(FRAME_BYTES_MIN);
         frame.extend_from_slice(&to.0);
@@ -201,12 +201,13 @@ impl Message {
         frame
     }
 
-    /// Returns the link frame of the message, which no switch forwards.
+    /// Returns the link frame that carries the message, which no switch forwards.
     pub fn emit_link(&self, from: MacAddr) -> Vec<u8> {
         self.emit(link::DESTINATION, from)
     }
 
-    /// Parses the sender and the message of a control frame; `None` for anything else.
+    /// Parses a control frame and returns the sender and the message, or `None` for any other
+    /// frame.
     pub fn parse(frame: &[u8]) -> Option<(MacAddr, Message)> {
         if frame.get(12..ETHERNET_BYTES)? != PORTLAND.to_be_bytes() {
             return None;

@@ -1,14 +1,14 @@
-//! PortLand (Niranjan Mysore et al., SIGCOMM 2009): the comparison network of paper 001 §5.4.
+//! PortLand (Niranjan Mysore et al., SIGCOMM 2009), the network with which paper 001 §5.4 compares.
 //!
-//! Edge switches name hosts by location ([`crate::portland::plane`]). A fabric manager stores the
-//! names and answers ARP. Switches find their position in a fat tree by themselves and forward by
-//! prefix. Paper 001 runs it on other topologies too, which PortLand's own forwarding does not
-//! support: there the manager installs shortest paths in switches on request (`manager`). The
-//! messages between switches and manager are real frames in the same network, along a tree of
-//! shortest paths to the manager.
+//! Edge switches give hosts addresses by location ([`crate::portland::plane`]). A fabric manager
+//! stores these addresses and answers ARP. Switches determine their position in a fat tree by
+//! themselves and forward by prefix. Paper 001 also runs PortLand on other topologies, which
+//! PortLand's own forwarding does not support. There, the manager installs shortest paths in
+//! switches on request (`manager`). The messages between switches and manager are real frames in
+//! the same network, along a tree of shortest paths to the manager.
 //!
-//! Differences from the paper are documented in their modules (`ldp`, `message`), and together in
-//! `docs/baselines.md`.
+//! Differences from the paper are documented in the modules that they concern (`ldp`, `message`),
+//! and collected in `docs/baselines.md`.
 
 mod graph;
 mod hosts;

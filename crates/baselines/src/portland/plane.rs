@@ -3,16 +3,18 @@
 //!
 //! An edge switch assigns each of its hosts a *pseudo MAC* (PMAC) that encodes its location: pod,
 //! position of the edge switch in the pod, port, and a number on that port. A frame from a host
-//! gets the PMAC as its source; other hosts know only PMACs, so its destination is one. Every
-//! switch matches the *location* in it (pod and position), never the whole address: the longest
-//! match of location, pod, default selects the ports, and the hash of the flow takes one of them.
-//! The edge switch at the location restores the host's own address (AMAC).
+//! gets that host's PMAC as its source. Its destination is also a PMAC, because other hosts know
+//! only PMACs. Every switch matches the *location* in the destination (pod and position), never the
+//! whole address. The longest match among location, pod and default selects the ports, and the hash
+//! of the flow selects one of them. The edge switch at the location restores the host's own address
+//! (AMAC).
 //!
-//! ARP and unmatched frames go to the control plane. Control frames (of EtherType [`PORTLAND`])
-//! travel in the network too: up the tree that the control plane maintains towards the fabric
-//! manager, back down by the path learned on their way, or to all switches down the whole tree.
+//! ARP and unmatched frames go to the control plane. Control frames (with EtherType [`PORTLAND`])
+//! also travel in the network. They go up the tree that the control plane maintains towards the
+//! fabric manager, back down along the path that was learned on their way up, or to all switches
+//! down the whole tree.
 //!
-//! [`PortKind::Axon`] stands for any other switch here, and for the fabric manager.
+//! Here, [`PortKind::Axon`] stands for a port to any other switch or to the fabric manager.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -25,7 +27,7 @@ use axon_plane::routes::MacMap;
 use axon_wire::constants::ethertype::{ARP, PORTLAND};
 use axon_wire::{Bytes, FrameBuf, MacAddr, PortNo, Time, mac_control};
 
-/// Locally administered group address of all switches.
+/// Locally administered group address to which all switches listen.
 pub const ALL_SWITCHES: MacAddr = MacAddr([0x03, b'p', b'l', 0, 0, 1]);
 
 /// Size and limits of a switch.
@@ -33,21 +35,21 @@ pub const ALL_SWITCHES: MacAddr = MacAddr([0x03, b'p', b'l', 0, 0, 1]);
 pub struct PortLandConfig {
     /// Number of ports, 0 to `ports - 1`.
     pub ports: u16,
-    /// Buffer of an output port for each ingress port, in bytes.
+    /// Buffer for each pair of egress port and ingress port, in bytes.
     pub queue_bytes_max: Bytes,
-    /// Longest frame, in bytes without FCS and tag.
+    /// Maximum frame length in bytes, without FCS and tag.
     pub frame_bytes_max: usize,
-    /// Own address.
+    /// MAC address of the switch.
     pub mac: MacAddr,
-    /// Seed of the flow hash, different from the neighbours' seeds.
+    /// Seed of the flow hash, which differs from those of the neighbours.
     pub seed: u64,
 }
 
-/// Location of an edge switch: the first half of a PMAC.
+/// Location of an edge switch, which is the first half of a PMAC.
 ///
-/// The paper writes a PMAC as pod (16 bits), position (8), port (8), number (16). Here the first
-/// octet must also mark a locally administered unicast address (IEEE 802 clause 8.2), so a pod has
-/// 13 bits: five in the first octet above 110, eight in the second.
+/// In the paper, a PMAC consists of pod (16 bits), position (8), port (8) and number (16). Here the
+/// first octet must also mark a locally administered unicast address (IEEE 802 clause 8.2), so a
+/// pod has 13 bits: five in the first octet, above 110, and eight in the second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Location {
     /// Pod, 0 to [`Location::PODS`] - 1.
@@ -67,7 +69,7 @@ impl Location {
         MacAddr([first, self.pod as u8, self.position, port, high, low])
     }
 
-    /// Returns the location of the host with this PMAC; `None` for an address that is no PMAC.
+    /// Returns the location of the host with this PMAC, or `None` if the address is no PMAC.
     pub const fn of(pmac: MacAddr) -> Option<Location> {
         let [first, second, position, ..] = pmac.0;
         if first & 0b111 != 0b110 {
@@ -78,14 +80,14 @@ impl Location {
 }
 
 /// Ports towards each location, by longest match. A match without ports means that the location is
-/// unreachable; no match means that there is no route.
+/// unreachable. No match means that there is no route.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Routes {
     /// Ports for one location.
     pub exact: BTreeMap<Location, Vec<PortNo>>,
-    /// Ports for all of a pod.
+    /// Ports for a whole pod.
     pub pods: BTreeMap<u16, Vec<PortNo>>,
-    /// Ports for everything else, if there is a rule for it.
+    /// Ports for all other locations, if there is a rule for them.
     pub default: Option<Vec<PortNo>>,
 }
 
@@ -104,22 +106,22 @@ pub struct PortLand {
     ports: Ports,
     /// Location of an edge switch, once assigned.
     location: Option<Location>,
-    /// Own hosts by AMAC, and by PMAC.
+    /// Hosts on this switch, by AMAC and by PMAC.
     by_amac: MacMap<(PortNo, MacAddr)>,
     by_pmac: MacMap<(PortNo, MacAddr)>,
-    /// Own rules of the switch, and the routes of the fabric manager.
+    /// The switch's own rules, and the routes sent by the fabric manager.
     rules: Routes,
     sent: BTreeMap<Location, Vec<PortNo>>,
     /// Port towards the fabric manager, and the manager's address.
     up: Option<(PortNo, MacAddr)>,
-    /// Ports to switches that reach the fabric manager through this one.
+    /// Ports to switches that reach the fabric manager via this one.
     children: Vec<PortNo>,
-    /// Last ingress port of control frames, by switch.
+    /// Last ingress port of control frames from each switch.
     relays: MacMap<PortNo>,
 }
 
 impl PortLand {
-    /// Creates a switch whose ports are all unknown and without carrier.
+    /// Creates a switch whose ports have no known kind and no carrier.
     pub fn new(config: PortLandConfig) -> PortLand {
         PortLand {
             ports: Ports::new(config.ports, config.queue_bytes_max),
@@ -135,7 +137,7 @@ impl PortLand {
         }
     }
 
-    /// Receives a frame from a port; see [`Input::Frame`](axon_node::Input).
+    /// Receives a frame on a port; see [`Input::Frame`](axon_node::Input).
     pub fn receive(&mut self, now: Time, meta: FrameMeta, out: &mut Vec<Action>) {
         if let Err(reason) = self.ports.receive(now, &meta) {
             return self.ports.discard(meta, reason, out);
@@ -168,8 +170,8 @@ impl PortLand {
         }
     }
 
-    /// Handles a host's frame: its source becomes its PMAC. ARP, and frames of a host that is not
-    /// known on this port, are punted.
+    /// Handles a frame from a host, and replaces its source by the host's PMAC. ARP, and frames
+    /// from a host that is not known on this port, are punted.
     fn host_ingress(
         &mut self,
         now: Time,
@@ -193,8 +195,8 @@ impl PortLand {
         }
     }
 
-    /// Forwards a frame between PMACs. A frame without a route is punted as [`Punt::Miss`], one for
-    /// a host that has left as [`Punt::Error`].
+    /// Forwards a frame between PMACs. A frame without a route is punted as [`Punt::Miss`], and a
+    /// frame to a host that has left is punted as [`Punt::Error`].
     pub fn forward(&mut self, now: Time, mut meta: FrameMeta, out: &mut Vec<Action>) {
         let destination = MacAddr::destination_of(meta.frame.bytes()).unwrap_or_default();
         let Some(location) = Location::of(destination) else {
@@ -218,7 +220,7 @@ impl PortLand {
         }
     }
 
-    /// Forwards a control frame of another switch: to this one, up, down, or to all.
+    /// Forwards a control frame from another switch to this switch, up, down, or to all.
     fn relay(&mut self, now: Time, meta: FrameMeta, out: &mut Vec<Action>) {
         let frame = meta.frame.bytes();
         let destination = MacAddr::destination_of(frame).unwrap_or_default();
@@ -251,7 +253,8 @@ impl PortLand {
         }
     }
 
-    /// Sends a frame of the switch out of `port`, if that is of this `kind`; `None` for any.
+    /// Sends one of the switch's own frames out of `port` if the port is of this `kind`, or in any
+    /// case for `None`.
     pub fn send(
         &mut self,
         now: Time,
@@ -264,7 +267,7 @@ impl PortLand {
         self.ports.deliver(now, meta, port, kind, out);
     }
 
-    /// Sends a frame of the switch, or one that was queued, to a PMAC.
+    /// Sends a frame to a PMAC. The frame is the switch's own, or was queued.
     pub fn send_on(&mut self, now: Time, frame: FrameBuf, out: &mut Vec<Action>) {
         let meta = self.ports.originate(now, frame);
         self.forward(now, meta, out);
@@ -280,7 +283,7 @@ impl PortLand {
         self.location
     }
 
-    /// Records a host on `port` with these two addresses; earlier entries of either are removed.
+    /// Records a host on `port` with these two addresses. Earlier entries with either are removed.
     pub fn set_host(&mut self, port: PortNo, amac: MacAddr, pmac: MacAddr) {
         self.remove_host(amac);
         self.by_amac.insert(amac, (port, pmac));
@@ -299,12 +302,13 @@ impl PortLand {
         self.rules = rules;
     }
 
-    /// Sets the ports towards one location, as sent by the fabric manager. They override the rules.
+    /// Sets the ports towards one location, as sent by the fabric manager. They take precedence
+    /// over the rules.
     pub fn set_location_ports(&mut self, location: Location, ports: Vec<PortNo>) {
         self.sent.insert(location, ports);
     }
 
-    /// Removes all routes of the fabric manager.
+    /// Removes all routes that the fabric manager has sent.
     pub fn forget_location_ports(&mut self) {
         self.sent.clear();
     }
@@ -314,19 +318,19 @@ impl PortLand {
         self.sent.get(&location).or_else(|| self.rules.ports_towards(location))
     }
 
-    /// Sets the tree of control frames: the port up to the fabric manager and its address, and the
-    /// ports down.
+    /// Sets the tree for control frames: the port up to the fabric manager, the manager's address,
+    /// and the ports down.
     pub fn set_tree(&mut self, up: Option<(PortNo, MacAddr)>, children: Vec<PortNo>) {
         self.up = up;
         self.children = children;
     }
 
-    /// Returns its ports.
+    /// Returns the ports of the switch.
     pub fn ports(&self) -> &Ports {
         &self.ports
     }
 
-    /// Returns its ports for carrier, kinds, `TxDone` and time.
+    /// Returns the ports for changes of carrier, kind, `TxDone` and time.
     pub fn ports_mut(&mut self) -> &mut Ports {
         &mut self.ports
     }
@@ -347,7 +351,8 @@ mod tests {
     const MANAGER: MacAddr = MacAddr([0x02, 0x63, 0, 0, 0, 1]);
     const OTHER: MacAddr = MacAddr([0x02, 0x73, 0, 0, 0, 9]);
 
-    /// Returns an edge switch with a host on p0, switches on p1 (up), p2 and p3, and p4 unknown.
+    /// Returns an edge switch with a host on p0, other switches on p1 (up), p2 and p3, and p4
+    /// unknown.
     fn edge() -> PortLand {
         let mut plane = PortLand::new(PortLandConfig {
             ports: 5,
@@ -371,7 +376,7 @@ mod tests {
         plane
     }
 
-    /// Returns the egress ports of a frame with its addresses, punts, and drops.
+    /// Returns the egress ports of a frame with the frame's addresses, the punts, and the drops.
     fn fate(
         plane: &mut PortLand,
         ingress: u16,

@@ -1,12 +1,12 @@
-//! Rules that a switch of a fat tree has by itself: forwarding by prefix (paper §3.5).
+//! Rules that a switch in a fat tree derives by itself, to forward by prefix (paper §3.5).
 //!
-//! An edge switch sends everything that is not here to any aggregation switch. An aggregation
-//! switch has each edge switch of its pod, and sends everything else to any core switch. A core
-//! switch has the aggregation switch of each pod. Nothing that has come down ever goes up again, so
-//! there is no loop.
+//! An edge switch sends everything that is not for its own hosts to any aggregation switch. An
+//! aggregation switch has a rule for each edge switch in its pod, and sends everything else to any
+//! core switch. A core switch has a rule for the aggregation switch in each pod. A frame that has
+//! come down never goes up again, so there is no loop.
 //!
-//! The fabric manager computes the same rules for every switch, and sends only the differences
-//! after a failure.
+//! The fabric manager computes the same rules for every switch, and after a failure sends only the
+//! differences.
 
 use super::message::Level;
 use crate::portland::plane::{Location, Routes};
@@ -32,7 +32,8 @@ pub(super) fn rules(level: Level, pod: Option<u16>, neighbours: &[Neighbour]) ->
         Level::Edge => routes.default = Some(ports(Level::Aggregation)),
         Level::Aggregation => {
             if let Some(pod) = pod {
-                // Frames for this pod that are not below must not go up, as they would come back.
+                // Frames to locations in this pod that are not below must not go up, because they
+                // would come back.
                 routes.pods.insert(pod, Vec::new());
             }
             for other in neighbours.iter().filter(|other| other.level == Level::Edge) {

@@ -1,4 +1,4 @@
-//! PortLand switch: data plane, location discovery and edge agent in one node.
+//! PortLand switch, which combines data plane, location discovery and edge agent in one node.
 
 use super::hosts::{Host, Hosts};
 use super::ldp::Ldp;
@@ -15,11 +15,11 @@ use axon_wire::{FrameBuf, MacAddr, PortNo, Span, Time};
 use core::net::Ipv4Addr;
 use smoltcp::wire::ArpOperation;
 
-/// Delay after a change, so that several go into one report.
+/// Delay after a change, so that several changes share one report.
 const REPORT_DELAY: Span = Span::from_millis(10);
-/// Maximum interval of reports that are not acknowledged, or that request a location.
+/// Maximum interval between reports that are not acknowledged, or that request a location.
 const REPORT_PAUSE_MAX: Span = Span::from_secs(1);
-/// Maximum number of remembered hosts that have moved away.
+/// Maximum number of departed hosts that are remembered.
 const MOVED_MAX: usize = 1024;
 
 /// Configuration of a switch.
@@ -27,13 +27,13 @@ const MOVED_MAX: usize = 1024;
 pub struct SwitchConfig {
     /// Configuration of ports and buffers, and the switch's MAC address.
     pub plane: PortLandConfig,
-    /// Incarnation of the switch; later ones are greater.
+    /// Incarnation of the switch. Later incarnations are greater.
     pub incarnation: u32,
-    /// Interval of location discovery messages (the paper: 10 ms).
+    /// Interval between location discovery messages (10 ms in the paper).
     pub interval: Span,
-    /// Initial retransmission interval of unacknowledged messages.
+    /// Initial interval between retransmissions of unacknowledged messages.
     pub retry: Span,
-    /// Maximum bytes of frames waiting for a route.
+    /// Maximum total size of frames waiting for a route, in bytes.
     pub waiting_bytes_max: usize,
 }
 
@@ -44,24 +44,24 @@ pub struct PortLandNode {
     ldp: Ldp,
     hosts: Hosts,
     waiting: Waiting,
-    /// Own PMACs whose hosts have moved away: address and new PMAC.
+    /// PMACs from this switch whose hosts have moved away, with their IP address and new PMAC.
     moved: BTreeMap<MacAddr, (Ipv4Addr, MacAddr)>,
-    /// Incarnation of the manager that has this switch's report.
+    /// Incarnation of the manager to which this switch has reported.
     manager: Option<u32>,
-    /// Discovery version of the last or pending report.
+    /// Discovery version in the last or pending report.
     reported: u64,
-    /// Time of the next report, and the interval after it.
+    /// Time of the next report, and the interval that follows it.
     report: Option<(Time, Span)>,
-    /// Number of punted frames that were forwarded.
+    /// Number of punted frames that have been forwarded.
     resumed: u64,
     actions: Vec<Action>,
 }
 
 impl PortLandNode {
-    /// Creates a switch with an empty state.
+    /// Creates a switch with empty state.
     ///
     /// # Panics
-    /// If it has more than 256 ports, which a PMAC cannot distinguish.
+    /// If it has more than 256 ports, since a PMAC cannot distinguish more.
     pub fn new(config: SwitchConfig) -> PortLandNode {
         let plane = config.plane;
         assert!(plane.ports <= 256, "a PMAC has 8 bits for the port");
@@ -80,33 +80,33 @@ impl PortLandNode {
         }
     }
 
-    /// Returns its ports.
+    /// Returns the ports of the switch.
     pub fn ports(&self) -> &Ports {
         self.plane.ports()
     }
 
-    /// Returns its data plane.
+    /// Returns the data plane of the switch.
     pub fn plane(&self) -> &PortLand {
         &self.plane
     }
 
-    /// Returns the level that it has determined.
+    /// Returns the level that the switch has determined.
     pub fn level(&self) -> Level {
         self.ldp.level()
     }
 
-    /// Returns its hosts by AMAC.
+    /// Returns the hosts on this switch, by AMAC.
     pub fn hosts(&self) -> impl Iterator<Item = (MacAddr, &Host)> {
         self.hosts.iter()
     }
 
-    /// Returns the number of frames waiting for a route.
+    /// Returns the number of frames that are waiting for a route.
     pub fn waiting_frames(&self) -> u64 {
         self.waiting.frames()
     }
 
-    /// Returns the number of punted frames that were forwarded: the plane counts them a second
-    /// time, as its own.
+    /// Returns the number of punted frames that have been forwarded. The plane counts each of them
+    /// a second time, as the switch's own.
     pub fn resumed_frames(&self) -> u64 {
         self.resumed
     }
@@ -152,7 +152,7 @@ impl PortLandNode {
                 self.host_frame(now, ingress, frame, out);
             }
             Punt::Miss => self.wait(now, ingress, frame, out),
-            // The destination's PMAC is of this switch, but without a host.
+            // The destination's PMAC belongs to this switch, but has no host.
             _ => self.misdirected(now, ingress, frame, out),
         }
     }
@@ -162,14 +162,14 @@ impl PortLandNode {
         out.push(Action::Dropped { ingress, reason, frame });
     }
 
-    /// Returns whether a host's frame was punted on ingress, and not for lack of a route.
+    /// Returns whether a frame from a host was punted on ingress, and not because it has no route.
     fn is_new_host(&self, ingress: PortNo, frame: &[u8]) -> bool {
         let source = MacAddr::source_of(frame).unwrap_or_default();
         let renamed = self.hosts.by_pmac(source).is_some();
         self.ldp.kind(ingress) == PortKind::Host && !renamed
     }
 
-    /// Handles ARP, or the first frame of a host.
+    /// Handles ARP, or the first frame from a host.
     fn host_frame(&mut self, now: Time, port: PortNo, mut frame: FrameBuf, out: &mut Vec<Action>) {
         let bytes = frame.bytes();
         let source = MacAddr::source_of(bytes).unwrap_or_default();
@@ -204,7 +204,7 @@ impl PortLandNode {
         }
     }
 
-    /// Answers ARP by proxy (paper §3.3): no request of a host is forwarded.
+    /// Answers ARP by proxy (paper §3.3). No request from a host is forwarded.
     fn arp(&mut self, now: Time, port: PortNo, arp: Arp) {
         if !arp.sender_mac.is_unicast() {
             return;
@@ -229,7 +229,8 @@ impl PortLandNode {
         }
     }
 
-    /// Forwards a frame for a moved host to its new location, and informs its sender (paper §3.3).
+    /// Forwards a frame to a host that has moved to the new location, and informs the sender (paper
+    /// §3.3).
     fn misdirected(
         &mut self,
         now: Time,
@@ -255,7 +256,7 @@ impl PortLandNode {
         self.resume(now, frame);
     }
 
-    /// Handles a message; returns whether it was for this switch.
+    /// Handles a message. Returns whether the message was for this switch.
     fn message(
         &mut self,
         now: Time,
@@ -318,7 +319,7 @@ impl PortLandNode {
         }
     }
 
-    /// Sends an ARP request for an address to the hosts of all ports except the requester's.
+    /// Sends an ARP request for an address to the hosts on all ports except the requester's.
     fn ask_all(&mut self, now: Time, ip: Ipv4Addr, from: Requester) {
         let request = Arp {
             operation: ArpOperation::Request,
@@ -350,7 +351,7 @@ impl PortLandNode {
     }
 }
 
-/// Consequences of discovery, and timers.
+/// Processing of discovery results and timers.
 impl PortLandNode {
     fn discover(&mut self, now: Time) {
         if self.ldp.deadline().is_some_and(|at| at <= now) {
@@ -382,7 +383,7 @@ impl PortLandNode {
         }
     }
 
-    /// Continues the reports of an edge switch until it has a location.
+    /// Continues an edge switch's reports until the switch has a location.
     fn report_acknowledged(&mut self, now: Time, sequence: u32) {
         if sequence != self.reported as u32 {
             return;

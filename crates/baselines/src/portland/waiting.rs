@@ -6,10 +6,10 @@ use alloc::vec::Vec;
 use axon_node::agenda::Agenda;
 use axon_wire::{FrameBuf, PortNo, Span, Time};
 
-/// Maximum waiting time of a frame.
+/// Maximum time for which a frame waits.
 const PATIENCE: Span = Span::from_secs(1);
 
-/// Queue of one switch for frames waiting for a route.
+/// Queue of one switch for frames that wait for a route.
 #[derive(Debug)]
 pub(super) struct Waiting {
     rooms: BTreeMap<Location, Room>,
@@ -31,7 +31,7 @@ impl Waiting {
         Waiting { rooms: BTreeMap::new(), asks: Agenda::new(), bytes: 0, bytes_max, retry }
     }
 
-    /// Queues a frame; the first one for a location triggers a query at once.
+    /// Queues a frame. The first frame for a location triggers a query at once.
     ///
     /// # Errors
     /// Returns the frame if there is no room.
@@ -55,7 +55,7 @@ impl Waiting {
         Ok(())
     }
 
-    /// Removes the frames for a location, in order.
+    /// Removes and returns the frames for a location, in order.
     pub fn take(&mut self, location: Location) -> Vec<(PortNo, FrameBuf)> {
         self.asks.cancel(location);
         let frames = self.rooms.remove(&location).map_or(Vec::new(), |room| room.frames);
@@ -63,7 +63,7 @@ impl Waiting {
         frames
     }
 
-    /// Returns the locations to query now, and the frames that have timed out.
+    /// Returns the locations that are to be queried now, and the frames that have timed out.
     pub fn due(&mut self, now: Time) -> (Vec<Location>, Vec<(PortNo, FrameBuf)>) {
         let (mut ask, mut vain) = (Vec::new(), Vec::new());
         while let Some(location) = self.asks.pop_due(now) {
@@ -82,7 +82,7 @@ impl Waiting {
         self.asks.next()
     }
 
-    /// Returns the number of waiting frames.
+    /// Returns the number of frames that are waiting.
     pub fn frames(&self) -> u64 {
         self.rooms.values().map(|room| room.frames.len() as u64).sum()
     }

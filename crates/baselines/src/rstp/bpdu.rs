@@ -1,6 +1,6 @@
 //! Encoding of RST BPDUs (IEEE 802.1D-2004 clause 9.3.3).
 //!
-//! A BPDU is an IEEE 802.3 frame with a length, LLC 42-42-03 (clause 7.12.3), then 36 octets:
+//! A BPDU is an IEEE 802.3 frame with a length, LLC 42-42-03 (clause 7.12.3), and 36 octets:
 //!
 //! | octets | field                              |
 //! |--------|------------------------------------|
@@ -18,15 +18,15 @@
 use super::vector::{BridgeId, PortId, Ticks, Times, Vector};
 use alloc::vec::Vec;
 use axon_wire::MacAddr;
-/// 01-80-C2-00-00-00: all bridges (clause 7.12.3).
+/// 01-80-C2-00-00-00, the address of all bridges (clause 7.12.3).
 pub use axon_wire::constants::address::NEAREST_CUSTOMER as DESTINATION;
 use axon_wire::link::FRAME_BYTES_MIN;
 
-/// LLC: the spanning tree's address twice, unnumbered information.
+/// LLC header: twice the spanning tree's address, and unnumbered information.
 const LLC: [u8; 3] = [0x42, 0x42, 0x03];
-/// Bytes before the BPDU: two addresses, the length and LLC.
+/// Number of bytes before the BPDU: two addresses, the length and LLC.
 const BEFORE_BYTES: usize = 14 + LLC.len();
-/// Bytes of an RST BPDU.
+/// Length of an RST BPDU in bytes.
 const RST_BYTES: usize = 36;
 /// Protocol version and BPDU type of RSTP.
 const RST: u8 = 2;
@@ -45,11 +45,11 @@ const FLAG_ACKNOWLEDGMENT: u8 = 1 << 7;
 pub enum SentRole {
     /// Value 0: the sender does not state its role.
     Unknown,
-    /// Value 1.
+    /// Value 1: the port is an alternate or backup port.
     AlternateOrBackup,
-    /// Value 2.
+    /// Value 2: the port is a root port.
     Root,
-    /// Value 3.
+    /// Value 3: the port is a designated port.
     Designated,
 }
 
@@ -62,11 +62,11 @@ pub struct Bpdu {
     pub times: Times,
     /// Role of the sender's port.
     pub role: SentRole,
-    /// Topology change flag: learned addresses must be flushed.
+    /// Topology change flag, which requests that learned addresses be flushed.
     pub topology_change: bool,
-    /// Proposal flag: the sender requests agreement to forward.
+    /// Proposal flag, with which the sender requests agreement to forward.
     pub proposal: bool,
-    /// Agreement flag.
+    /// Agreement flag, which answers a proposal.
     pub agreement: bool,
     /// Learning flag of the sender's port.
     pub learning: bool,
@@ -76,7 +76,7 @@ pub struct Bpdu {
     pub acknowledgment: bool,
 }
 
-/// Reason why a frame to the bridges' address is not an RST BPDU.
+/// Reason for which a frame to the bridges' address is not an RST BPDU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BpduError {
     /// Not an IEEE 802.3 frame with the spanning tree's LLC.
@@ -85,14 +85,14 @@ pub enum BpduError {
     /// The length field is shorter than a BPDU, or longer than the frame.
     #[error("shorter than 36 octets of BPDU")]
     Short,
-    /// A configuration or topology change notification BPDU of the old protocol, or an
-    /// unknown one.
+    /// A configuration or topology change notification BPDU of the old protocol, or an unknown
+    /// BPDU.
     #[error("not version 2, type 2")]
     NotRst,
 }
 
 impl Bpdu {
-    /// Returns the frame of the BPDU, padded to the Ethernet minimum, without FCS.
+    /// Returns the frame that carries the BPDU, padded to the Ethernet minimum, without FCS.
     pub fn emit(&self, source: MacAddr) -> Vec<u8> {
         let mut frame = Vec::with_capacity(FRAME_BYTES_MIN);
         frame.extend_from_slice(&DESTINATION.0);
@@ -125,11 +125,11 @@ impl Bpdu {
             | flag(self.acknowledgment, FLAG_ACKNOWLEDGMENT)
     }
 
-    /// Parses the BPDU in an Ethernet frame (clause 9.3.4: later versions and octets after the 36
-    /// are ignored).
+    /// Parses the BPDU in an Ethernet frame. Later versions are accepted, and octets after the 36
+    /// are ignored (clause 9.3.4).
     ///
     /// # Errors
-    /// The reason; the frame must then be ignored.
+    /// The reason for which the frame must be ignored.
     pub fn parse(frame: &[u8]) -> Result<Bpdu, BpduError> {
         let addressed = MacAddr::destination_of(frame) == Some(DESTINATION);
         if !addressed || frame.get(14..BEFORE_BYTES) != Some(&LLC) {

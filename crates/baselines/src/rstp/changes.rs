@@ -1,10 +1,10 @@
 //! Topology changes and transmission (IEEE 802.1D-2004 clauses 17.31 and 17.26).
 //!
-//! When a port that is not an edge begins to forward, the locations of addresses may have changed.
-//! The bridge sends a topology change on all its other ports of the tree for a hello time and a
-//! second, and flushes the addresses learned there; receivers do the same. A BPDU is sent when
-//! there is a change, and by designated ports once per hello time anyway; at most six at once, then
-//! one a second.
+//! When a port that is not an edge port begins to forward, the locations of addresses may have
+//! changed. The bridge sends a topology change on all its other ports in the tree for a hello time
+//! plus one second, and flushes the addresses learned there. Receivers do the same. A BPDU is sent
+//! when there is a change, and in any case once per hello time by designated ports. At most six are
+//! sent at once, then one per second.
 
 use super::bpdu::{Bpdu, SentRole};
 use super::port::{ChangeState, Port, Role};
@@ -13,7 +13,7 @@ use alloc::vec::Vec;
 use axon_wire::{PortNo, Span, Time};
 
 impl Rstp {
-    /// Runs one step of the topology change machine of a port; returns whether there was one.
+    /// Runs one step of a port's topology change machine. Returns whether there was one.
     pub(super) fn topology_step(
         &mut self,
         now: Time,
@@ -59,14 +59,14 @@ impl Rstp {
         true
     }
 
-    /// Runs `setTcPropTree` (clause 17.21.18), and counts the change once.
+    /// Runs `setTcPropTree` (clause 17.21.18) and counts the change once.
     fn propagate(&mut self, from: usize) {
         for (index, port) in self.ports.iter_mut().enumerate() {
             port.tc_prop |= index != from;
         }
     }
 
-    /// Sends due BPDUs on a port.
+    /// Sends the BPDUs that are due on a port.
     pub(super) fn transmit(&mut self, now: Time, index: usize, requests: &mut Vec<Request>) {
         let hello = self.config.times.hello.span();
         let port = &mut self.ports[index];
@@ -115,7 +115,7 @@ impl Port {
         }
     }
 
-    /// Returns the BPDU of `txRstp` (clause 17.21.20).
+    /// Returns the BPDU that `txRstp` sends (clause 17.21.20).
     fn rst_bpdu(&self, now: Time) -> Bpdu {
         Bpdu {
             vector: self.designated,

@@ -1,12 +1,13 @@
 //! Port information: bridge detection and received information (IEEE 802.1D-2004 clauses 17.25 and
 //! 17.27).
 //!
-//! A designated port that has sent proposals for three seconds without receiving from a bridge is
-//! an edge, with hosts behind it. A message of a designated port that is better than the port's own
-//! information, or comes from its source, is stored, and all roles are recomputed. The same message
-//! again only refreshes its age. A worse one, from a port that already learns, shows that our
-//! messages are not received (a dispute). A message of a root or alternate port may agree to our
-//! proposal. Information that is not repeated for three hello times expires.
+//! A designated port that has sent proposals for three seconds without receiving anything from a
+//! bridge is an edge port, with hosts behind it. A message from a designated port is stored if it
+//! is better than the port's own information or comes from the source of that information. All
+//! roles are then recomputed. If the same message is repeated, it only refreshes the age. A worse
+//! message from a port that is already learning shows that our messages are not received (a
+//! dispute). A message from a root or alternate port may agree to our proposal. Information that is
+//! not repeated for three hello times expires.
 
 use super::bpdu::{Bpdu, SentRole};
 use super::port::{InfoIs, Port};
@@ -22,7 +23,7 @@ enum Received {
 }
 
 impl Port {
-    /// Runs bridge detection; returns whether something has changed.
+    /// Runs bridge detection. Returns whether anything has changed.
     pub(super) fn detect_edge(&mut self, now: Time) -> bool {
         let alone = self.enabled && self.proposing && self.edge_delay.is_over(now);
         let becomes = alone && !self.oper_edge;
@@ -30,7 +31,7 @@ impl Port {
         becomes
     }
 
-    /// Runs the port information machine; returns whether something has changed.
+    /// Runs the port information machine. Returns whether anything has changed.
     pub(super) fn information(&mut self, now: Time) -> bool {
         if !self.enabled {
             let changed = self.info_is != InfoIs::Disabled;
@@ -62,7 +63,7 @@ impl Port {
         false
     }
 
-    /// State DISABLED.
+    /// Enters state DISABLED.
     fn forget(&mut self) {
         (self.proposing, self.proposed, self.agree, self.agreed) = (false, false, false, false);
         self.info.stop();
@@ -70,13 +71,13 @@ impl Port {
         (self.reselect, self.selected) = (true, false);
     }
 
-    /// State AGED.
+    /// Enters state AGED.
     fn age(&mut self) {
         self.info_is = InfoIs::Aged;
         (self.reselect, self.selected) = (true, false);
     }
 
-    /// State UPDATE: the port takes the bridge's own information.
+    /// Enters state UPDATE, in which the port adopts the bridge's own information.
     fn update(&mut self) {
         let better = self.better_or_same(self.designated, InfoIs::Mine);
         (self.proposing, self.proposed) = (false, false);
@@ -112,7 +113,7 @@ impl Port {
         }
     }
 
-    /// State RECEIVE and the states after it.
+    /// Enters state RECEIVE and the states that follow it.
     fn take(&mut self, now: Time, message: &Bpdu) {
         match self.meaning(message) {
             Received::Superior => {
@@ -147,7 +148,7 @@ impl Port {
         }
     }
 
-    /// Runs `recordAgreement` (clause 17.21.9): every link is point-to-point.
+    /// Runs `recordAgreement` (clause 17.21.9), given that every link is point-to-point.
     fn record_agreement(&mut self, message: &Bpdu) {
         self.agreed = message.agreement;
         if message.agreement {
@@ -161,7 +162,7 @@ impl Port {
         self.rcvd_tc_ack |= message.acknowledgment;
     }
 
-    /// Runs `updtRcvdInfoWhile` (clause 17.21.23): information beyond the maximum age expires at
+    /// Runs `updtRcvdInfoWhile` (clause 17.21.23). Information beyond the maximum age expires at
     /// once.
     fn refresh(&mut self, now: Time) {
         if self.times.message_age.plus_one_second() <= self.times.max_age {

@@ -1,18 +1,18 @@
 //! Rapid spanning tree protocol (IEEE 802.1D-2004 clause 17), as state machines without a clock.
 //!
-//! The bridge with the lowest identifier is the root. Every bridge keeps one port towards it, by
-//! the cheapest path. On every link one end is designated; all other ports discard. The result is a
-//! tree. A link of the tree begins to forward as soon as both its ends agree, without waiting.
+//! The bridge with the lowest identifier is the root. Every bridge has one port towards it, on the
+//! cheapest path. On every link, one end is designated. All other ports discard frames. The result
+//! is a tree. A link in the tree begins to forward as soon as both its ends agree, without a delay.
 //!
-//! The machines are the standard's, one file for each group: port information (`info`), roles
-//! (`roles`), port states (`transitions`), topology changes (`changes`). They run until no machine
-//! can make a transition, then due BPDUs are sent. Two things differ from the letter: timers are
-//! points in time and not counters of whole seconds (see `port`), and `txCount`'s second begins
-//! with its first BPDU.
+//! The machines are those of the standard, with one file for each group: port information (`info`),
+//! roles (`roles`), port states (`transitions`) and topology changes (`changes`). They run until no
+//! machine can make a transition. Then the BPDUs that are due are sent. There are two deviations
+//! from the letter of the standard. Timers are points in time, not counters of whole seconds (see
+//! `port`). The one-second period of `txCount` begins with its first BPDU.
 //!
-//! Left out: migration to the old protocol (clause 17.24; its BPDUs are refused), shared
-//! media (every link is point-to-point) and management. `AutoEdge` is on and `AdminEdge` off
-//! on every port.
+//! The following is omitted: migration to the old protocol (clause 17.24; its BPDUs are refused),
+//! shared media (every link is point-to-point) and management. On every port, `AutoEdge` is on and
+//! `AdminEdge` is off.
 
 pub mod bpdu;
 mod changes;
@@ -33,9 +33,10 @@ use alloc::vec::Vec;
 use axon_wire::{PortNo, Span, Time};
 use port::Port;
 
-/// Migrate Time (table 17-1): also the time after which a port without answers becomes an edge.
+/// Migrate Time (table 17-1), which is also the time after which a port without answers becomes an
+/// edge port.
 const MIGRATE_TIME: Span = Span::from_secs(3);
-/// Maximum rounds of all machines, beyond which they count as broken.
+/// Maximum number of rounds of all machines, beyond which they are considered broken.
 const ROUNDS_MAX: u32 = 1000;
 
 /// Configuration of a bridge.
@@ -45,16 +46,17 @@ pub struct RstpConfig {
     pub id: BridgeId,
     /// Path cost of each port; see [`path_cost`].
     pub path_costs: Vec<u32>,
-    /// Timer values used if it is the root; `message_age` is zero.
+    /// Timer values that are used if the bridge is the root; `message_age` is zero.
     pub times: Times,
-    /// BPDUs that a port may send at once (Transmit Hold Count, table 17-1): 6 by default.
+    /// Number of BPDUs that a port may send at once (Transmit Hold Count, table 17-1): 6 by
+    /// default.
     pub tx_hold_count: u32,
 }
 
-/// A request of the protocol to its bridge.
+/// A request from the protocol to its bridge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
-    /// Send this frame out of a port, whatever its state.
+    /// Send this frame out of a port, regardless of the port's state.
     Send {
         /// The egress port.
         port: PortNo,
@@ -65,7 +67,7 @@ pub enum Request {
     State {
         /// The port whose state changes.
         port: PortNo,
-        /// Its state from now on.
+        /// The new state of the port.
         state: PortState,
     },
     /// Forget the addresses learned on a port.
@@ -81,7 +83,7 @@ pub struct Rstp {
     config: RstpConfig,
     id: BridgeId,
     ports: Vec<Port>,
-    /// Path of the bridge to the root, and its port.
+    /// Path from the bridge to the root, and its port.
     root: Vector,
     root_port: Option<usize>,
     sent: u64,
@@ -89,7 +91,7 @@ pub struct Rstp {
 }
 
 impl Rstp {
-    /// Creates a bridge that considers itself the root, with all ports without carrier.
+    /// Creates a bridge that considers itself the root. None of its ports has carrier.
     pub fn new(config: RstpConfig) -> Rstp {
         let id = config.id;
         let port = |(index, &cost): (usize, &u32)| {
@@ -100,7 +102,7 @@ impl Rstp {
         Rstp { config, id, ports, root, root_port: None, sent: 0, deadline: None }
     }
 
-    /// Processes a carrier change of a port.
+    /// Processes a carrier change on a port.
     pub fn link(&mut self, now: Time, port: PortNo, up: bool, requests: &mut Vec<Request>) {
         let Some(state) = self.ports.get_mut(port.index()) else {
             return;
@@ -119,7 +121,7 @@ impl Rstp {
     /// Processes a frame to the bridges' address.
     ///
     /// # Errors
-    /// The frame is no RST BPDU; nothing has changed then.
+    /// The frame is not an RST BPDU. Nothing has changed then.
     pub fn receive(
         &mut self,
         now: Time,
@@ -154,12 +156,12 @@ impl Rstp {
         self.id
     }
 
-    /// Returns the believed root, and the cost of the path to it.
+    /// Returns the bridge that is currently considered the root, and the cost of the path to it.
     pub fn root(&self) -> (BridgeId, u32) {
         (self.root.root, self.root.cost)
     }
 
-    /// Returns the port towards the root; `None` at the root itself.
+    /// Returns the port towards the root, or `None` if this bridge is the root.
     pub fn root_port(&self) -> Option<PortNo> {
         self.root_port.map(|index| PortNo(index as u16))
     }
@@ -184,7 +186,7 @@ impl Rstp {
         self.sent
     }
 
-    /// Runs all machines until none has anything to do, then sends due BPDUs.
+    /// Runs all machines until none can make a transition, then sends the BPDUs that are due.
     fn run(&mut self, now: Time, requests: &mut Vec<Request>) {
         let mut rounds = 0;
         while self.round(now, requests) {

@@ -8,30 +8,30 @@ use axon_wire::{Span, Time};
 /// Role of a port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Role {
-    /// Without carrier.
+    /// The port has no carrier.
     #[default]
     Disabled,
-    /// Towards the root.
+    /// The port leads towards the root.
     Root,
-    /// Away from the root: the LAN behind it reaches the root by this port.
+    /// The port leads away from the root, and the LAN behind it reaches the root via this port.
     Designated,
-    /// Another bridge serves the LAN behind it: a second way to the root.
+    /// Another bridge serves the LAN behind the port, which is a second path to the root.
     Alternate,
-    /// Another port of this bridge serves the LAN behind it.
+    /// Another port of this bridge serves the LAN behind the port.
     Backup,
 }
 
 /// Source of a port's priority vector (clause 17.19.10).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum InfoIs {
-    /// No source: the port is disabled.
+    /// No source, because the port is disabled.
     #[default]
     Disabled,
-    /// Aged out.
+    /// The information has aged out.
     Aged,
-    /// The bridge itself.
+    /// The bridge itself is the source.
     Mine,
-    /// The designated port of the LAN.
+    /// The source is the designated port of the LAN.
     Received,
 }
 
@@ -44,10 +44,10 @@ pub(super) enum ChangeState {
     Active,
 }
 
-/// Timer that counts down to zero, or is held at its value.
+/// Timer that counts down to zero or is held at its value.
 ///
-/// The standard's timers are counters decremented each second; these are points in time, so that a
-/// timer of two seconds lasts two seconds, and an idle bridge sleeps.
+/// In the standard, timers are counters that are decremented each second. These are points in time,
+/// so that a timer of two seconds lasts two seconds, and an idle bridge can sleep.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Timer {
     until: Time,
@@ -79,28 +79,28 @@ impl Timer {
         self.held.is_some()
     }
 
-    /// Returns whether it has reached zero.
+    /// Returns whether the timer has reached zero.
     pub fn is_over(&self, now: Time) -> bool {
         self.held.is_none() && self.until <= now
     }
 
-    /// Returns the time at which it reaches or has reached zero.
+    /// Returns the time at which the timer reaches or has reached zero.
     pub fn moment(&self) -> Time {
         self.until
     }
 
-    /// Returns the time at which it will reach zero, if it runs.
+    /// Returns the time at which the timer will reach zero, if it is running.
     pub fn deadline(&self, now: Time) -> Option<Time> {
         (self.held.is_none() && self.until > now).then_some(self.until)
     }
 }
 
-/// Port, with the standard's names; `oper_edge` and the like have its meaning.
+/// Port variables, which have the standard's names and meanings, such as `oper_edge`.
 #[derive(Clone, Debug)]
 pub(super) struct Port {
     pub id: PortId,
     pub cost: u32,
-    /// `portEnabled`: it has carrier.
+    /// `portEnabled`: true if the port has carrier.
     pub enabled: bool,
     pub oper_edge: bool,
     pub info_is: InfoIs,
@@ -133,7 +133,7 @@ pub(super) struct Port {
     /// `designatedPriority` and `designatedTimes`.
     pub designated: Vector,
     pub designated_times: Times,
-    /// `rcvdMsg`: the message not processed yet.
+    /// `rcvdMsg`: the message that has not been processed yet.
     pub message: Option<Bpdu>,
     /// `edgeDelayWhile`.
     pub edge_delay: Timer,
@@ -141,11 +141,11 @@ pub(super) struct Port {
     pub fd: Timer,
     /// `helloWhen`.
     pub hello: Timer,
-    /// `rbWhile`: recently a backup port.
+    /// `rbWhile`: runs while the port has recently been a backup port.
     pub rb: Timer,
     /// `rcvdInfoWhile`.
     pub info: Timer,
-    /// `rrWhile`: recently the root port.
+    /// `rrWhile`: runs while the port has recently been the root port.
     pub rr: Timer,
     /// `tcWhile`.
     pub tc: Timer,
@@ -202,7 +202,7 @@ impl Port {
         port
     }
 
-    /// Returns the state for the data plane.
+    /// Returns the port state for the data plane.
     pub fn state(&self) -> PortState {
         match (self.learning, self.forwarding) {
             (_, true) => PortState::Forwarding,
@@ -211,12 +211,12 @@ impl Port {
         }
     }
 
-    /// Returns `forwardDelay` (clause 17.20.5): the peer speaks RSTP.
+    /// Returns `forwardDelay` (clause 17.20.5), given that the peer runs RSTP.
     pub fn forward_delay(&self) -> Span {
         self.designated_times.hello.span()
     }
 
-    /// Returns the earliest time at which one of its timers reaches zero.
+    /// Returns the earliest time at which one of the port's timers reaches zero.
     pub fn deadline(&self, now: Time) -> Option<Time> {
         let tx_tick = if self.new_info { self.tx_tick.deadline(now) } else { None };
         let timers = [&self.edge_delay, &self.fd, &self.hello, &self.rb];

@@ -1,16 +1,17 @@
 //! Port roles (IEEE 802.1D-2004 clause 17.28, `updtRolesTree` in 17.21.25).
 //!
-//! The best of all received vectors, each with the port's own cost added, and of the bridge's own
-//! vector as root, is the bridge's path to the root; its port is the root port. The vector to send
-//! on each port follows from it. A port that has received a better vector than that is an alternate
-//! port, or a backup port if it came from this bridge itself; all other ports are designated.
+//! The candidates for the bridge's path to the root are all received vectors, each with the port's
+//! own cost added, and the bridge's own vector as root. The best of them is the path, and its port
+//! is the root port. It determines the vector to send on each port. A port that has received a
+//! better vector than that is an alternate port, or a backup port if the vector came from this
+//! bridge itself. All other ports are designated.
 
 use super::Rstp;
 use super::port::{InfoIs, Role};
 use super::vector::{PortId, Times, Vector};
 
 impl Rstp {
-    /// Selects all roles if any port requests it; returns whether one did.
+    /// Selects all roles if any port requests it. Returns whether one did.
     pub(super) fn select_roles(&mut self) -> bool {
         if !self.ports.iter().any(|port| port.reselect) {
             return false;

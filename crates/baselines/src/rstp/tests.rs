@@ -1,5 +1,5 @@
-//! Networks of bridges without a data plane: convergence to the tree, convergence time, and absence
-//! of loops.
+//! Networks of bridges without data planes. They are tested for convergence to the tree,
+//! convergence time, and absence of loops.
 
 use super::*;
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -9,14 +9,14 @@ use axon_wire::{MacAddr, Rate};
 /// Latency of a BPDU between bridges.
 const LATENCY: Span = Span::from_micros(20);
 
-/// A link between two ports of two bridges.
+/// A link between ports of two bridges.
 #[derive(Clone, Copy, Debug)]
 struct Cable {
     ends: [(usize, PortNo); 2],
     up: bool,
 }
 
-/// Bridges and cables; every bridge has one additional port for a host.
+/// Bridges and cables. Every bridge has one additional port for a host.
 struct Net {
     now: Time,
     bridges: Vec<Option<Rstp>>,
@@ -25,7 +25,7 @@ struct Net {
     flying: BTreeMap<(Time, u64), (usize, PortNo, Vec<u8>)>,
     sequence: u64,
     ports: Vec<usize>,
-    /// Last time at which a port between bridges changed its state.
+    /// Last time at which a port between bridges changed state.
     changed: Time,
 }
 
@@ -54,7 +54,7 @@ impl Net {
     }
 
     fn power_on(&mut self, bridge: usize) {
-        // Numbered backwards, so that the root is not the first bridge.
+        // Numbered in reverse, so that the root is not the first bridge.
         let mac = MacAddr([2, 0, 0, 0, 1, (200 - bridge) as u8]);
         self.bridges[bridge] = Some(Rstp::new(RstpConfig {
             id: BridgeId { priority: 0x8000, mac },
@@ -165,8 +165,8 @@ impl Net {
         }
     }
 
-    /// Asserts that the powered bridges are one tree under the lowest identifier, along cheapest
-    /// paths, and that every host port forwards.
+    /// Asserts that the powered bridges form one tree with the lowest identifier as root, along
+    /// cheapest paths, and that every host port forwards.
     fn assert_tree(&self, when: &str) {
         let alive: Vec<usize> =
             (0..self.bridges.len()).filter(|&bridge| self.bridges[bridge].is_some()).collect();
@@ -208,7 +208,7 @@ fn torus(side: usize) -> Vec<(usize, usize)> {
     cells.flat_map(|(x, y)| [(at(x, y), at(x + 1, y)), (at(x, y), at(x, y + 1))]).collect()
 }
 
-/// Returns a connected graph: a random tree and as many additional links, parallel ones included.
+/// Returns a connected graph: a random tree with as many additional links, including parallel ones.
 fn random(bridges: usize, seed: u64) -> Vec<(usize, usize)> {
     let mut random = Random::new(seed);
     let mut below = |limit: usize| (random.next_u64() % limit as u64) as usize;
@@ -226,8 +226,8 @@ fn random(bridges: usize, seed: u64) -> Vec<(usize, usize)> {
 fn rings_and_tori_become_trees_by_agreement_and_not_by_timers() {
     for (bridges, pairs) in [(3, ring(3)), (12, ring(12)), (16, torus(4)), (36, torus(6))] {
         let mut net = Net::new(bridges, &pairs);
-        // When all begin at once, some ports use up their six BPDUs and wait a second for the
-        // next. Without agreement, two hello times would have to pass: four seconds.
+        // When all start at once, some ports use up their six BPDUs and wait a second for the next.
+        // Without agreement, two hello times, four seconds, would have to pass.
         net.run(Span::from_secs(3));
         assert_eq!(net.forwarding().len(), bridges - 1, "{bridges} bridges");
         net.run(Span::from_secs(7));
@@ -314,7 +314,7 @@ fn parallel_links_between_two_bridges_leave_one_in_use() {
 
 #[test]
 fn news_of_the_root_ends_after_twenty_hops() {
-    // The root is the last bridge; Max Age is 20 s and each bridge adds one.
+    // The root is the last bridge. Max Age is 20 s, and each bridge adds one second.
     for (bridges, reached) in [(21, 21), (23, 21)] {
         let line: Vec<_> = (1..bridges).map(|bridge| (bridge - 1, bridge)).collect();
         let mut net = Net::new(bridges, &line);

@@ -1,17 +1,17 @@
 //! Role and state transition machines (IEEE 802.1D-2004 clauses 17.29 and 17.30).
 //!
-//! A port towards the root may forward as soon as no recent root port can still forward. A port
-//! away from the root may forward when the bridge behind it agrees, when it is an edge, or after a
-//! delay. A bridge that receives a proposal first blocks all its own designated ports that are not
-//! agreed (*sync*), then agrees. The cut thus moves away from the root, link by link, and there is
-//! never a loop behind it.
+//! A port towards the root may forward once no port that was recently the root port can still
+//! forward. A port away from the root may forward when the bridge behind it agrees, when it is an
+//! edge port, or after a delay. A bridge that receives a proposal first blocks all its designated
+//! ports that have not been agreed (*sync*), then agrees. The cut thus moves away from the root,
+//! link by link, and there is never a loop behind it.
 
 use super::Rstp;
 use super::port::{Port, Role};
 use axon_wire::Time;
 
 impl Rstp {
-    /// Runs one step of the role transition machine of a port; returns whether there was one.
+    /// Runs one step of a port's role transition machine. Returns whether there was one.
     pub(super) fn transition(&mut self, now: Time, index: usize) -> bool {
         let port = &mut self.ports[index];
         if !port.selected || port.updt_info {
@@ -29,7 +29,7 @@ impl Rstp {
         }
     }
 
-    /// States DISABLE_PORT, ROOT_PORT, DESIGNATED_PORT and BLOCK_PORT.
+    /// Enters state DISABLE_PORT, ROOT_PORT, DESIGNATED_PORT or BLOCK_PORT.
     fn enter(&mut self, now: Time, index: usize) {
         let forward_delay = self.config.times.forward_delay.span();
         let port = &mut self.ports[index];
@@ -76,7 +76,7 @@ impl Rstp {
         port.advance(now, may)
     }
 
-    /// Runs a step of alternate and backup ports.
+    /// Runs one step for an alternate or backup port. Returns whether there was one.
     fn blocked_step(&mut self, index: usize) -> bool {
         let all_synced = self.all_synced();
         let port = &mut self.ports[index];
@@ -118,7 +118,7 @@ impl Rstp {
 }
 
 impl Port {
-    /// States DISABLED_PORT and ALTERNATE_PORT: returns whether there was something to settle.
+    /// Enters state DISABLED_PORT or ALTERNATE_PORT. Returns whether anything had to be settled.
     fn rest(&mut self, blocked: bool) -> bool {
         let in_use = self.learning || self.forwarding;
         let settled = self.fd.is_held() && !self.sync && !self.re_root && self.synced;
@@ -168,7 +168,8 @@ impl Port {
         stepped
     }
 
-    /// States ROOT_LEARN and ROOT_FORWARD, DESIGNATED_LEARN and DESIGNATED_FORWARD.
+    /// Enters state ROOT_LEARN, ROOT_FORWARD, DESIGNATED_LEARN or DESIGNATED_FORWARD if the port
+    /// `may`. Returns whether it has.
     fn advance(&mut self, now: Time, may: bool) -> bool {
         if !may || self.forward {
             return false;
@@ -183,7 +184,7 @@ impl Port {
         true
     }
 
-    /// Runs the state transition machine; the data plane follows at once.
+    /// Runs the state transition machine. The data plane follows at once.
     pub(super) fn follow(&mut self) -> bool {
         let changed = (self.learning, self.forwarding) != (self.learn, self.learn && self.forward);
         (self.learning, self.forwarding) = (self.learn, self.learn && self.forward);

@@ -4,7 +4,7 @@
 use axon_wire::{MacAddr, Rate, Span};
 use core::cmp::Ordering;
 
-/// Bridge identifier: priority, then address; the lower one is better (clause 9.2.5).
+/// Bridge identifier: priority, then address. The lower one is better (clause 9.2.5).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BridgeId {
     /// Priority, 0 to 61,440 in steps of 4,096; 32,768 by default (table 17-2).
@@ -13,19 +13,19 @@ pub struct BridgeId {
     pub mac: MacAddr,
 }
 
-/// Port identifier: a priority in the upper four bits, the port's number from 1 in the lower twelve
-/// (clause 9.2.7).
+/// Port identifier: a priority in the upper four bits, and the port number, from 1, in the lower
+/// twelve (clause 9.2.7).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PortId(pub u16);
 
 impl PortId {
-    /// Returns the identifier of the port with this index, at the default priority of 128 (table
+    /// Returns the identifier of the port with this index, with the default priority of 128 (table
     /// 17-2).
     pub const fn from_index(index: u16) -> PortId {
         PortId(0x8000 | (index + 1) & NUMBER)
     }
 
-    /// Returns the port's number, from 1.
+    /// Returns the port number, from 1.
     pub const fn number(self) -> u16 {
         self.0 & NUMBER
     }
@@ -34,8 +34,8 @@ impl PortId {
 /// Mask of the port number in a port identifier.
 const NUMBER: u16 = 0x0fff;
 
-/// Priority vector: root, distance, and sender. Compared in the order of its components; the lower
-/// one is better (clause 17.6).
+/// Priority vector: root, distance and sender. Vectors are compared by their components in order,
+/// and the lower one is better (clause 17.6).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Vector {
     /// Root bridge.
@@ -49,8 +49,8 @@ pub struct Vector {
 }
 
 impl Vector {
-    /// Returns whether a message with this vector replaces `held`: it is better, or comes from the
-    /// port that `held` came from (clause 17.6).
+    /// Returns whether a message with this vector replaces `held`, because it is better or comes
+    /// from the same port as `held` (clause 17.6).
     pub fn supersedes(&self, held: &Vector) -> bool {
         let same_port =
             self.bridge.mac == held.bridge.mac && self.port.number() == held.port.number();
@@ -67,7 +67,7 @@ impl Vector {
 pub struct Ticks(pub u16);
 
 impl Ticks {
-    /// Returns whole seconds, at most 255.
+    /// Returns a time of `seconds` whole seconds, at most 255.
     pub const fn secs(seconds: u8) -> Ticks {
         Ticks((seconds as u16) << 8)
     }
@@ -77,22 +77,22 @@ impl Ticks {
         Span::from_nanos(self.0 as u64 * (1_000_000_000 / 256))
     }
 
-    /// Returns the time plus one second; saturates.
+    /// Returns the time plus one second. Saturates.
     pub const fn plus_one_second(self) -> Ticks {
         Ticks(self.0.saturating_add(256))
     }
 }
 
-/// Timer values that travel with a vector (clause 17.13).
+/// Timer values that are sent together with a vector (clause 17.13).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Times {
     /// Age of the information, counted in hops of one second.
     pub message_age: Ticks,
     /// Maximum age: 20 s by default.
     pub max_age: Ticks,
-    /// Interval of a designated port's BPDUs: 2 s.
+    /// Interval between a designated port's BPDUs: 2 s.
     pub hello: Ticks,
-    /// Time that a port stays in a state without agreement: 15 s by default.
+    /// Time for which a port stays in a state without agreement: 15 s by default.
     pub forward_delay: Ticks,
 }
 

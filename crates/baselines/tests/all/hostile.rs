@@ -1,4 +1,5 @@
-//! Invalid frames at the nodes of the other networks: none may panic, and every frame has one fate.
+//! Invalid frames sent to the nodes of the other networks. None may cause a panic, and every frame
+//! has one fate.
 
 use axon_baselines::bridge::{BridgeNode, BridgeNodeConfig};
 use axon_baselines::portland::message::{Ldm, Level, Message, Place, Report, Way};
@@ -14,7 +15,7 @@ use proptest::prelude::*;
 const OWN: MacAddr = MacAddr([2, 0x73, 0, 0, 0, 1]);
 const PORTS: u16 = 4;
 
-/// One event at a port: a frame made from valid bytes, some of them changed.
+/// One event on a port: a frame made from valid bytes, some of which are changed.
 #[derive(Clone, Debug)]
 struct Happening {
     port: u16,
@@ -74,7 +75,7 @@ fn good(which: usize) -> Vec<u8> {
         2 => message(Message::Place(place)),
         3 => message(Message::Routes { sequence: 1, entries: vec![(place, vec![PortNo(60_000)])] }),
         4 => message(Message::RouteQuery(place)),
-        // Location discovery of a fabric manager, which makes a switch accept the other messages.
+        // Location discovery from a fabric manager, which makes a switch accept the other messages.
         5 => Message::Ldm(Ldm {
             port: PortNo(0),
             level: Level::Manager,
@@ -100,7 +101,7 @@ fn good(which: usize) -> Vec<u8> {
     }
 }
 
-/// Runs all events; wires are free again at once.
+/// Runs all events. The wires are free again at once.
 fn run<N: Node>(
     mut node: N,
     ports: impl Fn(&N) -> &Ports,

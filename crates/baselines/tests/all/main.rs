@@ -1,4 +1,4 @@
-//! External behaviour of the nodes of the other networks.
+//! External behaviour of the nodes of the networks with which Axon is compared.
 
 mod bpdu;
 mod hostile;

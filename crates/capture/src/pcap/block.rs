@@ -1,9 +1,9 @@
 //! Blocks of pcapng files.
 //!
-//! A section header gives the byte order of the following blocks; interface descriptions give link
-//! type and time unit; packet blocks of three kinds hold frames. Blocks of other types are skipped.
-//! The crate `pcap-file` parses fields. Options are parsed here, because the crate refuses a valid
-//! list without an end mark, and any option that it cannot parse, wanted or not.
+//! A section header gives the byte order of the blocks that follow, interface descriptions give
+//! link type and time unit, and three kinds of packet blocks hold frames. Blocks of other types are
+//! skipped. The crate `pcap-file` parses fields. Options are parsed here, because the crate refuses
+//! a valid list without an end mark, and any option that it cannot parse, even if it is not needed.
 
 use super::error::wrong;
 use super::frame::{Direction, FRAME_BYTES_MAX, LinkType, NAME_BYTES_MAX};
@@ -20,13 +20,14 @@ use pcap_file::pcapng::blocks::{
 use pcap_file::pcapng::{PcapNgBlock, RawBlock};
 use std::ops::Range;
 
-/// Shortest block, and the bytes needed to determine a block's length: type, length, and the byte
-/// order of a section or the length again.
+/// Length of the shortest block, which is also the number of bytes needed to determine a block's
+/// length: type, length, and either the byte order of a section or the length again.
 pub(super) const BLOCK_BYTES_MIN: usize = 12;
-/// Maximum number of interfaces of a section, since each takes memory until the end.
+/// Maximum number of interfaces in a section, since each takes memory until the section ends.
 const INTERFACES_MAX: usize = 1 << 16;
 const BIG_ENDIAN_MAGIC: [u8; 4] = [0x1a, 0x2b, 0x3c, 0x4d];
-/// Bytes before the options, in each kind of block that has any. For packets without data.
+/// Bytes before the options in each kind of block that has any. For packets, the data is not
+/// included.
 const SECTION_BYTES: usize = 16;
 const INTERFACE_BYTES: usize = 8;
 const PACKET_BYTES: usize = 20;
@@ -36,20 +37,20 @@ const OPTION_IF_TSRESOL: u16 = 9;
 const OPTION_IF_TSOFFSET: u16 = 14;
 const OPTION_EPB_FLAGS: u16 = 2;
 
-/// Frame in a record or block of its file.
+/// Frame, as found in a record or block of the file.
 pub(super) struct Packet {
-    /// Interface of the section; `None` in a pcap file.
+    /// Interface within the section; `None` in a pcap file.
     pub(super) interface: Option<usize>,
     pub(super) link_type: LinkType,
     /// Nanoseconds since 1970; `None` in a simple packet block.
     pub(super) unix_nanos: Option<u64>,
     pub(super) direction: Option<Direction>,
     pub(super) wire_bytes: usize,
-    /// Range of the captured bytes in the record.
+    /// Range of the captured bytes within the record.
     pub(super) bytes: Range<usize>,
 }
 
-/// Section of a pcapng file: context of its later blocks.
+/// Section of a pcapng file, which is the context for its later blocks.
 #[derive(Default)]
 pub(super) struct Section {
     big_endian: bool,
@@ -60,7 +61,7 @@ pub(super) struct Section {
 struct Interface {
     name: Option<String>,
     link_type: LinkType,
-    /// Bytes kept of each frame; 0 for all.
+    /// Maximum number of bytes kept of each frame; 0 for no limit.
     snap_bytes: u32,
     /// `if_tsresol`: a negative power of ten, or of two with the highest bit set.
     resolution: u8,
@@ -69,7 +70,7 @@ struct Interface {
 }
 
 impl Interface {
-    /// Converts a time in the interface's units to nanoseconds since 1970.
+    /// Converts a time in the interface's unit to nanoseconds since 1970.
     fn nanos(&self, units: u64) -> u64 {
         let power = u32::from(self.resolution & 0x7f);
         let base: u128 = if self.resolution & 0x80 == 0 { 10 } else { 2 };
@@ -82,20 +83,20 @@ impl Interface {
 }
 
 impl Section {
-    /// Returns the length of a block as its head of [`BLOCK_BYTES_MIN`] claims. `None` if `head` is
-    /// shorter.
+    /// Returns the length of a block as claimed by its first [`BLOCK_BYTES_MIN`] bytes, or `None`
+    /// if `head` is shorter.
     pub(super) fn claimed_bytes(&self, head: &[u8]) -> u32 {
         let Some([k0, k1, k2, k3, a, b, c, d, magic @ ..]) = head.first_chunk::<12>() else {
             return 0;
         };
-        // The type of a section header is equal in both byte orders.
+        // The type of a section header reads the same in both byte orders.
         let section = u32::from_be_bytes([*k0, *k1, *k2, *k3]) == SECTION_HEADER_BLOCK;
         let big_endian = if section { *magic == BIG_ENDIAN_MAGIC } else { self.big_endian };
         let length = [*a, *b, *c, *d];
         if big_endian { u32::from_be_bytes(length) } else { u32::from_le_bytes(length) }
     }
 
-    /// Processes the next complete block. Returns its frame, if it is a packet block.
+    /// Processes the next complete block. If it is a packet block, returns its frame.
     pub(super) fn block(&mut self, block: &[u8]) -> Result<Option<Packet>, String> {
         let packet = if self.big_endian {
             self.block_in::<BigEndian>(block)?
@@ -161,7 +162,7 @@ impl Section {
         let (fields, options) = packet_fields::<B>(body);
         let (_, fields) = EnhancedPacketBlock::from_slice::<B>(fields).map_err(wrong)?;
         let flags = option::<B>(options, OPTION_EPB_FLAGS).filter(|value| value.len() == 4);
-        // The crate takes any unit for nanoseconds: its value is the number of units.
+        // The crate treats any unit as nanoseconds, so this value is the number of units.
         let units = fields.timestamp.as_nanos() as u64;
         let lengths = (fields.data.len(), fields.original_len);
         let packet = self.packet(fields.interface_id, units, lengths)?;
@@ -169,11 +170,11 @@ impl Section {
         Ok(Packet { direction, ..packet })
     }
 
-    /// Parses a packet block, which enhanced packet blocks have replaced.
+    /// Parses a packet block of the obsolete type, which enhanced packet blocks have replaced.
     fn obsolete<B: ByteOrder>(&self, body: &[u8]) -> Result<Packet, String> {
         let (fields, _) = packet_fields::<B>(body);
         let (_, fields) = PacketBlock::from_slice::<B>(fields).map_err(wrong)?;
-        // Two words, the higher one first; the crate reads one long word.
+        // Two words, the higher one first, but the crate reads one long word.
         let units = fields.timestamp;
         let units = if self.big_endian { units } else { units.rotate_left(32) };
         let lengths = (fields.data.len(), fields.original_len);
@@ -188,7 +189,7 @@ impl Section {
             0 => usize::MAX,
             bytes => bytes as usize,
         };
-        // The rest of the block is padding.
+        // The bytes after the frame are padding.
         let kept = fields.data.len().min(wire_bytes).min(snap_bytes);
         Ok(Packet {
             interface: Some(0),
@@ -200,7 +201,7 @@ impl Section {
         })
     }
 
-    /// Returns a frame of an interface with its captured and wire lengths.
+    /// Returns a frame at an interface, with its captured and wire lengths.
     fn packet(&self, id: u32, units: u64, (kept, wire): (usize, u32)) -> Result<Packet, String> {
         let interface = self.described(id)?;
         Ok(Packet {
@@ -220,19 +221,19 @@ impl Section {
     }
 }
 
-/// Splits a packet block into its fields and frame, and its options.
+/// Splits a packet block into its fields with the frame, and its options.
 fn packet_fields<B: ByteOrder>(body: &[u8]) -> (&[u8], &[u8]) {
     let kept = body.get(12..16).map_or(0, B::read_u32);
     let kept = usize::try_from(kept).unwrap_or(usize::MAX).min(body.len());
     split(body, PACKET_BYTES + kept.next_multiple_of(4))
 }
 
-/// Splits off the first `bytes`, or as many as there are.
+/// Splits off the first `bytes` bytes, or all bytes if there are fewer.
 fn split(all: &[u8], bytes: usize) -> (&[u8], &[u8]) {
     all.split_at(bytes.min(all.len()))
 }
 
-/// Returns the value of the first option with this code in a list.
+/// Returns the value of the first option with this code in an option list.
 fn option<B: ByteOrder>(mut list: &[u8], code: u16) -> Option<&[u8]> {
     while list.len() >= 4 {
         let (found, bytes) = (B::read_u16(list), usize::from(B::read_u16(&list[2..])));

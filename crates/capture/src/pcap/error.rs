@@ -1,9 +1,9 @@
-//! Errors of reading a capture.
+//! Errors that occur while reading a capture.
 
 use pcap_file::PcapError;
 use std::io;
 
-/// Error of reading a capture. The caller, who opened the file, must add its name.
+/// Error while reading a capture. The caller, which opened the file, must add the file's name.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// The file is neither pcap nor pcapng.
@@ -14,13 +14,13 @@ pub enum ReadError {
     Io {
         /// Number of the next frame, from 1.
         frame: u64,
-        /// Offset of the record in the file, in bytes.
+        /// Offset of the record or block in the file, in bytes.
         offset: u64,
         /// Error of the operating system.
         error: io::Error,
     },
-    /// The file is truncated within a record, as that of a killed capture. All frames before it
-    /// were read.
+    /// The file ends within a record, as it does if a capture is killed. All frames before that
+    /// record have been read.
     #[error("the file ends within the record at byte {offset}, where frame {frame} is expected")]
     CutOff {
         /// Number of the next frame, from 1.
@@ -40,7 +40,7 @@ pub enum ReadError {
     },
 }
 
-/// Describes the fault of one record, without its place.
+/// Describes the fault in one record, without its position.
 pub(super) fn wrong(error: PcapError) -> String {
     match error {
         PcapError::InvalidField(what) => what.to_owned(),

@@ -13,14 +13,14 @@ pub(super) const HEADER_BYTES: usize = 24;
 /// Length of a record header in bytes.
 pub(super) const RECORD_HEADER_BYTES: usize = 16;
 
-/// Context of a pcap file after its header.
+/// Context for the records of a pcap file, from its header.
 pub(super) struct Legacy {
     parser: PcapParser,
     link_type: LinkType,
 }
 
 impl Legacy {
-    /// Parses the header of a file, of [`HEADER_BYTES`].
+    /// Parses the header of a file, which has [`HEADER_BYTES`] bytes.
     pub(super) fn new(header: &[u8]) -> Result<Legacy, PcapError> {
         let (_, parser) = PcapParser::new(header)?;
         // The bits above 16 are flags about the FCS.
@@ -28,8 +28,8 @@ impl Legacy {
         Ok(Legacy { parser, link_type })
     }
 
-    /// Returns the length of a record's data as its header claims. `None` if `head` is shorter than
-    /// a header.
+    /// Returns the length of a record's data as claimed by its header, or `None` if `head` is
+    /// shorter than a header.
     pub(super) fn claimed_bytes(&self, head: &[u8]) -> u32 {
         let length = head.get(8..12).unwrap_or(&[0; 4]);
         match self.parser.header().endianness {
@@ -38,8 +38,8 @@ impl Legacy {
         }
     }
 
-    /// Parses a complete record. Uses the raw form of the crate, because the checked one refuses a
-    /// frame that was longer on the wire than the snap length.
+    /// Parses a complete record. Uses the crate's raw form, because the checked one refuses a frame
+    /// that was longer on the wire than the snap length.
     pub(super) fn packet(&self, record: &[u8]) -> Result<Packet, String> {
         let (_, raw) = self.parser.next_raw_packet(record).map_err(wrong)?;
         let unit = match self.parser.header().ts_resolution {

@@ -1,8 +1,8 @@
 //! pcap (draft-ietf-opsawg-pcap) and pcapng (draft-ietf-opsawg-pcapng) files.
 //!
-//! The crate `pcap-file` reads and writes headers, records and blocks. This module adds the
-//! streams: limits on claimed sizes, the place of an error, times in nanoseconds, and a size limit
-//! for written files.
+//! The crate `pcap-file` reads and writes headers, records and blocks. This module adds streaming,
+//! limits on claimed sizes, the positions of errors, times in nanoseconds, and a size limit for
+//! written files.
 
 mod block;
 mod error;

@@ -1,8 +1,8 @@
-//! Reader of frames from a pcap or pcapng file, in order.
+//! Reader that returns the frames of a pcap or pcapng file in order.
 //!
-//! Each record begins with a header that gives its length. The length is checked against a limit.
-//! Then the complete record is read, into memory that grows with the bytes received, not with those
-//! claimed, and parsed.
+//! Each record begins with a header that gives its length, which is checked against a limit. Then
+//! the complete record is read and parsed. Its memory grows with the bytes received, not with the
+//! bytes claimed.
 
 use super::block::{BLOCK_BYTES_MIN, Packet, Section};
 use super::error::ReadError;
@@ -10,25 +10,25 @@ use super::frame::{FRAME_BYTES_MAX, Frame};
 use super::legacy::{HEADER_BYTES, Legacy, RECORD_HEADER_BYTES};
 use std::io::{BufReader, Read};
 
-/// The longest block of a pcapng file that is read, in bytes, as in Wireshark.
+/// Maximum length of a pcapng block that is read, in bytes. It is the same as in Wireshark.
 pub const BLOCK_BYTES_MAX: usize = 16 << 20;
-/// The type of a section header block, with which a pcapng file begins.
+/// Type of a section header block, with which every pcapng file begins.
 const PCAPNG_MAGIC: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
-/// Bytes read at once.
+/// Number of bytes read at a time.
 const READ_BYTES: usize = 64 << 10;
 
 /// Streaming reader of a capture of any size.
 pub struct Reader<R> {
     input: BufReader<R>,
     format: Format,
-    /// Record at `offset`, as far as it has been read.
+    /// The part of the record at `offset` that has been read so far.
     record: Vec<u8>,
     offset: u64,
-    /// Number of frames so far.
+    /// Number of frames read so far.
     frames: u64,
-    /// Capture time of the last frame.
+    /// Capture time of the last frame, in nanoseconds since 1970.
     unix_nanos: u64,
-    /// True if the end, or an error, has been returned.
+    /// True once the end or an error has been returned.
     ended: bool,
 }
 
@@ -64,7 +64,7 @@ impl<R: Read> Reader<R> {
         Ok(reader)
     }
 
-    /// Returns the next frame; `None` at the end of the file, and after an error.
+    /// Returns the next frame, or `None` at the end of the file and after an error.
     ///
     /// # Errors
     /// The next record is truncated or malformed, or cannot be read.
@@ -94,7 +94,7 @@ impl<R: Read> Reader<R> {
         }))
     }
 
-    /// Skips blocks without frames.
+    /// Returns the next packet. Blocks without frames are skipped.
     fn next_packet(&mut self) -> Result<Option<Packet>, ReadError> {
         while !self.ended {
             self.offset += self.record.len() as u64;
@@ -110,7 +110,7 @@ impl<R: Read> Reader<R> {
         Ok(None)
     }
 
-    /// Parses the record.
+    /// Parses the record that has been read.
     fn decode(&mut self) -> Result<Option<Packet>, ReadError> {
         let packet = match &mut self.format {
             Format::Pcap(legacy) => legacy.packet(&self.record).map(Some),
@@ -119,7 +119,7 @@ impl<R: Read> Reader<R> {
         packet.map_err(|what| self.broken(what))
     }
 
-    /// Reads the rest of the record. Returns `false` if there is none.
+    /// Reads the remainder of the record. Returns `false` if there is no further record.
     fn read_record(&mut self) -> Result<bool, ReadError> {
         let head = match &self.format {
             Format::Pcap(_) => RECORD_HEADER_BYTES,
@@ -132,7 +132,7 @@ impl<R: Read> Reader<R> {
         if self.fill(bytes)? { Ok(true) } else { Err(self.cut_off()) }
     }
 
-    /// Returns the length of the record as its head claims.
+    /// Returns the length of the record as claimed by its head.
     fn record_bytes(&self) -> Result<usize, String> {
         let head = &self.record[..];
         let (what, before, claimed, most) = match &self.format {
@@ -148,7 +148,7 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// Reads until the record has `bytes` bytes. Returns `false` if the file ends before.
+    /// Reads until the record has `bytes` bytes. Returns `false` if the file ends before that.
     fn fill(&mut self, bytes: usize) -> Result<bool, ReadError> {
         let missing = bytes.saturating_sub(self.record.len()) as u64;
         match self.input.by_ref().take(missing).read_to_end(&mut self.record) {
@@ -170,7 +170,7 @@ impl<R: Read> Reader<R> {
 mod tests {
     use super::*;
 
-    /// Returns a section header, and a block that claims `bytes` bytes.
+    /// Returns a section header, followed by a block that claims `bytes` bytes.
     fn claiming(bytes: u32) -> Vec<u8> {
         let mut file = PCAPNG_MAGIC.to_vec();
         file.extend([28, 0, 0, 0, 0x4d, 0x3c, 0x2b, 0x1a, 1, 0, 0, 0]);

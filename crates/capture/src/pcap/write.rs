@@ -1,7 +1,7 @@
-//! Writer of port traffic to a pcapng file.
+//! Writer of port traffic to pcapng files.
 //!
-//! Each port is one interface per link type: Ethernet, and Axon packets on the links between
-//! switches. Both have the port's name. Times are in nanoseconds.
+//! Each port has one interface per link type: Ethernet, and Axon packets on links between switches.
+//! Both interfaces have the port's name. Times are in nanoseconds.
 
 use super::frame::{Direction, FRAME_BYTES_MAX, LinkType, NAME_BYTES_MAX};
 use nix::errno::Errno;
@@ -19,31 +19,31 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// `if_tsresol` for nanoseconds: the power of ten, negated.
+/// Value of `if_tsresol` for nanoseconds, the negated power of ten.
 const NANOSECONDS: u8 = 9;
 
 /// Options of a capture.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CaptureOptions {
-    /// Output file; an existing one is overwritten.
+    /// Output file. An existing file is overwritten.
     pub path: PathBuf,
-    /// Captured bytes of each frame, at most [`FRAME_BYTES_MAX`].
+    /// Maximum number of bytes captured of each frame, at most [`FRAME_BYTES_MAX`].
     pub snap_bytes: u32,
-    /// Size limit of the file in bytes; writing ends before it is exceeded.
+    /// Size limit of the file in bytes. Writing ends before the limit is exceeded.
     pub file_bytes_max: u64,
 }
 
 impl CaptureOptions {
-    /// Returns options for whole frames, and at most 256 MiB.
+    /// Returns options that capture whole frames, up to a file size of 256 MiB.
     pub fn to(path: impl Into<PathBuf>) -> CaptureOptions {
         CaptureOptions { path: path.into(), snap_bytes: 65_535, file_bytes_max: 256 << 20 }
     }
 }
 
-/// Writer of a capture.
+/// Writer of a pcapng capture.
 pub struct Writer<W: Write = BufWriter<File>> {
     out: W,
-    /// Buffers one block, so that its length is known before it is written.
+    /// Buffer for one block, so that its length is known before it is written.
     blocks: PcapNgWriter<Vec<u8>>,
     snap_bytes: u32,
     bytes_left: u64,
@@ -61,11 +61,11 @@ impl Writer {
     }
 }
 
-/// Opens and empties a file that only its owner may read. `-` is standard output.
+/// Opens a file that only its owner may read, and empties it. `-` is standard output.
 ///
-/// An existing file must be owned by this user, and have one name only that is no symbolic link.
+/// An existing file must be owned by this user, and have only one name, which is no symbolic link.
 /// Otherwise another user could choose the file to be overwritten, or read the capture. Devices and
-/// pipes are left as they are.
+/// pipes are left unchanged.
 fn create_or_empty_own(path: &Path) -> io::Result<File> {
     use std::os::fd::AsFd;
     use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
@@ -104,7 +104,7 @@ fn create_or_empty_own(path: &Path) -> io::Result<File> {
 }
 
 impl<W: Write> Writer<W> {
-    /// Starts a capture on any writer, and writes its header. Frames are truncated to `snap_bytes`
+    /// Starts a capture on any writer and writes its header. Frames are truncated to `snap_bytes`
     /// bytes, and all blocks together are limited to `bytes_max` bytes.
     ///
     /// # Errors
@@ -122,8 +122,8 @@ impl<W: Write> Writer<W> {
         Ok(writer)
     }
 
-    /// Writes one frame of port number `port`, called `name`, at `unix_nanos` nanoseconds since the
-    /// beginning of 1970. Once the file is full, nothing is written.
+    /// Writes one frame at port number `port`, called `name`, with the time `unix_nanos` in
+    /// nanoseconds since the beginning of 1970. Once the file is full, nothing is written.
     ///
     /// # Errors
     /// The error of the writer, or a name of more than 255 bytes.
@@ -177,7 +177,7 @@ impl<W: Write> Writer<W> {
         Ok(interface)
     }
 
-    /// Writes the block. A block that would exceed the file's limit ends the capture.
+    /// Writes the buffered block. A block that would exceed the file's limit ends the capture.
     fn send(&mut self) -> io::Result<()> {
         let block = self.blocks.get_mut();
         let bytes = block.len() as u64;
@@ -189,7 +189,7 @@ impl<W: Write> Writer<W> {
     }
 }
 
-/// The crate's writer to memory fails only with errors of the operating system.
+/// Converts the error. The crate's writer to memory fails only with errors of the operating system.
 fn failed(error: PcapError) -> io::Error {
     match error {
         PcapError::IoError(error) => error,
@@ -262,7 +262,7 @@ mod tests {
         assert_eq!(refused, expected);
     }
 
-    /// File by the standard (draft-ietf-opsawg-pcapng §4.1 to §4.3), written out by hand.
+    /// File written out by hand, as given in the standard (draft-ietf-opsawg-pcapng §4.1 to §4.3).
     #[test]
     fn the_bytes_are_those_of_the_standard() {
         let mut writer = Writer::new(Vec::new(), 8, 1 << 20).unwrap();
@@ -303,7 +303,7 @@ mod tests {
         for bytes_max in 0..all.len() {
             let file = whole(bytes_max as u64);
             assert!(file.len() <= bytes_max && all.starts_with(&file));
-            // Removes one block from the end by its trailing length.
+            // Removes one block from the end, using its trailing length.
             let length = file.last_chunk::<4>().map_or(0, |&word| u32::from_le_bytes(word));
             let begin = file.len() - length as usize;
             assert_eq!(file.get(begin + 4..begin + 8), file.last_chunk::<4>().map(|w| &w[..]));

@@ -1,8 +1,8 @@
 //! Encoding of records and actions.
 //!
-//! A record is one byte of kind and flags, the time since the previous record, the fields of the
-//! kind, and, if the node answered, the number of its actions and their hash in eight bytes.
-//! Numbers are varints: seven bits a byte, the lowest first.
+//! A record consists of one byte of kind and flags, the time since the previous record, and the
+//! fields for that kind. If the node answered, the number of its actions and their hash in eight
+//! bytes follow. Numbers are varints with seven bits per byte, the lowest first.
 
 use axon_node::{Action, Command, Input, Punt};
 use axon_wire::{FrameBuf, PortNo, Time};
@@ -16,13 +16,13 @@ const COMMAND: u8 = 5;
 const KIND_MASK: u8 = 0x07;
 /// Flag: the FCS of the frame is valid.
 const INTACT: u8 = 0x08;
-/// Flag: the frame is complete at another time than the record's, which follows.
+/// Flag: the frame is complete at a time other than the record's. That time follows.
 const LATER: u8 = 0x10;
 /// Flag: the node answered.
 const ANSWERED: u8 = 0x20;
 const FLAGS: u8 = KIND_MASK | INTACT | LATER | ANSWERED;
 
-/// Appends a number as at most ten bytes.
+/// Appends a number as a varint of at most ten bytes.
 pub(super) fn put(out: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         out.push(number as u8 | 0x80);
@@ -31,7 +31,7 @@ pub(super) fn put(out: &mut Vec<u8>, mut number: u64) {
     out.push(number as u8);
 }
 
-/// Maps small distances of either sign to small numbers.
+/// Maps small differences of either sign to small numbers.
 fn zigzag(number: i64) -> u64 {
     (number << 1 ^ number >> 63) as u64
 }
@@ -40,7 +40,7 @@ fn unzigzag(number: u64) -> i64 {
     (number >> 1) as i64 ^ -((number & 1) as i64)
 }
 
-/// Appends `input` without the node's answer.
+/// Appends the record for `input` without the node's answer.
 pub(super) fn put_input(out: &mut Vec<u8>, before: Time, at: Time, input: &Input) {
     let delta = at.since(before).ticks();
     match input {
@@ -89,8 +89,8 @@ pub(super) fn put_answer(out: &mut Vec<u8>, begin: usize, actions: u64, hash: u6
     }
 }
 
-/// Appends the canonical bytes of an action: equal for equal actions, and different for different
-/// ones.
+/// Appends the canonical bytes of an action. They are equal for equal actions and different for
+/// different ones.
 pub fn encode_action(action: &Action, out: &mut Vec<u8>) {
     match action {
         Action::Transmit { port, frame, complete_at, intact } => {
@@ -123,7 +123,7 @@ fn put_frame(out: &mut Vec<u8>, frame: &FrameBuf) {
     out.extend_from_slice(frame.bytes());
 }
 
-/// Writing to memory does not fail.
+/// Appends the kind and the encoded value. Writing to memory does not fail.
 fn put_value<T: serde::Serialize>(out: &mut Vec<u8>, kind: u8, value: &T) {
     out.push(kind);
     out.extend(postcard::to_allocvec(value).unwrap_or_default());
@@ -137,7 +137,7 @@ pub(super) struct Taken {
     pub hash: u64,
 }
 
-/// Parser of a block's payload.
+/// Parser for a block's payload.
 pub(super) struct Cursor<'a> {
     bytes: &'a [u8],
     pub at: usize,
@@ -180,14 +180,14 @@ impl<'a> Cursor<'a> {
         port.map_err(|_| format!("port {number}; expected at most {}", u16::MAX))
     }
 
-    /// Returns the next record, which follows one at `before`.
+    /// Returns the next record, which follows a record with the time `before`.
     pub fn record(&mut self, before: Time) -> Result<Taken, String> {
         let head = self.take(1, "a record")?[0];
         if head & !FLAGS != 0 {
             return Err(format!("a record of unknown kind {head:#04x}"));
         }
         let ticks = before.ticks().checked_add(self.number("a time")?);
-        // At the maximum time, restarted timers would be due at once, without end.
+        // At the maximum time, restarted timers would be due at once, again and again.
         let ticks = ticks.filter(|ticks| *ticks < Time::MAX.ticks());
         let at = Time::from_ticks(ticks.ok_or("a time beyond all clocks")?);
         let input = match head & KIND_MASK {

@@ -1,17 +1,17 @@
-//! Errors of reading a recording.
+//! Errors that occur while reading a recording.
 
 use axon_wire::Time;
 use std::fmt;
 use std::io;
 
-/// Place in a recording.
+/// Position in a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// Bytes from the beginning of the file.
+    /// Offset from the beginning of the file, in bytes.
     pub offset: u64,
-    /// Number of the record, from 1; that of the next record outside of one.
+    /// Number of the record, from 1. Outside of a record, the number of the next one.
     pub record: u64,
-    /// Time of that record, as far as known; else that of the previous one.
+    /// Time of that record, if known, otherwise that of the previous record.
     pub time: Time,
 }
 
@@ -22,75 +22,75 @@ impl fmt::Display for Place {
     }
 }
 
-/// Error of reading a recording. The caller, who opened the file, must add its name.
+/// Error while reading a recording. The caller, which opened the file, must add the file's name.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordingError {
     /// The file is not a recording.
     #[error("byte 0: it does not begin as a recording does, which `axon up --record` writes")]
     NotARecording,
-    /// The format version of the file differs from that of this axon.
+    /// The format version of the file differs from the one that this binary reads.
     #[error(
         "byte 8: the recording has format version {found}, this axon reads version {expected}; \
          replay it with the axon that made it"
     )]
     Format {
-        /// Version of the file.
+        /// Format version of the file.
         found: u16,
-        /// Expected version.
+        /// Format version that this binary reads.
         expected: u16,
     },
-    /// The node used another version of a wire format, so this binary's node would answer
+    /// The node used another version of a wire format, so the node in this binary would answer
     /// differently.
     #[error(
         "byte {offset}: the recording was made with version {found} of {format}, this axon has \
          version {expected}; replay it with the axon that made it"
     )]
     WireVersion {
-        /// Wire format.
+        /// Name of the wire format.
         format: &'static str,
-        /// Version of the file.
+        /// Version of the wire format in the file.
         found: u8,
-        /// Expected version.
+        /// Version of the wire format in this binary.
         expected: u8,
         /// Offset of the version in the file, in bytes.
         offset: u64,
     },
-    /// The file ends within its header, so nothing can be replayed.
+    /// The file ends within its header, so it cannot be replayed.
     #[error("byte {offset}: the file ends within the header of the recording")]
     NoHeader {
-        /// Offset of the end.
+        /// Offset of the end of the file, in bytes.
         offset: u64,
     },
-    /// One byte differs from the one written.
+    /// One byte differs from the byte that was written.
     #[error("{place}: this byte was changed, from {written:#04x} to {found:#04x}")]
     AlteredByte {
-        /// Place of the byte.
+        /// Position of the byte.
         place: Place,
-        /// Byte as written.
+        /// Byte that was written.
         written: u8,
-        /// Byte in the file.
+        /// Byte found in the file.
         found: u8,
     },
-    /// Several bytes differ from those written.
+    /// Several bytes differ from those that were written.
     #[error("{place}: bytes were changed between here and byte {to}")]
     Altered {
-        /// Place of the first byte of the section.
+        /// Position of the first byte of the section.
         place: Place,
         /// Offset of the first byte after the section.
         to: u64,
     },
-    /// The checksums are valid, but the content is not: no axon has written it.
+    /// The checksums are valid, but the content is not. No version of this program has written it.
     #[error("{place}: {what}")]
     Broken {
-        /// Place of the record or the section.
+        /// Position of the record or section.
         place: Place,
-        /// Found and expected value.
+        /// Found and expected values.
         what: String,
     },
     /// The operating system reports an error.
     #[error("{place}: {error}")]
     Io {
-        /// Place of the next read.
+        /// Position of the next read.
         place: Place,
         /// Error of the operating system.
         error: io::Error,

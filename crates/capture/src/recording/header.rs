@@ -1,4 +1,4 @@
-//! Header of a recording: versions, and the recorded node.
+//! Header of a recording: its versions and the recorded node.
 
 use super::error::{Place, RecordingError};
 use super::section::{self, Changed};
@@ -8,14 +8,14 @@ use axon_wire::{Incarnation, Time};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
-/// The version of the format of recordings.
+/// Version of the recording format.
 pub const FORMAT_VERSION: u16 = 1;
-/// Bytes before the first section.
+/// Number of bytes before the first section.
 pub(super) const PREAMBLE_BYTES: usize = 24;
 const MAGIC: [u8; 8] = *b"AXONREC\n";
-/// Offset of the wire format versions.
+/// Offset of the wire format versions in the preamble.
 const WIRE_AT: usize = 10;
-/// Wire formats with a version, in their order in the preamble.
+/// Wire formats with a version, in the order in which the preamble lists them.
 const WIRE: [(&str, u8); 4] = [
     ("control messages", version::ENVELOPE),
     ("probes", version::PROBE),
@@ -57,12 +57,12 @@ impl std::fmt::Debug for Header {
 }
 
 impl Header {
-    /// Returns the strings shown to a reader: program, name, ports.
+    /// Returns the strings that are shown to users: program, name and ports.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         [&self.made_by, &self.name].into_iter().chain(&self.ports).map(String::as_str)
     }
 
-    /// Returns a placeholder header, used until one is read.
+    /// Returns a placeholder header, used until the header has been read.
     pub(super) fn nobody() -> Header {
         Header {
             made_by: String::new(),
@@ -77,7 +77,7 @@ impl Header {
     }
 }
 
-/// Returns whether a file with this start may be a recording.
+/// Returns whether a file that begins with `bytes` may be a recording.
 pub(super) fn begins(bytes: &[u8]) -> bool {
     let count = bytes.len().min(MAGIC.len());
     count > 0 && bytes[..count] == MAGIC[..count]
@@ -98,12 +98,12 @@ fn preamble_with(format: u16, wire: [u8; WIRE.len()]) -> [u8; PREAMBLE_BYTES] {
     bytes
 }
 
-/// Returns whether the preamble is unaltered.
+/// Returns whether the hash of the preamble matches.
 fn is_whole(bytes: &[u8; PREAMBLE_BYTES]) -> bool {
     bytes[..8] == MAGIC && xxh3_64(&bytes[..16]).to_le_bytes() == bytes[16..]
 }
 
-/// Checks whether this binary can replay the recording.
+/// Checks that this binary can replay the recording.
 pub(super) fn check_preamble(bytes: &[u8; PREAMBLE_BYTES]) -> Result<(), RecordingError> {
     if !is_whole(bytes) {
         let Some(Changed { at, written }) = section::mend(bytes, is_whole) else {

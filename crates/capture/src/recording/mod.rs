@@ -1,7 +1,7 @@
-//! Recordings of a node: every input with its time, and a hash of the node's actions.
+//! Recordings of a node. They contain every input with its time, and a hash of the node's actions.
 //!
 //! A node is a function of its inputs ([`axon_node::Node`]), so a recording is sufficient to run it
-//! again elsewhere, bit for bit. The format, all numbers little-endian:
+//! again elsewhere, bit for bit. In the following format, all numbers are little-endian:
 //!
 //! ```text
 //! preamble   8 bytes  "AXONREC\n"
@@ -18,15 +18,15 @@
 //!            8        XXH3 of the payload, seeded by recording and offset
 //! ```
 //!
-//! The two sums locate a single changed byte. The hashes detect any change, a moved section, and a
-//! section of another recording. They do not protect against deliberate forgery.
+//! The two sums locate a single changed byte. The hashes detect any change, a section that has been
+//! moved, and a section from another recording. They do not protect against deliberate forgery.
 //!
-//! The file has one header ([`Header`]), then blocks, then one end. The payload of a block is the
-//! number of its first record, its time, and records; see `codec.rs`. Memory for reading is bounded
-//! by [`BLOCK_BYTES_MAX`].
+//! The file has one header ([`Header`]), then blocks, then one end. The payload of a block consists
+//! of the number and time of its first record, and of records; see `codec.rs`. Memory for reading
+//! is bounded by [`BLOCK_BYTES_MAX`].
 //!
-//! **A recording holds secrets**: frames of hosts, and, in its header, the keys that a node needs
-//! to open sealed messages. Files are readable by their owner only.
+//! **A recording contains secrets**: frames from hosts, and, in its header, the keys that a node
+//! needs to open sealed messages. Only the owner of a file can read it.
 
 mod codec;
 mod error;
@@ -44,20 +44,20 @@ pub use write::{FLUSH_INTERVAL, Writer, create_private};
 
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Returns the hash used in recordings, XXH3. The answer to one input is hashed as the concatenated
-/// canonical bytes of its actions ([`encode_action`]).
+/// Returns the hash used in recordings, XXH3. To hash the answer to one input, the canonical bytes
+/// of its actions ([`encode_action`]) are concatenated.
 pub fn hash(bytes: &[u8]) -> u64 {
     xxh3_64(bytes)
 }
 
-/// Reason of a recording's end.
+/// Reason for the end of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EndReason {
     /// The node was stopped.
     Stopped,
-    /// The file would have exceeded its size limit; the node ran on.
+    /// The file would have exceeded its size limit. The node continued to run.
     SizeBound,
-    /// The disk was slower than the node's input; the node ran on.
+    /// The disk could not keep up with the node's input. The node continued to run.
     Behind,
 }
 

@@ -1,4 +1,4 @@
-//! Reader of a recording, record by record.
+//! Reader that returns the records of a recording one by one.
 
 use super::EndReason;
 use super::codec::Cursor;
@@ -10,18 +10,18 @@ use axon_wire::Time;
 use std::io::{BufReader, Read};
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Input with a digest of the node's answer.
+/// Recorded input, with a digest of the node's answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// Number, from 1.
+    /// Number of the record, from 1.
     pub number: u64,
-    /// Offset of its first byte in the file.
+    /// Offset of the record's first byte in the file.
     pub offset: u64,
     /// Time of the input on the node's clock.
     pub at: Time,
     /// The input.
     pub input: Input,
-    /// Number of the node's actions.
+    /// Number of actions in the node's answer.
     pub actions: u64,
     /// Hash of the actions ([`hash`](super::hash)); 0 if there were none.
     pub hash: u64,
@@ -30,12 +30,12 @@ pub struct Record {
 /// End of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// A regular end.
+    /// The recording was ended properly, for this reason.
     Whole(EndReason),
-    /// The file ends here, without an end: its node or its machine was killed, or its disk was
-    /// full. All complete blocks before were read.
+    /// The file ends here without an end section, because the node or machine was killed, or the
+    /// disk was full. All complete blocks before this point have been read.
     Cut {
-        /// Number of usable bytes.
+        /// Number of usable bytes in the file.
         offset: u64,
     },
 }
@@ -45,14 +45,14 @@ pub struct Reader<R> {
     input: BufReader<R>,
     header: Header,
     id: u64,
-    /// Offset of the section in `payload`.
+    /// Offset in the file of the section in `payload`.
     section: u64,
-    /// Offset of the next section.
+    /// Offset of the next section in the file.
     offset: u64,
     payload: Vec<u8>,
     /// Offset of the next record in the payload.
     at: usize,
-    /// Number of records so far.
+    /// Number of records read so far.
     records: u64,
     /// Time of the last record.
     last: Time,
@@ -62,15 +62,16 @@ pub struct Reader<R> {
 /// Result of an attempt to read a section.
 enum Found {
     Section(Kind),
-    /// The file ends within the section, or before it.
+    /// The file ends before or within the section.
     Nothing,
 }
 
 impl<R: Read> Reader<R> {
-    /// Reads versions and header.
+    /// Reads the versions and the header.
     ///
     /// # Errors
-    /// The file is no recording, has other versions, is altered, or ends within its header.
+    /// The file is not a recording, has other versions, has been altered, or ends within its
+    /// header.
     pub fn new(input: R) -> Result<Reader<R>, RecordingError> {
         let mut reader = Reader {
             input: BufReader::with_capacity(1 << 18, input),
@@ -118,11 +119,11 @@ impl<R: Read> Reader<R> {
         self.ending
     }
 
-    /// Returns the next record; `None` at the end.
+    /// Returns the next record, or `None` at the end.
     ///
     /// # Errors
-    /// The next section was altered, is invalid, or cannot be read. Earlier records are as they
-    /// were written; none follow.
+    /// The next section has been altered, is invalid, or cannot be read. Earlier records are as
+    /// they were written, and no records follow.
     pub fn next_record(&mut self) -> Result<Option<Record>, RecordingError> {
         while self.at >= self.payload.len() {
             if self.ending.is_some() || !self.next_block()? {
@@ -146,7 +147,7 @@ impl<R: Read> Reader<R> {
         }))
     }
 
-    /// Reads the next block. Returns `false` at the end.
+    /// Reads the next block. Returns `false` at the end of the recording.
     fn next_block(&mut self) -> Result<bool, RecordingError> {
         match self.read_section()? {
             Found::Nothing => {
@@ -175,7 +176,7 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// Checks that the end matches the records, and that nothing follows.
+    /// Checks that the end section matches the records, and that nothing follows it.
     fn check_end(&mut self) -> Result<EndReason, String> {
         let mut cursor = Cursor::new(&self.payload, 0);
         let code = cursor.take(1, "a reason")?[0];
@@ -190,7 +191,7 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// Reads a section into `payload`, replacing its contents, and checks it.
+    /// Reads the next section into `payload`, replacing its contents, and checks it.
     fn read_section(&mut self) -> Result<Found, RecordingError> {
         let mut prefix = [0; PREFIX_BYTES];
         if self.fill(&mut prefix)? < PREFIX_BYTES {
@@ -230,8 +231,8 @@ impl<R: Read> Reader<R> {
         Ok(Found::Section(kind))
     }
 
-    /// Describes the alteration of the section that has been read, which has `whole` bytes. If it
-    /// is one byte, the records before it in its block are counted.
+    /// Describes the alteration of the section that has been read, which has `whole` bytes. If only
+    /// one byte was altered, the records before it in its block are counted.
     fn altered(
         &mut self,
         kind: Kind,
@@ -258,8 +259,8 @@ impl<R: Read> Reader<R> {
         RecordingError::AlteredByte { place, written, found }
     }
 
-    /// Returns number and time of the record that holds byte `at` of the block's payload; past the
-    /// last one, the next number and the last one's time.
+    /// Returns the number and time of the record that contains byte `at` of the block's payload.
+    /// Beyond the last record, returns the next number and the time of the last record.
     fn record_at(&self, at: usize) -> (u64, Time) {
         let Ok((first, mut last, begin)) = begin(&self.payload) else {
             return (self.records + 1, self.last);
@@ -276,7 +277,7 @@ impl<R: Read> Reader<R> {
         (number, last)
     }
 
-    /// Fills `bytes` as far as the file has data. Returns the number of bytes read.
+    /// Fills `bytes` as far as the file has data. Returns the number of bytes that were read.
     fn fill(&mut self, bytes: &mut [u8]) -> Result<usize, RecordingError> {
         let mut count = 0;
         while count < bytes.len() {
@@ -292,12 +293,12 @@ impl<R: Read> Reader<R> {
         Ok(count)
     }
 
-    /// Returns the place of the next record, at an offset of the file.
+    /// Returns the position of the next record, with this offset in the file.
     fn place(&self, offset: u64) -> Place {
         Place { offset, record: self.records + 1, time: self.last }
     }
 
-    /// Returns an error about byte `at` of the payload and ends reading.
+    /// Returns an error about byte `at` of the payload, and ends reading.
     fn broken(&mut self, at: usize, what: String) -> RecordingError {
         let place = self.place(self.section + (PREFIX_BYTES + at) as u64);
         self.payload.clear();
@@ -306,7 +307,8 @@ impl<R: Read> Reader<R> {
     }
 }
 
-/// Parses the number of a block's first record, its time, and the offset of the records.
+/// Parses the beginning of a block: the number and time of its first record, and the offset of the
+/// records.
 fn begin(payload: &[u8]) -> Result<(u64, Time, usize), String> {
     let mut cursor = Cursor::new(payload, 0);
     let first = cursor.number("a record's number")?;

@@ -1,14 +1,15 @@
-//! Sections of a recording: a prefix, a payload, and a seal that locates a changed byte.
+//! Sections of a recording. Each has a prefix, a payload, and a seal that locates a changed byte.
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-/// Bytes of a prefix.
+/// Length of a prefix in bytes.
 pub(super) const PREFIX_BYTES: usize = 16;
-/// Bytes of a seal.
+/// Length of a seal in bytes.
 pub(super) const SEAL_BYTES: usize = 24;
-/// The longest payload of a block, in bytes: some 2,600 full frames, or one of 1 MiB.
+/// Maximum payload of a block in bytes: some 2,600 full frames, or one frame of 1 MiB.
 pub const BLOCK_BYTES_MAX: usize = 4 << 20;
-/// Longest header in bytes: it holds a fabric file, of at most 16 MiB, and the files that it names.
+/// Maximum length of a header in bytes. It contains a fabric file of at most 16 MiB and the files
+/// that this one names.
 pub const HEADER_BYTES_MAX: usize = 48 << 20;
 /// First bytes of every prefix.
 const MARKER: [u8; 3] = *b"AXR";
@@ -38,13 +39,13 @@ impl Kind {
     }
 }
 
-/// Returns the seed of the hashes of the section at `offset` in the recording `id`, so that moved
-/// sections and those of other recordings do not match.
+/// Returns the seed for the hashes of the section at `offset` in the recording `id`, so that
+/// sections that have been moved or taken from other recordings do not match.
 fn seed(id: u64, offset: u64) -> u64 {
     id ^ offset.wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
-/// Returns the prefix of a section at `offset`.
+/// Returns the prefix for a section at `offset`.
 pub(super) fn prefix(kind: Kind, payload: usize, id: u64, offset: u64) -> [u8; PREFIX_BYTES] {
     let mut prefix = [0; PREFIX_BYTES];
     prefix[..3].copy_from_slice(&MARKER);
@@ -55,7 +56,7 @@ pub(super) fn prefix(kind: Kind, payload: usize, id: u64, offset: u64) -> [u8; P
     prefix
 }
 
-/// Returns kind and length of the payload, if the prefix is unaltered.
+/// Returns the kind and the payload length if the prefix is unaltered.
 pub(super) fn parse_prefix(
     prefix: &[u8; PREFIX_BYTES],
     id: u64,
@@ -71,7 +72,7 @@ pub(super) fn parse_prefix(
     (bytes <= kind.bytes_max()).then_some((kind, bytes))
 }
 
-/// Returns the seal of a payload at `offset` of its section.
+/// Returns the seal for the payload of the section at `offset`.
 pub(super) fn seal(payload: &[u8], id: u64, offset: u64) -> [u8; SEAL_BYTES] {
     let (sum, weighted) = sums(payload);
     let hash = xxh3_64_with_seed(payload, seed(id, offset));
@@ -82,8 +83,8 @@ pub(super) fn seal(payload: &[u8], id: u64, offset: u64) -> [u8; SEAL_BYTES] {
     seal
 }
 
-/// Returns the sum of the bytes, and the sum of each times its position from 1 on. Neither
-/// overflows: a payload has less than 2^26 bytes.
+/// Returns the sum of the bytes, and the sum of each byte times its position, counted from 1.
+/// Neither overflows, because a payload has fewer than 2^26 bytes.
 fn sums(payload: &[u8]) -> (u64, u64) {
     let add = |(sum, weighted): (u64, u64), (index, byte): (usize, &u8)| {
         let byte = u64::from(*byte);
@@ -92,7 +93,7 @@ fn sums(payload: &[u8]) -> (u64, u64) {
     payload.iter().enumerate().fold((0, 0), add)
 }
 
-/// Changed byte: its offset and its written value.
+/// Changed byte: its offset and the value that was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Changed {
     pub at: usize,
@@ -102,8 +103,8 @@ pub(super) struct Changed {
 /// Checks a payload against its seal.
 ///
 /// # Errors
-/// The changed byte of payload and seal, counted from the beginning of the payload; `None` if more
-/// than one was changed.
+/// Returns the changed byte of payload and seal, with its offset from the beginning of the payload,
+/// or `None` if more than one byte was changed.
 pub(super) fn check_seal(
     payload: &[u8],
     found: &[u8; SEAL_BYTES],
@@ -125,8 +126,8 @@ pub(super) fn check_seal(
     }))
 }
 
-/// Returns the one byte of the payload whose change explains both sums: the first sum differs by
-/// the change of the byte, the second by that times its position.
+/// Returns the byte of the payload whose change explains both sums. The first sum differs by the
+/// change of the byte, and the second by that change times the byte's position.
 fn changed_byte(
     payload: &[u8],
     computed: &[u8; SEAL_BYTES],
@@ -143,7 +144,7 @@ fn changed_byte(
     Some(Changed { at, written: u8::try_from(written).ok()? })
 }
 
-/// Returns the one byte of `bytes` whose change makes `fits` true, found by trying all values.
+/// Returns the byte of `bytes` whose change makes `fits` true, found by trying all values.
 pub(super) fn mend<const N: usize>(
     bytes: &[u8; N],
     fits: impl Fn(&[u8; N]) -> bool,

@@ -1,7 +1,8 @@
 //! Writer of a recording.
 //!
-//! Records are collected in a block, which is written when it is large or old. A file that would
-//! exceed its size limit ends before the record in question, with an end of that reason.
+//! Records are collected in a block, which is written when it is large or old enough. If a record
+//! would make the file exceed its size limit, the recording ends before that record and states this
+//! reason.
 
 use super::codec::{encode_action, put, put_answer, put_input};
 use super::header::{Header, preamble};
@@ -14,36 +15,36 @@ use std::io::{self, Write};
 use std::path::Path;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Age of its first record at which a block is written.
+/// Age of the first record in a block at which the block is written.
 pub const FLUSH_INTERVAL: Span = Span::from_millis(100);
-/// Size in bytes from which a block is written.
+/// Size in bytes at which a block is written.
 const BLOCK_BYTES: usize = 64 << 10;
-/// Maximum length of the two numbers of the end or of the beginning of a block, in bytes.
+/// Maximum length in bytes of the two numbers in an end section or at the beginning of a block.
 const NUMBERS_BYTES_MAX: usize = 20;
-/// Maximum length of the end in bytes.
+/// Maximum length of the end section in bytes.
 const END_BYTES_MAX: u64 = (PREFIX_BYTES + 1 + NUMBERS_BYTES_MAX + SEAL_BYTES) as u64;
 
-/// Creates a file that only its owner may read. An existing file is left alone.
+/// Creates a file that only its owner may read. An existing file is not changed.
 ///
 /// # Errors
-/// The file exists, or another error of the file system.
+/// The file already exists, or another file system error.
 pub fn create_private(path: &Path) -> io::Result<File> {
     use std::os::unix::fs::OpenOptionsExt;
     File::options().write(true).create_new(true).mode(0o600).open(path)
 }
 
 /// Writer of a recording. Each input is recorded in two steps: [`Writer::input`] before the node
-/// handles it, [`Writer::answer`] after. It must be ended with [`Writer::finish`]; otherwise the
-/// recording ends like that of a killed node.
+/// handles it, and [`Writer::answer`] after that. End the recording with [`Writer::finish`], since
+/// otherwise it looks like that of a killed node.
 pub struct Writer<W> {
     out: W,
-    /// ID of this recording, which every section's hashes depend on.
+    /// ID of this recording, on which the hashes of every section depend.
     id: u64,
-    /// Bytes written.
+    /// Number of bytes written.
     offset: u64,
     bytes_max: u64,
     block: Vec<u8>,
-    /// Offset of the first record in the block.
+    /// Offset in the block of its first record.
     records_begin: usize,
     /// Offset in the block of the record whose answer is pending.
     begin: usize,
@@ -57,16 +58,16 @@ pub struct Writer<W> {
     records: u64,
     /// Number of records written, and the time of the last of them.
     sent: (u64, Time),
-    /// Reused buffer.
+    /// Buffer for encoded actions, which is reused.
     actions: Vec<u8>,
     end: Option<EndReason>,
 }
 
 impl<W: Write> Writer<W> {
-    /// Starts a recording of at most `bytes_max` bytes, and writes its header.
+    /// Starts a recording of at most `bytes_max` bytes and writes its header.
     ///
     /// # Errors
-    /// The error of the writer; or the header exceeds `bytes_max` or [`HEADER_BYTES_MAX`].
+    /// The error of the writer, or the header exceeds `bytes_max` or [`HEADER_BYTES_MAX`].
     pub fn new(out: W, header: &Header, bytes_max: u64) -> io::Result<Writer<W>> {
         let payload = postcard::to_allocvec(header).map_err(io::Error::other)?;
         let mut writer = Writer {
@@ -97,8 +98,8 @@ impl<W: Write> Writer<W> {
         Ok(writer)
     }
 
-    /// Records an input that the node is about to handle at `at`, which is never before that of the
-    /// last one. Does nothing once the recording has ended.
+    /// Records an input that the node is about to handle at `at`, which must not be earlier than
+    /// the time of the last input. Does nothing once the recording has ended.
     pub fn input(&mut self, at: Time, input: &Input) {
         if self.end.is_some() {
             return;
@@ -116,11 +117,10 @@ impl<W: Write> Writer<W> {
         self.last = at;
     }
 
-    /// Records the node's answer to the last input. Returns the reason of the recording's end, if
-    /// it has ended.
+    /// Records the node's answer to the last input. If the recording has ended, returns the reason.
     ///
     /// # Errors
-    /// The error of the writer, such as a full disk; the written part remains a truncated
+    /// The error of the writer, such as a full disk. The part written so far remains as a truncated
     /// recording.
     pub fn answer(&mut self, actions: &[Action]) -> io::Result<Option<EndReason>> {
         if self.end.is_some() {
@@ -152,7 +152,7 @@ impl<W: Write> Writer<W> {
         self.last = self.before;
     }
 
-    /// Returns the time of the next [`Writer::flush`].
+    /// Returns the time at which [`Writer::flush`] is due next.
     pub fn flush_at(&self) -> Option<Time> {
         (!self.block.is_empty()).then_some(self.first + FLUSH_INTERVAL)
     }
@@ -173,7 +173,7 @@ impl<W: Write> Writer<W> {
         sent.and_then(|()| self.out.flush())
     }
 
-    /// Ends the recording after the written part; later records are left out.
+    /// Ends the recording after the part written so far. Later records are omitted.
     ///
     /// # Errors
     /// The error of the writer.
@@ -190,8 +190,8 @@ impl<W: Write> Writer<W> {
         &mut self.out
     }
 
-    /// Ends the recording, so that its reader can tell that it is complete. Harmless if it has
-    /// ended.
+    /// Ends the recording, so that its reader can tell that it is complete. Has no effect if it has
+    /// already ended.
     ///
     /// # Errors
     /// The error of the writer.
@@ -232,7 +232,7 @@ impl<W: Write> Writer<W> {
     }
 }
 
-/// Returns the length of a section with this payload length, in bytes.
+/// Returns the length in bytes of a section with this payload length.
 const fn section_bytes(payload: usize) -> u64 {
     (PREFIX_BYTES + payload + SEAL_BYTES) as u64
 }

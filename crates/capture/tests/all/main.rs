@@ -1,4 +1,4 @@
-//! External behaviour of captures and recordings.
+//! Tests of captures and recordings through the public interface.
 
 #[path = "../../../wire/tests/needs/mod.rs"]
 mod needs;

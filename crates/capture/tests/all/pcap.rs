@@ -1,4 +1,4 @@
-//! Captures of other programs, our captures as others read them, and malformed captures.
+//! Captures from other programs, our captures as read by others, and malformed captures.
 
 mod model;
 
@@ -29,7 +29,7 @@ impl Order {
         values.iter().flat_map(bytes).collect()
     }
 
-    /// A pcap file of Ethernet frames: seconds, micro- or nanoseconds, length on the wire, bytes.
+    /// A pcap file with Ethernet frames: seconds, micro- or nanoseconds, length on the wire, bytes.
     fn pcap(self, magic: u32, snap: u32, frames: &[(u32, u32, u32, &[u8])]) -> Vec<u8> {
         let versions = [self.u16(2), self.u16(4)].concat();
         let mut file = [self.words(&[magic]), versions, self.words(&[0, 0, snap, 1])].concat();
@@ -80,7 +80,7 @@ fn frame(name: &str, link_type: LinkType, direction: Direction, nanos: u64, len:
     Owned { name, link_type, direction, unix_nanos: nanos, wire_bytes: len, bytes }
 }
 
-/// Frames of every length of padding at several ports of both link types.
+/// Frames with every length of padding, at several ports, of both link types.
 fn several() -> Vec<Owned> {
     let (axon, ethernet) = (LinkType::AXON, LinkType::ETHERNET);
     vec![
@@ -236,7 +236,7 @@ fn simple_and_obsolete_packets_are_read() {
     }
 }
 
-/// Returns files with three frames, each with the offsets of its records and of its end.
+/// Returns files with three frames each, with the offsets of their records and of their end.
 fn files() -> [(Vec<u8>, Vec<usize>); 2] {
     let pcap = LITTLE.pcap(MICROS, 65_535, &[(1, 2, 60, &[1; 60][..]); 3]);
     let ends = vec![24, 100, 176, 252];
@@ -287,7 +287,7 @@ fn what_is_read_of_a_file_with_any_byte_changed_reads_the_same_when_it_is_writte
     check(&write(&several()));
 }
 
-/// Returns the error that ends a file.
+/// Returns the error with which reading a file ends.
 fn refusal(file: &[u8]) -> String {
     read(file).1.map(|error| error.to_string()).unwrap_or_default()
 }
@@ -342,7 +342,7 @@ fn what_is_no_capture_is_refused() {
     assert_eq!(refusal(&file), text);
 }
 
-/// A file that is removed at the end of the test.
+/// A file that is removed when the test ends.
 struct TemporaryFile(std::path::PathBuf);
 
 impl Drop for TemporaryFile {
@@ -351,8 +351,8 @@ impl Drop for TemporaryFile {
     }
 }
 
-/// Returns the output of a program about a file; `None` where the program is missing and that is
-/// not a failure.
+/// Returns what a program prints about a file, or `None` if the program is missing and this is no
+/// failure.
 fn printed(program: &str, file: &TemporaryFile, arguments: &[&str]) -> Option<String> {
     if !needs::programs(&[program]) {
         return None;
@@ -368,7 +368,7 @@ fn printed(program: &str, file: &TemporaryFile, arguments: &[&str]) -> Option<St
 fn others_read_what_we_write() {
     let name = format!("axon-capture-{}.pcapng", std::process::id());
     let file = TemporaryFile(std::env::temp_dir().join(name));
-    // tshark has no times after the year 2262.
+    // tshark cannot show times after the year 2262.
     let frames = &several()[..5];
     std::fs::write(&file.0, write(frames)).unwrap();
     let fields = [
@@ -382,7 +382,7 @@ fn others_read_what_we_write() {
     let mut arguments = vec!["-T", "fields", "-E", "separator=|"];
     fields.iter().for_each(|field| arguments.extend(["-e", field]));
     if let Some(text) = printed("tshark", &file, &arguments) {
-        // Wireshark numbers link types in its own way: Ethernet is 1, USER0 is 45.
+        // Wireshark has its own numbers for link types: Ethernet is 1, USER0 is 45.
         let expected = [
             "s1-p0|45|0x00000001|1700000000.123456789|60|60",
             "s1-p0|1|0x00000002|1700000000.123456790|61|61",

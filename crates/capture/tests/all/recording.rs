@@ -1,4 +1,4 @@
-//! Recordings: they read back unchanged, and later alterations are found.
+//! Recordings are read back unchanged, and later alterations are detected.
 
 mod model;
 
@@ -23,7 +23,7 @@ fn header() -> Header {
     }
 }
 
-/// Returns input number `index` and the answer to it.
+/// Returns input number `index` and the node's answer to it.
 fn step(index: u64) -> (Time, Input, Vec<Action>) {
     let at = Time::from_nanos(1_000 * index + 3);
     let port = PortNo((index % 2) as u16);
@@ -39,7 +39,7 @@ fn step(index: u64) -> (Time, Input, Vec<Action>) {
     (at, input, if index.is_multiple_of(3) { vec![] } else { vec![note, transmit] })
 }
 
-/// Makes a recording of `steps` steps, flushed every ten of them.
+/// Makes a recording of `steps` steps, flushed after every ten.
 fn recording(steps: u64, bytes_max: u64) -> (Vec<u8>, Option<EndReason>) {
     let mut file = Vec::new();
     let mut writer = Writer::new(&mut file, &header(), bytes_max).unwrap();
@@ -56,7 +56,7 @@ fn recording(steps: u64, bytes_max: u64) -> (Vec<u8>, Option<EndReason>) {
     (file, ended)
 }
 
-/// Reads all records, and returns how they end.
+/// Reads all records. Returns them and the end of the recording.
 fn read(file: &[u8]) -> (Vec<Record>, Result<Ending, RecordingError>) {
     let mut reader = match Reader::new(file) {
         Ok(reader) => reader,
@@ -160,7 +160,7 @@ fn what_is_no_recording_is_refused() {
 }
 
 proptest! {
-    /// An error names the changed byte, with its former meaning. It names the record that contains
+    /// The error gives the changed byte and its original value. It names the record that contains
     /// the byte, and all earlier records are read.
     #[test]
     fn a_byte_that_is_changed_is_found_with_its_place(
@@ -178,7 +178,8 @@ proptest! {
                 prop_assert_eq!(written, file[at] ^ by);
                 let holds = whole.iter().rposition(|record| record.offset <= place.offset);
                 let record = &whole[holds.unwrap_or(0)];
-                // A change between two blocks names the next record, with the time of the last.
+                // For a change between two blocks, the error names the next record, with the time
+                // of the last one.
                 let named = [record.number, record.number + 1];
                 prop_assert!(named.contains(&place.record), "{} at {}", place, record.number);
                 let last = whole[records.len().saturating_sub(1)].at;

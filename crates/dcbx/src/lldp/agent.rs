@@ -6,51 +6,51 @@ use alloc::vec::Vec;
 use axon_wire::lldp::{self, Id, LldpFrame, Lldpdu, Tlv};
 use axon_wire::{MacAddr, Span, Time};
 
-/// The time after which the credit grows by one.
+/// Interval after which the credit grows by one.
 const CREDIT_TICK: Span = Span::from_secs(1);
 
 /// The identity of a port in LLDP.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LldpIdentity {
-    /// The source address of its frames.
+    /// Source address of the port's frames.
     pub mac: MacAddr,
-    /// The chassis ID: its switch.
+    /// Chassis ID, which identifies the switch.
     pub chassis: Id,
-    /// The port ID: its name at the switch.
+    /// Port ID, which is the name of the port on its switch.
     pub port: Id,
 }
 
-/// A request of the agent to its node.
+/// A request from the agent to its node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LldpRequest {
     /// Send this frame, untagged, ahead of data.
     Send(Vec<u8>),
-    /// Read [`LldpAgent::neighbours`] again: the table has changed.
+    /// Read [`LldpAgent::neighbours`] again, because the table has changed.
     Neighbours,
 }
 
-/// Counters of an agent (clause 9.2.6).
+/// Counters of an LLDP agent (clause 9.2.6).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LldpCounters {
     /// LLDPDUs sent.
     pub sent: u64,
-    /// LLDPDUs of ours that were too long to send.
+    /// Own LLDPDUs that were too long to be sent.
     pub too_long: u64,
-    /// LLDPDUs received and parsed.
+    /// LLDPDUs received and parsed successfully.
     pub received: u64,
-    /// Malformed LLDPDUs, dropped.
+    /// Malformed LLDPDUs, which were dropped.
     pub malformed: u64,
-    /// Frames to another of LLDP's addresses, or from this port itself, and dropped.
+    /// Dropped frames that were sent to another LLDP address, or from this port itself.
     pub foreign: u64,
     /// Frames that arrived while the link was down.
     pub link_down: u64,
-    /// LLDPDUs of neighbours for whom the table had no room.
+    /// LLDPDUs from neighbours for which the table had no room.
     pub no_room: u64,
-    /// Neighbours whose time to live ended.
+    /// Neighbours whose time to live has expired.
     pub aged_out: u64,
 }
 
-/// One port's agent.
+/// LLDP agent of one port.
 #[derive(Clone, Debug)]
 pub struct LldpAgent {
     config: LldpConfig,
@@ -62,18 +62,19 @@ pub struct LldpAgent {
     counters: LldpCounters,
     /// Credit: LLDPDUs that may be sent at once.
     credit: u32,
-    /// Time of the next credit, if it is not full.
+    /// Time of the next credit, if the credit is below its maximum.
     credit_at: Time,
-    /// True if an LLDPDU waits for credit.
+    /// True if an LLDPDU is waiting for credit.
     due: bool,
     /// Time of the next periodic LLDPDU (txTTR).
     next_at: Time,
-    /// LLDPDUs still to be sent in quick order (txFast).
+    /// Number of LLDPDUs still to be sent in quick succession (txFast).
     fast: u32,
 }
 
 impl LldpAgent {
-    /// Creates an agent whose link is down. A credit of 0 could never send and counts as 1.
+    /// Creates an agent whose link is down. A credit of 0, with which the agent could never send,
+    /// counts as 1.
     pub fn new(mut config: LldpConfig, identity: LldpIdentity) -> LldpAgent {
         config.credit_max = config.credit_max.max(1);
         LldpAgent {
@@ -106,7 +107,7 @@ impl LldpAgent {
         self.counters
     }
 
-    /// Processes a carrier change. Without carrier there is no neighbour.
+    /// Processes a carrier change. Without carrier, there are no neighbours.
     pub fn link(&mut self, now: Time, up: bool, out: &mut Vec<LldpRequest>) {
         if self.up != up {
             self.up = up;
@@ -124,7 +125,7 @@ impl LldpAgent {
         self.next_at = now;
     }
 
-    /// Sets the optional TLVs; sends at once if they differ from before.
+    /// Sets the optional TLVs and sends an LLDPDU at once if they have changed.
     pub fn set_local(&mut self, now: Time, local: Vec<Tlv>, out: &mut Vec<LldpRequest>) {
         if self.local != local {
             self.local = local;
@@ -170,7 +171,7 @@ impl LldpAgent {
             Reception::Changed => out.push(LldpRequest::Neighbours),
             Reception::New => {
                 out.push(LldpRequest::Neighbours);
-                // Fast start (TX_FAST_START): the new neighbour should get our LLDPDU soon.
+                // Fast start (TX_FAST_START), so that the new neighbour soon gets our LLDPDU.
                 if self.fast == 0 {
                     self.fast = self.config.fast_count;
                     self.next_at = now;
@@ -227,7 +228,7 @@ impl LldpAgent {
     /// Returns the time of the next [`LldpAgent::timeout`].
     pub fn deadline(&self) -> Option<Time> {
         let send = self.up.then(|| match self.due {
-            // A due LLDPDU waits for credit only.
+            // A due LLDPDU only waits for credit.
             true => self.credit_at.min(self.next_at),
             false => self.next_at,
         });
@@ -264,7 +265,8 @@ mod tests {
         Tlv { kind: 99, value: vec![value] }
     }
 
-    /// Wakes the agent at its deadlines up to `end`; returns the milliseconds of each LLDPDU.
+    /// Wakes the agent at its deadlines up to `end`. Returns the time of each LLDPDU in
+    /// milliseconds.
     fn sent_until(agent: &mut LldpAgent, end: Time) -> Vec<u64> {
         let mut sent = Vec::new();
         while let Some(now) = agent.deadline().filter(|&now| now <= end) {
@@ -312,7 +314,7 @@ mod tests {
             agent.set_local(at(5_000 + change), vec![tlv(change as u8)], &mut out);
         }
         assert_eq!(out.len(), 1 + 5);
-        // All changes made without credit go with the next LLDPDU; then nothing is due.
+        // One LLDPDU carries all changes made without credit. After it, nothing is due.
         assert_eq!(sent_until(&mut agent, at(20_000)), [6_000]);
         agent.set_local(at(20_000), vec![tlv(9)], &mut out);
         assert_eq!(out.len(), 1 + 5, "the same again is no change");

@@ -1,25 +1,25 @@
-//! Table of LLDP neighbours of a port: usually one, behind a hub several.
+//! Table of a port's LLDP neighbours. Usually there is one, and behind a hub there are several.
 
 use alloc::vec::Vec;
 use axon_wire::lldp::{Id, LldpFrame, Tlv};
 use axon_wire::{MacAddr, Span, Time};
 
-/// Neighbour and its TLVs. Chassis and port identify it (its MSAP identifier).
+/// Neighbour and its TLVs. It is identified by chassis and port (its MSAP identifier).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Neighbour {
     /// The chassis ID of the neighbour.
     pub chassis: Id,
     /// The port ID of the neighbour.
     pub port: Id,
-    /// The source address of its frames.
+    /// Source address of the neighbour's frames.
     pub mac: MacAddr,
-    /// The end of its time to live.
+    /// Time at which the neighbour's information expires.
     pub until: Time,
-    /// Optional TLVs of its last LLDPDU; each LLDPDU replaces them all.
+    /// Optional TLVs from its last LLDPDU. Each LLDPDU replaces all of them.
     pub optional: Vec<Tlv>,
 }
 
-/// The effect of a frame on the table.
+/// Effect of a received frame on the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reception {
     /// A new neighbour was added.
@@ -28,11 +28,11 @@ pub enum Reception {
     Changed,
     /// Nothing has changed.
     Refreshed,
-    /// A new neighbour was not added: the table is full.
+    /// A new neighbour was not added because the table is full.
     Full,
 }
 
-/// The table, in the order in which neighbours appeared.
+/// Neighbours of a port, in order of appearance.
 #[derive(Clone, Debug, Default)]
 pub struct Neighbours(Vec<Neighbour>);
 
@@ -72,19 +72,19 @@ impl Neighbours {
         }
     }
 
-    /// Removes neighbours whose time to live is over; returns their number.
+    /// Removes the neighbours whose time to live has expired. Returns their number.
     pub fn age(&mut self, now: Time) -> usize {
         let before = self.0.len();
         self.0.retain(|neighbour| neighbour.until > now);
         before - self.0.len()
     }
 
-    /// Removes all neighbours; returns whether there were any.
+    /// Removes all neighbours. Returns whether there were any.
     pub fn clear(&mut self) -> bool {
         !core::mem::take(&mut self.0).is_empty()
     }
 
-    /// Returns the next end of a time to live.
+    /// Returns the time at which the next neighbour expires.
     pub fn deadline(&self) -> Option<Time> {
         self.0.iter().map(|neighbour| neighbour.until).min()
     }

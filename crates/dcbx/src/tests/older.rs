@@ -1,4 +1,4 @@
-//! Tests of CEE at one port and between two.
+//! Tests of CEE on one port and between two ports.
 
 use super::*;
 use axon_wire::dcbx::cee::{CeeApplication, CeePfc, Groups};
@@ -149,7 +149,7 @@ fn in_the_older_form_a_port_without_its_only_peer_does_what_it_is_set_to() {
         assert_eq!((port.speaking(), port.operational().pfc), (Dialect::Cee, set(0x10)));
         assert_eq!(port.operational().pfc_from, Source::Local);
     }
-    // A peer that has not yet acknowledged the port's first LLDPDU switches nothing off.
+    // A peer that has not yet acknowledged the port's first LLDPDU cannot switch anything off.
     let mut port = up(DcbxConfig { mode: Mode::Cee, ..config });
     assert_eq!(port.operational().pfc, set(0x10));
     receive(&mut port, 9, said);
@@ -160,7 +160,7 @@ fn in_the_older_form_a_port_without_its_only_peer_does_what_it_is_set_to() {
 fn in_the_older_form_a_lost_peer_is_an_error_and_a_new_one_is_welcome() {
     let mut pair = Pair::new(5, [cee(true, 0x10), cee(false, 0x08)]);
     pair.settle(5);
-    // The peer withdraws all TLVs, and its carrier goes.
+    // The peer withdraws all TLVs, and its carrier is lost.
     pair.ports[0].receive(pair.now, &frame(4, 0, vec![]), &mut vec![]);
     pair.ports[1].link(pair.now, false, &mut vec![]);
     let port = &pair.ports[0];

@@ -1,11 +1,11 @@
-//! TCAM entries of the transit step (paper 001 §3, thesis 000 §3.1; the TCAM as in paper 004
-//! §3.2.1).
+//! TCAM entries that process Axon packets in transit (paper 001 §3, thesis 000 §3.1; the TCAM as in
+//! paper 004 §3.2.1).
 //!
 //! The lookup key is the Axon header up to and including the next hop. Three entries above all
-//! others are equal at every switch: no hops remain, the reverse list is full, and the hop is the
-//! control plane. Below them each port has two entries that depend on its kind: the neighbour's
-//! kind decides whether a packet is forwarded, loses its header, goes to the control plane or is
-//! dropped. A hop without an entry names no port.
+//! others are the same on every switch. They match if no hops remain, if the reverse list is full,
+//! or if the hop is the control plane. Below them, each port has two entries that depend on its
+//! kind: the kind of neighbour determines whether a packet is forwarded, loses its header, goes to
+//! the control plane or is dropped. A hop without an entry does not correspond to a port.
 
 use alloc::vec::Vec;
 use axon_node::PortKind;
@@ -17,27 +17,27 @@ use axon_wire::{HopWidth, PortNo};
 pub const KEY: UdlkId = UdlkId(0);
 /// Number of entries that do not depend on ports.
 const FIXED: u16 = 3;
-/// Number of entries of one port.
+/// Number of entries for each port.
 const PLACES: u16 = 2;
 
-/// Returns the number of TCAM entries reserved for a switch with this number of ports.
+/// Returns the number of TCAM entries reserved for a switch with `ports` ports.
 pub const fn places(ports: u16) -> u32 {
     ports as u32 * PLACES as u32 + FIXED as u32
 }
 
-/// Returns the largest number of ports that fit a TCAM of this size.
+/// Returns the maximum number of ports whose entries fit into a TCAM with `tcam` entries.
 pub const fn ports_in(tcam: u32) -> u16 {
     let ports = tcam.saturating_sub(FIXED as u32) / PLACES as u32;
     if ports > u16::MAX as u32 { u16::MAX } else { ports as u16 }
 }
 
-/// Returns the index of the entry for packets whose reverse list is full.
+/// Returns the index of the entry for packets with a full reverse list.
 pub(super) const fn index_of_full(ports: u16) -> u16 {
     ports * PLACES + 1
 }
 
-/// Returns the key and the entries that do not depend on port kinds. `ports` must fit the TCAM
-/// ([`ports_in`]).
+/// Returns the key and the entries that do not depend on port kinds. The entries for `ports` ports
+/// must fit into the TCAM ([`ports_in`]).
 pub fn fixed(width: HopWidth, ports: u16) -> [Change; 1 + FIXED as usize] {
     let first = ports * PLACES;
     let control = Pattern::next_hop(width, PortNo::CONTROL);
@@ -54,7 +54,7 @@ pub fn fixed(width: HopWidth, ports: u16) -> [Change; 1 + FIXED as usize] {
     ]
 }
 
-/// Returns both entries of a port of this kind.
+/// Returns the two entries for a port of this kind.
 pub fn of_port(width: HopWidth, port: PortNo, kind: PortKind) -> [Change; PLACES as usize] {
     let to_port = || Action::from(Target::Port(port));
     let (any, frames) = match kind {
@@ -75,13 +75,13 @@ pub fn of_port(width: HopWidth, port: PortNo, kind: PortKind) -> [Change; PLACES
     ]
 }
 
-/// Returns the key: the header up to the end of the first hop.
+/// Returns the key, which is the header up to the end of the first hop.
 fn key(width: HopWidth) -> Udlk {
     let last = key_bytes(width) as u8 - 1;
     Udlk::of(FrameType::Axon, [Field::Bytes { first: 0, last }])
 }
 
-/// Returns the bytes of the key: a header without hops plus one hop.
+/// Returns the length of the key in bytes: a header without hops, plus one hop.
 const fn key_bytes(width: HopWidth) -> usize {
     width.header_bytes(1)
 }
@@ -97,7 +97,7 @@ const TYPE: Bits = Bits { first: 0, mask: 0xf000 };
 const FORWARD_COUNT: Bits = Bits { first: 2, mask: 0x0fff };
 const REVERSE_COUNT: Bits = Bits { first: 4, mask: 0xfff0 };
 
-/// Returns the field of the first hop.
+/// Returns the position of the first hop.
 const fn next_hop(width: HopWidth) -> Bits {
     match width {
         HopWidth::Four => Bits { first: 4, mask: 0x000f },
@@ -114,14 +114,14 @@ struct Pattern {
 }
 
 impl Pattern {
-    /// Returns the pattern of packets whose next hop names this port.
+    /// Returns the pattern for packets whose next hop is this port.
     fn next_hop(width: HopWidth, port: PortNo) -> Pattern {
-        // The control plane is the hop of ones only.
+        // Only a hop of all ones is the control plane.
         let hop = port.0 & (u16::MAX >> (16 - width.bits()));
         Pattern::default().with(next_hop(width), hop)
     }
 
-    /// Adds a number that another field must match.
+    /// Adds a field that must match `number`.
     fn with(mut self, Bits { first, mask }: Bits, number: u16) -> Pattern {
         let value = number << mask.trailing_zeros() & mask;
         for (at, (value, mask)) in

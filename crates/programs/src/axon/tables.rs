@@ -1,4 +1,4 @@
-//! Lookups of an Axon switch in the tables of a programmable pipeline.
+//! Lookups of an Axon switch, made in the tables of a programmable pipeline.
 
 use super::entries;
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -13,19 +13,19 @@ use axon_wire::header::{self, HOPS_MAX, HeaderFields, PacketType};
 use axon_wire::vlan::VlanId;
 use axon_wire::{HopWidth, Layer, MacAddr, PortNo, Route};
 
-/// Key of a bridge: port, VLAN, and the source if it has its own routes.
+/// Key of a bridge: port, VLAN, and the source MAC if the source has its own routes.
 type Ingress = (PortNo, VlanId, Option<MacAddr>);
 
-/// Edge and transit step of one Axon switch in table entries.
+/// Edge and transit processing of one Axon switch, as table entries.
 #[derive(Clone, Debug)]
 pub struct AxonTables {
     width: HopWidth,
     routes_per_port_max: usize,
     tables: Tables,
-    /// Keys with an entry by port, each with its match count when it was last read.
+    /// Keys that have an entry, by port, each with its match count when it was last read.
     destinations: Vec<KeyMap<u64>>,
-    /// Bridge of each VLAN of a port, and of each source in it that has its own routes, with the
-    /// number of entries of that source. Untagged frames use the bridge of their port.
+    /// Bridges for each VLAN on a port, and for each source in it that has its own routes, together
+    /// with the number of entries for that source. Untagged frames use the bridge of their port.
     bridges: BTreeMap<Ingress, (u16, usize)>,
     /// Released bridge numbers.
     free: BTreeSet<u16>,
@@ -34,10 +34,10 @@ pub struct AxonTables {
 }
 
 impl AxonTables {
-    /// Creates tables of these sizes for a switch of this configuration.
+    /// Creates tables of these sizes for a switch with this configuration.
     ///
     /// # Panics
-    /// If the ports do not fit a TCAM of this size: see [`entries::ports_in`].
+    /// If the ports do not fit into a TCAM of this size; see [`entries::ports_in`].
     pub fn new(config: &PlaneConfig, sizes: Sizes) -> AxonTables {
         let (width, ports) = (config.hop_width, config.ports);
         assert!(ports <= entries::ports_in(sizes.tcam), "too many ports for the TCAM");
@@ -65,20 +65,20 @@ impl AxonTables {
         &self.tables
     }
 
-    /// Returns the action of a route's entry: push the header, then send the packet towards its
-    /// first hop. The port entries decide the step.
+    /// Returns the action for a route: it pushes the header, then sends the packet towards its
+    /// first hop. The port entries determine how the packet is processed there.
     fn push(&self, route: &Route) -> Action {
         let target = match route.hops.first() {
             Some(&hop) if hop.index() < self.destinations.len() => Target::Port(hop),
             _ => Target::Cpu,
         };
-        // With hops of 4 bits the header has no room for a layer.
+        // With hops of 4 bits, the header has no room for a layer.
         let layer = if self.width == HopWidth::Four { Layer::ZERO } else { route.layer };
         Action::from(target).with(Modify::AxonPush(Route { layer, ..route.clone() }))
     }
 
-    /// Returns the bridge of a key. `None` if there is no such entry, or too many bridges are in
-    /// use.
+    /// Returns the bridge of a key. Returns `None` if there is no such entry, or too many bridges
+    /// are in use.
     fn bridge(&self, port: PortNo, key: RouteKey) -> Option<u16> {
         if key.vlan.is_none() && key.source.is_none() {
             return Some(port.0);
@@ -86,7 +86,8 @@ impl AxonTables {
         self.bridges.get(&(port, key.vlan, key.source)).map(|(bridge, _)| *bridge)
     }
 
-    /// Returns the bridge of a new entry: a released one, or the next one after those of the ports.
+    /// Returns the bridge for a new entry, either a released one or the next one after those of the
+    /// ports.
     fn bridge_for(&mut self, port: PortNo, key: RouteKey) -> Option<u16> {
         if let Some(bridge) = self.bridge(port, key) {
             return Some(bridge);
@@ -97,7 +98,7 @@ impl AxonTables {
         Some(next)
     }
 
-    /// Counts the entries of a source and releases the bridge of a source without any.
+    /// Updates the entry count of a source, and releases its bridge if no entries remain.
     fn count(&mut self, port: PortNo, key: RouteKey, change: isize) {
         let ingress = (port, key.vlan, key.source);
         let bridge = self.bridges.get_mut(&ingress).filter(|_| key.source.is_some());
@@ -222,7 +223,7 @@ impl Lookups for AxonTables {
         }
     }
 
-    /// Uses the entries alone, not the plane's own record of port kinds.
+    /// Uses only the entries, not the plane's own record of port kinds.
     #[inline]
     fn forward(
         &mut self,

@@ -1,15 +1,15 @@
-//! Available bandwidth of a server's ports (paper 004 §5.1).
+//! Available bandwidth on a server's ports (paper 004 §5.1).
 
 use alloc::collections::BTreeMap;
 use axon_pipeline::{Control, Register};
 use axon_wire::{PortNo, Rate, Span, Time};
 
-/// Averaging window of port traffic.
+/// Averaging window for port traffic.
 const WINDOW: Span = Span::from_millis(100);
 /// Nanoseconds per second.
 const SECOND: u128 = 1_000_000_000;
 
-/// Traffic of the ports to other servers, from their registers.
+/// Traffic on the ports to other servers, read from their registers.
 #[derive(Clone, Debug)]
 pub(super) struct Bandwidth {
     ports: BTreeMap<PortNo, Meter>,
@@ -33,7 +33,7 @@ impl Bandwidth {
         Bandwidth { ports, read_at: Time::ZERO }
     }
 
-    /// Reads the registers if the window has passed.
+    /// Reads the registers if the averaging window has passed.
     pub(super) fn read(&mut self, now: Time, control: &dyn Control) {
         let elapsed = now.since(self.read_at);
         if elapsed < WINDOW {
@@ -51,18 +51,18 @@ impl Bandwidth {
         self.read_at = now;
     }
 
-    /// Returns the available egress bandwidth of a port in bits per second.
+    /// Returns the available egress bandwidth on a port in bits per second.
     pub(super) fn to_send(&self, port: PortNo) -> u64 {
         self.ports.get(&port).map_or(0, |meter| meter.available[0])
     }
 
-    /// Returns the available ingress bandwidth of a port in bits per second.
+    /// Returns the available ingress bandwidth on a port in bits per second.
     pub(super) fn to_receive(&self, port: PortNo) -> u64 {
         self.ports.get(&port).map_or(0, |meter| meter.available[1])
     }
 }
 
-/// Returns a rate in bits per second; 0 over no time.
+/// Returns a rate in bits per second, or 0 if no time has elapsed.
 pub(super) fn bits_per_second(bytes: u64, elapsed: Span) -> u64 {
     let nanos = u128::from(elapsed.as_nanos()).max(1);
     u64::try_from(u128::from(bytes) * 8 * SECOND / nanos).unwrap_or(u64::MAX)

@@ -1,12 +1,12 @@
-//! Numbering of servers and next hops.
+//! Numbers of servers, and next hops between them.
 
 use core::fmt;
 
 /// Maximum number of next hops in a header.
 pub(super) const NHAS_MAX: usize = 8;
 
-/// Structure of a BCube. Servers are numbers of k + 1 digits to the base n. Servers whose numbers
-/// differ only in the digit of level l are neighbours by a switch of level l.
+/// Structure of a BCube. Servers are numbered with k + 1 digits in base n. Servers whose numbers
+/// differ only in the digit of level l are neighbours via a switch of level l.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cube {
     n: u32,
@@ -24,14 +24,14 @@ impl fmt::Display for Nha {
 }
 
 impl Cube {
-    /// Maximum number of next hops of a server: with eight index values each, half of a TCAM of
-    /// 2,048.
+    /// Maximum number of next hops of a server. With eight index values each, they take half of a
+    /// TCAM with 2,048 entries.
     pub const NEIGHBOURS_MAX: u32 = 128;
-    /// Highest level: a path of k + 2 hops must fit into eight next hops.
+    /// Highest level, since a path of k + 2 hops must fit into eight next hops.
     pub const K_MAX: u32 = 6;
 
-    /// Returns the BCube of n-port switches and levels 0 to k; `None` if n is below 2 or it does
-    /// not fit tables and header.
+    /// Returns the BCube with n-port switches and levels 0 to k. Returns `None` if n is below 2 or
+    /// the BCube does not fit into tables and header.
     pub fn new(n: u32, k: u32) -> Option<Cube> {
         let cube = Cube { n, levels: k.checked_add(1)? };
         let servers = n.checked_pow(cube.levels)?;
@@ -53,52 +53,53 @@ impl Cube {
         self.levels
     }
 
-    /// Returns a digit of a server's number, 0 to n - 1; `level` is 0 to k.
+    /// Returns a digit, 0 to n - 1, of a server's number. `level` is 0 to k.
     pub fn digit(self, server: u32, level: u32) -> u32 {
         server / self.n.pow(level) % self.n
     }
 
-    /// Returns the server with another digit at `level`.
+    /// Returns the server whose number has another digit at `level`.
     fn with_digit(self, server: u32, level: u32, digit: u32) -> u32 {
         let weight = self.n.pow(level);
         server - self.digit(server, level) * weight + digit * weight
     }
 
-    /// Returns the number of digits that differ: the hops of a shortest path between the servers.
+    /// Returns the number of digits that differ, which is the length of a shortest path between the
+    /// servers in hops.
     pub fn distance(self, a: u32, b: u32) -> u32 {
         (0..self.levels).filter(|&level| self.digit(a, level) != self.digit(b, level)).count()
             as u32
     }
 
-    /// Returns the next hop that sets the digit of `level` to `digit`.
+    /// Returns the next hop that sets the digit at `level` to `digit`.
     pub fn nha(self, level: u32, digit: u32) -> Nha {
         Nha((level * self.n + digit) as u8)
     }
 
-    /// Returns the level of a next hop; more than k if it is invalid.
+    /// Returns the level of a next hop. It is above k if the next hop is invalid.
     pub fn level_of(self, nha: Nha) -> u32 {
         u32::from(nha.0) / self.n
     }
 
-    /// Returns the server that a next hop leads to from `server`; `None` if there is none.
+    /// Returns the server reached from `server` by a next hop, or `None` if there is none.
     pub fn step(self, server: u32, nha: Nha) -> Option<u32> {
         let (level, digit) = (self.level_of(nha), u32::from(nha.0) % self.n);
         let next = (level < self.levels).then(|| self.with_digit(server, level, digit))?;
         (next != server).then_some(next)
     }
 
-    /// Returns the next hop that sets the digit of `level` to that of `to`.
+    /// Returns the next hop that sets the digit at `level` to that of `to`.
     pub fn toward(self, to: u32, level: u32) -> Nha {
         self.nha(level, self.digit(to, level))
     }
 
-    /// Returns the next hops of a server and their neighbours: (k + 1)(n - 1).
+    /// Returns the (k + 1)(n - 1) next hops of a server, each with the neighbour that it leads to.
     pub fn neighbours(self, server: u32) -> impl Iterator<Item = (Nha, u32)> {
         let all = (0..self.levels * self.n).map(|nha| Nha(nha as u8));
         all.filter_map(move |nha| Some((nha, self.step(server, nha)?)))
     }
 
-    /// Returns the level of a switch by its node number: switches follow the servers, level by
+    /// Returns the level of a switch, given its node number. Switches follow the servers, level by
     /// level.
     pub fn level_of_switch(self, node: u32) -> Option<u32> {
         let switch = node.checked_sub(self.servers())?;

@@ -1,9 +1,9 @@
 //! Table entries of a server (paper 004, figure 6).
 //!
-//! There are two lookup keys. The first has TTL and next hops for index source routing, and ingress
-//! port and destination for the flows of the own hosts. The second has the ingress port, the outer
-//! destination and the BCube protocol, for the filters. In the TCAM the highest index wins: routing
-//! entries come first, then filters, then flows.
+//! There are two lookup keys. The first contains TTL and next hops for index source routing, and
+//! ingress port and destination for the flows of this server's hosts. The second contains the
+//! ingress port, the outer destination and the BCube protocol, for the filters. In the TCAM, the
+//! highest index wins. Routing entries come first, then filters, then flows.
 
 use super::cube::{Cube, NHAS_MAX, Nha};
 use super::header::{IP_PROTOCOL, Purpose, SHIM_BYTES};
@@ -15,26 +15,26 @@ use axon_pipeline::{
 use axon_wire::{MacAddr, PortNo};
 use core::net::Ipv4Addr;
 
-/// Key of index source routing and of flows (UDLK 1 of figure 6).
+/// Key for index source routing and flows (UDLK 1 in figure 6).
 pub const ROUTING_KEY: UdlkId = UdlkId(1);
-/// Key of the filters (UDLK 2 of figure 6).
+/// Key for the filters (UDLK 2 in figure 6).
 const FILTER_KEY: UdlkId = UdlkId(2);
-/// Overhead of a tunnel in bytes: IPv4 header and shim.
+/// Overhead of a tunnel in bytes, for the IPv4 header and the shim.
 pub const OVERHEAD_BYTES: usize = 20 + SHIM_BYTES;
 /// Networks that the program supports, as named in [`Unsuitable`](crate::Unsuitable).
 pub(crate) const EXPECTED: &str = "topology bcube with k of at most 6, (k+1)n of at most 256, \
                                    (k+1)(n-1) of at most 128, and 16 hosts per server";
-/// Number of index values; each neighbour has a routing entry for each.
+/// Number of index values. Each neighbour has one routing entry for each of them.
 pub const INDEX_VALUES: usize = NHAS_MAX;
 /// TTL that selects the first next hop field.
 const FIRST_INDEX_TTL: u8 = 2;
-/// First TCAM index of the filters, after the routing entries of the most neighbours.
+/// First TCAM index of the filters, after the routing entries for the maximum number of neighbours.
 const FILTERS: u16 = (Cube::NEIGHBOURS_MAX as usize * INDEX_VALUES) as u16;
 /// First TCAM index of the flows.
 const FLOWS: u16 = FILTERS + 256;
-/// Maximum number of flows of the own hosts: the rest of a TCAM of 2,048.
+/// Maximum number of flows of this server's hosts, which is limited by a TCAM of 2,048 entries.
 pub(super) const FLOWS_MAX: usize = 2048 - FLOWS as usize;
-/// Number of the interface to the first own host, after those to neighbours.
+/// Number of the interface to this server's first host, after those to neighbours.
 pub(super) const HOST_INTERFACES: u16 = 256;
 
 /// Offsets in the routing key.
@@ -57,7 +57,7 @@ mod filter {
     pub(super) const PURPOSE: usize = 10;
 }
 
-/// Value and mask; unset bits are ignored.
+/// Value and mask of a key. Bits that are not set are ignored.
 struct Match {
     udlk: UdlkId,
     value: Vec<u8>,
@@ -91,15 +91,15 @@ pub(super) fn keys() -> [Change; 2] {
     ]
 }
 
-/// Returns the interface to a neighbour, numbered by its next hop address.
+/// Returns the interface to a neighbour. Its number is the neighbour's next hop address.
 pub(super) fn interface(nha: Nha, port: PortNo, to: MacAddr, own: MacAddr) -> Change {
     let interface = Interface { port, destination: Some(to), source: Some(own) };
     Change::Interface(nha.0.into(), Some(interface))
 }
 
-/// Returns the routing entries of the `place`-th neighbour, one for each index. They send packets
-/// to the neighbour. While it is down they drop them and copy them to the program; traps would
-/// compete with hellos for the program's egress quota.
+/// Returns the routing entries for the `place`-th neighbour, one for each index. They send packets
+/// to the neighbour. While the neighbour is down, they drop packets and copy them to the program.
+/// Traps are not used, because they would compete with hellos for the program's egress quota.
 pub(super) fn routing(place: usize, nha: Nha, is_up: bool) -> impl Iterator<Item = Change> {
     (0..INDEX_VALUES).map(move |index| {
         let matches = Match::new(ROUTING_KEY, routing::BYTES)
@@ -116,9 +116,9 @@ pub(super) fn routing(place: usize, nha: Nha, is_up: bool) -> impl Iterator<Item
     })
 }
 
-/// Returns the filters: for each port to other servers, one for each own host, which decapsulates
-/// its packets, and two for control packets; for each own host, one that blocks BCube packets of
-/// the host itself.
+/// Returns the filters. For each port to other servers, there is one filter for each of this
+/// server's hosts, which decapsulates its packets, and two for control packets. For each host, one
+/// filter blocks BCube packets that the host itself sends.
 pub(super) fn filters(own: u32, links: &[PortNo], hosts: &HostPorts) -> Vec<Change> {
     let from = |port: PortNo| {
         Match::new(FILTER_KEY, filter::BYTES)
@@ -145,7 +145,7 @@ pub(super) fn filters(own: u32, links: &[PortNo], hosts: &HostPorts) -> Vec<Chan
     (FILTERS..).zip(entries).map(|(index, entry)| Change::Tcam(index, Some(entry))).collect()
 }
 
-/// Key of a host's flow, as its entry matches it.
+/// Key of a host's flow, as matched by its table entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct FlowKey {
     /// Port of the host.
@@ -154,7 +154,7 @@ pub(super) struct FlowKey {
     pub(super) destination: Ipv4Addr,
     /// IP protocol of the flow.
     pub(super) protocol: u8,
-    /// Ports of TCP and UDP; `None` for other protocols.
+    /// TCP or UDP ports; `None` for other protocols.
     pub(super) l4_ports: Option<[u8; 4]>,
 }
 
@@ -163,7 +163,7 @@ pub(super) fn flow_index(flow: usize) -> u16 {
     FLOWS + flow as u16
 }
 
-/// Returns the entry of a flow.
+/// Returns the entry for a flow.
 pub(super) fn flow(flow: usize, key: &FlowKey, action: Action) -> Change {
     let matches = Match::new(ROUTING_KEY, routing::BYTES)
         .is(routing::INGRESS.start, &key.ingress.0.to_be_bytes())

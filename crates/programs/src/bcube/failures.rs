@@ -1,13 +1,13 @@
-//! Failed hops reported by other servers.
+//! Failed hops that other servers have reported.
 
 use super::cube::{Cube, Nha};
 use super::paths;
 use alloc::collections::BTreeMap;
 use axon_wire::{Span, Time};
 
-/// Lifetime of a report; then the hop is tried again.
+/// Lifetime of a report. After that, the hop is tried again.
 const HOLD: Span = Span::from_secs(10);
-/// Maximum number of remembered hops.
+/// Maximum number of hops that are remembered.
 const HOPS_MAX: usize = 1024;
 
 /// Hops that are currently avoided.
@@ -25,12 +25,12 @@ impl Failures {
         }
     }
 
-    /// Returns whether a hop has no failure report.
+    /// Returns whether there is no failure report for a hop.
     pub(super) fn is_open(&self, now: Time, server: u32, nha: Nha) -> bool {
         self.until.get(&(server, nha)).is_none_or(|&until| until <= now)
     }
 
-    /// Returns whether no hop of a path has a failure report.
+    /// Returns whether there is no failure report for any hop of a path.
     pub(super) fn is_path_open(&self, now: Time, cube: Cube, from: u32, path: &[Nha]) -> bool {
         let servers = paths::servers(cube, from, path);
         servers.into_iter().zip(path).all(|(server, &nha)| self.is_open(now, server, nha))

@@ -1,4 +1,4 @@
-//! Flows of the own hosts: their paths, and the packets queued until a path is chosen.
+//! Flows of this server's hosts: their paths, and packets queued until a path is chosen.
 
 use super::cube::Nha;
 use super::entries::{self, FLOWS_MAX, FlowKey};
@@ -12,36 +12,37 @@ use axon_pipeline::{Action, Change, Control, EntryName, Modify, Register, Target
 use axon_wire::{PortNo, Time};
 use core::net::Ipv4Addr;
 
-/// Maximum number of queued packets of a flow.
+/// Maximum number of packets queued for a flow.
 pub(super) const WAITING_MAX: usize = 16;
-/// Number of tunnels: one for each path in use.
+/// Maximum number of tunnels. Each path in use takes one.
 const TUNNELS_MAX: u16 = 1024;
-/// Protocols with ports in their first four bytes: TCP and UDP.
+/// Protocols that have port numbers in their first four bytes: TCP and UDP.
 const WITH_PORTS: [u8; 2] = [6, 17];
 
 const _: () = assert!(SHIM_BYTES <= axon_pipeline::Tunnel::SHIM_BYTES_MAX);
 
-/// One flow of a source server.
+/// One flow that starts at this server.
 #[derive(Clone, Debug)]
 pub(super) struct Flow {
     pub(super) key: FlowKey,
-    /// Server of the destination, and its slot there.
+    /// Server of the destination host, and the host's slot there.
     pub(super) destination: (u32, u8),
     /// Path of the flow; `None` until one is chosen.
     pub(super) path: Option<Path>,
-    /// Queued frames of the host.
+    /// Frames from the host that are queued until a path is chosen.
     pub(super) waiting: Vec<Vec<u8>>,
     pub(super) probe: Option<Probe>,
-    /// Time of the next query of its paths.
+    /// Time of the next query about its paths.
     pub(super) ask_at: Time,
-    /// Time at which its entry was set and its counters began.
+    /// Time at which its entry was installed and its counters started.
     pub(super) placed_at: Time,
-    /// Frames that its entry had counted at `active_at`.
+    /// Number of frames that its entry had counted at `active_at`.
     pub(super) frames: u64,
     pub(super) active_at: Time,
 }
 
-/// Returns the flow of a host's packet, and whether the packet is a fragment, which has no ports.
+/// Returns the key of the flow that a host's packet belongs to, and whether the packet is a
+/// fragment, which has no ports.
 pub(super) fn key_of(ingress: PortNo, frame: &[u8]) -> Option<(FlowKey, bool)> {
     let packet = ipv4_packet(frame)?;
     let (header, _) = packet.split_first_chunk::<20>()?;
@@ -55,7 +56,7 @@ pub(super) fn key_of(ingress: PortNo, frame: &[u8]) -> Option<(FlowKey, bool)> {
     Some((FlowKey { ingress, destination, protocol, l4_ports }, is_fragment))
 }
 
-/// All flows, each with the index of its entry.
+/// All flows. The index of a flow determines the index of its entry.
 #[derive(Debug, Default)]
 pub(super) struct Flows {
     all: Vec<Option<Flow>>,
@@ -65,7 +66,7 @@ pub(super) struct Flows {
     free_tunnels: Vec<u16>,
 }
 
-/// Tunnel and the number of flows that use it.
+/// Tunnel, and the number of flows that use it.
 #[derive(Clone, Copy, Debug)]
 struct Held {
     number: u16,
@@ -91,7 +92,7 @@ impl Flows {
         self.places.values().copied().collect()
     }
 
-    /// Adds a flow without a path; `None` if the table is full.
+    /// Adds a flow without a path. Returns `None` if the table is full.
     pub(super) fn add(&mut self, flow: Flow) -> Option<usize> {
         let free = self.all.iter().position(Option::is_none).unwrap_or(self.all.len());
         if free >= FLOWS_MAX {
@@ -105,9 +106,9 @@ impl Flows {
         Some(free)
     }
 
-    /// Assigns a path to a flow and returns its queued packets. The path is empty if the
-    /// destination is at this server, with `local` as its interface. If the tables are full, the
-    /// flow is unchanged and the result is `None`.
+    /// Assigns a path to a flow and returns its queued packets. If the destination is on this
+    /// server, the path is empty and `local` is its interface. If the tables are full, returns
+    /// `None` and leaves the flow unchanged.
     pub(super) fn set_path(
         &mut self,
         now: Time,
@@ -148,7 +149,7 @@ impl Flows {
         Some(core::mem::take(&mut flow.waiting))
     }
 
-    /// Removes a flow with its queued packets and its entry.
+    /// Removes a flow together with its queued packets and its entry.
     pub(super) fn remove(&mut self, place: usize, control: &mut dyn Control) {
         let Some(flow) = self.all.get_mut(place).and_then(Option::take) else { return };
         self.places.remove(&flow.key);
@@ -161,15 +162,15 @@ impl Flows {
         debug_assert!(removed.is_ok(), "{removed:?}");
     }
 
-    /// Returns the frames and bytes that a flow's entry has counted.
+    /// Returns the number of frames and bytes that a flow's entry has counted.
     pub(super) fn counted(place: usize, control: &dyn Control) -> (u64, u64) {
         let entry = EntryName::Tcam(entries::flow_index(place));
         let read = |register| control.read_register(register).unwrap_or(0);
         (read(Register::EntryFrames(entry)), read(Register::EntryBytes(entry)))
     }
 
-    /// Adds a user to a path's tunnel and returns its number and whether it is new; `None` if there
-    /// are too many tunnels.
+    /// Adds a user to a path's tunnel. Returns the tunnel's number and whether it is new, or `None`
+    /// if there are too many tunnels.
     fn hold(&mut self, destination: (u32, u8), path: &[Nha]) -> Option<(u16, bool)> {
         if let Some(held) = self.tunnels.get_mut(&(destination, path.to_vec())) {
             held.users += 1;
@@ -184,13 +185,13 @@ impl Flows {
         Some((number, true))
     }
 
-    /// Returns the removal of a path's tunnel, if it has one user only.
+    /// Returns the change that removes a path's tunnel, if the tunnel has only one user.
     fn unused_after(&self, destination: (u32, u8), path: &[Nha]) -> Option<Change> {
         let held = self.tunnels.get(&(destination, path.to_vec()))?;
         (held.users == 1).then_some(Change::Tunnel(held.number, None))
     }
 
-    /// Removes a user of a path's tunnel.
+    /// Removes a user from a path's tunnel.
     fn release(&mut self, destination: (u32, u8), path: &[Nha]) {
         let key = (destination, path.to_vec());
         let Some(held) = self.tunnels.get_mut(&key) else { return };

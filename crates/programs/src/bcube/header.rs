@@ -1,8 +1,9 @@
 //! BCube header (paper 004, figure 5): an IPv4 header, eight next hops in reverse order, the BCube
 //! protocol, and the number of valid next hops.
 //!
-//! The TTL is the index: a server that receives TTL t takes next hop NHA_(t-1), so TTL 2 is the
-//! last hop and TTL 1 has arrived. Standard hardware decrements it.
+//! The TTL is the index. A server that receives TTL t takes next hop NHA_(t-1), so a packet with
+//! TTL 2 has one hop left, and a packet with TTL 1 has arrived. Standard hardware decrements the
+//! TTL.
 
 use super::cube::{Cube, NHAS_MAX, Nha};
 use super::paths::{self, Path};
@@ -11,9 +12,10 @@ use alloc::vec::Vec;
 use axon_pipeline::Tunnel;
 use axon_wire::MacAddr;
 
-/// IP protocol, unassigned (IANA, 148 to 252).
+/// IP protocol number, which is unassigned (IANA, 148 to 252).
 pub(super) const IP_PROTOCOL: u8 = 200;
-/// Bytes of the shim after the IPv4 header: eight next hops, protocol, NH, padding.
+/// Length in bytes of the shim that follows the IPv4 header: eight next hops, protocol, NH,
+/// padding.
 pub(super) const SHIM_BYTES: usize = 12;
 /// Offset of the BCube protocol in the shim.
 const PROTOCOL: usize = 8;
@@ -23,11 +25,11 @@ const COUNT: usize = 9;
 /// Purpose of a packet (BCube protocol field).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
-    /// Packet of a host.
+    /// Packet from a host.
     Data = 1,
     /// Neighbour discovery (ND).
     Discovery = 2,
-    /// Query of available bandwidth (ABQ), its answer, and failure reports.
+    /// Query about available bandwidth (ABQ), its answer, and failure reports.
     Query = 3,
 }
 
@@ -36,18 +38,18 @@ pub(super) enum Purpose {
 pub(super) struct BcubePacket<'a> {
     /// Number of the sending server.
     pub(super) source: u32,
-    /// Destination server, and the slot of the host there.
+    /// Destination server, and the slot of the host on it.
     pub(super) destination: (u32, u8),
     pub(super) purpose: Purpose,
     /// TTL: remaining hops, 0 to 7, plus one.
     pub(super) ttl: u8,
     /// Path from the sending to the receiving server.
     pub(super) path: Path,
-    /// Payload after the header.
+    /// Payload that follows the header.
     pub(super) body: &'a [u8],
 }
 
-/// Returns the shim of a path.
+/// Returns the shim for a path.
 fn shim(purpose: Purpose, path: &[Nha]) -> Vec<u8> {
     let mut shim = alloc::vec![0; SHIM_BYTES];
     for (place, nha) in shim.iter_mut().zip(path.iter().rev().take(NHAS_MAX)) {
@@ -58,7 +60,7 @@ fn shim(purpose: Purpose, path: &[Nha]) -> Vec<u8> {
     shim
 }
 
-/// Returns the tunnel header that takes a host's packets along a path from the source.
+/// Returns the tunnel header that carries a host's packets along a path from the source.
 pub(super) fn tunnel(source: u32, destination: (u32, u8), path: &[Nha]) -> Tunnel {
     let (server, slot) = destination;
     Tunnel {
@@ -71,7 +73,7 @@ pub(super) fn tunnel(source: u32, destination: (u32, u8), path: &[Nha]) -> Tunne
 }
 
 impl<'a> BcubePacket<'a> {
-    /// Parses the packet in a frame; `None` if it is none.
+    /// Parses the BCube packet in a frame. Returns `None` if there is none.
     pub(super) fn parse(frame: &'a [u8]) -> Option<BcubePacket<'a>> {
         let packet = Packet::parse(frame, IP_PROTOCOL)?;
         let (shim, body) = packet.rest.split_first_chunk::<SHIM_BYTES>()?;
@@ -88,7 +90,7 @@ impl<'a> BcubePacket<'a> {
         Some(BcubePacket { source, destination, purpose, ttl: packet.outer.ttl, path, body })
     }
 
-    /// Returns the frame of the packet between two neighbours.
+    /// Returns the frame that carries the packet between two neighbours.
     pub(super) fn emit(&self, destination: MacAddr, source: MacAddr) -> Vec<u8> {
         let (server, slot) = self.destination;
         let outer = Outer {
@@ -102,15 +104,15 @@ impl<'a> BcubePacket<'a> {
         Packet { outer, rest: &rest }.emit(destination, source)
     }
 
-    /// Returns the next hop of a server with this packet.
+    /// Returns the next hop for a server that holds this packet.
     pub(super) fn next_hop(&self) -> Option<Nha> {
         let left = usize::from(self.ttl).checked_sub(1)?;
         let taken = self.path.len().checked_sub(left)?;
         self.path.get(taken).copied()
     }
 
-    /// Returns the path from `own` back to the source; `None` if the packet cannot have come here
-    /// so.
+    /// Returns the path from `own` back to the source, or `None` if the packet cannot have come
+    /// here along its path.
     pub(super) fn way_back(&self, cube: Cube, own: u32) -> Option<Path> {
         let left = usize::from(self.ttl).checked_sub(1)?;
         let taken = self.path.get(..self.path.len().checked_sub(left)?)?;

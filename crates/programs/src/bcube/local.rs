@@ -20,7 +20,7 @@ pub(super) struct Local {
     /// Port of each level.
     ports: BTreeMap<u32, PortNo>,
     neighbours: Neighbours,
-    /// Next hops, and the planned addresses of their servers.
+    /// Next hops, and the addresses of their servers according to the plan.
     planned: Vec<(Nha, MacAddr)>,
 }
 
@@ -41,7 +41,7 @@ impl Local {
         }
     }
 
-    /// Returns the filters and the current entries of all neighbours. At the start no neighbour is
+    /// Returns the filters and the current entries for all neighbours. Initially, no neighbour is
     /// up.
     pub(super) fn entries(&self, hosts: &HostPorts) -> Vec<Change> {
         let mut changes = entries::keys().to_vec();
@@ -78,7 +78,7 @@ impl Local {
         }
     }
 
-    /// Announces this server at all ports with carrier.
+    /// Announces this server on all ports with carrier.
     pub(super) fn announce(&self, control: &mut dyn Control) {
         self.ports.values().for_each(|&port| self.announce_at(port, control));
     }
@@ -145,7 +145,7 @@ impl Local {
         self.lose(lost, control)
     }
 
-    /// Redirects the routing entries of lost neighbours to the program in one transaction.
+    /// Redirects the routing entries for lost neighbours to the program, in one transaction.
     fn lose(&self, lost: Vec<(PortNo, u32)>, control: &mut dyn Control) -> bool {
         let nha = |server| {
             let level = self.cube.level_between(self.own, server)?;
@@ -157,7 +157,7 @@ impl Local {
         !lost.is_empty()
     }
 
-    /// Returns the routing entries of a next hop in its current state.
+    /// Returns the routing entries for a next hop in its current state.
     fn routing(&self, nha: Nha) -> Vec<Change> {
         let place = self.planned.iter().position(|&(planned, _)| planned == nha);
         let is_up = self.is_up(nha);
@@ -165,7 +165,7 @@ impl Local {
     }
 }
 
-/// Changes entries that exist since the start, so there is room for them.
+/// Changes entries that have existed since the start, so that there is room for them.
 fn commit(control: &mut dyn Control, changes: &[Change]) {
     let changed = control.commit(changes);
     debug_assert!(changed.is_ok(), "{changed:?}");

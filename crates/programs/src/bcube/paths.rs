@@ -1,20 +1,21 @@
 //! Parallel paths between two servers (BCube paper, section 4.1 and figure 5).
 //!
-//! A path corrects the digits of the source's number to those of the destination one after the
-//! other, highest level first, cyclically from a level of its own. The path that begins with level
-//! l leaves the source by its port of level l. Where source and destination have the same digit at
-//! l, the path first goes to a neighbour there and corrects that digit last; it is two hops longer.
-//! The k + 1 paths share no servers but their ends.
+//! A path changes the digits of the source's number to those of the destination one after the
+//! other, highest level first. It starts at a level that differs from path to path and proceeds
+//! cyclically. The path that begins with level l leaves the source by its port of level l. If
+//! source and destination have the same digit at l, the path first goes to a neighbour there,
+//! corrects that digit last, and is two hops longer. The k + 1 paths share no servers except their
+//! ends.
 
 use super::cube::{Cube, NHAS_MAX, Nha};
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 
-/// Path: next hops from its source on.
+/// Path, as the next hops from its source on.
 pub type Path = Vec<Nha>;
 
-/// Returns the parallel paths from one server to another, that of level k first. There are none
-/// from a server to itself.
+/// Returns the parallel paths from one server to another, starting with that of level k. There are
+/// none from a server to itself.
 pub fn parallel(cube: Cube, from: u32, to: u32) -> Vec<Path> {
     if from == to {
         return Vec::new();
@@ -25,12 +26,12 @@ pub fn parallel(cube: Cube, from: u32, to: u32) -> Vec<Path> {
 /// Returns the path that begins with `level`.
 fn beginning_with(cube: Cube, from: u32, to: u32, level: u32) -> Path {
     let levels = cube.levels();
-    // Cyclically from `first`, downwards, each level once.
+    // Each level once, downwards from `first`, cyclically.
     let order = |first: u32| (0..levels).map(move |step| (first + levels - step) % levels);
     if cube.digit(from, level) != cube.digit(to, level) {
         return corrected(cube, from, to, order(level));
     }
-    // Any other digit would do; the next one spreads detours over the neighbours.
+    // Any other digit would do. The next one spreads detours over the neighbours.
     let digit = cube.neighbours(from).filter(|&(nha, _)| cube.level_of(nha) == level);
     let Some((detour, neighbour)) = digit.max_by_key(|&(_, next)| spread(cube, next, from, level))
     else {
@@ -41,20 +42,20 @@ fn beginning_with(cube: Cube, from: u32, to: u32, level: u32) -> Path {
     path
 }
 
-/// Returns whether the neighbour's digit follows the server's own.
+/// Returns whether the neighbour's digit is the one that follows the server's own.
 fn spread(cube: Cube, neighbour: u32, server: u32, level: u32) -> bool {
     let (next, own) = (cube.digit(neighbour, level), cube.digit(server, level));
     next == own + 1 || (next == 0 && own > 0)
 }
 
-/// Returns the hops that correct the digits in this order.
+/// Returns the hops that correct the digits in the given order.
 fn corrected(cube: Cube, from: u32, to: u32, order: impl Iterator<Item = u32>) -> Path {
     let differs = |&level: &u32| cube.digit(from, level) != cube.digit(to, level);
     order.filter(differs).map(|level| cube.toward(to, level)).collect()
 }
 
-/// Returns a shortest path, found breadth first, that avoids the servers in `taken` and the hops
-/// that `is_open` refuses; `None` if none fits the header.
+/// Finds a shortest path by breadth-first search. It avoids the servers in `taken` and the hops
+/// that `is_open` refuses. Returns `None` if no path fits into the header.
 pub fn around(
     cube: Cube,
     from: u32,
@@ -90,7 +91,8 @@ pub fn around(
     Some(path)
 }
 
-/// Returns the servers along a path, its source first; shorter if a hop leads nowhere.
+/// Returns the servers along a path, starting with its source. The list ends early if a hop leads
+/// nowhere.
 pub(super) fn servers(cube: Cube, from: u32, path: &[Nha]) -> Vec<u32> {
     let steps = path.iter().scan(from, |at, &nha| {
         *at = cube.step(*at, nha)?;

@@ -1,11 +1,11 @@
-//! Query of all paths of a flow, and the choice among them.
+//! Query about all paths of a flow, and the choice among them.
 
 use super::cube::Nha;
 use super::paths::Path;
 use alloc::vec::Vec;
 use axon_wire::Time;
 
-/// Path whose bandwidth is queried.
+/// Path about whose bandwidth a query was sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Asked {
     pub(super) path: Path,
@@ -23,13 +23,13 @@ pub(super) enum Answer {
     Failed,
 }
 
-/// Query of all paths.
+/// Query about all paths of a flow.
 #[derive(Clone, Debug)]
 pub(super) struct Probe {
-    /// Number of the first path's request; the others follow.
+    /// Number of the request for the first path. Those for other paths follow.
     pub(super) first_id: u32,
     pub(super) sent_at: Time,
-    /// Number of times that the requests were sent.
+    /// Number of times that the requests have been sent.
     pub(super) tries: u8,
     pub(super) paths: Vec<Asked>,
 }
@@ -40,7 +40,7 @@ impl Probe {
         self.paths.get_mut(id.wrapping_sub(self.first_id) as usize)
     }
 
-    /// Returns whether no answer is pending.
+    /// Returns whether all requests have been answered.
     pub(super) fn is_settled(&self) -> bool {
         self.paths.iter().all(|asked| asked.answer != Answer::Pending)
     }
@@ -51,20 +51,20 @@ impl Probe {
     }
 }
 
-/// Inputs of the choice besides the answers.
+/// Input to the choice in addition to the answers.
 pub(super) struct Situation<'a> {
-    /// Current path of the flow.
+    /// Current path of the flow, if it has one.
     pub(super) current: Option<&'a [Nha]>,
-    /// Rate of the flow there in bits per second, which moving would free.
+    /// Rate of the flow on that path in bits per second. The flow would free it by moving.
     pub(super) own_rate: u64,
-    /// Returns the number of other flows to the same server that were put on a path too recently to
-    /// show in the answers.
+    /// Returns the number of other flows to the same server that were put on a path so recently
+    /// that the answers do not reflect them.
     pub(super) unseen: &'a dyn Fn(&[Nha]) -> u64,
 }
 
-/// Returns the best answered path. The bandwidth of a path is shared with the flows that are not
-/// seen yet. Differences below a tenth are ignored: among equals the shortest path wins, then the
-/// one with the fewest flows. A flow moves only if it gains a quarter.
+/// Returns the best path with an answer. The bandwidth of a path is shared with the flows that the
+/// answers do not reflect yet. Differences below a tenth are ignored. Among equals the shortest
+/// path wins, then the one with the fewest flows. A flow moves only if it gains a quarter.
 pub(super) fn choose(paths: &[Asked], situation: &Situation<'_>) -> Option<usize> {
     let is_current = |path: &[Nha]| situation.current == Some(path);
     let score = |asked: &Asked| {

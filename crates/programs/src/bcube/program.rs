@@ -14,10 +14,10 @@ use alloc::string::{String, ToString};
 use axon_pipeline::{Control, EntryName, Program, Received};
 use axon_wire::{MacAddr, PortNo, Span, Time};
 
-/// Minimum interval of failure reports to one source.
+/// Minimum interval between failure reports to one source.
 const REPORT_EVERY: Span = Span::from_millis(10);
 
-/// Number of periods within which every live neighbour has announced itself.
+/// Number of periods after which every live neighbour has announced itself.
 const READY_AFTER: u64 = 3;
 
 /// Control program of a BCube server.
@@ -32,9 +32,9 @@ pub(crate) struct Bcube {
     /// Number of ticks since the start.
     ticks: u64,
     failure: Option<String>,
-    /// Entries that an operator has removed and that could not be restored.
+    /// Entries that were removed by an operator and could not be restored.
     missing: BTreeSet<EntryName>,
-    /// Reason of the refusal.
+    /// Reason for the refusal.
     refusal: Option<String>,
 }
 
@@ -123,11 +123,11 @@ impl Bcube {
         self.local.send(first, &answer, control);
     }
 
-    /// Reports a packet whose next hop is down to its source.
+    /// Reports to its source a packet whose next hop is down.
     fn report(&mut self, now: Time, packet: &BcubePacket<'_>, control: &mut dyn Control) {
         let Some(nha) = packet.next_hop() else { return };
         if self.local.is_up(nha) {
-            // The neighbour has come back in the meantime.
+            // The neighbour has meanwhile come back.
             let next = BcubePacket { ttl: packet.ttl - 1, ..packet.clone() };
             return self.local.send(nha, &next, control);
         }
@@ -139,7 +139,7 @@ impl Bcube {
         }
     }
 
-    /// Restores entries that the tables lack.
+    /// Restores entries that are missing from the tables.
     fn restore(&mut self, control: &mut dyn Control) {
         let mut changes = self.local.entries(&self.hosts);
         changes.extend(self.hosts.entries());
@@ -194,7 +194,8 @@ impl Program for Bcube {
         }
     }
 
-    /// Flows get their entries again with their next packets, all others at once.
+    /// Flows get their entries again with their next packets, and all other entries are restored at
+    /// once.
     fn removed(&mut self, _: Time, entries: &[EntryName], control: &mut dyn Control) {
         self.router.forget(entries, control);
         self.missing.extend(entries);

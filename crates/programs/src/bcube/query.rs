@@ -6,37 +6,37 @@ use alloc::vec::Vec;
 /// Message of the query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Query {
-    /// Request for the bandwidth of a path. Each server lowers the value to its own available
-    /// bandwidth.
+    /// Request for the bandwidth of a path. Each server on the path lowers the value to its own
+    /// available bandwidth.
     Request {
         /// Number chosen by the source.
         id: u32,
-        /// Minimum so far in bits per second.
+        /// Minimum bandwidth so far, in bits per second.
         available: u64,
     },
-    /// Answer on its way back.
+    /// Answer on its way back to the source.
     Answer {
         /// Number of the request.
         id: u32,
-        /// Minimum along the path in bits per second.
+        /// Minimum bandwidth along the path, in bits per second.
         available: u64,
     },
-    /// Report that a server of a path has lost the next neighbour.
+    /// Report that a server on a path has lost its next neighbour.
     Failure {
         /// Number of the reporting server.
         server: u32,
-        /// Hop that it cannot use.
+        /// Hop that the server cannot use.
         nha: Nha,
     },
 }
 
-/// First byte of each message.
+/// First byte of a request.
 const REQUEST: u8 = 1;
 const ANSWER: u8 = 2;
 const FAILURE: u8 = 3;
 
 impl Query {
-    /// Encodes the message: kind, three bytes of zero or of the hop, number, bandwidth.
+    /// Encodes the message: kind, three bytes of zeros or of the hop, number, bandwidth.
     pub(super) fn emit(self) -> Vec<u8> {
         let (kind, hop, number, available) = match self {
             Query::Request { id, available } => (REQUEST, 0, id, available),

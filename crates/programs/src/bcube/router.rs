@@ -1,9 +1,10 @@
-//! Path selection for the flows of the own hosts (BCube paper, section 5.1).
+//! Path selection for flows from this server's hosts (BCube paper, section 5.1).
 //!
 //! The first packet of a flow goes to the program. The program queries the available bandwidth of
-//! all parallel paths and queues the flow's packets. When all answers are there, or late, the flow
-//! gets the best path as a TCAM entry. The paths are queried again after ten seconds, and at once
-//! when a hop of the flow's path fails. An entry without packets for half a minute is removed.
+//! all parallel paths and queues the flow's packets. When all answers have arrived or are overdue,
+//! the flow gets the best path as a TCAM entry. The paths are queried again after ten seconds, and
+//! at once when a hop on the flow's path fails. An entry that has no packets for 30 seconds is
+//! removed.
 
 use super::bandwidth::bits_per_second;
 use super::cube::Nha;
@@ -21,17 +22,17 @@ use alloc::vec::Vec;
 use axon_pipeline::{Control, EntryName};
 use axon_wire::{PortNo, Span, Time};
 
-/// Timeout of an answer.
+/// Time within which an answer must arrive.
 const ANSWER_WITHIN: Span = Span::from_millis(50);
-/// Maximum number of queries of a flow.
+/// Maximum number of queries for a flow.
 const TRIES_MAX: u8 = 4;
 /// Interval between queries of a flow's paths.
 const ASK_EVERY: Span = Span::from_secs(10);
 /// Idle time after which a flow is removed.
 const IDLE_MAX: Span = Span::from_secs(30);
-/// Polling interval of flow counters.
+/// Interval at which the flow counters are polled.
 const COUNT_EVERY: Span = Span::from_secs(1);
-/// Time after its choice in which a flow does not show in the answers to others.
+/// Time after its choice for which a flow is not reflected in the answers to others.
 const UNSEEN_FOR: Span = Span::from_millis(200);
 
 /// Context of a router at one time.
@@ -47,11 +48,11 @@ pub(super) struct Here<'a> {
 pub(super) struct Router {
     flows: Flows,
     failures: Failures,
-    /// Recent choices: time, server, path, and index of the flow.
+    /// Recent choices: time, server, path, and the index of the flow.
     recent: Vec<(Time, u32, Path, usize)>,
     next_id: u32,
     counted_at: Time,
-    /// Seed that spreads the query times of flows.
+    /// Seed that spreads the query times of the flows.
     seed: u64,
 }
 
@@ -60,7 +61,7 @@ impl Router {
         Router { seed, ..Router::default() }
     }
 
-    /// Processes a host's packet without an entry.
+    /// Processes a packet from a host that matches no entry.
     pub(super) fn offer(&mut self, port: PortNo, frame: &[u8], here: &mut Here<'_>) {
         let Some((key, is_fragment)) = flows::key_of(port, frame) else { return };
         let Some(destination) = here.hosts.place_of(key.destination) else { return };
@@ -88,7 +89,8 @@ impl Router {
         }
     }
 
-    /// Queues a packet of a flow without a path, or sends it if the flow got its entry meanwhile.
+    /// Queues a packet for a flow without a path, or sends it if the flow has meanwhile got its
+    /// entry.
     fn wait(&mut self, place: usize, frame: &[u8], here: &mut Here<'_>) {
         let Some(flow) = self.flows.get_mut(place) else { return };
         if flow.path.is_some() {
@@ -114,15 +116,15 @@ impl Router {
         }
     }
 
-    /// Returns whether a path is usable as far as known.
+    /// Returns whether a path is usable, as far as is known.
     fn is_usable(&self, path: &[Nha], here: &Here<'_>) -> bool {
         let Local { cube, own, .. } = *here.local;
         path.first().is_some_and(|&first| here.local.is_up(first))
             && self.failures.is_path_open(here.now, cube, own, path)
     }
 
-    /// Returns the usable parallel paths to a server; each unusable one is replaced by another that
-    /// shares no server with the rest, if there is one.
+    /// Returns the usable parallel paths to a server. Each unusable one is replaced by another path
+    /// that shares no server with the others, if there is one.
     fn usable(&self, to: u32, here: &Here<'_>) -> Vec<Path> {
         let Local { cube, own, .. } = *here.local;
         let all = paths::parallel(cube, own, to);
@@ -182,7 +184,7 @@ impl Router {
         }
     }
 
-    /// Removes the flows whose entries an operator has removed.
+    /// Removes the flows whose entries were removed by an operator.
     pub(super) fn forget(&mut self, removed: &[EntryName], control: &mut dyn Control) {
         for place in self.flows.places() {
             if removed.contains(&EntryName::Tcam(entries::flow_index(place))) {
@@ -211,7 +213,8 @@ impl Router {
         self.leave_failed(here);
     }
 
-    /// Moves the flows whose paths are no longer usable, and completes queries about them.
+    /// Moves flows away from paths that are no longer usable, and completes queries about such
+    /// paths.
     pub(super) fn leave_failed(&mut self, here: &mut Here<'_>) {
         for place in self.flows.places() {
             let Some(flow) = self.flows.get(place) else { continue };
@@ -241,7 +244,7 @@ impl Router {
         }
     }
 
-    /// Chooses among the answers received.
+    /// Chooses a path from the answers received.
     fn conclude(&mut self, place: usize, here: &mut Here<'_>) {
         self.recent.retain(|(at, ..)| here.now.since(*at) < UNSEEN_FOR);
         let Some(flow) = self.flows.get_mut(place) else { return };
@@ -288,7 +291,7 @@ impl Router {
         }
     }
 
-    /// Processes timeouts: late answers, repeated queries, idle flows.
+    /// Processes timeouts, for overdue answers, repeated queries and idle flows.
     pub(super) fn tick(&mut self, here: &mut Here<'_>) {
         for place in self.flows.places() {
             let Some(flow) = self.flows.get_mut(place) else { continue };

@@ -1,4 +1,4 @@
-//! Forwarding database of a bridge: learned addresses with their ages.
+//! Forwarding database of a bridge: learned addresses and their ages.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -7,16 +7,16 @@ use axon_wire::{MacAddr, PortNo, Span, Time};
 
 /// Ageing time (IEEE 802.1D-2004 table 7-5).
 const AGEING: Span = Span::from_secs(300);
-/// Interval between sweeps of all counters.
+/// Interval between sweeps over all counters.
 const SWEEP: Span = Span::from_secs(10);
 
 /// A learned address and its last use.
 #[derive(Clone, Copy, Debug)]
 struct Known {
     port: PortNo,
-    /// Time at which its entry was last seen in use.
+    /// Time at which its entry was last found to be in use.
     used: Time,
-    /// Frames that had matched its entry then.
+    /// Number of frames that had matched its entry at that time.
     frames: u64,
 }
 
@@ -34,7 +34,7 @@ impl Fdb {
     }
 
     /// Learns an address at a port and returns whether it is new. If the table is full, the address
-    /// gets no entry and its frames are flooded.
+    /// gets no entry, and frames to it are flooded.
     pub(super) fn learn(
         &mut self,
         now: Time,
@@ -58,7 +58,7 @@ impl Fdb {
         self.remove(|known| known.port == port, control);
     }
 
-    /// Removes addresses whose entries an operator has removed.
+    /// Removes addresses whose entries were removed by an operator.
     pub(super) fn forget(&mut self, removed: &[EntryName]) {
         for name in removed {
             if let EntryName::Mac(MacKey { bridge: 0, mac }) = name {
@@ -67,7 +67,7 @@ impl Fdb {
         }
     }
 
-    /// Sweeps the counters when due.
+    /// Sweeps over the counters when a sweep is due.
     pub(super) fn timeout(&mut self, now: Time, control: &mut dyn Control) {
         if self.sweep.is_none_or(|at| at > now) {
             return;
@@ -88,12 +88,12 @@ impl Fdb {
         self.sweep
     }
 
-    /// Returns whether the first sweep is over, by which time hosts should be connected.
+    /// Returns whether the first sweep is complete. By then hosts should be connected.
     pub(super) fn has_swept(&self) -> bool {
         self.has_swept
     }
 
-    /// Removes matching addresses, also from the table. Removals are never refused.
+    /// Removes matching addresses and their table entries. Removals are never refused.
     fn remove(&mut self, is_to_go: impl Fn(&Known) -> bool, control: &mut dyn Control) {
         let gone = self.known.iter().filter(|(_, known)| is_to_go(known));
         let changes: Vec<Change> = gone.map(|(&mac, _)| Change::Mac(key(mac), None)).collect();

@@ -1,18 +1,18 @@
-//! A learning bridge with RSTP as table entries (IEEE 802.1D-2004 clauses 7 and 17).
+//! A learning bridge with RSTP, implemented as table entries (IEEE 802.1D-2004 clauses 7 and 17).
 //!
 //! A frame whose source is unknown at its port is also copied to the program, which learns the
 //! address. A frame whose destination has no entry goes to a group of all forwarding ports. The
-//! spanning tree is [`axon_baselines::rstp`]: its BPDUs are trapped, and a port that does not
-//! forward is out of the group and has an entry that drops its ingress frames.
+//! spanning tree is [`axon_baselines::rstp`]. Its BPDUs are trapped. A port that does not forward
+//! is excluded from the group and has an entry that drops its ingress frames.
 //!
-//! Differences from the standard: the tables count frames to an address, not from it, so an entry
-//! ages when nothing has been sent to its address for 300 s; it is learned again with the next
-//! frame from there. A frame to an address behind its own ingress is dropped as in the standard
-//! (clause 7.7.1): entries lead to a group of one port, and a group excludes the ingress.
+//! There are two differences from the standard. The tables count frames to an address, not from it,
+//! so an entry ages out when nothing has been sent to its address for 300 s. The address is learned
+//! again with the next frame from it. A frame to an address behind its own ingress port is dropped
+//! as in the standard (clause 7.7.1), because entries lead to a group of one port, and a group
+//! excludes the ingress.
 //!
-//! A port to an agent is not a part of the network. The spanning tree ignores it, nothing is
-//! flooded there, and no address is learned there, because frames return with the addresses of
-//! their hosts.
+//! A port to an agent is not part of the network. The spanning tree ignores it, nothing is flooded
+//! there, and no address is learned there, because frames return with the addresses of their hosts.
 
 mod fdb;
 
@@ -33,9 +33,9 @@ use fdb::Fdb;
 
 /// Key of all entries: ingress port and destination MAC.
 const KEY: UdlkId = UdlkId(0);
-/// TCAM index of the reserved-address entry; those of non-forwarding ports are below it.
+/// TCAM index of the entry for reserved addresses. Entries for non-forwarding ports are below it.
 const RESERVED: u16 = 2047;
-/// Group of forwarding ports; the group of port `p` alone is `p + 1`.
+/// Group of all forwarding ports. The group of port `p` alone is `p + 1`.
 const FLOOD: u16 = 0;
 
 /// Control program of a bridge.
@@ -53,7 +53,7 @@ pub struct Bridge {
 }
 
 impl Bridge {
-    /// Creates the program of the switch at `site`.
+    /// Creates the program for the switch at `site`.
     pub fn new(site: &Site) -> Bridge {
         let own = site.own();
         Bridge {
@@ -76,7 +76,7 @@ impl Bridge {
         }
     }
 
-    /// Updates the tables to the port states.
+    /// Updates the tables to match the port states.
     fn update(&mut self, now: Time, control: &mut dyn Control) {
         let ports = || (0..).map(PortNo).zip(&self.states);
         let mut wanted = Vec::new();
@@ -165,8 +165,8 @@ impl Program for Bridge {
         self.carry_out(now, requests, control);
     }
 
-    /// Processes a frame to be learned from, to a reserved address, or both. A BPDU with an unknown
-    /// source arrives twice, so it is processed once its source is known.
+    /// Processes a frame that is to be learned from, is sent to a reserved address, or both. A BPDU
+    /// with an unknown source arrives twice, so it is processed only once its source is known.
     fn receive_packet(&mut self, now: Time, received: Received<'_>, control: &mut dyn Control) {
         let Received { ingress, frame } = received;
         let source = MacAddr::source_of(frame).unwrap_or_default();
@@ -205,7 +205,7 @@ impl Program for Bridge {
         [self.rstp.deadline(), self.fdb.deadline(), self.retry_at].into_iter().flatten().min()
     }
 
-    /// Returns whether every port that should forward does.
+    /// Returns whether every port that should forward does so.
     fn is_ready(&self) -> bool {
         let open = |port: PortNo| self.rstp.state(port) == PortState::Forwarding;
         let ports = || (0..self.states.len() as u16).map(PortNo);
@@ -233,14 +233,15 @@ mod tests {
 
     const IP: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 
-    /// Network of bridges whose ports to hosts are edge ports of the tree.
+    /// Network of bridges whose host ports are edge ports of the spanning tree.
     fn net(plan: crate::site::Plan) -> Net {
         let mut net = Net::new(plan, |site| Box::new(Bridge::new(&site)));
         net.run(Span::from_secs(6));
         net
     }
 
-    /// Returns the host that a frame between addresses reaches, or the number of hosts if not one.
+    /// Returns the host that a frame between two addresses reaches, or the number of hosts if it is
+    /// not exactly one.
     fn reached(net: &mut Net, from: u32, source: MacAddr, to: MacAddr) -> Result<u32, usize> {
         net.send(from, &datagram(source, to, IP, IP, 1));
         match net.received[..] {

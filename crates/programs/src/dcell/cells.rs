@@ -3,29 +3,30 @@
 use crate::server::SERVERS_MAX;
 use alloc::vec::Vec;
 
-/// Structure of a DCell. A cell of level 0 is n servers on one switch. A cell of level l has one
-/// more cell of level l - 1 than such a cell has servers, and one link between each pair of them.
+/// Structure of a DCell. A cell of level 0 consists of n servers on one switch. The number of cells
+/// of level l - 1 in a cell of level l exceeds the number of servers in one of them by one. There
+/// is one link between each pair of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cells {
-    /// Servers of a cell, by level.
+    /// Number of servers in a cell, by level.
     sizes: Vec<u32>,
 }
 
 /// Ends of the link between two cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CellLink {
-    /// End in the cell of the queried server.
+    /// Server at the end in the cell of the given server.
     pub near: u32,
-    /// End in the other cell.
+    /// Server at the end in the other cell.
     pub far: u32,
 }
 
 impl Cells {
-    /// Maximum number of prefixes of a server, with twice as many TCAM entries.
+    /// Maximum number of prefixes on a server. They take twice as many TCAM entries.
     pub const PREFIXES_MAX: u32 = 960;
 
-    /// Returns the DCell of n-server cells and levels 0 to k; `None` if n is below 2 or above 256,
-    /// k is above 3, or it does not fit tables and addresses.
+    /// Returns the DCell with n-server cells and levels 0 to k. Returns `None` if n is below 2 or
+    /// above 256, k is above 3, or the DCell does not fit into tables and addresses.
     pub fn new(n: u32, k: u32) -> Option<Cells> {
         if !(2..=256).contains(&n) || k > 3 {
             return None;
@@ -46,12 +47,12 @@ impl Cells {
         self.sizes.len() - 1
     }
 
-    /// Returns the number of servers in a cell of a level, 0 to k.
+    /// Returns the number of servers in a cell of a level from 0 to k.
     pub fn size(&self, level: usize) -> u32 {
         self.sizes[level]
     }
 
-    /// Returns the number of servers.
+    /// Returns the total number of servers.
     pub fn servers(&self) -> u32 {
         self.sizes[self.k()]
     }
@@ -62,19 +63,19 @@ impl Cells {
         (0..self.k()).find(together).unwrap_or(self.k())
     }
 
-    /// Returns the first server of a server's cell of a level.
+    /// Returns the first server in the cell of a level that contains `server`.
     pub fn first(&self, server: u32, level: usize) -> u32 {
         server - server % self.sizes[level]
     }
 
-    /// Returns the position of the server's cell of `level - 1` in its cell of `level`, which is 1
-    /// to k.
+    /// Returns the position of the server's cell of `level - 1` within its cell of `level`, which
+    /// is 1 to k.
     pub fn place(&self, server: u32, level: usize) -> u32 {
         server % self.sizes[level] / self.sizes[level - 1]
     }
 
-    /// Returns the link of the server's cell of `level - 1` to another in its cell of `level`, by
-    /// position.
+    /// Returns the link between the server's cell of `level - 1` and another one within its cell of
+    /// `level`. The other cell is given by its position.
     pub fn link(&self, server: u32, level: usize, other: u32) -> CellLink {
         let (first, size) = (self.first(server, level), self.sizes[level - 1]);
         let own = self.place(server, level);
@@ -86,7 +87,7 @@ impl Cells {
         CellLink { near: end(own, other), far: end(other, own) }
     }
 
-    /// Returns the server at the other end of the server's link of a level, which is 1 to k.
+    /// Returns the server at the other end of the server's link at a level from 1 to k.
     pub fn peer(&self, server: u32, level: usize) -> u32 {
         let own = self.place(server, level);
         let index = server % self.sizes[level - 1];
@@ -94,8 +95,8 @@ impl Cells {
         self.link(server, level, other).far
     }
 
-    /// Returns the neighbours of a server with their level: those of its cell of level 0, then its
-    /// peer of each level.
+    /// Returns the neighbours of a server, each with its level: first those in its cell of level 0,
+    /// then its peer at each level.
     pub fn neighbours(&self, server: u32) -> impl Iterator<Item = (usize, u32)> {
         let first = self.first(server, 0);
         let cell = (first..first + self.sizes[0]).filter(move |&other| other != server);

@@ -1,10 +1,11 @@
 //! Table entries of a server for its current neighbours.
 //!
-//! The destination address is looked up by prefixes. For a packet by proxy, the TCAM has the next
-//! hop to the proxy for each prefix, and at the proxy, the next hop of the inner packet for each
-//! prefix and each own host. Its key has the flag, the proxy's address and the inner destination. A
-//! TCAM entry that matches the header also decapsulates packets that arrive here. A packet whose
-//! next hop is lost gets a second header with a proxy, if there is a detour.
+//! The destination address is looked up by prefix. For a packet that is sent via a proxy, the TCAM
+//! has the next hop to the proxy for each prefix. At the proxy, it has the next hop of the inner
+//! packet for each prefix and each of the proxy's hosts. The key for this contains the flag, the
+//! proxy's address and the inner destination. A TCAM entry that matches the header also
+//! decapsulates packets that arrive here. A packet whose next hop is lost gets a second header with
+//! a proxy, if there is a detour.
 
 use super::header::{self, BY_PROXY, IP_PROTOCOL, Purpose, SHIM_BYTES};
 use super::local::Local;
@@ -16,31 +17,31 @@ use axon_pipeline::{
 };
 use core::net::Ipv4Addr;
 
-/// Key of flag, proxy and inner destination.
+/// Key that contains flag, proxy and inner destination.
 pub const FLAG_KEY: UdlkId = UdlkId(1);
-/// Key of arriving packets, and of packets that hosts may not send.
+/// Key for arriving packets, and for packets that hosts may not send.
 const ARRIVAL_KEY: UdlkId = UdlkId(2);
-/// Key of tagged frames of hosts.
+/// Key for tagged frames from hosts.
 const TAGGED_KEY: UdlkId = UdlkId(3);
-/// Maximum overhead of a packet in bytes: two IPv4 headers with their shims.
+/// Maximum overhead of a packet in bytes, for two IPv4 headers with their shims.
 pub const OVERHEAD_BYTES: usize = 2 * (20 + SHIM_BYTES);
 /// Networks that the program supports, as named in [`Unsuitable`](crate::Unsuitable).
 pub(crate) const EXPECTED: &str = "topology dcell with n of at most 256, so \
                                    few cells that 960 prefixes are enough, and 16 hosts \
      per server";
-/// First interface number of peers; servers of the own cell of level 0 have their positions as
-/// interface numbers.
+/// First interface number of peers. For servers in this server's cell of level 0, the interface
+/// number is the position.
 const PEER_INTERFACES: u16 = 256;
-/// Number of the interface to the first own host.
+/// Number of the interface to this server's first host.
 pub(super) const HOST_INTERFACES: u16 = 512;
-/// First tunnel number of proxies, after those of hosts.
+/// First tunnel number for proxies, after those for hosts.
 const PROXY_TUNNELS: u16 = 512;
-/// Maximum number of concurrent recipients of the own hosts.
+/// Maximum number of hosts to which this server's hosts send at the same time.
 pub(super) const TARGETS_MAX: usize = PROXY_TUNNELS as usize;
 /// First TCAM index of the filters, which come last.
 const FILTERS: u16 = 1960;
 
-/// Length of both keys; in the arrival key the address is between protocol and flag.
+/// Length of both keys. In the arrival key, the address is between protocol and flag.
 const KEY_BYTES: usize = 18;
 const ARRIVAL_KEY_BYTES: usize = 14;
 const INGRESS: usize = 0;
@@ -53,13 +54,13 @@ const PURPOSE: usize = 7;
 const PROXY: usize = 10;
 const WITHIN: usize = 14;
 
-/// Host that own hosts send to.
+/// Host to which this server's hosts send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Recipient {
     pub(super) ip: Ipv4Addr,
     /// Server and slot of the host.
     pub(super) place: (u32, u8),
-    /// Number of its tunnel.
+    /// Number of the tunnel to the host.
     pub(super) tunnel: u16,
 }
 
@@ -120,12 +121,12 @@ pub(super) fn entries(
     all.entries
 }
 
-/// Way of packets to a part of the network.
+/// Path for packets to a part of the network.
 #[derive(Clone, Copy)]
 enum Way {
-    /// Directly, by this next neighbour.
+    /// Directly, via this neighbour.
     Direct(u32),
-    /// Around a failure, by a proxy.
+    /// Around a failure, via a proxy.
     Around(Detour),
     /// No path exists.
     None,
@@ -152,8 +153,8 @@ impl Builder<'_> {
         self.entries.insert(change.entry(), change);
     }
 
-    /// Returns the action of packets that leave this way: modifications, then a second header if
-    /// they go by a proxy.
+    /// Returns the action for packets that take this path. It modifies the packet, and adds a
+    /// second header if the path leads via a proxy.
     fn action(&mut self, modify: &[Modify], way: Way) -> Action {
         let next = match way {
             Way::None => return Action::from(Target::Drop),
@@ -189,8 +190,8 @@ impl Builder<'_> {
         self.tcam += 1;
     }
 
-    /// Adds entries for packets by a proxy in these servers. If the neighbour is lost they are
-    /// dropped, as a packet has one proxy at a time.
+    /// Adds entries for packets sent via a proxy that is one of these servers. If the neighbour is
+    /// lost, they are dropped, because a packet has only one proxy at a time.
     fn toward_proxy(&mut self, proxies: Prefix, way: Way) {
         let way = if matches!(way, Way::Around(_)) { Way::None } else { way };
         let action = self.action(&[Modify::DecrementTtl], way);
@@ -198,14 +199,14 @@ impl Builder<'_> {
         self.tcam(prefixed(entry, PROXY, proxies));
     }
 
-    /// Adds an entry for packets by this server as proxy to these servers.
+    /// Adds an entry for packets to these servers for which this server is the proxy.
     fn at_proxy(&mut self, within: Prefix, action: Action) {
         let own = AddressBlock::DCELL.address(self.local.own, 0);
         let entry = prefixed(by_proxy(action), PROXY, Prefix { address: own, length: 32 });
         self.tcam(prefixed(entry, WITHIN, within));
     }
 
-    /// Adds the filters: announcements go to the program; hosts may not send DCell packets, packets
+    /// Adds the filters. Announcements go to the program. Hosts may not send DCell packets, packets
     /// to server addresses, or tagged frames.
     fn filters(&mut self, hosts: &HostPorts) {
         let hello = matching(FLAG_KEY, Action::cpu()).is(PURPOSE, &[Purpose::Hello as u8]);
@@ -224,8 +225,9 @@ impl Builder<'_> {
     }
 }
 
-/// Returns the lookup keys: ingress, protocol, flag, purpose, proxy and inner destination; ingress,
-/// protocol, destination, flag and purpose; ingress.
+/// Returns the three lookup keys. The first contains ingress, protocol, flag, purpose, proxy and
+/// inner destination. The second contains ingress, protocol, destination, flag and purpose. The
+/// third contains ingress.
 fn keys() -> [Change; 3] {
     let bytes = |first, last| Field::Bytes { first, last };
     let flag = [Field::Ingress, bytes(22, 25), bytes(34, 37), bytes(38, 41), bytes(58, 61)];
@@ -241,7 +243,7 @@ fn keys() -> [Change; 3] {
 struct Matching(TcamEntry);
 
 impl Matching {
-    /// Matches all frames that have the key.
+    /// Creates an entry that matches all frames with this key.
     fn any(udlk: UdlkId, action: Action) -> Matching {
         let bytes = match udlk {
             FLAG_KEY => KEY_BYTES,
@@ -252,7 +254,7 @@ impl Matching {
         Matching(TcamEntry { udlk, value, mask, action })
     }
 
-    /// Requires these bytes at this offset of the key.
+    /// Requires these bytes at offset `at` of the key.
     fn is(mut self, at: usize, bytes: &[u8]) -> Matching {
         self.0.value[at..at + bytes.len()].copy_from_slice(bytes);
         self.0.mask[at..at + bytes.len()].fill(0xff);
@@ -260,7 +262,7 @@ impl Matching {
     }
 }
 
-/// Matches DCell packets.
+/// Creates an entry that matches DCell packets.
 fn matching(udlk: UdlkId, action: Action) -> Matching {
     Matching::any(udlk, action).is(PROTOCOL, &[IP_PROTOCOL])
 }
@@ -269,7 +271,7 @@ fn by_proxy(action: Action) -> TcamEntry {
     matching(FLAG_KEY, action).is(FLAG, &[BY_PROXY]).0
 }
 
-/// Requires an address in the key to have this prefix.
+/// Requires an address in the key to begin with this prefix.
 fn prefixed(mut entry: TcamEntry, at: usize, prefix: Prefix) -> TcamEntry {
     let mask = u32::MAX.checked_shl(32 - u32::from(prefix.length)).unwrap_or(0);
     entry.value[at..at + 4].copy_from_slice(&prefix.address.octets());

@@ -1,5 +1,5 @@
-//! DCell header on the programmable plane: an outer IPv4 header with the address of the
-//! destination, and a shim with the proxy flag, the purpose, and the address of the proxy.
+//! DCell header on the programmable plane. It consists of an outer IPv4 header with the address of
+//! the destination, and a shim with the proxy flag, the purpose and the address of the proxy.
 
 use crate::server::{AddressBlock, Outer, Packet};
 use alloc::vec::Vec;
@@ -7,21 +7,21 @@ use axon_pipeline::Tunnel;
 use axon_wire::MacAddr;
 use core::net::Ipv4Addr;
 
-/// IP protocol, unassigned (IANA, 148 to 252).
+/// IP protocol number, which is unassigned (IANA, 148 to 252).
 pub(super) const IP_PROTOCOL: u8 = 201;
-/// Bytes of the shim: flag, purpose, two of zero, the address of the proxy.
+/// Length of the shim in bytes: flag, purpose, two zeros, the address of the proxy.
 pub(super) const SHIM_BYTES: usize = 8;
-/// TTL of each header, more than any path with a detour.
+/// TTL of each header, which exceeds the length of any path with a detour.
 const TTL: u8 = 64;
-/// Flag of a packet that goes by a proxy.
+/// Flag for a packet that is sent via a proxy.
 pub(super) const BY_PROXY: u8 = 1;
 
 /// Purpose of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
-    /// Packet of a host, with or without its DCell header.
+    /// Packet from a host, with or without its DCell header.
     Data = 1,
-    /// Announcement of a neighbour.
+    /// Announcement from a neighbour.
     Hello = 2,
 }
 
@@ -29,7 +29,7 @@ fn shim(flag: u8, purpose: Purpose, proxy: Ipv4Addr) -> Vec<u8> {
     [&[flag, purpose as u8, 0, 0][..], &proxy.octets()].concat()
 }
 
-/// Returns the header of a host's packets.
+/// Returns the header for packets from a host.
 pub(super) fn tunnel(source: u32, destination: (u32, u8)) -> Tunnel {
     let (server, slot) = destination;
     Tunnel {
@@ -41,7 +41,7 @@ pub(super) fn tunnel(source: u32, destination: (u32, u8)) -> Tunnel {
     }
 }
 
-/// Returns the additional header of packets by a proxy.
+/// Returns the additional header for packets that are sent via a proxy.
 pub(super) fn by_proxy(source: u32, proxy: u32) -> Tunnel {
     let address = AddressBlock::DCELL.address(proxy, 0);
     Tunnel {
@@ -53,7 +53,7 @@ pub(super) fn by_proxy(source: u32, proxy: u32) -> Tunnel {
     }
 }
 
-/// Returns the frame of an announcement.
+/// Returns the frame that carries an announcement.
 pub(super) fn hello(source: u32, body: &[u8], mac: MacAddr) -> Vec<u8> {
     let outer = Outer {
         source: AddressBlock::DCELL.address(source, 0),

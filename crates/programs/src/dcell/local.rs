@@ -43,7 +43,7 @@ impl Local {
         Some(Interface { port, destination, source: Some(self.mac) })
     }
 
-    /// Announces this server at all ports with carrier.
+    /// Announces this server on all ports with carrier.
     pub(super) fn announce(&self, control: &mut dyn Control) {
         self.ports.values().for_each(|&port| self.announce_at(port, control));
     }
@@ -55,7 +55,8 @@ impl Local {
         }
     }
 
-    /// Processes a neighbour's announcement. Returns whether the usable neighbours have changed.
+    /// Processes a neighbour's announcement. Returns whether the set of usable neighbours has
+    /// changed.
     pub(super) fn discover(
         &mut self,
         now: Time,

@@ -1,9 +1,10 @@
 //! DCell (C. Guo et al., SIGCOMM 2008) on the programmable data plane, as in paper 004, appendix A.
 //!
-//! Servers forward; the switches of the cells of level 0 are plain Ethernet. The outer IPv4
-//! destination is the server's number, which is hierarchical, so prefixes find the next hop. A
-//! packet that meets a lost neighbour takes a proxy in another cell: its header has a flag and the
-//! proxy's address, and TCAM entries that match both overrule the prefixes.
+//! Servers forward, and the switches in cells of level 0 are plain Ethernet. The outer IPv4
+//! destination is derived from the server's number, which is hierarchical, so prefixes select the
+//! next hop. A packet whose next neighbour is lost goes via a proxy in another cell. Its header
+//! then has a flag and the proxy's address, and TCAM entries that match both take precedence over
+//! the prefixes.
 
 mod cells;
 mod entries;
@@ -21,7 +22,7 @@ pub use entries::{FLAG_KEY, OVERHEAD_BYTES};
 pub(crate) use program::Dcell;
 pub use routes::{Detour, Route, detour, path, routes};
 
-/// Returns the structure of a network that the program supports.
+/// Returns the DCell structure of a network, if the program supports it.
 pub(crate) fn of(plan: &Plan) -> Option<Cells> {
     let Shape::Dcell { n, k } = plan.shape else { return None };
     Cells::new(n, k).filter(|one| hosts_fit(plan, one.servers()))

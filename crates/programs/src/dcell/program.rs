@@ -18,10 +18,10 @@ use core::net::Ipv4Addr;
 
 /// Idle time after which a recipient is removed.
 const IDLE_MAX: Span = Span::from_secs(30);
-/// Polling interval of recipient counters.
+/// Interval at which the recipient counters are polled.
 const COUNT_EVERY: Span = Span::from_secs(1);
 
-/// Number of periods within which every live neighbour has announced itself.
+/// Number of periods after which every live neighbour has announced itself.
 const READY_AFTER: u64 = 3;
 
 /// Control program of a DCell server.
@@ -31,7 +31,7 @@ pub(crate) struct Dcell {
     routes: Vec<Route>,
     /// Record of the installed entries.
     book: Book,
-    /// Recipients of the own hosts.
+    /// Hosts to which this server's hosts send.
     recipients: BTreeMap<Ipv4Addr, Used>,
     counted_at: Time,
     /// Time of the next tick; `None` before the start.
@@ -68,8 +68,8 @@ impl Dcell {
         }
     }
 
-    /// Updates the tables to the current neighbours and recipients in one transaction; retries
-    /// after a refusal. Hellos continue regardless.
+    /// Updates the tables to match the current neighbours and recipients in one transaction, and
+    /// retries after a refusal. Hellos continue regardless.
     fn update(&mut self, now: Time, control: &mut dyn Control) {
         let recipients: Vec<Recipient> =
             self.recipients.values().map(|used| used.recipient).collect();
@@ -85,7 +85,7 @@ impl Dcell {
         self.refusal = refused.map(|error| error.to_string());
     }
 
-    /// Processes a host's packet to a recipient without an entry.
+    /// Processes a host's packet to a recipient that has no entry.
     fn offer(&mut self, now: Time, port: PortNo, frame: &[u8], control: &mut dyn Control) {
         let header = ipv4_packet(frame).and_then(|packet| packet.first_chunk::<20>());
         let Some(&[.., a, b, c, d]) = header else { return };

@@ -1,23 +1,24 @@
-//! Paths (DCellRouting, DCell paper section 4.1) and detours around a lost neighbour (after its
+//! Paths (DCellRouting, DCell paper section 4.1) and detours around a lost neighbour (based on its
 //! local reroute, section 4.3).
 //!
-//! There is one link from the own cell of level l - 1 to another. A path leads to its near end by
-//! the same rule, crosses it, and continues from its far end by the same rule. All servers on the
-//! path find the same link, so each only needs its next hop towards each other cell. A path has at
-//! most 2^(k+1) - 1 hops.
+//! There is one link from this server's cell of level l - 1 to each other one. A path leads to its
+//! near end by the same rule, crosses it, and continues from its far end by the same rule. All
+//! servers on the path select the same link, so each only needs its next hop towards each other
+//! cell. A path has at most 2^(k+1) - 1 hops.
 //!
-//! If the neighbour towards a cell is lost, the packet first goes to a proxy: a server of a third
-//! cell, from which another link leads on. To a server of the own cell of level 0 behind a lost
-//! switch, the proxy is its peer of level 1, at the other end of the own link of level 1.
+//! If the neighbour towards a cell is lost, the packet first goes to a proxy, which is a server in
+//! a third cell with another link to the destination. If the switch of this server's cell of level
+//! 0 is lost, the proxy for a server in that cell is that server's peer at level 1, and the next
+//! hop is this server's own peer at level 1.
 
 use super::cells::Cells;
 use alloc::vec::Vec;
 
-/// Part of the network, and the next hop towards it.
+/// A part of the network, and the next hop towards it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Route {
     /// Level of the smallest cell that contains both this server and the part. The part is a cell
-    /// of one level less, or at level 0 one server.
+    /// of the next lower level, or, at level 0, a single server.
     pub level: usize,
     /// First server of the part.
     pub first: u32,
@@ -27,7 +28,7 @@ pub struct Route {
     pub next: u32,
 }
 
-/// Detour by a proxy.
+/// Detour via a proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Detour {
     /// Number of the proxy.
@@ -52,14 +53,14 @@ fn next(cells: &Cells, from: u32, to: u32) -> u32 {
     }
 }
 
-/// Returns the servers on the path between two, both included.
+/// Returns the servers on the path between two servers, including both.
 pub fn path(cells: &Cells, from: u32, to: u32) -> Vec<u32> {
     let steps = core::iter::successors(Some(from), |&at| (at != to).then(|| next(cells, at, to)));
     steps.collect()
 }
 
-/// Returns the routes of a server: to each other server of its cell of level 0, and to each other
-/// cell of its larger cells.
+/// Returns the routes of a server, which lead to each other server in its cell of level 0, and to
+/// each other cell in its larger cells.
 pub fn routes(cells: &Cells, from: u32) -> Vec<Route> {
     let first = cells.first(from, 0);
     let near = (first..first + cells.size(0)).filter(|&to| to != from);
@@ -76,8 +77,8 @@ pub fn routes(cells: &Cells, from: u32) -> Vec<Route> {
     routes
 }
 
-/// Returns the detour around the lost neighbour of a route by the nearest third cell, using
-/// neighbours that are up. `None` if there is none.
+/// Returns the detour around the lost neighbour of a route via the nearest third cell, using
+/// neighbours that are up, or `None` if there is none.
 pub fn detour(
     cells: &Cells,
     from: u32,
@@ -98,7 +99,7 @@ pub fn detour(
             Detour { proxy: link.far, next: next(cells, from, link.far) },
         )
     };
-    // Among the nearest, the next one after the own position, so that detours spread.
+    // The next of the nearest ones after this server's own position, so that detours are spread.
     let far = |detour: &Detour| (detour.proxy + cells.servers() - from) % cells.servers();
     let open = others.map(way).filter(|(_, detour)| is_up(detour.next));
     open.min_by_key(|(hops, detour)| (*hops, far(detour))).map(|(_, detour)| detour)
@@ -114,7 +115,7 @@ mod tests {
             .map(|(n, k)| Cells::new(n, k).unwrap())
     }
 
-    /// Returns the servers on the hop-by-hop way of `at`'s routes to another server.
+    /// Returns the servers on the path to another server that results from the routes of each hop.
     fn hop_by_hop(cells: &Cells, from: u32, to: u32) -> Vec<u32> {
         let step = |&at: &u32| {
             let routes = routes(cells, at);

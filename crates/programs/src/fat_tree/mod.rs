@@ -1,18 +1,19 @@
 //! Fat tree with two-level lookup (M. Al-Fares, A. Loukissas, A. Vahdat, "A scalable, commodity
 //! data center network architecture", SIGCOMM 2008, §3.4 to §3.8).
 //!
-//! Destinations below a switch are matched by their address prefix. All others go up, on the port
-//! selected by the last bits of the address: hosts of one edge switch are spread over all uplinks,
-//! and all traffic of one host takes one uplink. Both are TCAM entries, the suffixes below the
-//! prefixes, as in the paper (§3.4).
+//! Destinations below a switch are matched by their address prefix. Packets to all others go up, on
+//! the port selected by the last bits of the address. So hosts on one edge switch are spread over
+//! all uplinks, and all traffic to one host takes the same uplink. Both are TCAM entries, with the
+//! suffixes below the prefixes, as in the paper (§3.4).
 //!
-//! Differences from the paper: hosts keep the addresses of the plan, so the prefixes are those that
-//! separate the plan's hosts (`prefixes.rs`); with the paper's addresses (10.pod.switch.id) they
-//! are the paper's. A suffix has as many bits as the number of uplinks needs, not eight. All
-//! switches learn of failures ([`crate::link_state`]). Where the ways to an edge switch deviate
-//! from the plan, the switch gets entries for that edge switch, or for its pod, above the suffixes:
-//! its prefixes on a single way, its prefixes with each suffix on several. After so many failures
-//! that these are too many, one entry spreads flows over the ways.
+//! There are some differences from the paper. Hosts keep the addresses in the plan, so the prefixes
+//! are those that separate the plan's hosts (`prefixes.rs`). With the paper's addresses
+//! (10.pod.switch.id), they are the paper's prefixes. A suffix has as many bits as the number of
+//! uplinks requires, not eight. All switches learn about failures ([`crate::link_state`]). Where
+//! the paths to an edge switch deviate from the plan, the switch gets entries for that edge switch
+//! or its pod above the suffixes. If there is a single path, these are its prefixes, and otherwise
+//! its prefixes with each suffix. If failures make these entries too many, one entry spreads flows
+//! over the paths.
 
 mod prefixes;
 
@@ -30,14 +31,14 @@ use prefixes::prefixes;
 /// Key of all entries: the destination address.
 const KEY: UdlkId = UdlkId(0);
 const DESTINATION: Field = Field::Bytes { first: 30, last: 33 };
-/// Maximum number of exceptions with suffixes; the TCAM has 2048 entries in all.
+/// Maximum number of exceptions with suffixes. The TCAM has 2048 entries in total.
 const EXCEPTIONS_MAX: usize = 1024;
 
 /// Two-level lookup of one switch.
 #[derive(Clone, Debug)]
 pub struct FatTree {
     tree: Tree,
-    /// Prefixes of each pod's hosts, and of each edge switch's.
+    /// Prefixes of each pod's hosts, and of each edge switch's hosts.
     pods: Vec<(Prefix, u32)>,
     edges: Vec<(Prefix, u32)>,
 }
@@ -46,7 +47,7 @@ pub struct FatTree {
 pub const EXPECTED: &str = "a fat tree with all hosts at its edge switches";
 
 impl FatTree {
-    /// Returns the design for a fat tree; `None` for another network.
+    /// Returns the design for a fat tree, or `None` for any other network.
     pub fn of(plan: &Plan) -> Option<FatTree> {
         let tree = Tree::of(plan)?;
         let classes = |class: &dyn Fn(u32) -> u32| {
@@ -70,7 +71,7 @@ struct Lookup<'a> {
 impl Design for FatTree {
     fn entries(&self, site: &Site, live: Live<'_>) -> Vec<Change> {
         let place = self.tree.place(site.node);
-        // Levels are numbered in order, so upper switches have higher numbers.
+        // Levels are numbered in order, so switches further up have higher numbers.
         let is_above = |other: u32| other > site.node;
         let up = live.neighbours(site.node).filter(|(_, other)| is_above(*other));
         let mut lookup = Lookup {
@@ -93,10 +94,10 @@ impl Design for FatTree {
 }
 
 impl Lookup<'_> {
-    /// Adds one port for each pod, and an own port for destinations that do not go that way.
+    /// Adds one port for each pod, and a different port for destinations with another path.
     fn core(&mut self) {
         let tree = self.design.tree;
-        // Only down: packets from above for no edge switch must not go up again.
+        // Only down, because packets from above to no edge switch must not go up again.
         let of_pod: Vec<Vec<PortNo>> = (0..2 * tree.half())
             .map(|pod| {
                 let mut of = (0..tree.edges()).filter(|&edge| tree.pod(edge) == pod);
@@ -116,8 +117,8 @@ impl Lookup<'_> {
         }
     }
 
-    /// Adds suffixes for the uplinks; the own pod is dropped except for its edge switches, one by
-    /// one.
+    /// Adds suffixes for the uplinks. Packets to this switch's own pod are dropped, except those to
+    /// its edge switches, which are matched one by one.
     fn aggregation(&mut self, pod: u32) {
         self.suffixes(None, &self.up.clone());
         self.exceptions(|tree, edge| tree.pod(edge) != pod);
@@ -134,7 +135,8 @@ impl Lookup<'_> {
         }
     }
 
-    /// Adds suffixes for the uplinks; addresses of this switch without a host are dropped.
+    /// Adds suffixes for the uplinks. Packets to addresses of this switch that have no host are
+    /// dropped.
     fn edge(&mut self) {
         let (own, design) = (self.site.node, self.design);
         self.suffixes(None, &self.up.clone());
@@ -148,8 +150,8 @@ impl Lookup<'_> {
         }
     }
 
-    /// Adds entries for edge switches that are reached by some of the uplinks only. Those with
-    /// several paths have suffixes while there is room, and are spread by flow beyond.
+    /// Adds entries for edge switches that are reached via only some of the uplinks. Those with
+    /// several paths get suffixes while there is room, and otherwise are spread by flow.
     fn exceptions(&mut self, is_up: impl Fn(Tree, u32) -> bool) {
         let design = self.design;
         let is_up = |edge| is_up(design.tree, edge);
@@ -185,7 +187,8 @@ impl Lookup<'_> {
         );
     }
 
-    /// Adds one entry for each value of the last bits: of all addresses, or of a prefix.
+    /// Adds one entry for each value of the last bits, for all addresses or for those with a
+    /// prefix.
     fn suffixes(&mut self, prefix: Option<Prefix>, ports: &[PortNo]) {
         let Some(count) = u32::try_from(ports.len()).ok().filter(|&count| count > 0) else {
             return;
@@ -198,7 +201,7 @@ impl Lookup<'_> {
             if let Some(prefix) = prefix {
                 let (address, mask) = (prefix.address.octets(), mask(prefix));
                 for at in 0..4 {
-                    // Bits in both belong to the prefix.
+                    // Bits that are in both belong to the prefix.
                     bits[at] = bits[at] & !mask[at] | address[at];
                     care[at] |= mask[at];
                 }
@@ -213,7 +216,7 @@ fn mask(prefix: Prefix) -> [u8; 4] {
     u32::MAX.checked_shl(32 - u32::from(prefix.length)).unwrap_or(0).to_be_bytes()
 }
 
-/// Decrements the TTL, as switches of this design are routers.
+/// Adds a TTL decrement, because switches in this design are routers.
 fn onward(target: Target) -> Action {
     match target {
         Target::Drop => target.into(),
@@ -241,7 +244,7 @@ mod tests {
     fn suffixes_spread_hosts_over_all_ways_up_and_each_host_has_one() {
         for plan in [plans::fat_tree(8), plans::structural(8)] {
             let mut net = net(&plan);
-            // From the first host to the four hosts of an edge switch of another pod.
+            // From the first host to the four hosts on an edge switch in another pod.
             let mut cores = BTreeSet::new();
             for to in 64..68 {
                 let mut ways = BTreeSet::new();

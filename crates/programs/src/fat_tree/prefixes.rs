@@ -1,14 +1,14 @@
-//! Prefixes that separate classes of addresses.
+//! Prefixes that separate address classes.
 
 use alloc::vec::Vec;
 use axon_pipeline::Prefix;
 use core::net::Ipv4Addr;
 
-/// Returns, in order, the shortest prefixes that together cover all addresses, each with addresses
-/// of one class only.
+/// Returns, in order, the shortest prefixes that together cover all addresses and each contain
+/// addresses of only one class.
 ///
-/// A prefix whose addresses are all of one class is kept. Any other is halved, and a half without
-/// addresses is left out.
+/// A prefix whose addresses all have the same class is kept. Any other is split in half, and a half
+/// without addresses is omitted.
 pub(super) fn prefixes(addresses: impl Iterator<Item = (Ipv4Addr, u32)>) -> Vec<(Prefix, u32)> {
     let mut sorted: Vec<(u32, u32)> = addresses.map(|(ip, class)| (ip.to_bits(), class)).collect();
     sorted.sort_unstable();

@@ -1,19 +1,19 @@
-//! Addresses of servers in the outer IPv4 header: a block of 2^24, then the number of the server,
-//! then the slot of one of its hosts.
+//! Addresses of servers in the outer IPv4 header. An address consists of a block of 2^24, the
+//! number of the server, and the slot of one of its hosts.
 //!
 //! The blocks are in 240.0.0.0/4, which no host uses (RFC 1112 section 4). The number of the server
-//! precedes the slot, so a range of servers is a range of addresses.
+//! precedes the slot, so that a range of servers is a range of addresses.
 
 use core::net::Ipv4Addr;
 
-/// Bits of a slot.
+/// Number of bits in a slot number.
 const SLOT_BITS: u32 = 4;
-/// Maximum number of hosts of a server.
+/// Maximum number of hosts on a server.
 pub(crate) const SLOTS: u8 = 1 << SLOT_BITS;
-/// Maximum number of servers of a fabric; the last number is never used.
+/// Maximum number of servers in a fabric. The last number is never used.
 pub(crate) const SERVERS_MAX: u32 = 1 << (24 - SLOT_BITS);
 
-/// First byte of the addresses of a fabric's servers.
+/// Address block of a fabric's servers, given by the first byte of the addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AddressBlock(u8);
 
@@ -23,19 +23,19 @@ impl AddressBlock {
     /// Block of DCell servers.
     pub const DCELL: AddressBlock = AddressBlock(241);
 
-    /// Returns the first byte of all its addresses.
+    /// Returns the first byte of all addresses in the block.
     pub const fn first_byte(self) -> u8 {
         self.0
     }
 
-    /// Returns the address of a host: the number of its server, below 2^20 - 1, and its slot there,
-    /// 0 to 15.
+    /// Returns the address of a host. `server`, below 2^20 - 1, is the number of its server, and
+    /// `slot`, 0 to 15, is its slot there.
     pub fn address(self, server: u32, slot: u8) -> Ipv4Addr {
         let low = server << SLOT_BITS | u32::from(slot);
         Ipv4Addr::from_bits(u32::from(self.0) << 24 | low & 0x00ff_ffff)
     }
 
-    /// Returns the server and the slot of an address of this block.
+    /// Returns the server and slot of an address, if it is in this block.
     pub fn parse(self, address: Ipv4Addr) -> Option<(u32, u8)> {
         let bits = address.to_bits();
         let low = bits & 0x00ff_ffff;

@@ -1,4 +1,4 @@
-//! Plain Ethernet switch between servers: static entries for the servers at its ports.
+//! Plain Ethernet switch between servers, with static entries for the servers on its ports.
 
 use crate::site::{Neighbour, Site};
 use alloc::collections::BTreeSet;
@@ -12,15 +12,15 @@ use axon_wire::{MacAddr, PortNo, Time};
 /// Group of all ports.
 const ALL_PORTS: u16 = 0;
 
-/// Switch that forwards by destination MAC and sends broadcast to all other ports. It does not
-/// learn: the plan has the port of each server.
+/// Switch that forwards by destination MAC and sends broadcasts to all other ports. It does not
+/// learn addresses, because the plan gives the port of each server.
 #[derive(Clone, Debug)]
 pub(crate) struct EthernetSwitch {
     site: Site,
     failure: Option<String>,
-    /// Entries that an operator has removed and that could not be restored.
+    /// Entries that were removed by an operator and could not be restored.
     missing: BTreeSet<EntryName>,
-    /// Reason of the refusal.
+    /// Reason for the refusal.
     refusal: Option<String>,
 }
 

@@ -1,14 +1,14 @@
-//! Announcement of a server at a port: its number, and the servers that it receives there.
+//! Announcement that a server sends on a port: its number, and the servers that it receives there.
 
 use alloc::vec::Vec;
 
-/// Announcement. Encoded as its number and the count of the others in 4 bytes each, then their
-/// numbers, all in network order.
+/// Announcement of a server. It is encoded as the server's number and the count of the others in 4
+/// bytes each, followed by their numbers, all in network byte order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Hello {
     /// Number of the sending server.
     pub(crate) server: u32,
-    /// Servers recently received at this port.
+    /// Servers recently received on this port.
     pub(crate) received: Vec<u32>,
 }
 

@@ -1,4 +1,4 @@
-//! Ports of a server to its own hosts: their entries, and ARP.
+//! Ports of a server to its own hosts, with their entries and ARP.
 
 use super::address::SLOTS;
 use crate::arp;
@@ -8,10 +8,10 @@ use axon_pipeline::{Action, Change, Control, Interface, MacKey, PortOptions};
 use axon_wire::{MacAddr, PortNo};
 use core::net::Ipv4Addr;
 
-/// Bridge of the ports to hosts.
+/// Bridge for the ports to hosts.
 const HOST_BRIDGE: u16 = 1;
 
-/// Host of this server.
+/// Host attached to this server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Own {
     port: PortNo,
@@ -19,8 +19,8 @@ struct Own {
     ip: Ipv4Addr,
 }
 
-/// Returns whether all hosts of a network are at its first nodes, the servers, and no server has
-/// more than there are slots.
+/// Returns whether all hosts in a network are on its first nodes, which are the servers, and no
+/// server has more hosts than slots.
 pub(crate) fn hosts_fit(plan: &Plan, servers: u32) -> bool {
     let mut at = alloc::vec![0; plan.nodes.len()];
     let mut count = |node: u32| {
@@ -30,25 +30,25 @@ pub(crate) fn hosts_fit(plan: &Plan, servers: u32) -> bool {
     plan.nodes.len() >= servers as usize && plan.hosts.iter().all(|host| count(host.node))
 }
 
-/// Hosts of this server, by slot.
+/// Hosts attached to this server, by slot.
 #[derive(Clone, Debug)]
 pub(crate) struct HostPorts {
     site: Site,
     own: Vec<Own>,
-    /// Number of the interface to slot 0; those of the other slots follow.
+    /// Number of the interface to slot 0. The interfaces to other slots follow.
     first_interface: u16,
 }
 
 impl HostPorts {
-    /// Creates the ports of the site's node, with as many hosts as there are slots.
+    /// Creates the host ports of the site's node, at most one for each slot.
     pub(crate) fn new(site: &Site, first_interface: u16) -> HostPorts {
         let hosts = site.hosts().take(SLOTS.into());
         let own = hosts.map(|host| Own { port: host.port, mac: host.mac, ip: host.ip }).collect();
         HostPorts { site: site.clone(), own, first_interface }
     }
 
-    /// Returns the entries of the ports: an interface for each host, which sets the host's MAC, and
-    /// traps for ARP and packets of unknown flows.
+    /// Returns the entries for the ports: an interface for each host, which sets the host's MAC,
+    /// and traps for ARP and for packets of unknown flows.
     pub(crate) fn entries(&self) -> Vec<Change> {
         let own_mac = self.site.own().mac;
         let mut changes = Vec::new();
@@ -88,7 +88,7 @@ impl HostPorts {
         self.first_interface + u16::from(slot)
     }
 
-    /// Answers a host's ARP request for any target with this server's address.
+    /// Answers a host's ARP request for any target with the address of this server.
     pub(crate) fn answer_arp(&self, port: PortNo, frame: &[u8], control: &mut dyn Control) {
         let own_mac = self.site.own().mac;
         let known = |ip| self.site.plan.host_of(ip).map(|_| own_mac);
@@ -97,7 +97,7 @@ impl HostPorts {
         }
     }
 
-    /// Returns the server and the slot of a host of the network, if its server has a slot for it.
+    /// Returns the server and slot of a host in the network, if its server has a slot for it.
     pub(crate) fn place_of(&self, ip: Ipv4Addr) -> Option<(u32, u8)> {
         let host = self.site.plan.host_of(ip)?;
         let there = self.site.plan.hosts.iter().filter(|other| other.node == host.node);
@@ -105,7 +105,7 @@ impl HostPorts {
         Some((host.node, slot as u8))
     }
 
-    /// Returns the ports to other nodes, with their nodes.
+    /// Returns the ports to other nodes, each with the node at its other end.
     pub(crate) fn links(site: &Site) -> impl Iterator<Item = (PortNo, u32)> {
         site.ports().filter_map(|(port, there)| match there {
             Neighbour::Node(node, _) => Some((port, node)),

@@ -1,4 +1,4 @@
-//! Common parts of the forwarding-server fabrics (BCube, DCell): addresses and packet format,
+//! Parts common to the forwarding-server fabrics (BCube, DCell): addresses and packet format,
 //! neighbour liveness, ports to a server's own hosts, and the plain Ethernet switches between
 //! servers.
 

@@ -1,8 +1,8 @@
 //! Liveness of a server's neighbours (paper 004 §5.1, neighbour discovery).
 //!
-//! Each server announces itself at its ports once a period, with the list of servers that it
-//! receives there. A neighbour is up while its messages arrive and list this server, so that a
-//! unidirectional link is not used. After three periods without a message it is lost.
+//! Each server announces itself on its ports once per period, with the list of servers that it
+//! receives there. A neighbour is up while its messages arrive and list this server, so a
+//! unidirectional link is not used. After three periods without a message, it is lost.
 
 use super::hello::Hello;
 use alloc::collections::BTreeMap;
@@ -11,7 +11,7 @@ use axon_wire::{MacAddr, PortNo, Span, Time};
 
 /// Interval between announcements to neighbours.
 const PERIOD: Span = Span::from_millis(100);
-/// Timeout of a neighbour: three and a half periods.
+/// Time without a message after which a neighbour is lost, 3.5 periods.
 const DEAD_AFTER: Span = Span::from_millis(350);
 
 /// State change of a neighbour.
@@ -36,7 +36,7 @@ pub(crate) struct Neighbours {
 struct Seen {
     last: Time,
     mac: MacAddr,
-    /// True if its last message listed this server.
+    /// True if the neighbour's last message listed this server.
     both_ways: bool,
 }
 
@@ -44,7 +44,7 @@ impl Neighbours {
     /// Interval between announcements to neighbours.
     pub(crate) const PERIOD: Span = PERIOD;
 
-    /// Creates the empty set of server `own`.
+    /// Creates an empty set of neighbours for the server `own`.
     pub(crate) fn new(own: u32) -> Neighbours {
         Neighbours { own, seen: BTreeMap::new() }
     }
@@ -68,12 +68,12 @@ impl Neighbours {
         }
     }
 
-    /// Removes the neighbours that have been silent for too long, and returns those that were up.
+    /// Removes neighbours that have been silent for too long. Returns those that were up.
     pub(crate) fn expire(&mut self, now: Time) -> Vec<(PortNo, u32)> {
         self.forget(|_, seen| now.since(seen.last) > DEAD_AFTER)
     }
 
-    /// Removes the neighbours of a port without carrier, and returns those that were up.
+    /// Removes the neighbours on a port without carrier. Returns those that were up.
     pub(crate) fn clear(&mut self, port: PortNo) -> Vec<(PortNo, u32)> {
         self.forget(|at, _| at == port)
     }
@@ -88,7 +88,7 @@ impl Neighbours {
         self.seen.get(&(port, server)).filter(|seen| seen.both_ways).map(|seen| seen.mac)
     }
 
-    /// Returns the announcement for a port.
+    /// Returns the announcement to send on a port.
     pub(crate) fn hello(&self, port: PortNo) -> Hello {
         let here = self.seen.range((port, 0)..=(port, u32::MAX));
         Hello { server: self.own, received: here.map(|(&(_, server), _)| server).collect() }

@@ -1,5 +1,5 @@
-//! Packets between servers: Ethernet, an outer IPv4 header (RFC 791) without options, and the
-//! fabric's own header after it. smoltcp provides the IPv4 format.
+//! Packets between servers. They consist of Ethernet, an outer IPv4 header (RFC 791) without
+//! options, and the fabric's own header. The IPv4 format is smoltcp's.
 
 use alloc::vec::Vec;
 use axon_wire::MacAddr;
@@ -13,7 +13,7 @@ use smoltcp::wire::{
     Ipv4Packet, Ipv4Repr,
 };
 
-/// Fields of the outer header.
+/// Fields of the outer IPv4 header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Outer {
     pub(crate) source: Ipv4Addr,
@@ -31,7 +31,7 @@ pub(crate) struct Packet<'a> {
 }
 
 impl<'a> Packet<'a> {
-    /// Parses the packet in an untagged frame, if it has this protocol and a complete header with a
+    /// Parses the packet in an untagged frame if it has this protocol, and a complete header with a
     /// valid checksum.
     pub(crate) fn parse(frame: &'a [u8], protocol: u8) -> Option<Packet<'a>> {
         let packet = ipv4_packet(frame)?;
@@ -49,7 +49,8 @@ impl<'a> Packet<'a> {
         is_ours.then(|| Packet { outer, rest: &packet[IPV4_HEADER_LEN..header.total_len().into()] })
     }
 
-    /// Returns the frame of the packet between two stations, padded to Ethernet's minimum.
+    /// Returns the frame that carries the packet between two stations, padded to Ethernet's
+    /// minimum.
     pub(crate) fn emit(&self, destination: MacAddr, source: MacAddr) -> Vec<u8> {
         let header_bytes = ETHERNET_BYTES + IPV4_HEADER_LEN;
         let mut frame = alloc::vec![0; header_bytes];
@@ -76,7 +77,7 @@ impl<'a> Packet<'a> {
     }
 }
 
-/// Returns the IPv4 packet of an untagged frame, with its padding.
+/// Returns the IPv4 packet in an untagged frame, including any padding.
 pub(crate) fn ipv4_packet(frame: &[u8]) -> Option<&[u8]> {
     let (kind, packet) = contents(frame)?;
     let is_plain = frame.len() == ETHERNET_BYTES + packet.len();

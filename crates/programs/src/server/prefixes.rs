@@ -1,11 +1,11 @@
-//! Address prefixes of a range of servers.
+//! Address prefixes for a range of servers.
 
 use super::address::{AddressBlock, SLOTS};
 use alloc::vec::Vec;
 use axon_pipeline::{Prefix, expand};
 use core::net::Ipv4Addr;
 
-/// Returns the fewest prefixes that cover exactly the addresses of the servers `first` to
+/// Returns the smallest set of prefixes that cover exactly the addresses of the servers `first` to
 /// `first + count - 1`.
 pub(crate) fn prefixes(block: AddressBlock, first: u32, count: u32) -> Vec<Prefix> {
     let Some(last) = (first + count).checked_sub(1).filter(|_| count > 0) else {

@@ -2,18 +2,20 @@
 //! SIGCOMM 2009, §4).
 //!
 //! Hosts have application addresses (AA), switches have locator addresses (LA), and the
-//! intermediate switches share one additional LA. A packet to a host of another edge switch gets
-//! two IPv4 headers: the inner one for the edge switch of the destination, the outer one for the
-//! shared address. Each switch forwards the outer one to one of the nearest intermediate switches,
-//! by the flow hash. The intermediate switch removes the outer header and forwards to the edge
-//! switch, which removes the other one and delivers. Each pair of edge switches thereby uses the
-//! whole middle, whatever is between them (Valiant load balancing, §4.2.2).
+//! intermediate switches share one additional LA. A packet to a host on another edge switch gets
+//! two IPv4 headers, the inner one for the edge switch of the destination and the outer one for the
+//! shared address. Each switch uses the flow hash to forward the packet to one of the nearest
+//! intermediate switches. The intermediate switch removes the outer header and forwards the packet
+//! to the edge switch, which removes the other header and delivers it. Each pair of edge switches
+//! thereby uses the whole middle of the network, regardless of the layers in between (Valiant load
+//! balancing, §4.2.2).
 //!
-//! Differences from the paper: edge switches encapsulate, not agents in hosts; the plan is the
-//! directory of AAs, and ARP is answered at the edge. Switches after the first see no flow in the
-//! outer headers, only the hosts' MAC addresses, so they spread by pairs of hosts. An intermediate
-//! switch does not look a packet up twice, so it has an entry for each edge switch that matches
-//! both headers. Layers of more kinds than three are one pattern: see `roles.rs`.
+//! There are some differences from the paper. Edge switches encapsulate, not agents in hosts. The
+//! plan is the directory of AAs, and ARP is answered at the edge. Switches after the first see no
+//! flow in the outer headers, only the hosts' MAC addresses, so they spread by pairs of hosts. An
+//! intermediate switch does not look up a packet twice, so for each edge switch it has an entry
+//! that matches both headers. Networks with more than three kinds of layers follow one pattern; see
+//! `roles.rs`.
 
 mod roles;
 
@@ -26,26 +28,26 @@ use axon_pipeline::{Action, Change, Field, FrameType, Modify, Target, Tunnel, Ud
 use core::net::Ipv4Addr;
 use roles::Roles;
 
-/// Key of decapsulation: destination address of the outer header, and of the next.
+/// Key for decapsulation: destination address of the outer header, and of the next header.
 const KEY: UdlkId = UdlkId(0);
 const OUTER: Field = Field::Bytes { first: 30, last: 33 };
 const INNER: Field = Field::Bytes { first: 50, last: 53 };
-/// Key of the filters that keep hosts from sending to locators: ingress port and destination.
+/// Key for the filters that prevent hosts from sending to locators: ingress port and destination.
 const ARRIVAL_KEY: UdlkId = UdlkId(1);
-/// Bytes of both headers.
+/// Length of both headers in bytes.
 pub const OVERHEAD_BYTES: usize = 40;
 
 /// Block of the LAs, 100.64.0.0/10 (RFC 6598).
 const LOCATORS: u32 = 0x6440_0000;
 const LOCATORS_MASK: u32 = 0xffc0_0000;
-/// LA shared by all intermediate switches.
+/// LA that is shared by all intermediate switches.
 const ANYCAST: Ipv4Addr = Ipv4Addr::new(100, 127, 255, 254);
 /// IP in IP (RFC 2003).
 const IP_IN_IP: u8 = 4;
 const TTL: u8 = 64;
-/// Number of the tunnel to the middle; that of edge switch `n` is `n + 1`.
+/// Number of the tunnel to the middle. The tunnel to edge switch `n` is `n + 1`.
 const TO_MIDDLE: u16 = 0;
-/// Maximum number of edge switches: a switch has 1024 tunnels and 8192 IPv4 entries.
+/// Maximum number of edge switches, since a switch has 1024 tunnels and 8192 IPv4 entries.
 const EDGES_MAX: usize = 1023;
 const ADDRESSES_MAX: usize = 8192;
 
@@ -61,7 +63,7 @@ pub struct Vl2 {
 }
 
 impl Vl2 {
-    /// Returns the design for a network of layers; `None` for another.
+    /// Returns the design for a network of layers, or `None` for any other network.
     pub fn of(plan: &Plan) -> Option<Vl2> {
         let roles = Roles::of(plan)?;
         let is_apart = |host: &PlanHost| host.ip.to_bits() & LOCATORS_MASK != LOCATORS;
@@ -109,7 +111,7 @@ impl Design for Vl2 {
 }
 
 impl Vl2 {
-    /// Adds the encapsulation and decapsulation of an edge switch.
+    /// Adds encapsulation and decapsulation to an edge switch.
     fn edge(&self, site: &Site, up: Target, entries: &mut Entries) {
         let own = locator(site.node);
         let tunnel = |destination| Tunnel {

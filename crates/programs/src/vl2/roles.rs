@@ -1,4 +1,4 @@
-//! Roles of switches: edge and intermediate.
+//! Roles of switches in the network: edge and intermediate.
 
 use crate::live::{FAR, Live};
 use crate::site::Plan;
@@ -8,19 +8,20 @@ use alloc::vec::Vec;
 /// Roles of the switches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Roles {
-    /// Edge switches in order.
+    /// Edge switches in order of their numbers.
     pub(super) edges: Vec<u32>,
-    /// Intermediate switches: every packet from one edge switch to another goes through one.
+    /// Intermediate switches. Every packet from one edge switch to another passes through one of
+    /// them.
     pub(super) intermediates: Vec<u32>,
 }
 
 impl Roles {
-    /// Returns the roles in a network of layers; `None` for another.
+    /// Returns the roles in a network of layers, or `None` for any other network.
     ///
-    /// Switches with hosts are the edge, and the others are in layers by their distance from it;
-    /// the last layer is the middle. Every link joins a layer with the next, and each switch of the
-    /// middle is as far from every edge switch as from the nearest. In a fat tree the positions
-    /// define the roles, even if some edge switches have no hosts.
+    /// Switches with hosts are the edge. The others form layers by their distance from the edge,
+    /// and the last layer is the middle. Every link joins two adjacent layers, and each switch in
+    /// the middle has the same distance from every edge switch. In a fat tree, the positions
+    /// determine the roles, even if some edge switches have no hosts.
     pub(super) fn of(plan: &Plan) -> Option<Roles> {
         if let Some(tree) = Tree::of(plan) {
             let core = 2 * tree.edges()..plan.nodes.len() as u32;

@@ -17,7 +17,7 @@ fn mac(last: u64) -> MacAddr {
     MacAddr([2, 0, 0, 0, 0, last as u8])
 }
 
-/// Key of frames to this host, without a VLAN.
+/// Key of frames to this host that are not in a VLAN.
 fn key(last: u64) -> RouteKey {
     mac(last).into()
 }
@@ -39,7 +39,7 @@ fn route(random: &mut Rand64) -> Route {
     Route { layer, ..hops.into_iter().collect() }
 }
 
-/// Asserts that both give equal results for all queries.
+/// Asserts that both give the same results for all queries.
 fn assert_same(pipeline: &AxonTables, plane: &RouteTables, context: &str) {
     for port in (0..4).map(PortNo) {
         assert_eq!(pipeline.len(port), plane.len(port), "{context}");
@@ -56,7 +56,7 @@ fn whatever_is_installed_removed_and_looked_up_both_hold_the_same_routes() {
             (AxonTables::with_config(&config), RouteTables::with_config(&config));
         for number in 0..4000 {
             let port = PortNo(random.rand_range(0..4) as u16);
-            // One MAC in several VLANs counts as one destination for each.
+            // One MAC in several VLANs counts as one destination in each.
             let vlan = VlanId::new(random.rand_range(0..3) as u16).expect("a VLAN");
             let destination = mac(random.rand_range(0..3));
             let source = mac(10 + random.rand_range(0..3));

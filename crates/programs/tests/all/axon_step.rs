@@ -1,4 +1,4 @@
-//! Compares the transit step in table entries with the step of the plane.
+//! Compares transit processing by table entries with that of the plane.
 
 use axon_node::{Drop, PortKind};
 use axon_pipeline::{EntryName, Sizes, TableName};
@@ -21,7 +21,7 @@ fn tables(width: HopWidth, kinds: &[PortKind]) -> AxonTables {
     tables
 }
 
-/// Performs the step by the entries; the parser refuses frames without a valid header.
+/// Processes a packet by the entries. The parser refuses frames without a valid header.
 fn step(tables: &mut AxonTables, width: HopWidth, ingress: PortNo, bytes: &mut [u8]) -> Step {
     match HeaderFields::parse(bytes, width) {
         Ok(header) => {
@@ -43,7 +43,7 @@ fn port(word: &str) -> PortNo {
     if word == "cpu" { PortNo::CONTROL } else { PortNo(word.parse().expect("a port")) }
 }
 
-/// Returns the entries' result for a case of `vectors/forward.txt`.
+/// Returns the result that the entries give for a case in `vectors/forward.txt`.
 fn answer(inputs: &str) -> String {
     let fields: Vec<&str> = inputs.split(' ').collect();
     let [bits, ingress, kinds, packet] = fields[..] else { panic!("not a case: {inputs}") };
@@ -90,7 +90,7 @@ impl Dice {
         of[self.below(of.len() as u64) as usize]
     }
 
-    /// Draws a port that hops of this width can name, mostly one of the switch.
+    /// Draws a port that a hop of this width can represent, mostly a port of the switch.
     fn hop(&mut self, width: HopWidth, ports: u16) -> PortNo {
         match self.below(8) {
             0 => PortNo::CONTROL,
@@ -108,7 +108,7 @@ impl Dice {
         (0..count).map(|_| self.hop(width, ports)).collect()
     }
 
-    /// Draws a frame received at an Axon port, mostly with a valid header.
+    /// Draws a frame received on an Axon port, mostly with a valid header.
     fn frame(&mut self, width: HopWidth, ports: u16) -> Vec<u8> {
         let payload = self.below(80) as usize;
         let (onward, back) = (self.hops(width, ports), self.hops(width, ports));
@@ -134,7 +134,7 @@ impl Dice {
     }
 }
 
-/// Index of a step's outcome, for counting.
+/// Returns an index for the outcome of a step, for counting.
 fn outcome(step: &Step) -> usize {
     match step {
         Step::Egress(_) => 0,

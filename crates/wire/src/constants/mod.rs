@@ -3,14 +3,14 @@
 //! The module of each format re-exports its own under shorter names. Types and subtypes of TLVs are
 //! defined with their formats, in [`crate::lldp`] and [`crate::dcbx`].
 //!
-//! Some numbers are repeated elsewhere: in the Wireshark dissector, in the second parser of the
-//! golden vectors, in the tester of the conformance suite, in the pages of `docs`. Tests compare
-//! them with these constants, so a change here alone fails.
+//! Some numbers are repeated elsewhere: in the Wireshark dissector, the second parser of the golden
+//! vectors, the tester of the conformance suite and the pages of `docs`. Tests compare them with
+//! these constants, so a change that is made only here fails.
 
 pub mod address;
 mod link_local;
 
-/// Versions of the formats that have one. A change to the bytes of a format is a new version.
+/// Versions of the formats that have one. Any change to the bytes of a format needs a new version.
 pub mod version {
     /// Version of the envelope and of every control message sealed in it.
     pub const ENVELOPE: u8 = 7;
@@ -50,8 +50,8 @@ pub mod ethertype {
     pub const LINK: u16 = 0x88b5;
     /// Local experimental 2 (IEEE 802 clause 9.2.3): Axon's ether probes.
     pub const PROBE: u16 = 0x88b6;
-    /// Local experimental 2 as well: the control frames of PortLand, a baseline. No fabric runs
-    /// both, and an ether probe is recognised by its addresses.
+    /// Local experimental 2 as well: control frames of the PortLand baseline. No fabric runs both,
+    /// and ether probes are recognised by their addresses.
     pub const PORTLAND: u16 = PROBE;
 }
 
@@ -71,9 +71,9 @@ pub mod packet_type {
 
 /// Opcodes of MAC control (IEEE 802.3 annex 31A).
 pub mod opcode {
-    /// PAUSE.
+    /// PAUSE, which pauses a whole link.
     pub const PAUSE: u16 = 0x0001;
-    /// PFC.
+    /// Priority-based flow control, PFC.
     pub const PFC: u16 = 0x0101;
 }
 
@@ -93,9 +93,9 @@ pub mod probe {
 
 /// UDP ports of DHCPv6 (RFC 8415 clause 7.2).
 pub mod dhcpv6_port {
-    /// Port of clients.
+    /// Port on which clients listen.
     pub const CLIENT: u16 = 546;
-    /// Port of servers and relay agents.
+    /// Port on which servers and relay agents listen.
     pub const SERVER: u16 = 547;
 }
 
@@ -103,7 +103,7 @@ pub mod dhcpv6_port {
 pub mod length {
     /// An Ethernet header without a tag.
     pub const ETHERNET_HEADER: usize = 14;
-    /// The two addresses of an Ethernet frame: the first tag or the EtherType follows.
+    /// The two addresses of an Ethernet frame, before the first tag or the EtherType.
     pub const ETHERNET_ADDRESSES: usize = 12;
     /// The shortest Ethernet frame, without its FCS (IEEE 802.3 clause 4.4.2).
     pub const FRAME_MIN: usize = 60;
@@ -113,9 +113,9 @@ pub mod length {
     pub const HEADER_FIXED: usize = 6;
     /// The Axon header before its first hop with hops of 4 bits, in bits.
     pub const HEADER_FIXED_BITS_OF_FOUR: usize = 44;
-    /// The greatest number of hops in either count of the Axon header: 12 bits.
+    /// Maximum number of hops in either count of the Axon header, a field of 12 bits.
     pub const HOPS_MAX: usize = 0xfff;
-    /// An envelope before its sealed message.
+    /// The part of an envelope before the sealed message.
     pub const ENVELOPE: usize = 27;
     /// The tag of XChaCha20-Poly1305, in bytes.
     pub const SEAL: usize = 16;
@@ -125,20 +125,20 @@ pub mod length {
     pub const PROBE_HEAD: usize = 16;
     /// A record of a probe.
     pub const PROBE_RECORD: usize = 16;
-    /// Records that a link between switches accepts on top of the longest packet, in bytes: two for
-    /// each of 16 links, a path to the ninth switch and back.
+    /// Bytes of probe records that a link between switches accepts on top of the longest packet:
+    /// two records for each of 16 links, which are a path to the ninth switch and back.
     pub const PROBE_RECORDS_MAX: usize = 2 * 16 * PROBE_RECORD;
-    /// A congestion message without its padding.
+    /// A congestion message without padding.
     pub const CONGESTION: usize = 28;
-    /// A congestion message with its padding; with the shortest Axon header it makes the shortest
-    /// Ethernet frame.
+    /// A congestion message with padding. With the shortest Axon header, it is as long as the
+    /// shortest Ethernet frame.
     pub const CONGESTION_PADDED: usize = FRAME_MIN - HEADER_FIXED;
-    /// The PDU of a congestion notification message before the MSDU.
+    /// The part of a congestion notification message's PDU before the MSDU.
     pub const CNM: usize = 24;
-    /// Maximum MSDU of the sampled frame in a congestion notification message.
+    /// Maximum MSDU that a congestion notification message copies from the sampled frame.
     pub const CNM_MSDU_MAX: usize = 64;
-    /// Maximum value of an LLDP TLV: nine bits.
+    /// Maximum length of the value of an LLDP TLV, whose length field has nine bits.
     pub const LLDP_VALUE_MAX: usize = 511;
-    /// Maximum LLDPDU: the payload of an untagged Ethernet frame.
+    /// Maximum length of an LLDPDU, which is the payload of an untagged Ethernet frame.
     pub const LLDPDU_MAX: usize = 1500;
 }

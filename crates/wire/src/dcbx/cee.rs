@@ -1,5 +1,5 @@
-//! Pre-standard DCBX (version 1.01, "CEE"): one TLV of OUI 00-1B-21, subtype 2, made of parts that
-//! have heads like those of TLVs.
+//! Pre-standard DCBX (version 1.01, "CEE"): one TLV with OUI 00-1B-21 and subtype 2. It consists of
+//! parts that have heads like those of TLVs.
 //!
 //! ```text
 //!  part  bytes behind its head
@@ -11,28 +11,28 @@
 //!        head:  1 version, 1 version max, 1 enable willing error 00000, 1 subtype
 //! ```
 //!
-//! A part of another type is kept unchanged. An end (type 0) ends the parts early.
+//! Parts of other types are kept unchanged. An end (type 0) ends the list of parts early.
 
 use super::{DcbxError, OUI_BEFORE, SUBTYPE_CEE};
 use crate::lldp::{Tlv, Tlvs, kind};
 use crate::priority::{PRIORITIES, PrioritySet};
 use alloc::vec::Vec;
 
-/// The control part, mandatory in every TLV.
+/// Type of the control part, which is mandatory in every TLV.
 pub const PART_CONTROL: u8 = 1;
-/// Priority groups.
+/// Type of the part with priority groups.
 pub const PART_GROUPS: u8 = 2;
-/// PFC.
+/// Type of the part with the PFC configuration.
 pub const PART_PFC: u8 = 3;
-/// Application priority.
+/// Type of the part with application priorities.
 pub const PART_APPLICATION: u8 = 4;
 /// The priority group that is served first, without limit.
 pub const GROUP_STRICT: u8 = 15;
-/// The selector of an application identified by its EtherType.
+/// Selector for an application identified by its EtherType.
 pub const SELECTOR_ETHERTYPE: u8 = 0;
-/// The selector of an application identified by a port, of TCP and UDP alike.
+/// Selector for an application identified by a TCP or UDP port.
 pub const SELECTOR_PORT: u8 = 1;
-/// The OUI in customary use in application entries.
+/// The OUI customarily used in application entries.
 pub const APPLICATION_OUI: [u8; 3] = [0x00, 0x1b, 0x21];
 
 /// Control part: the number of the last change, and the acknowledged number.
@@ -61,15 +61,15 @@ pub struct FeatureHead {
     pub willing: bool,
     /// True if the configurations of the two peers are incompatible.
     pub error: bool,
-    /// Instance of the feature; 0.
+    /// Instance of the feature; only 0 is in use.
     pub subtype: u8,
 }
 
 /// Priority groups and their shares of the link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Groups {
-    /// The priority group of each priority: 0 to 7 have a share, [`GROUP_STRICT`] is served first,
-    /// the others are reserved. Emission takes the low four bits.
+    /// The priority group of each priority. Groups 0 to 7 have a share, [`GROUP_STRICT`] is served
+    /// first, and the others are reserved. Emission takes the low four bits.
     pub group_of: [u8; PRIORITIES],
     /// Share of each priority group, in percent.
     pub percent: [u8; PRIORITIES],
@@ -77,7 +77,7 @@ pub struct Groups {
     pub classes_max: u8,
 }
 
-/// PFC feature.
+/// PFC configuration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct CeePfc {
     /// Priorities with PFC enabled.
@@ -91,7 +91,7 @@ pub struct CeePfc {
 pub struct CeeApplication {
     /// EtherType or port number.
     pub protocol: u16,
-    /// OUI that defines the protocol number; the two low bits of the first byte are not sent.
+    /// OUI that defines the protocol number. The two low bits of the first byte are not sent.
     pub oui: [u8; 3],
     /// [`SELECTOR_ETHERTYPE`] or [`SELECTOR_PORT`]; others are reserved. Emission takes the low two
     /// bits.
@@ -244,7 +244,7 @@ impl Feature {
 }
 
 impl Cee {
-    /// Parses the bytes behind the subtype.
+    /// Parses the content of a CEE TLV, which begins after the subtype.
     ///
     /// # Errors
     /// Parts that do not fit, parts of an invalid length, and a number of control parts other than
@@ -265,7 +265,7 @@ impl Cee {
         }
     }
 
-    /// Returns the TLV: the control part, then the others.
+    /// Returns the CEE TLV, with the control part first.
     ///
     /// # Errors
     /// A part is too long. The emission of the TLV checks that all parts together fit.

@@ -28,7 +28,7 @@ impl fmt::Display for Dialect {
 }
 
 impl Dialect {
-    /// Returns the dialect of `tlv`; `None` if it is not a DCBX TLV.
+    /// Returns the dialect of `tlv`, or `None` if it is not a DCBX TLV.
     pub fn of(tlv: &Tlv) -> Option<Dialect> {
         match tlv.organisation()? {
             (OUI_IEEE, ieee::SUBTYPE_ETS_CONFIGURATION..=ieee::SUBTYPE_APPLICATION, _) => {

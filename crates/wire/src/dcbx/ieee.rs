@@ -9,9 +9,9 @@
 //!   12      1 zero, 3 for each entry: priority 00 selector, protocol      application priority
 //! ```
 //!
-//! W is "willing", C "credit-based shaper", M "MACsec bypass"; the bitmaps have bit n for
-//! priority n. The priority assignment is eight half bytes, that of priority 0 the first.
-//! Reserved bits are sent as zero and not read.
+//! W is "willing", C is "credit-based shaper", and M is "MACsec bypass". In the bitmaps, bit n
+//! stands for priority n. The priority assignment consists of eight half bytes, beginning with
+//! priority 0. Reserved bits are sent as zero and ignored on receipt.
 
 use super::{DcbxError, OUI_IEEE};
 use crate::lldp::Tlv;
@@ -19,17 +19,17 @@ use crate::priority::{PRIORITIES, Priority, PrioritySet, TrafficClass};
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
-/// Congestion notification.
+/// Subtype of the congestion notification TLV.
 pub const SUBTYPE_CONGESTION: u8 = 8;
-/// ETS configuration.
+/// Subtype of the ETS configuration TLV.
 pub const SUBTYPE_ETS_CONFIGURATION: u8 = 9;
-/// ETS recommendation.
+/// Subtype of the ETS recommendation TLV.
 pub const SUBTYPE_ETS_RECOMMENDATION: u8 = 10;
-/// PFC.
+/// Subtype of the PFC TLV.
 pub const SUBTYPE_PFC: u8 = 11;
-/// Application priority.
+/// Subtype of the application priority TLV.
 pub const SUBTYPE_APPLICATION: u8 = 12;
-/// Bytes of an ETS table: assignment, bandwidth, algorithms.
+/// Bytes of an ETS table: priority assignment, bandwidth, algorithms.
 const ETS_BYTES: usize = 20;
 /// Maximum number of entries in one application priority TLV.
 pub const APPLICATIONS_MAX: usize = 168;
@@ -66,13 +66,13 @@ pub enum EtsProblem {
     /// The shares of the ETS classes do not add up to 100.
     #[error("the shares of the ETS classes sum to {0} percent, not 100")]
     Sum(u16),
-    /// A class with another algorithm than ETS has a share.
+    /// A class with an algorithm other than ETS has a share.
     #[error("traffic class {0} is not ETS and yet has a share")]
     Share(TrafficClass),
-    /// More classes than the port has.
+    /// The table uses more classes than the port has.
     #[error("traffic class {0}, but the port has fewer")]
     Classes(TrafficClass),
-    /// An algorithm that the port does not support.
+    /// The table uses an algorithm that the port does not support.
     #[error("traffic class {0} wants an algorithm that the port does not have")]
     Algorithm(TrafficClass),
 }
@@ -126,7 +126,7 @@ impl Ets {
     }
 }
 
-/// Splits the first byte off a TLV with an ETS table.
+/// Splits the content of a TLV with an ETS table into its first byte and the table.
 fn ets_of(info: &[u8]) -> Result<(u8, Ets), DcbxError> {
     match info.split_first_chunk::<{ 1 + ETS_BYTES }>() {
         Some((&[first, ref table @ ..], [])) => Ok((first, Ets::parse(table)?)),
@@ -141,14 +141,15 @@ pub struct EtsConfiguration {
     pub willing: bool,
     /// True if the port supports the credit-based shaper.
     pub credit_based: bool,
-    /// Number of traffic classes, 1 to 8. Emission takes the low three bits, 8 as zero.
+    /// Number of traffic classes, 1 to 8. Emission takes the low three bits, so that 8 is sent as
+    /// zero.
     pub classes_max: u8,
     /// The table in force.
     pub ets: Ets,
 }
 
 impl EtsConfiguration {
-    /// Parses the bytes behind the subtype.
+    /// Parses the content of an ETS configuration TLV, which begins after the subtype.
     ///
     /// # Errors
     /// A length other than 21, or a traffic class above 7.
@@ -163,7 +164,7 @@ impl EtsConfiguration {
         })
     }
 
-    /// Returns the TLV.
+    /// Returns the ETS configuration TLV.
     pub fn emit(&self) -> Tlv {
         let first =
             u8::from(self.willing) << 7 | u8::from(self.credit_based) << 6 | self.classes_max & 7;
@@ -176,7 +177,7 @@ impl EtsConfiguration {
 pub struct EtsRecommendation(pub Ets);
 
 impl EtsRecommendation {
-    /// Parses the bytes behind the subtype.
+    /// Parses the content of an ETS recommendation TLV, which begins after the subtype.
     ///
     /// # Errors
     /// A length other than 21, or a traffic class above 7.
@@ -184,7 +185,7 @@ impl EtsRecommendation {
         ets_of(info).map(|(_, ets)| EtsRecommendation(ets))
     }
 
-    /// Returns the TLV.
+    /// Returns the ETS recommendation TLV.
     pub fn emit(&self) -> Tlv {
         Tlv::of_organisation(OUI_IEEE, SUBTYPE_ETS_RECOMMENDATION, &self.0.emit(0))
     }
@@ -195,7 +196,7 @@ impl EtsRecommendation {
 pub struct PfcConfiguration {
     /// True if the port accepts the peer's configuration.
     pub willing: bool,
-    /// MBC: whether the delay of MACsec remains when MACsec is off.
+    /// MACsec bypass (MBC): true if the delay that MACsec adds remains when MACsec is off.
     pub macsec_bypass: bool,
     /// Number of traffic classes that may have PFC at the same time, 0 to 15. Emission takes the
     /// low four bits.
@@ -205,7 +206,7 @@ pub struct PfcConfiguration {
 }
 
 impl PfcConfiguration {
-    /// Parses the bytes behind the subtype.
+    /// Parses the content of a PFC TLV, which begins after the subtype.
     ///
     /// # Errors
     /// A length other than 2.
@@ -219,7 +220,7 @@ impl PfcConfiguration {
         })
     }
 
-    /// Returns the TLV.
+    /// Returns the PFC TLV.
     pub fn emit(&self) -> Tlv {
         let first = u8::from(self.willing) << 7
             | u8::from(self.macsec_bypass) << 6
@@ -228,23 +229,23 @@ impl PfcConfiguration {
     }
 }
 
-/// Selector: the field by which packets of an application are identified, three bits.
+/// Selector of three bits: the packet field that identifies an application.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Selector(u8);
 
 impl Selector {
-    /// EtherType; protocol 0 is the default priority.
+    /// Matches an EtherType. Protocol 0 sets the default priority.
     pub const ETHERTYPE: Selector = Selector(1);
-    /// Port of TCP or SCTP.
+    /// Matches a TCP or SCTP port.
     pub const STREAM_PORT: Selector = Selector(2);
-    /// Port of UDP or DCCP.
+    /// Matches a UDP or DCCP port.
     pub const DATAGRAM_PORT: Selector = Selector(3);
-    /// Matches a port of TCP, SCTP, UDP or DCCP.
+    /// Matches a TCP, SCTP, UDP or DCCP port.
     pub const PORT: Selector = Selector(4);
-    /// DSCP, 0 to 63.
+    /// Matches a DSCP, 0 to 63.
     pub const DSCP: Selector = Selector(5);
 
-    /// Returns the selector with this number; `None` above 7.
+    /// Returns the selector with this number, or `None` if the number is above 7.
     pub const fn new(value: u8) -> Option<Selector> {
         if value < 8 { Some(Selector(value)) } else { None }
     }
@@ -273,7 +274,7 @@ impl Application {
     }
 }
 
-/// Parses the application priorities behind the subtype, in their order.
+/// Parses the entries of an application priority TLV, in order. They begin after the subtype.
 ///
 /// # Errors
 /// A length that is not one byte plus a whole number of entries.
@@ -290,8 +291,8 @@ pub fn parse_applications(info: &[u8]) -> Result<Vec<Application>, DcbxError> {
     Ok(entries.iter().map(entry).collect())
 }
 
-/// Returns the TLV with these application priorities; those beyond [`APPLICATIONS_MAX`] do not fit
-/// and are omitted.
+/// Returns the TLV with these application priorities. Entries beyond [`APPLICATIONS_MAX`] do not
+/// fit and are omitted.
 pub fn emit_applications(applications: &[Application]) -> Tlv {
     let mut info = Vec::with_capacity(1 + 3 * applications.len().min(APPLICATIONS_MAX));
     info.push(0);
@@ -302,7 +303,7 @@ pub fn emit_applications(applications: &[Application]) -> Tlv {
     Tlv::of_organisation(OUI_IEEE, SUBTYPE_APPLICATION, &info)
 }
 
-/// Congestion notification per priority of a port (IEEE 802.1Q annex D.2.7).
+/// Congestion notification state of a port, per priority (IEEE 802.1Q annex D.2.7).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct CongestionNotification {
     /// Priorities with congestion notification (CNPVs).
@@ -312,7 +313,7 @@ pub struct CongestionNotification {
 }
 
 impl CongestionNotification {
-    /// Parses the bytes behind the subtype.
+    /// Parses the content of a congestion notification TLV, which begins after the subtype.
     ///
     /// # Errors
     /// A length other than 2.
@@ -324,7 +325,7 @@ impl CongestionNotification {
         })
     }
 
-    /// Returns the TLV.
+    /// Returns the congestion notification TLV.
     pub fn emit(&self) -> Tlv {
         let info = [self.values.bits(), self.ready.bits()];
         Tlv::of_organisation(OUI_IEEE, SUBTYPE_CONGESTION, &info)

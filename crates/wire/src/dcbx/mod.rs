@@ -1,7 +1,7 @@
 //! DCBX: LLDP TLVs for scheduling, PFC and priorities.
 //!
-//! [`ieee`] is the standard (IEEE 802.1Qaz, now 802.1Q clause 38 and annex D), [`cee`] the earlier
-//! form agreed by vendors. CIN, which precedes both, is recognised but not parsed.
+//! [`ieee`] is the standard (IEEE 802.1Qaz, now 802.1Q clause 38 and annex D), and [`cee`] is the
+//! earlier form that vendors agreed on. CIN, which precedes both, is recognised but not parsed.
 
 pub mod cee;
 mod dialect;

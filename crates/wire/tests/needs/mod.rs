@@ -1,20 +1,21 @@
-//! Requirements of tests: programs, and privileges of root.
+//! Requirements of tests: installed programs, and root privileges.
 //!
-//! A test that lacks one of them is skipped, with a message, on the machine of a developer. Where
-//! the environment variable `CI` is set it fails, because the output of a passing run is not read.
+//! A test that lacks one of them is skipped, with a message, on a developer's machine. If the
+//! environment variable `CI` is set, the test fails instead, because the output of a passing run is
+//! not read.
 #![allow(dead_code, reason = "each test file uses its own part")]
 
 use std::io::Write;
 use std::path::Path;
 use std::process::Command;
 
-/// Folders with programs of root, which may be missing in the path of other users.
+/// Folders with programs for root, which may be missing from the path of other users.
 const PLACES_OF_ROOT: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
 
 /// Beginning of the line that a skipped test prints.
 pub const SKIPPED: &str = "SKIP ";
 
-/// Prints what is missing, given as a sentence without its full stop; the caller returns after it.
+/// Prints what is missing, given as a sentence without its full stop. The caller returns after it.
 ///
 /// # Panics
 /// The environment variable `CI` is set and not empty.
@@ -25,7 +26,7 @@ pub fn skip(missing: &str) {
     let _ = writeln!(std::io::stderr(), "{SKIPPED}{missing}");
 }
 
-/// Returns whether all of these programs are installed; prints which one is not.
+/// Returns whether all of these programs are installed, and prints which one is not.
 ///
 /// # Panics
 /// As [`skip`].
@@ -41,7 +42,7 @@ pub fn programs(names: &[&str]) -> bool {
     missing.is_none()
 }
 
-/// Returns whether this process runs as root; prints the purpose if not.
+/// Returns whether this process runs as root, and prints the purpose if not.
 ///
 /// # Panics
 /// As [`skip`].
@@ -59,7 +60,8 @@ pub fn is_root() -> bool {
     std::os::unix::fs::MetadataExt::uid(&own) == 0
 }
 
-/// Returns whether this machine can run a lab of network namespaces; prints what is missing if not.
+/// Returns whether this machine can run a lab of network namespaces, and prints what is missing if
+/// not.
 ///
 /// # Panics
 /// As [`skip`].
@@ -75,7 +77,7 @@ pub fn lab() -> bool {
     may
 }
 
-/// Returns whether the kernel has this device; prints a message if not.
+/// Returns whether the kernel has this device, and prints a message if not.
 ///
 /// # Panics
 /// As [`skip`].

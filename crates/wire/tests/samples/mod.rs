@@ -109,7 +109,7 @@ fn vlan() -> VlanId {
     VlanId::new(300).unwrap()
 }
 
-/// A route whose frames leave with their tag.
+/// A route whose frames leave tagged.
 fn vlan_segment() -> Segment {
     let (port, destination, stamp) = (PortNo(1), TARGET, STAMP);
     let layer = Layer::new(3).unwrap();
@@ -188,8 +188,8 @@ fn of_paths() -> Vec<(&'static str, Message)> {
     ]
 }
 
-/// Returns every sample with its name. A new kind of message or item does not compile before it has
-/// a number here, and panics before it has a sample.
+/// Returns every sample with its name. A new kind of message or item does not compile without a
+/// number here, and panics without a sample.
 pub fn all() -> Vec<(&'static str, Message)> {
     let samples = [of_links(), of_paths()].concat();
     let mut messages = [false; 15];

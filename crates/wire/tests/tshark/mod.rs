@@ -26,8 +26,8 @@ fn pcap(link_type: u32, frames: &[Vec<u8>]) -> Vec<u8> {
     file
 }
 
-/// Returns tshark's values of these fields for each Ethernet frame, joined by `|`, with several
-/// values of a field joined by `,`. `None` where there is no tshark.
+/// Returns tshark's values of these fields for each Ethernet frame, joined by `|`. Several values
+/// of one field are joined by `,`. Returns `None` without tshark.
 pub fn dissect(name: &str, frames: &[Vec<u8>], fields: &[&str]) -> Option<Vec<String>> {
     dissect_with(None, ETHERNET, name, frames, fields)
 }

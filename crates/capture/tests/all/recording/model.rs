@@ -1,10 +1,10 @@
-//! Invariants of any bytes that are read as a recording: no panic, and records in order.
+//! Invariants for any bytes that are read as a recording: nothing panics, and records are in order.
 
 use axon_capture::recording::{Header, Reader, Writer};
 use axon_node::{Input, NodeKind};
 use axon_wire::{FrameBuf, Incarnation, Time};
 
-/// Reads `bytes` as a recording, and as the part of one after its header.
+/// Reads `bytes` as a recording, and as the part of a recording that follows its header.
 pub fn check(bytes: &[u8]) {
     read(bytes);
     let header = Header {
@@ -19,7 +19,7 @@ pub fn check(bytes: &[u8]) {
     };
     let mut file = Vec::new();
     let mut writer = Writer::new(&mut file, &header, u64::MAX).expect("memory has room");
-    // The bytes are in a frame, so the checksums around them are correct.
+    // The bytes are framed, so the checksums around them are correct.
     let frame = FrameBuf::new(bytes);
     let at = Time::from_nanos(1);
     let input = Input::Frame { port: Default::default(), frame, complete_at: at, intact: true };
@@ -31,7 +31,7 @@ pub fn check(bytes: &[u8]) {
     assert!(read(&file) >= 1);
 }
 
-/// Number of records.
+/// Reads a recording and returns its number of records.
 fn read(bytes: &[u8]) -> u64 {
     let Ok(mut reader) = Reader::new(bytes) else {
         return 0;

@@ -16,8 +16,8 @@ fn cube() -> Cube {
     Cube::new(4, 1).unwrap()
 }
 
-/// Returns the number of a server's routing entries: those of the routing key that match a hop and
-/// no port.
+/// Returns the number of a server's routing entries, which are those with the routing key that
+/// match a hop and no port.
 fn routing_entries(net: &Net, server: u32) -> u32 {
     let tables = net.nodes[server as usize].pipeline().tables();
     let is_routing = |change: &Change| match change {
@@ -35,8 +35,8 @@ fn index_source_routing_takes_neighbours_times_index_values_of_tcam_entries() {
         let net = Net::new(&text);
         let routing = (k + 1) * (n - 1) * INDEX_VALUES as u32;
         assert_eq!(routing_entries(&net, 1), routing, "n {n} k {k}");
-        // For each level a filter for the host and two for control packets; one for the host's
-        // port.
+        // Each level has one filter for the host and two for control packets. There is one filter
+        // for the host's port.
         let filters = (k + 1) * 3 + 1;
         assert_eq!(net.count(1, TableName::Tcam), routing + filters, "n {n} k {k}");
         assert_eq!(net.count(1, TableName::Interface), (k + 1) * (n - 1) + 1);
@@ -131,14 +131,14 @@ fn a_link_without_carrier_is_survived_at_once_and_with_short_paths() {
 fn a_failure_behind_the_first_hop_is_reported_to_the_source() {
     let mut net = Net::new(BCUBE_1);
     let way = net.datagram(1, 4, 7).unwrap();
-    // The switch of the path's second hop drops everything without losing carrier.
+    // The switch at the path's second hop drops everything without losing carrier.
     let middle = way[1];
     let switch = if middle == 0 { 16 + 4 } else { 16 + 1 };
     let ports = net.plan.nodes[switch].ports.len() as u16;
     net.silent.extend((0..ports).map(|port| (switch as u32, PortNo(port))));
     assert_eq!(net.datagram(1, 4, 7), None, "no server has seen it yet");
     net.run(Span::from_millis(400));
-    // The packet that finds the hop dead is lost; the source then moves the flow.
+    // The packet that encounters the dead hop is lost. The source then moves the flow.
     net.datagram(1, 4, 7);
     let other = net.datagram(1, 4, 7).expect("the flow has moved");
     assert_ne!(other[1], middle);
@@ -152,7 +152,7 @@ fn a_flood_of_packets_to_a_dead_next_hop_loses_no_neighbour() {
     let is_data = |bytes: &[u8]| bytes.windows(4).any(|part| part == b"axon");
     let taken = net.sent.iter().find(|(node, bytes)| *node == 1 && is_data(bytes));
     let packet = taken.expect("the packet on its first hop").1.clone();
-    // Level 0 leads from 1 to 0 by the first switch, level 1 from 1 to 5.
+    // Level 0 leads from 1 to 0 via the first switch, and level 1 leads from 1 to 5.
     let (near, dead) = if middle == 0 { (16, 16 + 4) } else { (16 + 4 + 1, 16 + 1) };
     let from_near =
         |there: &PlanPort| matches!(there.neighbour, Neighbour::Node(to, _) if to == near);
@@ -167,7 +167,7 @@ fn a_flood_of_packets_to_a_dead_next_hop_loses_no_neighbour() {
     };
     let before = routing(&net);
     for _ in 0..40 {
-        // Just before the servers announce themselves, the port's budget is used up.
+        // The port's budget is used up just before the servers announce themselves.
         net.run_until(Span::from_nanos(10));
         for _ in 0..257 {
             net.send_at(middle, ingress, &packet);
@@ -187,7 +187,8 @@ fn a_failed_level_switch_is_survived_by_all_pairs() {
         net.run(Span::from_millis(500));
         for from in 0..16 {
             for to in (0..16).filter(|&to| to != from) {
-                // The first packet may have to detect a failure that others have met.
+                // The first packet may have to detect a failure that others have already
+                // encountered.
                 let ways = [net.datagram(from, to, 1), net.datagram(from, to, 1)];
                 let way = ways[1].as_ref().unwrap_or_else(|| panic!("{from} to {to}: {ways:?}"));
                 assert!(
@@ -232,7 +233,8 @@ fn several_hosts_of_a_server_are_reached_from_near_and_far() {
 #[test]
 fn a_path_without_answer_is_not_chosen() {
     let mut net = Net::new(BCUBE_1);
-    // The switch of level 0 of server 00 has just become silent: no server has lost a neighbour.
+    // The level 0 switch of server 00 has just become silent, and no server has lost a neighbour
+    // yet.
     let ports = net.plan.nodes[16].ports.len() as u16;
     net.silent.extend((0..ports).map(|port| (16, PortNo(port))));
     let way = net.datagram(1, 4, 7).expect("by the other path, when the answer is late");
@@ -245,7 +247,7 @@ fn fragments_pass_and_take_no_entry() {
     let before = net.count(1, TableName::Tcam);
     let (source, target) = (net.host_at(1).clone(), net.host_at(4).clone());
     let mut frame = datagram(source.mac, net.plan.nodes[1].mac, source.ip, target.ip, 7);
-    // A middle fragment: its header's checksum is not checked in transit.
+    // A middle fragment. Its header checksum is not checked in transit.
     (frame[20], frame[21]) = (0x20, 9);
     net.received.clear();
     net.send(1, &frame);

@@ -31,8 +31,8 @@ fn all_pairs_reach_each_other_on_the_paths_of_the_paper() {
 
 #[test]
 fn a_server_needs_a_prefix_for_each_other_cell_and_twice_as_many_tcam_entries() {
-    // Cells of 4 are aligned: 3 servers and 4 other cells. One filter for announcements, three for
-    // the host, and one each for the host where packets and proxied packets arrive.
+    // Cells of 4 are aligned: 3 servers and 4 other cells. There is one filter for announcements,
+    // three for the host, and one each for the host where packets and packets via a proxy arrive.
     let net = net(4, 1);
     for server in 0..20 {
         assert_eq!(net.count(server, TableName::Prefix), 3 + 4, "server {server}");
@@ -40,7 +40,7 @@ fn a_server_needs_a_prefix_for_each_other_cell_and_twice_as_many_tcam_entries() 
         assert_eq!(net.count(server, TableName::Ipv4), 0);
         assert_eq!(net.count(server, TableName::Interface), 4 + 1);
     }
-    // Cells of 3 begin at 0, 3, 6 and 9: two prefixes each.
+    // Cells of 3 begin at 0, 3, 6 and 9, and take two prefixes each.
     let net = self::net(3, 1);
     for server in 0..12 {
         assert_eq!(net.count(server, TableName::Prefix), 2 + 3 * 2, "server {server}");
@@ -77,7 +77,8 @@ fn hosts_send_nothing_to_addresses_of_servers_themselves() {
     }
 }
 
-/// Asserts that all pairs communicate with a link or a switch lost, with at most `more` extra hops.
+/// Asserts that all pairs can communicate when a link or switch is lost, with at most `more` extra
+/// hops.
 fn survives(net: &mut Net, what: &str, more: usize) {
     let cells = Cells::new(4, 1).unwrap();
     for from in 0..20 {
@@ -99,7 +100,7 @@ fn any_lost_link_between_cells_is_gone_around_by_a_proxy() {
         }
         let mut net = Net::new(DCELL_1);
         net.set_links(server, false, |to| to == peer);
-        // To the link, to the proxy, and on from there.
+        // To the link, to the proxy, and on from the proxy.
         survives(&mut net, &format!("{server} to {peer}"), 6);
         assert!(net.datagram(server, peer, 9).unwrap().len() > 1);
         net.set_links(server, true, |to| to == peer);
@@ -113,7 +114,7 @@ fn a_lost_switch_of_a_cell_is_gone_around_between_servers_of_others_and_its_own(
     let mut net = Net::new(DCELL_1);
     net.set_links(21, false, |_| true);
     net.run(Span::from_secs(1));
-    // Cell 1: every pair inside, and from each of its servers to all other cells.
+    // Cell 1: every pair within it, and from each of its servers to all other cells.
     for from in 4..8 {
         for to in (0..20).filter(|&to| to != from) {
             let out = net.datagram(from, to, 1);

@@ -1,5 +1,5 @@
-//! A network of programmable switches in memory: wires without latency, one clock, hosts that only
-//! record received frames.
+//! An in-memory network of programmable switches. Wires have no latency, there is one clock, and
+//! hosts only record the frames that they receive.
 
 use axon_fabric::program;
 use axon_node::{Action, Input, Node};
@@ -10,22 +10,22 @@ use std::collections::{BTreeSet, VecDeque};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
-/// A network, and the events in it.
+/// A network and the events in it.
 pub struct Net {
     pub plan: Arc<Plan>,
     pub nodes: Vec<ProgramNode>,
     pub now: Time,
     /// Frames received by hosts: host and frame.
     pub received: Vec<(u32, Vec<u8>)>,
-    /// Frames that left a node by a port to another node.
+    /// Frames sent by a node to another node.
     pub sent: Vec<(u32, Vec<u8>)>,
-    /// Links that carry no frames, by one end; their ports keep carrier.
+    /// Links that carry no frames, each given by one end. Their ports keep carrier.
     pub silent: BTreeSet<(u32, PortNo)>,
     queue: VecDeque<(u32, Input)>,
 }
 
 impl Net {
-    /// Builds the network of a fabric file, and runs it for a second without traffic.
+    /// Builds the network in a fabric file and runs it for a second without traffic.
     pub fn new(text: &str) -> Net {
         let mut fabric = axon_fabric::parse("test.yaml".as_ref(), text).unwrap();
         program::fix_addresses(&mut fabric);
@@ -65,7 +65,7 @@ impl Net {
         self.run(due.since(self.now));
     }
 
-    /// Delivers all frames, and advances time.
+    /// Delivers all frames and advances time by `span`.
     pub fn run(&mut self, span: Span) {
         let end = self.now + span;
         loop {
@@ -106,7 +106,7 @@ impl Net {
                     return;
                 }
                 self.sent.push((node, frame.bytes().to_vec()));
-                // As on a wire: without the headroom that the sender had.
+                // As on a wire, without the sender's headroom.
                 let frame = FrameBuf::new(frame.bytes());
                 let complete_at = self.now;
                 let input = Input::Frame { port: there, frame, complete_at, intact: true };
@@ -115,7 +115,7 @@ impl Net {
         }
     }
 
-    /// Removes or restores the carrier of a node's ports to other nodes, at both ends.
+    /// Removes or restores carrier on a node's ports to other nodes, at both ends.
     pub fn set_links(&mut self, node: u32, up: bool, which: impl Fn(u32) -> bool) {
         let ports = self.plan.nodes[node as usize].ports.clone();
         for (port, there) in (0..).map(PortNo).zip(ports) {
@@ -149,13 +149,13 @@ impl Net {
     }
 
     /// Sends a UDP datagram between the hosts of two servers and waits for it. Returns the servers
-    /// that forwarded it, in order; `None` if it did not arrive exactly once and unchanged.
+    /// that forwarded it, in order, or `None` if it did not arrive exactly once and unchanged.
     pub fn datagram(&mut self, from: u32, to: u32, l4_port: u16) -> Option<Vec<u32>> {
         let (source, target) = (self.host_at(from).clone(), self.host_at(to).clone());
         self.between(&source, &target, l4_port)
     }
 
-    /// Sends a UDP datagram between two hosts, with the result of `datagram`.
+    /// Sends a UDP datagram between two hosts. Returns the same as `datagram`.
     pub fn between(
         &mut self,
         source: &PlanHost,
@@ -180,18 +180,18 @@ impl Net {
         is_right.then(|| way.map(|(node, _)| *node).collect())
     }
 
-    /// Number of nodes with hosts, which are the first ones.
+    /// Returns the number of nodes with hosts, which are the first ones.
     pub fn servers(&self) -> u32 {
         self.plan.hosts.iter().map(|host| host.node + 1).max().unwrap()
     }
 
-    /// Number of entries in a table of a node.
+    /// Returns the number of entries in one of a node's tables.
     pub fn count(&self, node: u32, table: TableName) -> u32 {
         self.nodes[node as usize].pipeline().tables().count(table).entries
     }
 }
 
-/// Builds the frame of a datagram; its payload names its addresses and ports.
+/// Builds the frame of a datagram. Its payload contains its addresses and ports.
 pub fn datagram(
     source_mac: MacAddr,
     destination_mac: MacAddr,

@@ -1,20 +1,20 @@
-//! Invariants of any bytes that are read as a capture, which the fuzz target checks, too.
+//! Invariants for any bytes that are read as a capture. The fuzz target checks them, too.
 
 use axon_capture::pcap::{Direction, FRAME_BYTES_MAX, LinkType, ReadError, Reader, Writer};
 use std::io::Read;
 
-/// A frame that was read.
+/// A frame as read from a capture.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Owned {
     /// Name of its interface; empty if there is none.
     pub name: String,
-    /// Link type, as read.
+    /// Link type of the frame.
     pub link_type: LinkType,
-    /// Direction, as read.
+    /// Direction of the frame, if known.
     pub direction: Option<Direction>,
-    /// Time since the Unix epoch in nanoseconds, as read.
+    /// Capture time in nanoseconds since the Unix epoch.
     pub unix_nanos: u64,
-    /// Length on the wire in bytes, as read.
+    /// Length on the wire in bytes.
     pub wire_bytes: usize,
     /// Captured bytes.
     pub bytes: Vec<u8>,
@@ -47,7 +47,7 @@ pub fn read(input: impl Read) -> (Vec<Owned>, Option<ReadError>) {
     }
 }
 
-/// Writes frames to a pcapng file; those without a direction are written as inbound.
+/// Writes frames to a pcapng file. Frames without a direction are written as inbound.
 pub fn write(frames: &[Owned]) -> Vec<u8> {
     let mut file = Vec::new();
     let mut writer = Writer::new(&mut file, FRAME_BYTES_MAX as u32, u64::MAX).unwrap();
@@ -66,8 +66,8 @@ pub fn write(frames: &[Owned]) -> Vec<u8> {
     file
 }
 
-/// Reads any bytes as a capture. Asserts that nothing panics, that frames keep their bounds, and
-/// that they are the same when written and read again.
+/// Reads any bytes as a capture. Asserts that nothing panics, that frames keep within their limits,
+/// and that they are unchanged when written and read again.
 pub fn check(input: &[u8]) {
     let (mut frames, _) = read(input);
     let mut kept = 0;

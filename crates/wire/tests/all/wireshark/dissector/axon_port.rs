@@ -11,7 +11,7 @@ use axon_wire::{Bytes, Incarnation, NodeId, Time};
 const FROM: Incarnation = Incarnation { node: NodeId(7), number: 0x0102_0304_0506_0708 };
 const SEQUENCE: u64 = 1 << 40;
 
-/// An ARP request of a host, and its fields.
+/// An ARP request from a host, and its fields.
 pub fn arp() -> (Vec<u8>, Fields) {
     let mut body = vec![0, 1, 8, 0, 6, 4, 0, 1];
     body.extend_from_slice(&HOST.0);

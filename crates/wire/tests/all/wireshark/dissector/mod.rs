@@ -12,12 +12,12 @@ use axon_wire::header::{self, HopWidth, PacketType};
 use axon_wire::{MacAddr, PortNo, Priority};
 use std::path::PathBuf;
 
-/// Link type of captures on ports between switches: USER0.
+/// Link type of captures at ports between switches: USER0.
 const USER0: u32 = 147;
 const HOST: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
 const OTHER: MacAddr = MacAddr([2, 0, 0, 0, 0, 9]);
 
-/// Fields requested of tshark for each frame. A field that a case does not name must be absent.
+/// Fields requested from tshark for each frame. A field that a case does not name must be absent.
 const FIELDS: &[&str] = &[
     "axon.type",
     "axon.header_length",
