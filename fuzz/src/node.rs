@@ -224,12 +224,13 @@ fn check_switch(switch: &SwitchNode<Plane>, setup: &SwitchSetup) {
         let ports = switch.plane().ports();
         // A buffer for each ingress, for the control plane, for link frames and for messages.
         let most = plane.queue_bytes_max.0 * u64::from(plane.ports + 3);
-        let memory = ports.memory().map_or(0, |memory| memory.config().bytes().0);
+        let memory = ports.dcb().map_or(0, |dcb| dcb.memory().config().bytes().0);
         // A class has a buffer of its own for what the control plane sends.
         let classes = if memory > 0 { 8 } else { 1 };
         assert!(switch.plane().queued_bytes(port).0 <= most * classes + 2 * memory);
     }
-    if let Some(memory) = switch.plane().ports().memory() {
+    if let Some(dcb) = switch.plane().ports().dcb() {
+        let memory = dcb.memory();
         assert!(memory.used() <= memory.config().bytes());
     }
 }

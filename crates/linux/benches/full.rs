@@ -17,7 +17,7 @@ use axon_linux::run::{RunOptions, Runtime};
 use axon_linux::slot::{Medium, PortSetup};
 use axon_linux::sys;
 use axon_node::telemetry::NodeTelemetry;
-use axon_node::{Action, Awaited, Input, Node, PortKind};
+use axon_node::{Action, Awaited, Input, Node, PortKind, Shortcuts};
 use axon_plane::{Plane, PlaneConfig};
 use axon_wire::header::{self, PacketType};
 use axon_wire::{FrameBuf, HopWidth, MacAddr, PortNo, Rate, Span, Time};
@@ -170,7 +170,9 @@ impl Node for Bare {
     fn deadline(&self) -> Option<Time> {
         self.plane.deadline()
     }
+}
 
+impl Shortcuts for Bare {
     fn awaited(&mut self) -> Awaited {
         self.plane.awaited()
     }

@@ -1,13 +1,13 @@
 //! Node state that the run loop and the status reports read.
 
 use axon_node::telemetry::NodeTelemetry;
-use axon_node::{Dataplane, Node, PortKind};
+use axon_node::{Dataplane, PortKind, Shortcuts};
 use axon_switch::agent::{AgentNode, HOST, Rules};
 use axon_switch::{ControllerNode, SwitchNode};
 use axon_wire::{PortNo, Time};
 
 /// Node that a [`Runtime`](crate::run::Runtime) can run.
-pub trait Inspect: Node {
+pub trait Inspect: Shortcuts {
     /// Returns the kind of the peer at a port, as stored in the node's data plane.
     fn port_kind(&self, port: PortNo) -> PortKind;
 
@@ -22,7 +22,7 @@ pub trait Inspect: Node {
     fn telemetry(&self, now: Time) -> NodeTelemetry;
 }
 
-impl<D: Dataplane> Inspect for SwitchNode<D> {
+impl<D: Dataplane + Shortcuts> Inspect for SwitchNode<D> {
     fn port_kind(&self, port: PortNo) -> PortKind {
         self.plane().kind(port).unwrap_or_default()
     }
@@ -32,7 +32,7 @@ impl<D: Dataplane> Inspect for SwitchNode<D> {
     }
 }
 
-impl<D: Dataplane> Inspect for ControllerNode<D> {
+impl<D: Dataplane + Shortcuts> Inspect for ControllerNode<D> {
     fn port_kind(&self, port: PortNo) -> PortKind {
         self.plane().kind(port).unwrap_or_default()
     }

@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail};
 use axon_fabric::model::{Fabric, ProgramSource};
 use axon_fabric::program;
 use axon_node::telemetry::NodeTelemetry;
-use axon_node::{Action, Awaited, Input, Node, PortKind};
+use axon_node::{Action, Awaited, Input, Node, PortKind, Shortcuts};
 use axon_pipeline::{PipelineConfig, ProgramNode};
 use axon_programs::Site;
 use axon_wire::{PortNo, Time};
@@ -94,12 +94,14 @@ impl Node for Programmable {
         self.node.deadline()
     }
 
-    fn awaited(&mut self) -> Awaited {
-        self.node.awaited()
-    }
-
     fn queue_bytes(&self, port: PortNo) -> Option<u64> {
         self.node.queue_bytes(port)
+    }
+}
+
+impl Shortcuts for Programmable {
+    fn awaited(&mut self) -> Awaited {
+        self.node.awaited()
     }
 }
 

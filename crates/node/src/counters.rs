@@ -189,13 +189,6 @@ impl Counters {
         total
     }
 
-    /// Loads the counters that every frame through `port` changes into the cache. Prefetch hint;
-    /// ignore the return value.
-    #[inline]
-    pub fn prefetch(&self, port: PortNo) -> u64 {
-        self.traffic[self.index(port)].rx_frames
-    }
-
     #[inline]
     fn index(&self, port: PortNo) -> usize {
         port.index().min(self.traffic.len() - 1)

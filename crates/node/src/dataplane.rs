@@ -5,7 +5,7 @@ use crate::contract::{Action, Drop};
 use crate::counters::Counters;
 use crate::node::Node;
 use crate::port::PortKind;
-use crate::routes::{RouteChange, RouteKey, RouteTicket};
+use crate::routes::{RouteChange, RouteError, RouteKey, RouteTicket};
 use crate::settings::{PortSetting, SettingError};
 use crate::snapshot::Snapshot;
 use crate::telemetry::{PlaneTelemetry, PortTelemetry};
@@ -44,28 +44,29 @@ pub struct QueueState {
 /// A runtime feeds inputs to a node. The node passes them to its data plane through [`Node`], which
 /// returns actions: frames to transmit, and, for the control plane, [`Action::Punt`],
 /// [`Action::RouteChanged`] and [`Action::Lost`]. Requests of the control plane use the methods
-/// here, each of which appends the resulting actions to `out`.
+/// here, which append the resulting actions to `out`.
 ///
 /// The tables belong to the data plane. A change of a route may take effect later than the call,
-/// and may fail: the answer carries the ticket of the request, one for each, in this call or in any
-/// later one. Until then, frames of that flow may be punted or take the previous route. Changes for
-/// one port and key are made in the order of their requests. A data plane that has lost its tables
-/// reports it once ([`Action::Lost`]); pending answers are then omitted, and the control plane
-/// re-synchronises it.
+/// and may fail: each has one answer, which the call returns or a later [`Action::RouteChanged`]
+/// carries with the ticket of the request. Until then, frames of that flow may be punted or take
+/// the previous route. Changes for one port and key are made in the order of their requests. A data
+/// plane that has lost its tables reports it once ([`Action::Lost`]); pending answers are then
+/// omitted, and the control plane re-synchronises it.
 ///
 /// No method blocks or reads a clock.
 pub trait Dataplane: Node + PortView {
     /// Returns the capabilities, the same at every call.
     fn capabilities(&self) -> Capabilities;
 
-    /// Requests a change of a route table; answered by [`Action::RouteChanged`].
+    /// Requests a change of a route table. Returns the answer if the change has been made or
+    /// refused; `None` if [`Action::RouteChanged`] will report it with this ticket.
+    #[must_use = "there may be no other answer"]
     fn change_route(
         &mut self,
         now: Time,
         ticket: RouteTicket,
         change: RouteChange,
-        out: &mut Vec<Action>,
-    );
+    ) -> Option<Result<(), RouteError>>;
 
     /// Changes a setting of a port.
     ///
@@ -191,20 +192,5 @@ pub trait Dataplane: Node + PortView {
     /// with state of an earlier process removes that some time after; others can ignore it.
     fn controller_reached(&mut self, now: Time, is_reached: bool) {
         let _ = (now, is_reached);
-    }
-
-    /// Loads data that every frame to or from `port`, or any port if `None`, needs into the cache.
-    /// Prefetch hint for runtimes that know the next frames; ignore the return value.
-    #[inline]
-    fn prefetch(&self, port: Option<PortNo>) -> u64 {
-        let _ = port;
-        0
-    }
-
-    /// Returns the egress port of a packet, by its header alone; for [`Dataplane::prefetch`].
-    #[inline]
-    fn next_hop(&self, packet: &[u8]) -> Option<PortNo> {
-        let _ = packet;
-        None
     }
 }

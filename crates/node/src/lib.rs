@@ -23,6 +23,7 @@ pub mod probe;
 pub mod random;
 pub mod routes;
 pub mod settings;
+pub mod shortcuts;
 pub mod snapshot;
 pub mod store;
 pub mod telemetry;
@@ -34,12 +35,13 @@ pub use contract::{Action, Drop, Input, Note, Punt, Refusal};
 pub use counters::{Counters, PortCounters, PortEvent};
 pub use dataplane::{Dataplane, PortView, QueueState};
 pub use keys::{KeyMismatch, Keys, Secret, SwitchKeys};
-pub use node::{Awaited, Node};
+pub use node::Node;
 pub use path::{Step, SwitchIndex};
 pub use policy::{HostPair, PolicyChange, PolicyDone, PolicyRefusal, Subject};
 pub use port::PortKind;
 pub use routes::{RouteAnswer, RouteChange, RouteError, RouteKey, RouteTicket};
 pub use settings::{PortSetting, SettingError, SettingName, Treatment};
+pub use shortcuts::{Awaited, Shortcuts};
 pub use snapshot::{Masqueraded, PortSnapshot, Snapshot};
 pub use store::{
     KeyInVlan, StoreChange, StoreKey, Stored, StoredHost, StoredInVlan, StoredLease, StoredLease6,

@@ -9,7 +9,7 @@ use crate::sizes::Sizes;
 use crate::tables::Tables;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use axon_node::{Action, Awaited, Drop, Input, Node, NodeKind, Punt};
+use axon_node::{Action, Awaited, Drop, Input, Node, NodeKind, Punt, Shortcuts};
 use axon_plane::dcb::DcbConfig;
 use axon_plane::flow_hash::{choose, flow_hash};
 use axon_plane::meter::Meter;
@@ -417,7 +417,9 @@ impl Node for Pipeline {
     fn deadline(&self) -> Option<Time> {
         self.ports.deadline()
     }
+}
 
+impl Shortcuts for Pipeline {
     #[inline]
     fn awaited(&mut self) -> Awaited {
         self.ports.awaited()

@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 use axon_node::telemetry::{PlaneTelemetry, ProgrammableTelemetry, TableCount};
 use axon_node::{
     Action, Awaited, Command, CommandError, Done, Drop, Input, Node, NodeKind, PortEvent, Reply,
-    Request,
+    Request, Shortcuts,
 };
 use axon_plane::ports::telemetry;
 use axon_wire::{FrameBuf, MacAddr, PortNo, Time};
@@ -277,13 +277,15 @@ impl Node for ProgramNode {
         [self.pipeline.ports().deadline(), self.program.deadline()].into_iter().flatten().min()
     }
 
+    fn queue_bytes(&self, port: PortNo) -> Option<u64> {
+        self.pipeline.read_register(Register::QueueBytes(port)).ok()
+    }
+}
+
+impl Shortcuts for ProgramNode {
     #[inline]
     fn awaited(&mut self) -> Awaited {
         self.pipeline.ports_mut().awaited()
-    }
-
-    fn queue_bytes(&self, port: PortNo) -> Option<u64> {
-        self.pipeline.read_register(Register::QueueBytes(port)).ok()
     }
 }
 

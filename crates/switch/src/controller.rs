@@ -21,7 +21,7 @@ use axon_node::probe::ProbeReport;
 use axon_node::telemetry::{PolicyTelemetry, RefusedSetting};
 use axon_node::{
     Action, Awaited, Command, CommandError, Dataplane, Done, Drop, Input, Node, Note, PolicyChange,
-    PortSetting, PortSnapshot, Refusal, Reply, Request, RequestId, Snapshot, Stored,
+    PortSetting, PortSnapshot, Refusal, Reply, Request, RequestId, Shortcuts, Snapshot, Stored,
 };
 use axon_wire::message::{ControllerPath, Item, Message, Role};
 use axon_wire::vlan::VlanId;
@@ -409,7 +409,9 @@ impl<D: Dataplane> Node for ControllerNode<D> {
         let resend = self.resends.first().map(|&(at, _)| at);
         [self.chassis.deadline(), self.controller.deadline(), resend].into_iter().flatten().min()
     }
+}
 
+impl<D: Dataplane + Shortcuts> Shortcuts for ControllerNode<D> {
     #[inline]
     fn awaited(&mut self) -> Awaited {
         self.chassis.plane.awaited()

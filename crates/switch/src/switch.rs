@@ -25,6 +25,7 @@ use axon_node::probe::ProbeReport;
 use axon_node::telemetry::RefusedSetting;
 use axon_node::{
     Action, Awaited, Command, Dataplane, Drop, Input, Node, PortKind, Request, RouteAnswer,
+    Shortcuts,
 };
 use axon_wire::message::{Message, Role};
 use axon_wire::{FrameBuf, Incarnation, PortNo, Time};
@@ -409,13 +410,9 @@ impl<D: Dataplane> SwitchNode<D> {
                 }
             }
             EdgeEffect::Route { ticket, change } => {
-                let Chassis { plane, actions, .. } = chassis;
-                plane.change_route(now, ticket, change, actions);
-                // Most changes are answered at once. The results are handled before other effects.
-                if let Some(Action::RouteChanged(answer)) =
-                    actions.pop_if(|action| matches!(action, Action::RouteChanged(_)))
-                {
-                    self.route_changed(now, answer, out);
+                // An immediate answer is handled before other effects.
+                if let Some(result) = chassis.plane.change_route(now, ticket, change) {
+                    self.route_changed(now, RouteAnswer { ticket, result }, out);
                 }
             }
             EdgeEffect::Resynchronise => self.resynchronise(now),
@@ -463,6 +460,16 @@ impl<D: Dataplane> Node for SwitchNode<D> {
     }
 
     #[inline]
+    fn deadline(&self) -> Option<Time> {
+        match (self.chassis.plane.deadline(), self.wake) {
+            (None, wake) => wake,
+            (Some(plane), wake) => Some(wake.map_or(plane, |wake| wake.min(plane))),
+        }
+    }
+}
+
+impl<D: Dataplane + Shortcuts> Shortcuts for SwitchNode<D> {
+    #[inline]
     fn pass(
         &mut self,
         now: Time,
@@ -473,19 +480,6 @@ impl<D: Dataplane> Node for SwitchNode<D> {
         match self.is_quiet(now) {
             true => self.chassis.plane.pass(now, port, frame, free_at),
             false => None,
-        }
-    }
-
-    #[inline]
-    fn freed(&mut self, now: Time, port: PortNo) -> bool {
-        self.is_quiet(now) && self.chassis.plane.freed(now, port)
-    }
-
-    #[inline]
-    fn deadline(&self) -> Option<Time> {
-        match (self.chassis.plane.deadline(), self.wake) {
-            (None, wake) => wake,
-            (Some(plane), wake) => Some(wake.map_or(plane, |wake| wake.min(plane))),
         }
     }
 

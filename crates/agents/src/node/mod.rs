@@ -16,7 +16,7 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use axon_cache::{CacheCounters, ConfigError, Handle};
-use axon_node::{Action, Drop, Input, Node, NodeKind};
+use axon_node::{Action, Drop, Input, Node, NodeKind, Shortcuts};
 use axon_wire::{FrameBuf, PortNo, Time};
 pub use config::{AgentPortConfig, CPU_PORT_LATENCY, CPU_PORT_RATE, PayloadMode, WhenFull};
 pub use head::HEAD_ROOM_BYTES;
@@ -234,3 +234,5 @@ impl<A: Agent + ?Sized> Node for AgentNode<A> {
         [arrival, event, expiry, self.agent.deadline()].into_iter().flatten().min()
     }
 }
+
+impl<A: Agent + ?Sized> Shortcuts for AgentNode<A> {}

@@ -3,7 +3,7 @@
 use crate::bridge::{Bridge, BridgeConfig};
 use crate::rstp::{BridgeId, Request, Rstp, RstpConfig, Times};
 use alloc::vec::Vec;
-use axon_node::{Action, Awaited, Drop, Input, Node, NodeKind, PortEvent};
+use axon_node::{Action, Awaited, Drop, Input, Node, NodeKind, PortEvent, Shortcuts};
 use axon_plane::{FrameMeta, Ports};
 use axon_wire::{MacAddr, Time};
 
@@ -115,7 +115,9 @@ impl Node for BridgeNode {
     fn deadline(&self) -> Option<Time> {
         [self.ports().deadline(), self.rstp.deadline()].into_iter().flatten().min()
     }
+}
 
+impl Shortcuts for BridgeNode {
     #[inline]
     fn awaited(&mut self) -> Awaited {
         self.bridge.ports_mut().awaited()

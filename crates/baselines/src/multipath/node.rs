@@ -2,7 +2,7 @@
 
 use crate::multipath::{Multipath, MultipathConfig};
 use alloc::vec::Vec;
-use axon_node::{Action, Awaited, Input, Node, NodeKind};
+use axon_node::{Action, Awaited, Input, Node, NodeKind, Shortcuts};
 use axon_plane::{FrameMeta, Ports};
 use axon_wire::Time;
 
@@ -40,7 +40,9 @@ impl Node for MultipathNode {
     fn deadline(&self) -> Option<Time> {
         None
     }
+}
 
+impl Shortcuts for MultipathNode {
     #[inline]
     fn awaited(&mut self) -> Awaited {
         self.0.ports_mut().awaited()

@@ -5,7 +5,9 @@ use super::manager::{Letter, Manager, ManagerCounters};
 use super::message::{Message, Register};
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
-use axon_node::{Action, Awaited, Drop, Input, Node, NodeKind, PortEvent, PortKind, Punt};
+use axon_node::{
+    Action, Awaited, Drop, Input, Node, NodeKind, PortEvent, PortKind, Punt, Shortcuts,
+};
 use axon_plane::{FrameMeta, Ports};
 use axon_wire::constants::ethertype::PORTLAND;
 use axon_wire::{Bytes, FrameBuf, MacAddr, PortNo, Span, Time};
@@ -182,7 +184,9 @@ impl Node for ManagerNode {
         let deadlines = [self.ports.deadline(), self.ldp.deadline(), self.manager.deadline()];
         deadlines.into_iter().flatten().min()
     }
+}
 
+impl Shortcuts for ManagerNode {
     #[inline]
     fn awaited(&mut self) -> Awaited {
         self.ports.awaited()

@@ -8,7 +8,9 @@ use super::waiting::Waiting;
 use crate::portland::plane::{Location, PortLand, PortLandConfig};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use axon_node::{Action, Awaited, Drop, Input, Node, NodeKind, PortEvent, PortKind, Punt};
+use axon_node::{
+    Action, Awaited, Drop, Input, Node, NodeKind, PortEvent, PortKind, Punt, Shortcuts,
+};
 use axon_plane::{FrameMeta, Ports};
 use axon_wire::host_frame::{self, Arp, Kind};
 use axon_wire::{FrameBuf, MacAddr, PortNo, Span, Time};
@@ -457,7 +459,9 @@ impl Node for PortLandNode {
         let others = [self.ldp.deadline(), self.hosts.deadline(), self.waiting.deadline()];
         others.into_iter().chain([report, ports]).flatten().min()
     }
+}
 
+impl Shortcuts for PortLandNode {
     #[inline]
     fn awaited(&mut self) -> Awaited {
         self.plane.ports_mut().awaited()

@@ -1,7 +1,7 @@
 //! Our own switch with its injected fault.
 
 use super::plant::{Plant, Planted};
-use axon_node::{Action, Awaited, Input, Node};
+use axon_node::{Action, Awaited, Input, Node, Shortcuts};
 use axon_plane::Plane;
 use axon_switch::SwitchNode;
 use axon_wire::{FrameBuf, Rate, Time};
@@ -36,7 +36,9 @@ impl Node for Device {
     fn deadline(&self) -> Option<Time> {
         self.node.deadline()
     }
+}
 
+impl Shortcuts for Device {
     fn awaited(&mut self) -> Awaited {
         self.node.awaited()
     }

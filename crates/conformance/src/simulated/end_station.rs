@@ -3,7 +3,7 @@
 
 use crate::frames;
 use crate::rig::Stream;
-use axon_node::{Action, Awaited, Input, Node};
+use axon_node::{Action, Input, Node, Shortcuts};
 use axon_plane::qcn::{RateLimiter, RpConfig};
 use axon_wire::cn::{CnmFormat, CnmFrame};
 use axon_wire::priority::Priority;
@@ -100,8 +100,6 @@ impl Node for EndStation {
         let send = (self.up && !self.busy).then_some(self.ready);
         [send, self.limiter.deadline()].into_iter().flatten().min()
     }
-
-    fn awaited(&mut self) -> Awaited {
-        Awaited::Every
-    }
 }
+
+impl Shortcuts for EndStation {}

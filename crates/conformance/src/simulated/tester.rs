@@ -2,7 +2,7 @@
 
 use crate::rig::{Seen, Way};
 use crate::station::{AROUND_FRAME_BYTES, Station};
-use axon_node::{Action, Awaited, Input, Node};
+use axon_node::{Action, Input, Node, Shortcuts};
 use axon_wire::{Bytes, FrameBuf, PortNo, Rate, Time};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -76,8 +76,6 @@ impl Node for Tester {
         let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         (state.up && !state.busy).then(|| state.station.due(state.now)).flatten()
     }
-
-    fn awaited(&mut self) -> Awaited {
-        Awaited::Every
-    }
 }
+
+impl Shortcuts for Tester {}

@@ -21,7 +21,7 @@ use axon_node::telemetry::PlaneTelemetry;
 use axon_node::{
     Action, Awaited, Capabilities, Counters, Dataplane, Drop, Input, Node, PortKind, PortSetting,
     PortView, QueueState, RouteAnswer, RouteChange, RouteError, RouteKey, RouteTicket,
-    SettingError, Snapshot,
+    SettingError, Shortcuts, Snapshot,
 };
 use axon_wire::header::PacketType;
 use axon_wire::{FrameBuf, Hops, MacAddr, PortNo, Route, Span, Time};
@@ -307,7 +307,9 @@ impl<P: Dataplane, T: Tables> Node for KernelPlane<P, T> {
         let own = [self.again_at, self.inherited.deadline()];
         own.into_iter().flatten().chain(self.software.deadline()).min()
     }
+}
 
+impl<P: Dataplane + Shortcuts, T: Tables> Shortcuts for KernelPlane<P, T> {
     fn awaited(&mut self) -> Awaited {
         self.software.awaited()
     }
@@ -331,12 +333,12 @@ impl<P: Dataplane, T: Tables> Dataplane for KernelPlane<P, T> {
         now: Time,
         ticket: RouteTicket,
         change: RouteChange,
-        out: &mut Vec<Action>,
-    ) {
-        let from = out.len();
-        self.asked.insert(ticket, change.clone());
-        self.software.change_route(now, ticket, change, out);
-        self.answer(now, &mut out[from..]);
+    ) -> Option<Result<(), RouteError>> {
+        let Some(result) = self.software.change_route(now, ticket, change.clone()) else {
+            self.asked.insert(ticket, change);
+            return None;
+        };
+        Some(result.and_then(|()| self.offload(now, change)))
     }
 
     /// The kernel's tables are changed first, so that a port that the kernel refuses is unchanged
@@ -465,14 +467,6 @@ impl<P: Dataplane, T: Tables> Dataplane for KernelPlane<P, T> {
     fn controller_reached(&mut self, now: Time, is_reached: bool) {
         self.software.controller_reached(now, is_reached);
         self.inherited.reached(now, is_reached);
-    }
-
-    fn prefetch(&self, port: Option<PortNo>) -> u64 {
-        self.software.prefetch(port)
-    }
-
-    fn next_hop(&self, packet: &[u8]) -> Option<PortNo> {
-        self.software.next_hop(packet)
     }
 }
 

@@ -8,7 +8,7 @@ use axon_fabric::assemble::{controller_config, host_mac, port_name, switch_confi
 use axon_fabric::model::{End, Fabric};
 use axon_node::probe::ProbePlan;
 use axon_node::{
-    Action, Awaited, Command, Input, Node, NodeKind, Request, RequestId, Stored, StoredHost,
+    Action, Awaited, Command, Input, NodeKind, Request, RequestId, Shortcuts, Stored, StoredHost,
 };
 use axon_plane::Plane;
 use axon_switch::{ControllerNode, SwitchNode};
@@ -48,7 +48,7 @@ fn text(yaml: &str) -> FabricText {
 }
 
 struct Recorded {
-    node: Box<dyn Node>,
+    node: Box<dyn Shortcuts>,
     recording: Recording,
 }
 
@@ -65,7 +65,7 @@ fn recorded<C: std::fmt::Debug>(
     folder: &Folder,
     (kind, name, ports): (NodeKind, &str, u16),
     (config, incarnation): (&C, axon_wire::Incarnation),
-    node: Box<dyn Node>,
+    node: Box<dyn Shortcuts>,
     setup: Setup,
 ) -> Recorded {
     let identity = Identity { kind, incarnation, digest: digest(config), setup };

@@ -398,7 +398,7 @@ mod tests {
     use super::*;
     use crate::store::tests::{host, slow};
     use axon_node::telemetry::NodeTelemetry;
-    use axon_node::{Node, StoreChange};
+    use axon_node::{Node, Shortcuts, StoreChange};
 
     /// Node that stores a host at its first deadline.
     struct Keeper {
@@ -415,6 +415,8 @@ mod tests {
             (!self.is_done).then_some(Time::ZERO)
         }
     }
+
+    impl Shortcuts for Keeper {}
 
     impl Inspect for Keeper {
         fn port_kind(&self, _: PortNo) -> PortKind {

@@ -20,7 +20,9 @@ use axon_linux::tap::TapPort;
 use axon_linux::{log, request, status};
 use axon_node::probe::{PlanKind, ProbePlan, ProbeRefusal};
 use axon_node::telemetry::{AgentTelemetry, FlowControl, NodeTelemetry};
-use axon_node::{Action, Awaited, CommandError, Input, Node, NodeKind, PortKind, Request};
+use axon_node::{
+    Action, Awaited, CommandError, Input, Node, NodeKind, PortKind, Request, Shortcuts,
+};
 use axon_plane::dcb::DcbConfig;
 use axon_plane::qcn::RpInterpretations;
 use axon_plane::{FrameMeta, Ports};
@@ -255,6 +257,8 @@ impl Node for Echo {
     }
 }
 
+impl Shortcuts for Echo {}
+
 impl Inspect for Echo {
     fn port_kind(&self, _: PortNo) -> PortKind {
         PortKind::Host
@@ -312,6 +316,8 @@ impl Node for Transit {
         None
     }
 }
+
+impl Shortcuts for Transit {}
 
 impl Inspect for Transit {
     fn port_kind(&self, _: PortNo) -> PortKind {
@@ -530,7 +536,9 @@ impl Node for Mirror {
     fn deadline(&self) -> Option<Time> {
         self.ports.deadline()
     }
+}
 
+impl Shortcuts for Mirror {
     fn awaited(&mut self) -> Awaited {
         self.ports.awaited()
     }

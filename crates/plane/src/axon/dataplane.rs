@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 use axon_node::telemetry::PlaneTelemetry;
 use axon_node::{
     Action, Capabilities, Counters, Dataplane, Drop, Feature, FeatureSet, Masqueraded, PortKind,
-    PortSetting, PortSnapshot, PortView, QueueState, RouteAnswer, RouteChange, RouteKey,
+    PortSetting, PortSnapshot, PortView, QueueState, RouteChange, RouteError, RouteKey,
     RouteTicket, SettingError, Snapshot, Treatment,
 };
 use axon_wire::dcbx::ieee::Ets;
@@ -35,7 +35,7 @@ impl<T: Lookups> PortView for Plane<T> {
 }
 
 /// Capabilities of the software plane of this size, independent of other configuration. It has no
-/// shaper: it sends when the runtime reports that the wire is free.
+/// shaper: it sends when a wire is reported free.
 pub const fn capabilities(config: &PlaneConfig) -> Capabilities {
     Capabilities {
         name: "software",
@@ -61,11 +61,10 @@ impl<T: Lookups> Dataplane for Plane<T> {
     fn change_route(
         &mut self,
         _now: Time,
-        ticket: RouteTicket,
+        _ticket: RouteTicket,
         change: RouteChange,
-        out: &mut Vec<Action>,
-    ) {
-        let result = match change {
+    ) -> Option<Result<(), RouteError>> {
+        Some(match change {
             RouteChange::Install { port, key, route } => self.tables.install(port, key, &route),
             RouteChange::Masquerade { port, key, destination, route } => {
                 self.memory.install(port, key, destination, &route)
@@ -75,8 +74,7 @@ impl<T: Lookups> Dataplane for Plane<T> {
                 self.memory.remove(port, key);
                 Ok(())
             }
-        };
-        out.push(Action::RouteChanged(RouteAnswer { ticket, result }));
+        })
     }
 
     fn set_port(
@@ -208,19 +206,6 @@ impl<T: Lookups> Dataplane for Plane<T> {
             first = first.and(set);
         }
         first
-    }
-
-    #[inline]
-    fn prefetch(&self, port: Option<PortNo>) -> u64 {
-        match port {
-            None => Plane::prefetch(self),
-            Some(port) => self.prefetch_port(port),
-        }
-    }
-
-    #[inline]
-    fn next_hop(&self, packet: &[u8]) -> Option<PortNo> {
-        Plane::next_hop(self, packet)
     }
 }
 

@@ -1,9 +1,9 @@
-//! Adapter of a bare plane as a node, for runtimes without a control plane; punts are output.
+//! Adapter of a bare plane as a node, for use without a control plane; punts are output.
 
 use super::lookups::Lookups;
 use super::plane::Plane;
 use alloc::vec::Vec;
-use axon_node::{Action, Awaited, Input, Node, NodeKind};
+use axon_node::{Action, Awaited, Input, Node, NodeKind, Shortcuts};
 use axon_wire::{FrameBuf, PortNo, Time};
 
 impl<T: Lookups> Node for Plane<T> {
@@ -22,6 +22,13 @@ impl<T: Lookups> Node for Plane<T> {
         }
     }
 
+    #[inline]
+    fn deadline(&self) -> Option<Time> {
+        Plane::deadline(self)
+    }
+}
+
+impl<T: Lookups> Shortcuts for Plane<T> {
     /// Takes the fast path only if nothing is due before the frame.
     #[inline]
     fn pass(
@@ -37,16 +44,6 @@ impl<T: Lookups> Node for Plane<T> {
             }),
             Some(_) => None,
         }
-    }
-
-    #[inline]
-    fn freed(&mut self, _now: Time, port: PortNo) -> bool {
-        self.ports.freed(port)
-    }
-
-    #[inline]
-    fn deadline(&self) -> Option<Time> {
-        Plane::deadline(self)
     }
 
     #[inline]

@@ -111,8 +111,8 @@ impl<T: Lookups> Plane<T> {
     /// Receives a frame from a port.
     ///
     /// The path of a transit packet from here to its `Transmit` is inlined and passes no reference
-    /// to the descriptor to functions that are not, so the descriptor stays in registers. Rare
-    /// cases take it by value, in separate functions.
+    /// to the descriptor to functions that are not. Rare cases take it by value, in separate
+    /// functions.
     #[inline]
     pub fn receive(
         &mut self,
@@ -233,7 +233,7 @@ impl<T: Lookups> Plane<T> {
     }
 
     /// Takes one of the ports whose wire a frame has begun to wait for; see
-    /// [`Node::awaited`](axon_node::Node::awaited).
+    /// [`Shortcuts::awaited`](axon_node::Shortcuts::awaited).
     #[inline]
     pub fn awaited(&mut self) -> Awaited {
         self.ports.awaited()
@@ -246,21 +246,9 @@ impl<T: Lookups> Plane<T> {
 
     /// Returns the egress port of a packet, by its header alone.
     #[inline]
-    pub fn next_hop(&self, packet: &[u8]) -> Option<PortNo> {
+    pub(super) fn next_hop(&self, packet: &[u8]) -> Option<PortNo> {
         let width = self.config.hop_width;
         HeaderFields::parse(packet, width).ok()?.next_hop(packet, width)
-    }
-
-    /// Loads data that every frame needs into the caches. Prefetch hint; ignore the return value.
-    #[inline]
-    pub fn prefetch(&self) -> u64 {
-        self.ports.wires().prefetch() ^ self.config.frame_bytes_max as u64
-    }
-
-    /// Loads data that frames to or from `port` need. Prefetch hint; ignore the return value.
-    #[inline]
-    pub fn prefetch_port(&self, port: PortNo) -> u64 {
-        u64::from(self.is_up(port)) ^ self.counters().prefetch(port)
     }
 
     /// Returns the route tables.
@@ -268,7 +256,7 @@ impl<T: Lookups> Plane<T> {
         &self.tables
     }
 
-    /// Installs `route` for frames from `port` with this key or destination; for runtimes without a
+    /// Installs `route` for frames from `port` with this key or destination; for a plane without a
     /// control plane.
     ///
     /// # Errors

@@ -119,7 +119,7 @@ impl Slot {
     }
 
     /// Returns the header, marking it as used, and whether frames in VLANs leave tagged. A header
-    /// already marked is only read, so that its cache line stays clean.
+    /// already marked is only read.
     #[inline]
     fn use_header(&mut self) -> (&[u8], bool) {
         match self {

@@ -428,15 +428,8 @@ impl Ports {
         self.wires.occupy(leaves.0);
     }
 
-    /// Reports that the wire of `port` is free. Returns true if nothing waits for it; false if
-    /// [`Ports::tx_done`] must be called instead, with nothing changed.
-    #[inline]
-    pub(crate) fn freed(&mut self, port: PortNo) -> bool {
-        self.wires.freed(port)
-    }
-
     /// Takes one of the ports whose wire a frame has begun to wait for; see
-    /// [`Node::awaited`](axon_node::Node::awaited).
+    /// [`Shortcuts::awaited`](axon_node::Shortcuts::awaited).
     #[inline]
     pub fn awaited(&mut self) -> Awaited {
         self.wires.awaited()

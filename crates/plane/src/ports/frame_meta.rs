@@ -115,7 +115,7 @@ impl FrameMeta {
 
 impl FrameMeta {
     /// Moves the descriptor to another place in memory. Rare paths take such a copy, so that the
-    /// descriptor on the fast path has no address and stays in registers.
+    /// descriptor on the fast path needs no address.
     #[inline(always)]
     pub(crate) fn elsewhere(self) -> FrameMeta {
         let FrameMeta { complete_at, ingress, came_bytes, header_bytes, .. } = self;

@@ -146,17 +146,6 @@ impl Wires {
         wire.waiting && wire.up
     }
 
-    /// Frees the wire of `port` if nothing waits for it; returns false if something does.
-    #[inline]
-    pub(super) fn freed(&mut self, port: PortNo) -> bool {
-        let Some(wire) = self.wires.get_mut(port.index()) else { return true };
-        if wire.waiting && wire.up {
-            return false;
-        }
-        wire.busy = false;
-        true
-    }
-
     /// Sets whether anything waits for the wire of `port`, which is awaited then if it is busy.
     pub(super) fn set_waiting(&mut self, port: PortNo, waiting: bool) {
         self.wires[port.index()].waiting = waiting;
@@ -175,7 +164,7 @@ impl Wires {
     }
 
     /// Takes one of the ports whose wire a frame has begun to wait for; see
-    /// [`Node::awaited`](axon_node::Node::awaited).
+    /// [`Shortcuts::awaited`](axon_node::Shortcuts::awaited).
     #[inline]
     pub(super) fn awaited(&mut self) -> Awaited {
         let Some(port) = self.awaited.pop() else {
@@ -183,12 +172,6 @@ impl Wires {
         };
         self.wires[port.index()].awaited = false;
         Awaited::Port(port)
-    }
-
-    /// Prefetches data that every frame needs.
-    #[inline]
-    pub(crate) fn prefetch(&self) -> u64 {
-        self.wires.len() as u64 ^ self.awaited.len() as u64
     }
 }
 
@@ -206,12 +189,12 @@ mod tests {
         wires.wait_for(port);
         wires.set_waiting(port, true);
         assert_eq!([wires.awaited(), wires.awaited()], [Awaited::Port(port), Awaited::None]);
-        assert!(!wires.freed(port) && wires.is_busy(port), "a frame waits for it");
+        assert!(wires.is_busy(port));
         assert!(wires.release(port) && wires.is_free(port));
         wires.set_waiting(port, false);
         wires.occupy(port);
-        assert!(wires.freed(port) && !wires.is_busy(port));
-        assert!(wires.freed(PortNo(2)) && !wires.release(PortNo(2)), "there is no such port");
+        assert!(!wires.release(port) && !wires.is_busy(port));
+        assert!(!wires.release(PortNo(2)), "there is no such port");
     }
 
     #[test]

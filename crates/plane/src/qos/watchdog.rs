@@ -187,7 +187,7 @@ mod tests {
         looks.dedup_by_key(|&mut (at, _)| at);
         let mut last = false;
         for (at, stopped) in looks {
-            // Like a runtime, call it at its deadline.
+            // It is called at its deadline.
             if let Some(due) = watch.deadline(&config).filter(|&due| due <= Time::from_nanos(at))
                 && watch.look(due, &config, (last, true)) == Some(StormChange::Begins)
             {

@@ -6,8 +6,8 @@ use crate::config::PlaneConfig;
 use alloc::vec::Vec;
 use axon_node::{
     Action, Capabilities, Counters, Dataplane, Drop, Feature, FeatureSet, PortEvent, PortKind,
-    PortSetting, PortSnapshot, PortView, QueueState, RouteAnswer, RouteChange, RouteError,
-    RouteKey, RouteTicket, SettingError, Snapshot,
+    PortSetting, PortSnapshot, PortView, QueueState, RouteChange, RouteError, RouteKey,
+    RouteTicket, SettingError, Shortcuts, Snapshot,
 };
 use axon_wire::header::{self, PacketType};
 use axon_wire::{Bytes, FrameBuf, Hops, PortNo, Rate, Route, Time};
@@ -60,6 +60,8 @@ impl Reference {
     }
 }
 
+impl Shortcuts for Reference {}
+
 impl Dataplane for Reference {
     fn capabilities(&self) -> Capabilities {
         capabilities(&self.config)
@@ -69,11 +71,10 @@ impl Dataplane for Reference {
     fn change_route(
         &mut self,
         _now: Time,
-        ticket: RouteTicket,
+        _ticket: RouteTicket,
         change: RouteChange,
-        out: &mut Vec<Action>,
-    ) {
-        let result = match change {
+    ) -> Option<Result<(), RouteError>> {
+        Some(match change {
             RouteChange::Install { port, key, route } => self.install(port, key, route),
             // The reference has no route memory.
             RouteChange::Masquerade { .. } => Err(RouteError::Unavailable),
@@ -84,8 +85,7 @@ impl Dataplane for Reference {
                 }
                 Ok(())
             }
-        };
-        out.push(Action::RouteChanged(RouteAnswer { ticket, result }));
+        })
     }
 
     /// Sets the kind of a port, and its VLANs; other settings are unsupported.

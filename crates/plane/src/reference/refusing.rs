@@ -13,7 +13,7 @@ use axon_node::telemetry::PlaneTelemetry;
 use axon_node::{
     Action, Awaited, Capabilities, Counters, Dataplane, Drop, Input, Node, PortKind, PortSetting,
     PortSnapshot, PortView, QueueState, RouteAnswer, RouteChange, RouteError, RouteKey,
-    RouteTicket, SettingError, Snapshot,
+    RouteTicket, SettingError, Shortcuts, Snapshot,
 };
 use axon_wire::header::PacketType;
 use axon_wire::{FrameBuf, Hops, PortNo, Route, Span, Time};
@@ -121,7 +121,9 @@ impl<D: Dataplane> Refusing<D> {
         while self.late.front().is_some_and(|&(at, ..)| at <= now)
             && let Some((_, ticket, change)) = self.late.pop_front()
         {
-            self.inner.change_route(now, ticket, change, out);
+            let result = self.inner.change_route(now, ticket, change);
+            let answer = result.map(|result| RouteAnswer { ticket, result });
+            out.extend(answer.map(Action::RouteChanged));
         }
         if self.lost_at.is_some_and(|at| at <= now) {
             self.lost_at = None;
@@ -144,7 +146,9 @@ impl<D: Dataplane> Node for Refusing<D> {
         let late = self.late.front().map(|&(at, ..)| at);
         [self.inner.deadline(), late, self.lost_at].into_iter().flatten().min()
     }
+}
 
+impl<D: Dataplane + Shortcuts> Shortcuts for Refusing<D> {
     fn awaited(&mut self) -> Awaited {
         self.inner.awaited()
     }
@@ -175,13 +179,11 @@ impl<D: Dataplane> Dataplane for Refusing<D> {
         now: Time,
         ticket: RouteTicket,
         change: RouteChange,
-        out: &mut Vec<Action>,
-    ) {
+    ) -> Option<Result<(), RouteError>> {
         let is_install = !matches!(change, RouteChange::Remove { .. });
         let is_refused = if is_install { self.refuses() } else { self.refuses_removal() };
         if is_refused {
-            let result = Err(RouteError::Unavailable);
-            return out.push(Action::RouteChanged(RouteAnswer { ticket, result }));
+            return Some(Err(RouteError::Unavailable));
         }
         if is_install && self.installs.is_multiple_of(LOST_AFTER) {
             self.lost_at = Some(now + LATE);
@@ -189,8 +191,9 @@ impl<D: Dataplane> Dataplane for Refusing<D> {
         let is_late = is_install && self.installs.is_multiple_of(LATE_OF);
         if is_late || !self.late.is_empty() {
             self.late.push_back((now + LATE, ticket, change));
+            None
         } else {
-            self.inner.change_route(now, ticket, change, out);
+            self.inner.change_route(now, ticket, change)
         }
     }
 

@@ -6,10 +6,10 @@
 //! and schedules an event for the node's deadline.
 //!
 //! **`TxDone` is lazy.** A free wire matters only to a node that waits for it, and most do not. So
-//! a `TxDone` becomes an event only while its port is [awaited](axon_node::Node::awaited). All
-//! others are delivered before the next input that the node handles, each with its due time, unless
-//! a passed frame has taken the wire meanwhile. Both kinds have the same order: the `TxDone`s due
-//! at or before an instant precede all other inputs of that instant, by time and then by port. The
+//! a `TxDone` becomes an event only while its port is [awaited](Shortcuts::awaited). All others are
+//! delivered before the next input that the node handles, each with its due time, unless a passed
+//! frame has taken the wire meanwhile. Both kinds have the same order: the `TxDone`s due at or
+//! before an instant precede all other inputs of that instant, by time and then by port. The
 //! difference is visible neither to a station nor in the trace.
 //!
 //! The adapter is generic over the node type and monomorphized for switches and hosts, so that the
@@ -29,7 +29,7 @@ use crate::link::disorder::Odd;
 use crate::link::links::Loss;
 use crate::link::port::{PortState, Verdict};
 use crate::link::timing::{Passage, Timing};
-use axon_node::{Action, Drop, Input, Node};
+use axon_node::{Action, Drop, Input, Shortcuts};
 use axon_wire::{FrameBuf, HopWidth, PortNo, Time};
 
 /// Wake-ups at one instant after which a node is considered faulty.
@@ -168,7 +168,7 @@ impl Adapter {
         (mut frame, complete_at, intact): (FrameBuf, Time, bool),
         common: &mut Common,
     ) where
-        N: Node + ?Sized,
+        N: Shortcuts + ?Sized,
     {
         let cable =
             self.ports[port.index()].cable.as_mut().filter(|cable| cable.carrier == carrier);
@@ -186,17 +186,13 @@ impl Adapter {
             if self.checks_fcs {
                 return self.drop_frame(port, Drop::BadFcs, &frame, common);
             }
-        } else if !common.without.passing {
+        } else if !common.without.shortcuts {
             if self.awaited_first <= common.now {
                 // The event planned for this wire is still queued. It plans the next awaited wire.
                 self.free_wires(node, common);
             }
             if let Some(out) = node.pass(common.now, port, &mut frame, &self.free_at) {
-                self.transmit(node, (out, complete_at, intact), frame, common);
-                // The awaited wires are planned already.
-                return if common.without.lazy_tx_done {
-                    self.plan_wires(common)
-                };
+                return self.transmit(node, (out, complete_at, intact), frame, common);
             }
             let is_due = self.armed.is_some_and(|armed| armed <= common.now);
             if !is_due && node.absorb(common.now, &mut frame, complete_at) {
@@ -207,14 +203,14 @@ impl Adapter {
     }
 
     /// Processes the `TxDone` of an awaited wire.
-    pub(crate) fn tx_done<N: Node + ?Sized>(&mut self, node: &mut N, common: &mut Common) {
+    pub(crate) fn tx_done<N: Shortcuts + ?Sized>(&mut self, node: &mut N, common: &mut Common) {
         self.free_wires(node, common);
         self.await_wires(node, common);
         self.arm(node.deadline(), common);
     }
 
     /// Processes a wake-up that the node requested.
-    pub(crate) fn wake<N: Node + ?Sized>(&mut self, node: &mut N, common: &mut Common) {
+    pub(crate) fn wake<N: Shortcuts + ?Sized>(&mut self, node: &mut N, common: &mut Common) {
         if self.armed != Some(common.now) {
             return;
         }
@@ -229,7 +225,7 @@ impl Adapter {
     #[inline]
     pub(crate) fn deliver<N>(&mut self, node: &mut N, input: Input, common: &mut Common)
     where
-        N: Node + ?Sized,
+        N: Shortcuts + ?Sized,
     {
         self.free_wires(node, common);
         node.handle(common.now, input, &mut common.out);
@@ -242,7 +238,7 @@ impl Adapter {
     #[inline]
     fn carry_out<N>(&mut self, node: &N, common: &mut Common)
     where
-        N: Node + ?Sized,
+        N: Shortcuts + ?Sized,
     {
         let mut out = std::mem::take(&mut common.out);
         for action in out.drain(..) {
@@ -284,7 +280,7 @@ impl Adapter {
         mut frame: FrameBuf,
         common: &mut Common,
     ) where
-        N: Node + ?Sized,
+        N: Shortcuts + ?Sized,
     {
         let now = common.now;
         if common.without.light_frames {
@@ -372,7 +368,7 @@ impl Adapter {
         (handed, peer): (Time, Place),
         common: &mut Common,
     ) where
-        N: Node + ?Sized,
+        N: Shortcuts + ?Sized,
     {
         let bytes = (0..).map_while(|port| node.queue_bytes(PortNo(port))).collect();
         self.push_odd(handed, peer, Kind::Queues { carrier, bytes }, common);

@@ -3,7 +3,8 @@
 use axon_node::telemetry::PlaneTelemetry;
 use axon_node::{
     Action, Awaited, Capabilities, Counters, Dataplane, Drop, Input, Node, PortKind, PortSetting,
-    PortView, QueueState, RouteChange, RouteKey, RouteTicket, SettingError, Snapshot,
+    PortView, QueueState, RouteChange, RouteError, RouteKey, RouteTicket, SettingError, Shortcuts,
+    Snapshot,
 };
 use axon_plane::reference::{self, Reference, Refusing};
 use axon_plane::{Lookups, Plane, PlaneConfig, Ports, axon};
@@ -138,6 +139,13 @@ impl Node for SwitchPlane {
     }
 
     #[inline]
+    fn deadline(&self) -> Option<Time> {
+        with_plane!(self, as_ref, |plane| Node::deadline(plane))
+    }
+}
+
+impl Shortcuts for SwitchPlane {
+    #[inline]
     fn pass(
         &mut self,
         now: Time,
@@ -146,27 +154,14 @@ impl Node for SwitchPlane {
         free_at: &[Time],
     ) -> Option<PortNo> {
         match self {
-            SwitchPlane::Software(plane) => Node::pass(plane, now, port, frame, free_at),
+            SwitchPlane::Software(plane) => Shortcuts::pass(plane, now, port, frame, free_at),
             _ => None,
         }
     }
 
     #[inline]
-    fn freed(&mut self, now: Time, port: PortNo) -> bool {
-        match self {
-            SwitchPlane::Software(plane) => Node::freed(plane, now, port),
-            _ => false,
-        }
-    }
-
-    #[inline]
-    fn deadline(&self) -> Option<Time> {
-        with_plane!(self, as_ref, |plane| Node::deadline(plane))
-    }
-
-    #[inline]
     fn awaited(&mut self) -> Awaited {
-        with_plane!(self, as_mut, |plane| Node::awaited(plane))
+        with_plane!(self, as_mut, |plane| Shortcuts::awaited(plane))
     }
 }
 
@@ -197,9 +192,8 @@ impl Dataplane for SwitchPlane {
         now: Time,
         ticket: RouteTicket,
         change: RouteChange,
-        out: &mut Vec<Action>,
-    ) {
-        with_plane!(self, as_mut, |plane| Dataplane::change_route(plane, now, ticket, change, out));
+    ) -> Option<Result<(), RouteError>> {
+        with_plane!(self, as_mut, |plane| Dataplane::change_route(plane, now, ticket, change))
     }
 
     fn set_port(
@@ -288,16 +282,6 @@ impl Dataplane for SwitchPlane {
         out: &mut Vec<Action>,
     ) -> Result<(), SettingError> {
         with_plane!(self, as_mut, |plane| Dataplane::resynchronise(plane, now, wanted, out))
-    }
-
-    #[inline]
-    fn prefetch(&self, port: Option<PortNo>) -> u64 {
-        with_plane!(self, as_ref, |plane| Dataplane::prefetch(plane, port))
-    }
-
-    #[inline]
-    fn next_hop(&self, packet: &[u8]) -> Option<PortNo> {
-        with_plane!(self, as_ref, |plane| Dataplane::next_hop(plane, packet))
     }
 }
 

@@ -32,13 +32,11 @@ pub(crate) type Parcel = (Key, Event);
 /// Optimizations to disable. They must not change any result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Without {
-    /// Makes every `TxDone` an event.
-    pub(crate) lazy_tx_done: bool,
+    /// Delivers every input to the node, and makes every `TxDone` an event; see
+    /// [`Shortcuts`](axon_node::Shortcuts).
+    pub(crate) shortcuts: bool,
     /// Stores every frame whole at its sender.
     pub(crate) light_frames: bool,
-    /// Delivers every input to the node: none is [passed](axon_node::Node::pass) or
-    /// [absorbed](axon_node::Node::absorb).
-    pub(crate) passing: bool,
 }
 
 /// State shared by the stations of a shard.

@@ -2,7 +2,7 @@
 //! tables, and frames for the node are lost.
 
 use crate::engine::dataplane::SwitchPlane;
-use axon_node::{Action, Awaited, Dataplane, Drop, Input, Node};
+use axon_node::{Action, Awaited, Dataplane, Drop, Input, Node, Shortcuts};
 use axon_wire::Time;
 
 /// Data plane without a node.
@@ -30,7 +30,9 @@ impl Node for Headless {
     fn deadline(&self) -> Option<Time> {
         self.plane.deadline()
     }
+}
 
+impl Shortcuts for Headless {
     fn awaited(&mut self) -> Awaited {
         self.plane.awaited()
     }

@@ -8,7 +8,6 @@
 use crate::engine::event::{Event, Kind};
 use crate::engine::queue::Queue;
 use crate::engine::station::{Station, StationNode};
-use axon_node::Dataplane;
 use axon_wire::{FrameBuf, PortNo};
 
 /// Maximum number of events prefetched together.
@@ -30,10 +29,8 @@ pub(crate) fn read(queue: &Queue<Event>, stations: &[Station]) {
     }
     for event in events.clone() {
         let station = &stations[event.station as usize];
-        match &station.node {
-            StationNode::Switch(node) => sum ^= Dataplane::prefetch(node.plane(), None),
-            StationNode::Host(host) => sum ^= host.prefetch() ^ station.adapter.prefetch_end(),
-            _ => {}
+        if let StationNode::Host(host) = &station.node {
+            sum ^= host.prefetch() ^ station.adapter.prefetch_end();
         }
         if let Kind::Arrive { port, frame, .. } = &event.kind {
             sum ^= station.adapter.prefetch_port(*port) ^ head(frame);
@@ -41,18 +38,8 @@ pub(crate) fn read(queue: &Queue<Event>, stations: &[Station]) {
     }
     for event in events {
         let station = &stations[event.station as usize];
-        match (&station.node, &event.kind) {
-            (StationNode::Switch(node), Kind::Arrive { port, frame, .. }) => {
-                sum ^= Dataplane::prefetch(node.plane(), Some(*port));
-                if let Some(out) = Dataplane::next_hop(node.plane(), frame.bytes()) {
-                    sum ^= Dataplane::prefetch(node.plane(), Some(out));
-                    sum ^= station.adapter.prefetch_way(out);
-                }
-            }
-            (StationNode::Host(host), _) => {
-                sum ^= host.prefetch_apps() ^ station.adapter.prefetch_way(PortNo(0))
-            }
-            _ => {}
+        if let StationNode::Host(host) = &station.node {
+            sum ^= host.prefetch_apps() ^ station.adapter.prefetch_way(PortNo(0));
         }
     }
     std::hint::black_box(sum);

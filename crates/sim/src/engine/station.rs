@@ -9,7 +9,7 @@ use crate::host::Host;
 use crate::host::arp_host::ArpHost;
 use crate::world::baselines::Baseline;
 use axon_agents::{Agent, AgentNode, node};
-use axon_node::{Action, Awaited, Counters, Dataplane, Input, Node};
+use axon_node::{Action, Awaited, Counters, Dataplane, Input, Node, Shortcuts};
 use axon_switch::{ControllerNode, SwitchNode};
 use axon_wire::Time;
 
@@ -34,7 +34,7 @@ pub enum StationNode {
     /// Suspended node of any type.
     Stopped(Box<Stopped>),
     /// Any other node, for tests.
-    Other(Box<dyn Node + Send>),
+    Other(Box<dyn Shortcuts + Send>),
 }
 
 impl StationNode {
@@ -44,7 +44,7 @@ impl StationNode {
     }
 
     /// Returns the node as a trait object.
-    pub(crate) fn as_node(&mut self) -> &mut dyn Node {
+    pub(crate) fn as_node(&mut self) -> &mut dyn Shortcuts {
         match self {
             // A box of a zero-sized type allocates no memory.
             StationNode::Off => Box::leak(Box::new(NoNode)),
@@ -129,7 +129,9 @@ impl Node for Stopped {
     fn deadline(&self) -> Option<Time> {
         None
     }
+}
 
+impl Shortcuts for Stopped {
     fn awaited(&mut self) -> Awaited {
         Awaited::None
     }
@@ -158,6 +160,8 @@ impl Node for NoNode {
         None
     }
 }
+
+impl Shortcuts for NoNode {}
 
 /// Calls a generic function with the station's node. It is monomorphized for switches and hosts,
 /// which handle most frames, so that they need no dynamic dispatch.

@@ -6,7 +6,7 @@
 //! an IP stack it takes a few hundred bytes, so that a world can hold tens of thousands.
 
 use crate::host::PORT;
-use axon_node::{Action, Awaited, Input, Node, NodeKind};
+use axon_node::{Action, Awaited, Input, Node, NodeKind, Shortcuts};
 use axon_wire::link::{ETHERNET_BYTES, FRAME_BYTES_MIN};
 use axon_wire::{FrameBuf, MacAddr, Span, Time};
 use smoltcp::wire::{
@@ -316,7 +316,9 @@ impl Node for ArpHost {
         let again = self.open.iter().map(|open| open.again_at).min();
         [announce, next, again].into_iter().flatten().min()
     }
+}
 
+impl Shortcuts for ArpHost {
     fn awaited(&mut self) -> Awaited {
         if self.tx.is_empty() { Awaited::None } else { Awaited::Every }
     }

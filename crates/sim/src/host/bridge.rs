@@ -8,7 +8,7 @@
 //! A *private* bridge has protected ports (RFC 5517): hosts cannot reach each other, and a frame
 //! for an unknown destination goes to the uplink only.
 
-use axon_node::{Action, Input, Node};
+use axon_node::{Action, Input, Node, Shortcuts};
 use axon_wire::{FrameBuf, MacAddr, PortNo, Time};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -116,6 +116,8 @@ impl Node for Bridge {
         self.held.first_key_value().map(|((at, _), _)| *at)
     }
 }
+
+impl Shortcuts for Bridge {}
 
 #[cfg(test)]
 mod tests {

@@ -33,7 +33,7 @@ use crate::host::ping::Ping;
 use crate::host::resolve::{self, Neighbours, Own};
 use crate::host::rx_ring::RxRing;
 use crate::host::stack::{Stack, instant, set_address};
-use axon_node::{Action, Awaited, Input, Node, NodeKind};
+use axon_node::{Action, Awaited, Input, Node, NodeKind, Shortcuts};
 use axon_wire::{Contents, FrameBuf, MacAddr, PortNo, Rate, Span, Time};
 use smoltcp::iface::{SocketHandle, SocketSet};
 use smoltcp::socket::dhcpv4;
@@ -444,23 +444,12 @@ impl Node for Host {
         let first = earlier(earlier(earlier(own, self.rx.deadline()), dcb), bond);
         (first < Time::MAX).then_some(first)
     }
+}
 
+impl Shortcuts for Host {
     #[inline]
     fn absorb(&mut self, now: Time, frame: &mut FrameBuf, complete_at: Time) -> bool {
         self.take_counted(now, frame, complete_at)
-    }
-
-    #[inline]
-    fn freed(&mut self, now: Time, _port: PortNo) -> bool {
-        let nic = &self.stack.nic;
-        let is_plain = nic.dcb.is_none() && self.bond.is_none();
-        let waits = self.nic_was_full || nic.has_frames() || self.stack.tcp.has_ready();
-        let idle = is_plain && !waits;
-        if !idle || self.deadline().is_some_and(|at| at <= now) {
-            return false;
-        }
-        self.busy = false;
-        true
     }
 
     #[inline]

@@ -1,11 +1,15 @@
-//! Random worlds, each run with and without all engine optimizations, with equal results.
+//! The law of [`Shortcuts`](axon_node::Shortcuts), held in random worlds. Nodes driven by the
+//! shortcuts, and nodes driven by `handle` alone with every `TxDone` as an event, send the same
+//! frames and have the same counters, deadlines and telemetry.
+//!
+//! Light frames and threads, which must not change any result either, are held in the same way.
 
 use crate::World;
 use crate::engine::event::Without;
 use crate::link::links::WireEnd;
 use axon_fabric::model::{Fabric, FaultKind};
 use axon_fabric::samples::ring_with_chords;
-use axon_wire::{PortNo, Span, Time};
+use axon_wire::{PortNo, Rate, Span, Time};
 use oorandom::Rand32;
 use std::fmt::Write;
 
@@ -15,13 +19,15 @@ const WORLDS: u64 = 6;
 const STEP: Span = Span::from_micros(500);
 const STEPS: u64 = 6;
 
-const ALL: Without = Without { lazy_tx_done: false, light_frames: false, passing: false };
-const OTHERS: [Without; 4] = [
-    Without { lazy_tx_done: true, ..ALL },
-    Without { light_frames: true, ..ALL },
-    Without { passing: true, ..ALL },
-    Without { lazy_tx_done: true, light_frames: true, passing: true },
+const ALL: Without = Without { shortcuts: false, light_frames: false };
+const OTHERS: [Without; 3] = [
+    Without { shortcuts: true, light_frames: false },
+    Without { shortcuts: false, light_frames: true },
+    Without { shortcuts: true, light_frames: true },
 ];
+/// Number of threads, and events per window from which they are worthwhile: always, at times, and
+/// never.
+const THREADS: [(usize, u64); 3] = [(2, 0), (3, 2), (2, u64::MAX / 64)];
 
 const LOSSLESS: &str = "  classes:\n  \
     - { priorities: [0, 1, 2, 5, 6], ets: 40, ecn: { threshold: 20kB } }\n  \
@@ -112,17 +118,38 @@ fn fabric(seed: u64) -> Fabric {
 struct Seen {
     hash: u64,
     packet_hops: u64,
+    events: u64,
     captured: Vec<(Time, Vec<u8>)>,
+    /// Nodes after each step.
+    nodes: Vec<String>,
     /// Flows, and drops.
     report: String,
 }
 
-fn run(fabric: &Fabric, seed: u64, without: Without, threads: usize) -> Seen {
+/// Returns the deadlines, counters and telemetry of the nodes, and the accounts of their stations.
+fn nodes(world: &mut World) -> String {
+    let (now, mut text) = (world.now(), String::new());
+    let stations = world.engine().stations().len();
+    for number in 0..stations {
+        let station = world.engine_mut().station_mut(number);
+        let deadline = station.node.as_node().deadline();
+        let (accounts, counters) = (station.accounts(), station.node.counters());
+        let _ = writeln!(text, "{} {deadline:?} {accounts:?} {counters:?}", station.name());
+    }
+    for switch in 0..world.fabric().switches.len() {
+        let telemetry = world.switch(switch).map(|node| node.telemetry(now));
+        let _ = writeln!(text, "{telemetry:?}");
+    }
+    let telemetry = world.controller().map(|node| node.telemetry(now));
+    let _ = writeln!(text, "{telemetry:?}");
+    text
+}
+
+fn run(fabric: &Fabric, seed: u64, without: Without, (threads, worth): (usize, u64)) -> Seen {
     let dice = &mut Rand32::new(!seed);
     let mut world = World::new(fabric, seed);
-    // Threads run regardless of the load.
-    world.engine_mut().worth = 0;
-    world.engine_mut().set_threads(threads);
+    world.engine_mut().worth = worth;
+    assert_eq!(world.engine_mut().set_threads(threads), threads, "seed {seed}");
     world.engine_mut().shards.iter_mut().for_each(|shard| shard.common.without = without);
     let limit = Time::ZERO + Span::from_secs(20);
     assert!(world.run_until_true(limit, World::is_ready), "seed {seed}: {:?}", world.unready());
@@ -133,27 +160,37 @@ fn run(fabric: &Fabric, seed: u64, without: Without, threads: usize) -> Seen {
         world.engine_mut().capture(WireEnd { station, port });
     }
     world.start_traffic();
-    let links = fabric.links.len() as u32;
+    let (links, hosts) = (fabric.links.len() as u32, fabric.hosts.len() as u32);
+    let mut seen = Vec::new();
     for _ in 0..STEPS {
         world.run_for(STEP);
+        seen.push(nodes(&mut world));
         let link = dice.rand_range(0..links) as usize;
         let switch = dice.rand_range(0..switches) as usize;
-        match dice.rand_range(0..6) {
+        let host = dice.rand_range(0..hosts) as usize;
+        match dice.rand_range(0..9) {
             0 => world.inject(FaultKind::LinkDown(link)),
             1 => world.inject(FaultKind::LinkUp(link)),
             2 => world.inject(FaultKind::LinkSilent(link)),
             3 => world.inject(FaultKind::SwitchDown(switch)),
             4 => world.inject(FaultKind::SwitchUp(switch)),
+            // With flow control, a slow host pauses its port.
+            5 => world.inject(FaultKind::HostSlow(host, Some(Rate::mbps(100)))),
+            6 => world.inject(FaultKind::SwitchStopped(switch)),
+            7 => world.inject(FaultKind::SwitchGoesOn(switch)),
             _ => {}
         }
     }
     world.run_for(STEP);
+    seen.push(nodes(&mut world));
     world.engine().check_conservation().unwrap_or_else(|wrong| panic!("seed {seed}: {wrong}"));
     let captured = world.engine_mut().take_captured();
     Seen {
         hash: world.engine().trace_hash(),
         packet_hops: world.engine().packet_hops(),
+        events: world.engine().events(),
         captured: captured.into_iter().map(|captured| (captured.at, captured.frame)).collect(),
+        nodes: seen,
         report: format!("{:?}", world.flows().report()),
     }
 }
@@ -164,13 +201,26 @@ fn random_worlds_are_the_same_with_all_that_saves_work_and_without() {
     let (mut hops, mut captured) = (0, 0);
     for seed in 0..worlds.unwrap_or(WORLDS) {
         let fabric = fabric(seed);
-        let fast = run(&fabric, seed, ALL, 1);
+        let fast = run(&fabric, seed, ALL, (1, 0));
         (hops, captured) = (hops + fast.packet_hops, captured + fast.captured.len());
+        let same = |other: Seen, how: &str| {
+            let lines = |seen: &Seen| seen.nodes.join("\n").lines().map(String::from).collect();
+            let [other_lines, lines]: [Vec<String>; 2] = [lines(&other), lines(&fast)];
+            for (other, line) in other_lines.iter().zip(&lines) {
+                assert_eq!(other, line, "seed {seed}, {how}");
+            }
+            assert!(other == fast, "seed {seed}, {how}: {other:?}\n{fast:?}");
+        };
         for without in OTHERS {
-            let slow = run(&fabric, seed, without, 1);
-            assert_eq!(slow, fast, "seed {seed}, {without:?}");
+            let mut other = run(&fabric, seed, without, (1, 0));
+            if without.shortcuts {
+                assert!(fast.events < other.events, "seed {seed}: {} events", other.events);
+                other.events = fast.events;
+            }
+            same(other, &format!("{without:?}"));
         }
-        assert_eq!(run(&fabric, seed, ALL, 2), fast, "seed {seed}, two threads");
+        let threads = THREADS[seed as usize % THREADS.len()];
+        same(run(&fabric, seed, ALL, threads), &format!("threads {threads:?}"));
     }
     assert!(hops > 50_000 && captured > 1_000, "{hops} packet-hops, {captured} captured");
 }

@@ -3,7 +3,7 @@
 
 use crate::common;
 use axon_agents::packet::{Ends, Ipv4, udp};
-use axon_node::{Action, Input, Node};
+use axon_node::{Action, Input, Node, Shortcuts};
 use axon_sim::agents::reports;
 use axon_sim::apps::{AppId, Protocol, RequestPlan, RespondPlan, TcpOptions, Transport, UdpPlan};
 use axon_sim::station::StationNode;
@@ -60,6 +60,8 @@ impl Node for Client {
     }
 }
 
+impl Shortcuts for Client {}
+
 impl Node for Server {
     fn handle(&mut self, now: Time, input: Input, out: &mut Vec<Action>) {
         match input {
@@ -81,6 +83,8 @@ impl Node for Server {
         None
     }
 }
+
+impl Shortcuts for Server {}
 
 /// Frames from a host's link that arrived at the switch.
 fn from_host(world: &World, host: usize) -> u64 {

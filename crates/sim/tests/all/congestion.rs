@@ -4,7 +4,7 @@
 #![allow(clippy::disallowed_types, reason = "a node must be Send, and a test looks into it")]
 
 use axon_fabric::model::Wire;
-use axon_node::{Action, Awaited, Input, Node, PortKind};
+use axon_node::{Action, Awaited, Input, Node, PortKind, Shortcuts};
 use axon_plane::dcb::DcbConfig;
 use axon_plane::notification::CnConfig;
 use axon_plane::qcn::{RateLimiter, RpConfig};
@@ -76,11 +76,9 @@ impl Node for Source {
         let timer = self.limiter.deadline().unwrap_or(self.ready);
         (!self.busy && self.up).then_some(self.ready.min(timer))
     }
-
-    fn awaited(&mut self) -> Awaited {
-        Awaited::Every
-    }
 }
+
+impl Shortcuts for Source {}
 
 /// Measurements at a bottleneck since the last call.
 #[derive(Clone, Debug, Default)]
@@ -106,6 +104,8 @@ impl Node for Sink {
         None
     }
 }
+
+impl Shortcuts for Sink {}
 
 /// A data plane whose queue at one port is measured.
 struct Switch {
@@ -134,7 +134,9 @@ impl Node for Switch {
     fn deadline(&self) -> Option<Time> {
         self.plane.deadline()
     }
+}
 
+impl Shortcuts for Switch {
     fn awaited(&mut self) -> Awaited {
         self.plane.awaited()
     }

@@ -4,7 +4,7 @@
 
 use crate::common;
 use axon_agents::packet::{Ends, Ipv4, udp};
-use axon_node::{Action, Input, Node};
+use axon_node::{Action, Input, Node, Shortcuts};
 use axon_sim::World;
 use axon_sim::agents::reports;
 use axon_sim::station::StationNode;
@@ -76,6 +76,8 @@ impl Node for Host {
         (self.left > 0).then_some(self.next_at)
     }
 }
+
+impl Shortcuts for Host {}
 
 /// A world of this fabric in which h2 and h3 send to h1, and the frames received by all three.
 fn world(text: &str, threads: usize) -> (World, [Arc<Mutex<Seen>>; 3]) {

@@ -4,7 +4,7 @@
 
 use crate::common::{self, Builder, HEARTBEAT, wire};
 use axon_fabric::model::{Device, FaultKind, Wire};
-use axon_node::{Action, Drop, Input, Node};
+use axon_node::{Action, Drop, Input, Node, Shortcuts};
 use axon_sim::engine::Step;
 use axon_sim::links::{LinkId, WireEnd};
 use axon_sim::station::StationNode;
@@ -51,6 +51,8 @@ impl Node for End {
     }
 }
 
+impl Shortcuts for End {}
+
 impl Node for Relay {
     fn handle(&mut self, _: Time, input: Input, out: &mut Vec<Action>) {
         match input {
@@ -72,6 +74,8 @@ impl Node for Relay {
         None
     }
 }
+
+impl Shortcuts for Relay {}
 
 fn end(station: usize, port: u16) -> WireEnd {
     WireEnd { station, port: PortNo(port) }
@@ -113,7 +117,7 @@ impl Line {
         let seen = Arc::new(Mutex::new(Vec::new()));
         for station in 0..=last {
             let plan = if station == 0 { plan.to_vec() } else { Vec::new() };
-            let node: Box<dyn Node + Send> = if station == 0 || station == last {
+            let node: Box<dyn Shortcuts + Send> = if station == 0 || station == last {
                 Box::new(End { plan, seen: Arc::clone(&seen) })
             } else {
                 Box::new(Relay { strip, busy: false, queue: Vec::new() })

@@ -3,7 +3,7 @@
 #![allow(clippy::disallowed_types, reason = "a node must be Send, and a test looks into it")]
 
 use axon_fabric::model::Wire;
-use axon_node::{Action, Awaited, Input, Node, PortKind};
+use axon_node::{Action, Awaited, Input, Node, PortKind, Shortcuts};
 use axon_plane::dcb::DcbConfig;
 use axon_plane::notification::CnConfig;
 use axon_plane::qcn::RpConfig;
@@ -75,7 +75,9 @@ impl Node for Switch {
     fn deadline(&self) -> Option<Time> {
         self.plane.deadline()
     }
+}
 
+impl Shortcuts for Switch {
     fn awaited(&mut self) -> Awaited {
         self.plane.awaited()
     }

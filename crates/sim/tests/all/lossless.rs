@@ -3,7 +3,7 @@
 #![allow(clippy::disallowed_types, reason = "a node must be Send, and a test looks into it")]
 
 use axon_fabric::model::Wire;
-use axon_node::{Action, Awaited, Drop, Input, Node, PortKind};
+use axon_node::{Action, Awaited, Drop, Input, Node, PortKind, Shortcuts};
 use axon_plane::dcb::DcbConfig;
 use axon_plane::flow_control::PauseState;
 use axon_plane::memory::{MemoryConfig, PriorityGroupLimits, QueueLimits, Share};
@@ -90,11 +90,9 @@ impl Node for Source {
         let resumes = self.pauses.next_end(self.now).unwrap_or(self.next);
         (!self.busy && self.now < self.end).then_some(self.next.max(resumes))
     }
-
-    fn awaited(&mut self) -> Awaited {
-        Awaited::Every
-    }
 }
+
+impl Shortcuts for Source {}
 
 /// Frames received, by ingress of the switch.
 #[derive(Clone, Debug, Default)]
@@ -126,6 +124,8 @@ impl Node for Sink {
     }
 }
 
+impl Shortcuts for Sink {}
+
 /// A switch's data plane without a control plane, which reports its drops.
 struct Switch {
     plane: Plane,
@@ -146,7 +146,9 @@ impl Node for Switch {
     fn deadline(&self) -> Option<Time> {
         self.plane.deadline()
     }
+}
 
+impl Shortcuts for Switch {
     fn awaited(&mut self) -> Awaited {
         self.plane.awaited()
     }

@@ -9,7 +9,7 @@
 
 use axon_fabric::model::Wire;
 use axon_fabric::traffic::Sizes;
-use axon_node::{Action, Input, Node, PortKind};
+use axon_node::{Action, Input, Node, PortKind, Shortcuts};
 use axon_plane::meter::Meter;
 use axon_plane::{Plane, PlaneConfig, PuntLimit};
 use axon_sim::Engine;
@@ -66,6 +66,8 @@ impl Node for Source {
     }
 }
 
+impl Shortcuts for Source {}
+
 impl Node for Sink {
     fn handle(&mut self, now: Time, input: Input, _out: &mut Vec<Action>) {
         if let Input::Frame { frame, complete_at, .. } = input {
@@ -77,6 +79,8 @@ impl Node for Sink {
         None
     }
 }
+
+impl Shortcuts for Sink {}
 
 fn plane(ports: u16) -> Plane {
     let mut config = PlaneConfig::with_ports(ports, MacAddr([2, 0, 0, 0, 0, 0xaa]));
@@ -94,7 +98,7 @@ fn simulate(plan: &[(Time, u64)], rates: [Rate; 2]) -> Vec<(Time, Time)> {
     let mut engine = Engine::new(1, None);
     let plan: VecDeque<_> = plan.iter().copied().collect();
     let count = plan.len();
-    let nodes: [Box<dyn Node + Send>; 3] =
+    let nodes: [Box<dyn Shortcuts + Send>; 3] =
         [Box::new(Source { plan, busy: false, sent }), Box::new(plane(2)), Box::new(Sink(came))];
     (0..3).for_each(|station| {
         engine.add_station(&format!("n{station}"));

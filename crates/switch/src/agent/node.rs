@@ -4,7 +4,7 @@ use super::config::{AgentConfig, FABRIC, HOST, dcb, group};
 use super::{Rules, neighbour};
 use alloc::vec::Vec;
 use axon_dcbx::DcbPort;
-use axon_node::{Action, Awaited, Drop, Input, Node, NodeKind};
+use axon_node::{Action, Awaited, Drop, Input, Node, NodeKind, Shortcuts};
 use axon_plane::meter::Meter;
 use axon_plane::qcn::{RateLimiter, RpError};
 use axon_plane::schedule::FrameCost;
@@ -242,7 +242,9 @@ impl Node for AgentNode {
         let neighbour = self.neighbour.as_ref().and_then(DcbPort::deadline);
         limiters.chain(self.ports.deadline()).chain(neighbour).min()
     }
+}
 
+impl Shortcuts for AgentNode {
     fn awaited(&mut self) -> Awaited {
         self.ports.awaited()
     }

@@ -34,7 +34,7 @@ const UNCUT: &[(&str, &str, Size)] = &[
     ("crates/plane", "Plane", Size::of(70, 8, 8)),
     ("crates/plane", "Reference", Size::of(22, 5, 4)),
     ("crates/programs", "Local", Size::of(22, 12, 5)),
-    ("crates/sim", "Adapter", Size::of(35, 22, 15)),
+    ("crates/sim", "Adapter", Size::of(34, 22, 15)),
     ("crates/sim", "Calendar", Size::of(19, 18, 0)),
     ("crates/sim", "DcbNic", Size::of(28, 18, 0)),
     ("crates/sim", "Engine", Size::of(79, 14, 12)),

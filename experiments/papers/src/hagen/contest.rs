@@ -5,7 +5,7 @@
 //! include VLAN tag and FCS, as in the paper.
 
 use axon_fabric::model::Wire;
-use axon_node::{Action, Awaited, Input, Node, PortKind};
+use axon_node::{Action, Input, Node, PortKind, Shortcuts};
 use axon_plane::dcb::DcbConfig;
 use axon_plane::schedule::{Algorithm, FrameCost, ScheduleConfig, Weights};
 use axon_plane::{Plane, PlaneConfig};
@@ -204,11 +204,9 @@ impl Node for Source {
     fn deadline(&self) -> Option<Time> {
         (self.up && !self.busy).then_some(self.next)
     }
-
-    fn awaited(&mut self) -> Awaited {
-        Awaited::Every
-    }
 }
+
+impl Shortcuts for Source {}
 
 /// Counts received bytes by class.
 struct Sink(Arc<[AtomicU64]>);
@@ -226,6 +224,8 @@ impl Node for Sink {
         None
     }
 }
+
+impl Shortcuts for Sink {}
 
 /// Returns Jain's index (002 formula 6.3).
 pub fn jain(shares: &[u64]) -> f64 {

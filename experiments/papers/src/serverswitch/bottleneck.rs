@@ -3,7 +3,7 @@
 use super::marks::{MARK_AT, Marks};
 use super::seen::Seen;
 use axon_fabric::model::Wire;
-use axon_node::{Action, Awaited, Input, Node, PortKind};
+use axon_node::{Action, Awaited, Input, Node, PortKind, Shortcuts};
 use axon_plane::dcb::DcbConfig;
 use axon_plane::notification::CnConfig;
 use axon_plane::qcn::{RateLimiter, RpConfig, RpError};
@@ -76,7 +76,11 @@ impl Bottleneck {
     }
 
     /// Powers the switch on, and then the source.
-    pub(super) fn start(&mut self, switch: Box<dyn Node + Send>, source: Box<dyn Node + Send>) {
+    pub(super) fn start(
+        &mut self,
+        switch: Box<dyn Shortcuts + Send>,
+        source: Box<dyn Shortcuts + Send>,
+    ) {
         self.engine.power_on(0, StationNode::Other(switch));
         self.engine.power_on(1, StationNode::Other(source));
     }
@@ -166,11 +170,9 @@ impl Node for Source {
         let timer = self.limiter.deadline().unwrap_or(self.ready);
         (self.up && !self.busy).then_some(self.ready.min(timer))
     }
-
-    fn awaited(&mut self) -> Awaited {
-        Awaited::Every
-    }
 }
+
+impl Shortcuts for Source {}
 
 /// Data plane whose queue to the sink is measured.
 struct Switch {
@@ -201,7 +203,9 @@ impl Node for Switch {
     fn deadline(&self) -> Option<Time> {
         self.plane.deadline()
     }
+}
 
+impl Shortcuts for Switch {
     fn awaited(&mut self) -> Awaited {
         self.plane.awaited()
     }
@@ -221,3 +225,5 @@ impl Node for Sink {
         None
     }
 }
+
+impl Shortcuts for Sink {}

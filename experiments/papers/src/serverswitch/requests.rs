@@ -5,7 +5,7 @@ use axon_agents::node::{AgentPortConfig, PORT};
 use axon_agents::packet::{Ends, Ipv4, udp};
 use axon_agents::{Agent, AgentNode, InNetworkCache, InNetworkCacheConfig};
 use axon_fabric::model::Fabric;
-use axon_node::{Action, Input, Node};
+use axon_node::{Action, Input, Node, Shortcuts};
 use axon_sim::World;
 use axon_sim::agents::reports;
 use axon_sim::station::StationNode;
@@ -127,6 +127,8 @@ impl Node for Client {
     }
 }
 
+impl Shortcuts for Client {}
+
 /// Server that answers requests in order.
 struct Server {
     mac: MacAddr,
@@ -168,6 +170,8 @@ impl Node for Server {
         None
     }
 }
+
+impl Shortcuts for Server {}
 
 /// Results of a run, after every hot ID was requested once.
 #[derive(Debug)]

@@ -7,7 +7,7 @@ use super::marks::{MARK_AT, Marks};
 use super::seen::Seen;
 use anyhow::Result;
 use axon_agents::{CongestionResponder, CpuPort, ResponderConfig};
-use axon_node::{Action, Awaited, Input, Node};
+use axon_node::{Action, Awaited, Input, Node, Shortcuts};
 use axon_pipeline::{
     Action as Entry, Change, Field, MacKey, Mirror, PipelineConfig, ProgramNode, Target, TcamEntry,
     Udlk, UdlkId,
@@ -98,7 +98,9 @@ impl Node for Switch {
     fn deadline(&self) -> Option<Time> {
         self.node.deadline()
     }
+}
 
+impl Shortcuts for Switch {
     fn awaited(&mut self) -> Awaited {
         self.node.awaited()
     }

@@ -151,11 +151,8 @@ impl Bench {
 
     pub(super) fn ask(&mut self, change: RouteChange) -> Result<(), RouteError> {
         self.tickets += 1;
-        let mut out: Vec<Action> = Vec::new();
-        self.plane.change_route(self.now, RouteTicket(self.tickets), change, &mut out);
-        let [Action::RouteChanged(answer)] = &out[..] else { panic!("{out:?}") };
-        assert_eq!(answer.ticket, RouteTicket(self.tickets));
-        answer.result
+        let answer = self.plane.change_route(self.now, RouteTicket(self.tickets), change);
+        answer.expect("an immediate answer")
     }
 
     pub(super) fn install(

@@ -306,9 +306,9 @@ impl Asker {
                 RouteChange::Remove { port, key: destination.into() }
             }
         };
-        let mut out = Vec::new();
-        self.plane.change_route(self.now, ticket, change, &mut out);
-        self.read(out);
+        if let Some(result) = self.plane.change_route(self.now, ticket, change) {
+            self.answered(RouteAnswer { ticket, result });
+        }
     }
 
     fn input(&mut self, input: Input) {
@@ -320,16 +320,18 @@ impl Asker {
     fn read(&mut self, out: Vec<Action>) {
         for action in out {
             match action {
-                Action::RouteChanged(RouteAnswer { ticket, result }) => {
-                    let Some(key) = self.asked.remove(&ticket) else { continue };
-                    if result.is_err() && self.last[&key] == ticket {
-                        self.wanted.remove(&key);
-                        self.stale.insert(key);
-                    }
-                }
+                Action::RouteChanged(answer) => self.answered(answer),
                 Action::Lost => self.lost = true,
                 _ => {}
             }
+        }
+    }
+
+    fn answered(&mut self, RouteAnswer { ticket, result }: RouteAnswer) {
+        let Some(key) = self.asked.remove(&ticket) else { return };
+        if result.is_err() && self.last[&key] == ticket {
+            self.wanted.remove(&key);
+            self.stale.insert(key);
         }
     }
 

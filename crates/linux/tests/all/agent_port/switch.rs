@@ -9,7 +9,7 @@ use axon_linux::inspect::Inspect;
 use axon_linux::run::{RunOptions, Runtime};
 use axon_linux::slot::{Medium, PortSetup};
 use axon_node::telemetry::NodeTelemetry;
-use axon_node::{Action, Awaited, Input, Node, PortKind};
+use axon_node::{Action, Awaited, Input, Node, PortKind, Shortcuts};
 use axon_plane::{Plane, PlaneConfig};
 use axon_wire::header::{self, PacketType};
 use axon_wire::{HopWidth, MacAddr, PortNo, Span, Time};
@@ -28,6 +28,9 @@ impl Node for Three {
     fn deadline(&self) -> Option<Time> {
         self.0.deadline()
     }
+}
+
+impl Shortcuts for Three {
     fn awaited(&mut self) -> Awaited {
         self.0.awaited()
     }

@@ -2,7 +2,7 @@
 
 use super::Adapter;
 use crate::engine::event::{Common, Kind};
-use axon_node::{Awaited, Input, Node};
+use axon_node::{Awaited, Input, Shortcuts};
 use axon_wire::{PortNo, Time};
 
 impl Adapter {
@@ -10,46 +10,21 @@ impl Adapter {
     #[inline]
     pub(crate) fn free_wires<N>(&mut self, node: &mut N, common: &mut Common)
     where
-        N: Node + ?Sized,
+        N: Shortcuts + ?Sized,
     {
         if self.owed_first > common.now {
             return;
-        }
-        if !common.without.passing {
-            self.free_idle(node, common.now);
         }
         while self.owed_first <= common.now {
             let Some((due, port)) = self.first_owed().filter(|(due, _)| *due <= common.now) else {
                 return;
             };
             self.cancel_tx_done(port);
-            if !common.without.passing && node.freed(due, port) {
-                continue;
-            }
             node.handle(due, Input::TxDone { port }, &mut common.out);
             if !common.out.is_empty() {
                 self.carry_out(node, common);
             }
         }
-    }
-
-    /// Frees the wires that the node does not wait for, in one pass; their order does not matter.
-    /// If an awaited wire becomes free now, other wires of this instant keep their order.
-    #[inline]
-    fn free_idle<N>(&mut self, node: &mut N, now: Time)
-    where
-        N: Node + ?Sized,
-    {
-        let in_order = self.awaited_first <= now;
-        let mut first = Time::MAX;
-        for (port, free_at) in (0..).zip(&mut self.free_at) {
-            let is_due = *free_at < now || *free_at == now && !in_order;
-            if is_due && node.freed(*free_at, PortNo(port)) {
-                *free_at = Time::MAX;
-            }
-            first = first.min(*free_at);
-        }
-        self.owed_first = first;
     }
 
     /// Returns the time and port of the wire that becomes free first.
@@ -87,8 +62,11 @@ impl Adapter {
     #[inline]
     pub(crate) fn await_wires<N>(&mut self, node: &mut N, common: &mut Common)
     where
-        N: Node + ?Sized,
+        N: Shortcuts + ?Sized,
     {
+        if common.without.shortcuts {
+            return self.plan_wires(common);
+        }
         loop {
             match node.awaited() {
                 Awaited::None => break,
@@ -96,12 +74,9 @@ impl Adapter {
                 Awaited::Every => break self.plan_wires(common),
             }
         }
-        if common.without.lazy_tx_done {
-            self.plan_wires(common);
-        }
     }
 
-    pub(super) fn plan_wires(&mut self, common: &mut Common) {
+    fn plan_wires(&mut self, common: &mut Common) {
         (0..self.free_at.len()).for_each(|port| self.plan_wire(PortNo(port as u16), common));
     }
 

@@ -39,7 +39,7 @@ mod tests {
     use crate::host::datagram::{self, Addresses};
     use crate::host::dcb_nic::{HostDcb, HostFlowControl};
     use crate::host::{HostConfig, HostVlan};
-    use axon_node::{Input, Node};
+    use axon_node::{Input, Node, Shortcuts};
     use axon_wire::{PortNo, Rate, Span};
     use std::collections::BTreeSet;
     use std::net::Ipv4Addr;

@@ -1,7 +1,7 @@
 //! Sources and sinks at the ends of a world.
 
 use super::plan::{Event, MAC, OVERHEAD_BYTES, Source, Storm};
-use axon_node::{Action, Awaited, Input, Node};
+use axon_node::{Action, Input, Node, Shortcuts};
 use axon_plane::flow_control::PauseState;
 use axon_plane::qcn::RateLimiter;
 use axon_wire::cn::{CnmFormat, CnmFrame};
@@ -106,11 +106,9 @@ impl Node for Sender {
         let next = timer.map_or(next, |timer| timer.min(next));
         (!self.busy && self.due < Time::MAX).then_some(next)
     }
-
-    fn awaited(&mut self) -> Awaited {
-        Awaited::Every
-    }
 }
+
+impl Shortcuts for Sender {}
 
 /// Sink, which sends XOFF repeatedly during a storm.
 pub(super) struct Taker {
@@ -157,8 +155,6 @@ impl Node for Taker {
     fn deadline(&self) -> Option<Time> {
         (!self.busy).then_some(self.storm?.from)
     }
-
-    fn awaited(&mut self) -> Awaited {
-        Awaited::Every
-    }
 }
+
+impl Shortcuts for Taker {}

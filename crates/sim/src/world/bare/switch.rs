@@ -1,7 +1,7 @@
 //! A switch's data plane without a control plane, and its observation.
 
 use super::plan::{Event, MAC, OVERHEAD_BYTES, Plan};
-use axon_node::{Action, Awaited, Drop, Input, Node, PortKind};
+use axon_node::{Action, Awaited, Drop, Input, Node, PortKind, Shortcuts};
 use axon_plane::dcb::DcbConfig;
 use axon_plane::{Plane, PlaneConfig};
 use axon_wire::mac_control::{MacControl, Quanta};
@@ -92,7 +92,9 @@ impl Node for Switch {
     fn deadline(&self) -> Option<Time> {
         self.plane.deadline()
     }
+}
 
+impl Shortcuts for Switch {
     fn awaited(&mut self) -> Awaited {
         self.plane.awaited()
     }

@@ -4,7 +4,7 @@ use crate::engine::Accounts;
 use axon_baselines::bridge::BridgeNode;
 use axon_baselines::multipath::MultipathNode;
 use axon_baselines::portland::{ManagerNode, PortLandNode};
-use axon_node::{Action, Awaited, Drop, Input, Node};
+use axon_node::{Action, Awaited, Drop, Input, Node, Shortcuts};
 use axon_pipeline::ProgramNode;
 use axon_plane::Ports;
 use axon_wire::{PortNo, Time};
@@ -106,6 +106,15 @@ impl Node for Baseline {
         }
     }
 
+    fn queue_bytes(&self, port: PortNo) -> Option<u64> {
+        match self {
+            Baseline::Program(node) => node.queue_bytes(port),
+            _ => None,
+        }
+    }
+}
+
+impl Shortcuts for Baseline {
     fn awaited(&mut self) -> Awaited {
         match self {
             Baseline::Bridge(node) => node.awaited(),
@@ -113,13 +122,6 @@ impl Node for Baseline {
             Baseline::PortLand(node) => node.awaited(),
             Baseline::Manager(node) => node.awaited(),
             Baseline::Program(node) => node.awaited(),
-        }
-    }
-
-    fn queue_bytes(&self, port: PortNo) -> Option<u64> {
-        match self {
-            Baseline::Program(node) => node.queue_bytes(port),
-            _ => None,
         }
     }
 }

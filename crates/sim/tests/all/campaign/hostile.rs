@@ -2,7 +2,7 @@
 //! messages of switches, replays received frames, and sends garbage.
 
 use axon_fabric::model::End;
-use axon_node::{Action, Input, Node};
+use axon_node::{Action, Input, Node, Shortcuts};
 use axon_sim::World;
 use axon_sim::links::{LinkId, WireEnd};
 use axon_sim::station::StationNode;
@@ -169,6 +169,8 @@ impl Node for Hostile {
         (self.up && !self.busy && self.next < self.until).then_some(self.next)
     }
 }
+
+impl Shortcuts for Hostile {}
 
 /// Connects a hostile host to a free port; the link can be disconnected later.
 pub fn connect(world: &mut World, at: End, seed: u64, pause: Span, until: Time) -> LinkId {
