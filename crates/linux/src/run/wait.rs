@@ -25,8 +25,8 @@ pub(super) struct Ready {
 }
 
 impl<N: Inspect> Runtime<N> {
-    /// Returns the wake-up time if there are no external events. A wire that is not awaited
-    /// ([`Shortcuts::awaited`](axon_node::Shortcuts::awaited)) may become free unnoticed before then.
+    /// Returns the wake-up time if there are no external events. A wire that is not
+    /// [awaited](axon_node::Shortcuts::awaited) may become free unnoticed before then.
     fn wake_at(&self) -> Option<Time> {
         // If the far end of a wire is full, an event of that end triggers the next check.
         let wires = self.slots.iter().filter(|slot| slot.awaited && !slot.is_full());
