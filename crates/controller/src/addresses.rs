@@ -1,23 +1,26 @@
-//! Ownership of addresses, and resolution of claims of an address by two hosts.
+//! Ownership of addresses, and resolution of conflicts if two hosts claim the same address.
 //!
 //! The first holder keeps an address (RFC 5227 clause 2.4, RFC 4862 clause 5.4). An address from
-//! the DHCP server, the relay or the store belongs to its host at once. Any other claim of another
-//! host's address begins a conflict (`conflicts.rs`): the hosts of the holder's switch are queried
-//! for the address, except those at the claimant's port. If the holder answers, the edge reports it
-//! again (`crates/edge/src/seek.rs`), and the conflict stands: it is noted, counted and listed with
-//! both hosts. If the holder is silent three times, the claimant gets the address. So a floating
-//! address moves, and so does that of a replaced NIC.
+//! the DHCP server, the relay or the store belongs to its host at once. If a host claims another
+//! host's address in any other way, a conflict begins (`conflicts.rs`). The hosts of the holder's
+//! switch are then queried for the address, except those at the claimant's port. If the holder
+//! answers, the edge reports it again (`crates/edge/src/seek.rs`), and the conflict stands. A
+//! standing conflict is logged, counted, and listed with both hosts. If the holder is silent three
+//! times, the claimant gets the address. So a floating address can move, and so can the address of
+//! a replaced NIC.
 //!
-//! While a conflict stands, the claimant's edge must report its next use of the address: its hosts,
-//! except the claimant's port, are queried too, which clears the edge's record that it has
-//! reported. So a later claim counts, and a failover after a conflict works.
+//! While a conflict stands, the claimant's edge must report the next use of the address. To this
+//! end, the hosts at that edge are queried too, except those at the claimant's port. The query
+//! clears the edge's record that it has already reported the address. So a later claim counts, and
+//! a failover after a conflict works.
 //!
 //! A host claims an address in ARP or neighbour discovery, which its edge reports. An edge's route
-//! request with that source address is no answer of the holder: it may be a repetition or use the
-//! edge's stored state, and the host may have given the address up meanwhile.
+//! request with that source address is not an answer from the holder. It may be a repetition, or
+//! the edge may have made it from stored state, and the host may have given up the address in the
+//! meantime.
 //!
 //! In a fabric without a controller all switches receive a claim. The switches of the holder and of
-//! the claimant query; all receive the answer, which is a report too.
+//! the claimant send the queries. All switches receive the answer, because it is a report too.
 
 use super::conflicts::{Claim, Conflicts, Due};
 use super::dhcp::DhcpServer;
@@ -36,7 +39,7 @@ use axon_wire::vlan::VlanId;
 use axon_wire::{MacAddr, Time};
 use core::net::IpAddr;
 
-/// Addresses of hosts: their leases, and claims of two hosts to one.
+/// Addresses of hosts: their leases, and conflicts in which two hosts claim one address.
 #[derive(Clone, Debug)]
 pub(super) struct Addresses {
     dhcp: DhcpServer,
@@ -82,7 +85,7 @@ impl Addresses {
     }
 
     /// Assigns freed addresses to the hosts that wait for them, and queries hosts whose MAC address
-    /// is at another port than their IP address.
+    /// is at a different port from their IP address.
     pub(super) fn settle(&mut self, fwd: &mut Forwarding, now: Time, out: &mut Vec<Effect>) {
         let due = self.dhcp.take_due(now);
         for (ip, mac) in due.free {
@@ -171,9 +174,10 @@ impl Addresses {
         }
     }
 
-    /// Returns the request of a known host, without a source address that is not its own. `None` if
-    /// the source address is another host's: with a route to its target the host would query that
-    /// directly, and the target would record the wrong MAC address for the IP address.
+    /// Returns a known host's request, without the source address if that address is not the host's
+    /// own. Returns `None` if the source address belongs to another host. With a route to its
+    /// target, the host would query the target directly, and the target would record the wrong MAC
+    /// address for the IP address.
     pub(super) fn in_own_name(
         &mut self,
         fwd: &mut Forwarding,
@@ -186,7 +190,7 @@ impl Addresses {
         let is_word = matches!(m.target, Target::Ip(_));
         match self.is_rival(&fwd.net, now, source, ip) {
             false => self.own(fwd, now, source, ip, out),
-            // The edge has derived the request from a frame, with an address that it has stored.
+            // The edge has made the request from a frame, with an address from its stored state.
             true if !is_word => {}
             true => self.contest(fwd, now, source, ip, out),
         }
@@ -206,7 +210,7 @@ impl Addresses {
     /// previous owner are removed; frames request them again by MAC address. If the host has too
     /// many addresses, the one it loses goes to the host that claims it.
     ///
-    /// An address that is reserved for another host, leased to it, or of the pool and in use by it
+    /// An address that is reserved for another host, leased to it, or in the pool and in use by it
     /// stays with that host. So does one that the policy reserves, or whose owner this host may not
     /// reach. The address of a gateway is valid at its uplink only.
     pub(super) fn own(
@@ -224,7 +228,8 @@ impl Addresses {
         }
     }
 
-    /// Gives an address to a host; returns the address that the host had no room for.
+    /// Gives an address to a host. Returns the address that the host had to give up for lack of
+    /// room, if any.
     fn own_one(
         &mut self,
         fwd: &mut Forwarding,
@@ -259,7 +264,7 @@ impl Addresses {
         owned.surplus
     }
 
-    /// Returns whether a host has no right of its own to an address that another one holds.
+    /// Returns whether a host has no right of its own to an address that another host holds.
     fn is_rival(&self, net: &Network, now: Time, host: HostIndex, ip: IpAddr) -> bool {
         let is_held = net.hosts().by_ip(ip).is_some_and(|owner| owner != host);
         let Some(host) = net.hosts().get(host).filter(|_| is_held) else { return false };
@@ -269,7 +274,7 @@ impl Addresses {
         }
     }
 
-    /// Handles a host's claim of an address that another one holds.
+    /// Handles a host's claim of an address that another host holds.
     fn contest(
         &mut self,
         fwd: &mut Forwarding,
@@ -290,7 +295,8 @@ impl Addresses {
             self.counters.ip_refused += 1;
             return;
         }
-        // An address given to another host cannot be claimed. The claimant is the next to get it.
+        // An address that was assigned to another host cannot be claimed. The claimant is next in
+        // line for it.
         let is_given = match ip {
             IpAddr::V4(ip) => {
                 self.dhcp.is_anothers(mac, at, ip) && !self.dhcp.claim(now, mac, at, ip)
@@ -306,8 +312,8 @@ impl Addresses {
         }
     }
 
-    /// Queries holders and claimants of addresses in conflict, and gives those of silent holders to
-    /// the claimants.
+    /// Sends the due queries to holders and claimants of addresses in conflict. Gives the addresses
+    /// of silent holders to the claimants.
     pub(super) fn conflicts_due(&mut self, fwd: &mut Forwarding, now: Time, out: &mut Vec<Effect>) {
         while let Some((ip, due)) = self.conflicts.take_due(now) {
             if let Due::Listen(mac) = due {
@@ -333,7 +339,7 @@ impl Addresses {
         }
     }
 
-    /// Requests that the edge of a refused claimant reports its next use of the address.
+    /// Asks the edge of a refused claimant to report its next use of the address.
     fn listen(&mut self, fwd: &mut Forwarding, ip: IpAddr, mac: MacAddr, out: &mut Vec<Effect>) {
         let host = fwd.net.hosts().by_mac(mac);
         if let Some(host) = host.filter(|&host| fwd.net.hosts().by_ip(ip) != Some(host)) {
@@ -345,8 +351,8 @@ impl Addresses {
         net.hosts().get(host).is_some_and(Host::is_provisional)
     }
 
-    /// Returns the holder and the claimant of an address in conflict; `None` if one of them is
-    /// gone, or the claimant may not have the address.
+    /// Returns the holder and the claimant of an address in conflict. Returns `None` if one of them
+    /// is gone, or if the claimant may not have the address.
     fn conflict_of(&self, net: &Network, ip: IpAddr) -> Option<[HostIndex; 2]> {
         let mac = self.conflicts.claimant(ip)?;
         let (holder, claimant) = (net.hosts().by_ip(ip)?, net.hosts().by_mac(mac)?);
@@ -362,7 +368,7 @@ impl Addresses {
     }
 
     /// Queries the hosts of a host's switch for an address, except those at the port of `but`. If
-    /// both are at the same port, it is excluded only if `spared`.
+    /// the host is at that port too, the port is excluded only if `spared` is true.
     fn ask_at(
         &mut self,
         fwd: &mut Forwarding,
@@ -399,7 +405,7 @@ impl Addresses {
         }
     }
 
-    /// Counts and notes a conflict whose holder has answered.
+    /// Counts and logs a conflict whose holder has answered.
     fn conflict_stands(&mut self, fwd: &mut Forwarding, ip: IpAddr, out: &mut Vec<Effect>) {
         let Some(conflict) =
             self.conflict_of(&fwd.net, ip).and_then(|of| self.described(&fwd.net, ip, of))
@@ -412,8 +418,8 @@ impl Addresses {
         out.push(Effect::Note(Note::IpConflict { ip, holder, claimant }));
     }
 
-    /// Describes a conflict. `None` in a fabric without a controller, at a switch other than the
-    /// claimant's, which reports the conflict.
+    /// Describes a conflict. Returns `None` in a fabric without a controller, unless this is the
+    /// claimant's switch, which reports the conflict.
     fn described(
         &self,
         net: &Network,
@@ -438,7 +444,7 @@ impl Addresses {
         standing.filter_map(|(ip, _)| self.described(net, ip, self.conflict_of(net, ip)?))
     }
 
-    /// Removes an address that a host has given up; its claimant gets it.
+    /// Removes an address that a host has given up. Its claimant, if any, gets it.
     pub(super) fn disown(
         &mut self,
         fwd: &mut Forwarding,
@@ -451,8 +457,8 @@ impl Addresses {
         self.inherit(fwd, now, ip, out);
     }
 
-    /// Handles the removal of a host with these addresses. Their claimants get them, and the
-    /// conflicts about the host's own claims end.
+    /// Handles the removal of a host with these addresses. The claimants get the addresses, and
+    /// conflicts that the host's own claims have caused end.
     pub(super) fn forgotten(
         &mut self,
         fwd: &mut Forwarding,
@@ -477,7 +483,7 @@ impl Addresses {
         }
     }
 
-    /// Ends the conflict about an address without a holder and returns its claimant.
+    /// Ends the conflict about an address that has no holder any more, and returns its claimant.
     fn heir(&mut self, net: &Network, ip: IpAddr) -> Option<HostIndex> {
         let claimant = self.conflicts.end(ip)?;
         net.hosts().by_mac(claimant)

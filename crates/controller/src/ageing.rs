@@ -1,22 +1,23 @@
 //! Ageing of switches: the hosts of a dead switch are removed.
 //!
-//! An unreachable switch keeps the routes of its hosts and may be back soon. So its hosts stay
-//! until it has been silent for [`silence_max`](axon_link::config::Timers::silence_max). While the
-//! controller receives from no switch at all, it is itself cut off, and that time does not count.
+//! An unreachable switch keeps the routes of its hosts and may come back soon. So its hosts stay in
+//! the table until it has been silent for [`silence_max`](axon_link::config::Timers::silence_max).
+//! While the controller receives nothing from any switch, the controller itself is cut off, so that
+//! time does not count.
 
 use super::topology::SwitchIndex;
 use alloc::vec::Vec;
 use axon_wire::{Span, Time};
 
-/// Time of the last message of each switch.
+/// Time of the last message from each switch.
 #[derive(Clone, Debug)]
 pub(super) struct Ageing {
     silence_max: Span,
-    /// By switch index; `None` once the hosts of the switch have been removed.
+    /// Times by switch index. An entry is `None` once the hosts of that switch have been removed.
     heard: Vec<Option<Time>>,
-    /// Time of the last message of any switch.
+    /// Time of the last message from any switch.
     any: Time,
-    /// Time of the next check and of the previous one; `None` while no switch is received.
+    /// Times of the next check and of the previous one. `None` while no switch is received.
     look: Option<(Time, Time)>,
 }
 
@@ -26,12 +27,13 @@ impl Ageing {
         Ageing { silence_max, heard: Vec::new(), any: Time::ZERO, look: None }
     }
 
-    /// Returns the check interval, which is also the longest silence of all switches that counts.
+    /// Returns the check interval. It is also the longest time without any message that counts as
+    /// silence of the switches.
     fn pause(&self) -> Span {
         Span::from_ticks((self.silence_max.ticks() / 4).max(1))
     }
 
-    /// Records a message of a switch.
+    /// Records a message from a switch.
     pub(super) fn heard(&mut self, now: Time, switch: SwitchIndex) {
         if now.since(self.any) > self.pause() {
             self.heard.iter_mut().flatten().for_each(|heard| *heard = now);
@@ -51,7 +53,7 @@ impl Ageing {
         let Some((_, since)) = self.look.filter(|(at, _)| *at <= now) else {
             return Vec::new();
         };
-        // The next message of any switch starts the checks again.
+        // The next message from any switch starts the checks again.
         self.look = (self.any > since).then(|| (now + self.pause(), now));
         if now.since(self.any) > self.pause() {
             return Vec::new();

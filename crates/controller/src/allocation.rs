@@ -1,4 +1,4 @@
-//! Address allocation: operations of the DHCP server and the host table on leases.
+//! Address allocation: the operations on leases that the DHCP server and the host table need.
 
 use super::hosts::Place;
 use super::lease::{Holder, Lease, LeaseState, Leases};
@@ -7,36 +7,38 @@ use alloc::vec::Vec;
 use axon_wire::{MacAddr, Span, Time};
 use core::net::{IpAddr, Ipv4Addr};
 
-/// Duration of an offer. Clients request it within a second or two.
+/// Duration of an offer. A client requests the offered address within a second or two.
 const OFFER: Span = Span::from_secs(10);
 /// Time for which a declined address is not offered.
 const QUARANTINE: Span = Span::from_secs(600);
-/// Time for which a host must be gone before its lease is reclaimed for a client of another port;
-/// as long as a reboot takes.
+/// Time for which a host must be gone before its lease is reclaimed for a client at another port.
+/// It is about as long as a reboot.
 const RECLAIM: Span = Span::from_secs(60);
 /// Maximum number of addresses examined for one offer. The next offer continues from there.
 const TRIES_MAX: usize = 256;
 
-/// Maximum number of offered and declined addresses of one host port.
+/// Maximum number of offered and declined addresses at one host port.
 const HELD_MAX: usize = 16;
 
 /// Actions on addresses for the controller.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Due {
-    /// Addresses that have become free, with the host that was refused each of them last.
+    /// Addresses that have become free, each with the host that was last refused it, if any.
     pub free: Vec<(Ipv4Addr, MacAddr)>,
-    /// Holders that the host table has at another port, to be queried at their own.
+    /// Holders that the host table has at another port. They are to be queried at the port of their
+    /// lease.
     pub queries: Vec<(Place, MacAddr, Ipv4Addr)>,
 }
 
-/// Leases of a server, with its pool.
+/// Leases of a server, together with its address pool.
 #[derive(Clone, Debug)]
 pub(super) struct Allocation {
     leases: Leases,
     /// First and last address of the pool, as numbers.
     first: u64,
     last: u64,
-    /// First address that was never leased, as a number. Above `last` there is none left.
+    /// First address that was never leased, as a number. A number above `last` means that there is
+    /// none left.
     fresh: u64,
     per_port_max: usize,
     due: Due,
@@ -108,7 +110,7 @@ impl Allocation {
         }
     }
 
-    /// Gives an address to a client. A client has one lease: its previous address becomes free.
+    /// Gives an address to a client. A client has one lease, so its previous address becomes free.
     fn set(&mut self, now: Time, ip: Ipv4Addr, lease: Lease) {
         self.leases.take(ip);
         let mac = lease.holder.mac;
@@ -121,8 +123,8 @@ impl Allocation {
         self.pass(ip, lease);
     }
 
-    /// Inserts a new address. If a port has too many offered or declined addresses, its oldest
-    /// becomes free.
+    /// Inserts a new address. If a port has too many offered or declined addresses, the oldest of
+    /// them becomes free.
     fn pass(&mut self, ip: Ipv4Addr, lease: Lease) {
         let at = lease.holder.place;
         self.leases.put(ip, lease);
@@ -131,7 +133,8 @@ impl Allocation {
         }
     }
 
-    /// Ends leases and states that expire by `now`, and handles hosts that have moved or gone.
+    /// Ends the leases and states that expire by `now`, and handles hosts that have moved or are
+    /// gone.
     pub fn expire(&mut self, now: Time) {
         while let Some((until, ip)) = self.leases.next_expiry()
             && until <= now
@@ -155,14 +158,16 @@ impl Allocation {
         core::mem::take(&mut self.due)
     }
 
-    /// Returns whether a port may hold one more address, if necessary that of a host that is gone.
+    /// Returns whether a port may hold one more address, if necessary after the lease of a host
+    /// that is gone has been reclaimed.
     pub fn has_room(&self, now: Time, at: Place) -> bool {
         self.leases.lasting_at(at) < self.per_port_max
             || self.leases.longest_gone_at(now, at).is_some()
     }
 
-    /// Offers an address of the pool: the client's own, its last one, the requested one, the one
-    /// derived from its MAC address, or the next free one. `None` if there is none.
+    /// Offers a pool address. In order of preference, it is the client's own address, its last one,
+    /// the requested one, the one derived from its MAC address, or the next free one. Returns
+    /// `None` if there is none.
     pub fn offer(
         &mut self,
         now: Time,
@@ -177,7 +182,7 @@ impl Allocation {
             Some(ip) => ip,
             None => self.next_free(now)?,
         };
-        // An offer of the client's own address does not change its lease.
+        // Offering a client its own address does not change its lease.
         if !self.leases.lasts_with(mac, ip) {
             self.set(now, ip, Lease::new(to, LeaseState::Offered, now + OFFER));
         }
@@ -216,8 +221,8 @@ impl Allocation {
         None
     }
 
-    /// Leases an address to a client for `lease`. A client that has it already keeps its port.
-    /// Returns `false` if the port holds the maximum.
+    /// Leases an address to a client for the duration `lease`. A client that already has the
+    /// address keeps its port. Returns `false` if the port holds the maximum number of addresses.
     pub fn bind(&mut self, now: Time, to: Holder, ip: Ipv4Addr, lease: Span) -> bool {
         let mut bound = Lease::new(to, LeaseState::Bound, now + lease);
         if let Some(before) = self.leases.get(ip)
@@ -236,8 +241,7 @@ impl Allocation {
         true
     }
 
-    /// Quarantines an address, if this client holds it by an offer or a lease. Returns whether it
-    /// did.
+    /// Quarantines an address, if it is offered or leased to this client. Returns whether it was.
     pub fn decline(&mut self, now: Time, by: &Holder, ip: Ipv4Addr) -> bool {
         let given = |lease: &&Lease| lease.state != LeaseState::InUse && lease.is_held_by(now, by);
         let own = self.leases.get(ip).filter(given).is_some();
@@ -248,7 +252,7 @@ impl Allocation {
         own
     }
 
-    /// Frees an address, if this client has a lease of it. Returns whether it did.
+    /// Frees an address, if it is leased to this client. Returns whether it was.
     pub fn release(&mut self, now: Time, by: &Holder, ip: Ipv4Addr) -> bool {
         let own = self
             .leases
@@ -260,7 +264,7 @@ impl Allocation {
         own
     }
 
-    /// Frees the address offered to a client, which has chosen another server.
+    /// Frees the address offered to a client that has chosen another server.
     pub fn refuse(&mut self, now: Time, by: &Holder) {
         if let Some((ip, lease)) = self.leases.of(by.mac)
             && lease.state == LeaseState::Offered
@@ -271,7 +275,7 @@ impl Allocation {
     }
 
     /// Returns whether a host may use its source address. A free address of the pool becomes the
-    /// host's own. A refused host is the next to get the address.
+    /// host's own. A host that is refused is next in line for the address.
     pub fn claim(&mut self, now: Time, mac: MacAddr, at: Place, ip: Ipv4Addr) -> bool {
         self.expire(now);
         if self.leases.lasts_with(mac, ip) {
@@ -296,7 +300,7 @@ impl Allocation {
         true
     }
 
-    /// Frees an address that a host without a lease no longer uses.
+    /// Frees an address that was used without a lease, when its host no longer uses it.
     pub fn abandon(&mut self, now: Time, mac: MacAddr, ip: Ipv4Addr) {
         let lease = self.leases.get(ip);
         if lease.is_some_and(|l| l.state == LeaseState::InUse && l.holder.mac == mac) {
@@ -304,7 +308,8 @@ impl Allocation {
         }
     }
 
-    /// Records the port of a host in the host table, or that it has none. `ips` are its addresses.
+    /// Records the port where the host table has a host, or that it has none. `ips` are the
+    /// addresses of the host.
     pub fn shown(&mut self, now: Time, mac: MacAddr, at: Option<Place>, ips: &[IpAddr]) {
         if let Some(own) = self.leases.last_of(mac) {
             self.show(now, mac, at, own);
@@ -325,7 +330,7 @@ impl Allocation {
         }
     }
 
-    /// Ends an offer, a lease or a quarantine. A host that is still there continues to use its
+    /// Ends an offer, a lease or a quarantine. A host that is still present continues to use its
     /// address without a lease.
     fn run_out(&mut self, now: Time, ip: Ipv4Addr) {
         match self.leases.get(ip) {
@@ -337,7 +342,8 @@ impl Allocation {
         }
     }
 
-    /// Handles a host that has been gone from its port, or at another one, for as long as counts.
+    /// Handles a host that has been gone from its port, or has been at another port, for long
+    /// enough to count.
     fn settle(&mut self, now: Time, ip: Ipv4Addr) {
         let Some(lease) = self.leases.get(ip) else { return };
         let (to, queried, leased) =

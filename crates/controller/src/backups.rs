@@ -1,15 +1,15 @@
-//! Backup routes: every route gets a second one, which its edge uses as soon as a link of the first
-//! is down (`edge/backup.rs`).
+//! Backup routes. Every route gets a backup, which its edge uses as soon as a link of the route is
+//! down (`edge/backup.rs`).
 //!
 //! A route that was made, moved or taken over is queued. Shortly after the answer to its request,
-//! the controller computes a path that shares no link with it, or as few as the graph allows
+//! the controller computes a path that shares no links with it, or as few links as the graph allows
 //! ([`Detour`](super::router::Detour)), satisfies the router's rule, and fits in a header. The
-//! backup is sent to the switch on the reliable stream, together with its route. After a change of
-//! the graph all routes are checked again in batches, and changed backups are sent.
+//! backup is sent to the switch on the reliable stream, together with its route. After a change in
+//! the graph, all routes are checked again in batches, and backups that have changed are sent.
 //!
-//! A switch reports the use of a backup. Unless a later decision about that flow is in flight, the
-//! backup becomes the route: it counts on its links and gets a backup of its own. So a later
-//! failure, a round or a removal acts on the route in use.
+//! A switch reports that it uses a backup. Unless a later decision about that flow is in flight,
+//! the backup becomes the route. It then counts as load on its links and gets a backup of its own.
+//! So later failures, rounds and removals act on the route that is in use.
 
 use super::flows::{Flows, Origin, RouteIndex};
 use super::hosts::{Host, HostIndex, Place};
@@ -28,7 +28,7 @@ use axon_wire::{Hops, Layer, PortNo, Route, Span, Time};
 /// Number of routes in one batch.
 const BATCH: usize = 64;
 
-/// Backups at switches, and pending checks.
+/// Backups installed at switches, and pending checks of routes.
 #[derive(Clone, Debug)]
 pub(super) struct Backups {
     /// True if routes get backups.
@@ -37,13 +37,13 @@ pub(super) struct Backups {
     pause: Span,
     /// Earliest time of the next batch.
     not_before: Time,
-    /// Next route to check after a change of the graph; `None` if all are checked.
+    /// Next route to check after a change in the graph, or `None` if all have been checked.
     sweep: Option<u32>,
     sent: BTreeMap<RouteIndex, Sent>,
     detour: Detour,
-    /// Scratch memory: the path being computed.
+    /// Scratch memory for the path being computed.
     path: Vec<Step>,
-    /// Scratch memory: the path of the route.
+    /// Scratch memory for the path of the route.
     primary: Vec<Step>,
     /// Counts of backups sent and used.
     counters: ControllerCounters,
@@ -52,7 +52,7 @@ pub(super) struct Backups {
 /// A backup sent to a switch.
 #[derive(Clone, Debug)]
 struct Sent {
-    /// Stamp number of the decision that the backup belongs to.
+    /// Stamp number of the decision to which the backup belongs.
     number: u64,
     path: Vec<Step>,
     /// Port where the backup ends.
@@ -61,7 +61,7 @@ struct Sent {
 }
 
 impl Backups {
-    /// Creates the state without backups. There are 20 batches per heartbeat.
+    /// Creates the state without backups. `heartbeat` sets the pace: 20 batches per heartbeat.
     pub(super) fn new(on: bool, heartbeat: Span) -> Backups {
         Backups {
             on,
@@ -81,7 +81,7 @@ impl Backups {
         &self.counters
     }
 
-    /// Returns the backup at the route's switch: its links, nearest first, and its layer.
+    /// Returns the backup that the route's switch has: its links, nearest first, and its layer.
     pub(super) fn get(&self, flows: &Flows, index: RouteIndex) -> Option<(&[Step], Layer)> {
         let number = flows.get(index)?.number;
         let sent = self.sent.get(&index).filter(|sent| sent.number == number)?;
@@ -94,18 +94,18 @@ impl Backups {
         waits.then_some(self.not_before)
     }
 
-    /// Schedules a check of all backups after a change of the graph.
+    /// Schedules a check of all backups after a change in the graph.
     pub(super) fn recheck(&mut self) {
         self.sweep = Some(0);
     }
 
-    /// Returns whether every edge will have current backups once it has received all that was sent
-    /// since the last change of the graph.
+    /// Returns whether every edge will have current backups once it has received everything sent
+    /// since the last change in the graph.
     pub(super) const fn are_planned(&self) -> bool {
         !self.on || self.sweep.is_none()
     }
 
-    /// Plans the next batch of backups if it is due, new routes first.
+    /// Plans the next batch of backups if it is due, starting with new routes.
     pub(super) fn plan(
         &mut self,
         now: Time,
@@ -137,7 +137,7 @@ impl Backups {
         }
     }
 
-    /// Computes the backup of a route; sends it if the switch does not have it.
+    /// Computes the backup for a route, and sends it if the switch does not have it yet.
     fn plan_one(
         &mut self,
         (net, routes): (&Network, &mut Routes),
@@ -190,9 +190,10 @@ impl Backups {
         }
     }
 
-    /// Computes, into `self.path`, the backup of the route from a port to a host whose
-    /// links are in `self.primary`. Returns the port where it ends, if there is one. For a host at
-    /// a bond that is another port of the bond if possible, so that no link to the host is in both.
+    /// Computes, into `self.path`, a backup for the route from a port to a host whose links are in
+    /// `self.primary`. Returns the port where the backup ends, if there is a path. For a host at a
+    /// bond, that is a different port of the bond if possible, so that the two paths do not share
+    /// the link to the host.
     fn find(
         &mut self,
         (net, routes): (&Network, &mut Routes),
@@ -228,8 +229,8 @@ impl Backups {
     }
 
     /// Handles a switch's report that it has used a backup. Unless a later decision is in flight,
-    /// the backup becomes the route of the flow. For a backup that this controller has not sent, or
-    /// has replaced, the switch is sent the current route again.
+    /// the backup becomes the route of the flow. If this controller has not sent the backup, or has
+    /// since replaced it, the current route is sent to the switch again.
     pub(super) fn used(
         &mut self,
         (net, routes): (&Network, &mut Routes),
@@ -241,7 +242,7 @@ impl Backups {
         let Some(index) = routes.found_by_key(net, at, key) else { return };
         let Some(route) = routes.flows().get(index) else { return };
         let (number, destination) = (route.number, route.destination);
-        // Edges report routes of an earlier incarnation separately.
+        // Edges report routes from an earlier incarnation separately.
         if stamp.epoch != routes.epoch() || stamp.number < number {
             return;
         }
@@ -274,8 +275,8 @@ impl Backups {
     }
 }
 
-/// Returns a path with its switches, including the host's port if it is a bond port and counts as a
-/// link.
+/// Returns a route's links with their switches. The host's port is included if it is a bond port
+/// and so counts as a link.
 fn route_path(
     net: &Network,
     path: &[Step],

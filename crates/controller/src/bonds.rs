@@ -1,22 +1,22 @@
 //! Bonds: several ports of one or two switches that act as one location (thesis 000 §3.3.2, IEEE
 //! 802.1AX).
 //!
-//! A host at any of the ports is at the bond. All edges advertise one system and the key of the
-//! bond, so that the host finds one partner on all of its links. The edges report the partner that
-//! each port receives. The first partner counts; a port with a different one is not selected, and a
-//! note reports it. Selected ports are *joined*.
+//! A host at any of these ports is located at the bond. All edges advertise one system and the key
+//! of the bond, so that the host sees the same partner on all of its links. The edges report the
+//! partner received on each port. The first partner counts. A port with a different partner is not
+//! selected, and a note is logged. Selected ports are *joined*.
 //!
-//! **Distribution.** A route to a host at a bond ends at one of the distributing ports: the one
-//! with the fewest routes to the host, and of these the first in the fabric file. So traffic from
-//! one port to one host stays on one link and in order, and the links carry equal numbers of
-//! routes. A route keeps its port as long as that distributes and is reachable. When a port is
-//! lost, its routes move to the others at once. When a port is added, routes move to it until the
-//! numbers are equal, but only after ten heartbeats: edges remember a lost link for that long
-//! (`edge/backup.rs`), and a flapping cable must not move routes to and fro.
+//! **Distribution.** A route to a host at a bond ends at one of the distributing ports. The port
+//! with the fewest routes to the host is chosen, and among equals the first one in the fabric file.
+//! So traffic from one port to one host stays on one link and in order, and the links carry equal
+//! numbers of routes. A route keeps its port while that port distributes and is reachable. When a
+//! port is lost, its routes move to the others at once. When a port is added, routes move to it
+//! until the numbers are equal, but only after ten heartbeats. Edges remember a lost link for that
+//! long (`edge/backup.rs`), and a flapping cable must not move routes back and forth.
 //!
 //! **Frames from the host** may arrive on any of the ports. Each port has its own routes, set up on
-//! demand. A host at a bond is not queried when a route to it is set up: its answer might arrive on
-//! another port, and LACP proves its presence.
+//! demand. A host at a bond is not queried when a route to it is set up, because its answer might
+//! arrive on another port, and LACP already proves that it is present.
 
 use super::hosts::Place;
 use crate::effect::Effect;
@@ -35,9 +35,9 @@ pub(super) struct Bonds {
     list: Vec<Bond>,
     /// Bond index and member index of each port.
     by_port: BTreeMap<(NodeId, PortNo), (usize, usize)>,
-    /// Time without a change after which routes are balanced.
+    /// Time without a change before routes are balanced.
     settle: Span,
-    /// Number of notes about different partners.
+    /// Number of notes logged about ports with a different partner.
     mismatches: u64,
 }
 
@@ -46,27 +46,28 @@ pub(super) struct Bond {
     name: alloc::string::String,
     selection: Selection,
     members: Vec<Member>,
-    /// Time to balance the routes over the ports, after a port was added.
+    /// Time at which the routes are to be balanced over the ports, after a port was added.
     balance_at: Option<Time>,
 }
 
-/// A bond port, as last reported by its switch.
+/// Bond port, as last reported by its switch.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Member {
     at: (NodeId, PortNo),
     state: MemberState,
     partner: Option<Partner>,
-    /// True if a note about a different partner was sent.
+    /// True if a note about a different partner has been logged.
     refused: bool,
-    /// True if the port is joined, or was until it lost its carrier.
+    /// True if the port is joined, or was joined until it lost its carrier.
     was_joined: bool,
-    /// True if the graph has a path from the controller to the switch. If not, the state is
-    /// outdated.
+    /// True if the graph has a path from the controller to the switch. If not, the recorded state
+    /// is outdated.
     reached: bool,
 }
 
 impl Bonds {
-    /// Creates the configured bonds. Routes are balanced `settle` after a port was added.
+    /// Creates the configured bonds. Their routes are balanced when `settle` has passed after a
+    /// port was added.
     pub(super) fn new(configured: &[crate::config::BondConfig], settle: Span) -> Bonds {
         let mut bonds = Bonds { settle, ..Bonds::default() };
         for (number, bond) in configured.iter().enumerate() {
@@ -90,14 +91,15 @@ impl Bonds {
         bonds
     }
 
-    /// Returns the bond that a port is joined to.
+    /// Returns the bond to which a port is joined.
     pub(super) fn joined(&self, at: (NodeId, PortNo)) -> Option<&Bond> {
         let &(bond, member) = self.by_port.get(&at)?;
         let bond = self.list.get(bond)?;
         bond.is_joined(&bond.members[member]).then_some(bond)
     }
 
-    /// Returns the configured ports of this port's bond; the port alone if it has none.
+    /// Returns the configured ports of this port's bond, or only the port itself if it is in no
+    /// bond.
     pub(super) fn ports_with(&self, at: (NodeId, PortNo)) -> Vec<(NodeId, PortNo)> {
         let bond = self.by_port.get(&at).and_then(|&(bond, _)| self.list.get(bond));
         bond.map_or_else(
@@ -116,12 +118,13 @@ impl Bonds {
         self.list.len()
     }
 
-    /// Returns the number of notes about different partners.
+    /// Returns the number of notes logged about ports with a different partner.
     pub(super) const fn mismatches(&self) -> u64 {
         self.mismatches
     }
 
-    /// Returns the index of the bond that is configured for a port, and of the port in it.
+    /// Returns the index of the bond that is configured for a port, and the index of the port in
+    /// that bond.
     pub(super) fn slot(&self, at: (NodeId, PortNo)) -> Option<(usize, usize)> {
         self.by_port.get(&at).copied()
     }
@@ -131,8 +134,8 @@ impl Bonds {
         self.list[bond].members.iter().map(|member| member.at)
     }
 
-    /// Returns the other distributing ports of the bond that a port is joined to, or was until it
-    /// lost its carrier.
+    /// Returns the other distributing ports of the bond to which a port is joined, or was joined
+    /// until it lost its carrier.
     pub(super) fn others(&self, at: (NodeId, PortNo)) -> impl Iterator<Item = (NodeId, PortNo)> {
         let slot = self.slot(at).map(|(bond, member)| (&self.list[bond], member));
         let of = slot.filter(|(bond, member)| bond.members[*member].was_joined);
@@ -141,8 +144,8 @@ impl Bonds {
         distributing.map(|member| member.at).filter(move |other| *other != at)
     }
 
-    /// Records which ports of a bond are at switches that the graph reaches. Returns whether that
-    /// has changed.
+    /// Records which ports of a bond are at switches that are reachable in the graph. Returns
+    /// whether that has changed.
     pub(super) fn reach(
         &mut self,
         now: Time,
@@ -177,8 +180,8 @@ impl Bonds {
         }
     }
 
-    /// Resets the ports of a bond at a switch with a new incarnation. Returns whether one of them
-    /// had a carrier.
+    /// Resets the ports of a bond at a switch that has a new incarnation. Returns whether any of
+    /// these ports had a carrier.
     pub(super) fn reset(&mut self, bond: usize, node: NodeId) -> bool {
         let mut lost = false;
         for member in self.list[bond].members.iter_mut().filter(|member| member.at.0 == node) {
@@ -188,8 +191,8 @@ impl Bonds {
         lost
     }
 
-    /// Chooses the partner of a bond again. Notes different partners, and has the ports selected
-    /// anew if the partner is another one.
+    /// Chooses the partner of a bond again. Logs a note about different partners, and requests a
+    /// new selection of the ports if the partner has changed.
     pub(super) fn choose(&mut self, bond: usize, out: &mut Vec<Effect>) {
         let bond = &mut self.list[bond];
         let before = bond.selection;
@@ -202,7 +205,8 @@ impl Bonds {
         }
     }
 
-    /// Has the port at `slot` selected as its bond needs it, if it is not (`selected`).
+    /// Requests the selection of the port at `slot` that its bond needs, if the port does not have
+    /// it already (`selected`).
     pub(super) fn select(
         &self,
         (bond, member): (usize, usize),
@@ -216,12 +220,13 @@ impl Bonds {
         }
     }
 
-    /// Returns when the next bond is due for balancing.
+    /// Returns when a bond is next due for balancing.
     pub(super) fn deadline(&self) -> Option<Time> {
         self.list.iter().filter_map(|bond| bond.balance_at).min()
     }
 
-    /// Returns whether the routes over the ports of a bond are due for balancing, once.
+    /// Returns whether the routes over the ports of a bond are due for balancing, and clears the
+    /// due time.
     pub(super) fn take_due(&mut self, now: Time, bond: usize) -> bool {
         self.list[bond].balance_at.take_if(|at| *at <= now).is_some()
     }
@@ -245,7 +250,7 @@ impl Bonds {
 }
 
 impl Bond {
-    /// Returns the joined ports, most preferred first.
+    /// Returns the joined ports, in order of preference.
     pub(super) fn joined(&self) -> impl Iterator<Item = &Member> {
         self.members.iter().filter(|member| self.is_joined(member))
     }
@@ -265,8 +270,8 @@ impl Bond {
         member.partner.is_some() && !self.is_joined(member)
     }
 
-    /// Chooses the partner again. Returns a note for the first member of each other partner that
-    /// has none yet.
+    /// Chooses the partner again. Returns a note for the first member of each different partner, if
+    /// it has not been noted yet.
     fn choose(&mut self) -> Vec<Note> {
         let Bond { selection, members, .. } = self;
         selection.choose(
@@ -308,7 +313,7 @@ impl Member {
 /// Ports where routes to a host may end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Exits {
-    /// The host's port.
+    /// Port of the host.
     One(Place),
     /// One of several ports.
     Of(Vec<Place>),

@@ -1,15 +1,15 @@
 //! Routes by source and destination, for single hosts of a port.
 //!
 //! Normally the hosts of a port share a route to a destination. Where source addresses are trusted
-//! ([`BySource`]), a host gets a route of its own if it may reach the destination and another host
-//! of the port may not, or on every port with several hosts, so that each may take a different
-//! path. A host without its own route and without a shared one is blocked, whatever routes the
-//! other hosts have.
+//! ([`BySource`]), a host may get its own route. Depending on the configuration, this happens if
+//! the host may reach the destination and another host at the port may not, or at every port with
+//! several hosts, so that each host may take a different path. A host with neither its own route
+//! nor a shared one is blocked, regardless of the routes that the other hosts have.
 //!
 //! A port changes from one kind of route to the other one route at a time. The hosts' own routes
 //! are installed first, and then the shared route is removed. The stream to the switch is ordered,
-//! so frames of these hosts never miss. A host that has its own route keeps it when the other hosts
-//! leave. A port to an external network has shared routes only.
+//! so frames from these hosts never miss a route. A host that has its own route keeps it when the
+//! other hosts leave. A port to an external network has only shared routes.
 
 use super::flows::{Origin, Route, RouteIndex};
 use super::forwarding::Forwarding;
@@ -18,8 +18,8 @@ use crate::effect::Effect;
 use alloc::vec::Vec;
 
 impl Forwarding {
-    /// Replaces shared routes by each host's own after several hosts have appeared at a port, where
-    /// each host has routes of its own.
+    /// Replaces shared routes by separate routes for each host, after several hosts have appeared
+    /// at a port where every host has its own routes.
     pub(super) fn split_at(&mut self, at: Place, out: &mut Vec<Effect>) {
         if !self.net.has_pairs_only(at) {
             return;
@@ -38,7 +38,7 @@ impl Forwarding {
         }
     }
 
-    /// Removes a route. The users of a shared route that may have one get a route of their own
+    /// Removes a route. If it is a shared one, its users that are allowed a separate route get that
     /// first.
     pub(super) fn split(&mut self, index: RouteIndex, out: &mut Vec<Effect>) {
         let Some(route) = self.routes.flows().get(index) else { return };

@@ -3,8 +3,8 @@
 use alloc::vec::Vec;
 use axon_wire::MacAddr;
 
-/// MAC addresses of changed hosts, with duplicates. There are at most about twice as many entries
-/// as hosts.
+/// MAC addresses of changed hosts, possibly with duplicates. The list has at most about twice as
+/// many entries as there are hosts.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Changed(Vec<MacAddr>);
 
@@ -12,14 +12,16 @@ impl Changed {
     /// Adds a host.
     pub(super) fn push(&mut self, mac: MacAddr) {
         if self.0.len() == self.0.capacity() {
-            // Duplicates are removed before the list grows. Doubling the room keeps sorting cheap.
+            // Duplicates are removed before the list grows. Doubling its capacity keeps the cost of
+            // sorting low.
             self.sort();
             self.0.reserve(self.0.len() + 16);
         }
         self.0.push(mac);
     }
 
-    /// Returns the hosts since the last call, sorted by MAC address, each once.
+    /// Returns the hosts that have changed since the last call, sorted by MAC address and without
+    /// duplicates.
     pub(super) fn take(&mut self) -> Vec<MacAddr> {
         self.sort();
         core::mem::take(&mut self.0)

@@ -1,4 +1,5 @@
-//! The conductor: owns the parts, and leads each message and timer through them.
+//! The conductor. It owns the parts of the controller, and passes each message and timer through
+//! them.
 
 use crate::config::{ControllerConfig, StaticTopology};
 use crate::dhcp::DhcpServer;
@@ -40,14 +41,14 @@ pub struct Controller {
     requests: Requests,
     upkeep: Upkeep,
     store: Store,
-    /// Requests relayed to a DHCP server that is a host, if there is one.
+    /// Relay agent for requests to a DHCP server that is a host, if there is one.
     relay: Option<Relay>,
     relay6: Option<Relay6>,
-    /// Maximum time for which links of a switch's previous incarnation count.
+    /// Maximum time for which links of a switch's previous incarnation still count.
     reunion_max: Span,
     /// Interval of load reports in milliseconds, if the router needs them.
     measure_every_ms: Option<u32>,
-    /// Counts of messages of earlier incarnations, and of misplaced items.
+    /// Counts of messages from earlier incarnations, and of misplaced items.
     counters: ControllerCounters,
 }
 
@@ -91,8 +92,8 @@ impl Controller {
         }
     }
 
-    /// Creates the controller within the switch in `config`, with the topology of the fabric file.
-    /// Its routes have at most `hops_max` hops.
+    /// Creates the controller inside the switch given in `config`, with the topology of the fabric
+    /// file. Its routes have at most `hops_max` hops.
     pub fn at_switch(
         config: &ControllerConfig,
         topology: &StaticTopology,
@@ -107,7 +108,7 @@ impl Controller {
         controller.fwd.net.fabric_mut().set_home(config.node.incarnation.node);
         let hosts: Vec<Stored> = topology.hosts.iter().cloned().map(Stored::Host).collect();
         controller.restore(Time::ZERO, &hosts, &mut Vec::new());
-        // This state is in the file; it is neither a change nor stored.
+        // This state comes from the file. It is not a change, and it is not stored.
         controller.keep(&mut Vec::new());
         controller
     }
@@ -151,22 +152,22 @@ impl Controller {
         }
     }
 
-    /// Returns the counts of state restored from the previous incarnation.
+    /// Returns counts of the state restored from the previous incarnation.
     pub fn restored(&self) -> Restored {
         self.store.restored(&self.fwd)
     }
 
-    /// Returns whether old paths are draining, so that a flow may be without a path.
+    /// Returns whether old paths are still draining, in which case a flow may have no path.
     pub fn is_draining(&self) -> bool {
         self.fwd.routes.paths().router().draining().is_some()
     }
 
-    /// Returns the backup at the route's switch: its links, nearest first, and its layer.
+    /// Returns the backup that the route's switch has: its links, nearest first, and its layer.
     pub fn backup(&self, index: RouteIndex) -> Option<(&[Step], Layer)> {
         self.upkeep.backups().get(self.fwd.routes.flows(), index)
     }
 
-    /// Returns the number of memberships and senders.
+    /// Returns the number of group memberships and senders.
     pub fn groups_len(&self) -> usize {
         self.presence.groups().len()
     }
@@ -187,14 +188,14 @@ impl Controller {
         self.fwd.net.fabric().bonds().telemetry()
     }
 
-    /// Returns the policy as the controller has it, without outstanding acknowledgements of
-    /// switches.
+    /// Returns the policy as the controller has it. Acknowledgements that switches still owe are
+    /// not included.
     pub fn policy_telemetry(&self) -> PolicyTelemetry {
         self.fwd.net.policy_telemetry()
     }
 
-    /// Returns the reports of this switch that another switch needs after a (new) greeting: hosts
-    /// first, then their groups.
+    /// Returns the reports from this switch that another switch needs after a first or repeated
+    /// greeting: hosts first, then their groups.
     pub fn reports(&self) -> Vec<Item> {
         self.presence.reports(&self.fwd.net)
     }
@@ -215,27 +216,28 @@ impl Controller {
         self.store.restore(own, now, (stored, self.relay6.is_some()), out);
     }
 
-    /// Emits the changes to be stored since the last call.
+    /// Emits the changes since the last call that are to be stored.
     pub fn keep(&mut self, out: &mut Vec<Effect>) {
         store::keep(&mut self.fwd.net, self.presence.addresses_mut(), out);
     }
 
     /// Returns the path from here to a switch's control plane, ending in [`PortNo::CONTROL`]: the
-    /// shortest over all own links, lowest port first. If the graph has none yet, the reverse path
-    /// of the switch's last Controller Hello.
+    /// shortest one over all of the controller's own links, lowest port first. If the graph has no
+    /// path yet, returns the reverse path of the switch's last Controller Hello.
     pub fn path_to(&mut self, switch: NodeId) -> Option<Hops> {
         self.fwd.routes.paths_mut().path_to(&self.fwd.net, switch)
     }
 
-    /// Records the switch and port that the controller's own `port` leads to, or none. Sends
-    /// nothing, because no flow passes through the controller.
+    /// Records the switch and port to which the controller's own `port` leads, or that it leads to
+    /// none. Nothing is sent, because no flow passes through the controller.
     pub fn attached(&mut self, port: PortNo, peer: Option<(NodeId, PortNo)>) {
         self.fwd.net.fabric_mut().attached(port, peer);
     }
 
     /// Handles a switch's port state. `reverse` leads from here to that switch's control plane and
-    /// ends in [`PortNo::CONTROL`]. The acknowledgement takes that path, which verifies it for the
-    /// switch. An older version is acknowledged too: its path works as well.
+    /// ends in [`PortNo::CONTROL`]. The acknowledgement takes that path and so proves to the switch
+    /// that the path works. An older version is acknowledged too, because its path is verified in
+    /// the same way.
     pub fn controller_hello(
         &mut self,
         now: Time,
@@ -329,7 +331,7 @@ impl Controller {
         self.counters.item_misplaced += u64::from(!is_placed);
     }
 
-    /// Handles phase II of Axon-ARP: a host's request for a route, see `requests.rs`.
+    /// Handles phase II of Axon-ARP, which is a host's request for a route. See `requests.rs`.
     pub fn arp_request(
         &mut self,
         now: Time,
@@ -341,7 +343,7 @@ impl Controller {
         self.fulfil_found(now, out);
     }
 
-    /// Handles a request, without others that wait for its source address.
+    /// Handles a request, but not other requests that wait for its source address.
     fn request(&mut self, now: Time, from: Incarnation, m: ArpRequest, out: &mut Vec<Effect>) {
         let Some(switch) = self.admit(now, from, out) else { return };
         let by = (from, Place { switch, port: m.port });
@@ -359,7 +361,7 @@ impl Controller {
     }
 
     /// Handles another switch's query for a local host. `reverse` leads to that switch. Returns the
-    /// message for the edge; `None` if the request is refused.
+    /// message for the edge, or `None` if the request is refused.
     pub fn target_asked(
         &mut self,
         now: Time,
@@ -373,8 +375,8 @@ impl Controller {
         self.requests.target_asked(own, now, by, m, out)
     }
 
-    /// Handles the answer of another switch to this one's query for a host. Returns the message for
-    /// the edge; `None` if the host is not there.
+    /// Handles the answer from another switch to this switch's query for a host. Returns the
+    /// message for the edge, or `None` if the host is not there.
     pub fn target_found(
         &mut self,
         now: Time,
@@ -386,7 +388,7 @@ impl Controller {
         self.requests.target_found(&mut self.fwd, now, switch, m, out)
     }
 
-    /// Handles a host's DHCP or DHCPv6 frame. The reply leaves by the ingress port.
+    /// Handles a host's DHCP or DHCPv6 frame. The reply leaves by the port where the frame arrived.
     pub fn dhcp_relay(
         &mut self,
         now: Time,
@@ -408,13 +410,14 @@ impl Controller {
     }
 
     /// Changes the policy, stores the change for the next incarnation, and removes the routes that
-    /// are forbidden now.
+    /// have become forbidden.
     ///
     /// # Errors
-    /// Those of [`Policy::change_pair`] and [`Policy::change_quarantine`]; nothing has changed.
+    /// Those of [`Policy::change_pair`] and [`Policy::change_quarantine`]; in either case nothing
+    /// has changed.
     ///
-    /// [`Policy::change_pair`]: crate::policy::Policy::change_pair
-    /// [`Policy::change_quarantine`]: crate::policy::Policy::change_quarantine
+    /// [`Policy::change_pair`]: crate::policy::Policy::change_pair [`Policy::change_quarantine`]:
+    /// crate::policy::Policy::change_quarantine
     pub fn change_policy(
         &mut self,
         now: Time,
@@ -444,9 +447,9 @@ impl Controller {
         [presence, self.upkeep.deadline(&self.fwd)].into_iter().flatten().min()
     }
 
-    /// Looks up the switch that sent a message; `None` if its incarnation has ended. Resets the
-    /// state of a switch with a new incarnation, which has empty tables and reports its hosts
-    /// again.
+    /// Looks up the switch that sent a message. Returns `None` if that incarnation of it has ended.
+    /// If the switch has a new incarnation, its state is reset, because its tables are empty and it
+    /// reports its hosts again.
     fn admit(
         &mut self,
         now: Time,
@@ -475,15 +478,16 @@ impl Controller {
         self.fwd.routes.drain_mut().acknowledged(now, number);
     }
 
-    /// Handles a refused host query: its switch leaves too many commands unacknowledged.
+    /// Handles a host query that was refused because its switch leaves too many commands
+    /// unacknowledged.
     pub fn query_refused(&mut self, now: Time, to: NodeId, out: &mut Vec<Effect>) {
         if let Some(switch) = self.fwd.net.graph().index_of(to) {
             self.fwd.bounds.refuse(now, self.fwd.net.fabric(), (switch, None), out);
         }
     }
 
-    /// Records whether a switch leaves [`COMMANDS_PER_SWITCH_MAX`] commands or more unacknowledged.
-    /// Meanwhile no route is made at it.
+    /// Records whether a switch leaves [`COMMANDS_PER_SWITCH_MAX`] or more commands unacknowledged.
+    /// While it does, no route is made at it.
     ///
     /// [`COMMANDS_PER_SWITCH_MAX`]: super::bounds::COMMANDS_PER_SWITCH_MAX
     pub fn backlog(&mut self, of: NodeId, is_full: bool) {
@@ -492,7 +496,8 @@ impl Controller {
         }
     }
 
-    /// Schedules a list again whose part was refused for too many unacknowledged commands.
+    /// Schedules a list again, after part of it was refused because of too many unacknowledged
+    /// commands.
     pub fn list_refused(&mut self, now: Time, to: NodeId, list: (PortNo, MacAddr, IpAddr)) {
         self.presence.groups_mut().list_refused(&self.fwd.net, now, to, list);
     }

@@ -12,98 +12,97 @@ use axon_wire::vlan::VlanId;
 use axon_wire::{MacAddr, NodeId, PortNo, Span};
 use core::net::{Ipv4Addr, Ipv6Addr};
 
-/// Topology of a fabric file, available to all switches from the start.
+/// Topology from a fabric file, available to all switches from the start.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StaticTopology {
-    /// Switches, in the same order at each of them.
+    /// Switches, in the same order at every switch.
     pub switches: Vec<StaticSwitch>,
-    /// Hosts with fixed addresses, at their ports in the file.
+    /// Hosts with fixed addresses, at the ports given in the file.
     pub hosts: Vec<StoredHost>,
-    /// Explicit paths in the file.
+    /// Explicit paths given in the file.
     pub paths: Vec<StatedPath>,
 }
 
-/// A switch of the fabric file.
+/// Switch in a fabric file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StaticSwitch {
     /// Node ID.
     pub node: NodeId,
-    /// Ports that lead to other switches or to hosts.
+    /// Ports of the switch that lead to other switches or to hosts.
     pub ports: Vec<PortState>,
 }
 
 /// Configuration of a controller.
 #[derive(Clone, Debug)]
 pub struct ControllerConfig {
-    /// Configuration common to every node.
+    /// Configuration that is common to all nodes.
     pub node: NodeConfig,
-    /// DHCP server.
+    /// Configuration of the DHCP server.
     pub dhcp: DhcpConfig,
-    /// Router, which chooses paths.
+    /// Kind of router, which chooses the paths.
     pub router: RouterKind,
-    /// Number of route layers of the switches, 1 to 8.
+    /// Number of route layers in the switches, 1 to 8.
     pub layers: u8,
-    /// Policy of which hosts may reach which.
+    /// Policy that determines which hosts may reach each other.
     pub policy: Policy,
-    /// Use of routes by source and destination.
+    /// Selects the ports where routes are looked up by source and destination.
     pub by_source: BySource,
-    /// True if edges get a backup route for each route.
+    /// True if edges get a backup for each route.
     pub backups: bool,
-    /// DHCPv6 server to relay requests to, if any.
+    /// DHCPv6 server to which requests are relayed, if any.
     pub dhcpv6: Option<Dhcpv6Relay>,
-    /// Ports to external networks.
+    /// Ports that lead to external networks.
     pub uplinks: Vec<UplinkConfig>,
-    /// VLANs of the fabric.
+    /// VLANs in the fabric.
     pub vlans: VlanPlan,
-    /// Bonds.
+    /// Bonds in the fabric.
     pub bonds: Vec<BondConfig>,
 }
 
-/// Use of routes by source and destination for hosts behind one port, instead of shared routes by
-/// destination. Not applied to a port to an external network.
+/// Selects where hosts behind one port have routes by source and destination instead of shared
+/// routes by destination. Does not apply to a port to an external network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum BySource {
-    /// Never. A port reaches everything that its hosts together may reach.
+    /// Never. All hosts at a port reach everything that any of them may reach together.
     #[default]
     Never,
-    /// On ports with hosts of different rights: the policy lets one host reach a destination that a
-    /// second host of the same port may not.
+    /// On ports with hosts that have different rights. There, the policy lets one host reach a
+    /// destination that another host at the same port may not reach.
     Policy,
-    /// On every port with several hosts, so that they may take different paths.
+    /// On every port with several hosts, so that their frames may take different paths.
     Always,
 }
 
-/// A port to an external network (see `PortPolicy::uplink` of the edge).
+/// Port to an external network (see `PortPolicy::uplink` in the edge).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UplinkConfig {
-    /// Switch and port.
+    /// Switch and port of the uplink.
     pub at: (NodeId, PortNo),
-    /// Address of the gateway there. No other host may use it.
+    /// Address of the gateway in the external network. No other host may use it.
     pub gateway: Ipv4Addr,
 }
 
-/// A DHCPv6 server that is a host of the fabric.
+/// DHCPv6 server that is a host in the fabric.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dhcpv6Relay {
     /// IPv6 address: link-local, or within the prefix of the link.
     pub ip: Ipv6Addr,
     /// MAC address.
     pub mac: MacAddr,
-    /// Switch and port where the server is assumed to be until it is seen elsewhere.
+    /// Switch and port where the server is assumed to be until it is seen at another port.
     pub at: (NodeId, PortNo),
-    /// Address within the link's prefix, by which the server identifies the link.
+    /// Address within the link's prefix, by which the server recognizes the link.
     pub link: Ipv6Addr,
-    /// Names of switches, for the option that identifies a client's port.
+    /// Names of the switches, for the option that identifies a client's port.
     pub names: BTreeMap<NodeId, String>,
 }
 
-/// VLANs of a fabric, as configured at its controller.
+/// VLANs in a fabric, as configured at its controller.
 #[derive(Clone, Debug, Default)]
 pub struct VlanPlan {
-    /// All VLANs.
+    /// Configurations of all VLANs.
     pub vlans: Vec<VlanConfig>,
-    /// Host ports of switches and their VLANs. A report of a VLAN's host on any other port is
-    /// ignored.
+    /// VLANs of each switch's host ports. A report of a VLAN's host on any other port is ignored.
     pub ports: BTreeMap<(NodeId, PortNo), PortVlans>,
 }
 
@@ -112,18 +111,18 @@ pub struct VlanPlan {
 pub struct VlanConfig {
     /// VLAN ID, never `VlanId::NONE`.
     pub vlan: VlanId,
-    /// Identity of the fabric towards hosts of the VLAN.
+    /// Identity of the fabric as seen by hosts in the VLAN.
     pub server: ServerIdentity,
-    /// DHCP server of the VLAN; `None` if it leases no addresses.
+    /// DHCP server for the VLAN, or `None` if no addresses are leased there.
     pub dhcp: Option<DhcpConfig>,
 }
 
-/// A bond: ports of one or more switches that lead to one host.
+/// Bond: ports on one or more switches that lead to one host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BondConfig {
-    /// Name in telemetry.
+    /// Name used in telemetry.
     pub name: String,
-    /// Member ports, most preferred first.
+    /// Member ports, in order of preference.
     pub members: Vec<(NodeId, PortNo)>,
 }
 
@@ -138,35 +137,36 @@ pub struct DhcpConfig {
     pub pool_last: Ipv4Addr,
     /// Duration of a lease.
     pub lease: Span,
-    /// Maximum number of pool addresses held by hosts of one port, leased or in use without a
-    /// lease; at least 1. The same number again, up to 16, may be offered or declined.
+    /// Maximum number of pool addresses for the hosts at one port, at least 1. It covers addresses
+    /// that are leased and those in use without a lease. The same number again, but at most 16, may
+    /// be offered or declined.
     pub leases_per_port_max: usize,
-    /// Fixed addresses by MAC address; they may lie outside the pool.
+    /// Fixed addresses, by MAC address. They may lie outside the pool.
     pub reservations: BTreeMap<MacAddr, Ipv4Addr>,
-    /// Default router to announce, if any.
+    /// Default router announced to clients, if any.
     pub router: Option<Ipv4Addr>,
-    /// Name servers to announce.
+    /// Name servers announced to clients.
     pub dns: Vec<Ipv4Addr>,
-    /// Domain name to announce (option 15), 1 to 253 bytes.
+    /// Domain name announced to clients (option 15), 1 to 253 bytes.
     pub domain: Option<String>,
-    /// MTU to announce (option 26), in bytes of IP packet, at least 68.
+    /// MTU announced to clients (option 26), in bytes of IP packet, at least 68.
     pub mtu: Option<u16>,
-    /// Fixed addresses by client identifier (option 61). They may lie outside the pool and must not
-    /// be in `reservations`.
+    /// Fixed addresses, by client identifier (option 61). They may lie outside the pool and must
+    /// not be in `reservations`.
     pub clients: BTreeMap<Vec<u8>, Ipv4Addr>,
-    /// Server to relay requests to; `None` if this server answers them.
+    /// Server to which requests are relayed, or `None` if this server answers them itself.
     pub relay: Option<RelayConfig>,
 }
 
-/// A DHCP server that is a host of the fabric.
+/// DHCP server that is a host in the fabric.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RelayConfig {
     /// IPv4 address.
     pub ip: Ipv4Addr,
     /// MAC address.
     pub mac: MacAddr,
-    /// Switch and port where the server is assumed to be until it is seen elsewhere.
+    /// Switch and port where the server is assumed to be until it is seen at another port.
     pub at: (NodeId, PortNo),
-    /// Names of switches, for option 82.
+    /// Names of the switches, for option 82.
     pub names: BTreeMap<NodeId, String>,
 }

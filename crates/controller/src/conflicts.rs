@@ -3,16 +3,17 @@
 //!
 //! The *holder* of an address is queried up to three times, 100 ms apart. If it is silent, the
 //! *claimant* gets the address. If it answers, it keeps the address and the conflict stands. The
-//! claimant's next claim makes the controller query the holder again, at the earliest a second
+//! claimant's next claim makes the controller query the holder again, but no earlier than a second
 //! after the last query. A claim within 100 ms of a query may be an answer to it and does not
-//! count. After 10 s without a claim the claimant is queried in the same way; if it is silent, the
+//! count. After 10 s without a claim, the claimant is queried in the same way. If it is silent, the
 //! conflict ends.
 //!
-//! The first query of a holder takes a token of the claimant's port and one of the fabric. Without
-//! tokens, or with too many conflicts of the port, a claim is refused; so is that of a third host
-//! while the holder is queried. An edge reports an address of a host once, so 10 s after a refusal
-//! the claimant's edge is requested to report it again. If there are too many conflicts in total,
-//! one of the port with the most is evicted.
+//! The first query to a holder takes a token from the bucket of the claimant's port and one from
+//! the bucket of the fabric. A claim is refused if there is no token, or if the port has too many
+//! conflicts. So is a claim by a third host while the holder is being queried. An edge reports an
+//! address of a host only once, so 10 s after a refusal the claimant's edge is asked to report it
+//! again. If there are too many conflicts in total, a conflict of the port that has the most is
+//! evicted.
 
 use super::hosts::Place;
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -21,47 +22,47 @@ use axon_link::bucket::{Bucket, Rate};
 use axon_wire::{MacAddr, Span, Time};
 use core::net::IpAddr;
 
-/// Query interval.
+/// Interval between queries.
 pub(super) const ROUND: Span = Span::from_millis(100);
 /// Number of unanswered queries before a host counts as silent.
 const ROUNDS: u32 = 3;
-/// Minimum interval between queries of the holder for new claims.
+/// Minimum interval between the queries to the holder that new claims cause.
 const PAUSE: Span = Span::from_secs(1);
 /// Time without a claim after which the claimant is queried.
 const QUIET: Span = Span::from_secs(10);
-/// Time after which the edge of a refused claimant is requested to report it again.
+/// Time after which the edge of a refused claimant is asked to report the claim again.
 const RETRY: Span = Span::from_secs(10);
-/// Maximum number of conflicts, and of refused claims.
+/// Maximum number of conflicts, and also of refused claims.
 const CONFLICTS_MAX: usize = 256;
-/// Maximum number of conflicts with claimants at one port.
+/// Maximum number of conflicts whose claimants are at one port.
 const PER_PORT_MAX: usize = 64;
-/// Rate of holder queries caused by the hosts of one port. The burst covers a router that takes
-/// over that many virtual addresses.
+/// Rate of queries to holders that hosts at one port may cause. The burst covers a router that
+/// takes over the same number of virtual addresses.
 const OF_PORT: Rate = Rate { every: Span::from_millis(250), burst: 64 };
-/// Rate of holder queries in the whole fabric.
+/// Rate of queries to holders in the whole fabric.
 const OF_ALL: Rate = Rate { every: Span::from_millis(50), burst: 256 };
 
 /// Phase of a conflict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// The holder has been queried this many times in a row.
+    /// The holder is being queried, with this number of queries in a row so far.
     AsksHolder(u32),
-    /// The holder has answered; other hosts may still answer the same query.
+    /// The holder has answered. Other hosts may still answer the same query.
     Answered,
-    /// The next claim counts, or (`claimed`) has arrived and is deferred.
+    /// The conflict stands. The next claim counts, or one has arrived (`claimed`) and is deferred.
     Stands { claimed: bool },
-    /// The claimant has been queried this many times in a row.
+    /// The claimant is being queried, with this number of queries in a row so far.
     AsksClaimant(u32),
 }
 
-/// An address claimed by two hosts.
+/// Address claimed by two hosts.
 #[derive(Clone, Debug)]
 struct Conflict {
     claimant: MacAddr,
     /// Port of the claimant.
     at: Place,
     phase: Phase,
-    /// Time of the last query of the holder.
+    /// Time of the last query to the holder.
     asked: Time,
     /// Time of the next action.
     due: Time,
@@ -69,29 +70,30 @@ struct Conflict {
     stood: bool,
 }
 
-/// All conflicts of the fabric.
+/// All conflicts in the fabric.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Conflicts {
     by_ip: BTreeMap<IpAddr, Conflict>,
     due: BTreeSet<(Time, IpAddr)>,
-    /// Refused claims, and when to request a report of them.
+    /// Refused claims, with the times at which they are to be reported again.
     refused: BTreeSet<(Time, IpAddr, MacAddr, Place)>,
     ports: BTreeMap<Place, Bucket>,
     all: Bucket,
 }
 
-/// Result of a claim of an address that another host holds.
+/// Result of claiming an address that another host holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Claim {
     /// The holder must be queried now.
     Ask,
-    /// The holder has been queried, or will be.
+    /// The holder has already been queried, or will be.
     Waits,
-    /// There are too many conflicts or queries, or another claimant was first.
+    /// Refused, because there are too many conflicts or queries, or because another host claimed
+    /// the address first.
     Refused,
 }
 
-/// Action due for a conflict.
+/// Action that is due for a conflict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Due {
     /// Query the holder of the address.
@@ -99,16 +101,16 @@ pub(super) enum Due {
     /// The holder has not answered. Unless the conflict ends, the holder is queried again after a
     /// second.
     HolderSilent,
-    /// Have the claimant's next claim reported.
+    /// Ask the claimant's edge to report its next claim.
     Watch,
     /// Query the claimant.
     AskClaimant,
-    /// Have the next claim of a refused host reported.
+    /// Ask the edge of a refused host to report its next claim.
     Listen(MacAddr),
 }
 
 impl Conflicts {
-    /// Handles the claim of a host at a port to an address that another host holds.
+    /// Handles a claim by a host at a port for an address that another host holds.
     pub(super) fn claim(&mut self, now: Time, at: Place, ip: IpAddr, by: MacAddr) -> Claim {
         let claim = self.judge(now, at, ip, by);
         if claim == Claim::Refused {
@@ -157,13 +159,13 @@ impl Conflicts {
         Claim::Ask
     }
 
-    /// Returns the number of conflicts with a claimant at this port.
+    /// Returns the number of conflicts whose claimant is at this port.
     fn count_at(&self, at: Place) -> usize {
         self.by_ip.values().filter(|conflict| conflict.at == at).count()
     }
 
-    /// Returns whether there is room for one more conflict of a port that has `of_port`. If
-    /// necessary, evicts a standing conflict of the port with the most of these.
+    /// Returns whether there is room for one more conflict at a port that has `of_port` of them. If
+    /// necessary, evicts a standing conflict of the port that has the most.
     fn has_room(&mut self, of_port: usize) -> bool {
         if self.by_ip.len() < CONFLICTS_MAX {
             return true;
@@ -178,7 +180,7 @@ impl Conflicts {
         most.and_then(|(_, ip)| self.end(ip)).is_some()
     }
 
-    /// Queries the holder again, if there is a token.
+    /// Queries the holder again, if a token is available.
     fn again(&mut self, now: Time, at: Place, ip: IpAddr, by: MacAddr) -> Claim {
         let of = self.by_ip.get(&ip).map(|conflict| (conflict.claimant, conflict.at));
         let is_first = of.is_some_and(|(claimant, _)| claimant == by);
@@ -197,8 +199,8 @@ impl Conflicts {
         Claim::Ask
     }
 
-    /// Records that the holder of an address has used it. Returns whether that answers a query and
-    /// makes the conflict stand for the first time.
+    /// Records that the holder of an address has used it. Returns whether this answers a query and
+    /// so makes the conflict stand for the first time.
     pub(super) fn answered(&mut self, ip: IpAddr) -> bool {
         let Some(conflict) = self.by_ip.get_mut(&ip) else { return false };
         if !matches!(conflict.phase, Phase::AsksHolder(_)) {
@@ -210,7 +212,7 @@ impl Conflicts {
         is_news
     }
 
-    /// Returns the next conflict with an action due by `now`.
+    /// Returns the next address in conflict with an action due by `now`, and that action.
     pub(super) fn take_due(&mut self, now: Time) -> Option<(IpAddr, Due)> {
         if let Some(&refused @ (due, ip, by, _)) = self.refused.first()
             && due <= now
@@ -265,7 +267,7 @@ impl Conflicts {
         self.due.first().map(|&(due, _)| due).into_iter().chain(refused).min()
     }
 
-    /// Ends the conflict about an address; returns its claimant, if there was one.
+    /// Ends the conflict about an address. Returns its claimant, if there was a conflict.
     pub(super) fn end(&mut self, ip: IpAddr) -> Option<MacAddr> {
         let conflict = self.by_ip.remove(&ip)?;
         self.due.remove(&(conflict.due, ip));
@@ -277,7 +279,7 @@ impl Conflicts {
         self.by_ip.get(&ip).map(|conflict| conflict.claimant)
     }
 
-    /// Returns the addresses that a host claims and others hold.
+    /// Returns the addresses that a host claims while others hold them.
     pub(super) fn claimed_by(&self, mac: MacAddr) -> Vec<IpAddr> {
         let of = self.by_ip.iter().filter(|(_, conflict)| conflict.claimant == mac);
         of.map(|(&ip, _)| ip).collect()
@@ -288,7 +290,8 @@ impl Conflicts {
         self.by_ip.keys().copied().collect()
     }
 
-    /// Returns the conflicts whose holder has answered: the address and its claimant.
+    /// Returns the conflicts in which the holder has answered, each as the address and its
+    /// claimant.
     pub(super) fn standing(&self) -> impl Iterator<Item = (IpAddr, MacAddr)> {
         let standing = self.by_ip.iter().filter(|(_, conflict)| conflict.stood);
         standing.map(|(&ip, conflict)| (ip, conflict.claimant))
@@ -303,7 +306,7 @@ impl Conflicts {
     }
 
     fn take_token(&mut self, now: Time, at: Place) -> bool {
-        // Buckets that are not full are few, because the fabric's rate limits them.
+        // Only few buckets are not full, because the rate of the fabric limits their number.
         if self.ports.len() > CONFLICTS_MAX {
             self.ports.retain(|_, bucket| !bucket.is_full(now));
         }
@@ -365,8 +368,8 @@ mod tests {
         }
         let mut now = Time::ZERO + ROUND;
         while conflicts.take_due(now).is_some() {}
-        // One more conflict of a port with its share, and one of a port without any, with tokens
-        // available.
+        // One more conflict at a port with its full share, and one at a port without any. Tokens
+        // are available.
         now += Span::from_secs(20);
         assert_eq!(conflicts.claim(now, place(0), address(900), host(0)), Claim::Refused);
         assert_eq!(conflicts.claim(now, place(9), address(901), host(9)), Claim::Ask);
@@ -475,7 +478,7 @@ mod tests {
         }
         assert_eq!(conflicts.by_ip.len(), CONFLICTS_MAX);
         assert_eq!(conflicts.due.len(), CONFLICTS_MAX);
-        // Conflicts whose hosts answer no more end.
+        // Conflicts end if their hosts no longer answer.
         while let Some(next) = conflicts.deadline() {
             while let Some((ip, due)) = conflicts.take_due(next) {
                 if due == Due::HolderSilent {

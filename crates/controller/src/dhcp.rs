@@ -1,14 +1,14 @@
 //! The DHCP server (RFC 2131, paper 001 §4.2.3).
 //!
-//! Clients are identified by hardware address; an address may also be reserved for a client
-//! identifier. The server is the only one of its subnet and so is authoritative: it refuses
-//! addresses that are wrong or in use by another client, and confirms a free address. So a
-//! controller that starts without state confirms the leases of its predecessor. The hosts' claims
-//! of addresses, which switches report again, keep it from leasing an address that another host
+//! Clients are identified by hardware address. An address may also be reserved for a client
+//! identifier. The server is the only one in its subnet, so it is authoritative. It refuses an
+//! address that is wrong or in use by another client, and it confirms a free one. So a controller
+//! that starts without state confirms the leases of its predecessor. Switches report the addresses
+//! that hosts claim again, which keeps such a controller from leasing an address that another host
 //! uses.
 //!
 //! A request changes state only if the host table has its client at the ingress port. A release or
-//! decline requires that client and port hold the address.
+//! decline also requires that the address is held by that client at that port.
 
 use super::allocation::Allocation;
 pub use super::allocation::Due;
@@ -36,7 +36,7 @@ pub struct Served {
     pub released: Option<Ipv4Addr>,
 }
 
-/// Result of the check whether a client may have an address.
+/// Result of checking whether a client may have an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Judgement {
     Yes,
@@ -45,17 +45,18 @@ enum Judgement {
     NotOurs,
 }
 
-/// Result of checking an address given by the external DHCP server (a host of the fabric).
+/// Result of checking an address that the external DHCP server, a host in the fabric, has given to
+/// a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Given {
-    /// The address is bound to the client.
+    /// The address is now bound to the client.
     Bound,
-    /// The server has leased it to another MAC address before, that of a host with the same client
-    /// identifier. The other host keeps it, and no DHCPDECLINE goes to the server.
+    /// The server has already leased the address to another MAC address, namely that of a host with
+    /// the same client identifier. That host keeps it, and no DHCPDECLINE is sent to the server.
     Leased,
-    /// Another host uses it without a lease, or no host can have it. It must be declined.
+    /// Another host uses the address without a lease, or no host can have it. It must be declined.
     InUse,
-    /// The client's port holds the maximum. The address must be released.
+    /// The client's port holds the maximum number of addresses. This one must be released.
     PortFull,
 }
 
@@ -63,7 +64,7 @@ pub(super) enum Given {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Owner {
     Mac(MacAddr),
-    /// A host with this client identifier, unless another host with it is present.
+    /// Host with this client identifier, unless another host with the same identifier is present.
     Client(Vec<u8>),
 }
 
@@ -80,12 +81,14 @@ pub struct DhcpServer {
 }
 
 impl DhcpServer {
-    /// Creates a server without leases. The pool excludes addresses outside of the subnet, its
-    /// network and broadcast addresses, the server's and the router's own, and reserved ones.
+    /// Creates a server without leases. The pool excludes addresses outside the subnet, the
+    /// subnet's network and broadcast addresses, the addresses of the server and the router, and
+    /// reserved ones.
     pub fn new(identity: ServerIdentity, config: &DhcpConfig) -> DhcpServer {
-        // A length over 32 counts as 32.
+        // A prefix length over 32 counts as 32.
         let subnet = Ipv4Net::new(identity.ip, config.prefix_len).unwrap_or(identity.ip.into());
-        // Except for RFC 3021 and host routes, the first and last addresses are not host addresses.
+        // The first and last addresses of a subnet are not host addresses, except in RFC 3021
+        // subnets and host routes.
         let (first, last) = (subnet.network(), subnet.broadcast());
         let by_client = config.clients.iter().map(|(id, &ip)| (ip, Owner::Client(id.clone())));
         let by_mac = config.reservations.iter().map(|(&mac, &ip)| (ip, Owner::Mac(mac)));
@@ -108,8 +111,8 @@ impl DhcpServer {
         }
     }
 
-    /// Removes these addresses from the pool: they belong to tenants, and a host gets one by
-    /// reservation only.
+    /// Removes these addresses from the pool, because they belong to tenants. A host then gets one
+    /// of them by reservation only.
     pub fn withhold(&mut self, ips: impl Iterator<Item = Ipv4Addr>) {
         self.allocation.leases_mut().withhold(ips);
     }
@@ -124,20 +127,22 @@ impl DhcpServer {
         self.allocation.leases().iter()
     }
 
-    /// Returns whether a host may use its source address: an address outside the pool that is not
-    /// reserved for another host, or its own. A free address of the pool becomes the host's own
-    /// while the host is present, within the limit of its port. If the address belongs to another
-    /// host, this one gets it when that host gives it up; see [`DhcpServer::take_due`].
+    /// Returns whether a host may use its source address. It may if the address is outside the pool
+    /// and not reserved for another host, or if it is the host's own. A free address of the pool
+    /// becomes the host's own while the host is present, within the limit of its port. If the
+    /// address belongs to another host, this host gets it when the other one gives it up, see
+    /// [`DhcpServer::take_due`].
     pub fn claim(&mut self, now: Time, mac: MacAddr, at: Place, ip: Ipv4Addr) -> bool {
         match self.reserved.get(&ip) {
             Some(Owner::Mac(owner)) => *owner == mac,
-            // ARP carries no client identifier: the address belongs to the host by lease only.
+            // ARP carries no client identifier, so the address belongs to the host by lease only.
             Some(Owner::Client(_)) if !self.allocation.leases().lasts_with(mac, ip) => false,
             Some(Owner::Client(_)) | None => self.allocation.claim(now, mac, at, ip),
         }
     }
 
-    /// Returns whether an address belongs to a host by reservation, lease or use of a pool address.
+    /// Returns whether an address belongs to a host by reservation, by lease, or because the host
+    /// uses this pool address.
     pub fn is_given_to(&self, mac: MacAddr, ip: Ipv4Addr) -> bool {
         match self.reserved.get(&ip) {
             Some(Owner::Mac(owner)) => *owner == mac,
@@ -145,7 +150,7 @@ impl DhcpServer {
         }
     }
 
-    /// Returns whether an address belongs to another host, so that a claim of this one is refused.
+    /// Returns whether an address belongs to another host, so that a claim by this host is refused.
     pub fn is_anothers(&self, mac: MacAddr, at: Place, ip: Ipv4Addr) -> bool {
         match self.reserved.get(&ip) {
             Some(Owner::Mac(owner)) => *owner != mac,
@@ -154,16 +159,16 @@ impl DhcpServer {
         }
     }
 
-    /// Returns whether an address is a host address: in the subnet, but neither the server's nor
-    /// the network or broadcast address, where these exist (RFC 3021).
+    /// Returns whether an address is a host address: it is in the subnet, is not the server's, and
+    /// is neither the network nor the broadcast address if the subnet has these (RFC 3021).
     pub fn is_host_ip(&self, ip: Ipv4Addr) -> bool {
         let subnet = &self.subnet;
         let ends = subnet.prefix_len() < 31 && (ip == subnet.network() || ip == subnet.broadcast());
         subnet.contains(&ip) && !ends && ip != self.identity.ip
     }
 
-    /// Restores a stored address; `shown_at` is its owner's port in the host table. Returns whether
-    /// this server may lease it to that owner.
+    /// Restores a stored address. `shown_at` is the owner's port in the host table. Returns whether
+    /// this server may lease the address to that owner.
     pub fn restore(
         &mut self,
         now: Time,
@@ -174,7 +179,7 @@ impl DhcpServer {
         let fits = match self.reserved.get(&ip) {
             Some(Owner::Mac(owner)) => *owner == lease.holder.mac,
             Some(Owner::Client(id)) => *id == lease.holder.client_id,
-            // An external server has its own pool.
+            // An external server has its own pool of addresses.
             None if self.config.relay.is_some() => self.is_host_ip(ip),
             None => self.allocation.in_pool(ip),
         };
@@ -185,7 +190,7 @@ impl DhcpServer {
         fits
     }
 
-    /// Returns the state of an address and its owner; `None` if it was never offered.
+    /// Returns the state of an address and its owner, or `None` if the address was never offered.
     pub fn lease(&self, ip: Ipv4Addr) -> Option<&Lease> {
         self.allocation.leases().get(ip)
     }
@@ -195,18 +200,19 @@ impl DhcpServer {
         self.allocation.leases_mut().take_changed()
     }
 
-    /// Returns a client's address by lease or reservation.
+    /// Returns the address that a client has by lease or reservation.
     pub fn address_of(&self, mac: MacAddr) -> Option<Ipv4Addr> {
         let leased = || self.allocation.leases().of(mac).map(|(ip, _)| ip);
         self.config.reservations.get(&mac).copied().or_else(leased)
     }
 
-    /// Records that a host without a lease no longer uses an address.
+    /// Records that a host which used an address without a lease no longer uses it.
     pub fn abandon(&mut self, now: Time, mac: MacAddr, ip: Ipv4Addr) {
         self.allocation.abandon(now, mac, ip);
     }
 
-    /// Records the port of a host in the host table, or that it has none. `ips` are its addresses.
+    /// Records the port where the host table has a host, or that it has none. `ips` are the
+    /// addresses of the host.
     pub fn shown(&mut self, now: Time, mac: MacAddr, at: Option<Place>, ips: &[IpAddr]) {
         self.allocation.shown(now, mac, at, ips);
     }
@@ -222,16 +228,16 @@ impl DhcpServer {
         self.allocation.deadline()
     }
 
-    /// Parses a frame of a host. A frame that is not a request of its sender is counted, and
-    /// `None`.
+    /// Parses a frame from a host. Returns `None` and counts the frame if it is not a request from
+    /// its sender.
     pub fn read(&mut self, frame: &[u8]) -> Option<Request> {
         let request = Request::parse(frame);
         self.counters.malformed += u64::from(request.is_none());
         request
     }
 
-    /// Handles a request received at `place`. `here` is whether the host table has the client
-    /// there; if not, the request can only end a lease.
+    /// Handles a request received at `place`. `here` is true if the host table has the client at
+    /// that port. If it is false, the request can only end a lease.
     pub fn serve(&mut self, now: Time, place: Place, here: bool, request: &Request) -> Served {
         self.allocation.expire(now);
         let client = Holder { mac: request.mac, client_id: request.client_id.clone(), place };
@@ -263,13 +269,14 @@ impl DhcpServer {
         served
     }
 
-    /// Counts an operation, or that the sender had no right to request it.
+    /// Counts an operation if it was done. Otherwise counts that the sender had no right to request
+    /// it.
     fn count(&mut self, done: bool, of: impl Fn(&mut DhcpCounters) -> &mut u64) {
         let counter = if done { of(&mut self.counters) } else { &mut self.counters.misplaced };
         *counter += 1;
     }
 
-    /// RFC 2131 §4.3.1.
+    /// Handles a DHCPDISCOVER (RFC 2131 §4.3.1).
     fn discover(
         &mut self,
         now: Time,
@@ -301,8 +308,9 @@ impl DhcpServer {
         Some(self.say(request, DhcpMessageType::Offer, Some(&grant)))
     }
 
-    /// RFC 2131 §4.3.2. With a server identifier the client has chosen among offers. Without one it
-    /// requests an address that it had (INIT-REBOOT), or has (renewing and rebinding, in `ciaddr`).
+    /// Handles a DHCPREQUEST (RFC 2131 §4.3.2). With a server identifier, the client has chosen one
+    /// of the offers. Without one, it requests an address that it had before (INIT-REBOOT) or has
+    /// now (renewing and rebinding, in `ciaddr`).
     fn request(
         &mut self,
         now: Time,
@@ -341,7 +349,7 @@ impl DhcpServer {
     }
 
     /// Returns the address reserved for a client, by its identifier or else by its MAC address. If
-    /// a host that is present has the same identifier, that host keeps the address.
+    /// another host with the same identifier is present, that host keeps the address.
     fn reserved_for(&self, client: &Holder) -> Option<Ipv4Addr> {
         let by_client = self.config.clients.get(&client.client_id).copied();
         let free = |ip: &Ipv4Addr| {
@@ -359,7 +367,7 @@ impl DhcpServer {
             (Some(reserved), _) => reserved != ip,
             (None, Some((held, lease))) => match lease.state {
                 LeaseState::Bound => held != ip,
-                // At the same port a host may change from a static address to a lease.
+                // At the same port, a host may change from a static address to a lease.
                 LeaseState::InUse => held != ip && lease.holder.place != client.place,
                 _ => false,
             },
@@ -378,13 +386,13 @@ impl DhcpServer {
         if self.allocation.in_pool(ip) { Judgement::Yes } else { Judgement::NotOurs }
     }
 
-    /// Returns whether the request names this server, or no server.
+    /// Returns whether a request names this server, or no server at all.
     fn is_for_us(&self, request: &Request) -> bool {
         request.server.is_none_or(|server| server == self.identity.ip)
     }
 
-    /// Returns whether to relay a request to the external server; counts a refusal. A new address
-    /// needs room at the client's port.
+    /// Returns whether to relay a request to the external server, and counts a refusal. A new
+    /// address needs room at the client's port.
     pub(super) fn may_relay(&mut self, now: Time, client: &Holder, request: &Request) -> bool {
         self.allocation.expire(now);
         if !self.is_for_us(request) {
@@ -403,8 +411,8 @@ impl DhcpServer {
         true
     }
 
-    /// Records an address given by the external server to a client. `in_use` is whether the host
-    /// table has it with another host.
+    /// Records an address that the external server has given to a client. `in_use` is true if the
+    /// host table has the address with another host.
     pub(super) fn given(
         &mut self,
         now: Time,
@@ -436,7 +444,7 @@ impl DhcpServer {
         }
     }
 
-    /// Returns the counters for the relay agent.
+    /// Returns the counters that the relay agent updates.
     pub(super) const fn relaying(&mut self) -> &mut DhcpCounters {
         &mut self.counters
     }
@@ -459,7 +467,8 @@ impl DhcpServer {
     }
 }
 
-/// Returns a lease in whole seconds, at least one. Infinite if it does not fit (RFC 2132 §9.2).
+/// Returns the duration of a lease in whole seconds, at least one. A duration that does not fit is
+/// infinite (RFC 2132 §9.2).
 fn whole_seconds(lease: Span) -> u32 {
     u32::try_from(lease.as_millis() / 1_000).unwrap_or(u32::MAX).max(1)
 }

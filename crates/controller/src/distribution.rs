@@ -1,5 +1,5 @@
-//! Routes to hosts at bonds: which port each route ends at, and moves to other ports. See
-//! `bonds.rs`.
+//! Distribution of the routes to a host at a bond: the port where each route ends, and moves to
+//! other ports. See `bonds.rs`.
 
 use super::bonds::Exits;
 use super::flows::{Flows, Origin, RouteIndex};
@@ -9,10 +9,10 @@ use super::routes::Routes;
 use crate::effect::Effect;
 use alloc::vec::Vec;
 
-/// The port of each route.
+/// Choice of the port where each route ends.
 impl Routes {
-    /// Returns the ports where a route to a host may end, in order of preference: the current port
-    /// of the route first, then those with the fewest routes to the host.
+    /// Returns the ports where a route to a host may end, in order of preference. The current port
+    /// of the route comes first, then the ports with the fewest routes to the host.
     pub(super) fn exits_in_order(
         &self,
         net: &Network,
@@ -32,7 +32,7 @@ impl Routes {
         Some(Exits::Of(places))
     }
 
-    /// Moves the routes to a host that end at a port which does not distribute.
+    /// Moves those routes to a host that end at a port which does not distribute.
     pub(super) fn move_away(&mut self, net: &Network, host: HostIndex, out: &mut Vec<Effect>) {
         let Some(place) = net.hosts().get(host).map(Host::place) else { return };
         let exits = net.fabric().exits(place);
@@ -45,7 +45,8 @@ impl Routes {
         }
     }
 
-    /// Moves routes to a host until the ports have equal numbers of them.
+    /// Moves routes to a host between the ports of its bond until the ports have equal numbers of
+    /// them.
     pub(super) fn balance(&mut self, net: &Network, host: HostIndex, out: &mut Vec<Effect>) {
         let Some(place) = net.hosts().get(host).map(Host::place) else { return };
         let Exits::Of(places) = net.fabric().exits(place) else { return };

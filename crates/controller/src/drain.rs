@@ -1,23 +1,24 @@
-//! Draining: waiting for frames on old paths while a new rule of the router replaces the old one.
+//! Draining: waits for frames on old paths while the router replaces its rule with a new one.
 //!
-//! A router with an order of the switches may have to make a new one, after failures for which no
-//! link can be reoriented (`router/up_down`). Paths of both orders together may close a cycle of
-//! buffers. So the router returns only paths that close no cycle with the old ones, which edges may
-//! still have and on which frames may be in flight. A flow without such a path loses its route and
-//! gets none until draining ends. The steps are:
+//! A router that orders the switches may have to make a new order after failures for which no link
+//! can be reoriented (`router/up_down`). Paths in the old and the new order together may close a
+//! cycle of buffers. So the router returns only paths that close no cycle with the old ones, which
+//! edges may still have and on which frames may be in flight. A flow without such a path loses its
+//! route and gets none until draining ends. The steps are:
 //!
-//! 1. Routes and backups that violate the new order are replaced or removed. Routes are on the
-//!    streams at once, backups after one pass over all of them.
-//! 2. Every switch with links acknowledges its stream up to there: no frame takes such a path any
-//!    more. A switch that is cut off from the others is skipped, since none of its frames leaves
-//!    it. Routes of an earlier incarnation without a decision delay this step, as they are in use.
-//! 3. [`Timers::drain_max`](axon_link::config::Timers::drain_max) passes, in which the last frame
-//!    on an old path arrives.
+//! 1. Routes and backups that violate the new order are replaced or removed. The changes to routes
+//!    are sent on the streams at once, and those to backups after one pass over all of them.
+//! 2. Every switch with links acknowledges its stream up to this point. From then on, no frame
+//!    enters such a path. A switch that is cut off from the others is skipped, because none of its
+//!    frames leave it. Undecided routes from an earlier incarnation delay this step, because they
+//!    are in use.
+//! 3. The time [`Timers::drain_max`](axon_link::config::Timers::drain_max) passes, within which the
+//!    last frame on an old path arrives.
 //! 4. The router drops the old paths. Flows without a route get one as soon as their edge repeats
 //!    its request.
 //!
-//! A violation found meanwhile, such as the report of an edge that has used an old backup, restarts
-//! the steps.
+//! A violation found in the meantime, such as a report from an edge that has used an old backup,
+//! restarts the steps.
 
 use crate::effect::Effect;
 use alloc::vec::Vec;
@@ -27,12 +28,12 @@ use axon_wire::{Span, Time};
 /// Progress of draining.
 #[derive(Clone, Debug)]
 pub(super) struct Drain {
-    /// Change of the router's rule that is draining.
+    /// Number of the router's rule change that is draining, if any.
     of: Option<u64>,
     /// Number of the last request for acknowledgements.
     number: u64,
     state: State,
-    /// Maximum time that frames are in flight.
+    /// Maximum time that a frame is in flight.
     span: Span,
 }
 
@@ -41,24 +42,24 @@ pub(super) struct Drain {
 enum State {
     /// Routes or backups that violate the rule are being replaced.
     Replacing,
-    /// All are replaced; switches have yet to acknowledge it.
+    /// All are replaced, but switches have yet to acknowledge it.
     Acknowledging,
-    /// All are acknowledged. The last frame has arrived by this time.
+    /// All replacements are acknowledged. The last frame on an old path has arrived by this time.
     Until(Time),
 }
 
 impl Drain {
-    /// Creates the idle state; `span` is the maximum time that frames are in flight.
+    /// Creates the idle state. `span` is the maximum time that a frame is in flight.
     pub(super) const fn new(span: Span) -> Drain {
         Drain { of: None, number: 0, state: State::Replacing, span }
     }
 
-    /// Restarts draining, because a violating path was in use until now.
+    /// Restarts draining, because a path that violates the rule was in use until now.
     pub(super) const fn again(&mut self) {
         self.state = State::Replacing;
     }
 
-    /// Returns when all frames have arrived.
+    /// Returns when all frames on old paths have arrived.
     pub(super) const fn deadline(&self) -> Option<Time> {
         match (self.of, self.state) {
             (Some(_), State::Until(until)) => Some(until),
@@ -73,9 +74,9 @@ impl Drain {
         }
     }
 
-    /// Advances the draining of the router's change `of` as far as possible; `is_replaced`
-    /// is true if all routes and backups follow the new rule. Returns whether all frames have
-    /// arrived.
+    /// Advances the draining for the router's rule change `of` as far as possible. `is_replaced` is
+    /// true if all routes and backups follow the new rule. Returns whether all frames on old paths
+    /// have arrived.
     pub(super) fn advance(
         &mut self,
         now: Time,

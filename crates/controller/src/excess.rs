@@ -1,4 +1,4 @@
-//! Refusal of reports and requests that exceed the bounds of their switch or port, see `bounds`.
+//! Refuses reports and requests that exceed the bounds of their switch or port, see `bounds`.
 
 use super::bounds::{
     INHERITED_PER_SWITCH_MAX, ROUTES_PER_PORT_AND_PEER_MAX, ROUTES_PER_PORT_MAX,
@@ -15,39 +15,39 @@ use alloc::vec::Vec;
 use axon_node::Note;
 use axon_wire::{PortNo, Span, Time};
 
-/// Switch whose bound, or whose port's bound, would be exceeded.
+/// Switch whose bound would be exceeded, or the port in it whose bound would be.
 pub(super) type Excess = (SwitchIndex, Option<PortNo>);
 
-/// Minimum time between two notes about one switch, and about ports of one switch.
+/// Minimum time between two notes about one switch, and between two notes about its ports.
 const NOTE_PAUSE: Span = Span::from_secs(10);
 
-/// Subject of a bound.
+/// Subject to which a bound applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Scope {
     /// A whole switch.
     Switch,
     /// A port of the switch.
     Port,
-    /// The hosts admitted at a port.
+    /// The hosts that the policy admits at a port.
     Admission,
 }
 
-/// Switches that exceed bounds.
+/// Switches that exceed bounds, and counts of refusals.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Bounds {
     /// Time of the last note, by switch and scope.
     noted: BTreeMap<(SwitchIndex, Scope), Time>,
     /// Switches that leave too many commands unacknowledged.
     backlogged: BTreeSet<SwitchIndex>,
-    /// Number of refusals because a switch or a port is at its bound.
+    /// Number of refusals because a switch or port is at its bound.
     refused: u64,
-    /// Number of hosts refused by the policy at their port.
+    /// Number of hosts that the policy has refused at their port.
     misplaced: u64,
 }
 
 impl Bounds {
-    /// Returns whether an excess of this switch, or of any port of it, is to be noted: true if
-    /// there was none within the last 10 s.
+    /// Returns whether a note about an excess at this switch, or at any of its ports, is due. It is
+    /// due if there was none within the last 10 s.
     pub(super) fn is_news(&mut self, now: Time, switch: SwitchIndex, scope: Scope) -> bool {
         let noted = self.noted.get(&(switch, scope));
         let is_news = noted.is_none_or(|&at| now.since(at) >= NOTE_PAUSE);
@@ -57,22 +57,22 @@ impl Bounds {
         is_news
     }
 
-    /// Returns the number of refusals because a switch or a port is at its bound.
+    /// Returns the number of refusals because a switch or port is at its bound.
     pub(super) const fn refused(&self) -> u64 {
         self.refused
     }
 
-    /// Counts a host that the policy refuses at its port.
+    /// Counts a host that the policy has refused at its port.
     pub(super) const fn count_misplaced(&mut self) {
         self.misplaced += 1;
     }
 
-    /// Returns the number of hosts refused by the policy at their port.
+    /// Returns the number of hosts that the policy has refused at their port.
     pub(super) const fn misplaced(&self) -> u64 {
         self.misplaced
     }
 
-    /// Counts and notes a refusal because a switch or a port is at its bound.
+    /// Counts a refusal because a switch or port is at its bound, and logs a note about it.
     pub(super) fn refuse(
         &mut self,
         now: Time,
@@ -84,7 +84,7 @@ impl Bounds {
         self.note(now, fabric, excess, out);
     }
 
-    /// Handles the refusal of a host because its port, or the switch, is at its bound of claims.
+    /// Handles the refusal of a host because its port or switch holds the maximum number of claims.
     pub(super) fn too_many_hosts(
         &mut self,
         now: Time,
@@ -96,7 +96,7 @@ impl Bounds {
         self.refuse(now, net.fabric(), (at.switch, port), out);
     }
 
-    /// Notes a switch or a port that is at its bound.
+    /// Logs a note about a switch or port that is at its bound.
     pub(super) fn note(
         &mut self,
         now: Time,
@@ -120,8 +120,9 @@ impl Bounds {
     }
 
     /// Returns the bound that a request from `by`, for a host at switch `other`, would exceed by
-    /// making routes at these ports. Both routes count for the requesting port. If too many routes
-    /// are between the two, either end may be the cause: the second excess names the other end.
+    /// making routes at these ports. Both routes are charged to the requesting port. If there are
+    /// too many routes between the two ends, either end may be the cause, so the second excess
+    /// names the other end.
     pub(super) fn excess_of(
         &self,
         flows: &Flows,
@@ -153,7 +154,7 @@ impl Bounds {
     }
 
     /// Returns whether one more route at a port fits in the bounds of this account. `waiting` is
-    /// the number of inherited routes of a switch that wait for a decision.
+    /// the number of the switch's inherited routes that wait for a decision.
     pub(super) fn has_room(
         &self,
         flows: &Flows,
@@ -169,7 +170,8 @@ impl Bounds {
         }
     }
 
-    /// Returns whether one more inherited route of a switch may wait for a decision; `waiting` do.
+    /// Returns whether one more inherited route of a switch may wait for a decision. `waiting` is
+    /// the number that wait already.
     pub(super) fn has_room_for_inherited(
         &self,
         flows: &Flows,

@@ -15,10 +15,10 @@ use axon_wire::{Hops, NodeId, PortNo};
 #[derive(Clone, Debug)]
 pub(super) struct Fabric {
     graph: Graph,
-    /// The controller's own ports that lead to a switch: the switch and its port.
+    /// Own ports of the controller that lead to a switch, each with that switch and its port.
     attachments: BTreeMap<PortNo, (NodeId, PortNo)>,
-    /// The switch that contains this controller, which then decides about that switch's routes
-    /// only; `None` for the controller of a whole fabric.
+    /// Switch that contains this controller, which then decides about the routes of that switch
+    /// only. `None` for the controller of a whole fabric.
     home: Option<SwitchIndex>,
     bonds: Bonds,
 }
@@ -34,7 +34,7 @@ impl Fabric {
         &self.graph
     }
 
-    /// Returns the graph of switches for a change of it.
+    /// Returns the graph of switches, to be changed.
     pub(super) const fn graph_mut(&mut self) -> &mut Graph {
         &mut self.graph
     }
@@ -44,7 +44,7 @@ impl Fabric {
         &self.bonds
     }
 
-    /// Returns the bonds for a change of them.
+    /// Returns the bonds, to be changed.
     pub(super) const fn bonds_mut(&mut self) -> &mut Bonds {
         &mut self.bonds
     }
@@ -54,12 +54,13 @@ impl Fabric {
         self.home
     }
 
-    /// Puts the controller into a switch.
+    /// Records the switch that contains this controller.
     pub(super) fn set_home(&mut self, node: NodeId) {
         self.home = self.graph.index_of(node);
     }
 
-    /// Records the switch and port that the controller's own `port` leads to, or none.
+    /// Records the switch and port to which the controller's own `port` leads, or that it leads to
+    /// none.
     pub(super) fn attached(&mut self, port: PortNo, peer: Option<(NodeId, PortNo)>) {
         match peer {
             Some(peer) => self.attachments.insert(port, peer),
@@ -67,7 +68,8 @@ impl Fabric {
         };
     }
 
-    /// Returns the controller's own ports that lead to a known switch, lowest port first.
+    /// Returns the controller's own ports that lead to a known switch, each with that switch,
+    /// lowest port first.
     pub(super) fn attachments(&self) -> impl Iterator<Item = (PortNo, SwitchIndex)> {
         let known = |(&port, &(node, _)): (&PortNo, &(NodeId, PortNo))| {
             Some((port, self.graph.index_of(node)?))
@@ -75,8 +77,8 @@ impl Fabric {
         self.attachments.iter().filter_map(known)
     }
 
-    /// Returns the switches that the graph connects to the controller; `None` if no own port leads
-    /// to a switch.
+    /// Returns the switches that the graph connects to the controller, or `None` if none of its own
+    /// ports leads to a switch.
     pub(super) fn reached(&self) -> Option<BTreeSet<SwitchIndex>> {
         if self.attachments.is_empty() {
             return None;
@@ -96,23 +98,23 @@ impl Fabric {
         self.graph.switch(switch).incarnation.node
     }
 
-    /// Returns the port of a place with the node ID of its switch.
+    /// Returns the node ID of a place's switch, and the port number.
     pub(super) fn port(&self, place: Place) -> (NodeId, PortNo) {
         (self.node(place.switch), place.port)
     }
 
-    /// Returns the place of a port; `None` if its switch is unknown.
+    /// Returns the place of a port, or `None` if its switch is unknown.
     pub(super) fn place(&self, (node, port): (NodeId, PortNo)) -> Option<Place> {
         Some(Place { switch: self.graph.index_of(node)?, port })
     }
 
-    /// Returns whether a controller within another switch decides about the routes of this switch.
+    /// Returns whether the routes of this switch are decided by a controller in another switch.
     pub(super) fn is_elsewhere(&self, switch: SwitchIndex) -> bool {
         self.home.is_some_and(|home| home != switch)
     }
 
-    /// Returns the names of a port and its switch from `names`; a switch without a name is shown by
-    /// its number.
+    /// Returns the names of a port and its switch, using `names`. A switch without a name is shown
+    /// by its number.
     pub(super) fn names_among(
         &self,
         names: &BTreeMap<NodeId, String>,
@@ -129,7 +131,7 @@ impl Fabric {
         self.graph.switch(switch).ports.values().any(|at| *at == Peer::Host)
     }
 
-    /// Returns the bond that a port is joined to.
+    /// Returns the bond to which a port is joined.
     pub(super) fn bond_at(&self, place: Place) -> Option<&Bond> {
         if self.bonds.is_empty() {
             return None;
@@ -137,13 +139,15 @@ impl Fabric {
         self.bonds.joined(self.port(place))
     }
 
-    /// Returns the ports of the same bond, in its order; the port alone if it is not joined to one.
+    /// Returns the ports of the bond to which a port is joined, in the bond's order. If there is no
+    /// bond, returns the port alone.
     pub(super) fn ports_of(&self, place: Place) -> Vec<Place> {
         let Some(bond) = self.bond_at(place) else { return [place].into() };
         bond.joined().filter_map(|member| self.place(member.at())).collect()
     }
 
-    /// Returns whether two ports are one location.
+    /// Returns whether two ports are the same location, that is, the same port or ports of the same
+    /// bond.
     pub(super) fn is_one_place(&self, a: Place, b: Place) -> bool {
         a == b || self.bond_at(a).is_some() && self.ports_of(a).contains(&b)
     }
@@ -168,15 +172,15 @@ impl Fabric {
         }
     }
 
-    /// Returns whether `before` has left the bond that `at` is joined to, because its switch has
-    /// gone. A host known there has moved to another port of its bond.
+    /// Returns whether port `before` has left the bond to which `at` is joined, because the switch
+    /// of `before` is gone. A host known at `before` has then moved to another port of its bond.
     pub(super) fn has_left_port(&self, before: Place, at: Place) -> bool {
         let number = |place: Place| self.bonds.slot(self.port(place)).map(|(bond, _)| bond);
         self.bond_at(at).is_some() && self.bond_at(before).is_none() && number(before) == number(at)
     }
 
-    /// Returns another distributing port of the bond that a port is joined to, or was until it
-    /// lost its carrier.
+    /// Returns another distributing port of the bond to which a port is joined, or was joined until
+    /// it lost its carrier.
     pub(super) fn other_port(&self, place: Place) -> Option<Place> {
         if self.bonds.is_empty() {
             return None;
@@ -190,8 +194,8 @@ impl Fabric {
     }
 
     /// Returns a path to another switch's control plane over links that their nearer ends have
-    /// reported. It reconnects parts of a fabric that were cut off from each other: nearer switches
-    /// have the more recent reports, so each step of the path updates the next.
+    /// reported. It serves to reconnect parts of a fabric that were cut off from each other. Nearer
+    /// switches have more recent reports, so each step of the path updates the next.
     pub(super) fn path_for_greeting(&self, to: NodeId) -> Option<Hops> {
         let (home, end) = (self.home?, self.graph.index_of(to)?);
         // Predecessor of each switch in the breadth-first search.

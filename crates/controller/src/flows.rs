@@ -1,13 +1,13 @@
 //! Flow registry: every route that switches hold for hosts, and the links it uses.
 //!
-//! Each port has a route table, looked up by destination, so a route here leads from one host port
-//! to one host. The hosts on that port that requested it are its users; it is removed with the last
-//! of them. A flow of paper 001 is a user of a route. A route may also be for the frames of one
-//! host only ([`Origin`]), which is then its user.
+//! Each port has a route table that is looked up by destination. So a route here leads from one
+//! host port to one host. Its users are the hosts at that port that requested it. The route is
+//! removed with its last user. A flow of paper 001 is a user of a route. A route may also be for
+//! frames from one host only ([`Origin`]), which is then its only user.
 //!
 //! Each directed link has the list of its routes, and each route has its position in those lists.
-//! So adding and removing a route is linear in its length, and the routes over a failed link are
-//! found without a search.
+//! So the cost of adding or removing a route is linear in its length, and the routes over a failed
+//! link are found without a search.
 
 use super::bounds::{ROUTES_PER_PORT_MAX, ROUTES_PER_SWITCH_MAX};
 use super::counts::Counts;
@@ -34,7 +34,7 @@ impl RouteIndex {
 pub struct Origin {
     /// Host port.
     pub at: Place,
-    /// Source host; `None` for all hosts of the port.
+    /// Source host, or `None` for all hosts at the port.
     pub source: Option<HostIndex>,
 }
 
@@ -47,27 +47,27 @@ impl From<Place> for Origin {
 /// Route from a host port to a host.
 #[derive(Clone, Debug)]
 pub struct Route {
-    /// Host port whose route table holds it.
+    /// Host port whose route table contains the route.
     pub at: Place,
-    /// Source host; `None` for all hosts of the port.
+    /// Source host, or `None` for all hosts at the port.
     pub source: Option<HostIndex>,
     /// Destination host.
     pub destination: HostIndex,
-    /// Stamp number.
+    /// Stamp number of the decision that made the route.
     pub number: u64,
-    /// Host port where it ends.
+    /// Host port where the route ends.
     pub exit: Place,
-    /// Route layer.
+    /// Layer of the route.
     pub layer: Layer,
     users: Vec<HostIndex>,
     links: Vec<Link>,
     account: Account,
 }
 
-/// Account that a route is charged to, see [`super::bounds`].
+/// Account to which a route is charged, see [`super::bounds`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Account {
-    /// Made by a request of a host at this port, for a host at that switch.
+    /// Made by a request from a host at this port, for a host at that switch.
     Requested(Place, SwitchIndex),
     /// Taken over from an earlier incarnation of the controller, at this port.
     Inherited(Place),
@@ -77,35 +77,35 @@ pub enum Account {
 struct Link {
     switch: SwitchIndex,
     port: PortNo,
-    /// Position in the list of that link.
+    /// Position of the route in the list of that link.
     position: u32,
 }
 
-/// Entry for a route in the list of a link.
+/// Entry for a route in the list for a link.
 #[derive(Clone, Copy, Debug)]
 struct Crossing {
     route: RouteIndex,
-    /// Index of the link in the route.
+    /// Index of the link within the route.
     link: u32,
 }
 
 impl Route {
-    /// Returns the links of the route, nearest first.
+    /// Returns the links that the route uses, nearest first.
     pub fn steps(&self) -> impl Iterator<Item = Step> {
         self.links.iter().map(|link| Step { switch: link.switch, egress: link.port })
     }
 
-    /// Returns the number of links.
+    /// Returns the number of links that the route uses.
     pub fn len(&self) -> usize {
         self.links.len()
     }
 
-    /// Returns whether the route stays in one switch.
+    /// Returns whether the route has no links, because it stays within one switch.
     pub fn is_empty(&self) -> bool {
         self.links.is_empty()
     }
 
-    /// Returns the hops, with `last` as the last of them.
+    /// Returns the hops of the route, with `last` appended as the last hop.
     pub fn hops_to(&self, last: PortNo) -> Hops {
         let mut hops = Vec::with_capacity(self.links.len() + 1);
         hops.extend(self.links.iter().map(|link| link.port));
@@ -118,17 +118,17 @@ impl Route {
         axon_wire::Route { layer: self.layer, ..self.hops_to(self.exit.port).into() }
     }
 
-    /// Returns the origin of the frames it is for.
+    /// Returns the origin of the frames that the route is for.
     pub const fn origin(&self) -> Origin {
         Origin { at: self.at, source: self.source }
     }
 
-    /// Returns the account it is charged to.
+    /// Returns the account to which the route is charged.
     pub(super) const fn account(&self) -> Account {
         self.account
     }
 
-    /// Returns the hosts that requested it.
+    /// Returns the hosts that requested the route.
     pub fn users(&self) -> &[HostIndex] {
         &self.users
     }
@@ -146,14 +146,14 @@ pub struct Flows {
     used_by: Vec<BTreeSet<(HostIndex, RouteIndex)>>,
     /// Routes by switch, then by egress port.
     over: Vec<Vec<Vec<Crossing>>>,
-    /// Number of routes by requesting port.
+    /// Number of routes for each requesting port.
     requested: Counts,
-    /// Number of routes by requesting port and peer switch, for large accounts.
+    /// Number of routes for each requesting port and peer switch, kept for large accounts.
     by_port: Peers<Place, ROUTES_PER_PORT_MAX>,
     by_switch: Peers<SwitchIndex, ROUTES_PER_SWITCH_MAX>,
-    /// Number of inherited routes by port.
+    /// Number of inherited routes at each port.
     inherited: Counts,
-    /// Routes added or changed and not yet returned by [`Flows::take_fresh`].
+    /// Routes that were added or changed and that [`Flows::take_fresh`] has not returned yet.
     fresh: BTreeSet<RouteIndex>,
 }
 
@@ -168,30 +168,31 @@ impl Flows {
         self.count == 0
     }
 
-    /// Returns the end of the indices in use; every route has a smaller index.
+    /// Returns the upper end of the indices in use. Every route has a smaller index.
     pub fn end(&self) -> u32 {
         self.routes.len() as u32
     }
 
-    /// Returns the number of routes made by the requests of a switch, at any switch.
+    /// Returns the number of routes made by requests from a switch. The routes may be at any
+    /// switch.
     pub fn requested_by(&self, switch: SwitchIndex) -> usize {
         self.requested.of(switch)
     }
 
-    /// Returns the number of routes made by the requests of one port.
+    /// Returns the number of routes made by requests from one port.
     pub fn requested_at(&self, place: Place) -> usize {
         self.requested.at(place.switch, place.port)
     }
 
-    /// Returns upper bounds on the routes for hosts at one other switch: those of the port, and
-    /// those of its switch. Exact for an account that is more than half full.
+    /// Returns upper bounds on the numbers of routes between a port, or its switch, and the hosts
+    /// at one other switch. A bound is exact for an account that is more than half full.
     pub fn requested_with(&self, place: Place, other: SwitchIndex) -> (usize, usize) {
         let of_port = self.by_port.of(place, other, self.requested_at(place));
         let of_switch = self.by_switch.of(place.switch, other, self.requested_by(place.switch));
         (of_port, of_switch)
     }
 
-    /// Returns the number of inherited routes of a switch.
+    /// Returns the number of inherited routes at a switch.
     pub fn inherited_by(&self, switch: SwitchIndex) -> usize {
         self.inherited.of(switch)
     }
@@ -207,7 +208,7 @@ impl Flows {
         routes.filter_map(|(at, route)| Some((RouteIndex(at as u32), route.as_ref()?)))
     }
 
-    /// Returns the route from a port to a host, for all hosts there or for one.
+    /// Returns the route to a host from a port, for all hosts there or for one of them.
     pub fn find(&self, from: impl Into<Origin>, destination: HostIndex) -> Option<RouteIndex> {
         self.towards.get(destination.index())?.get(&from.into()).copied()
     }
@@ -224,7 +225,8 @@ impl Flows {
         routes.map_or_else(Vec::new, |routes| routes.iter().map(|&(_, route)| route).collect())
     }
 
-    /// Returns the routes over a directed link. A route that crosses it twice is listed twice.
+    /// Returns the routes over a directed link. A route that crosses the link twice is listed
+    /// twice.
     pub fn over(&self, switch: SwitchIndex, port: PortNo) -> impl Iterator<Item = RouteIndex> {
         let link = self.over.get(switch.index()).and_then(|ports| ports.get(port.index()));
         link.into_iter().flatten().map(|crossing| crossing.route)
@@ -258,7 +260,7 @@ impl Flows {
         index
     }
 
-    /// Counts a new route requested by a host at port `by` for a host at switch `other`.
+    /// Counts a new route that a host at port `by` has requested for a host at switch `other`.
     fn request(&mut self, by: Place, other: SwitchIndex) {
         self.requested.add(by.switch, by.port);
         let (of_port, of_switch) = (self.requested_at(by), self.requested_by(by.switch));
@@ -289,7 +291,7 @@ impl Flows {
         }
     }
 
-    /// Removes a host from the users of a route; returns whether it was the last.
+    /// Removes a host from the users of a route. Returns whether it was the last one.
     pub fn drop_user(&mut self, index: RouteIndex, user: HostIndex) -> bool {
         let Some(route) = self.routes.get_mut(index.index()).and_then(Option::as_mut) else {
             return false;
@@ -319,12 +321,12 @@ impl Flows {
         self.fresh.insert(index);
     }
 
-    /// Returns one of the routes that were added or changed, lowest index first.
+    /// Takes one of the routes that were added or changed, lowest index first.
     pub(super) fn take_fresh(&mut self) -> Option<RouteIndex> {
         self.fresh.pop_first()
     }
 
-    /// Clears the list of routes that were added or changed.
+    /// Clears the list of added or changed routes.
     pub(super) fn clear_fresh(&mut self) {
         self.fresh.clear();
     }
@@ -334,7 +336,7 @@ impl Flows {
         !self.fresh.is_empty()
     }
 
-    /// Removes a route and all its users.
+    /// Removes a route, and with it all its users.
     pub fn remove(&mut self, index: RouteIndex) -> Option<Route> {
         self.unlink(index);
         let route = self.routes.get_mut(index.index())?.take()?;
@@ -360,7 +362,7 @@ impl Flows {
         Some(route)
     }
 
-    /// Adds a route to the lists of its links.
+    /// Adds a route to the lists for its links.
     fn link(&mut self, index: RouteIndex, path: &[Step]) -> Vec<Link> {
         let enter = |(at, step): (usize, &Step)| {
             let ports = grown(&mut self.over, step.switch.index());
@@ -372,8 +374,8 @@ impl Flows {
         path.iter().enumerate().map(enter).collect()
     }
 
-    /// Removes a route from the lists of its links. The last entry of a list fills the gap, and the
-    /// position in its route is updated.
+    /// Removes a route from the lists for its links. The last entry of each list fills the gap, and
+    /// the position recorded in that entry's route is updated.
     fn unlink(&mut self, index: RouteIndex) {
         let Some(Some(route)) = self.routes.get_mut(index.index()) else {
             return;
@@ -395,7 +397,7 @@ impl Flows {
     }
 }
 
-/// Returns the entry at `at`, created if there is none.
+/// Returns the entry at index `at`, and creates it if there is none.
 fn grown<T: Default>(list: &mut Vec<T>, at: usize) -> &mut T {
     if list.len() <= at {
         list.resize_with(at + 1, T::default);

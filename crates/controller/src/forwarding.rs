@@ -1,7 +1,8 @@
-//! Hosts and the routes between them: the parts that most requests need together, as one argument.
+//! Hosts and the routes between them: the parts that most requests need together, passed as one
+//! argument.
 //!
-//! Each part has its own state. Methods here change several of them: see `isolation.rs` for the
-//! admission of hosts and the policy, and `by_source.rs` for routes of single hosts.
+//! Each part has its own state. Methods of this type change several of them. See `isolation.rs` for
+//! the admission of hosts and the policy, and `by_source.rs` for routes of single hosts.
 
 use super::excess::Bounds;
 use super::hosts::HostIndex;
@@ -17,7 +18,7 @@ use alloc::vec::Vec;
 pub(super) struct Forwarding {
     pub(super) net: Network,
     pub(super) routes: Routes,
-    /// Routes of an earlier incarnation in the tables of edges.
+    /// Routes from an earlier incarnation that are in the tables of edges.
     pub(super) take_over: TakeOver,
     /// Pending searches for addresses of unknown hosts.
     pub(super) seeking: Seeking,
@@ -25,7 +26,7 @@ pub(super) struct Forwarding {
 }
 
 impl Forwarding {
-    /// Removes the routes to a host everywhere.
+    /// Removes all routes to a host.
     pub(super) fn cut_off(&mut self, host: HostIndex, out: &mut Vec<Effect>) {
         self.take_over.cut_off((&self.net, &mut self.routes), host, out);
     }

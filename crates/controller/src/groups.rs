@@ -1,17 +1,17 @@
-//! Multicast groups: membership, and lists for the edges of senders.
+//! Multicast groups: their members, and the lists of receivers for the edges of senders.
 //!
 //! An edge requests the list of a group when one of its hosts sends to it. It receives the list
-//! again after each change, until it reports that the host sends no more. A list has one member of
-//! each port, because a copy sent to a port reaches all hosts behind it. The sender's own port is
-//! not in the list, nor are ports whose hosts the sender may not reach (`isolation.rs`). The ports
-//! of a bond count as one (`bonds.rs`). The all-hosts group has all hosts.
+//! again after each change, until it reports that the host no longer sends. A list has one member
+//! for each port, because a copy sent to a port reaches all hosts behind it. The sender's own port
+//! is not in the list, nor are ports whose hosts the sender may not reach (`isolation.rs`). The
+//! ports of a bond count as one (`bonds.rs`). The all-hosts group contains all hosts.
 //!
-//! A membership is stored by the port where its switch has reported it, and counts while the host
-//! is present. A host that moves may be claimed by two switches for a while, and so may its
+//! A membership is stored with the port where its switch has reported it, and counts while the host
+//! is present there. While a host moves, two switches may claim it for a while, and likewise its
 //! memberships. A host that returns has its memberships again. Changes are gathered for 20 ms. The
-//! lists of a group are made up to eight times in a row, and then at most twice a second
-//! (`pace.rs`). A list refused because a switch has too many unacknowledged commands is made again
-//! a second later.
+//! lists for a group are made up to eight times in a row, and then at most twice a second
+//! (`pace.rs`). If a list is refused because a switch has too many unacknowledged commands, it is
+//! made again a second later.
 
 use super::hosts::{Host, Place};
 use super::network::Network;
@@ -28,29 +28,29 @@ use core::ops::RangeInclusive;
 
 /// Maximum number of hosts in one part of a list.
 const PART_HOSTS: usize = 64;
-/// Retry interval of a refused list.
+/// Time after which a refused list is made again.
 const AGAIN: Span = Span::from_secs(1);
-/// Maximum number of memberships and senders of one port.
+/// Maximum number of memberships and senders at one port.
 const PER_PORT_MAX: usize = 256;
-/// Maximum number of memberships and senders of one switch.
+/// Maximum number of memberships and senders at one switch.
 const PER_SWITCH_MAX: usize = 1 << 14;
 
-/// Returns the range of all entries of a host in the members of a group.
+/// Returns the range that contains all entries of a host among the members of a group.
 fn all_places(mac: MacAddr) -> RangeInclusive<(MacAddr, Place)> {
     (mac, Place::FIRST)..=(mac, Place::LAST)
 }
 
-/// All groups of the fabric.
+/// All multicast groups in the fabric.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Groups {
-    /// Members of each group, and where they were reported.
+    /// Members of each group, with the ports where they were reported.
     members: BTreeMap<IpAddr, BTreeSet<(MacAddr, Place)>>,
-    /// Senders, with the list sent last.
+    /// Senders, each with the list that was sent last.
     senders: BTreeMap<Key, Option<Vec<MacAddr>>>,
-    /// Number of memberships and senders of each port and of each switch.
+    /// Numbers of memberships and senders at each port and at each switch.
     of_port: BTreeMap<Place, usize>,
     of_switch: BTreeMap<SwitchIndex, usize>,
-    /// Lists that may have changed, and when they are made.
+    /// Lists that may have changed, and the times at which they are made.
     pace: Pace,
     /// Number of refused memberships, senders, and hosts in lists.
     refused: u64,
@@ -92,7 +92,7 @@ impl Groups {
         less(&mut self.of_switch, at.switch);
     }
 
-    /// Marks the lists of a group as changed.
+    /// Marks the lists for a group as changed.
     fn touch(&mut self, now: Time, group: IpAddr) {
         let senders: Vec<Key> = self
             .senders
@@ -104,7 +104,7 @@ impl Groups {
         self.pace.changed(senders, at);
     }
 
-    /// Marks the lists of a changed host's groups, and of the all-hosts group, as changed.
+    /// Marks the lists for a changed host's groups, and for the all-hosts group, as changed.
     pub(super) fn host_changed(&mut self, now: Time, mac: MacAddr) {
         let is_of =
             |group: &IpAddr| membership::is_everybody(*group) || self.is_member(mac, *group);
@@ -145,7 +145,7 @@ impl Groups {
         self.pace.changed(self.senders.keys().copied(), now + GATHER);
     }
 
-    /// Removes the members and senders of a switch that has restarted.
+    /// Removes the members and senders at a switch that has restarted.
     pub(super) fn forget_switch(&mut self, now: Time, switch: SwitchIndex) {
         let (mut gone, mut groups) = (Vec::new(), Vec::new());
         self.members.retain(|&group, members| {
@@ -173,7 +173,7 @@ impl Groups {
         self.refused
     }
 
-    /// Returns the memberships at a switch: the group, the member and its port.
+    /// Returns the memberships at a switch, each as the group, the member and its port.
     pub(super) fn members_at(
         &self,
         switch: SwitchIndex,
@@ -184,8 +184,8 @@ impl Groups {
         all.filter(move |(_, _, at)| at.switch == switch)
     }
 
-    /// Handles a switch's report that one of its hosts has joined or left a group. Returns
-    /// `false` if the report is misplaced.
+    /// Handles a switch's report that one of its hosts has joined or left a group. Returns `false`
+    /// if the report is misplaced.
     pub(super) fn report(
         &mut self,
         net: &Network,
@@ -194,7 +194,8 @@ impl Groups {
         (group, joined): (IpAddr, bool),
     ) -> bool {
         let host = net.host(mac);
-        // A host at a bond sends reports by any of its ports, and is claimed at one of them.
+        // A host at a bond sends reports through any of its ports, but is claimed at only one of
+        // them.
         let is_claimed = host
             .is_some_and(|host| net.fabric().ports_of(at).iter().any(|&at| host.is_claimed_at(at)));
         if !membership::is_reportable(group) || joined && !is_claimed {
@@ -222,8 +223,8 @@ impl Groups {
         true
     }
 
-    /// Handles a switch's request for the receivers of a host's frames to a group, or its end.
-    /// Returns `false` if the request is misplaced.
+    /// Handles a switch's request for the receivers of frames from a host to a group, or the end of
+    /// that request. Returns `false` if the request is misplaced.
     pub(super) fn ask(
         &mut self,
         net: &Network,
@@ -252,7 +253,7 @@ impl Groups {
         true
     }
 
-    /// Returns the receivers of a host's frames to a group: one host of each port, in order of
+    /// Returns the receivers of frames from a host to a group: one host for each port, in order of
     /// ports.
     fn list(&mut self, net: &Network, (group, at, mac): Key) -> Vec<MacAddr> {
         let mut list: BTreeMap<Place, MacAddr> = BTreeMap::new();
@@ -279,7 +280,7 @@ impl Groups {
         list.into_values().take(COPIES_MAX).collect()
     }
 
-    /// Sends a list if it has changed since it was sent last.
+    /// Sends a list if it differs from the one sent last.
     fn send_list(&mut self, net: &Network, key: Key, out: &mut Vec<Effect>) {
         let list = self.list(net, key);
         let Some(sent) = self.senders.get_mut(&key) else { return };
@@ -299,14 +300,15 @@ impl Groups {
         *sent = Some(list);
     }
 
-    /// Makes the lists that are due.
+    /// Makes the lists that are due, and sends those that have changed.
     pub(super) fn make_lists(&mut self, net: &Network, now: Time, out: &mut Vec<Effect>) {
         for key in self.pace.take_due(now) {
             self.send_list(net, key, out);
         }
     }
 
-    /// Schedules a list again whose part was refused for too many unacknowledged commands.
+    /// Schedules a list again, after part of it was refused because of too many unacknowledged
+    /// commands.
     pub(super) fn list_refused(
         &mut self,
         net: &Network,

@@ -1,13 +1,15 @@
 //! Host table: the location of each host, and the addresses it owns.
 //!
-//! A switch *claims* a host by reporting it on its reliable stream, and withdraws the claim there.
-//! Streams of different switches are not ordered among one another. So a host that moves may be
-//! claimed by two switches for a while, and the older claim may be withdrawn before or after the
-//! newer one is made. All claims are kept. The newest is the host's location; when it is withdrawn,
-//! the next one is. A late message of the old switch cannot remove the host.
+//! A switch *claims* a host by reporting it on its reliable stream, and withdraws the claim on the
+//! same stream. The streams of different switches are not ordered relative to one another. So a
+//! host that moves may be claimed by two switches for a while, and the older claim may be withdrawn
+//! before or after the newer one is made. All claims are kept. The newest one is the host's
+//! location. When it is withdrawn, the next newest takes its place. So a late message from the old
+//! switch cannot remove the host.
 //!
-//! A claim from the controller's store, or of a switch's previous incarnation, is *remembered*: it
-//! is provisional until the switch reports the host, and is withdrawn after a timeout.
+//! A claim from the controller's store, or of a switch's previous incarnation, is *remembered*. It
+//! is provisional until the switch reports the host, and is withdrawn after a timeout if the switch
+//! does not.
 //!
 //! Requests (datagrams) only add hosts that no switch has claimed yet. Such a claim expires unless
 //! a report confirms it, so a late request has no lasting effect.
@@ -25,14 +27,14 @@ use axon_wire::{MacAddr, PortNo, Span, Time};
 use claimed::Claimed;
 use core::net::IpAddr;
 
-/// Minimum interval between two queries at the older of two claimed locations.
+/// Minimum interval between two queries at the older one of two claimed locations.
 const VERIFY_PAUSE: Span = Span::from_secs(1);
-/// Lifetime of a claim by request without a report.
+/// Lifetime of a claim that was made by a request and that no report has confirmed.
 const UNCONFIRMED: Span = Span::from_secs(5);
 /// Maximum number of claims kept for one host; the oldest is evicted.
 const CLAIMS_MAX: usize = 8;
 
-/// Host port of a switch.
+/// Host port on a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place {
     /// Switch index.
@@ -73,9 +75,9 @@ pub struct Host {
     pub ips: Vec<IpAddr>,
     /// Claims, never empty. The last is the location of the host.
     claims: Vec<Claim>,
-    /// Time of the last verification of a move.
+    /// Time when a move was last verified.
     verified_at: Option<Time>,
-    /// Location queried at that time, until the host is reported from there.
+    /// Location that was queried at that time, until the host is reported from there.
     queried: Option<Place>,
     /// Time of the next query.
     verify_due: Option<Time>,
@@ -84,11 +86,11 @@ pub struct Host {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Claim {
     place: Place,
-    /// Expiry of the claim; `None` for a report, and until the switch of a remembered claim is
-    /// received.
+    /// Expiry of the claim. `None` for a report, and for a remembered claim until its switch is
+    /// first received.
     until: Option<Time>,
-    /// True if the claim is from the store or of an earlier incarnation of its switch, without a
-    /// report since.
+    /// True if the claim comes from the store or from an earlier incarnation of its switch, and no
+    /// report has followed.
     remembered: bool,
 }
 
@@ -98,23 +100,24 @@ impl Host {
         self.claims[self.claims.len() - 1].place
     }
 
-    /// Returns whether a switch claims the host there, even if another has a newer claim.
+    /// Returns whether a switch claims the host at a place, even if another switch has a newer
+    /// claim.
     pub(super) fn is_claimed_at(&self, place: Place) -> bool {
         self.claims.iter().any(|claim| claim.place == place)
     }
 
-    /// Returns the location queried last, until the host is reported from there.
+    /// Returns the location that was queried last, until the host is reported from there.
     pub(super) fn queried(&self) -> Option<Place> {
         self.queried
     }
 
-    /// Returns whether the location is from the store or of an earlier incarnation of its switch,
-    /// without a report since.
+    /// Returns whether the location comes from the store or from an earlier incarnation of its
+    /// switch, and no report has followed.
     pub fn is_provisional(&self) -> bool {
         self.claims[self.claims.len() - 1].remembered
     }
 
-    /// Returns whether the location is stored: a location by request only is not.
+    /// Returns whether the location is stored. A location known only from a request is not.
     pub(super) fn is_kept(&self) -> bool {
         let claim = &self.claims[self.claims.len() - 1];
         claim.remembered || claim.until.is_none()
@@ -124,11 +127,11 @@ impl Host {
 /// Result of learning a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Learned {
-    /// The MAC address is not a host's, or a request cannot move the host.
+    /// The MAC address is not that of a host, or a request cannot move the host.
     Refused,
-    /// The switch or the port has the maximum number of claims.
+    /// The switch or the port has the maximum number of claims already.
     Full,
-    /// The host is at its old location, or new.
+    /// The host is at its old location, or it is new.
     Here(HostIndex),
     /// The host has moved.
     Moved(HostIndex),
@@ -137,15 +140,15 @@ pub enum Learned {
 /// Result of withdrawing a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Withdrawn {
-    /// No change: the host is at another location, or unknown.
+    /// Nothing has changed, because the host is unknown or at another location.
     Nothing,
-    /// The host is at the location of an older claim.
+    /// The host is now at the location of an older claim.
     Moved(HostIndex),
-    /// No claim is left. Call [`HostTable::forget`] when its flows are removed.
+    /// No claim is left. Call [`HostTable::forget`] once the flows of the host are removed.
     Gone(HostIndex),
 }
 
-/// All hosts of the fabric.
+/// Table of all hosts in the fabric.
 #[derive(Clone, Debug)]
 pub struct HostTable {
     server: (MacAddr, IpAddr),
@@ -154,7 +157,7 @@ pub struct HostTable {
     slots: Vec<Option<Host>>,
     free: Vec<HostIndex>,
     unconfirmed: BTreeSet<(Time, MacAddr, Place)>,
-    /// Hosts whose last move is to be verified, and when.
+    /// Hosts whose last move is to be verified, with the times of verification.
     unverified: BTreeSet<(Time, MacAddr)>,
     /// Hosts whose stored entry may have changed.
     changed: Changed,
@@ -164,12 +167,12 @@ pub struct HostTable {
     claims: Claimed,
 }
 
-/// Result of giving an address to a host.
+/// Result of assigning an address to a host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Owned {
     /// Previous owner of the address. Edges must stop answering ARP for it.
     pub before: Option<HostIndex>,
-    /// Address that the host lost because it has too many.
+    /// Address that the host has lost because it had too many.
     pub surplus: Option<IpAddr>,
 }
 
@@ -226,7 +229,7 @@ impl HostTable {
         self.by_ip.get(&ip).copied()
     }
 
-    /// Records a report of a switch: `mac` is at `place`.
+    /// Records a report from a switch that `mac` is at `place`.
     pub fn report(&mut self, place: Place, mac: MacAddr) -> Learned {
         let Some(index) = self.by_mac(mac) else {
             return self.add(place, mac, None);
@@ -261,7 +264,7 @@ impl HostTable {
         if before == place { Learned::Here(index) } else { Learned::Moved(index) }
     }
 
-    /// Records a request: `mac` sent at `place`.
+    /// Records a request that `mac` has sent at `place`.
     pub fn request(&mut self, now: Time, place: Place, mac: MacAddr) -> Learned {
         match self.by_mac(mac) {
             None => self.add(place, mac, Some(now + UNCONFIRMED)),
@@ -282,7 +285,7 @@ impl HostTable {
         self.claims.at(place.key()) >= HOSTS_PER_PORT_MAX
     }
 
-    /// Returns the number of claims of a switch, over all its ports.
+    /// Returns the number of claims by a switch, over all its ports.
     pub fn claims_of(&self, switch: SwitchIndex) -> usize {
         self.claims.of(switch)
     }
@@ -323,13 +326,13 @@ impl HostTable {
         Learned::Here(index)
     }
 
-    /// Returns the location of a host before its last move, with the address to query. `None` if
-    /// there is nothing to query, or if the move is the answer to the last query and came within a
-    /// second. Within a second of the last query, the next one is deferred, see
+    /// Returns the location of a host before its last move, with the address to query. Returns
+    /// `None` if there is nothing to query, or if the move is the answer to the last query and came
+    /// within a second. The next query is deferred if the last one was less than a second ago, see
     /// [`HostTable::verify_due`].
     ///
-    /// A host that returns later than that has moved again. The location that it left must be
-    /// queried, or that edge would not report the host when it returns there.
+    /// A host that returns later than that has moved again. The location that it has left must then
+    /// be queried, because otherwise the edge there would not report the host when it returns.
     pub fn verify(&mut self, now: Time, index: HostIndex) -> Option<(MacAddr, Place, IpAddr)> {
         let host = self.slots.get_mut(index.index())?.as_mut()?;
         if let Some(due) = host.verify_due.take() {
@@ -351,8 +354,8 @@ impl HostTable {
         Some((host.mac, before, ip))
     }
 
-    /// Records that a host is queried at a place. Its next report from there is the answer and is
-    /// not verified.
+    /// Records that a host has been queried at a place. Its next report from there is the answer
+    /// and is not verified.
     pub fn queried(&mut self, now: Time, mac: MacAddr, at: Place) {
         let slot = self.by_mac(mac).and_then(|index| self.slots.get_mut(index.index()));
         if let Some(host) = slot.and_then(Option::as_mut) {
@@ -360,7 +363,7 @@ impl HostTable {
         }
     }
 
-    /// Returns a host whose last move must be verified now.
+    /// Returns a host whose last move is to be verified now, if there is one.
     pub fn verify_due(&self, now: Time) -> Option<HostIndex> {
         let &(due, mac) = self.unverified.first()?;
         self.by_mac(mac).filter(|_| due <= now)
@@ -407,7 +410,7 @@ impl HostTable {
         }
     }
 
-    /// Withdraws the claim of `mac` at `place`.
+    /// Withdraws the claim for `mac` at `place`.
     pub fn withdraw(&mut self, place: Place, mac: MacAddr) -> Withdrawn {
         let Some(index) = self.by_mac(mac) else {
             return Withdrawn::Nothing;
@@ -453,7 +456,7 @@ impl HostTable {
         self.free.push(index);
     }
 
-    /// Returns all claims of a switch, including superseded ones.
+    /// Returns all claims by a switch, including superseded ones.
     pub fn claimed_by(&self, switch: SwitchIndex) -> Vec<(Place, MacAddr)> {
         let hosts = self.iter().map(|(_, host)| host);
         hosts
@@ -469,7 +472,7 @@ impl HostTable {
         [runs_out, due].into_iter().flatten().min()
     }
 
-    /// Returns a claim that has expired by `now`, to be withdrawn.
+    /// Returns a claim that has expired by `now` and is to be withdrawn.
     pub fn run_out(&mut self, now: Time) -> Option<(Place, MacAddr)> {
         let first = self.unconfirmed.first().filter(|&&(until, _, _)| until <= now);
         let &(until, mac, place) = first?;
@@ -525,7 +528,7 @@ mod tests {
         let (here, there) = (at(1, 1), at(2, 1));
         assert_eq!(moved(there, Span::ZERO), Some(here));
         assert_eq!(moved(here, Span::from_millis(60)), None, "it was there all the time");
-        // A host that moves to and fro slowly.
+        // A host that slowly moves back and forth.
         for _ in 0..3 {
             assert_eq!(moved(there, Span::from_secs(3)), Some(here));
             assert_eq!(moved(here, Span::from_secs(3)), Some(there));

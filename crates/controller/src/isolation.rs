@@ -1,17 +1,18 @@
-//! Enforcement of the policy: no route is made or kept that it forbids.
+//! Enforcement of the policy: no route that it forbids is made or kept.
 //!
 //! Each port's routes are looked up by destination, so any host at the port can use them, with any
 //! source address. So a route is allowed only if *all* hosts at its port may reach *all* hosts at
 //! the port where it ends. Hosts behind one port are not isolated from each other, because their
-//! frames need not pass the switch; but none of them connects two tenants. Where source addresses
-//! are trusted ([`BySource`](crate::config::BySource)) a host may have its own routes, and each
-//! host is checked separately (`by_source.rs`).
+//! frames need not pass the switch. But no such port connects two tenants. Where source addresses
+//! are trusted ([`BySource`](crate::config::BySource)) a host may have its own routes, so each host
+//! is checked separately (`by_source.rs`).
 //!
-//! The policy is checked at five places. A request for a forbidden route is denied (`requests.rs`).
+//! The policy is checked in five cases. A request for a forbidden route is denied (`requests.rs`).
 //! A path is computed only if the policy allows it (`routes.rs`): for new routes, after a failure,
-//! after a move and in rounds. A forbidden inherited route is removed (`takeover.rs`). A new host
-//! at a port removes the routes of that port that it may not use, and so does a change of the
-//! policy, at once. A report of a host that is pinned to another port is refused.
+//! after a move and in rounds. A forbidden inherited route is removed (`takeover.rs`). When a new
+//! host appears at a port, the routes from that port that it may not use are removed at once. So
+//! are routes that a change of the policy forbids. A report of a host that is pinned to another
+//! port is refused.
 
 use super::excess::Scope;
 use super::flows::RouteIndex;
@@ -25,7 +26,7 @@ use axon_wire::{MacAddr, NodeId, Time};
 
 /// Admission of hosts, and removal of forbidden routes.
 impl Forwarding {
-    /// Records a report of a switch, if the policy admits the host there.
+    /// Records a report from a switch, if the policy admits the host at the reported port.
     pub(super) fn reported(
         &mut self,
         now: Time,
@@ -39,7 +40,7 @@ impl Forwarding {
             (Learned::Moved(host), Some(before)) if self.net.fabric().is_one_place(before, at) => {
                 Learned::Here(host)
             }
-            // The answer to a query at a bond may arrive by any of its ports.
+            // The answer to a query at a bond may arrive through any of its ports.
             (Learned::Moved(host), _) => {
                 let asked = self.net.hosts().get(host).and_then(Host::queried);
                 if asked
@@ -53,7 +54,7 @@ impl Forwarding {
         }
     }
 
-    /// Records the sender of a request, if the policy admits the host there.
+    /// Records the sender of a request, if the policy admits the host at the port.
     pub(super) fn requested(
         &mut self,
         now: Time,
@@ -87,7 +88,8 @@ impl Forwarding {
             return learn(self.net.hosts_mut());
         }
         let node = self.net.fabric().node(at.switch);
-        // A host pinned to one port of a bond is pinned to all of them, even those that are down.
+        // A host that is pinned to one port of a bond is pinned to all of them, even to those that
+        // are down.
         let ports = match self.net.fabric().bond_at(at) {
             Some(_) => self.net.fabric().bonds().ports_with((node, at.port)),
             None => [(node, at.port)].into(),
@@ -106,7 +108,7 @@ impl Forwarding {
         learned
     }
 
-    /// Handles a new host at a port, which may make routes of the port forbidden.
+    /// Handles a new host at a port. Its presence may make routes of the port forbidden.
     pub(super) fn came(&mut self, at: Place, out: &mut Vec<Effect>) {
         self.split_at(at, out);
         if !self.net.policy().is_open() && self.net.is_mixed(at) {
@@ -114,8 +116,8 @@ impl Forwarding {
         }
     }
 
-    /// Removes the forbidden routes from and to the hosts at a port. Returns their number, and the
-    /// switches that have to remove them.
+    /// Removes the forbidden routes from and to the hosts at a port. Returns the number of removed
+    /// routes, and the switches that have to remove them.
     fn enforce_at(&mut self, at: Place, out: &mut Vec<Effect>) -> (u64, BTreeSet<NodeId>) {
         let hosts =
             self.net.fabric().ports_of(at).into_iter().flat_map(|at| self.net.hosts().hosts_at(at));
@@ -135,7 +137,7 @@ impl Forwarding {
                 removed += 1;
             }
         }
-        // Routes of an earlier incarnation without a decision.
+        // Undecided routes from an earlier incarnation.
         let mut waiting = self.take_over.waiting_at(at);
         let to = |&(_, mac): &(_, MacAddr)| self.take_over.waiting_for(mac);
         waiting.extend(hosts.iter().flat_map(to).collect::<Vec<_>>());
@@ -151,13 +153,14 @@ impl Forwarding {
     }
 
     /// Changes the policy, stores the change for the next incarnation, and removes the routes that
-    /// are forbidden now.
+    /// have become forbidden.
     ///
     /// # Errors
-    /// Those of [`Policy::change_pair`] and [`Policy::change_quarantine`]; nothing has changed.
+    /// Those of [`Policy::change_pair`] and [`Policy::change_quarantine`]; in either case nothing
+    /// has changed.
     ///
-    /// [`Policy::change_pair`]: super::policy::Policy::change_pair
-    /// [`Policy::change_quarantine`]: super::policy::Policy::change_quarantine
+    /// [`Policy::change_pair`]: super::policy::Policy::change_pair [`Policy::change_quarantine`]:
+    /// super::policy::Policy::change_quarantine
     pub(super) fn change_policy(
         &mut self,
         change: PolicyChange,
@@ -178,7 +181,7 @@ impl Forwarding {
             }
         };
         out.push(Effect::Store(stored));
-        // All affected routes have an end at this port.
+        // All affected routes start or end at this port.
         let enforced = at.map(|at| self.enforce_at(at, out));
         let (routes_removed, switches) = enforced.unwrap_or_default();
         let reach = match change {

@@ -1,21 +1,23 @@
 //! Leases of the DHCP server: the state of each address, its holder, and the holder's port.
 //!
-//! An address of the pool is *offered* for seconds, *bound* for a lease, *in use* by a host without
-//! a lease (which sends ARP from it), or *declined* (another host answers on it) for minutes. Then
-//! it is *free* again, and its last owner gets it back unless another client needed it. Addresses
-//! never leased go first, then the one that has been free longest. Of the former, a client gets the
-//! one derived from its MAC address, if possible: a controller without its leases then gives each
-//! client its previous address, and not one that another host still has.
+//! An address in the pool is *offered* for seconds, *bound* for the duration of a lease, *in use*
+//! by a host without a lease (which sends ARP from it), or *declined* for minutes (because another
+//! host answers for it). Afterwards it is *free* again, and its last owner gets it back unless
+//! another client has needed it. Addresses that were never leased are given out first, then the one
+//! that has been free longest. Of the former, a client gets the one derived from its MAC address,
+//! if possible. So a controller that has lost its leases gives each client its previous address,
+//! and not one that another host still has.
 //!
-//! This table is the authority for the owner of a pool address: the host table assigns an address
-//! to a host only after `Allocation::claim`. The holder of an address is a MAC address with a
-//! client identifier at a port. Only the holder releases or declines the address, and only while
-//! the host table has had its MAC address at no other port for [`SETTLE`]. A holder that is at
-//! another port for that long is queried at its own, and has moved if it does not answer.
+//! This table is the authority on the owner of a pool address. The host table assigns an address to
+//! a host only after `Allocation::claim` has allowed it. The holder of an address is identified by
+//! MAC address, client identifier and port. Only the holder can release or decline the address, and
+//! only while the host table has had its MAC address at no other port for [`SETTLE`]. A holder that
+//! has been at another port for that long is queried at the port of its lease. If it does not
+//! answer, it has moved.
 //!
-//! All state is bounded by the pool and the reservations: an unknown client adds only an entry for
-//! an address. One port holds a bounded number of pool addresses. If it needs more, or if the pool
-//! is empty, leases of hosts that are gone are reclaimed.
+//! All state is bounded by the pool and the reservations, because an unknown client adds only an
+//! entry for an address. One port holds a bounded number of pool addresses. If it needs more, or if
+//! the pool is empty, leases of hosts that are gone are reclaimed.
 
 use super::hosts::Place;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -23,22 +25,23 @@ use alloc::vec::Vec;
 use axon_wire::{MacAddr, Span, Time};
 use core::net::Ipv4Addr;
 
-/// Time for which a host must be gone from its port, or at another one, before that counts. A host
-/// whose MAC address was used at another port is queried and back within two seconds.
+/// Time for which a host must be gone from its port, or be at another port, before that counts. If
+/// another host uses its MAC address at another port, the host is queried and back within two
+/// seconds.
 pub(super) const SETTLE: Span = Span::from_secs(10);
 
 /// State of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LeaseState {
-    /// Offered to a client, not yet requested.
+    /// Offered to a client that has not requested it yet.
     Offered,
     /// Leased to a client.
     Bound,
-    /// Used by a host without a lease, or longer than its lease.
+    /// Used by a host that has no lease, or that has outlasted its lease.
     InUse,
-    /// Not leased out: its client found that another host uses it.
+    /// Not leased, because its client found that another host uses it.
     Declined,
-    /// Leased to no client; the last owner is kept.
+    /// Leased to no client. The last owner is recorded.
     Free,
 }
 
@@ -53,7 +56,7 @@ pub struct Holder {
     pub place: Place,
 }
 
-/// State of an address, and its owner.
+/// State of an address, together with its owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lease {
     /// Current or last owner.
@@ -63,9 +66,9 @@ pub struct Lease {
     /// For [`LeaseState::Offered`], [`LeaseState::Bound`] and [`LeaseState::Declined`], the end of
     /// the state. For [`LeaseState::InUse`] and [`LeaseState::Free`], its beginning.
     pub until: Time,
-    /// Port of the holder's MAC address in the host table.
+    /// Port where the host table has the holder's MAC address, if any.
     pub(super) shown_at: Option<Place>,
-    /// Time since when it is there; `None` if always.
+    /// Start of the time at that port, or `None` if the holder has always been there.
     pub(super) shown_since: Option<Time>,
     /// True if the holder has been queried at its port since then.
     pub(super) queried: bool,
@@ -73,12 +76,12 @@ pub struct Lease {
     pub(super) rival: Option<MacAddr>,
 }
 
-/// Kind of absence of a holder, which selects the ordered set of its lease.
+/// Kind of a holder's absence, which selects the ordered set that contains its lease.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Absence {
-    /// Absent, and checked again after [`SETTLE`].
+    /// Absent, to be checked again after [`SETTLE`].
     Settling,
-    /// A lease whose host is gone.
+    /// Leased to a host that is gone.
     Gone,
 }
 
@@ -87,11 +90,11 @@ enum Absence {
 struct PortLeases {
     /// Offered and declined addresses, oldest first.
     passing: VecDeque<Ipv4Addr>,
-    /// Addresses bound or in use, without reserved ones.
+    /// Addresses that are bound or in use, without reserved ones.
     lasting: BTreeSet<Ipv4Addr>,
 }
 
-/// Leases with their indices.
+/// Table of leases with its indices.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Leases {
     by_ip: BTreeMap<Ipv4Addr, Lease>,
@@ -103,7 +106,8 @@ pub(super) struct Leases {
     gone: BTreeSet<(Time, Ipv4Addr)>,
     /// Addresses whose stored entry may have changed.
     changed: BTreeSet<Ipv4Addr>,
-    /// Addresses that no client gets from the pool, and that do not count for a port.
+    /// Addresses that no client gets from the pool, and that do not count towards the limit of a
+    /// port.
     excluded: BTreeSet<Ipv4Addr>,
 }
 
@@ -118,18 +122,18 @@ impl Leases {
         self.by_ip.iter().map(|(&ip, lease)| (ip, lease))
     }
 
-    /// Returns whether an address counts for the limit of a port: every leased address that is not
-    /// reserved. An external server may lease addresses of its own pool.
+    /// Returns whether an address counts towards the limit of a port. Every leased address does
+    /// unless it is reserved, because an external server may lease addresses from its own pool.
     pub fn counts(&self, ip: Ipv4Addr) -> bool {
         !self.excluded.contains(&ip)
     }
 
-    /// Returns an address's state and owner.
+    /// Returns the state and the owner of an address.
     pub fn get(&self, ip: Ipv4Addr) -> Option<&Lease> {
         self.by_ip.get(&ip)
     }
 
-    /// Returns the address that a client holds, or had last.
+    /// Returns the address that a client holds or held last.
     pub fn last_of(&self, mac: MacAddr) -> Option<Ipv4Addr> {
         self.by_mac.get(&mac).copied()
     }
@@ -155,32 +159,33 @@ impl Leases {
         })
     }
 
-    /// Returns whether an address belongs to another host, so that a claim of this one is refused.
+    /// Returns whether an address belongs to another host, so that a claim by this host is refused.
     pub fn is_anothers(&self, mac: MacAddr, at: Place, ip: Ipv4Addr) -> bool {
         let is_declined = |lease: &Lease| lease.state == LeaseState::Declined;
         let is_declined = self.by_ip.get(&ip).is_some_and(is_declined);
         self.taken_from(mac, ip) && !is_declined && !self.is_used_at(at, ip)
     }
 
-    /// Returns whether a host at a port uses an address without a lease. Another host there may
-    /// take it.
+    /// Returns whether a host at a port uses an address without a lease. Another host at the same
+    /// port may then take the address.
     pub fn is_used_at(&self, at: Place, ip: Ipv4Addr) -> bool {
         let lease = self.by_ip.get(&ip);
         lease.is_some_and(|l| l.state == LeaseState::InUse && l.holder.place == at)
     }
 
-    /// Returns the number of addresses bound or in use at a port, without reserved ones.
+    /// Returns the number of addresses at a port that are bound or in use, without reserved ones.
     pub fn lasting_at(&self, at: Place) -> usize {
         self.by_port.get(&at).map_or(0, |port| port.lasting.len())
     }
 
-    /// Returns the oldest offered or declined address of a port with more than `max` of them.
+    /// Returns the oldest offered or declined address at a port that has more than `max` of them.
     pub fn surplus_at(&self, at: Place, max: usize) -> Option<Ipv4Addr> {
         let passing = &self.by_port.get(&at)?.passing;
         passing.front().copied().filter(|_| passing.len() > max)
     }
 
-    /// Returns the address at a port whose host has been gone longest, and at least for [`SETTLE`].
+    /// Returns the address at a port whose host has been gone longest, if that is at least
+    /// [`SETTLE`].
     pub fn longest_gone_at(&self, now: Time, at: Place) -> Option<Ipv4Addr> {
         let lasting = self.by_port.get(&at)?.lasting.iter();
         let gone = lasting.filter_map(|ip| {
@@ -190,7 +195,7 @@ impl Leases {
         gone.min().filter(|&(since, _)| since + SETTLE <= now).map(|(_, ip)| ip)
     }
 
-    /// Returns the lease whose host has been gone longest, and since when.
+    /// Returns the lease whose host has been gone longest, and the time since when it has been.
     pub fn longest_gone(&self) -> Option<(Time, Ipv4Addr)> {
         self.gone.first().copied()
     }
@@ -200,18 +205,18 @@ impl Leases {
         self.free.first().map(|&(_, ip)| ip)
     }
 
-    /// Returns the end of the first state that ends, and its address.
+    /// Returns the time of the next expiry of a state, and the address concerned.
     pub fn next_expiry(&self) -> Option<(Time, Ipv4Addr)> {
         self.expiry.first().copied()
     }
 
-    /// Returns when the first absent holder has been absent for [`SETTLE`], and its address.
+    /// Returns when the next absent holder will have been absent for [`SETTLE`], and its address.
     pub fn next_settled(&self) -> Option<(Time, Ipv4Addr)> {
         self.settling.first().map(|&(since, ip)| (since + SETTLE, ip))
     }
 
-    /// Returns the set that an address is in because its host is absent from its port, and since
-    /// when.
+    /// Returns the set that an address belongs to because its host is absent from its port, and the
+    /// start of that absence.
     fn absence(&self, ip: Ipv4Addr, lease: &Lease) -> Option<(Absence, Time)> {
         let since = lease.shown_since.filter(|_| lease.is_lasting())?;
         match lease.shown_at {
@@ -256,7 +261,7 @@ impl Leases {
             }
         }
         if state != LeaseState::Declined {
-            // A held address takes precedence over one that is only remembered.
+            // A held address takes precedence over an address that the client had before.
             let of_mac = self.by_mac.entry(lease.holder.mac).or_insert(ip);
             if lease.is_held() && !self.by_ip.get(of_mac).is_some_and(Lease::is_held) {
                 *of_mac = ip;
@@ -294,7 +299,7 @@ impl Leases {
         }
     }
 
-    /// Removes the record that a client has had an address.
+    /// Removes the record that a client has had a certain address.
     pub fn unlink(&mut self, mac: MacAddr, ip: Ipv4Addr) {
         if self.by_mac.get(&mac) == Some(&ip) {
             self.by_mac.remove(&mac);
@@ -327,8 +332,8 @@ impl Lease {
         matches!(self.state, LeaseState::Offered | LeaseState::Declined)
     }
 
-    /// Returns whether this client may return an address: it holds it, and the host table has not
-    /// had its MAC address at another port recently.
+    /// Returns whether this client may give back an address. It may if it holds the address and the
+    /// host table has not had its MAC address at another port recently.
     pub(super) fn is_held_by(&self, now: Time, by: &Holder) -> bool {
         let settled = self.shown_since.is_none_or(|since| since + SETTLE <= now);
         self.is_held()
@@ -346,11 +351,11 @@ mod tests {
     use axon_wire::PortNo;
 
     impl Leases {
-        /// Returns the numbers of all addresses, of clients with one, and of the offered and
-        /// declined ones at a port.
+        /// Returns the number of all addresses, the number of clients with an address, and the
+        /// number of offered and declined addresses at a port.
         ///
         /// # Panics
-        /// If an address neither ends nor is free.
+        /// If there is an address whose state neither ends nor is free.
         pub(crate) fn sizes(&self, at: Place) -> [usize; 3] {
             assert_eq!(self.expiry.len() + self.free.len(), self.by_ip.len());
             [self.by_ip.len(), self.by_mac.len(), self.by_port[&at].passing.len()]

@@ -1,17 +1,17 @@
-//! IPv6 addresses leased to hosts by the external DHCPv6 server; each belongs to its host for its
-//! valid lifetime.
+//! IPv6 addresses that the external DHCPv6 server has leased to hosts. Each belongs to its host for
+//! its valid lifetime.
 //!
-//! A lease counts until it expires. No timer runs; expired leases are removed when a lease is
-//! added. The leases of one port, and of the table, are bounded.
+//! A lease counts until it expires. There is no timer, and expired leases are removed when a lease
+//! is added. The number of leases is bounded, for each port and in total.
 
 use super::hosts::Place;
 use alloc::collections::{BTreeMap, BTreeSet};
 use axon_wire::{MacAddr, Span, Time};
 use core::net::Ipv6Addr;
 
-/// Maximum number of leases: four for each of a quarter of the hosts that a controller supports.
+/// Maximum number of leases: four each for a quarter of the hosts that a controller supports.
 const LEASES_MAX: usize = 65_536;
-/// Maximum lease in seconds; a longer one counts as infinite.
+/// Maximum duration of a lease, in seconds. A longer one counts as infinite.
 const SECONDS_MAX: u32 = 1_000_000;
 
 /// Table of leased addresses.
@@ -48,7 +48,7 @@ impl Leases6 {
         }
     }
 
-    /// Returns the lease of an address, which may have just expired.
+    /// Returns the lease for an address. It may have just expired.
     pub(super) fn get(&self, ip: Ipv6Addr) -> Option<&Lease6> {
         self.by_ip.get(&ip)
     }
@@ -58,7 +58,7 @@ impl Leases6 {
         core::mem::take(&mut self.changed)
     }
 
-    /// Returns the host with the lease of an address; `None` if there is no valid lease.
+    /// Returns the host that has leased an address, or `None` if there is no valid lease.
     pub(super) fn holder(&self, now: Time, ip: Ipv6Addr) -> Option<MacAddr> {
         self.by_ip.get(&ip).filter(|lease| now < lease.until).map(|lease| lease.mac)
     }
@@ -76,7 +76,7 @@ impl Leases6 {
         held + more <= self.per_port_max && self.by_ip.len() + more <= LEASES_MAX
     }
 
-    /// Adds a lease. The caller has checked its holder and the room.
+    /// Adds a lease. The caller has already checked its holder, and that there is room.
     pub(super) fn bind(
         &mut self,
         now: Time,
@@ -88,7 +88,7 @@ impl Leases6 {
         self.put(ip, Lease6 { mac, place, until });
     }
 
-    /// Restores a stored lease. Returns whether it did: an expired lease is dropped.
+    /// Restores a stored lease. Returns whether it was restored. An expired lease is dropped.
     pub(super) fn restore(&mut self, now: Time, ip: Ipv6Addr, lease: Lease6) -> bool {
         let longest = now + Span::from_secs(SECONDS_MAX.into());
         let lease = Lease6 { until: lease.until.min(longest), ..lease };

@@ -1,9 +1,9 @@
 //! The controller: topology graph, host table, flow registry, DHCP server (paper 001 §4.2).
 //!
-//! The controller sends to switches in three ways. Commands must arrive and use the reliable stream
-//! to a switch's incarnation. Answers to requests are datagrams, because a requester repeats its
-//! request. Routes carry stamps, so that a command and an answer cannot undo a later decision of
-//! each other.
+//! The controller sends to switches in three ways. Commands must arrive, so they use the reliable
+//! stream to a switch's incarnation. Answers to requests are datagrams, because a requester repeats
+//! its request. Routes carry stamps, so that neither a command nor an answer can undo a later
+//! decision.
 #![no_std]
 #![forbid(unsafe_code)]
 

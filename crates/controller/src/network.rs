@@ -1,7 +1,8 @@
-//! Locations and rights: the fabric, the hosts in it, and the policy of which may reach which.
+//! Locations and rights: the fabric, its hosts, and the policy that determines which hosts may
+//! reach each other.
 //!
 //! Every other part reads these to decide about routes, addresses and groups. See `isolation.rs`
-//! for where the policy applies.
+//! for the cases in which the policy applies.
 
 use super::bonds::{Bonds, Exits};
 use super::fabric::Fabric;
@@ -29,7 +30,7 @@ pub(super) struct Network {
     uplinks: Vec<UplinkConfig>,
 }
 
-/// The parts, to read and to change.
+/// Access to the parts.
 impl Network {
     /// Creates a network without switches and hosts.
     pub(super) fn new(config: &ControllerConfig) -> Network {
@@ -88,23 +89,23 @@ impl Network {
         self.host(mac).map(Host::place)
     }
 
-    /// Returns the location of a host, or else its configured one.
+    /// Returns the location of a host, or its configured location if the host is unknown.
     pub(super) fn place_or(&self, mac: MacAddr, at: (NodeId, PortNo)) -> Option<Place> {
         self.place_of(mac).or_else(|| self.fabric.place(at))
     }
 
-    /// Returns the host with a MAC address, if it is located at this port.
+    /// Returns the host with a MAC address, if it is located at a given port.
     pub(super) fn host_at(&self, at: Place, mac: MacAddr) -> Option<HostIndex> {
         let host = self.hosts.by_mac(mac)?;
         (self.hosts.get(host)?.place() == at).then_some(host)
     }
 
-    /// Returns whether a host is located at this port, or at another one of its bond.
+    /// Returns whether a host is located at a given port, or at another port of the same bond.
     pub(super) fn is_host_at(&self, mac: MacAddr, at: Place) -> bool {
         self.host(mac).is_some_and(|host| self.fabric.is_one_place(host.place(), at))
     }
 
-    /// Returns the MAC address of a route's source host, if it has one.
+    /// Returns the MAC address of a route's source host, if the route has one.
     pub(super) fn mac_of(&self, source: Option<HostIndex>) -> Option<MacAddr> {
         source.and_then(|source| self.hosts.get(source)).map(|host| host.mac)
     }
@@ -122,8 +123,8 @@ impl Network {
         place.is_some_and(|place| self.fabric.bond_at(place).is_some())
     }
 
-    /// Returns the port of a host, or another port of its bond if frames cannot leave the fabric
-    /// there.
+    /// Returns the port of a host, or another port of its bond if frames cannot leave the fabric by
+    /// the first one.
     pub(super) fn reachable_port(&self, host: HostIndex) -> Option<Place> {
         let place = self.hosts.get(host)?.place();
         Some(match self.fabric.exits(place) {
@@ -133,7 +134,7 @@ impl Network {
         })
     }
 
-    /// Returns a port other than `exit` where routes to a host may end, preferably at another
+    /// Returns a port other than `exit` where routes to a host may end, preferably one at another
     /// switch.
     pub(super) fn other_exit(&self, exit: Place, destination: HostIndex) -> Option<Place> {
         match self.fabric.exits(self.hosts.get(destination)?.place()) {
@@ -147,8 +148,8 @@ impl Network {
         }
     }
 
-    /// Returns whether a host stays at a bond when its claim at one port ends, and claims it at
-    /// another port of the bond then. The host may have sent by the one port only.
+    /// Returns whether a host stays at a bond when its claim at one port ends. If so, claims it at
+    /// another port of the bond, because the host may have sent only through the first one.
     pub(super) fn stays_at_bond(&mut self, place: Place, mac: MacAddr) -> bool {
         let Some(other) = self.fabric.other_port(place) else { return false };
         if self.place_of(mac).is_none_or(|at| at != place) {
@@ -157,15 +158,15 @@ impl Network {
         matches!(self.hosts.report(other, mac), Learned::Here(_) | Learned::Moved(_))
     }
 
-    /// Returns whether this controller queries for a host that was at a switch: if it is that
-    /// switch's controller, or that of the host's current switch.
+    /// Returns whether this controller sends the queries for a host that was at a switch. It does
+    /// if it is the controller of that switch or of the host's current switch.
     pub(super) fn queries(&self, was: SwitchIndex, mac: MacAddr) -> bool {
         let is = self.place_of(mac).map(|place| place.switch);
         !self.fabric.is_elsewhere(was) || is.is_some_and(|is| !self.fabric.is_elsewhere(is))
     }
 
-    /// Returns whether a host of this switch is known from the file only. If so, has the edge query
-    /// it; the request will be repeated.
+    /// Returns whether a host at this switch is known only from the file. If so, has the edge query
+    /// the host. The request that needs the host is repeated anyway.
     pub(super) fn needs_probe(&self, target: HostIndex, out: &mut Vec<Effect>) -> bool {
         let Some(host) = self.hosts.get(target).filter(|host| host.is_provisional()) else {
             return false;
@@ -179,7 +180,7 @@ impl Network {
         true
     }
 
-    /// Queries a host that was at a port, if this controller queries for it.
+    /// Queries a host that was at a port, if this controller sends the queries for it.
     pub(super) fn query(&self, place: Place, mac: MacAddr, ip: IpAddr, out: &mut Vec<Effect>) {
         if !self.queries(place.switch, mac) {
             return;
@@ -191,7 +192,7 @@ impl Network {
 
 /// Rights.
 impl Network {
-    /// Returns whether hosts at a port may have routes of their own.
+    /// Returns whether hosts at a port may have their own routes.
     pub(super) fn has_pairs(&self, at: Place) -> bool {
         let is_uplink = || {
             let here = (self.fabric.node(at.switch), at.port);
@@ -200,7 +201,7 @@ impl Network {
         self.by_source != BySource::Never && !is_uplink()
     }
 
-    /// Returns whether all hosts at a port have routes of their own, and no shared ones.
+    /// Returns whether all hosts at a port have their own routes, and none share one.
     pub(super) fn has_pairs_only(&self, at: Place) -> bool {
         self.by_source == BySource::Always
             && self.has_pairs(at)
@@ -212,21 +213,21 @@ impl Network {
         Identity { mac, at: place.map(|place| (node(place), place.port)) }
     }
 
-    /// Returns the identity of a host by its MAC address, known or not.
+    /// Returns the policy identity of a host, given its MAC address. The host need not be known.
     pub(super) fn identify(&self, mac: MacAddr) -> Identity {
         let host = self.host(mac);
         self.identity(mac, host.map(Host::place))
     }
 
-    /// Returns the identities of the hosts at a port.
+    /// Returns the policy identities of the hosts at a port.
     pub(super) fn identities_at(&self, place: Place) -> impl Iterator<Item = Identity> {
         let at = move |place| self.hosts.hosts_at(place).map(move |host| (host.mac, place));
         let hosts = self.fabric.ports_of(place).into_iter().flat_map(at);
         hosts.map(move |(mac, place)| self.identity(mac, Some(place)))
     }
 
-    /// Returns whether all source hosts of a route may reach this host and, where hosts have no
-    /// routes of their own, all others at its port.
+    /// Returns whether all source hosts of a route may reach this host. Where hosts do not have
+    /// their own routes, they must also be allowed to reach all other hosts at its port.
     pub(super) fn may_reach(&self, from: Origin, destination: HostIndex) -> bool {
         let source = self.mac_of(from.source);
         self.policy.is_open()
@@ -236,7 +237,8 @@ impl Network {
                 .is_some_and(|host| self.may_reach_mac((from.at, source), host.mac))
     }
 
-    /// Returns whether the policy allows a route of this key, whose destination need not be known.
+    /// Returns whether the policy allows a route with this key. The destination host need not be
+    /// known.
     pub(super) fn may_reach_by_key(&self, at: Place, key: RouteKey) -> bool {
         self.may_reach_mac((at, key.source), key.destination)
     }
@@ -252,16 +254,16 @@ impl Network {
         self.all_may_reach(from, destination, there.filter(|_| !apart))
     }
 
-    /// Returns whether a host's frames to a group may go to this host and all others at its port,
-    /// which receive them too.
+    /// Returns whether frames that a host sends to a group may go to this host and to all others at
+    /// its port, which receive them too.
     pub(super) fn may_send_copies(&self, (at, mac): (Place, MacAddr), to: MacAddr) -> bool {
         let there = self.host(to).map(Host::place);
         let source = Some(mac).filter(|_| self.has_pairs(at));
         self.all_may_reach((at, source), to, there)
     }
 
-    /// Returns whether one host at a port, or all of them, may reach this host and all at another
-    /// port.
+    /// Returns whether one host at a port, or all hosts there, may reach this host and all others
+    /// at its port.
     pub(super) fn all_may_reach(
         &self,
         (at, source): (Place, Option<MacAddr>),
@@ -282,8 +284,8 @@ impl Network {
         }
     }
 
-    /// Returns whether a host may own an address: it is not reserved for another group, and this
-    /// host may reach the current owner.
+    /// Returns whether a host may own an address. The address must not be reserved for another
+    /// group, and the host must be allowed to reach the current owner.
     pub(super) fn may_own(&self, host: HostIndex, mac: MacAddr, ip: IpAddr) -> bool {
         if self.policy.is_open() {
             return true;
@@ -297,19 +299,19 @@ impl Network {
         yields && self.policy.may_own(&identity, ip)
     }
 
-    /// Returns whether a host at a port may have an address, with respect to gateways: a gateway's
-    /// address is valid at its uplink only.
+    /// Returns whether the gateway rule lets a host at a port have an address. A gateway's address
+    /// is valid only at its uplink.
     pub(super) fn may_be_gateway(&self, at: Place, ip: IpAddr) -> bool {
         let here = (self.fabric.node(at.switch), at.port);
         self.uplinks.iter().all(|uplink| ip != uplink.gateway || here == uplink.at)
     }
 
-    /// Returns whether the hosts behind a port do not matter for its routes.
+    /// Returns whether the routes of a port do not depend on the hosts behind it.
     pub(super) fn is_free(&self) -> bool {
         self.policy.is_open() && self.by_source != BySource::Always
     }
 
-    /// Returns whether the hosts at a port may differ in the hosts that they may reach.
+    /// Returns whether hosts at the same port may have different rights.
     pub(super) fn is_mixed(&self, at: Place) -> bool {
         let mut groups = self.identities_at(at).map(|host| self.policy.group(&host));
         let first = groups.next();
@@ -321,8 +323,8 @@ impl Network {
                 || groups.any(|group| Some(group) != first))
     }
 
-    /// Returns the policy as the controller has it, without outstanding acknowledgements of
-    /// switches.
+    /// Returns the policy as the controller has it. Acknowledgements that switches still owe are
+    /// not included.
     pub(super) fn policy_telemetry(&self) -> PolicyTelemetry {
         let mut counts = alloc::vec![0; self.policy.tenants().count()];
         let (mut shared_hosts, mut other_hosts) = (0, 0);
@@ -355,9 +357,9 @@ impl Network {
         }
     }
 
-    /// Returns the flow hash of a route; `of_port` is the hash for all frames of its port. Each
-    /// host has a hash of its own if routes share the load ([`BySource::Always`]). If they exist
-    /// because of the policy, all keep the path of the port.
+    /// Returns the flow hash of a route. `of_port` is the hash for all frames from its port. Hosts
+    /// have separate hashes if their own routes serve to share the load ([`BySource::Always`]). If
+    /// such routes exist only because of the policy, all of them keep the path of the port.
     pub(super) fn hash_of(&self, from: Origin, of_port: u64) -> u64 {
         let source = self.mac_of(from.source).filter(|_| self.by_source == BySource::Always);
         source.map_or(of_port, |source| pair_hash(of_port, source))

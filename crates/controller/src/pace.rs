@@ -1,10 +1,10 @@
-//! Rate control of group lists: made soon after a change, at a bounded rate.
+//! Rate control for group lists. A list is made soon after a change, but at a bounded rate.
 //!
-//! Changes are gathered for 20 ms. Then the lists of a group are made together, which takes one
-//! token of the group. A group has eight tokens, and gets two a second; without one its lists wait
-//! for the next. So hosts that join and leave all the time delay the lists of their own group by
-//! half a second, and cause a bounded number of lists. A list made for another reason than a
-//! membership, such as a change of the policy, does not wait.
+//! Changes are gathered for 20 ms. Then the lists for a group are made together, which takes one
+//! token from the group's bucket. A bucket holds eight tokens and gains two per second. Without a
+//! token, the lists wait for the next one. So hosts that join and leave all the time delay the
+//! lists of their own group by half a second, and they cause a bounded number of lists. A list that
+//! is made for another reason than a membership, such as a policy change, does not wait.
 
 use super::hosts::Place;
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -15,10 +15,10 @@ use core::net::IpAddr;
 
 /// Time for which changes are gathered.
 pub(super) const GATHER: Span = Span::from_millis(20);
-/// Rate at which the lists of one group are made for changes of its members.
+/// Rate at which the lists for one group are made after changes to its members.
 const LISTS: Rate = Rate { every: Span::from_millis(500), burst: 8 };
 
-/// Key of a list: the group, the port of the sender, the sender.
+/// Key of a list: the group, the port of the sender, and the sender.
 pub(super) type Key = (IpAddr, Place, MacAddr);
 
 /// Lists that may have changed.
@@ -26,7 +26,7 @@ pub(super) type Key = (IpAddr, Place, MacAddr);
 pub(super) struct Pace {
     dirty: BTreeMap<Key, Time>,
     due: BTreeSet<(Time, Key)>,
-    /// Buckets of groups whose lists were made recently.
+    /// Token buckets of the groups whose lists were made recently.
     made: BTreeMap<IpAddr, Bucket>,
 }
 
@@ -36,13 +36,13 @@ impl Pace {
         self.due.first().map(|&(at, _)| at)
     }
 
-    /// Returns when the lists of a group may be made for a change of its members at `now`.
+    /// Returns when the lists for a group may be made, if its members change at `now`.
     pub(super) fn next(&self, now: Time, group: IpAddr) -> Time {
         let bucket = self.made.get(&group).copied().unwrap_or_default();
         bucket.next(now + GATHER, LISTS)
     }
 
-    /// Schedules these lists at `at`, unless they are due earlier.
+    /// Schedules these lists for the time `at`, unless they are due earlier.
     pub(super) fn changed(&mut self, keys: impl IntoIterator<Item = Key>, at: Time) {
         for key in keys {
             let due = self.dirty.entry(key).or_insert(Time::MAX);
@@ -61,13 +61,13 @@ impl Pace {
         }
     }
 
-    /// Removes all lists that satisfy `of` from the schedule.
+    /// Removes all lists for which `of` is true from the schedule.
     pub(super) fn forget_all(&mut self, of: impl Fn(&Key) -> bool) {
         self.dirty.retain(|key, _| !of(key));
         self.due.retain(|(_, key)| !of(key));
     }
 
-    /// Returns the lists that are due, in the order of their keys.
+    /// Takes the lists that are due, in the order of their keys.
     pub(super) fn take_due(&mut self, now: Time) -> Vec<Key> {
         let mut keys = Vec::new();
         while let Some(&(at, key)) = self.due.first()
@@ -112,7 +112,7 @@ mod tests {
             made += pace.take_due(now).len();
         }
         assert!((200..=208).contains(&made), "{made} in 100 seconds");
-        // Other groups, and changes other than memberships, are not delayed.
+        // Other groups are not delayed, and neither are changes other than memberships.
         let now = Time::ZERO + Span::from_secs(100);
         assert_eq!(pace.next(now, quiet), now + GATHER);
         pace.changed([key(group)], now + GATHER);

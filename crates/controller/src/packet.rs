@@ -1,7 +1,8 @@
 //! DHCP packets as processed by the server (RFC 2131 §2, options of RFC 2132).
 //!
-//! The bytes are read and written by smoltcp's views. Its parsed form is not used for requests,
-//! since it refuses valid client identifiers (RFC 2132 §9.14) and has too few options for replies.
+//! Bytes are read and written through smoltcp's packet views. Its parsed representation is not
+//! used. It refuses valid client identifiers in requests (RFC 2132 §9.14) and has too few options
+//! for replies.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -20,9 +21,10 @@ use smoltcp::wire::{
 const COOKIE: u32 = 0x6382_5363;
 /// Size of a BOOTP message (RFC 951 §3). Some clients refuse shorter ones.
 const MESSAGE_BYTES_MIN: usize = 300;
-/// Size that every client accepts: 576 bytes of IP packet, less its headers (RFC 2131 §2).
+/// Size of a message that every client accepts: 576 bytes of IP packet, less its headers (RFC 2131
+/// §2).
 const MESSAGE_BYTES_MAX: usize = 548;
-/// Time to live. The frame stays in one subnet, but some clients check for a usual value.
+/// Time to live. The frame stays within one subnet, but some clients check for a usual value.
 const TTL: u8 = 64;
 
 const OPTION_DNS: u8 = 6;
@@ -36,24 +38,24 @@ const OPTION_T1: u8 = 58;
 const OPTION_T2: u8 = 59;
 const OPTION_CLIENT: u8 = 61;
 
-/// Request of a client.
+/// Request from a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
     /// Message type.
     pub kind: DhcpMessageType,
-    /// Hardware address of the client, which the frame came from.
+    /// Hardware address of the client, which is also the source address of the frame.
     pub mac: MacAddr,
-    /// Transaction ID, returned in the reply.
+    /// Transaction ID, which the reply repeats.
     pub xid: u32,
     /// Current address of the client, or 0.0.0.0.
     pub ciaddr: Ipv4Addr,
-    /// True if the client can receive broadcast only.
+    /// True if the client can only receive broadcasts.
     pub broadcast: bool,
-    /// Requested address (option 50).
+    /// Address that the client requests (option 50).
     pub requested: Option<Ipv4Addr>,
-    /// Selected server (option 54).
+    /// Server that the client has selected (option 54).
     pub server: Option<Ipv4Addr>,
-    /// Client identifier (option 61), returned in the reply (RFC 6842).
+    /// Client identifier (option 61), which the reply repeats (RFC 6842).
     pub client_id: Vec<u8>,
 }
 
@@ -61,8 +63,8 @@ impl Request {
     /// Parses a client's request from an Ethernet frame, which may have a priority tag.
     ///
     /// # Errors
-    /// `None` for anything else: other protocols, fragments, wrong checksums or lengths,
-    /// BOOTP without a message type, relayed requests (no relay can be on a host port), and
+    /// Returns `None` for anything else: other protocols, fragments, wrong checksums or lengths,
+    /// BOOTP without a message type, relayed requests (because no relay can be at a host port), and
     /// requests on behalf of another hardware address.
     pub fn parse(frame: &[u8]) -> Option<Request> {
         let mac = MacAddr::source_of(frame)?;
@@ -107,8 +109,8 @@ impl Request {
     }
 }
 
-/// Returns the source address of a frame and its message for port 67. The message is that of one
-/// unfragmented datagram with correct checksums.
+/// Returns the source IP address of a frame and the message that it carries for port 67. The
+/// message must be in one unfragmented datagram with correct checksums.
 pub(super) fn message_of(frame: &[u8]) -> Option<(Ipv4Addr, &[u8])> {
     let Some((ethertype::IPV4, packet)) = host_frame::contents(frame) else {
         return None;
@@ -130,12 +132,12 @@ pub(super) fn address(data: &[u8]) -> Option<Ipv4Addr> {
     Some(Ipv4Addr::from(octets))
 }
 
-/// Subnet and lease parameters of a reply.
+/// Subnet and lease parameters for a reply.
 #[derive(Clone, Debug)]
 pub struct Grant<'a> {
-    /// Address of the client; 0.0.0.0 if it has its own (DHCPINFORM).
+    /// Address for the client, or 0.0.0.0 if the client has its own (DHCPINFORM).
     pub address: Ipv4Addr,
-    /// Duration of the lease in seconds; `None` for DHCPINFORM.
+    /// Duration of the lease in seconds, or `None` for DHCPINFORM.
     pub lease_seconds: Option<u32>,
     /// Subnet mask.
     pub mask: Ipv4Addr,
@@ -143,19 +145,19 @@ pub struct Grant<'a> {
     pub broadcast: Ipv4Addr,
     /// Default router.
     pub router: Option<Ipv4Addr>,
-    /// Name servers, best first. The list is truncated to fit.
+    /// Name servers, in order of preference. The list is truncated to fit.
     pub dns: &'a [Ipv4Addr],
     /// Domain name for the client.
     pub domain: Option<&'a str>,
-    /// MTU of the subnet in bytes.
+    /// MTU of the subnet, in bytes.
     pub mtu: Option<u16>,
 }
 
-/// Builds the Ethernet frame of a reply; without a grant it is a DHCPNAK.
+/// Builds the Ethernet frame for a reply. Without a grant, the reply is a DHCPNAK.
 ///
 /// The destination follows RFC 2131 §4.1. A DHCPNAK is broadcast. Otherwise the reply goes to the
-/// client's current address. Without one, it is broadcast if the client asked for that, and else
-/// goes to the assigned address and the client's hardware address.
+/// client's current address. If the client has none, the reply is broadcast if the client asked for
+/// that. Otherwise it goes to the assigned address and the client's hardware address.
 pub fn reply(
     request: &Request,
     kind: DhcpMessageType,
@@ -172,7 +174,7 @@ pub fn reply(
     datagram(from, (mac, ip), DHCP_CLIENT_PORT, &message)
 }
 
-/// Builds the Ethernet frame of a datagram from port 67 of one host to a port of another.
+/// Builds the Ethernet frame for a datagram from port 67 of one host to a port of another.
 pub(super) fn datagram(
     from: (MacAddr, Ipv4Addr),
     (mac, ip): (MacAddr, Ipv4Addr),
@@ -209,7 +211,7 @@ pub(super) fn datagram(
     frame
 }
 
-/// Builds the DHCP message of a reply, padded to the BOOTP minimum.
+/// Builds the DHCP message for a reply, padded to the BOOTP minimum.
 fn message(
     request: &Request,
     kind: DhcpMessageType,
@@ -217,7 +219,7 @@ fn message(
     grant: Option<&Grant<'_>>,
 ) -> Vec<u8> {
     let seconds = grant.and_then(|grant| grant.lease_seconds);
-    // RFC 2131 §4.4.5: T1 is half of the lease, T2 seven eighths.
+    // By RFC 2131 §4.4.5, T1 is half of the lease and T2 is seven eighths of it.
     let t1 = seconds.map(|s| (s / 2).to_be_bytes());
     let t2 = seconds.map(|s| (s - s / 8).to_be_bytes());
     let broadcast = grant.map(|grant| grant.broadcast.octets());
@@ -244,7 +246,7 @@ fn message(
         router: grant.and_then(|grant| grant.router),
         subnet_mask: grant.map(|grant| grant.mask),
         relay_agent_ip: Ipv4Addr::UNSPECIFIED,
-        // A DHCPNAK is broadcast even where a client could receive unicast (RFC 2131 §4.3.2).
+        // A DHCPNAK is broadcast even if the client could receive unicast (RFC 2131 §4.3.2).
         broadcast: request.broadcast || grant.is_none(),
         requested_ip: None,
         client_identifier: None,

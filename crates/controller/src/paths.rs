@@ -1,4 +1,4 @@
-//! Paths: the router, and the path being computed.
+//! Paths: the router, and the path that is being computed.
 
 use super::flows::{Origin, Route};
 use super::hosts::{HostIndex, Place};
@@ -9,17 +9,17 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use axon_wire::{Hops, Layer, NodeId, PortNo};
 
-/// Router, with a found path and a current one.
+/// Router, with the path found last and a current path.
 #[derive(Clone, Debug)]
 pub(super) struct Paths {
     router: Box<dyn Router>,
-    /// Maximum number of hops in a header. A longer path is unusable.
+    /// Maximum number of hops that fit in a header. A longer path is unusable.
     hops_max: usize,
     /// The path found last.
     found: Vec<Step>,
-    /// The layer of `found`.
+    /// Layer of the path in `found`.
     layer: Layer,
-    /// The current path of the route in question.
+    /// Current path of the route under consideration.
     current: Vec<Step>,
 }
 
@@ -38,7 +38,7 @@ impl Paths {
         &mut *self.router
     }
 
-    /// Returns the maximum number of hops in a header.
+    /// Returns the maximum number of hops that fit in a header.
     pub(super) const fn hops_max(&self) -> usize {
         self.hops_max
     }
@@ -48,7 +48,7 @@ impl Paths {
         (&self.found, self.layer)
     }
 
-    /// Returns the current path of the route in question.
+    /// Returns the current path of the route under consideration.
     pub(super) fn current(&self) -> &[Step] {
         &self.current
     }
@@ -59,7 +59,7 @@ impl Paths {
         self.current.extend(route.steps());
     }
 
-    /// Sets the current path to that of a route, which no longer counts on its links.
+    /// Sets the current path to that of a route, and stops counting it on its links.
     pub(super) fn unplace(&mut self, route: &Route) {
         self.set_current(route);
         self.router.removed(&self.current);
@@ -75,13 +75,13 @@ impl Paths {
         self.router.placed(&self.current);
     }
 
-    /// Returns whether the current path, on this layer, follows the rule of the router.
+    /// Returns whether the current path follows the rule of the router on this layer.
     pub(super) fn allows_current(&mut self, graph: &Graph, layer: Layer) -> bool {
         self.router.allows(graph, &self.current, layer)
     }
 
-    /// Finds the path of a flow that fits in a header. If the router's choice does not, a shortest
-    /// path is used.
+    /// Finds a path for a flow that fits in a header. If the router's choice does not fit, a
+    /// shortest path is used. Returns whether there is a path.
     pub(super) fn find(&mut self, graph: &Graph, flow: &Flow) -> bool {
         let mut found = self.router.path(graph, flow, &mut self.found);
         if found && self.found.len() >= self.hops_max {
@@ -94,8 +94,8 @@ impl Paths {
         self.set_layer(graph)
     }
 
-    /// Finds the path of a route that ends at `exit`, one of the ports where a route to the host
-    /// may end; returns that port.
+    /// Finds a path for a route that ends at `exit`, one of the ports where a route to the host may
+    /// end. Returns that port if there is a path.
     pub(super) fn find_to(
         &mut self,
         net: &Network,
@@ -107,7 +107,7 @@ impl Paths {
         self.find(net.graph(), &flow).then_some(to)
     }
 
-    /// Finds a better path than the current one, if there is one.
+    /// Finds a path that is better than the current one, if there is one.
     pub(super) fn find_better(&mut self, graph: &Graph, flow: &Flow) -> bool {
         let better = self.router.better(graph, flow, &self.current, &mut self.found);
         let moves = better && self.found.len() < self.hops_max && self.found != self.current;
@@ -135,8 +135,8 @@ impl Paths {
     }
 
     /// Returns the path from here to a switch's control plane, ending in [`PortNo::CONTROL`]: the
-    /// shortest over all own links, lowest port first. If the graph has none yet, the reverse path
-    /// of the switch's last Controller Hello.
+    /// shortest one over all of the controller's own links, lowest port first. If the graph has no
+    /// path yet, returns the reverse path of the switch's last Controller Hello.
     pub(super) fn path_to(&mut self, net: &Network, switch: NodeId) -> Option<Hops> {
         if let Some(home) = net.fabric().home() {
             return self.between(net.graph(), (home, net.graph().index_of(switch)?), switch.0);
@@ -164,7 +164,7 @@ impl Paths {
         Some(Hops(hops))
     }
 
-    /// Returns the flow of a route that ends at `exit`, one of the ports where a route to the host
+    /// Returns the flow for a route that ends at `exit`, one of the ports where a route to the host
     /// may end.
     pub(super) fn flow_to(
         &self,

@@ -1,16 +1,17 @@
-//! Counts of routes by the switch at their other end, for large accounts of ports and switches.
+//! Counts of routes by the switch at their other end, for ports and switches with large accounts.
 //!
-//! Such a count is used only for an account that is more than half full. So most accounts have
-//! none: it is started with one pass over all routes when half of an account is used, and dropped
-//! when less than a quarter is.
+//! Such a count is needed only for an account that is more than half full, so most accounts have
+//! none. It is started with one pass over all routes when half of the account is used, and dropped
+//! when less than a quarter is used.
 
 use super::topology::SwitchIndex;
 use alloc::collections::BTreeMap;
 
-/// Counts of one account, by the switch at the other end.
+/// Counts for one account, by the switch at the other end.
 pub(super) type ByOther = BTreeMap<SwitchIndex, usize>;
 
-/// Accounts of ports, or of switches, that are counted. Each has room for `ROOM` routes.
+/// Accounts of ports, or of switches, for which counts are kept. Each account has room for `ROOM`
+/// routes.
 #[derive(Clone, Debug)]
 pub(super) struct Peers<K, const ROOM: usize> {
     counted: BTreeMap<K, ByOther>,
@@ -23,14 +24,15 @@ impl<K, const ROOM: usize> Default for Peers<K, ROOM> {
 }
 
 impl<K: Ord + Copy, const ROOM: usize> Peers<K, ROOM> {
-    /// Returns the number of routes of an account for hosts at `other`; `all` if the account is not
-    /// counted, which is at most half of its room.
+    /// Returns the number of an account's routes for hosts at `other`. Returns `all` if no counts
+    /// are kept for the account, in which case that is at most half of its room.
     pub(super) fn of(&self, account: K, other: SwitchIndex, all: usize) -> usize {
         let counts = self.counted.get(&account);
         counts.map_or(all, |counts| counts.get(&other).copied().unwrap_or_default())
     }
 
-    /// Counts a route added to an account, which has `all` now; `count` counts all of them.
+    /// Counts a route that was added to an account, which now has `all` routes. `count` counts all
+    /// of them anew, if necessary.
     pub(super) fn added(
         &mut self,
         (account, other): (K, SwitchIndex),
@@ -47,7 +49,7 @@ impl<K: Ord + Copy, const ROOM: usize> Peers<K, ROOM> {
         }
     }
 
-    /// Counts a route removed from an account, which has `all` now.
+    /// Counts a route that was removed from an account, which now has `all` routes.
     pub(super) fn removed(&mut self, (account, other): (K, SwitchIndex), all: usize) {
         if self.counted.is_empty() {
             return;

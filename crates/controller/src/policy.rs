@@ -1,15 +1,16 @@
-//! The policy of which hosts may reach which. A pure type; `isolation.rs` applies it wherever a
-//! route is made or kept.
+//! Policy that determines which hosts may reach each other. It is a pure type, and `isolation.rs`
+//! applies it wherever a route is made or kept.
 //!
-//! A host is in one tenant, or shared, or in no tenant. Hosts of one tenant reach each other,
+//! A host is in one tenant, is shared, or is in no tenant. Hosts of one tenant reach each other,
 //! shared hosts reach every tenant, and a tenant may reach others that the fabric file names. Hosts
-//! in no tenant reach each other and shared hosts, or no host. A quarantined host reaches no host.
-//! Quarantine takes precedence over an operator's rule for two hosts, which takes precedence over
-//! tenants. Reachability is symmetric, because traffic without a reverse path gets no answer.
+//! in no tenant reach each other and shared hosts, or, if so configured, no host at all. A
+//! quarantined host reaches no host. Quarantine takes precedence over an operator's rule for two
+//! hosts, which takes precedence over tenants. Reachability is symmetric, because traffic without a
+//! reverse path gets no answer.
 //!
 //! A host is identified by its MAC address, or else by its port. Any host can use any MAC address.
-//! So a host may be pinned: its MAC address is admitted at its port only, and no other MAC address
-//! is admitted there.
+//! Therefore, a host may be pinned. Its MAC address is then admitted at its port only, and no other
+//! MAC address is admitted there.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
@@ -21,50 +22,50 @@ use core::net::IpAddr;
 /// Maximum number of operator changes of each kind. A pair takes about 40 bytes.
 pub const CHANGES_MAX: usize = 16_384;
 
-/// Port of a switch in the policy.
+/// Port of a switch, as the policy identifies it.
 pub type PortOf = (NodeId, PortNo);
 
-/// Group of a host.
+/// Group to which a host belongs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Group {
     /// In no tenant.
     #[default]
     Other,
-    /// Shared: reached by all tenants.
+    /// Shared, so that all tenants reach the host.
     Shared,
-    /// In a tenant, by its index in the fabric file.
+    /// In the tenant with this index in the fabric file.
     Tenant(usize),
 }
 
-/// Identity of a host in the policy.
+/// Identity of a host, as the policy sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// MAC address of the host.
     pub mac: MacAddr,
-    /// Port of the host; `None` if unknown.
+    /// Port of the host, or `None` if it is unknown.
     pub at: Option<PortOf>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Tenant {
     name: String,
-    /// Other tenants that this one reaches.
+    /// Other tenants that this one may reach.
     reach: BTreeSet<usize>,
 }
 
-/// Policy of which hosts may reach which. The default lets all hosts reach each other.
+/// Policy that determines which hosts may reach each other. By default, all hosts do.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Policy {
     tenants: Vec<Tenant>,
     groups: BTreeMap<Subject, Group>,
     pins: BTreeMap<MacAddr, PortOf>,
     pinned: BTreeSet<PortOf>,
-    /// Addresses that only hosts of a group may own.
+    /// Addresses that only hosts in a certain group may own.
     addresses: BTreeMap<IpAddr, Group>,
     /// True if hosts in no tenant reach no host.
     others_denied: bool,
     quarantine: BTreeSet<Subject>,
-    /// Changes by operators, where they differ from the fabric file.
+    /// Changes by operators that differ from the fabric file.
     changed_quarantine: BTreeMap<Subject, bool>,
     changed_pairs: BTreeMap<HostPair, bool>,
 }
@@ -77,23 +78,24 @@ impl Policy {
         Group::Tenant(self.tenants.len() - 1)
     }
 
-    /// Puts a host, or the hosts of a port, into a group, replacing the previous one.
+    /// Puts a host, or the hosts at a port, into a group. Replaces the previous group.
     pub fn put(&mut self, subject: Subject, group: Group) {
         self.groups.insert(subject, group);
     }
 
-    /// Admits a host at this port only, and only hosts pinned to the port there.
+    /// Pins a host to a port. The host is admitted there only, and only hosts pinned to that port
+    /// are admitted there.
     pub fn pin(&mut self, mac: MacAddr, to: PortOf) {
         self.pins.insert(mac, to);
         self.pinned.insert(to);
     }
 
-    /// Restricts an address to hosts of a group.
+    /// Restricts an address to the hosts in a group.
     pub fn reserve(&mut self, ip: IpAddr, group: Group) {
         self.addresses.insert(ip, group);
     }
 
-    /// Lets the hosts of two tenants reach each other. Other groups have no such list.
+    /// Lets the hosts in two tenants reach each other. Has no effect on groups other than tenants.
     pub fn join(&mut self, one: Group, other: Group) {
         if let (Group::Tenant(one), Group::Tenant(other)) = (one, other) {
             for (from, to) in [(one, other), (other, one)] {
@@ -104,12 +106,12 @@ impl Policy {
         }
     }
 
-    /// Denies hosts in no tenant all access.
+    /// Denies all access to hosts in no tenant.
     pub fn deny_others(&mut self) {
         self.others_denied = true;
     }
 
-    /// Quarantines a host, or the hosts of a port.
+    /// Quarantines a host, or the hosts at a port.
     pub fn isolate(&mut self, subject: Subject) {
         self.quarantine.insert(subject);
     }
@@ -122,7 +124,7 @@ impl Policy {
 
 /// Queries.
 impl Policy {
-    /// Returns whether every host may reach every other, be at any port and own any address.
+    /// Returns whether every host may reach every other host, be at any port, and own any address.
     pub fn is_open(&self) -> bool {
         let said = self.groups.is_empty() && self.addresses.is_empty() && self.pins.is_empty();
         said && !self.others_denied && self.quarantine.is_empty() && !self.is_changed()
@@ -177,8 +179,9 @@ impl Policy {
         }
     }
 
-    /// Returns whether a host may be at a port, or at the ports of one bond. It must not be pinned
-    /// elsewhere, share the port with a pinned host, or be at a port of another tenant.
+    /// Returns whether a host may be at a port, or at the ports of one bond. The host must not be
+    /// pinned elsewhere, share the port with a pinned host, or be at a port that belongs to another
+    /// tenant.
     pub fn admits(&self, mac: MacAddr, ports: &[PortOf]) -> bool {
         if let Some(to) = self.pins.get(&mac) {
             return ports.contains(to);
@@ -191,23 +194,24 @@ impl Policy {
         })
     }
 
-    /// Returns whether a host may own an address, with respect to groups.
+    /// Returns whether the groups let a host own an address.
     pub fn may_own(&self, host: &Identity, ip: IpAddr) -> bool {
         self.addresses.get(&ip).is_none_or(|group| *group == self.group(host))
     }
 
-    /// Returns the addresses that only hosts of a group may own.
+    /// Returns the addresses that only hosts in a certain group may own.
     pub fn addresses(&self) -> impl Iterator<Item = IpAddr> {
         self.addresses.keys().copied()
     }
 }
 
-/// Changes by operators. Each returns the change for the store.
+/// Changes by operators. Each method returns the change to be stored.
 impl Policy {
-    /// Allows or denies two hosts to reach each other, regardless of their groups.
+    /// Allows two hosts to reach each other or forbids it, regardless of their groups.
     ///
     /// # Errors
-    /// Both are the same host, one is not a host address, or there are too many changes.
+    /// Both hosts are the same, one of the addresses is not a host address, or there are too many
+    /// changes.
     pub fn change_pair(
         &mut self,
         [a, b]: [&Identity; 2],
@@ -220,7 +224,7 @@ impl Policy {
             return Err(PolicyRefusal::NoHost(none));
         }
         let pair = HostPair::of(a.mac, b.mac);
-        // The change is kept for a host whose group depends on its port, because it may move.
+        // The change is kept for a host whose group depends on its port, because the host may move.
         let is_fixed = self.has_fixed_group(a.mac) && self.has_fixed_group(b.mac);
         if is_fixed && self.groups_allow(self.group(a), self.group(b)) == allowed {
             self.changed_pairs.remove(&pair);
@@ -234,7 +238,7 @@ impl Policy {
     /// Quarantines a host or port, or ends its quarantine.
     ///
     /// # Errors
-    /// The subject is no host, or there are too many changes.
+    /// The subject is a MAC address that is not a host address, or there are too many changes.
     pub fn change_quarantine(
         &mut self,
         subject: Subject,
@@ -255,7 +259,7 @@ impl Policy {
         Ok(StoreChange::Put(Stored::Quarantine(subject, on)))
     }
 
-    /// Restores a stored change; ignores other entries.
+    /// Restores a stored change. Other stored entries are ignored.
     pub fn restore(&mut self, stored: &Stored) {
         match *stored {
             Stored::Pair(pair, allowed) => {
@@ -306,12 +310,12 @@ mod tests {
         (NodeId(1), PortNo(port))
     }
 
-    /// Returns the host at the port with its number.
+    /// Returns the host at the port with the same number.
     fn host(number: u8) -> Identity {
         Identity { mac: mac(number), at: Some(at(number.into())) }
     }
 
-    /// Hosts 1 and 2 are red, 3 and the hosts of port 4 are blue, 9 is shared.
+    /// Hosts 1 and 2 are red, host 3 and the hosts at port 4 are blue, and host 9 is shared.
     fn policy() -> (Policy, [Group; 2]) {
         let mut policy = Policy::default();
         let [red, blue] = ["red", "blue"].map(|name| policy.add_tenant(name));
@@ -322,7 +326,7 @@ mod tests {
         (policy, [red, blue])
     }
 
-    /// Returns the hosts of 1 to 9 that this one may reach.
+    /// Returns those of the hosts 1 to 9 that this one may reach.
     fn reached(policy: &Policy, from: u8) -> Vec<u8> {
         (1..=9).filter(|&to| to != from && policy.allows(&host(from), &host(to))).collect()
     }
@@ -359,7 +363,7 @@ mod tests {
         assert_eq!(end, Ok(StoreChange::Delete(StoreKey::Quarantine(here))));
         policy.change_quarantine(Subject::Mac(mac(2)), false).unwrap();
         assert_eq!(reached(&policy, 2), [1, 3, 9]);
-        // A rule equal to that of the tenants is no change.
+        // A rule that says the same as the tenants do is not a change.
         let back = pair(&mut policy, 1, 3, false);
         assert!(matches!(back, StoreChange::Delete(_)), "{back:?}");
         let same = policy.change_pair([&host(1), &host(1)], true);
@@ -373,7 +377,7 @@ mod tests {
         for (allowed, there) in [(false, 3), (true, 5)] {
             let change = policy.change_pair([&away, &host(there)], allowed).unwrap();
             assert!(matches!(change, StoreChange::Put(_)), "{change:?}");
-            // At its port it is blue, as host 3, and host 5 is in no tenant.
+            // At that port it is blue, like host 3, and host 5 is in no tenant.
             assert_eq!(policy.allows(&host(4), &host(there)), allowed);
         }
     }
@@ -386,7 +390,7 @@ mod tests {
         policy.pin(mac(1), at(1));
         assert!(policy.admits(mac(1), &[at(1)]) && !policy.admits(mac(1), &[at(7)]));
         assert!(!policy.admits(mac(7), &[at(1)]) && policy.admits(mac(7), &[at(7)]));
-        // Ports 1 and 7 are of one bond.
+        // Ports 1 and 7 belong to one bond.
         let both = [at(7), at(1)];
         assert!(policy.admits(mac(1), &both) && !policy.admits(mac(7), &both));
         assert!(!policy.admits(mac(2), &[at(7), at(4)]), "one of the ports is blue");

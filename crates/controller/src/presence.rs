@@ -1,8 +1,8 @@
-//! Presence of hosts: what follows when one comes, moves or goes.
+//! Presence of hosts: the consequences when a host comes, moves or goes.
 //!
-//! A host is reported by the switch of its port. It is removed when its port reports it gone, when
-//! it leaves queries unanswered, or with its switch, if that has been silent for too long. Its
-//! addresses, group memberships and routes follow.
+//! A host is reported by the switch of its port. It is removed when its switch reports that it is
+//! gone, when it leaves queries unanswered, or when its switch has been silent for too long. Its
+//! addresses, group memberships and routes are updated accordingly.
 
 use super::addresses::Addresses;
 use super::ageing::Ageing;
@@ -31,7 +31,7 @@ pub(super) struct Presence {
     aged: u64,
 }
 
-/// The parts, to read and to change.
+/// Access to the parts.
 impl Presence {
     /// Creates the state without hosts.
     pub(super) fn new(config: &ControllerConfig) -> Presence {
@@ -71,7 +71,7 @@ impl Presence {
         self.aged
     }
 
-    /// Records a message of a switch.
+    /// Records a message from a switch.
     pub(super) fn heard(&mut self, now: Time, switch: SwitchIndex) {
         self.ageing.heard(now, switch);
     }
@@ -84,10 +84,10 @@ impl Presence {
     }
 }
 
-/// Hosts that come and go.
+/// Hosts that come, move and go.
 impl Presence {
     /// Handles a report of a host at a port, with the addresses that it uses. Returns whether the
-    /// host is admitted there.
+    /// host is admitted at that port.
     pub(super) fn seen(
         &mut self,
         fwd: &mut Forwarding,
@@ -116,7 +116,7 @@ impl Presence {
         true
     }
 
-    /// Handles expired timers of hosts and addresses: queries or removes hosts, assigns freed
+    /// Handles expired timers of hosts and addresses: it queries or removes hosts, assigns freed
     /// addresses, and resolves conflicts.
     pub(super) fn run_out(&mut self, fwd: &mut Forwarding, now: Time, out: &mut Vec<Effect>) {
         while let Some((place, mac)) = fwd.net.hosts_mut().run_out(now) {
@@ -142,8 +142,8 @@ impl Presence {
         }
     }
 
-    /// Ends the claims at a port that has left its bond. Its hosts are at another port of the bond,
-    /// or gone.
+    /// Ends the claims at a port that has left its bond. The hosts there are at another port of the
+    /// bond, or they are gone.
     pub(super) fn leave_port(
         &mut self,
         fwd: &mut Forwarding,
@@ -174,7 +174,7 @@ impl Presence {
             return;
         }
         match fwd.net.hosts_mut().withdraw(place, mac) {
-            // A host at a bond sends by several ports; its last claim is at one of them.
+            // A host at a bond sends through several ports, and its last claim is at one of them.
             Withdrawn::Nothing => {
                 if let Some(host) = fwd.net.hosts().by_mac(mac) {
                     leave_place(fwd, host, place, out);
@@ -184,7 +184,7 @@ impl Presence {
                 self.addresses.show(&fwd.net, now, host);
                 self.groups.host_changed(now, mac);
                 fwd.take_over.host_seen(now);
-                // A host at another port of its bond has not moved; its routes there stay.
+                // A host at another port of its bond has not moved, so its routes there stay.
                 match fwd.net.is_bonded(host) {
                     true => leave_place(fwd, host, place, out),
                     false => fwd.routes.migrate(&fwd.net, host, out),
@@ -205,8 +205,8 @@ impl Presence {
         }
     }
 
-    /// Returns the reports of this switch that another switch needs after a (new) greeting: hosts
-    /// first, then their groups. Empty if this controller is not within a switch.
+    /// Returns the reports from this switch that another switch needs after a first or repeated
+    /// greeting: hosts first, then their groups. Empty if this controller is not within a switch.
     pub(super) fn reports(&self, net: &Network) -> Vec<Item> {
         let Some(home) = net.fabric().home() else { return Vec::new() };
         let here = |host: &&Host| host.place().switch == home && !host.is_provisional();
@@ -228,7 +228,7 @@ impl Presence {
 }
 
 /// Has the old switch of a moved host query it. If the host is still there, it answers and is
-/// reported again, so a forged frame interrupts it only briefly.
+/// reported again, so that a forged frame interrupts its traffic only briefly.
 fn verify(fwd: &mut Forwarding, now: Time, host: HostIndex, out: &mut Vec<Effect>) {
     if let Some((mac, place, ip)) = fwd.net.hosts_mut().verify(now, host) {
         for place in fwd.net.fabric().ports_of(place) {
@@ -239,7 +239,7 @@ fn verify(fwd: &mut Forwarding, now: Time, host: HostIndex, out: &mut Vec<Effect
 
 /// Removes the routes that only this host used at a port where its claim has ended. The switch has
 /// removed them there, and at its other ports of the bond. If such a route stayed here, it would be
-/// sent again with its old stamp and be refused as older than its removal.
+/// sent again with its old stamp, and the switch would refuse it because its removal is newer.
 fn leave_place(fwd: &mut Forwarding, host: HostIndex, place: Place, out: &mut Vec<Effect>) {
     for at in fwd.net.fabric().ports_of(place).into_iter().filter(|at| at.switch == place.switch) {
         fwd.routes.leave_port(&fwd.net, host, at, out);

@@ -1,21 +1,22 @@
-//! DHCP relay agent: forwards hosts' requests to a DHCP server that is a host of the fabric, and
-//! its answers to the client's port (RFC 2131, RFC 1542, RFC 3046).
+//! DHCP relay agent. It forwards requests from hosts to a DHCP server that is a host in the fabric,
+//! and forwards the answers to the client's port (RFC 2131, RFC 1542, RFC 3046).
 //!
-//! An edge sends every DHCP message to the controller. A client's message is remembered for a while
-//! and sent on as unicast to the server, from the fabric's own address, by the server's switch. The
-//! server answers to that address, whose frames reach the controller through the edge. Only an
-//! answer of the server itself, to a remembered request, is forwarded to the client's port. An
-//! acknowledgement is recorded as a lease: the address is bound to the MAC address and port, and no
-//! other host may use it.
+//! An edge sends every DHCP message to the controller. A client's message is remembered for a
+//! while. It is sent on to the server as unicast, from the fabric's own address, by the server's
+//! switch. The server answers to that address, and the edge passes the answer to the controller. It
+//! is forwarded to the client's port only if it comes from the server itself and answers a
+//! remembered request. An acknowledgement is recorded as a lease. The address is then bound to the
+//! MAC address and port, and no other host may use it.
 //!
 //! An address that the client cannot have is not passed on, and the client gets a DHCPNAK. The
-//! server gets a message in the client's name: a DHCPDECLINE if another host uses the address, a
-//! DHCPRELEASE if the client's port holds the maximum. It gets none if it has leased the address to
-//! another host before: a client with the identifier of another host must not cost that host its
-//! address. Releases and declines are passed on if their sender holds the address.
+//! server gets a message in the client's name, which is a DHCPDECLINE if another host uses the
+//! address, or a DHCPRELEASE if the client's port holds the maximum number of addresses. It gets no
+//! message if it has already leased the address to another host, because a client that uses the
+//! identifier of another host must not cost that host its address. A client's own releases and
+//! declines are passed on if it holds the address.
 //!
-//! All state is bounded: the number of remembered requests and the rate of messages to the server,
-//! for each port and in total.
+//! All state is bounded. There are limits for the number of remembered requests and for the rate of
+//! messages to the server, both for each port and in total.
 
 use super::addresses::Addresses;
 use super::dhcp::{Given, Holder};
@@ -34,14 +35,14 @@ use axon_wire::{MacAddr, Span, Time};
 use core::net::{IpAddr, Ipv4Addr};
 use smoltcp::wire::{DHCP_CLIENT_PORT, DHCP_SERVER_PORT, DhcpMessageType};
 
-/// Maximum lease in seconds; a longer one counts as infinite.
+/// Maximum duration of a lease, in seconds. A longer one counts as infinite.
 const LEASE_SECONDS_MAX: u32 = 1_000_000;
 
-/// Relay agent of DHCP.
+/// DHCP relay agent.
 #[derive(Clone, Debug)]
 pub(super) struct Relay {
     config: RelayConfig,
-    /// The agent's addresses: those of the fabric.
+    /// Own addresses of the agent, which are those of the fabric.
     own: (MacAddr, Ipv4Addr),
     requests: Transactions<(MacAddr, u32), Request>,
 }
@@ -51,7 +52,8 @@ impl Relay {
         Relay { config, own: (own.mac, own.ip), requests: Transactions::new() }
     }
 
-    /// Returns whether a request may go to the server; remembers it if it expects an answer.
+    /// Returns whether a request may go to the server. Remembers the request if it expects an
+    /// answer.
     fn admit(&mut self, now: Time, place: Place, request: &Request) -> bool {
         let unanswered =
             matches!(request.kind, DhcpMessageType::Release | DhcpMessageType::Decline);
@@ -59,18 +61,18 @@ impl Relay {
         self.requests.admit(now, place, (request.mac, request.xid), answered)
     }
 
-    /// Returns the request that an answer is for.
+    /// Returns the request to which an answer belongs, if there is one.
     fn answered(&mut self, now: Time, answer: &Answer) -> Option<Waiting<Request>> {
         let of = (answer.mac, answer.xid);
         let waiting = self.requests.waiting(now, of)?.clone();
-        // After an offer the client continues with the same transaction ID.
+        // After an offer, the client continues with the same transaction ID.
         if answer.kind != u8::from(DhcpMessageType::Offer) {
             self.requests.forget(of);
         }
         Some(waiting)
     }
 
-    /// Handles a DHCP frame of a host if the server is another host.
+    /// Handles a DHCP frame from a host. The server is another host.
     pub(super) fn frame(
         &mut self,
         fwd: &mut Forwarding,
@@ -130,7 +132,7 @@ impl Relay {
         }
     }
 
-    /// Returns the names of a port and its switch, for the server.
+    /// Returns the names of a port and its switch, as the server sees them.
     fn names(&self, fabric: &Fabric, place: Place) -> (String, String) {
         fabric.names_among(&self.config.names, place)
     }
@@ -139,7 +141,7 @@ impl Relay {
         Via { relay: self.own.1, server: self.config.ip, circuit, remote }
     }
 
-    /// Sends a message to the server, at the port where it was seen or is configured.
+    /// Sends a message to the server, at the port where the server was seen or is configured.
     fn send_to_server(
         &mut self,
         fwd: &mut Forwarding,
@@ -215,7 +217,7 @@ impl Relay {
         }
     }
 
-    /// Handles an address from the server that the client cannot have.
+    /// Handles an address from the server that the client cannot have, and answers the client.
     fn conflict(
         &mut self,
         fwd: &mut Forwarding,

@@ -1,16 +1,16 @@
-//! DHCPv6 relay agent (RFC 8415 clause 19): forwards hosts' messages to a server that is a host of
-//! the fabric, and its answers to the client's port.
+//! DHCPv6 relay agent (RFC 8415 clause 19). It forwards messages from hosts to a server that is a
+//! host in the fabric, and forwards the answers to the client's port.
 //!
-//! Like `relay` for DHCP. A client's message goes to the server within a relay-forward message from
-//! the fabric's link-local address, with an address of the link and the client's port. Only an
-//! answer of the server itself, to a remembered request, is forwarded to that port. The addresses
-//! of the reply are recorded as leases: an address belongs to its host, and no other host may use
-//! it.
+//! It works like `relay` for DHCP. A client's message goes to the server inside a relay-forward
+//! message from the fabric's link-local address. The relay-forward message contains an address of
+//! the link and the client's port. An answer is forwarded to that port only if it comes from the
+//! server itself and answers a remembered request. The addresses in the reply are recorded as
+//! leases. Such an address belongs to its host, and no other host may use it.
 //!
 //! An address that is leased to another host is never passed on. One that another host uses without
-//! a lease is passed on and not bound: the client detects the duplicate and declines it. Releases
-//! and declines are passed on if they name no address leased to another host. Clients must not send
-//! to the server directly, so the option that allows it is removed.
+//! a lease is passed on but not bound. The client then detects the duplicate and declines it.
+//! Releases and declines are passed on if they name no address leased to another host. Clients must
+//! not send to the server directly, so the option that allows it is removed.
 
 use super::addresses::Addresses;
 use super::fabric::Fabric;
@@ -26,19 +26,19 @@ use axon_wire::dhcpv6::{self, CLIENT_PORT, Datagram, Message, Relayed, SERVER_PO
 use axon_wire::{MacAddr, nd};
 use core::net::{IpAddr, Ipv6Addr};
 
-/// Relay agent of DHCPv6.
+/// DHCPv6 relay agent.
 #[derive(Clone, Debug)]
 pub(super) struct Relay6 {
     config: Dhcpv6Relay,
-    /// The agent's addresses: those of the fabric.
+    /// Own addresses of the agent, which are those of the fabric.
     own: (MacAddr, Ipv6Addr),
     requests: Transactions<(Ipv6Addr, u32), Request6>,
 }
 
-/// A DHCPv6 client's request.
+/// Request from a DHCPv6 client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Request6 {
-    /// Client, and source address of its request.
+    /// MAC address of the client, and source address of its request.
     mac: MacAddr,
     ip: Ipv6Addr,
     /// Message type and transaction ID.
@@ -52,13 +52,13 @@ impl Relay6 {
         Relay6 { config, own, requests: Transactions::new() }
     }
 
-    /// Returns whether a request may go to the server, and remembers it.
+    /// Returns whether a request may go to the server. If so, remembers it.
     fn admit(&mut self, now: Time, place: Place, request: Request6) -> bool {
         self.requests.admit(now, place, (request.ip, request.transaction), Some(request))
     }
 
-    /// Returns the request that an answer is for, and the port of its client. An offer is not the
-    /// last answer, because other servers behind this one may make more.
+    /// Returns the request to which an answer belongs, and the port of its client. An offer is not
+    /// the last answer, because other servers behind this one may make more offers.
     fn answered(
         &mut self,
         now: Time,
@@ -73,7 +73,7 @@ impl Relay6 {
         Some(found)
     }
 
-    /// Handles a DHCPv6 frame of a host.
+    /// Handles a DHCPv6 frame from a host.
     pub(super) fn frame(
         &mut self,
         fwd: &mut Forwarding,
@@ -155,7 +155,7 @@ impl Relay6 {
         self.send_to_server6(fwd, addresses, &forward, out);
     }
 
-    /// Records that a host no longer has a lease of an address.
+    /// Records that a host no longer leases an address.
     fn give_up_v6(
         &mut self,
         fwd: &mut Forwarding,
@@ -236,7 +236,7 @@ impl Relay6 {
         }
     }
 
-    /// Records the addresses of a reply. Returns `false` if its client cannot have them.
+    /// Records the addresses in a reply. Returns `false` if its client cannot have them.
     fn enter_v6(
         &mut self,
         fwd: &mut Forwarding,
@@ -282,7 +282,7 @@ impl Relay6 {
         true
     }
 
-    /// Builds a release of the addresses in a reply, in the client's name.
+    /// Builds a release for the addresses in a reply, in the client's name.
     fn release_of(
         &self,
         fabric: &Fabric,
@@ -313,8 +313,8 @@ impl Relay6 {
     }
 }
 
-/// Builds the message for the client: the server's message without the option that allows sending
-/// to the server directly.
+/// Builds the message for the client: the server's message without the option that lets the client
+/// send to the server directly.
 fn to_client(message: &Message<'_>) -> Vec<u8> {
     let mut options = Vec::new();
     for (code, data) in dhcpv6::options(message.options).flatten() {

@@ -1,10 +1,10 @@
-//! Changes of a relay agent to DHCP messages between a client and an external server (RFC 2131, RFC
-//! 3046, and as RFC 5107 for the server identifier).
+//! Changes that the relay agent makes to DHCP messages between a client and an external server (RFC
+//! 2131, RFC 3046, and for the server identifier as in RFC 5107).
 //!
-//! Towards the server a message gets the relay's address, one more hop and an option with the
-//! client's port. Towards the client these are removed. The server identifier is the server's own
-//! on one side and the relay's on the other, so that a client renews through the relay too. Nothing
-//! else is changed, including unknown options.
+//! On the way to the server, a message gets the relay's address, one more hop, and an option with
+//! the client's port. On the way to the client, these are removed. The server identifier is that of
+//! the server on one side and that of the relay on the other, so that a client also renews its
+//! lease through the relay. Nothing else is changed, including unknown options.
 
 use super::packet::{Request, address, message_of};
 use alloc::vec;
@@ -12,13 +12,13 @@ use alloc::vec::Vec;
 use axon_wire::MacAddr;
 use core::net::Ipv4Addr;
 
-/// Size of a message before its options in bytes, the magic cookie included.
+/// Size of a message before its options, in bytes, including the magic cookie.
 const FIXED_BYTES: usize = 240;
 /// Size of a BOOTP message (RFC 951 §3). Some servers refuse shorter ones.
 const MESSAGE_BYTES_MIN: usize = 300;
-/// Maximum message size for an Ethernet frame with 1,500 bytes of IP packet.
+/// Maximum size of a message in an Ethernet frame with 1,500 bytes of IP packet.
 const MESSAGE_BYTES_MAX: usize = 1_472;
-/// Number of hops from which a relay discards a message (RFC 1542 §4.1.1).
+/// Number of hops at which a relay discards a message (RFC 1542 §4.1.1).
 const HOPS_MAX: u8 = 16;
 const HOPS_AT: usize = 3;
 const YIADDR_AT: usize = 16;
@@ -41,10 +41,10 @@ const TYPE_DECLINE: u8 = 4;
 const TYPE_RELEASE: u8 = 7;
 const CIADDR_AT: usize = 12;
 
-/// Returns the options of a message up to its end, each with its kind and data.
+/// Returns the options in a message, up to the end option, each with its kind and data.
 ///
 /// # Errors
-/// An option that exceeds the message ends the list with `None`.
+/// If an option exceeds the message, the list ends with `None`.
 fn options(message: &[u8]) -> impl Iterator<Item = Option<(u8, &[u8])>> {
     let mut rest = message.get(FIXED_BYTES..).unwrap_or_default();
     core::iter::from_fn(move || {
@@ -74,8 +74,8 @@ fn finish(mut message: Vec<u8>) -> Option<Vec<u8>> {
     (message.len() <= MESSAGE_BYTES_MAX).then_some(message)
 }
 
-/// Builds the forwarded message: the fixed part unchanged, a replaced server identifier, and no
-/// option 82.
+/// Builds the forwarded message. The fixed part is unchanged, the server identifier is replaced,
+/// and option 82 is left out.
 fn passed_on(message: &[u8], server: Ipv4Addr) -> Option<Vec<u8>> {
     let mut passed = message.get(..FIXED_BYTES)?.to_vec();
     for option in options(message) {
@@ -95,7 +95,7 @@ pub(super) struct Via<'a> {
     pub(super) relay: Ipv4Addr,
     /// Address of the server.
     pub(super) server: Ipv4Addr,
-    /// Port of the client, and its switch.
+    /// Name of the client's port and its switch.
     pub(super) circuit: &'a str,
     pub(super) remote: &'a str,
 }
@@ -109,8 +109,9 @@ impl Via<'_> {
     }
 }
 
-/// Builds the message for the server from a client's message. `None` if that has relay information
-/// already, which no client may send (RFC 3046 §2.1), is malformed, or has too many bytes or hops.
+/// Builds the message for the server from a client's message. Returns `None` if the client's
+/// message already has relay information, which no client may send (RFC 3046 §2.1), if it is
+/// malformed, or if it has too many bytes or hops.
 pub(super) fn send_to_server(message: &[u8], via: &Via<'_>) -> Option<Vec<u8>> {
     let has_information =
         |option: Option<(u8, &[u8])>| option.is_none_or(|(kind, _)| kind == OPTION_RELAY);
@@ -124,14 +125,14 @@ pub(super) fn send_to_server(message: &[u8], via: &Via<'_>) -> Option<Vec<u8>> {
     finish(passed)
 }
 
-/// Builds a DHCPDECLINE in the name of a client (RFC 2131 §4.4.4): the server must not lease the
-/// address again.
+/// Builds a DHCPDECLINE in the name of a client (RFC 2131 §4.4.4), after which the server must not
+/// lease the address again.
 pub(super) fn decline(by: &Request, ip: Ipv4Addr, via: &Via<'_>) -> Option<Vec<u8>> {
     in_the_name_of(by, TYPE_DECLINE, (Ipv4Addr::UNSPECIFIED, Some(ip)), via)
 }
 
-/// Builds a DHCPRELEASE in the name of a client (RFC 2131 §4.4.6): the server may lease the address
-/// to another.
+/// Builds a DHCPRELEASE in the name of a client (RFC 2131 §4.4.6), after which the server may lease
+/// the address to another client.
 pub(super) fn release(by: &Request, ip: Ipv4Addr, via: &Via<'_>) -> Option<Vec<u8>> {
     in_the_name_of(by, TYPE_RELEASE, (ip, None), via)
 }
@@ -161,17 +162,17 @@ fn in_the_name_of(
     finish(message)
 }
 
-/// Answer of the server to the relay.
+/// Answer from the server to the relay.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Answer {
-    /// Sender's MAC and IP addresses.
+    /// MAC and IP addresses of the sender.
     pub(super) from: (MacAddr, Ipv4Addr),
-    /// Client and transaction ID.
+    /// Hardware address of the client, and transaction ID.
     pub(super) mac: MacAddr,
     pub(super) xid: u32,
     /// Message type (option 53).
     pub(super) kind: u8,
-    /// Assigned address, or 0.0.0.0.
+    /// Assigned address, or 0.0.0.0 if there is none.
     pub(super) ip: Ipv4Addr,
     /// Duration of the lease in seconds.
     pub(super) lease_seconds: Option<u32>,
@@ -179,8 +180,8 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    /// Parses a frame sent to the relay's address. `None` if it is not a server's message, or is
-    /// for another relay.
+    /// Parses a frame sent to the relay's address. Returns `None` if the message is not from a
+    /// server or is for another relay.
     pub(super) fn parse(frame: &[u8], relay: Ipv4Addr) -> Option<Answer> {
         let mac = MacAddr::source_of(frame)?;
         let (ip, message) = message_of(frame)?;
@@ -211,7 +212,7 @@ impl Answer {
         Some(answer)
     }
 
-    /// Builds the relay's message to the client.
+    /// Builds the relay's message for the client.
     pub(super) fn to_client(&self, relay: Ipv4Addr) -> Option<Vec<u8>> {
         let mut passed = passed_on(&self.message, relay)?;
         passed[HOPS_AT] = 0;

@@ -1,13 +1,14 @@
-//! Requests of hosts for routes (Axon-ARP), forwarded by their switches as datagrams. A switch
-//! repeats each until it is answered.
+//! Requests from hosts for routes (Axon-ARP), which their switches forward as datagrams. A switch
+//! repeats each request until it is answered.
 //!
-//! In a fabric without a central controller (thesis 000 §3.2.3) every switch has a full controller:
-//! graph, host table, policy, router. The graph is that of the fabric file, without links that
-//! their ends have reported to be down. The controller decides about the routes of its own switch's
-//! ports only. All have the same graph and the same router, so the two ends of a flow choose
-//! matching routes independently. Switches therefore never exchange routes: the source switch
-//! queries for the host ([`ArpTarget`]), the target switch confirms its location ([`ArpReply`]),
-//! and each fills in the route that starts at itself. No switch can set a route of another one.
+//! In a fabric without a central controller (thesis 000 §3.2.3) every switch has a full controller,
+//! with graph, host table, policy and router. The graph is the one in the fabric file, without the
+//! links that their ends have reported to be down. A controller decides only about the routes at
+//! its own switch's ports. All controllers have the same graph and the same router, so the two ends
+//! of a flow choose matching routes independently. Therefore, switches never exchange routes. The
+//! source switch queries for the host ([`ArpTarget`]), the target switch confirms its location
+//! ([`ArpReply`]), and each of them makes the route that starts at itself. No switch can set a
+//! route at another switch.
 
 use super::addresses::Addresses;
 use super::flows::{Account, Origin, Route, RouteIndex};
@@ -24,29 +25,29 @@ use axon_wire::message::{ArpReply, ArpRequest, ArpTarget, Grant, Message, Target
 use axon_wire::{Hops, Incarnation, PortNo, Time};
 use core::net::IpAddr;
 
-/// Route requests: counts of their results, and of scans.
+/// Route requests: counts of their results, and the scans among them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Requests {
     scans: Scans,
-    /// Counts of requests, by result.
+    /// Counts of requests by result.
     counters: ControllerCounters,
 }
 
-/// Requests of switches.
+/// Requests from switches.
 impl Requests {
     /// Returns the counts of requests and of notes about scans.
     pub(super) fn counters(&self) -> ControllerCounters {
         ControllerCounters { scans: self.scans.noted(), ..self.counters }
     }
 
-    /// Handles phase II of Axon-ARP (paper 001 §4.2.2) for a request of switch `by`, received at
+    /// Handles phase II of Axon-ARP (paper 001 §4.2.2) for a request from switch `by`, received at
     /// `place`. The source is learned, routes are chosen in both directions and registered, and the
     /// request is forwarded to the target switch. An existing route is used unchanged, so repeated
     /// requests have no further effect. A request that cannot be fulfilled is counted and dropped;
     /// the switch repeats it. An unknown target is searched for (`seeking.rs`).
     ///
-    /// Returns whether both hosts are known and their routes within the bounds, so that a route may
-    /// have been made.
+    /// Returns whether both hosts are known and their routes are within the bounds, so that a route
+    /// may have been made.
     pub(super) fn request(
         &mut self,
         (fwd, addresses): (&mut Forwarding, &mut Addresses),
@@ -102,8 +103,8 @@ impl Requests {
         self.route_both(fwd, now, (by, &m), ([from, back], [target, source]), out)
     }
 
-    /// Makes the routes of a request that do not exist, and answers it. Returns `false` if they
-    /// would exceed a bound.
+    /// Makes those routes for a request that do not exist, and answers it. Returns `false` if the
+    /// routes would exceed a bound.
     fn route_both(
         &mut self,
         fwd: &mut Forwarding,
@@ -138,10 +139,11 @@ impl Requests {
 
 /// Requests between the controllers of two switches.
 impl Requests {
-    /// Phase II at the target switch: another switch queries for a local host on behalf of one of
-    /// its hosts at `place`. Chooses the reverse route. `reverse` leads to that switch.
+    /// Handles phase II at the target switch, where another switch queries for a local host on
+    /// behalf of one of its own hosts at `place`. Chooses the reverse route. `reverse` leads to
+    /// that switch.
     ///
-    /// Returns the message for the edge; `None` if the request is refused.
+    /// Returns the message for the edge, or `None` if the request is refused.
     pub(super) fn target_asked(
         &mut self,
         (fwd, addresses): (&mut Forwarding, &mut Addresses),
@@ -155,7 +157,7 @@ impl Requests {
             self.counters.arp_misplaced += 1;
             return None;
         };
-        // Ownership of another host's address is decided by host reports.
+        // Host reports decide the ownership of an address that another host has.
         let is_free = |ip: &IpAddr| fwd.net.hosts().by_ip(*ip).is_none();
         if let Some(ip) = m.source_ip.filter(is_free) {
             addresses.own(fwd, now, source, ip, out);
@@ -181,8 +183,9 @@ impl Requests {
         Some(ArpTarget { source_switch: from, stamp, answer_by: reverse, ..m })
     }
 
-    /// Phase IV at the source switch: the target `switch` has completed its half. Chooses the
-    /// forward route. Returns the message for the edge; `None` if the host is not there.
+    /// Handles phase IV at the source switch, after the target `switch` has completed its half.
+    /// Chooses the forward route. Returns the message for the edge, or `None` if the host is not
+    /// there.
     pub(super) fn target_found(
         &mut self,
         fwd: &mut Forwarding,
@@ -204,7 +207,7 @@ impl Requests {
         Some(ArpReply { stamp, to_target, target_by_pair: route.source.is_some(), ..m })
     }
 
-    /// Returns the route from a port of this switch to a host, with `user` as a new user.
+    /// Returns the route from a port of this switch to a host, and adds `user` to its users.
     fn route_here(
         &mut self,
         fwd: &mut Forwarding,
@@ -230,8 +233,8 @@ impl Requests {
     }
 }
 
-/// Returns the ports of the routes that a request needs and that do not exist: the forward route,
-/// and the reverse one if this controller decides about it.
+/// Returns the ports of those routes that a request needs and that do not exist. The request needs
+/// the forward route, and the reverse one if this controller decides about it.
 fn missing(
     net: &Network,
     (place, there): (Place, Place),
@@ -246,7 +249,7 @@ fn missing(
     }
 }
 
-/// Answers a request of switch `by` with the forward and reverse routes; makes those that do not
+/// Answers a request from switch `by` with the forward and reverse routes. Makes those that do not
 /// exist.
 fn answer(
     (net, routes): (&Network, &mut Routes),
@@ -261,7 +264,7 @@ fn answer(
         Target::Ip(ip) => Some(ip),
         Target::Mac(_) => None,
     };
-    // A bonded host may answer on another port; one without an address cannot be queried.
+    // A host at a bond may answer on another port, and a host without an address cannot be queried.
     let bonded = net.is_bonded(target);
     let target_ip = asked.or_else(|| host.ips.last().copied()).filter(|_| !bonded);
     let to = net.graph().switch(there.switch).incarnation;
@@ -286,7 +289,7 @@ fn answer(
         target_port: there.port,
         target_mac: host.mac,
         target_ip,
-        // Both routes are current, so the later of their stamps is valid for both.
+        // Both routes are current, so the later one of their stamps is valid for both.
         stamp: routes.stamp(forward.number.max(backward.map_or(0, |route| route.number))),
         to_source: backward.map(Route::to_install).unwrap_or_default(),
         source_by_pair: backward.is_some_and(|route| route.source.is_some()),
@@ -301,7 +304,7 @@ fn answer(
 }
 
 /// Returns the path of the answer from the target's switch to the source's, along the reverse
-/// route. At a bond that route may end at a port of another switch than the requesting one.
+/// route. At a bond, that route may end at a port of a switch other than the requesting one.
 fn answer_by(
     (net, routes): (&Network, &mut Routes),
     there: Place,

@@ -1,22 +1,22 @@
 //! Rerouting and rounds: routes are updated when the graph or the hosts change.
 //!
-//! The routes over a lost link are found from the link. Each gets the router's new path and a new
-//! stamp at once. A route without a path is removed. The next frames of its hosts miss, and their
-//! switch repeats its request until there is a path.
+//! The routes over a lost link are found from the link. Each route gets a new path from the router
+//! and a new stamp at once. A route without a path is removed. The next frames from its hosts then
+//! miss, and their switch repeats its request until there is a path.
 //!
-//! A router with its own rule, such as [`super::router::UpDown`], may have to change the rule with
-//! the graph. Then all routes that violate the new rule get new paths too.
+//! A router with its own rule, such as [`super::router::UpDown`], may have to change the rule when
+//! the graph changes. All routes that violate the new rule then get new paths too.
 //!
 //! A restored link invalidates no route, so nothing moves at once. When the graph has not changed
-//! for ten heartbeats, a round begins: the router checks every route, a batch per heartbeat, and
-//! those with a better path are moved. The router defines what is better. For shortest paths it is
-//! a shorter path; equally long routes stay, because a move may reorder frames and gains nothing. A
-//! router that balances load gets rounds also after new flows, ten heartbeats apart, until it has
-//! settled.
+//! for ten heartbeats, a round begins: the router checks every route, one batch per heartbeat, and
+//! routes that have a better path are moved. The router defines what is better. For shortest paths,
+//! it is a shorter path. Routes that are equally long stay, because a move may reorder frames and
+//! gains nothing. A router that balances load also gets rounds after new flows, ten heartbeats
+//! apart, until it has settled.
 //!
 //! **Order.** A switch replaces a route between two frames. It does not wait for frames on the old
 //! path, so a frame may overtake earlier ones by at most the difference of the two paths' delays. A
-//! flow is out of order for no longer than that, once per move, and never if the new path is the
+//! flow is out of order for at most that long, once per move, and never if the new path is the
 //! slower one.
 
 use super::flows::RouteIndex;
@@ -29,22 +29,22 @@ use axon_wire::{Span, Time};
 /// Number of routes checked in one batch of a round.
 const BATCH: u32 = 2_048;
 
-/// The search for better paths, in batches.
+/// Search for better paths, in batches.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rounds {
-    /// Time from a change to the first batch. Batches are a tenth of it apart.
+    /// Time from a change to the first batch. Further batches follow at intervals of a tenth of it.
     settle: Span,
     current: Option<Round>,
 }
 
-/// Progress of a round.
+/// Progress of a round that has begun.
 #[derive(Clone, Copy, Debug)]
 struct Round {
     /// Time of the next batch.
     next: Time,
-    /// Index of the next route to check.
+    /// Index of the next route to be checked.
     at: u32,
-    /// Number of routes moved in this round.
+    /// Number of routes moved in this round so far.
     moved: u32,
 }
 
@@ -54,7 +54,7 @@ impl Rounds {
         Rounds { settle, current: None }
     }
 
-    /// Begins a round anew, after the graph has gained links.
+    /// Starts a new round, after links were added to the graph.
     pub(super) fn restart(&mut self, now: Time) {
         self.current = Some(Round { next: now + self.settle, at: 0, moved: 0 });
     }

@@ -1,8 +1,8 @@
-//! Routes of hosts: their paths, and the commands that install and remove them at switches.
+//! Routes for hosts: their paths, and the commands that install and remove them at switches.
 //!
 //! A route has a stamp: the controller's epoch and the number of the decision. The router counts
-//! the flows on each link, so each path in use is placed there, and removed before another one is
-//! computed. See `rounds.rs` for when routes change.
+//! the flows on each link. So each path in use is added to its counts, and is removed from them
+//! before another one is computed. See `rounds.rs` for the events that change routes.
 
 use super::bonds::Exits;
 use super::drain::Drain;
@@ -20,10 +20,10 @@ use axon_node::RouteKey;
 use axon_node::telemetry::ControllerCounters;
 use axon_wire::message::{Item, Stamp};
 
-/// Routes and their router.
+/// Routes, and the router that chooses their paths.
 #[derive(Clone, Debug)]
 pub(super) struct Routes {
-    /// Epoch of the stamps: the number of this controller's incarnation.
+    /// Epoch in the stamps, which is the number of this controller's incarnation.
     epoch: u64,
     /// Number of the last stamp issued.
     number: u64,
@@ -32,13 +32,13 @@ pub(super) struct Routes {
     drain: Drain,
     /// True if routes were added or moved since the last round began.
     round_wanted: bool,
-    /// Counts of routes moved, removed and aged, and of moves within bonds.
+    /// Counts of routes that were moved, removed or aged out, and of moves within bonds.
     counters: ControllerCounters,
 }
 
-/// State for the other parts.
+/// State that the other parts use.
 impl Routes {
-    /// Creates a registry without routes, which have at most `hops_max` hops.
+    /// Creates a registry without routes. Its routes have at most `hops_max` hops.
     pub(super) fn new(config: &NodeConfig, router: Box<dyn Router>, hops_max: usize) -> Routes {
         Routes {
             epoch: config.incarnation.number,
@@ -101,8 +101,9 @@ impl Routes {
 
 /// Paths and commands.
 impl Routes {
-    /// Returns the origin of the route from a host to another: the host itself if it has or needs
-    /// its own route, otherwise all hosts of the port. `None` if the policy forbids both.
+    /// Returns the origin of the route from a host to another host. It is the host alone if the
+    /// host has or needs its own route, otherwise all hosts at the port. Returns `None` if the
+    /// policy forbids both.
     pub(super) fn origin(
         &self,
         net: &Network,
@@ -120,7 +121,7 @@ impl Routes {
         shared.or_else(|| Some(own).filter(is_allowed))
     }
 
-    /// Returns the route of this key at a port of a switch.
+    /// Returns the route with this key at a port of a switch.
     pub(super) fn found_by_key(
         &self,
         net: &Network,
@@ -135,7 +136,8 @@ impl Routes {
         self.flows.find(Origin { at, source }, to)
     }
 
-    /// Returns the route from a port to a host, with one more user; makes it if `found` is `None`.
+    /// Returns the route from a port to a host, with one more user. Makes the route if `found` is
+    /// `None`.
     pub(super) fn found_or_made(
         &mut self,
         net: &Network,
@@ -158,9 +160,9 @@ impl Routes {
         Some(route)
     }
 
-    /// Computes the links from a port to a host into the path of [`Paths`], and their layer;
-    /// returns the place where they end. If the router's choice does not fit in a header, a
-    /// shortest path is used.
+    /// Computes the links from a port to a host, and their layer, and stores them as the path in
+    /// [`Paths`]. Returns the place where they end. If the router's choice does not fit in a
+    /// header, a shortest path is used.
     pub(super) fn find_path(
         &mut self,
         net: &Network,
@@ -175,9 +177,9 @@ impl Routes {
         }
     }
 
-    /// Removes new routes of a request that could not be answered; no switch has them. There may be
-    /// a path in one direction only while the old order of links drains. Existing routes stay, with
-    /// their new user.
+    /// Removes the new routes of a request that could not be answered. No switch has them yet.
+    /// While the old order of links drains, there may be a path in one direction only. Existing
+    /// routes stay, with their new user.
     pub(super) fn unmake(&mut self, routes: [(Option<RouteIndex>, Origin, HostIndex); 2]) {
         for (found, from, destination) in routes {
             let made = self.flows.find(from, destination).filter(|_| found.is_none());
@@ -188,8 +190,8 @@ impl Routes {
         }
     }
 
-    /// Returns the flow of a route, as input of the router, and the place where it ends; `None` if
-    /// the policy forbids it.
+    /// Returns the flow of a route, as input for the router, and the place where the route ends.
+    /// Returns `None` if the policy forbids the route.
     pub(super) fn flow(
         &self,
         net: &Network,
@@ -203,16 +205,16 @@ impl Routes {
         self.paths.flow_to(net, from, destination, exit)
     }
 
-    /// Removes a route's path from the router's accounts.
+    /// Removes a route's path from the router's counts.
     pub(super) fn unplace(&mut self, index: RouteIndex) {
         if let Some(route) = self.flows.get(index) {
             self.paths.unplace(route);
         }
     }
 
-    /// Updates the path of a route, or removes the route. One that would end where it begins is
-    /// removed: hosts behind one port reach each other without the fabric, and a returned frame
-    /// would mislead a bridge there.
+    /// Updates the path of a route, or removes the route if there is no path. A route that would
+    /// end where it begins is removed, because hosts behind one port reach each other without the
+    /// fabric, and a frame that came back would mislead a bridge there.
     pub(super) fn reroute(&mut self, net: &Network, index: RouteIndex, out: &mut Vec<Effect>) {
         let Some(route) = self.flows.get(index) else {
             return;
@@ -226,7 +228,8 @@ impl Routes {
         }
         let found = self.find_path(net, from, destination);
         let found = found.filter(|exit| !net.fabric().is_one_place(*exit, from.at));
-        // The later removal of the route subtracts the registered path from the router's accounts.
+        // When the route is removed later, the registered path is subtracted from the router's
+        // counts.
         let Some(exit) = found else {
             self.paths.place_current();
             self.remove(net, index, out);
@@ -237,7 +240,7 @@ impl Routes {
         self.switch_over(net, index, exit, out);
     }
 
-    /// Changes a route's path to one that ends at this port, if there is one.
+    /// Changes a route's path to one that ends at a given port, if there is one.
     pub(super) fn reroute_to(
         &mut self,
         net: &Network,
@@ -259,8 +262,8 @@ impl Routes {
         found.is_some()
     }
 
-    /// Changes a route's path to that of [`Paths`], which the router has placed already, and sends
-    /// it to the switch.
+    /// Changes a route's path to the one in [`Paths`], which the router counts already, and sends
+    /// the route to the switch.
     pub(super) fn switch_over(
         &mut self,
         net: &Network,
@@ -308,8 +311,8 @@ impl Routes {
         out.push(Effect::Command { to: net.fabric().node(at.switch), item });
     }
 
-    /// Handles a switch's removal of an unused route. Ignored if the route has a newer stamp,
-    /// because it is being sent to the switch.
+    /// Handles a switch's report that it has removed an unused route. The report is ignored if the
+    /// route has a newer stamp, because the route is then being sent to the switch.
     pub(super) fn route_aged(&mut self, net: &Network, at: Place, key: RouteKey, stamp: Stamp) {
         let Some(index) = self.found_by_key(net, at, key) else {
             return;
@@ -322,7 +325,7 @@ impl Routes {
         }
     }
 
-    /// Removes a route here and at its switch.
+    /// Removes a route here and from its switch.
     pub(super) fn remove(&mut self, net: &Network, index: RouteIndex, out: &mut Vec<Effect>) {
         self.unplace(index);
         let Some(route) = self.flows.remove(index) else {
@@ -342,7 +345,7 @@ impl Routes {
         out.push(Effect::Command { to: net.fabric().node(route.at.switch), item });
     }
 
-    /// Removes the routes that only this host uses, which no longer sends from its port.
+    /// Removes the routes that only this host uses, because it no longer sends from its port.
     pub(super) fn leave(&mut self, net: &Network, host: HostIndex, out: &mut Vec<Effect>) {
         for route in self.flows.used_by(host) {
             if self.flows.drop_user(route, host) {
@@ -351,7 +354,8 @@ impl Routes {
         }
     }
 
-    /// Removes the routes of a port that only this host uses, which no longer sends from there.
+    /// Removes the routes at a port that only this host uses, because it no longer sends from
+    /// there.
     pub(super) fn leave_port(
         &mut self,
         net: &Network,
@@ -367,8 +371,9 @@ impl Routes {
         }
     }
 
-    /// Updates routes after a move of a host. Routes to it get new paths at once. Routes that it
-    /// used at the old place are removed, and set up at the new one when it sends.
+    /// Updates routes after a host has moved. Routes to the host get new paths at once. Routes that
+    /// it used at the old location are removed, and they are set up at the new location when it
+    /// sends.
     pub(super) fn migrate(&mut self, net: &Network, host: HostIndex, out: &mut Vec<Effect>) {
         self.leave(net, host, out);
         for route in self.flows.towards(host) {
@@ -385,8 +390,8 @@ impl Routes {
         self.number
     }
 
-    /// Returns the routes that cross lost links, or violate a new rule of the router after a change
-    /// of the graph.
+    /// Returns the routes that cross lost links, or that violate a new rule of the router, after a
+    /// change in the graph.
     pub(super) fn hit_by(&mut self, net: &Network, change: &Change) -> Vec<RouteIndex> {
         let mut hit: Vec<RouteIndex> = Vec::new();
         for &(switch, port) in &change.lost {
@@ -405,7 +410,7 @@ impl Routes {
         hit
     }
 
-    /// Removes the routes at a switch without a message.
+    /// Removes the routes at a switch, without a message to it.
     pub(super) fn forget_switch(&mut self, switch: SwitchIndex) {
         let here = self.flows.iter().filter(|(_, route)| route.at.switch == switch);
         let here: Vec<RouteIndex> = here.map(|(index, _)| index).collect();
@@ -415,7 +420,7 @@ impl Routes {
         }
     }
 
-    /// Begins a round of the router with all flows.
+    /// Begins a round in the router with all flows.
     pub(super) fn begin_round(&mut self, net: &Network) {
         self.round_wanted = false;
         if self.paths.router().improves() {
@@ -425,12 +430,12 @@ impl Routes {
         }
     }
 
-    /// Ends a round that moved this many routes.
+    /// Ends a round that has moved this many routes.
     pub(super) fn end_round(&mut self, moved: usize) {
         self.round_wanted |= !self.paths.router().settled(moved, self.flows.len());
     }
 
-    /// Moves one route if the router has a better path; returns whether it did.
+    /// Moves one route if the router has a better path. Returns whether it was moved.
     pub(super) fn improve(
         &mut self,
         net: &Network,

@@ -1,4 +1,4 @@
-//! Scan detection: ports that request many hosts which they may not reach or which do not exist.
+//! Scan detection: finds ports that request many hosts which do not exist or may not be reached.
 
 use super::fabric::Fabric;
 use super::hosts::Place;
@@ -11,19 +11,19 @@ use axon_wire::{MacAddr, Span, Time};
 
 /// Time window over which failed requests are counted.
 const WINDOW: Span = Span::from_secs(60);
-/// Number of different targets in a window at which a port is first noted; again at 4 and 16 times
-/// that.
+/// Number of different targets in a window at which a port is first noted. It is noted again at 4
+/// and 16 times that number.
 pub(super) const SCAN_TARGETS: usize = 64;
-/// Maximum number of targets stored for one port, about 50 KB.
+/// Maximum number of targets stored for one port. They take about 50 KB.
 const TARGETS_MAX: usize = 1024;
 /// Maximum number of ports stored.
 const PORTS_MAX: usize = 256;
 
-/// Failed requests of ports.
+/// Failed requests from each port.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scans {
     ports: BTreeMap<Place, Window>,
-    /// Number of notes.
+    /// Number of notes logged about scans.
     noted: u64,
 }
 
@@ -34,12 +34,12 @@ struct Window {
 }
 
 impl Scans {
-    /// Returns the number of notes.
+    /// Returns the number of notes logged about scans.
     pub(super) const fn noted(&self) -> u64 {
         self.noted
     }
 
-    /// Records a request for a host that is forbidden or does not exist.
+    /// Records a request for a host that does not exist or may not be reached.
     pub(super) fn record_failed(
         &mut self,
         now: Time,
@@ -55,8 +55,8 @@ impl Scans {
         }
     }
 
-    /// Records a failed request of a port. Returns the number of different targets in this window
-    /// if it is to be noted, at most three times per window.
+    /// Records a failed request from a port. Returns the number of different targets in this window
+    /// if it is to be noted, which is at most three times per window.
     fn enter(&mut self, now: Time, port: Place, target: Target) -> Option<u32> {
         if !self.ports.contains_key(&port) && self.ports.len() >= PORTS_MAX {
             self.ports.retain(|_, window| now.since(window.began) < WINDOW);

@@ -1,21 +1,21 @@
 //! Search for unknown hosts.
 //!
-//! A host with a fixed address that has never sent a frame is in no table. On a bridged Ethernet
-//! the broadcast of an ARP request finds it. Here the controller sends each switch with host ports
-//! a message ([`Seek`]) by a source route, and the switch queries its hosts by ARP. A host that
-//! answers is learned and reported as usual, and the requests that wait for its address are
+//! A host with a fixed address that has never sent a frame is in no table. In a bridged Ethernet,
+//! the broadcast of an ARP request finds it. Here, the controller sends a message ([`Seek`]) to
+//! each switch with host ports by source route, and the switch queries its hosts by ARP. A host
+//! that answers is learned and reported as usual, and the requests that wait for its address are
 //! fulfilled at once. Nothing is flooded.
 //!
-//! An address is queried for in rounds, a second apart as in RFC 4861 clause 10 (RETRANS_TIMER),
-//! three in a row (MAX_MULTICAST_SOLICIT there, PROBE_NUM in RFC 5227). A round begins with a
-//! request, so there is no query without a waiting request. After three rounds without an answer
-//! the address counts as unused for some seconds. A round takes a token each of the port and the
-//! switch of the request, and of the fabric. So a host that scans the subnet cannot make others
-//! receive more than these rates, and uses up its own rate before those of others. Only valid host
-//! addresses of this fabric are searched for.
+//! Queries for an address are sent in rounds, a second apart as in RFC 4861 clause 10
+//! (RETRANS_TIMER), with three rounds in a row (MAX_MULTICAST_SOLICIT there, PROBE_NUM in RFC
+//! 5227). A round begins with a request, so there is no query without a waiting request. After
+//! three rounds without an answer the address counts as unused for some seconds. A round takes one
+//! token each from the buckets of the requesting port, of its switch, and of the fabric. So a host
+//! that scans the subnet cannot make others receive more than these rates, and uses up its own rate
+//! before those of others. Only valid host addresses of this fabric are searched for.
 //!
-//! A switch without host ports is not queried. When it gets its first one, such as when a host is
-//! moved there, it is queried at once for the addresses that requests wait for.
+//! A switch without host ports is not queried. When it gets its first host port, for example
+//! because a host is moved there, it is queried at once for the addresses that requests wait for.
 
 use super::dhcp::DhcpServer;
 use super::hosts::{Host, Place};
@@ -37,33 +37,33 @@ const ROUND: Span = Span::from_secs(1);
 const ROUNDS: u32 = 3;
 /// Time for which an address counts as unused.
 const UNUSED: Span = Span::from_secs(4);
-/// Time after the last request until an address is dropped from the table.
+/// Time after the last request for an address until the address is dropped from the table.
 const FORGOTTEN: Span = Span::from_secs(5);
 /// Maximum number of addresses in the table.
 const SOUGHT_MAX: usize = 4_096;
 /// Maximum number of requests that wait for one address. Others are repeated by their switch.
 const WAITING_MAX: usize = 8;
-/// Time for which a request waits; switches repeat theirs within this time.
+/// Time for which a request waits. Switches repeat their requests within this time.
 const WAIT: Span = Span::from_secs(1);
-/// Rate of rounds for the hosts of one port.
+/// Rate of rounds caused by the hosts at one port.
 const OF_PORT: Rate = Rate { every: Span::from_millis(100), burst: 64 };
-/// Rate of rounds for the hosts of one switch.
+/// Rate of rounds caused by the hosts at one switch.
 const OF_SWITCH: Rate = Rate { every: Span::from_millis(20), burst: 256 };
-/// Rate of rounds for the whole fabric.
+/// Rate of rounds in the whole fabric.
 const OF_ALL: Rate = Rate { every: Span::from_millis(10), burst: 512 };
 
-/// An address being searched for, or found to be unused.
+/// Address that is being searched for, or that was found to be unused.
 #[derive(Clone, Debug, Default)]
 struct Sought {
-    /// Number of consecutive rounds.
+    /// Number of rounds in a row so far.
     rounds: u32,
     /// Earliest time of the next round.
     again_at: Time,
-    /// Waiting requests, with their arrival times.
+    /// Requests that wait for the address, with their arrival times.
     waiting: Vec<(Time, Incarnation, ArpRequest)>,
 }
 
-/// All addresses being searched for.
+/// All addresses that are being searched for.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Seeking {
     sought: BTreeMap<IpAddr, Sought>,
@@ -74,7 +74,7 @@ pub(super) struct Seeking {
     all: Bucket,
     /// Requests for addresses that were found.
     found: Vec<(Time, Incarnation, ArpRequest)>,
-    /// Counts of rounds, of refused ones, and of addresses found.
+    /// Counts of rounds, of refused rounds, and of addresses found.
     counters: ControllerCounters,
 }
 
@@ -83,14 +83,14 @@ pub(super) struct Seeking {
 enum Asked {
     /// A round begins.
     Round,
-    /// The address was queried for a short while ago.
+    /// The address was queried a short while ago.
     Before,
     /// The switch or the fabric exceeds its rate, or the table is full.
     Over,
 }
 
 impl Seeking {
-    /// Handles a request of a host at `by` for an unknown address.
+    /// Handles a request from a host at `by` for an unknown address.
     fn ask(&mut self, now: Time, by: Place, ip: IpAddr) -> Asked {
         self.age(now);
         if self.sought.get(&ip).is_some_and(|sought| now < sought.again_at) {
@@ -128,7 +128,7 @@ impl Seeking {
         }
     }
 
-    /// Returns the addresses that requests wait for, as many as the fabric's rate allows now.
+    /// Returns addresses that requests wait for, as many as the fabric's rate allows now.
     fn wanted(&mut self, now: Time) -> Vec<IpAddr> {
         let Seeking { sought, all, .. } = self;
         let waits = |sought: &Sought| sought.waiting.iter().any(|(at, ..)| now.since(*at) < WAIT);
@@ -143,7 +143,7 @@ impl Seeking {
         wanted.take_while(|ip| may_ask(ip)).collect()
     }
 
-    /// Records that an address has an owner.
+    /// Records that an address has an owner. Returns whether the address was being searched for.
     fn has_owner(&mut self, ip: IpAddr) -> bool {
         let Some(sought) = self.sought.remove(&ip) else { return false };
         self.ends.remove(&(sought.again_at + FORGOTTEN, ip));
@@ -151,8 +151,8 @@ impl Seeking {
         true
     }
 
-    /// Returns the next request whose address was found, without those that their switch has given
-    /// up.
+    /// Takes the next request whose address was found, and skips those that their switch no longer
+    /// repeats.
     fn take_found(&mut self, now: Time) -> Option<(Incarnation, ArpRequest)> {
         while let Some((at, from, m)) = self.found.pop() {
             if now.since(at) < WAIT {
@@ -162,7 +162,7 @@ impl Seeking {
         None
     }
 
-    /// Drops addresses without recent requests.
+    /// Drops addresses that were not requested recently.
     fn age(&mut self, now: Time) {
         while let Some(&(end, ip)) = self.ends.first()
             && end <= now
@@ -170,7 +170,7 @@ impl Seeking {
             self.ends.pop_first();
             self.sought.remove(&ip);
         }
-        // Buckets that are not full are few, because the fabric's rate limits them.
+        // Only few buckets are not full, because the rate of the fabric limits their number.
         if self.ports.len() > SOUGHT_MAX {
             self.ports.retain(|_, bucket| !bucket.is_full(now));
         }
@@ -179,7 +179,7 @@ impl Seeking {
 
 /// Queries.
 impl Seeking {
-    /// Searches for the unknown target of a request, if its address may be searched for.
+    /// Searches for the unknown target of a request, if a search for its address is allowed.
     pub(super) fn seek(
         &mut self,
         now: Time,
@@ -190,7 +190,7 @@ impl Seeking {
     ) {
         let ip = match m.target {
             Target::Ip(ip) => Some(ip),
-            // The address belongs to another MAC address, or to a host known without an address.
+            // The address belongs to another MAC address, or the host is known without an address.
             Target::Mac(_) => m.hint.filter(|&ip| net.hosts().by_ip(ip).is_none()),
         };
         let Some(ip) = ip.filter(|&ip| may_be_a_hosts(dhcp, ip)) else { return };
@@ -205,7 +205,7 @@ impl Seeking {
         self.wait(now, ip, from, *m);
     }
 
-    /// Queries the hosts of all switches, except those at the requesting port.
+    /// Queries the hosts at all switches, except those at the requesting port.
     fn ask_everywhere(
         &self,
         (net, routes): (&Network, &mut Routes),
@@ -226,7 +226,7 @@ impl Seeking {
         }
     }
 
-    /// Queries a switch that has got its first host port and was left out before.
+    /// Queries a switch that has just got its first host port and was therefore left out before.
     pub(super) fn ask_newcomer(
         &mut self,
         now: Time,
@@ -241,13 +241,13 @@ impl Seeking {
         }
     }
 
-    /// Records that an address has an owner. The requests that wait for it may
-    /// be fulfilled ([`Seeking::next_found`]).
+    /// Records that an address has an owner. The requests that wait for it can now be fulfilled
+    /// ([`Seeking::next_found`]).
     pub(super) fn found(&mut self, ip: IpAddr) {
         self.counters.seeks_found += u64::from(self.has_owner(ip));
     }
 
-    /// Returns the next request that waited for an address that was found.
+    /// Takes the next request whose address was found while it waited.
     pub(super) fn next_found(
         &mut self,
         now: Time,
@@ -261,8 +261,8 @@ impl Seeking {
                 };
                 net.fabric().ports_of(host.place()).iter().any(at)
             };
-            // The host may have moved meanwhile, and its address may be another's: the newer claim
-            // wins.
+            // The host may have moved in the meantime, and its address may now belong to another
+            // host. The newer claim wins.
             if source.and_then(|source| net.hosts().get(source)).is_some_and(is_there) {
                 let own = |ip: &IpAddr| net.hosts().by_ip(*ip) == source;
                 return Some((from, ArpRequest { source_ip: m.source_ip.filter(own), ..m }));
@@ -271,14 +271,14 @@ impl Seeking {
         None
     }
 
-    /// Returns the counts of rounds, of refused ones, and of addresses found.
+    /// Returns the counts of rounds, of refused rounds, and of addresses found.
     pub(super) const fn counters(&self) -> &ControllerCounters {
         &self.counters
     }
 }
 
-/// Returns whether an address may be a host's in this fabric: in the subnet, or a unicast IPv6
-/// address.
+/// Returns whether an address may belong to a host in this fabric. It must be a host address in the
+/// subnet, or a unicast IPv6 address.
 fn may_be_a_hosts(dhcp: &DhcpServer, ip: IpAddr) -> bool {
     match ip {
         IpAddr::V4(ip) => dhcp.is_host_ip(ip),

@@ -1,15 +1,16 @@
 //! Controller state stored for the next incarnation, and its restoration.
 //!
-//! Stored are the hosts that switches have reported, the addresses of the DHCP server with their
-//! owners, those that a DHCPv6 server has leased through the relay, and operators' changes of the
-//! policy. The graph is not stored, because switches report it within a heartbeat; nor are routes,
-//! which the edges keep (`takeover.rs`).
+//! The store contains the hosts that switches have reported, the addresses of the DHCP server with
+//! their owners, the addresses that a DHCPv6 server has leased through the relay, and policy
+//! changes made by operators. The graph is not stored, because switches report it within a
+//! heartbeat. Routes are not stored either, because the edges keep them (`takeover.rs`).
 //!
-//! Restored state is provisional. A host keeps its location until its switch is received; if the
-//! switch does not report it within five seconds, it is queried for and removed. A switch that is
-//! never received loses its hosts like a dead one. A lease keeps its state and ends at the earliest
-//! a minute after the start, because its host may be present before its switch is received. A
-//! DHCPv6 lease ends at its original time, when the host removes the address too.
+//! Restored state is provisional. A host keeps its location until the first message from its switch
+//! arrives. If the switch does not report the host within five seconds, the host is queried and
+//! removed. If no message from a switch ever arrives, its hosts are removed like those of a dead
+//! switch. A lease keeps its state and does not end within the first minute after the start,
+//! because its host may be present before its switch is received. A DHCPv6 lease ends at its
+//! original time, because the host removes the address then too.
 
 use super::addresses::Addresses;
 use super::forwarding::Forwarding;
@@ -28,7 +29,7 @@ use axon_node::{
 use axon_wire::{NodeId, PortNo, Span, Time};
 use core::net::Ipv4Addr;
 
-/// Minimum remaining duration of a restored lease, because the clock may have been set.
+/// Minimum remaining duration of a restored lease, in case the clock was set in the meantime.
 const STANDS: Span = Span::from_secs(60);
 
 /// Counts of restored state.
@@ -39,7 +40,7 @@ pub(super) struct Store {
 
 impl Store {
     /// Restores the stored state of an earlier incarnation. Entries that do not fit this
-    /// configuration are dropped; DHCPv6 leases fit if there is a relay agent for them.
+    /// configuration are dropped. DHCPv6 leases fit if there is a relay agent for them.
     pub(super) fn restore(
         &mut self,
         (fwd, presence): (&mut Forwarding, &mut Presence),
@@ -88,7 +89,7 @@ impl Store {
                 }
             }
         }
-        // The leases define the owner of an address here too.
+        // The leases determine the owner of an address in this table too.
         for (index, host) in entered {
             for &ip in &host.ips {
                 presence.addresses_mut().own(fwd, now, index, ip, out);
@@ -101,7 +102,7 @@ impl Store {
         out.push(Effect::Store(StoreChange::Delete(key)));
     }
 
-    /// Returns the counts of restored state, and of what of it is still provisional.
+    /// Returns the counts of restored state, and of the part that is still provisional.
     pub(super) fn restored(&self, fwd: &Forwarding) -> Restored {
         let provisional = fwd.net.hosts().iter().filter(|(_, host)| host.is_provisional());
         Restored {
@@ -112,7 +113,8 @@ impl Store {
     }
 }
 
-/// Returns the place of a switch that was not received yet, whose silence counts from now on.
+/// Returns the place for a port of a switch that has not been received yet. From now on, the
+/// silence of that switch counts.
 fn remembered_place(
     (fwd, presence): (&mut Forwarding, &mut Presence),
     now: Time,
@@ -123,7 +125,7 @@ fn remembered_place(
     Place { switch, port }
 }
 
-/// Emits the changes to be stored since the last call: hosts, DHCP leases, DHCPv6 leases.
+/// Emits the changes since the last call that are to be stored: hosts, DHCP leases, DHCPv6 leases.
 pub(super) fn keep(net: &mut Network, addresses: &mut Addresses, out: &mut Vec<Effect>) {
     for mac in net.hosts_mut().take_changed() {
         let host = net.host(mac);
@@ -142,7 +144,7 @@ pub(super) fn keep(net: &mut Network, addresses: &mut Addresses, out: &mut Vec<E
             None => StoreChange::Delete(StoreKey::Lease(ip)),
             Some(lease) => match to_stored(net.graph(), ip, lease) {
                 Some(lease) => StoreChange::Put(Stored::Lease(lease)),
-                // An offer does not change the previous owner's entry.
+                // An offer does not change the stored entry of the previous owner.
                 None => continue,
             },
         };
@@ -171,7 +173,7 @@ fn from_stored(now: Time, stored: &StoredLease, place: Place) -> Lease {
     Lease::new(holder, state, until)
 }
 
-/// Returns the stored form of a lease; `None` for an offer.
+/// Returns the stored form of a lease, or `None` for an offer.
 fn to_stored(graph: &Graph, ip: Ipv4Addr, lease: &Lease) -> Option<StoredLease> {
     let state = match lease.state {
         LeaseState::Offered => return None,

@@ -1,17 +1,17 @@
-//! Takeover of routes that edges have from an earlier incarnation of the controller.
+//! Takeover of the routes that edges have from an earlier incarnation of the controller.
 //!
-//! An edge reports these routes to a new incarnation (`edge/inherited.rs`) and forwards frames on
-//! them meanwhile. Each is compared with the state of this incarnation and decided once:
+//! An edge reports these routes to a new incarnation (`edge/inherited.rs`), and forwards frames on
+//! them in the meantime. Each is compared with the state of this incarnation and decided once:
 //!
 //! 1. The destination host, a host at the route's port, and the ports of all switches on the path
 //!    must have been reported. Until then the route waits.
 //! 2. A route whose path exists, leads to the host and is accepted by the router is taken over
 //!    unchanged.
-//! 3. Any other route, such as one over a failed link or to a host's old location, gets the
-//!    router's new path.
+//! 3. Any other route, such as one over a failed link or to a host's old location, gets a new path
+//!    from the router.
 //! 4. A forbidden route is removed at once.
 //! 5. If there is no path or no such host, the route is removed when its time expires. The next
-//!    frames of its hosts miss, and their switch repeats its request until there is a path.
+//!    frames from its hosts then miss, and their switch repeats its request until there is a path.
 //!
 //! Routes that a switch reports beyond [`INHERITED_PER_SWITCH_MAX`] are not decided. They stay in
 //! the tables of the switch until they expire there, and frames request them again.
@@ -19,9 +19,9 @@
 //! [`INHERITED_PER_SWITCH_MAX`]: super::bounds::INHERITED_PER_SWITCH_MAX
 //!
 //! No decision is made before the graph has been stable for three heartbeats. A router with its own
-//! rule (see `router::UpDown`) would otherwise derive it from a part of the graph, and refuse
-//! routes that follow the rule of the whole. Routes over a link that has just failed are an
-//! exception: they carry no frames, so they get another path at once.
+//! rule (see `router::UpDown`) would otherwise derive the rule from only part of the graph, and
+//! refuse routes that follow the rule for the whole graph. Routes over a link that has just failed
+//! are an exception. They carry no frames, so they get another path at once.
 
 use super::bonds::Exits;
 use super::excess::Bounds;
@@ -40,7 +40,7 @@ use axon_node::telemetry::Restored;
 use axon_wire::message::Item;
 use axon_wire::{Hops, MacAddr, PortNo, Route, Span, Time};
 
-/// State of a route's path in the graph.
+/// State of a route's path, compared with the graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Trace {
     /// The path leads to the host.
@@ -54,7 +54,7 @@ enum Trace {
 /// Routes that wait for a decision.
 #[derive(Clone, Debug)]
 pub(super) struct TakeOver {
-    /// Waiting routes by switch, then by host port and key. The key has no VLAN here.
+    /// Waiting routes by switch, then by host port and route key. The key has no VLAN here.
     pending: BTreeMap<SwitchIndex, Waiting>,
     heartbeat: Span,
     /// Maximum time that a route waits.
@@ -62,21 +62,21 @@ pub(super) struct TakeOver {
     /// Time when the first of the waiting routes was added.
     began: Time,
     looked: Time,
-    /// Until when the graph may be incomplete.
+    /// Time until which the graph may be incomplete.
     quiet: Time,
     next: Option<Time>,
     /// Links lost since the last check.
     lost: BTreeSet<(SwitchIndex, PortNo)>,
-    /// Scratch memory: the path being traced.
+    /// Scratch memory for the path being traced.
     path: Vec<Step>,
-    /// Counts of routes decided.
+    /// Counts of the routes decided, by result.
     decided: Restored,
 }
 
-/// Waiting routes of one switch.
+/// Waiting routes at one switch.
 type Waiting = BTreeMap<(PortNo, RouteKey), Pending>;
 
-/// A waiting route.
+/// Waiting route.
 #[derive(Clone, Debug)]
 struct Pending {
     route: Route,
@@ -105,17 +105,17 @@ impl TakeOver {
         self.pending.values().map(Waiting::len).sum()
     }
 
-    /// Returns the number of waiting routes of a switch.
+    /// Returns the number of waiting routes at a switch.
     pub(super) fn len_of(&self, switch: SwitchIndex) -> usize {
         self.pending.get(&switch).map_or(0, Waiting::len)
     }
 
-    /// Returns whether a route waits.
+    /// Returns whether a route waits for a decision.
     pub(super) fn has(&self, at: Place, key: RouteKey) -> bool {
         self.get(at, key).is_some()
     }
 
-    /// Returns the counts of routes decided.
+    /// Returns the counts of the routes decided.
     pub(super) const fn decided(&self) -> &Restored {
         &self.decided
     }
@@ -133,7 +133,7 @@ impl TakeOver {
         self.pending.iter().flat_map(of).collect()
     }
 
-    /// Returns the waiting routes of a port, by destination.
+    /// Returns the waiting routes at a port, ordered by destination.
     pub(super) fn waiting_at(&self, at: Place) -> Vec<(Place, RouteKey)> {
         let last = RouteKey::to(MacAddr::BROADCAST).from_source(Some(MacAddr::BROADCAST));
         let range = (at.port, RouteKey::default())..=(at.port, last);
@@ -144,7 +144,7 @@ impl TakeOver {
             .collect()
     }
 
-    /// Adds a route that has to wait (again).
+    /// Adds a route that has to wait, for the first time or again.
     fn add(&mut self, now: Time, at: Place, key: RouteKey, waits: Pending) {
         if self.pending.is_empty() {
             self.began = now;
@@ -165,8 +165,8 @@ impl TakeOver {
         }
     }
 
-    /// Schedules an immediate check of the routes over lost links, and one of all others once the
-    /// graph has been stable for a while.
+    /// Schedules an immediate check of the routes over lost links, and a check of all other routes
+    /// once the graph has been stable for a while.
     pub(super) fn lost(&mut self, now: Time, links: &[(SwitchIndex, PortNo)]) {
         if !self.pending.is_empty() {
             self.graph_changed(now);
@@ -175,7 +175,7 @@ impl TakeOver {
         }
     }
 
-    /// Schedules the next check after one at `now`, which covered all routes if the graph was
+    /// Schedules the next check after one at `now`. That one covered all routes if the graph was
     /// `whole`.
     fn looked(&mut self, now: Time, whole: bool) {
         self.looked = now;
@@ -184,7 +184,7 @@ impl TakeOver {
         self.next = last.map(|last| if whole { last } else { last.min(self.quiet) });
     }
 
-    /// Schedules a check soon, after a host was reported or has moved.
+    /// Schedules a check soon after a host was reported or has moved.
     pub(super) fn host_seen(&mut self, now: Time) {
         if !self.pending.is_empty() {
             let soon = self.quiet.max(now + self.heartbeat);
@@ -192,7 +192,7 @@ impl TakeOver {
         }
     }
 
-    /// Removes a route that its switch no longer has.
+    /// Removes a waiting route that its switch no longer has.
     pub(super) fn forget(&mut self, at: Place, key: RouteKey) {
         if let Some(waiting) = self.pending.get_mut(&at.switch) {
             waiting.remove(&(at.port, key));
@@ -202,7 +202,7 @@ impl TakeOver {
         }
     }
 
-    /// Removes the routes of a switch that has restarted without them.
+    /// Removes the waiting routes at a switch that has restarted without them.
     pub(super) fn forget_switch(&mut self, switch: SwitchIndex) {
         self.pending.remove(&switch);
     }
@@ -210,7 +210,7 @@ impl TakeOver {
 
 /// Decisions.
 impl TakeOver {
-    /// Handles a switch's report of a route of an earlier incarnation of this controller.
+    /// Handles a switch's report of a route from an earlier incarnation of this controller.
     pub(super) fn inherit(
         &mut self,
         now: Time,
@@ -227,13 +227,13 @@ impl TakeOver {
         {
             return bounds.refuse(now, net.fabric(), (at.switch, None), out);
         }
-        // A repeated report does not extend the time of a route.
+        // A repeated report does not extend the time that a route may wait.
         let until = before.unwrap_or(now + self.patience);
         self.add(now, at, key, Pending { route, until });
         self.graph_changed(now);
     }
 
-    /// Checks the waiting routes if a check is due; returns whether it was.
+    /// Checks the waiting routes if a check is due. Returns whether it was.
     pub(super) fn check(
         &mut self,
         now: Time,
@@ -259,7 +259,7 @@ impl TakeOver {
             let users = users.get(&net.fabric().first_port(at)).map_or(&[][..], Vec::as_slice);
             let source = key.source.map(|source| net.hosts().by_mac(source));
             let own = source.flatten().filter(|source| users.contains(source));
-            // A route for one source host has no other user.
+            // A route for one source host has no other users.
             let users = if key.source.is_some() { own.as_slice() } else { users };
             let last = waits.until <= now;
             let due = whole
@@ -300,8 +300,8 @@ impl TakeOver {
         }
     }
 
-    /// Takes a route over or replaces it; `false` if it has to wait. At the last check an undecided
-    /// path counts as broken.
+    /// Takes over a route or replaces it. Returns `false` if the route has to wait. At the last
+    /// check, an undecided path counts as broken.
     fn decide(
         &mut self,
         (net, routes): (&Network, &mut Routes),
@@ -373,8 +373,8 @@ impl TakeOver {
         true
     }
 
-    /// Traces hops through the graph. Stores the links in `self.path`, and returns the port where
-    /// they end.
+    /// Traces the hops of a route through the graph. Stores the links in `self.path`, and returns
+    /// the port where they end.
     fn trace(
         &mut self,
         (net, hops_max): (&Network, usize),
@@ -406,7 +406,7 @@ impl TakeOver {
         (if whole { Trace::Whole } else { Trace::Broken }, exit)
     }
 
-    /// Removes a waiting route at its switch.
+    /// Removes a waiting route from its switch.
     pub(super) fn refuse_route(
         &mut self,
         (net, routes): (&Network, &mut Routes),
@@ -422,7 +422,8 @@ impl TakeOver {
         out.push(Effect::Command { to: net.fabric().node(at.switch), item });
     }
 
-    /// Removes the waiting routes to a host, which may lead to another one that used its address.
+    /// Removes the waiting routes to a host, because they may lead to another host that used its
+    /// address.
     pub(super) fn refuse_routes_to(
         &mut self,
         (net, routes): (&Network, &mut Routes),
@@ -435,7 +436,7 @@ impl TakeOver {
         }
     }
 
-    /// Removes the routes to a host everywhere.
+    /// Removes all routes to a host, at every switch.
     pub(super) fn cut_off(
         &mut self,
         (net, routes): (&Network, &mut Routes),

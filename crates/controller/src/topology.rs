@@ -1,18 +1,18 @@
 //! Graph of switches, built from their port states (paper 001 §4.2.1).
 //!
-//! Every switch sends its whole port state with a version. A link is an edge if both ends name each
-//! other, by node and port, both as switches. So a failure counts as soon as either end has
-//! detected it, and no path leads through a controller.
+//! Every switch sends its complete port state with a version number. A link becomes an edge if both
+//! ends are switches and name each other, by node and port. So a failure counts as soon as either
+//! end has detected it, and no path leads through a controller.
 //!
 //! A new incarnation of a switch has to repeat the handshake with its neighbours, while its data
 //! plane may still forward. So the ports of the previous incarnation count until the new one
-//! reports them, the other end no longer names the switch, or their time expires. Neighbours detect
-//! whether its data plane forwards, but a neighbour that is dead, or has restarted too, does not
-//! report that.
+//! reports them, until the other end no longer names the switch, or until their time expires. The
+//! time limit is needed because neighbours detect whether the data plane still forwards, but a
+//! neighbour that is dead, or that has restarted too, does not report it.
 //!
 //! Switches get dense indices in the order in which they first appear, and keep them for ever.
-//! There are at most as many as nodes with the fabric's key. The edges are in one flat list,
-//! ordered by switch and egress port, so that a search touches little memory.
+//! There are at most as many indices as nodes with the fabric's key. The edges are in one flat
+//! list, ordered by switch and egress port, so that a search touches little memory.
 
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
@@ -20,7 +20,7 @@ pub use axon_node::SwitchIndex;
 use axon_wire::message::{Peer, PortState, Role};
 use axon_wire::{Hops, Incarnation, NodeId, PortNo, Time};
 
-/// Number of changes that a router can follow. If it is further behind, it starts afresh.
+/// Number of changes that a router can catch up with. If it is further behind, it starts afresh.
 const JOURNAL_MAX: usize = 512;
 
 /// One direction of a link between switches.
@@ -34,10 +34,10 @@ pub struct Edge {
     pub ingress: PortNo,
 }
 
-/// Changes of the edges by an update.
+/// Changes that an update makes to the edges.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Change {
-    /// Removed directed links, both directions, by their near end.
+    /// Directed links that were removed, in both directions, each given by its near end.
     pub lost: Vec<(SwitchIndex, PortNo)>,
     /// True if edges were added.
     pub gained: bool,
@@ -46,29 +46,30 @@ pub struct Change {
 /// Result of looking up the sender of a message in the graph.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Admission {
-    /// An earlier incarnation than the known one. Its message is ignored.
+    /// An earlier incarnation than the known one. Its message is to be ignored.
     Stale,
-    /// The known incarnation, or a switch that is new or was not received yet.
+    /// The known incarnation, or a switch that is new or has not been received yet.
     Known(SwitchIndex),
     /// A later incarnation. Its port state is not known yet, and the links of the previous
-    /// incarnation count while the other ends name it.
+    /// incarnation count while the other ends name the switch.
     Reborn(SwitchIndex, Change),
 }
 
 /// State of one switch.
 #[derive(Clone, Debug)]
 pub struct Switch {
-    /// Latest incarnation. Number 0, which no incarnation has, if no message was received yet.
+    /// Latest incarnation. Its number is 0, which no real incarnation has, until a message is
+    /// received.
     pub incarnation: Incarnation,
-    /// Version of `ports`; `None` until the first Controller Hello of this incarnation.
+    /// Version of `ports`, or `None` until the first Controller Hello from this incarnation.
     pub version: Option<u64>,
     /// Ports that are up, with their peers.
     pub ports: BTreeMap<PortNo, Peer>,
-    /// Ports of earlier incarnations that this one has not reported yet, and until when they count.
-    /// A further incarnation does not extend that.
+    /// Ports of earlier incarnations that this one has not reported yet, and the time until which
+    /// they count. A further incarnation does not extend that time.
     before: BTreeMap<PortNo, (Peer, Time)>,
-    /// Reverse path of its last Controller Hello, from the controller's control plane to the
-    /// switch's.
+    /// Reverse path of the switch's last Controller Hello, from the controller's control plane to
+    /// the switch's.
     pub reverse: Option<Hops>,
 }
 
@@ -81,10 +82,10 @@ pub struct Graph {
     /// Edges of all switches; `edges[first[s]..first[s + 1]]` are those of switch `s`.
     edges: Vec<Edge>,
     first: Vec<u32>,
-    /// Switches whose edges changed, newest last. `generation` counts all entries ever made.
+    /// Switches whose edges have changed, newest last. `generation` counts all entries ever made.
     journal: VecDeque<SwitchIndex>,
     generation: u64,
-    /// No port of an earlier incarnation expires before this time.
+    /// Earliest time at which a port of an earlier incarnation expires.
     before_until: Option<Time>,
 }
 
@@ -94,7 +95,7 @@ impl Graph {
         self.switches.len()
     }
 
-    /// Returns whether the graph has no switch.
+    /// Returns whether the graph has no switches.
     pub fn is_empty(&self) -> bool {
         self.switches.is_empty()
     }
@@ -109,7 +110,7 @@ impl Graph {
         Some(self.switch(self.index_of(node)?).incarnation)
     }
 
-    /// Returns whether the graph has links of a switch.
+    /// Returns whether the graph has any links at a switch.
     pub fn has_links(&self, node: NodeId) -> bool {
         self.index_of(node).is_some_and(|at| !self.edges(at).is_empty())
     }
@@ -117,7 +118,7 @@ impl Graph {
     /// Returns the state of a switch.
     ///
     /// # Panics
-    /// If the index is not of this graph.
+    /// If the index is not from this graph.
     pub fn switch(&self, index: SwitchIndex) -> &Switch {
         &self.switches[index.index()]
     }
@@ -127,7 +128,7 @@ impl Graph {
         self.switches.iter().enumerate().map(|(at, switch)| (SwitchIndex(at as u32), switch))
     }
 
-    /// Returns the edges of a switch, by egress port.
+    /// Returns the edges at a switch, ordered by egress port.
     #[inline]
     pub fn edges(&self, of: SwitchIndex) -> &[Edge] {
         let at = of.index();
@@ -137,21 +138,22 @@ impl Graph {
         }
     }
 
-    /// Returns a number that grows with every change of the edges.
+    /// Returns a number that grows with every change to the edges.
     pub fn generation(&self) -> u64 {
         self.generation
     }
 
-    /// Returns the switches whose edges changed after `generation`, with repetitions; `None` if the
-    /// journal does not reach back that far.
+    /// Returns the switches whose edges have changed after `generation`, with repetitions, or
+    /// `None` if the journal does not reach back that far.
     pub fn touched_since(&self, generation: u64) -> Option<impl Iterator<Item = SwitchIndex>> {
         let count = usize::try_from(self.generation.checked_sub(generation)?).ok()?;
         let skipped = self.journal.len().checked_sub(count)?;
         Some(self.journal.range(skipped..).copied())
     }
 
-    /// Looks up the sender `incarnation`. Adds a new switch, or begins a later incarnation of a
-    /// known one, which keeps the ports of the previous incarnation until `until` at most.
+    /// Looks up the sender `incarnation`. Adds it if it is a new switch. Starts a later incarnation
+    /// of a known switch, which keeps the ports of the previous incarnation until `until` at the
+    /// latest.
     pub fn admit(&mut self, incarnation: Incarnation, until: Time) -> Admission {
         if let Some(index) = self.index_of(incarnation.node) {
             let switch = &mut self.switches[index.index()];
@@ -178,15 +180,15 @@ impl Graph {
         Admission::Known(self.add(incarnation))
     }
 
-    /// Returns the index of a switch from the controller's store, added if it is new. It has no
-    /// incarnation and no edges until a message arrives.
+    /// Returns the index of a switch from the controller's store, and adds the switch if it is new.
+    /// The switch has no incarnation and no edges until a message arrives from it.
     pub fn remember(&mut self, node: NodeId) -> SwitchIndex {
         let known = self.index_of(node);
         known.unwrap_or_else(|| self.add(Incarnation { node, number: 0 }))
     }
 
-    /// Adds the ports of a switch in the fabric file, and the switch if it is new. They count until
-    /// the switch reports its own.
+    /// Adds the ports of a switch as given in the fabric file, and the switch itself if it is new.
+    /// They count until the switch reports its own.
     pub fn assume(&mut self, node: NodeId, ports: &[PortState]) -> SwitchIndex {
         let index = self.remember(node);
         let switch = &mut self.switches[index.index()];
@@ -209,7 +211,7 @@ impl Graph {
         self.edges(from).iter().find(|edge| edge.egress == egress)
     }
 
-    /// Returns whether a port without an edge may get one when more switches have sent their state.
+    /// Returns whether a port without an edge may get one once more switches have sent their state.
     pub fn is_undecided(&self, from: SwitchIndex, egress: PortNo) -> bool {
         let silent = |index: SwitchIndex| self.switch(index).version.is_none();
         match self.switch(from).ports.get(&egress) {
@@ -221,7 +223,7 @@ impl Graph {
         }
     }
 
-    /// Records a switch's port state, unless it has an equal or newer version already.
+    /// Records a switch's port state, unless an equal or newer version is already known.
     pub fn update(
         &mut self,
         index: SwitchIndex,
@@ -269,7 +271,7 @@ impl Graph {
         all
     }
 
-    /// Returns the edges at `index` that both ends agree on.
+    /// Returns the edges at the switch `index` on which both ends agree.
     fn agreed(&self, index: SwitchIndex) -> Vec<Edge> {
         let switch = &self.switches[index.index()];
         let here = switch.incarnation.node;
@@ -292,7 +294,7 @@ impl Graph {
         edges
     }
 
-    /// Updates the edges at one switch, at both of their ends.
+    /// Updates the edges of one switch, at both of their ends.
     fn connect(&mut self, index: SwitchIndex) -> Change {
         let wanted = self.agreed(index);
         let had = core::mem::take(&mut self.adjacency[index.index()]);
@@ -338,12 +340,13 @@ impl Graph {
 }
 
 impl Switch {
-    /// Returns whether a message of the switch was received. Otherwise it is from the store.
+    /// Returns whether any message from the switch was received. Otherwise, it is known from the
+    /// store.
     pub const fn was_heard(&self) -> bool {
         self.incarnation.number > 0
     }
 
-    /// Returns the peer at a port, as reported or from the previous incarnation.
+    /// Returns the peer at a port, as reported by this incarnation or a previous one.
     fn peer(&self, port: PortNo) -> Option<&Peer> {
         self.ports.get(&port).or_else(|| self.before.get(&port).map(|(peer, _)| peer))
     }
@@ -399,7 +402,7 @@ mod tests {
         assert_eq!((index, change), (SwitchIndex(0), Change::default()));
         assert_eq!(graph.admit(incarnation(1), END), Admission::Stale);
         let links = |graph: &Graph| graph.edges(SwitchIndex(0)).len();
-        // It has no neighbour yet, and then its old neighbour again.
+        // The switch has no neighbour yet, and then its old neighbour again.
         assert_eq!(graph.update(index, 1, &[], Hops::to_control()), Change::default());
         assert_eq!(graph.update(index, 2, &[to(4, 2, 5)], Hops::to_control()), Change::default());
         assert_eq!(links(&graph), 1);
@@ -440,7 +443,8 @@ mod tests {
         };
         let later = Time::from_ticks(END.ticks() + 500);
         let just_before = Time::from_ticks(END.ticks() - 1);
-        // Both ends restart, and one twice: neither extends the time left by the first.
+        // Both ends restart, and one of them restarts twice. Neither extends the time left by the
+        // first restart.
         born(&mut graph, 1, 2, END);
         born(&mut graph, 2, 2, later);
         born(&mut graph, 1, 3, later);

@@ -5,19 +5,19 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use axon_link::bucket::{Bucket, Rate};
 use axon_wire::{Span, Time};
 
-/// Time to wait for an answer.
+/// Time for which an answer is awaited.
 const WAIT: Span = Span::from_secs(10);
-/// Maximum number of outstanding requests, for one port and in total.
+/// Maximum number of outstanding requests, from one port and in total.
 const WAITING_PER_PORT_MAX: usize = 16;
 const WAITING_MAX: usize = 4_096;
 /// Rate of requests to the server.
 const REQUESTS: Rate = Rate { every: Span::from_millis(1), burst: 1_000 };
 /// Rate of requests to the server from one port.
 const OF_PORT: Rate = Rate { every: Span::from_millis(50), burst: 32 };
-/// Maximum number of ports with a stored rate. Above it, ports with a full bucket are dropped.
+/// Maximum number of ports whose rate is stored. Above it, ports with a full bucket are dropped.
 const PORTS_MAX: usize = 4_096;
 
-/// Outstanding requests by client and transaction ID.
+/// Outstanding requests, by client and transaction ID.
 #[derive(Clone, Debug)]
 pub(super) struct Transactions<K, R> {
     waiting: BTreeMap<K, Waiting<R>>,
@@ -35,7 +35,7 @@ struct OfPort {
     requests: Bucket,
 }
 
-/// An outstanding request.
+/// Outstanding request.
 #[derive(Clone, Debug)]
 pub(super) struct Waiting<R> {
     until: Time,
@@ -54,9 +54,9 @@ impl<K: Copy + Ord, R: Clone> Transactions<K, R> {
         }
     }
 
-    /// Returns whether a message of a client at `place` may go to the server. A message that
-    /// expects an answer is remembered by the key `of` with its request. Returns `false` if there
-    /// are too many.
+    /// Returns whether a message from a client at `place` may go to the server. A message that
+    /// expects an answer is remembered with its request, under the key `of`. Returns `false` if
+    /// there are too many messages.
     pub(super) fn admit(&mut self, now: Time, place: Place, of: K, answered: Option<R>) -> bool {
         while let Some(&(until, of)) = self.until.first()
             && until <= now
@@ -86,7 +86,7 @@ impl<K: Copy + Ord, R: Clone> Transactions<K, R> {
         true
     }
 
-    /// Removes a request with its final answer.
+    /// Removes a request that has had its final answer.
     pub(super) fn forget(&mut self, of: K) {
         let Some(waiting) = self.waiting.remove(&of) else { return };
         self.until.remove(&(waiting.until, of));
@@ -95,7 +95,7 @@ impl<K: Copy + Ord, R: Clone> Transactions<K, R> {
         }
     }
 
-    /// Returns the request that waits for an answer.
+    /// Returns the request that waits for an answer, if there is one.
     pub(super) fn waiting(&self, now: Time, of: K) -> Option<&Waiting<R>> {
         self.waiting.get(&of).filter(|waiting| now < waiting.until)
     }
@@ -139,7 +139,7 @@ mod tests {
     #[test]
     fn one_port_spends_its_own_rate_and_not_that_of_others() {
         let (mut requests, now) = (Transactions::new(), Time::ZERO);
-        // The same transaction ID repeatedly, which waits for one answer.
+        // Repeats one transaction ID, which waits for one answer.
         let mut sent = |at: u16, now| {
             (0..1_000).filter(|_| requests.admit(now, port(at), at, Some(()))).count() as u64
         };

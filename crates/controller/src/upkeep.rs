@@ -1,7 +1,7 @@
-//! Upkeep of routes: they follow the graph and the bonds, and are improved in rounds.
+//! Upkeep of routes. Routes follow the graph and the bonds, and are improved in rounds.
 //!
-//! Each change of the graph or of a bond moves the routes that it affects at once. Rounds
-//! (`rounds.rs`), backups (`backups.rs`) and draining (`drain.rs`) follow by timers.
+//! Each change in the graph or in a bond moves the affected routes at once. Rounds (`rounds.rs`),
+//! backups (`backups.rs`) and draining (`drain.rs`) follow later, driven by timers.
 
 use super::backups::Backups;
 use super::forwarding::Forwarding;
@@ -26,7 +26,7 @@ pub(super) struct Upkeep {
 
 /// Timers.
 impl Upkeep {
-    /// Creates the state without routes, which get backups if `backups` is true.
+    /// Creates the state without routes. Routes will get backups if `backups` is true.
     pub(super) fn new(backups: bool, heartbeat: Span) -> Upkeep {
         Upkeep { rounds: Rounds::new(heartbeat * 10), backups: Backups::new(backups, heartbeat) }
     }
@@ -53,7 +53,8 @@ impl Upkeep {
         [rounds, take_over, links, bonds, backups, drain].into_iter().flatten().min()
     }
 
-    /// Decides about inherited routes, improves and balances routes, and plans backups, if due.
+    /// Performs the work that is due: decides about inherited routes, improves and balances routes,
+    /// and plans backups.
     pub(super) fn timeout(&mut self, fwd: &mut Forwarding, now: Time, out: &mut Vec<Effect>) {
         if fwd.take_over.check(now, (&fwd.net, &mut fwd.routes), out) {
             self.plan_round(now, &fwd.routes);
@@ -81,9 +82,9 @@ impl Upkeep {
     }
 }
 
-/// Changes of the graph.
+/// Changes in the graph.
 impl Upkeep {
-    /// Handles a change of the graph's edges.
+    /// Handles a change to the graph's edges.
     pub(super) fn changed(
         &mut self,
         (fwd, presence): (&mut Forwarding, &mut Presence),
@@ -122,9 +123,10 @@ impl Upkeep {
 
     /// Handles a new incarnation of a switch.
     ///
-    /// Its routes are removed without a message: it reports those that its data plane still has
-    /// (`takeover.rs`). Its hosts keep their location until it reports them, for a few seconds at
-    /// most. Routes to them stay, because its data plane may still forward.
+    /// Its routes are removed without a message, because the switch reports those that its data
+    /// plane still has (`takeover.rs`). Its hosts keep their location until the switch reports
+    /// them, for at most a few seconds. Routes to them stay, because its data plane may still
+    /// forward.
     pub(super) fn reborn(
         &mut self,
         (fwd, presence): (&mut Forwarding, &mut Presence),
@@ -133,7 +135,7 @@ impl Upkeep {
         out: &mut Vec<Effect>,
     ) {
         fwd.take_over.forget_switch(switch);
-        // Its data plane may still have unacknowledged routes.
+        // The data plane of the switch may still have unacknowledged routes.
         fwd.routes.drain_mut().again();
         let to = fwd.net.fabric().node(switch);
         for bond in 0..fwd.net.fabric().bonds().len() {
@@ -155,9 +157,9 @@ impl Upkeep {
     }
 }
 
-/// Changes of bonds, see `bonds.rs`.
+/// Changes in bonds, see `bonds.rs`.
 impl Upkeep {
-    /// Updates which bond ports are at switches that the graph reaches.
+    /// Updates which bond ports are at switches that are reachable in the graph.
     fn reach_bonds(
         &mut self,
         (fwd, presence): (&mut Forwarding, &mut Presence),
@@ -193,7 +195,7 @@ impl Upkeep {
         fwd.net.fabric_mut().bonds_mut().report(now, slot, (state, partner));
         if joined && fwd.net.fabric().bond_at(at).is_none() {
             presence.leave_port(fwd, now, at, out);
-            // The hosts may have sent by this port and be claimed at another.
+            // The hosts may have sent through this port, and may be claimed at another one.
             for host in fwd.net.hosts_of_bond(slot.0) {
                 fwd.routes.leave_port(&fwd.net, host, at, out);
             }
@@ -203,7 +205,7 @@ impl Upkeep {
         true
     }
 
-    /// Handles a change of the ports of a bond, or of which of them distribute.
+    /// Handles a change in the ports of a bond, or in which of them distribute.
     fn bond_changed(
         &mut self,
         (fwd, presence): (&mut Forwarding, &mut Presence),
@@ -213,7 +215,7 @@ impl Upkeep {
     ) {
         fwd.net.fabric_mut().bonds_mut().choose(bond, out);
         presence.groups_mut().all_changed(now);
-        // Backups end at a port of the bond, which may be another one now.
+        // Backups end at a port of the bond, which may now be a different one.
         self.backups.recheck();
         for host in fwd.net.hosts_of_bond(bond) {
             fwd.routes.move_away(&fwd.net, host, out);

@@ -1,13 +1,13 @@
-//! Controllers of a fabric: one for each VLAN, and one for untagged hosts.
+//! Controllers in a fabric: one for each VLAN, and one for untagged hosts.
 //!
-//! A VLAN is a separate network. So each has a controller of its own, with the hosts, addresses,
-//! leases, routes and groups of that VLAN only. All build the same graph from the same messages and
-//! choose paths by the same rules. A message about hosts of a VLAN names it and goes to its
-//! controller alone, if the port in question is in that VLAN. So no route between two VLANs is ever
-//! made, whatever hosts and switches send.
+//! A VLAN is a separate network. So each VLAN has its own controller, with only the hosts,
+//! addresses, leases, routes and groups in that VLAN. All controllers build the same graph from the
+//! same messages and choose paths by the same rules. A message about hosts in a VLAN names the VLAN
+//! and goes only to its controller, and only if the port in question is in that VLAN. So no route
+//! between two VLANs is ever made, regardless of the messages from hosts and switches.
 //!
-//! Outgoing messages to switches get the VLAN, and each route a flag whether frames leave with a
-//! tag, which depends on the destination host's port.
+//! Outgoing messages to switches get the VLAN added. Each route also gets a flag for whether frames
+//! leave with a tag, which depends on the destination host's port.
 
 use super::conductor::Controller;
 use super::hosts::Place;
@@ -25,22 +25,22 @@ use axon_wire::vlan::VlanId;
 use axon_wire::{Hops, Incarnation, MacAddr, NodeId, PortNo, Time};
 use core::net::Ipv4Addr;
 
-/// All controllers of a fabric.
+/// All controllers in a fabric.
 #[derive(Clone, Debug)]
 pub struct Controllers {
-    /// Controllers by VLAN; that of untagged hosts has `VlanId::NONE`.
+    /// Controllers by VLAN. The one for untagged hosts has `VlanId::NONE`.
     of: BTreeMap<VlanId, Controller>,
-    /// VLANs of host ports; a port without an entry is in none.
+    /// VLANs of host ports. A port without an entry is in no VLAN.
     ports: BTreeMap<(NodeId, PortNo), PortVlans>,
-    /// VLANs whose hosts are leased addresses.
+    /// VLANs in which hosts are leased addresses.
     leasing: BTreeSet<VlanId>,
-    /// Number of messages and items about hosts of a VLAN at a port that is not in it.
+    /// Number of messages and items about hosts in a VLAN at a port that is not in that VLAN.
     misplaced: u64,
     /// Number of stored entries dropped because their port is no longer in the VLAN.
     given_up: u64,
 }
 
-/// Returns the DHCP configuration of a VLAN without leases, whose hosts may have any address.
+/// Returns the DHCP configuration for a VLAN without leases. Its hosts may have any address.
 fn not_leased(config: &DhcpConfig) -> DhcpConfig {
     DhcpConfig {
         prefix_len: 0,
@@ -55,7 +55,7 @@ fn not_leased(config: &DhcpConfig) -> DhcpConfig {
 }
 
 impl Controllers {
-    /// Creates the controllers with an empty state, each by [`Controller::new`].
+    /// Creates all controllers with an empty state, using [`Controller::new`].
     pub fn new(config: &ControllerConfig, hops_max: usize) -> Controllers {
         let mut of = BTreeMap::from([(VlanId::NONE, Controller::new(config, hops_max))]);
         let mut leasing = BTreeSet::from([VlanId::NONE]);
@@ -69,22 +69,23 @@ impl Controllers {
         Controllers { of, ports: config.vlans.ports.clone(), leasing, misplaced: 0, given_up: 0 }
     }
 
-    /// Returns the controller of untagged hosts.
+    /// Returns the controller for untagged hosts.
     pub fn plain(&self) -> &Controller {
         &self.of[&VlanId::NONE]
     }
 
-    /// Returns the controller of a VLAN, if the fabric has it.
+    /// Returns the controller for a VLAN, if the fabric has that VLAN.
     pub fn get(&self, vlan: VlanId) -> Option<&Controller> {
         self.of.get(&vlan)
     }
 
-    /// Returns all controllers in the order of their VLANs, that of untagged hosts first.
+    /// Returns all controllers in the order of their VLANs, starting with the one for untagged
+    /// hosts.
     pub fn iter(&self) -> impl Iterator<Item = (VlanId, &Controller)> {
         self.of.iter().map(|(&vlan, controller)| (vlan, controller))
     }
 
-    /// Returns whether hosts of a VLAN may be at a port.
+    /// Returns whether hosts in a VLAN may be at a port.
     fn is_in(&self, vlan: VlanId, at: (NodeId, PortNo)) -> bool {
         self.ports.get(&at).map_or(vlan.is_none(), |vlans| vlans.has(vlan))
     }
@@ -160,12 +161,12 @@ impl Controllers {
         Restored { refused: sum.refused + self.given_up, ..sum }
     }
 
-    /// Calls [`Controller::attached`].
+    /// Calls [`Controller::attached`] on each controller.
     pub fn attached(&mut self, port: PortNo, peer: Option<(NodeId, PortNo)>) {
         self.of.values_mut().for_each(|controller| controller.attached(port, peer));
     }
 
-    /// Calls [`Controller::path_to`].
+    /// Calls [`Controller::path_to`] on the controller for untagged hosts.
     pub fn path_to(&mut self, switch: NodeId) -> Option<Hops> {
         self.of.get_mut(&VlanId::NONE)?.path_to(switch)
     }
@@ -175,19 +176,19 @@ impl Controllers {
         self.plain().graph().has_links(node)
     }
 
-    /// Calls [`Controller::acknowledged`] of one VLAN's controller.
+    /// Calls [`Controller::acknowledged`] on the controller for one VLAN.
     pub fn acknowledged(&mut self, now: Time, (vlan, number): (VlanId, u64)) {
         if let Some(controller) = self.of.get_mut(&vlan) {
             controller.acknowledged(now, number);
         }
     }
 
-    /// Calls [`Controller::backlog`].
+    /// Calls [`Controller::backlog`] on each controller.
     pub fn backlog(&mut self, of: NodeId, is_full: bool) {
         self.of.values_mut().for_each(|controller| controller.backlog(of, is_full));
     }
 
-    /// Calls [`Controller::controller_hello`] of all controllers.
+    /// Calls [`Controller::controller_hello`] on each controller.
     pub fn controller_hello(
         &mut self,
         now: Time,
@@ -201,8 +202,8 @@ impl Controllers {
         });
     }
 
-    /// Handles a request of a host of this VLAN ([`Controller::arp_request`],
-    /// [`Controller::dhcp_relay`]). Returns whether the message is one.
+    /// Handles a request from a host in this VLAN ([`Controller::arp_request`],
+    /// [`Controller::dhcp_relay`]). Returns whether the message was such a request.
     pub fn request(
         &mut self,
         now: Time,
@@ -292,11 +293,11 @@ impl Controllers {
         }
     }
 
-    /// Calls [`Controller::change_policy`]: the change applies to all VLANs and is stored once. Two
-    /// hosts without a common VLAN do not reach each other under any policy.
+    /// Calls [`Controller::change_policy`] on each controller. The change applies to all VLANs and
+    /// is stored once. Two hosts without a common VLAN do not reach each other under any policy.
     ///
     /// # Errors
-    /// The errors of [`Controller::change_policy`]; nothing has changed.
+    /// The errors of [`Controller::change_policy`], in which case nothing has changed.
     pub fn change_policy(
         &mut self,
         now: Time,
@@ -346,7 +347,7 @@ impl Controllers {
     }
 }
 
-/// Returns the host port that an item of a switch is about.
+/// Returns the host port that an item from a switch is about.
 const fn port_of(item: &Item) -> Option<PortNo> {
     match item {
         Item::HostSeen { port, .. }
@@ -357,8 +358,8 @@ const fn port_of(item: &Item) -> Option<PortNo> {
     }
 }
 
-/// Adds the VLAN to an effect of its controller. `None` for an effect that the controller of
-/// untagged hosts emits too, which is sent once only.
+/// Adds the VLAN to an effect of its controller. Returns `None` for an effect that the controller
+/// for untagged hosts emits too, so that it is sent only once.
 fn within(
     vlan: VlanId,
     mut effect: Effect,

@@ -1,5 +1,5 @@
-//! Remembered claims, from the controller's store or of a switch's previous incarnation. They hold
-//! until their switch repeats them, or until they expire.
+//! Remembered claims, from the controller's store or of a switch's previous incarnation. They count
+//! until they expire, unless their switch reports them again.
 
 use super::{HostIndex, HostTable, Learned, Place, SwitchIndex, UNCONFIRMED};
 use alloc::vec::Vec;
@@ -7,7 +7,8 @@ use axon_wire::{MacAddr, Time};
 use core::net::IpAddr;
 
 impl HostTable {
-    /// Restores a stored host; `None` if its MAC address is not a host's, or it exists already.
+    /// Restores a stored host. Returns `None` if its MAC address is not that of a host, or if the
+    /// host exists already.
     pub(crate) fn restore(&mut self, place: Place, mac: MacAddr) -> Option<HostIndex> {
         if self.by_mac(mac).is_some() {
             return None;
@@ -19,8 +20,8 @@ impl HostTable {
         Some(index)
     }
 
-    /// Handles the first message of a switch: remembered claims of its ports expire unless it
-    /// reports them.
+    /// Handles the first message from a switch. From now on, the remembered claims at its ports
+    /// expire unless the switch reports them.
     pub(crate) fn heard(&mut self, now: Time, switch: SwitchIndex) {
         if !self.remembers {
             return;
@@ -37,8 +38,8 @@ impl HostTable {
         }
     }
 
-    /// Handles a restart of a switch: its claims are remembered, and expire unless it reports them.
-    /// Returns them.
+    /// Handles a restart of a switch. Its claims become remembered ones, which expire unless the
+    /// switch reports them. Returns these claims.
     pub(crate) fn reborn(&mut self, now: Time, switch: SwitchIndex) -> Vec<(Place, MacAddr)> {
         let until = now + UNCONFIRMED;
         let mut claims = Vec::new();
@@ -54,7 +55,8 @@ impl HostTable {
         claims
     }
 
-    /// Returns the address for querying a host if its claim at this place is remembered.
+    /// Returns the address with which to query a host if its claim at this place is only
+    /// remembered.
     pub(crate) fn remembered(&self, place: Place, mac: MacAddr) -> Option<IpAddr> {
         let host = self.get(self.by_mac(mac)?)?;
         let mut claims = host.claims.iter();

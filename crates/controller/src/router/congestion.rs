@@ -1,4 +1,4 @@
-//! Router that uses the measured load of links.
+//! Router that uses the measured load on links.
 
 use super::search::{Bound, Search};
 use super::{Flow, Router, ShortestPaths, Step};
@@ -7,35 +7,35 @@ use alloc::vec::Vec;
 use axon_wire::message::PortBytes;
 use axon_wire::{PortNo, Span};
 
-/// Report interval of a switch in heartbeats.
+/// Interval between the reports of a switch, in heartbeats.
 const REPORT_HEARTBEATS: u32 = 10;
-/// Maximum number of links by which a path may exceed a shortest one.
+/// Maximum number of links by which a path may be longer than a shortest one.
 const DETOUR_MAX: u16 = 2;
-/// Cost of an idle link. A link with the mean load costs four times as much in addition.
+/// Cost of an idle link. A link with the mean load costs four times this in addition.
 const EMPTY: u64 = 1 << 10;
 
 /// Steers flows around heavily loaded links.
 ///
-/// Switches report the bytes that each of their ports has sent. Between reports the load of a link
-/// is estimated as its measured load, plus flows placed on it since and minus flows removed. The
-/// load of a single flow is not measured. A removed flow is estimated as the smallest equal share
-/// among the links of its path, a new one as a typical flow: the load of all links divided by their
-/// flows. The next report corrects the estimate, or the one after it for a link whose flows changed
-/// meanwhile.
+/// Switches report the bytes that each of their ports has sent. Between reports, the load on a link
+/// is estimated as its measured load, plus the flows placed on it since, and minus the flows
+/// removed. The load of a single flow is not measured. A removed flow is estimated as the smallest
+/// equal share among the links on its path, and a new one as a typical flow, which is the load on
+/// all links divided by their flows. The next report corrects the estimate. For a link whose flows
+/// changed in the meantime, it is the report after that.
 ///
 /// A link's cost grows with the square of its load relative to the mean of all links. A flow takes
-/// the cheapest path with at most two links more than a shortest one. After reports there is a
-/// round: a flow moves if its busiest link carries more than 5/4 of the mean and the new path's
-/// busiest link would carry less than 7/8 of that, the flow included. Each move counts as load at
-/// once, so that a round does not send all flows the same way. Loads are bytes, not utilisation:
-/// links are assumed to be equally fast.
+/// the cheapest path that has at most two links more than a shortest one. Reports are followed by a
+/// round. In it, a flow moves if its busiest link carries more than 5/4 of the mean and the busiest
+/// link of the new path would carry less than 7/8 of that, including the flow. Each move counts as
+/// load at once, so that a round does not send all flows the same way. Loads are in bytes, not in
+/// utilisation, because links are assumed to be equally fast.
 #[derive(Clone, Debug, Default)]
 pub struct CongestionAware {
     shortest: ShortestPaths,
     search: Search,
     links: Links,
-    /// Estimated load of the flow removed last, in bytes per second. The next flow placed is
-    /// assumed to be that flow, moved.
+    /// Estimated load of the flow removed last, in bytes per second. The flow placed next is
+    /// assumed to be the same flow, after a move.
     in_hand: Option<u64>,
 }
 
@@ -47,9 +47,9 @@ struct Link {
     reported: bool,
     /// True if the last report was ignored in favour of the estimate.
     reckoned: bool,
-    /// Bytes per second in the last report.
+    /// Load in the last report, in bytes per second.
     measured: u64,
-    /// Estimated load added and removed by flows since.
+    /// Change of the estimated load since then, by flows added and removed, in bytes per second.
     change: i64,
     /// Number of flows over the link.
     flows: u32,
@@ -63,9 +63,10 @@ impl Link {
 
 #[derive(Clone, Debug, Default)]
 struct Links {
-    /// Links by switch, then by egress port.
+    /// Links by switch, then by egress port of the switch.
     links: Vec<Vec<Link>>,
-    /// Totals of all links: bytes per second, flows over them, number of known links.
+    /// Totals over all links: bytes per second, number of flows over them, and number of known
+    /// links.
     measured: u64,
     flows: u64,
     count: u64,
@@ -92,7 +93,8 @@ impl Links {
         ports.and_then(|ports| ports.get(egress.index())).copied().unwrap_or_default()
     }
 
-    /// Returns the estimated load of a new flow; one before any measurement.
+    /// Returns the estimated load of a new flow, in bytes per second. It is 1 before any
+    /// measurement.
     fn typical(&self) -> u64 {
         (self.measured / self.flows.max(1)).max(1)
     }
@@ -122,7 +124,7 @@ impl Router for CongestionAware {
         let links_max = row[flow.from.index()].saturating_add(DETOUR_MAX);
         let mean = links.mean();
         let cost = |at: SwitchIndex, edge: &Edge| {
-            // 64 is the mean. The load saturates at a million times the mean.
+            // The value 64 stands for the mean. The load saturates at a million times the mean.
             let share = links.get(at, edge.egress).load().saturating_mul(64) / mean;
             let share = share.min(64_000_000);
             EMPTY + share * share
@@ -193,8 +195,8 @@ impl Router for CongestionAware {
             let rate = u128::from(bytes) * second / ticks;
             let rate = u64::try_from(rate).unwrap_or(u64::MAX).min(1 << 40);
             let link = self.links.at(switch, port);
-            // A report over a time with changed flows is partly outdated: the estimate is kept for
-            // one more report.
+            // A report over a time in which flows changed is partly outdated. So the estimate is
+            // kept for one more report.
             link.reckoned = link.change != 0 && link.reported && !link.reckoned;
             let rate = if link.reckoned { link.load() } else { rate };
             let before = core::mem::replace(&mut link.measured, rate);
@@ -226,7 +228,7 @@ mod tests {
         report(&mut router, &graph, 0, 1, 100_000_000);
         paths.extend(place(&mut router, &graph, &flows[1..]));
         assert_eq!(paths[1].len(), 3, "round the busy link");
-        // Both flows are on the direct link: half of its load moves, and then no flow does.
+        // Both flows are on the direct link. Half of its load moves, and after that no flow does.
         let direct = paths[0].clone();
         router.removed(&paths[1]);
         router.placed(&direct);

@@ -1,45 +1,47 @@
-//! Channel dependencies, kept acyclic.
+//! Channel dependencies that are kept acyclic.
 
 use super::Step;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-/// Channel dependencies of a layer, or of an order and its successor: pairs of consecutive links on
-/// its paths.
+/// Channel dependencies in a layer, or in an order and its successor. They are the pairs of
+/// consecutive links on its paths.
 ///
-/// A frame that passes from one link to the next waits in the buffer behind the first for room
-/// behind the second. The pairs are therefore the dependencies between buffers (Dally and Seitz
-/// 1987). They never have a cycle.
+/// A frame that passes from one link to the next waits in the buffer behind the first link for room
+/// in the buffer behind the second. So the pairs are the dependencies between buffers (Dally and
+/// Seitz 1987). They never form a cycle.
 ///
-/// Each link has a number and a position in a topological order: every dependency leads to a later
-/// position. While such an order exists there is no cycle. A new dependency to a later position
-/// costs nothing. A dependency from `a` back to `b` starts a search over the successors of `b`, up
-/// to the position of `a`. If the search meets `a`, the dependency would close a cycle and is
-/// refused. Otherwise the predecessors of `a` are searched, down to the position of `b`. The
-/// positions of both sets are then reassigned: first to the predecessors of `a`, then to the
+/// Each link has a number and a position in a topological order, in which every dependency leads to
+/// a later position. While such an order exists, there is no cycle. A new dependency to a later
+/// position costs nothing. A dependency from `a` back to `b` starts a search over the successors of
+/// `b`, up to the position of `a`. If the search meets `a`, the dependency would close a cycle and
+/// is refused. Otherwise the predecessors of `a` are searched, down to the position of `b`. The
+/// positions of both sets are then reassigned, first to the predecessors of `a` and then to the
 /// successors of `b` (D. J. Pearce and P. H. J. Kelly, ACM Journal of Experimental Algorithmics 11,
-/// 2006). Links outside the two positions are not searched.
+/// 2006). Links that are not between the two positions are not searched.
 ///
 /// The dependencies of a path are added one by one. All of them are removed again if one is
 /// refused. Otherwise the set only grows, so a dependency that closes a cycle with the set alone is
-/// recorded as refused and never searched again.
+/// recorded as refused, and there is never another search for it.
 #[derive(Clone, Debug, Default)]
 pub struct ChannelDependencies {
     numbers: BTreeMap<Step, u32>,
     links: Vec<Link>,
-    /// Link from which the current search reached each link; all `None` between searches.
+    /// Link from which the current search reached each link. All entries are `None` between
+    /// searches.
     met_from: Vec<Option<u32>>,
 }
 
 #[derive(Clone, Debug, Default)]
 struct Link {
-    /// Position in the topological order.
+    /// Position of the link in the topological order.
     position: u32,
-    /// Links that this one depends on.
+    /// Links on which this one depends.
     after: Vec<u32>,
     /// Links that depend on this one.
     before: Vec<u32>,
-    /// Links to which a dependency closes a cycle with the set, and always will.
+    /// Links to which a dependency closes a cycle with the set. This never changes, because the set
+    /// only grows.
     refused: Vec<u32>,
 }
 
@@ -49,7 +51,7 @@ impl ChannelDependencies {
         self.links.is_empty()
     }
 
-    /// Returns whether the set has all dependencies of a path.
+    /// Returns whether the set contains all dependencies of a path.
     pub fn include(&self, path: &[Step]) -> bool {
         path.windows(2).all(|pair| {
             let [from, to] = [&pair[0], &pair[1]].map(|link| self.numbers.get(link));
@@ -57,8 +59,8 @@ impl ChannelDependencies {
         })
     }
 
-    /// Adds all dependencies of a path, or none if one of them closes a cycle. Returns whether they
-    /// were added.
+    /// Adds all dependencies of a path, or none if one of them would close a cycle. Returns whether
+    /// they were added.
     pub fn admit(&mut self, path: &[Step]) -> bool {
         let links: Vec<u32> = path.iter().map(|&link| self.number(link)).collect();
         let pairs = links.windows(2).map(|pair| (pair[0], pair[1]));
@@ -74,7 +76,7 @@ impl ChannelDependencies {
                 if !cycle.windows(2).any(|pair| added.contains(&(pair[0], pair[1]))) {
                     self.links[from as usize].refused.push(to);
                 }
-                // An order with these dependencies is also valid without them.
+                // An order that is valid with these dependencies is also valid without them.
                 for (from, to) in added {
                     self.links[from as usize].after.retain(|&other| other != to);
                     self.links[to as usize].before.retain(|&other| other != from);
@@ -101,8 +103,8 @@ impl ChannelDependencies {
     /// Changes the order so that `from` comes before `to`.
     ///
     /// # Errors
-    /// Returns the path from `to` to `from`, if there is one: the dependency would close a cycle.
-    /// The order is unchanged.
+    /// If there is a path from `to` to `from`, the dependency would close a cycle. That path is
+    /// returned, and the order is unchanged.
     fn make_room(&mut self, from: u32, to: u32) -> Result<(), Vec<u32>> {
         let (first, last) = (self.position(to), self.position(from));
         if first > last {
@@ -125,7 +127,8 @@ impl ChannelDependencies {
         self.links[link as usize].position
     }
 
-    /// Returns all links reachable from `start`, itself included, over positions that are `within`.
+    /// Returns all links that can be reached from `start` via positions that are `within`,
+    /// including `start` itself.
     ///
     /// # Errors
     /// Returns a path from `start` to `goal`, both included, as soon as `goal` is reached.

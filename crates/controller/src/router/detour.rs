@@ -1,4 +1,4 @@
-//! Paths for backup routes, as disjoint from the primary as the graph allows.
+//! Paths for backup routes, as disjoint from the primary path as the graph allows.
 
 use super::flow::mix;
 use super::{Flow, Router, Step};
@@ -13,36 +13,38 @@ const CLIMBING: usize = 0;
 /// Phase of a path that has gone down and may not go up again.
 const DESCENDING: usize = 1;
 
-/// Cost of a link; exceeds all jitter of a path.
+/// Cost of a link. It exceeds the total jitter of a path.
 const LINK: u64 = 1 << 12;
-/// Cost of a switch of the primary; exceeds all links of a path.
+/// Cost of a switch on the primary path. It exceeds the cost of all links on a path.
 const SHARED_SWITCH: u64 = 1 << 28;
-/// Cost of a link of the primary, in either direction; exceeds all switches of a path.
+/// Cost of a link on the primary path, in either direction. It exceeds the cost of all switches on
+/// a path.
 const SHARED_LINK: u64 = 1 << 44;
-/// Maximum jitter of a link, by the hash of the flow, so that backups of many flows use different
-/// paths.
+/// Maximum jitter of a link's cost. It depends on the flow's hash, so that the backups of many
+/// flows use different paths.
 const JITTER: u64 = 1 << 4;
 
 /// Search for backup paths, with memory reused between searches.
 ///
 /// Runs Dijkstra's algorithm (Numerische Mathematik 1, 1959) from one end to the other. The
-/// cheapest path shares the fewest links with the primary, of these the fewest switches between the
-/// two ends, and of these it is the shortest. If the graph has a path without any link of the
-/// primary, the result is one.
+/// cheapest path shares the fewest links with the primary path. Among such paths, it shares the
+/// fewest switches between the two ends, and among these it is the shortest. If the graph has a
+/// path that shares no link with the primary path, the result is such a path.
 ///
-/// The path satisfies the router's rule: a path that has gone down in its order never goes up again
-/// ([`Router::climbs`]). So each switch has a state in each of two phases. A path of least cost
-/// visits no switch twice, because the part between the visits could be left out.
+/// The path satisfies the router's rule that a path which has gone down in its order never goes up
+/// again ([`Router::climbs`]). So each switch has a state in each of two phases. A path of least
+/// cost never visits a switch twice, because the part between the two visits could be left out.
 ///
-/// Usually a shortest path avoids the whole primary. So the first search excludes every switch that
-/// is on no such path, by its distance from the other end; if it fails, a full search follows. No
-/// path as cheap as the result is excluded, so the result equals that of the full search.
+/// Usually, a shortest path avoids the whole primary path. So the first search uses the distances
+/// from the other end to exclude every switch that is on no such path. If it fails, a full search
+/// follows. No path as cheap as the result is excluded, so the result is the same as that of the
+/// full search.
 #[derive(Clone, Debug, Default)]
 pub struct Detour {
     reached: Vec<[Reached; 2]>,
     heap: BinaryHeap<Reverse<(u64, SwitchIndex, usize)>>,
     round: u32,
-    /// Both ends of the links of the primary.
+    /// Both ends of each link on the primary path.
     ends: Vec<(SwitchIndex, PortNo)>,
     /// Minimum number of links from each switch to the end of the path.
     distance: Vec<u16>,
@@ -50,7 +52,7 @@ pub struct Detour {
 
 #[derive(Clone, Copy, Debug)]
 struct Reached {
-    /// Search number, which marks the valid entries.
+    /// Number of the current search, which marks the valid entries.
     round: u32,
     cost: u64,
     from: (SwitchIndex, usize),
@@ -62,8 +64,8 @@ const NEVER: Reached =
 
 impl Detour {
     /// Replaces `path` with the best backup of `primary`, the current path of `flow`. Returns
-    /// whether there is one that avoids at least one link of the primary, and leaves `path` empty
-    /// otherwise.
+    /// whether there is a backup that avoids at least one link of the primary path. Otherwise,
+    /// leaves `path` empty.
     pub fn find(
         &mut self,
         graph: &Graph,
@@ -88,7 +90,7 @@ impl Detour {
         !path.is_empty()
     }
 
-    /// Appends the path of least cost if that is at most `most`; returns whether it is.
+    /// Appends the path of least cost if its cost is at most `most`. Returns whether it is.
     fn search(
         &mut self,
         graph: &Graph,
@@ -185,7 +187,7 @@ mod tests {
         graph
     }
 
-    /// Returns the links of a path, independent of direction.
+    /// Returns the links on a path, regardless of their direction.
     fn links(graph: &Graph, path: &[Step]) -> BTreeSet<(SwitchIndex, SwitchIndex)> {
         let ends = |step: &Step| {
             let to = graph.edge(step.switch, step.egress).expect("a link").to;
@@ -194,8 +196,8 @@ mod tests {
         path.iter().map(ends).collect()
     }
 
-    /// Returns whether a graph without these links still connects two switches, by an independent
-    /// search.
+    /// Returns whether a graph without these links still connects two switches. The search is
+    /// independent of the code under test.
     fn joined(
         graph: &Graph,
         without: &BTreeSet<(SwitchIndex, SwitchIndex)>,
@@ -246,7 +248,8 @@ mod tests {
 
     #[test]
     fn of_two_disjoint_backups_the_one_past_other_switches_is_taken_though_it_is_longer() {
-        // 0-1-2 is the primary; 0-3-1-4-2 shares switch 1, and 0-5-6-7-8-2 none.
+        // The primary path is 0-1-2. The path 0-3-1-4-2 shares switch 1 with it, and 0-5-6-7-8-2
+        // shares none.
         let pairs = [(0, 1), (1, 2), (0, 3), (3, 1), (1, 4), (4, 2)];
         let far = [(0, 5), (5, 6), (6, 7), (7, 8), (8, 2)];
         let (near, both) = (graph(9, &pairs), graph(9, &[&pairs[..], &far[..]].concat()));

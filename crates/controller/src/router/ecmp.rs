@@ -1,4 +1,4 @@
-//! Equal-cost multipath with random ties.
+//! Equal-cost multipath with random choice among equal paths.
 
 use super::{Flow, Router, ShortestPaths, Step};
 use crate::topology::Graph;
@@ -7,7 +7,7 @@ use axon_node::random::Random;
 
 /// Router that takes a random shortest path each time a flow is placed.
 ///
-/// At each switch the next link is drawn uniformly among those that lead nearer to the end.
+/// At each switch, the next link is drawn uniformly from those that lead nearer to the end.
 /// [`ShortestPaths`] spreads flows in the same way, but always gives a flow the same path. Here a
 /// flow that is placed again may get a different one.
 #[derive(Clone, Debug)]
@@ -45,7 +45,7 @@ mod tests {
     fn every_shortest_path_is_drawn_and_a_seed_draws_the_same_again() {
         let mut graph = Graph::default();
         tell(&mut graph, 1, 25, &torus(5, 5));
-        // Two rows and one column away: the three orders of the links are three paths.
+        // The end is two rows and one column away. The three orders of the links are three paths.
         let flow = Flow { from: SwitchIndex(0), to: SwitchIndex(11), hash: 1, towards: 0 };
         let draw = |seed| {
             let mut router = Ecmp::new(seed);

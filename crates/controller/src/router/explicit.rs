@@ -1,4 +1,4 @@
-//! Explicit paths of the fabric file, which take precedence over those of a router.
+//! Explicit paths from the fabric file, which take precedence over the paths of a router.
 
 use super::{Flow, Loads, Router, ShortestPaths, Step};
 use crate::topology::{Graph, SwitchIndex};
@@ -8,23 +8,24 @@ use alloc::vec::Vec;
 use axon_wire::message::{LinkEnd, PortBytes};
 use axon_wire::{Layer, Span};
 
-/// Explicit path of the fabric file for one flow.
+/// Explicit path for one flow, as given in the fabric file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StatedPath {
-    /// The flow's [`flow_hash`](super::flow_hash).
+    /// Hash of the flow, see [`flow_hash`](super::flow_hash).
     pub flow: u64,
-    /// Links from the source's switch to the destination's, nearest first, each by its near end;
-    /// empty if both are one switch.
+    /// Links from the source's switch to the destination's, nearest first, each given by its near
+    /// end. The list is empty if both are the same switch.
     pub links: Vec<LinkEnd>,
-    /// Links of the backup; empty if the file has none.
+    /// Links of the explicit backup path. The list is empty if the file has none.
     pub backup: Vec<LinkEnd>,
 }
 
 /// Router that takes the explicit path of a flow if all of its links are up and it leads to the
-/// destination's switch, then the explicit backup, and otherwise the path of another router.
+/// destination's switch. Otherwise it takes the explicit backup, and failing that, the path of
+/// another router.
 ///
-/// A flow that had to leave its explicit path returns to it in the round that follows the return of
-/// the link. The explicit backup is used with the explicit path only.
+/// A flow that had to leave its explicit path returns to it in the round after the link has come
+/// back. The explicit backup is used with the explicit path only.
 #[derive(Clone, Debug)]
 pub struct Explicit {
     paths: BTreeMap<u64, StatedPath>,
@@ -32,8 +33,8 @@ pub struct Explicit {
 }
 
 impl Explicit {
-    /// Adds these paths to `inner`, which routes all other flows. Returns `inner` itself if there
-    /// are none.
+    /// Combines these paths with `inner`, which routes all other flows. Returns `inner` itself if
+    /// there are none.
     pub fn over(inner: Box<dyn Router>, paths: &[StatedPath]) -> Box<dyn Router> {
         if paths.is_empty() {
             return inner;
@@ -42,8 +43,8 @@ impl Explicit {
         Box::new(Explicit { paths, inner })
     }
 
-    /// Replaces `path` with the explicit path of a flow, or if a link of it is down with its
-    /// explicit backup.
+    /// Replaces `path` with the explicit path of a flow, or with its explicit backup if a link on
+    /// the former is down.
     fn stated(&self, graph: &Graph, flow: &Flow, path: &mut Vec<Step>) -> bool {
         let Some(StatedPath { links, backup, .. }) = self.paths.get(&flow.hash) else {
             return false;

@@ -1,4 +1,4 @@
-//! Router kinds, by their names in fabric files.
+//! Kinds of routers, by their names in fabric files.
 
 use super::{
     Annealing, CongestionAware, Ecmp, FirstFit, Layered, Router, ShortestPaths, UpDown, Weighted,
@@ -8,30 +8,30 @@ use alloc::boxed::Box;
 /// Kind of router, by its name in fabric files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RouterKind {
-    /// `shortest_path`: one shortest path per flow, chosen among equal ones by its hash.
+    /// `shortest_path`: one shortest path per flow. The flow's hash chooses among equal ones.
     #[default]
     ShortestPath,
-    /// `ecmp`: a random shortest path each time a flow is placed, from a seeded generator.
+    /// `ecmp`: a shortest path drawn from a seeded generator each time a flow is placed.
     Ecmp,
-    /// `spain`: greedy weighted shortest path; the weight of a link is its number of flows (paper
+    /// `spain`: greedy weighted shortest path. The weight of a link is its number of flows (paper
     /// 001 §5.5).
     Spain,
     /// `hedera_gff`: Hedera's global first fit.
     HederaFirstFit,
     /// `hedera_sa`: Hedera's simulated annealing.
     HederaAnnealing,
-    /// `congestion_aware`: paths by the measured load of links.
+    /// `congestion_aware`: paths chosen by the measured load on links.
     CongestionAware,
     /// `balanced`: greedy paths that balance the number of flows on links.
     Balanced,
-    /// `up_down`: shortest paths that never go up after down, deadlock-free.
+    /// `up_down`: shortest paths that never go up after they have gone down, free of deadlock.
     UpDown,
-    /// `layered`: shortest paths on several layers, each deadlock-free.
+    /// `layered`: shortest paths on several layers, each free of deadlock.
     Layered,
 }
 
 impl RouterKind {
-    /// All kinds, in order.
+    /// All kinds of routers.
     pub const ALL: [RouterKind; 9] = [
         RouterKind::ShortestPath,
         RouterKind::Ecmp,
@@ -44,7 +44,7 @@ impl RouterKind {
         RouterKind::Layered,
     ];
 
-    /// Returns the name in fabric files and results.
+    /// Returns the name of the kind in fabric files and results.
     pub const fn name(self) -> &'static str {
         match self {
             RouterKind::ShortestPath => "shortest_path",
@@ -59,13 +59,13 @@ impl RouterKind {
         }
     }
 
-    /// Returns the kind with this name; `None` if there is none.
+    /// Returns the kind with this name, or `None` if there is none.
     pub fn named(name: &str) -> Option<RouterKind> {
         RouterKind::ALL.into_iter().find(|kind| kind.name() == name)
     }
 
-    /// Creates a router of this kind. `seed` is for random routers; `layers`, 1 to 8, for those
-    /// that use more than one.
+    /// Creates a router of this kind. `seed` is used by random routers, and `layers`, 1 to 8, by
+    /// those that use more than one layer.
     pub fn build(self, seed: u64, layers: u8) -> Box<dyn Router> {
         match self {
             RouterKind::ShortestPath => Box::<ShortestPaths>::default(),
@@ -80,14 +80,14 @@ impl RouterKind {
         }
     }
 
-    /// Returns whether all its paths, including backups, follow an order in which no cycle of
-    /// buffers forms.
+    /// Returns whether all paths of such a router, including backups, follow an order in which no
+    /// cycle of buffers forms.
     pub const fn is_ordered(self) -> bool {
         matches!(self, RouterKind::UpDown | RouterKind::Layered)
     }
 
-    /// Returns whether a flow's path depends on the graph and the flow alone, not on flows placed,
-    /// load measured or random numbers drawn before.
+    /// Returns whether a flow's path depends only on the graph and the flow. It then does not
+    /// depend on flows placed, load measured or random numbers drawn earlier.
     pub const fn is_fixed(self) -> bool {
         matches!(self, RouterKind::ShortestPath | RouterKind::UpDown)
     }

@@ -1,4 +1,4 @@
-//! Shortest paths on several layers, each without a cycle of buffers.
+//! Shortest paths on several layers, none of which has a cycle of buffers.
 
 use super::dependencies::ChannelDependencies;
 use super::flow::mix;
@@ -10,42 +10,45 @@ use axon_wire::Layer;
 /// Number of shortest paths drawn for a flow before it takes a longer one.
 const DRAWS: u64 = 8;
 
-/// Router of shortest paths, divided among layers so that the buffers of no layer form a cycle.
+/// Router that takes shortest paths and divides them among layers, so that in no layer the buffers
+/// form a cycle.
 ///
 /// Follows LASH (T. Skeie, O. Lysne and I. Theiss, IPDPS workshops 2002) and DFSSSP (J. Domke, T.
 /// Hoefler and W. E. Nagel, IPDPS 2011), flow by flow. Each layer is a separate lossless priority,
-/// so buffers of different layers never wait for each other.
+/// so buffers in different layers never wait for each other.
 ///
-/// Layer 0 has an order of the switches and takes paths that never go up after down ([`UpDown`]).
-/// Such a path exists between any two connected switches. Each further layer keeps the channel
-/// dependencies of its paths, from one link to the next, and takes a path that closes no cycle
-/// among them (`ChannelDependencies`). A flow takes the first of these that exists:
+/// Layer 0 has an order of the switches, and takes paths that never go up after they have gone down
+/// ([`UpDown`]). Such a path exists between any two connected switches. Each further layer records
+/// the channel dependencies of its paths, from one link to the next. It takes a path if that closes
+/// no cycle among them (`ChannelDependencies`). A flow takes the first of the following paths that
+/// exists:
 ///
 /// 1. a shortest path, by its hash, on layer 0 if it follows the order there;
 /// 2. the same path on the first further layer that accepts its dependencies;
-/// 3. another shortest path in the same way, out of eight that its hash draws;
+/// 3. another shortest path in the same way, from eight that its hash draws;
 /// 4. the shortest path that goes up and then down, on layer 0. Only this one may be longer than a
 ///    shortest path.
 ///
 /// **Changes.** A dependency stays in its set when its paths are removed. So an accepted path forms
-/// no cycle with any path accepted before, and old and new paths can carry frames at the same time.
-/// Layer 0 has the guarantees of [`UpDown`]. When the graph changes while no flow is placed, the
-/// sets of the further layers may be cleared, as soon as the frames on earlier paths have left
-/// ([`Router::drained`]). After a restart of the controller the sets are filled with the paths that
-/// it takes over. Until all edges have reported theirs, those may form a cycle with new ones.
+/// no cycle with any path accepted earlier, and old and new paths can carry frames at the same
+/// time. Layer 0 has the guarantees of [`UpDown`]. When the graph changes while no flow is placed,
+/// the sets of the further layers may be cleared as soon as the frames on earlier paths have left
+/// ([`Router::drained`]). After a restart of the controller, the sets are filled with the paths
+/// that it takes over. Until all edges have reported their paths, these may form a cycle with new
+/// ones.
 #[derive(Clone, Debug)]
 pub struct Layered {
     up_down: UpDown,
-    /// Channel dependencies of each layer from 1 on.
+    /// Channel dependencies in each layer, from layer 1 on.
     dependencies: Vec<ChannelDependencies>,
-    /// Number of changes of the graph while no flow was placed.
+    /// Number of changes in the graph while no flow was placed.
     emptied: u64,
-    /// True if the sets may be cleared when frames have left.
+    /// True if the sets may be cleared when the frames have left.
     begins_anew: bool,
 }
 
 impl Layered {
-    /// Creates a router for `layers` layers, 1 to 8; 0 counts as 1.
+    /// Creates a router for `layers` layers, 1 to 8. The value 0 counts as 1.
     pub fn new(layers: u8) -> Layered {
         let dependencies = (1..layers).map(|_| ChannelDependencies::default()).collect();
         Layered { up_down: UpDown::default(), dependencies, emptied: 0, begins_anew: false }
@@ -55,7 +58,7 @@ impl Layered {
 impl Router for Layered {
     fn path(&mut self, graph: &Graph, flow: &Flow, path: &mut Vec<Step>) -> bool {
         for draw in 0..DRAWS {
-            // The first draw is the path that other shortest-path routers choose.
+            // The first draw is the path that other routers for shortest paths choose.
             let hash = if draw == 0 { flow.hash } else { mix(flow.hash ^ draw) };
             if !self.shortest().pick(graph, flow.from, flow.to, hash, path) {
                 return false;
@@ -211,8 +214,8 @@ mod tests {
                 (links(&paths) * 1_000 / links(&shortest), fullest)
             })
         });
-        // With two layers and with three: links of all paths in thousandths of those of shortest
-        // ones, the fullest link in hundredths.
+        // With two layers and with three: the links of all paths in thousandths of those of
+        // shortest paths, and the load on the fullest link in hundredths.
         let wanted = [
             [(1_000, 100), (1_000, 100)],
             [(1_000, 100), (1_000, 100)],
@@ -224,7 +227,8 @@ mod tests {
         assert_eq!(stretch, wanted);
     }
 
-    /// Reroutes as the controller does: flows that lost a link, and those that a new order forbids.
+    /// Reroutes, as the controller does, flows that have lost a link, and flows that a new order
+    /// forbids.
     fn reroute(router: &mut Layered, graph: &Graph, flows: &[Flow], placed: &mut [Placed]) {
         let renewed = router.changed(graph);
         for (flow, kept) in flows.iter().zip(placed) {
@@ -257,7 +261,7 @@ mod tests {
             let mut placed: Vec<Placed> = alloc::vec![None; flows.len()];
             reroute(&mut router, &graph, &flows, &mut placed);
             prop_assert!(placed.iter().all(Option::is_some));
-            // All paths ever in use; on layer 0, under the current order.
+            // All paths ever in use. On layer 0, only those under the current order.
             let mut ever: Vec<(Vec<Step>, Layer)> = placed.iter().flatten().cloned().collect();
             let mut up = pairs.clone();
             for (version, choice) in toggles.iter().enumerate() {
@@ -265,7 +269,7 @@ mod tests {
                 tell(&mut graph, version as u64 + 2, count, &up);
                 let before = (router.up_down.orders(), router.up_down.mends());
                 reroute(&mut router, &graph, &flows, &mut placed);
-                // Frames on a failed link are gone when it returns.
+                // Frames on a failed link are gone by the time it returns.
                 if (router.up_down.orders(), router.up_down.mends()) > before {
                     let parts = |(path, layer): &(Vec<Step>, Layer)| {
                         let (parts, layer) = (still_there(&graph, path), *layer);

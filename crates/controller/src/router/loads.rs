@@ -5,24 +5,24 @@ use alloc::vec::Vec;
 use axon_node::Step;
 use axon_wire::PortNo;
 
-/// Number of flows on each directed link that were placed with the router.
+/// Number of flows placed by the router on each directed link.
 #[derive(Clone, Debug, Default)]
 pub struct Loads {
-    /// Flows by switch, then by egress port.
+    /// Numbers of flows by switch, then by egress port.
     flows: Vec<Vec<u32>>,
-    /// Sum of the flows of all links.
+    /// Sum of the numbers of flows on all links.
     total: u64,
 }
 
 impl Loads {
-    /// Returns the number of flows that leave this switch by this port.
+    /// Returns the number of flows that leave this switch through this port.
     #[inline]
     pub fn get(&self, switch: SwitchIndex, egress: PortNo) -> u32 {
         let ports = self.flows.get(switch.index());
         ports.and_then(|ports| ports.get(egress.index())).copied().unwrap_or(0)
     }
 
-    /// Adds one flow to each link of this path.
+    /// Adds one flow to each link on this path.
     pub fn add(&mut self, path: &[Step]) {
         for step in path {
             let at = step.switch.index();
@@ -38,7 +38,7 @@ impl Loads {
         self.total += path.len() as u64;
     }
 
-    /// Removes one flow from each link of this path. Ignores links without flows.
+    /// Removes one flow from each link on this path. Links without flows are ignored.
     pub fn remove(&mut self, path: &[Step]) {
         for step in path {
             let ports = self.flows.get_mut(step.switch.index());
@@ -56,7 +56,7 @@ impl Loads {
         path.iter().map(|step| self.get(step.switch, step.egress)).max().unwrap_or(0)
     }
 
-    /// Returns the links that have ever carried a flow, with their flows.
+    /// Returns the links that have ever carried a flow, each with its number of flows.
     pub fn each(&self) -> impl Iterator<Item = (Step, u32)> {
         self.flows.iter().enumerate().flat_map(|(switch, ports)| {
             let switch = SwitchIndex(switch as u32);
@@ -65,7 +65,7 @@ impl Loads {
         })
     }
 
-    /// Returns the sum of the flows of all links.
+    /// Returns the sum of the numbers of flows on all links.
     pub fn total(&self) -> u64 {
         self.total
     }

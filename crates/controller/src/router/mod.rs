@@ -1,8 +1,8 @@
-//! Routers: choice of the path of a flow by the controller.
+//! Routers, by which the controller chooses the path of a flow.
 //!
-//! A [`Router`] returns a path for each flow, one at a time. Some use only the graph. Others use
-//! the flows they have placed so far, or measured load, and reconsider placed flows in rounds.
-//! docs/routers.md describes when to use which.
+//! A [`Router`] returns a path for each flow, one at a time. Some use only the graph. Others also
+//! use the flows that they have placed so far, or the measured load, and reconsider placed flows in
+//! rounds. For the choice of a router, see docs/routers.md.
 
 mod congestion;
 mod dependencies;

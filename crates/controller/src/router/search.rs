@@ -1,4 +1,4 @@
-//! Cheapest paths, for integer link costs given by the router.
+//! Cheapest paths for integer link costs, which the router provides.
 
 use super::Step;
 use super::shortest::UNREACHABLE;
@@ -10,15 +10,15 @@ use core::cmp::Reverse;
 
 /// Search for cheapest paths, with memory reused between searches.
 ///
-/// Runs Dijkstra's algorithm (Numerische Mathematik 1, 1959) with a heap, from one switch until the
-/// other is reached. Ties go to the path with fewer links, then to the lower index, so that the
-/// result depends on graph and costs alone.
+/// Runs Dijkstra's algorithm (Numerische Mathematik 1, 1959) with a heap, starting at one switch
+/// until the other is reached. Ties go to the path with fewer links, then to the lower index, so
+/// that the result depends only on the graph and the costs.
 ///
-/// The search may be bounded: a row has the distance of each switch from the end in links, and only
-/// switches that can reach the end with `links_max` links in all are followed. Most of a large
-/// graph is then never visited. With costs that favour detours the bound can hide a path, since a
-/// switch stores its cheapest path only, which may have used up the links. The caller then falls
-/// back to a shortest path.
+/// The search may be bounded. A row then has the distance in links from each switch to the end, and
+/// the search follows only switches that can reach the end with a total of `links_max` links. Most
+/// of a large graph is then never visited. With costs that favour detours, the bound can hide a
+/// path, because a switch stores only its cheapest path, which may have used up the links. The
+/// caller then falls back to a shortest path.
 #[derive(Clone, Debug, Default)]
 pub struct Search {
     reached: Vec<Reached>,
@@ -28,7 +28,7 @@ pub struct Search {
 
 #[derive(Clone, Copy, Debug)]
 struct Reached {
-    /// Search number, which marks the valid entries.
+    /// Number of the current search, which marks the valid entries.
     round: u32,
     links: u16,
     cost: u64,
@@ -39,19 +39,19 @@ struct Reached {
 const NEVER: Reached =
     Reached { round: 0, links: 0, cost: 0, from: SwitchIndex(0), egress: PortNo(0) };
 
-/// Bound of a search.
+/// Bound on the length of the path in a search.
 #[derive(Clone, Copy, Debug)]
 pub struct Bound<'a> {
-    /// Number of links of a shortest path from each switch to the end.
+    /// Number of links on a shortest path from each switch to the end.
     pub row: &'a [u16],
-    /// Maximum number of links of the path.
+    /// Maximum number of links on the path.
     pub links_max: u16,
 }
 
 impl Search {
-    /// Replaces `path` with the cheapest path within the bound. Returns whether there is one, and
-    /// leaves `path` empty otherwise. The cost of a path should fit in 64 bits; costs are added
-    /// with saturation.
+    /// Replaces `path` with the cheapest path within the bound. Returns whether there is one. If
+    /// there is none, leaves `path` empty. The cost of a path should fit in 64 bits, and costs are
+    /// added with saturation.
     pub fn cheapest(
         &mut self,
         graph: &Graph,
@@ -148,7 +148,7 @@ mod tests {
         assert!(search.cheapest(&graph, (to, to), bound, cost, &mut path) && path.is_empty());
     }
 
-    /// Bellman-Ford algorithm, for comparison.
+    /// Runs the Bellman-Ford algorithm, for comparison.
     fn least(graph: &Graph, from: SwitchIndex, cost: impl Fn(&Edge) -> u64) -> Vec<u64> {
         let mut least = alloc::vec![u64::MAX; graph.len()];
         least[from.index()] = 0;

@@ -5,43 +5,43 @@ use super::flow::mix;
 use crate::topology::{Graph, SwitchIndex};
 use alloc::vec::Vec;
 
-/// Maximum length of a path: a route has to fit the 12-bit hop count of the header, with a hop for
-/// the host port and one to spare.
+/// Maximum length of a path. A route has to fit the 12-bit hop count in the header, with one hop
+/// for the host port and one to spare.
 const DISTANCE_MAX: u16 = 4_000;
 /// Distance of an unreachable switch.
 pub(super) const UNREACHABLE: u16 = u16::MAX;
 
-/// Shortest paths by number of links; equal ones are chosen by the hash of the flow.
+/// Shortest paths by number of links. The hash of the flow chooses among equal ones.
 ///
-/// Each destination has a row with the distance of each switch in links, computed by breadth-first
-/// search from the destination. A path follows decreasing distances. Where several edges do, the
-/// flow's hash mixed with the switch's ID selects one. So all shortest paths are used, and a flow's
-/// path does not depend on the order in which the switches appeared.
+/// Each destination has a row with the distance to each switch in links, computed by breadth-first
+/// search from the destination. A path follows decreasing distances. If several edges lead nearer,
+/// the flow's hash, mixed with the switch's ID, selects one of them. So all shortest paths are
+/// used, and a flow's path does not depend on the order in which the switches appeared.
 ///
-/// A row stays valid over a change of the graph that does not affect it. It is correct for a graph
-/// if the destination has 0, no edge spans more than 1, and every switch at a finite distance
-/// greater than 0 has a neighbour one nearer: then no path is shorter than the distance, and one is
-/// as short. Only the switches whose edges changed can violate that, so only they are checked. On a
-/// torus most rows survive most failures.
+/// A row stays valid across a change in the graph that does not affect it. It is correct for a
+/// graph if the destination has distance 0, no edge spans a difference of more than 1, and every
+/// switch at a finite distance greater than 0 has a neighbour that is nearer by one. No path is
+/// then shorter than the distance, and one path is exactly as short. Only the switches whose edges
+/// changed can violate that, so only they are checked. On a torus most rows survive most failures.
 #[derive(Clone, Debug, Default)]
 pub struct ShortestPaths {
     rows: Vec<Row>,
     queue: Vec<SwitchIndex>,
-    /// Number of rows computed by a search.
+    /// Number of rows that were computed by a search.
     pub searches: u64,
-    /// Number of old rows found still correct.
+    /// Number of old rows that were found to be still correct.
     pub kept: u64,
 }
 
 #[derive(Clone, Debug, Default)]
 struct Row {
     generation: u64,
-    /// Distances; empty until first used.
+    /// Distances of the switches. The list is empty until it is first used.
     distance: Vec<u16>,
 }
 
 impl ShortestPaths {
-    /// Updates the row of `to` for this graph.
+    /// Updates the row for the destination `to` to match this graph.
     fn refresh(&mut self, graph: &Graph, to: SwitchIndex) {
         if self.rows.len() < graph.len() {
             self.rows.resize(graph.len(), Row::default());
@@ -66,7 +66,7 @@ impl ShortestPaths {
     }
 }
 
-/// Returns whether the distances at one switch fit those of its neighbours.
+/// Returns whether the distance of one switch is consistent with those of its neighbours.
 fn consistent(graph: &Graph, distance: &[u16], switch: SwitchIndex) -> bool {
     let here = distance[switch.index()];
     let mut nearer = false;
@@ -103,16 +103,17 @@ fn search(graph: &Graph, to: SwitchIndex, distance: &mut [u16], queue: &mut Vec<
 }
 
 impl ShortestPaths {
-    /// Replaces `distance` with the number of links from each switch to `to`; `UNREACHABLE` where
-    /// there is no path.
+    /// Replaces `distance` with the number of links from each switch to `to`. It is `UNREACHABLE`
+    /// for a switch without a path.
     pub fn distances(&mut self, graph: &Graph, to: SwitchIndex, distance: &mut Vec<u16>) {
         self.refresh(graph, to);
         distance.clear();
         distance.extend_from_slice(&self.rows[to.index()].distance);
     }
 
-    /// Replaces `path` with the links of a shortest path selected by `hash`; empty if the two ends
-    /// are the same. Returns whether there is a path, and leaves `path` empty otherwise.
+    /// Replaces `path` with the links on a shortest path, which `hash` selects. There are none if
+    /// the two ends are the same. Returns whether there is a path. If there is none, leaves `path`
+    /// empty.
     pub fn pick(
         &mut self,
         graph: &Graph,
@@ -157,8 +158,8 @@ impl ShortestPaths {
         (distance != UNREACHABLE).then_some(usize::from(distance))
     }
 
-    /// Returns the number of links from each switch to `to`; [`UNREACHABLE`] where there is no
-    /// path.
+    /// Returns the number of links from each switch to `to`. It is [`UNREACHABLE`] for a switch
+    /// without a path.
     pub(super) fn row(&mut self, graph: &Graph, to: SwitchIndex) -> &[u16] {
         self.refresh(graph, to);
         &self.rows[to.index()].distance

@@ -1,4 +1,4 @@
-//! Router `shortest_path`: one shortest path per flow, chosen among equal ones by its hash.
+//! Router `shortest_path`: one shortest path per flow, chosen among equal ones by the flow's hash.
 
 use super::{Flow, Router, ShortestPaths, Step};
 use crate::topology::Graph;

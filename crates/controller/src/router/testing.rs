@@ -1,4 +1,4 @@
-//! Small graphs for the tests of routers.
+//! Small graphs for router tests.
 
 use super::{Flow, Loads, Router, Step};
 use crate::topology::{Admission, Graph, SwitchIndex};
@@ -7,7 +7,7 @@ use axon_wire::message::{Peer, PortState, Role};
 use axon_wire::{Hops, Incarnation, NodeId, PortNo, Time};
 use proptest::prelude::*;
 
-/// Sets the graph to these pairs of switches; switch `n` reaches `m` by port `m`.
+/// Sets the links in the graph to these pairs of switches. Switch `n` reaches `m` through port `m`.
 pub fn tell(graph: &mut Graph, version: u64, count: u64, pairs: &[(u64, u64)]) {
     for node in 0..count {
         let incarnation = Incarnation { node: NodeId(node), number: 1 };
@@ -34,7 +34,7 @@ pub fn ring(count: u64) -> Vec<(u64, u64)> {
     (0..count).map(|node| (node, (node + 1) % count)).collect()
 }
 
-/// Returns the links of a torus, `rows` by `columns`, both at least 3.
+/// Returns the links of a torus with `rows` rows and `columns` columns, both at least 3.
 pub fn torus(rows: u64, columns: u64) -> Vec<(u64, u64)> {
     let at = |row: u64, column: u64| (row % rows) * columns + column % columns;
     let cells = (0..rows * columns).map(|n| (n / columns, n % columns));
@@ -65,7 +65,7 @@ pub fn toggle(up: &mut Vec<(u64, u64)>, pair: (u64, u64)) {
     }
 }
 
-/// Generates a connected graph: a random tree and more links.
+/// Generates a connected graph from a random tree and additional links.
 pub fn connected() -> impl Strategy<Value = (u64, Vec<(u64, u64)>)> {
     (2..14_u64).prop_flat_map(|count| {
         let tree: Vec<_> =
@@ -82,14 +82,14 @@ pub fn connected() -> impl Strategy<Value = (u64, Vec<(u64, u64)>)> {
     })
 }
 
-/// Returns the parts of a path between failed links.
+/// Returns the parts of a path that remain between failed links.
 pub fn still_there(graph: &Graph, path: &[Step]) -> Vec<Vec<Step>> {
     let is_gone =
         |step: &Step| !graph.edges(step.switch).iter().any(|edge| edge.egress == step.egress);
     path.split(is_gone).map(<[Step]>::to_vec).collect()
 }
 
-/// Returns `times` flows from every switch to every other.
+/// Returns `times` flows from every switch to every other switch.
 pub fn all_pairs(graph: &Graph, times: u64) -> Vec<Flow> {
     let count = graph.len() as u32;
     let pairs = (0..count * count).map(|n| (n / count, n % count)).filter(|(from, to)| from != to);
@@ -107,7 +107,7 @@ pub fn all_pairs(graph: &Graph, times: u64) -> Vec<Flow> {
     all.map(flow).collect()
 }
 
-/// Places all flows, one after the other, and returns their paths.
+/// Places all flows, one after another, and returns their paths.
 pub fn place(router: &mut dyn Router, graph: &Graph, flows: &[Flow]) -> Vec<Vec<Step>> {
     let place = |flow: &Flow| {
         let mut path = Vec::new();
@@ -119,7 +119,7 @@ pub fn place(router: &mut dyn Router, graph: &Graph, flows: &[Flow]) -> Vec<Vec<
     flows.iter().map(place).collect()
 }
 
-/// Runs one round of improvements, as the controller does; returns the number of moves.
+/// Runs one round of improvements, as the controller does. Returns the number of moves.
 pub fn improve(
     router: &mut dyn Router,
     graph: &Graph,
@@ -155,7 +155,7 @@ pub fn check(graph: &Graph, flow: &Flow, path: &[Step]) {
     assert_eq!(at, flow.to, "{flow:?}: {path:?}");
 }
 
-/// Returns the flows on the fullest link, and the sum of the squares over all links.
+/// Returns the number of flows on the fullest link, and the sum of the squares over all links.
 pub fn spread(paths: &[Vec<Step>]) -> (u32, u64) {
     let mut loads = Loads::default();
     for path in paths {

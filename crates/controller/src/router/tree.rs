@@ -1,4 +1,4 @@
-//! Shortest paths with fixed ties, as in textbooks and the papers' simulators.
+//! Shortest paths with fixed tie-breaking, as in textbooks and in the papers' simulators.
 
 use super::{Flow, Router, ShortestPaths, Step};
 use crate::topology::{Graph, SwitchIndex};
@@ -7,12 +7,12 @@ use axon_wire::PortNo;
 
 /// One tree of shortest paths from every switch, with ties broken by switch ID.
 ///
-/// Runs breadth-first search from the source. The neighbours of a switch are visited in order of
-/// ID, and of several equally near predecessors the last one found stays (like Dijkstra's algorithm
+/// Runs a breadth-first search from the source. The neighbours of a switch are visited in order of
+/// ID, and among equally near predecessors the last one found is kept (like Dijkstra's algorithm
 /// with replacement of equal labels). The flow's hash is not used, so all flows between two
-/// switches share one path, and paths are biased in the same direction: on a torus some rings get
-/// half as much again as others. Serves for comparison: paper 001 §5.5 seems to have used such
-/// paths.
+/// switches share one path, and all paths are biased in the same direction. On a torus, some rings
+/// get half as much load again as others. This router serves for comparison, because paper 001 §5.5
+/// seems to have used such paths.
 #[derive(Clone, Debug, Default)]
 pub struct FixedTies {
     trees: Vec<Tree>,
@@ -22,8 +22,7 @@ pub struct FixedTies {
 #[derive(Clone, Debug, Default)]
 struct Tree {
     generation: u64,
-    /// Last link of the path to each switch, and its distance in links; `None` where there is no
-    /// path.
+    /// Last link on the path to each switch, and the distance in links. `None` if there is no path.
     last: Vec<Option<(Step, u16)>>,
 }
 
@@ -102,7 +101,7 @@ mod tests {
             check(&graph, &flow, &path);
             let distance = router.shortest().distance(&graph, flow.from, flow.to);
             assert_eq!(distance, Some(path.len()));
-            // All paths through a switch reach it by the same link.
+            // All paths through a switch reach it over the same link.
             for pair in path.windows(2) {
                 let known = last.entry((flow.from, pair[1].switch)).or_insert(pair[0]);
                 assert_eq!(*known, pair[0]);

@@ -1,31 +1,32 @@
-//! Greedy weighted shortest paths: the cost of a link grows with its flows.
+//! Greedy weighted shortest paths. The cost of a link grows with its number of flows.
 
 use super::search::{Bound, Search};
 use super::{Flow, Loads, Router, ShortestPaths, Step};
 use crate::topology::{Edge, Graph, SwitchIndex};
 use alloc::vec::Vec;
 
-/// Weight of a flow on a link, relative to one more link, in [`Weighted::spain`].
+/// Weight of a flow on a link, relative to that of an additional link, in [`Weighted::spain`].
 const LARGE: u64 = 1 << 20;
 /// Maximum number of links that [`Weighted::balanced`] may add to a shortest path.
 const DETOUR_MAX: u16 = 2;
 
 /// Gives each flow the path that is cheapest when the flow is placed.
 ///
-/// [`Weighted::spain`] follows paper 001 §5.5: the weight of a link is its number of flows times a
-/// large number, plus one. A placed flow stays. Paths have any length, so the first flows of an
-/// empty fabric take long detours over empty links.
+/// [`Weighted::spain`] follows paper 001 §5.5. The weight of a link is its number of flows times a
+/// large number, plus one. A flow that has been placed never moves. Paths may have any length, so
+/// the first flows in an empty fabric take long detours over empty links.
 ///
 /// [`Weighted::balanced`] is our own, with three differences:
 ///
-/// - The weight is the square of the number of flows, plus one. The sum of weights of a path is
-///   then what the flow adds to the sum, over all links, of 1² + 2² + ... + flows²: a full link
-///   counts much more than two half full ones, which keeps the maximum down.
-/// - A path is at most two links longer than a shortest one. That bounds the detour of each flow,
-///   and the search, which visits only switches between the two ends.
-/// - In rounds each flow is removed and placed again. It moves if the new path costs less by 1/64,
-///   or less and has fewer links. Every move lowers that sum over all links, so the rounds end.
-///   This also improves the first flows, which were placed before the later ones were known.
+/// - The weight is the square of the number of flows, plus one. The sum of the weights on a path is
+///   then the amount that the flow adds to the sum, over all links, of 1² + 2² + ... + flows². A
+///   full link counts much more than two half full ones, which keeps the maximum down.
+/// - A path is at most two links longer than a shortest one. This bounds the detour of each flow,
+///   and also the search, which visits only switches between the two ends.
+/// - In rounds, each flow is removed and placed again. It moves if the new path costs less by 1/64,
+///   or if it costs less at all and has fewer links. Every move lowers that sum over all links, so
+///   the rounds end. This also improves the paths of the first flows, which were placed before the
+///   later ones were known.
 #[derive(Clone, Debug)]
 pub struct Weighted {
     rule: Rule,
@@ -59,7 +60,7 @@ impl Rule {
 }
 
 impl Weighted {
-    /// Creates the router of the paper.
+    /// Creates the router that the paper describes.
     pub fn spain() -> Weighted {
         Weighted::new(Rule::Spain)
     }

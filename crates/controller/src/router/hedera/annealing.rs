@@ -7,34 +7,35 @@ use crate::topology::Graph;
 use alloc::vec::Vec;
 use axon_node::random::Random;
 
-/// Maximum number of steps of one round.
+/// Maximum number of steps in one round.
 const STEPS_MAX: u64 = 20_000;
 
 /// Draws the tree of paths to each destination host.
 ///
-/// As in Hedera the state assigns one choice to each destination host, not to each flow, which
-/// keeps it small. A choice is a tree of shortest paths towards the host: at every switch a hash of
-/// host and choice selects among the links that lead nearer. (In a fat tree that selects a core
-/// switch.) A state's energy is the sum over all links of the load above their limit. The limit is
-/// 31/32 of the fullest link when the round begins, so that a round works on the peaks.
+/// As in Hedera, the state assigns one choice to each destination host, not to each flow, which
+/// keeps the state small. A choice is a tree of shortest paths towards the host. At every switch, a
+/// hash of the host and the choice selects one of the links that lead nearer. (In a fat tree, this
+/// selects a core switch.) The energy of a state is the sum, over all links, of the load above a
+/// limit. The limit is 31/32 of the load on the fullest link when the round begins, so that a round
+/// works on the peaks.
 ///
-/// A round starts from the current state and makes one step per destination, at most 20,000: a
-/// destination and a choice are drawn, and the change of energy is computed from the flows to that
-/// host alone. A step down is always taken, a step up by d with probability 2^(-d / T), in
-/// integers. T falls linearly to zero, from a sixteenth of the mean number of links of a flow. The
-/// result of a round is applied if it lowers the energy by 1/8. Otherwise the state is unchanged,
-/// and the rounds end.
+/// A round starts from the current state and makes one step per destination, but at most 20,000. In
+/// a step, a destination and a choice are drawn, and the change in energy is computed from the
+/// flows to that host alone. A step down is always taken, and a step up by d is taken with
+/// probability 2^(-d / T), in integers. T falls linearly to zero, from a sixteenth of the mean
+/// number of links of a flow. The result of a round is applied if it lowers the energy by 1/8.
+/// Otherwise the state is unchanged, and the rounds end.
 #[derive(Clone, Debug)]
 pub struct Annealing {
     shortest: ShortestPaths,
     loads: Loads,
     random: Random,
-    /// Choices by destination host.
+    /// Choice for each destination host.
     choices: Vec<u8>,
     spare: Vec<Step>,
 }
 
-/// Loads and energy of a trial state.
+/// Loads and energy in a trial state.
 struct Trial {
     loads: Loads,
     limit: u32,
@@ -66,13 +67,13 @@ impl Annealing {
         self.choices.get(towards as usize).copied().unwrap_or(0)
     }
 
-    /// Computes, into `self.spare`, the path of a flow if its destination has this choice.
+    /// Computes, into `self.spare`, the path of a flow for a given choice of its destination.
     fn pick(&mut self, graph: &Graph, flow: &Flow, choice: u8) -> bool {
         let hash = mix(u64::from(flow.towards) << 8 | u64::from(choice));
         self.shortest.pick(graph, flow.from, flow.to, hash, &mut self.spare)
     }
 
-    /// Changes the choice of the destination host of all `flows`.
+    /// Changes the choice for the destination host of all `flows`.
     fn change(&mut self, graph: &Graph, flows: &[Flow], choice: u8, trial: &mut Trial) {
         let Some(towards) = flows.first().map(|flow| flow.towards) else { return };
         let before = self.choice(towards);
@@ -87,8 +88,8 @@ impl Annealing {
         self.choices[towards as usize] = choice;
     }
 
-    /// Returns whether a step up by `rise` is taken at this temperature: with probability 2^(-rise
-    /// / temperature), linearly interpolated between the powers of two.
+    /// Returns whether a step up by `rise` is taken at this temperature. The probability is
+    /// 2^(-rise / temperature), linearly interpolated between the powers of two.
     fn takes(&mut self, rise: u64, temperature: u64) -> bool {
         if temperature == 0 {
             return false;

@@ -9,12 +9,13 @@ use alloc::vec::Vec;
 /// Gives a flow the first candidate path that has room for it on every link.
 ///
 /// A link has room while it carries fewer flows than the limit. If no candidate has room, the flow
-/// takes the one whose fullest link has the fewest flows, and the limit grows by 1/16, at least by
-/// one. So it settles at the load of the fabric.
+/// takes the one whose fullest link has the fewest flows, and the limit grows by 1/16, but at least
+/// by one. So the limit settles at the load in the fabric.
 ///
-/// In a round the limit is 15/16 of the fullest link, and flows over a link at or above it move to
-/// the first candidate with room. A moved flow leaves a link above the limit for links below it, so
-/// the list of links by load, fullest first, decreases lexicographically: the rounds end.
+/// In a round, the limit is 15/16 of the load on the fullest link, and flows over a link at or
+/// above it move to the first candidate with room. A flow that moves leaves a link above the limit
+/// for links below it. So the list of link loads, in descending order, decreases lexicographically,
+/// and the rounds end.
 #[derive(Clone, Debug, Default)]
 pub struct FirstFit {
     shortest: ShortestPaths,
@@ -24,8 +25,8 @@ pub struct FirstFit {
 }
 
 impl FirstFit {
-    /// Stores the first candidate with room in `path`; otherwise the least full one, and returns
-    /// false.
+    /// Stores the first candidate with room in `path`. If there is none, stores the least full
+    /// candidate and returns false.
     fn fit(&mut self, graph: &Graph, flow: &Flow, path: &mut Vec<Step>) -> bool {
         let mut least = u32::MAX;
         for candidate in 0..CANDIDATES {
@@ -109,7 +110,7 @@ mod tests {
     #[test]
     fn flows_that_fit_side_by_side_get_links_of_their_own() {
         let mut graph = Graph::default();
-        // Four switches between two: four paths of two links.
+        // Four switches between two others make four paths with two links each.
         let ways: Vec<(u64, u64)> = (2..6).flat_map(|by| [(0, by), (by, 1)]).collect();
         tell(&mut graph, 1, 6, &ways);
         let flow = Flow { from: SwitchIndex(0), to: SwitchIndex(1), hash: 9, towards: 0 };

@@ -1,4 +1,4 @@
-//! Paths on which frames may be in flight while an order replaces another.
+//! Paths on which frames may still be in flight while one order replaces another.
 
 use super::super::Step;
 use super::super::dependencies::ChannelDependencies;
@@ -9,23 +9,23 @@ use alloc::collections::BTreeSet;
 /// Pair of consecutive links on a path.
 type Turn = [Step; 2];
 
-/// Turns of the router's paths on which frames may still be in flight.
+/// Turns on the router's paths that frames in flight may still take.
 ///
-/// Every path that the router returns, for a route or for a backup, is recorded here. While one
-/// order is in force, that is all: paths that follow it form no cycle. When a new order replaces
-/// it, the turns that violate the new one must be *drained*. From then on a path has to follow the
-/// new order and must not close a cycle with these turns and those recorded since
-/// ([`ChannelDependencies`]). So frames in flight never form a cycle, in whatever order edges
-/// install their routes. When the frames on old paths have left ([`InFlight::drained`]) the old
+/// Every path that the router returns, for a route or for a backup, is recorded here. While only
+/// one order is in force, nothing more is needed, because paths that follow it form no cycle. When
+/// a new order replaces it, the turns that violate the new one must be *drained*. From then on a
+/// path has to follow the new order and must not close a cycle with these turns and those recorded
+/// since ([`ChannelDependencies`]). So frames in flight never form a cycle, in whatever order edges
+/// install their routes. When the frames on old paths have left ([`InFlight::drained`]), the old
 /// turns are dropped, and only the new order counts.
 ///
-/// A turn from or to a failed link is dropped as soon as the order changes: the link carries no
-/// frames, so no buffer waits for another over it.
+/// A turn from or to a failed link is dropped as soon as the order changes. Such a link carries no
+/// frames, so no buffer waits for another one over it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct InFlight {
-    /// Turns of paths that follow the current order.
+    /// Turns on paths that follow the current order.
     used: BTreeSet<Turn>,
-    /// Turns of earlier paths that violate it.
+    /// Turns on earlier paths that violate the current order.
     old: BTreeSet<Turn>,
     /// Dependencies of all these turns, while there are old ones.
     both: Option<ChannelDependencies>,
@@ -37,8 +37,8 @@ impl InFlight {
         self.both.is_some()
     }
 
-    /// Records the turns of a path that follows the order, unless it closes a cycle with old ones.
-    /// Returns whether they were recorded.
+    /// Records the turns on a path that follows the order, unless the path closes a cycle with old
+    /// turns. Returns whether they were recorded.
     pub(super) fn admit(&mut self, path: &[Step]) -> bool {
         let admitted = self.both.as_mut().is_none_or(|both| both.admit(path));
         if admitted {
@@ -47,13 +47,13 @@ impl InFlight {
         admitted
     }
 
-    /// Returns whether a path that follows the order is recorded, or need not be.
+    /// Returns whether a path that follows the order has been recorded, or need not be.
     pub(super) fn includes(&self, path: &[Step]) -> bool {
         self.both.as_ref().is_none_or(|both| both.include(path))
     }
 
     /// Records a path in use that violates the order, unless it closes a cycle with the turns known
-    /// to be in flight. Returns whether it was added.
+    /// to be in flight. Returns whether it was recorded.
     pub(super) fn found(&mut self, path: &[Step]) -> bool {
         let InFlight { used, old, both } = self;
         if turns(path).all(|turn| used.contains(&turn) || old.contains(&turn)) {
@@ -73,7 +73,7 @@ impl InFlight {
         free
     }
 
-    /// Handles a new order, or reversed links of the current one. Returns whether the turns in
+    /// Handles a new order, or reversed links in the current one. Returns whether the turns in
     /// flight form no cycle.
     pub(super) fn ordered(&mut self, graph: &Graph, order: &Order) -> bool {
         let is_there = |step: &Step| graph.edge(step.switch, step.egress).is_some();

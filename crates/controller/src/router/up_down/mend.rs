@@ -2,17 +2,17 @@
 //!
 //! A switch that has lost its last link up has only links that lead down. If one of these is
 //! reversed, so that it leads up, the switch has a path up again. All turns at that switch stay
-//! allowed: frames that came up to it and went down now go on up over the reversed link, or come
-//! down by it. At the other end of the link, frames that came up to it and went on up now come up
+//! allowed. Frames that came up to it and went down now go on up over the reversed link, or come
+//! down over it. At the other end of the link, frames that came up to it and went on up now come up
 //! and go down, and frames that came down from the switch now come up from it. So every earlier
 //! route whose links are up follows the new order too. Old and new routes together have no cycle of
 //! buffers, and no route has to be drained or changed.
 //!
-//! The other end must have another path up that does not lead through the switch, or the links up
-//! would form a cycle. If its only path up was the switch itself, it has none now and is repaired
-//! in the same way, as far as the chain goes. (Link reversal: E. M. Gafni and D. P. Bertsekas, IEEE
-//! Transactions on Communications 29(1), 1981.) If the repair fails, a new order is made
-//! ([`Order::renew`]).
+//! The other end must have another path up that does not lead through the switch, because otherwise
+//! the links up would form a cycle. If its only path up was via the switch itself, it has none now
+//! and is repaired in the same way, and so on along the chain. (Link reversal: E. M. Gafni and D.
+//! P. Bertsekas, IEEE Transactions on Communications 29(1), 1981.) If the repair fails, a new order
+//! is made ([`Order::renew`]).
 
 use super::order::Order;
 use crate::topology::{Graph, SwitchIndex};
@@ -23,8 +23,9 @@ use alloc::vec::Vec;
 /// Maximum number of links reversed in a chain for one switch.
 const CHAIN_MAX: usize = 8;
 
-/// Reverses links so that each component of the graph has one switch without a link up, as required
-/// by [`Order::serves`]. Returns `None` if that is impossible. Every switch has a rank.
+/// Reverses links so that in each component of the graph only one switch has no link up, as
+/// required by [`Order::serves`]. Returns `None` if that is impossible. Every switch must have a
+/// rank.
 pub(super) fn mend(order: &Order, graph: &Graph) -> Option<Order> {
     let mut order = order.clone();
     loop {
@@ -32,15 +33,15 @@ pub(super) fn mend(order: &Order, graph: &Graph) -> Option<Order> {
         if tops.is_empty() {
             return Some(order);
         }
-        // Any of them may stay the root, which leaves one less to repair.
+        // Any of these may stay the root, which leaves one less to repair.
         let mut lowered =
             tops.into_iter().map(|top| lower(&order, graph, top, &mut vec![top], CHAIN_MAX));
         order = lowered.find_map(|order| order)?;
     }
 }
 
-/// Gives `top` a path up by one reversed link, or a chain of them. Those in `done` were lowered
-/// before.
+/// Gives `top` a path up by reversing one link or a chain of links. The switches in `done` were
+/// lowered earlier.
 fn lower(
     order: &Order,
     graph: &Graph,
@@ -76,7 +77,8 @@ fn ups<'a>(
     graph.edges(at).iter().map(|edge| edge.to).filter(move |&to| order.is_up(at, to))
 }
 
-/// Returns whether a switch has a path up other than over `top`, and none of these leads to `top`.
+/// Returns whether a switch has a path up other than via `top`, and none of these paths leads to
+/// `top`.
 fn leads_elsewhere(order: &Order, graph: &Graph, from: SwitchIndex, top: SwitchIndex) -> bool {
     let mut ahead: Vec<SwitchIndex> = ups(order, graph, from).filter(|&up| up != top).collect();
     let mut seen: BTreeSet<SwitchIndex> = ahead.iter().copied().collect();
@@ -97,8 +99,8 @@ fn leads_elsewhere(order: &Order, graph: &Graph, from: SwitchIndex, top: SwitchI
 }
 
 /// Returns the order in which the link from `top`, which has no link up, to `other` leads up. All
-/// other links keep their direction. Switches are renumbered from the top; of several candidates
-/// the one with the lowest old rank is next.
+/// other links keep their direction. Switches are renumbered from the top. Among several
+/// candidates, the one with the lowest old rank is next.
 fn turned(order: &Order, graph: &Graph, top: SwitchIndex, other: SwitchIndex) -> Order {
     let is_up = |from, to| match (from, to) {
         _ if (from, to) == (top, other) => true,
@@ -135,7 +137,8 @@ mod tests {
         graph
     }
 
-    /// Returns the turns at each switch that an order allows: from, by, to.
+    /// Returns the turns that an order allows at each switch, as the switches before, at and after
+    /// the turn.
     fn allowed(order: &Order, graph: &Graph) -> Vec<[SwitchIndex; 3]> {
         let mut turns = Vec::new();
         for at in (0..graph.len() as u32).map(SwitchIndex) {

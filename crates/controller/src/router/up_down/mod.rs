@@ -1,4 +1,4 @@
-//! Up*/down*: routes whose buffers form no cycle.
+//! Up*/down* routing, in which buffers form no cycle.
 
 mod in_flight;
 mod mend;
@@ -13,44 +13,44 @@ use axon_wire::Layer;
 use in_flight::InFlight;
 use order::Order;
 
-/// Maximum length of a path, equal to that of shortest paths.
+/// Maximum length of a path, the same as for shortest paths.
 const DISTANCE_MAX: u16 = 4_000;
-/// Phase of a path that may still go up; one that has gone down may not go up again.
+/// Phase of a path that may still go up. A path that has gone down may not go up again.
 const CLIMBING: usize = 0;
 const DESCENDING: usize = 1;
-/// Number of paths drawn for a flow while old ones are drained.
+/// Number of paths drawn for a flow while old paths are drained.
 const DRAWS: u64 = 8;
 
 /// Shortest paths that never go up after they have gone down (M. D. Schroeder et al., Autonet, IEEE
 /// JSAC 9(8), 1991, section 6.6.4), so that the buffers of lossless links form no cycle. `Order`
 /// has the proof and defines up.
 ///
-/// Each destination has a row with two numbers per switch: the links to the end for a path that may
-/// still climb, and for one that has begun to descend. They are computed by breadth-first search
-/// backwards from the destination over pairs of switch and phase. A path follows decreasing numbers
-/// in its row; of several equally good links, the flow's hash selects one. A path never visits a
-/// switch twice, because the part between the visits could be left out: climbing to a switch and
-/// descending from it is allowed.
+/// Each destination has a row with two numbers per switch. They are the numbers of links to the end
+/// for a path that may still climb, and for one that has begun to descend. They are computed by a
+/// breadth-first search backwards from the destination over pairs of switch and phase. A path
+/// follows decreasing numbers in its row, and the flow's hash selects one of several equally good
+/// links. A path never visits a switch twice, because the part between the two visits could be left
+/// out. This is possible because climbing to a switch and descending from it is allowed.
 ///
-/// **Changes.** While no flow is placed, the order is recomputed from the graph alone, independent
-/// of which switch appeared first. Once flows are placed it is kept over failures and additions, as
-/// long as every switch has a path to every other; new switches are placed below all others. All
-/// paths in use, and those that replace them after failures, then follow the same order, so old and
-/// new ones together never form a cycle, in whatever order switches install them. When a switch
-/// that is not the root has lost its last path up, or when two components with a root each are
-/// joined, links are reversed so that this still holds (`mend.rs`). If that is impossible, or if
-/// components are joined by new switches, a new order is made, and all flows whose paths violate it
-/// are rerouted at once ([`Router::changed`], [`Router::allows`]). Until no edge has such a path
-/// any more and the last frame on one has left ([`Router::draining`], [`Router::drained`]), a path
-/// is returned only if it closes no cycle with the old ones (`in_flight.rs`). A flow that is left
-/// without a path has none until then.
+/// **Changes.** While no flow is placed, the order is recomputed from the graph alone, regardless
+/// of which switch appeared first. Once flows are placed, the order is kept through failures and
+/// additions while every switch has a path to every other switch. New switches are placed below all
+/// others. All paths in use, and those that replace them after failures, then follow the same
+/// order, so old and new ones together never form a cycle, in whatever order switches install them.
+/// When a switch that is not the root has lost its last path up, or when two components with a root
+/// each are joined, links are reversed so that every switch still has a path to every other switch
+/// (`mend.rs`). If that is impossible, or if components are joined by new switches, a new order is
+/// made, and all flows whose paths violate it are rerouted at once ([`Router::changed`],
+/// [`Router::allows`]). Until no edge has such a path any more and the last frame on such a path
+/// has left ([`Router::draining`], [`Router::drained`]), a path is returned only if it closes no
+/// cycle with the old ones (`in_flight.rs`). Some flows may have no path until then.
 #[derive(Clone, Debug, Default)]
 pub struct UpDown {
     shortest: ShortestPaths,
     order: Order,
-    /// Generation and number of switches of the graph that the order was last checked for.
+    /// Generation of the graph, and its number of switches, when the order was last checked.
     seen: Option<(u64, usize)>,
-    /// Number of placed flows between switches.
+    /// Number of flows placed between switches.
     placed: u64,
     /// Incremented with every new order.
     orders: u64,
@@ -65,14 +65,15 @@ pub struct UpDown {
 
 #[derive(Clone, Debug, Default)]
 struct Row {
-    /// Versions of the graph, the order and its reversed links that the row is for.
+    /// Versions of the graph, of the order, and of its reversed links to which the row belongs.
     of: Option<(u64, u64, u64)>,
-    /// Links to the destination from each switch while [`CLIMBING`], and while [`DESCENDING`].
+    /// Number of links from each switch to the destination while [`CLIMBING`], and while
+    /// [`DESCENDING`].
     distance: Vec<[u16; 2]>,
 }
 
 impl UpDown {
-    /// Returns the rank of a switch in the order: a link leads up if it leads to a lower rank.
+    /// Returns the rank of a switch in the order. A link leads up if it leads to a lower rank.
     pub fn rank(&self, switch: SwitchIndex) -> u32 {
         self.order.rank(switch)
     }
@@ -87,13 +88,13 @@ impl UpDown {
         self.orders
     }
 
-    /// Returns how often links of an order were reversed.
+    /// Returns the number of times that links in an order were reversed.
     #[cfg(test)]
     pub(super) const fn mends(&self) -> u64 {
         self.mends
     }
 
-    /// Updates the order; returns whether it has changed.
+    /// Updates the order. Returns whether it has changed.
     fn refresh(&mut self, graph: &Graph) -> bool {
         let now = (graph.generation(), graph.len());
         if self.seen == Some(now) {
@@ -105,7 +106,7 @@ impl UpDown {
             if self.order.serves(graph) {
                 return false;
             }
-            // If only switches were added, no link has failed.
+            // If switches were only added, no link has failed.
             let grown = before.is_some_and(|(_, switches)| switches < graph.len());
             if !grown && let Some(mended) = mend::mend(&self.order, graph) {
                 self.order = mended;
@@ -141,14 +142,14 @@ impl UpDown {
         })
     }
 
-    /// Records a path if it follows the order and closes no cycle with those in flight. Returns
-    /// whether it does.
+    /// Records a path if it follows the order and closes no cycle with paths in flight. Returns
+    /// whether it was recorded.
     pub(super) fn admit(&mut self, graph: &Graph, path: &[Step]) -> bool {
         self.refresh(graph);
         self.follows(graph, path) && self.in_flight.admit(path)
     }
 
-    /// Returns the links from each switch to `to`, in both phases.
+    /// Returns the number of links from each switch to `to`, in both phases.
     fn row(&mut self, graph: &Graph, to: SwitchIndex) -> &[[u16; 2]] {
         self.refresh(graph);
         if self.rows.len() < graph.len() {
@@ -170,7 +171,7 @@ impl UpDown {
         (distance != UNREACHABLE).then_some(usize::from(distance))
     }
 
-    /// Computes the path of a flow that its hash selects.
+    /// Computes the path that a flow's hash selects.
     fn draw(&mut self, graph: &Graph, flow: &Flow, path: &mut Vec<Step>) -> bool {
         path.clear();
         self.row(graph, flow.to);
@@ -204,11 +205,11 @@ impl UpDown {
     }
 }
 
-/// Searches backwards from the end. A pair of a switch and the climbing phase is reached over a
-/// link that leads up, from the climbing phase; one with the descending phase over a link that
-/// leads down, from either phase. At the end itself both phases have distance 0. Distances grow in
-/// order of discovery, so the first number found is the least. Descending counts as climbing with
-/// no link up left.
+/// Searches backwards from the end. The pair of a switch and the climbing phase is reached over a
+/// link that leads up, from the climbing phase. A pair with the descending phase is reached over a
+/// link that leads down, from either phase. At the end itself, both phases have distance 0.
+/// Distances grow in the order of discovery, so the first number found is the least. A descending
+/// path counts as a climbing one with no link up left.
 fn search(
     graph: &Graph,
     order: &Order,
@@ -285,7 +286,7 @@ impl Router for UpDown {
     }
 
     fn changed(&mut self, graph: &Graph) -> bool {
-        // With no flow placed, the order is updated when a path is requested.
+        // While no flow is placed, the order is updated when a path is requested.
         self.placed > 0 && self.refresh(graph)
     }
 
@@ -378,8 +379,8 @@ mod tests {
             let fullest = spread(&paths).0 * 100 / spread(&shortest).0;
             (links(&paths) * 1_000 / links(&shortest), fullest)
         });
-        // Links of all paths in thousandths of those of shortest ones; the fullest link in
-        // hundredths.
+        // Links of all paths in thousandths of those of shortest paths, and the load on the fullest
+        // link in hundredths.
         let wanted =
             [(1_000, 113), (1_155, 160), (1_000, 179), (1_066, 222), (1_144, 431), (1_185, 577)];
         assert_eq!(stretch, wanted);
@@ -422,7 +423,8 @@ mod tests {
         }
     }
 
-    /// Reroutes as the controller does: flows that lost a link, and those that a new order forbids.
+    /// Reroutes, as the controller does, flows that have lost a link, and flows that a new order
+    /// forbids.
     fn reroute(
         router: &mut UpDown,
         graph: &Graph,
@@ -477,7 +479,7 @@ mod tests {
             let flows = all_pairs(&graph, 1);
             let mut paths: Vec<Option<Vec<Step>>> = vec![None; flows.len()];
             reroute(&mut router, &graph, &flows, &mut paths);
-            // All paths in use since old paths were drained.
+            // All paths in use since old paths were last drained.
             let mut ever: Vec<Vec<Step>> = paths.iter().flatten().cloned().collect();
             let mut up = pairs.clone();
             for (version, choice) in toggles.iter().enumerate() {
@@ -485,7 +487,7 @@ mod tests {
                 tell(&mut graph, version as u64 + 2, count, &up);
                 let before = (router.orders(), router.mends());
                 reroute(&mut router, &graph, &flows, &mut paths);
-                // Frames on a failed link are gone when it returns.
+                // Frames on a failed link are gone by the time it returns.
                 if (router.orders(), router.mends()) > before {
                     ever = ever.iter().flat_map(|path| still_there(&graph, path)).collect();
                 }
@@ -520,7 +522,8 @@ mod tests {
             };
             vec![step(from), step(from + 1)]
         };
-        // All but one of the turns that make a cycle around the ring; some violate the order.
+        // All but one of the turns that make a cycle around the ring. Some of them violate the
+        // order.
         for from in 0..3 {
             router.found(&graph, &clockwise(from), Layer::ZERO);
         }
@@ -562,8 +565,8 @@ mod tests {
         }
     }
 
-    /// Generates a connected graph of 6 to 25 switches: a ring through all in a random order, and
-    /// as many links again between random switches.
+    /// Generates a connected graph of 6 to 25 switches: a ring through all of them in a random
+    /// order, and the same number of links again between random switches.
     fn random_fabric(seed: u64) -> (u64, Pairs) {
         let mut random = axon_node::random::Random::new(seed);
         let count = 6 + random.next_u64() % 20;
@@ -607,7 +610,7 @@ mod tests {
                 waiting += paths.iter().filter(|path| path.is_none()).count();
             }
         }
-        // The one new order leaves some flows without a path until old ones are drained.
+        // The only new order leaves some flows without a path until old paths are drained.
         assert_eq!((failures, turned, renewed, waiting), (2_697, 446, 1, 39));
     }
 }

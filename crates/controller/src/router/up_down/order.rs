@@ -7,29 +7,29 @@ use alloc::vec::Vec;
 const NO_RANK: u32 = u32::MAX;
 /// Level of a switch that a search has not reached.
 const NO_LEVEL: u32 = u32::MAX;
-/// Number of switches tried as roots in a component. In larger components they are spread evenly
+/// Number of switches tried as roots in a component. In larger components, they are spread evenly
 /// over the IDs.
 const ROOTS_MAX: usize = 128;
 
-/// Total order of the switches: every switch has a unique rank, and a link leads up if it leads to
+/// Total order of the switches. Every switch has a unique rank, and a link leads up if it leads to
 /// the lower rank.
 ///
-/// **Any order is free of cycles.** Along links up the rank only falls, along links down it only
-/// grows. If no route goes up after it has gone down, a cycle of waiting buffers would have to be
-/// all up or all down, and return to a rank that it has left: there is none, for any order and any
-/// number of routes.
+/// **Any order is free of cycles.** Along links up, the rank only falls, and along links down, it
+/// only grows. If no route goes up after it has gone down, a cycle of waiting buffers would have to
+/// go up all the way or down all the way, and yet return to the rank where it began. So there is no
+/// cycle, for any order and any number of routes.
 ///
 /// **An order must also connect** any two switches. It does so if each component of the graph has
-/// only one switch without a link up: a path climbs to it from any switch, and descends from it to
-/// any other. [`Order::serves`] checks that.
+/// only one switch without a link up, because a path can then climb to it from any switch and
+/// descend from it to any other. [`Order::serves`] checks that.
 ///
-/// **A new order** numbers the switches of each component breadth first from a root, those of one
+/// **A new order** numbers the switches of each component breadth first from a root, and within one
 /// level by ID. The root is found by trial. A turn (from one link to the next) is forbidden at a
-/// switch from one neighbour above it to another, so a switch with `n` links up forbids `n * (n -
-/// 1)`. The root that forbids the fewest turns is taken, of several the one with the fewest levels,
-/// then the lowest ID. In a fat tree that is an edge switch, not a core switch: the core switches
-/// are then all on one level, none of them is a common bottleneck, and all shortest paths between
-/// edge switches are allowed.
+/// switch if it leads from one neighbour above the switch to another, so a switch with `n` links up
+/// forbids `n * (n - 1)` turns. The root that forbids the fewest turns is chosen. Ties go to the
+/// root with the fewest levels, then to the lowest ID. In a fat tree, the root is then an edge
+/// switch, not a core switch. All core switches are on one level, none of them is a common
+/// bottleneck, and all shortest paths between edge switches are allowed.
 #[derive(Clone, Debug, Default)]
 pub struct Order {
     rank: Vec<u32>,
@@ -44,13 +44,13 @@ impl Order {
     }
 
     /// Returns whether a link from `from` to `to` leads up. Two switches without a rank, which
-    /// exist between [`Order::extend`]s only, are compared by index.
+    /// exist only between calls to [`Order::extend`], are compared by index.
     #[inline]
     pub fn is_up(&self, from: SwitchIndex, to: SwitchIndex) -> bool {
         (self.rank(to), to) < (self.rank(from), from)
     }
 
-    /// Returns whether any two switches that the graph connects have a path.
+    /// Returns whether any two switches that the graph connects have a path in this order.
     pub fn serves(&mut self, graph: &Graph) -> bool {
         let alone = |at: SwitchIndex| !graph.edges(at).iter().any(|e| self.is_up(at, e.to));
         let tops = (0..graph.len() as u32).filter(|&at| alone(SwitchIndex(at))).count();
@@ -66,7 +66,7 @@ impl Order {
         tops == components
     }
 
-    /// Creates the order of these switches, top first.
+    /// Creates the order with these switches, top first.
     pub fn from_top(switches: &[SwitchIndex]) -> Order {
         let mut rank = alloc::vec![NO_RANK; switches.len()];
         for (place, at) in switches.iter().enumerate() {
@@ -75,8 +75,8 @@ impl Order {
         Order { rank, ..Order::default() }
     }
 
-    /// Returns the switches without a link up, of a component that has more than one, the lowest
-    /// first; none if there is no such component.
+    /// Returns the switches without a link up in a component that has more than one of them, lowest
+    /// first. Returns none if there is no such component.
     pub fn rival_tops(&mut self, graph: &Graph) -> Vec<SwitchIndex> {
         self.levels.clear();
         self.levels.resize(graph.len(), NO_LEVEL);
@@ -95,8 +95,8 @@ impl Order {
         Vec::new()
     }
 
-    /// Gives new switches a rank below all others, those next to known ones first. No other
-    /// switch's links change direction.
+    /// Gives new switches a rank below all others, starting with those next to known switches. The
+    /// links of other switches keep their direction.
     pub fn extend(&mut self, graph: &Graph) {
         let mut next = self.rank.iter().filter(|&&rank| rank != NO_RANK).max().map_or(0, |r| r + 1);
         self.rank.resize(graph.len(), NO_RANK);
@@ -162,7 +162,7 @@ impl Order {
         search(graph, root, &mut self.levels, &mut self.queue);
     }
 
-    /// Returns the root that forbids the fewest turns, of those that are tried.
+    /// Returns the root that forbids the fewest turns, among those that are tried.
     fn best_root(&mut self, graph: &Graph, component: &[SwitchIndex]) -> SwitchIndex {
         let tried = component.len().min(ROOTS_MAX);
         let candidates = (0..tried).map(|number| component[number * component.len() / tried]);
@@ -185,8 +185,8 @@ impl Order {
     }
 }
 
-/// Searches breadth first from `root`. Stores the distance in links of each switch that was not
-/// reached before. `queue` has them in order of discovery.
+/// Searches breadth first from `root`. Stores the distance in links to each switch that was not
+/// reached earlier. `queue` then has these switches in order of discovery.
 fn search(graph: &Graph, root: SwitchIndex, levels: &mut [u32], queue: &mut Vec<SwitchIndex>) {
     queue.clear();
     queue.push(root);
@@ -232,7 +232,7 @@ mod tests {
         let mut order = Order::default();
         order.renew(&graph, false);
         let before = order.rank.clone();
-        // Root 0, levels 0 1 2 3 2 1; switch 3 is the lowest and has two links up.
+        // Root is 0, and the levels are 0 1 2 3 2 1. Switch 3 is the lowest and has two links up.
         tell(&mut graph, 2, 6, &ring(6)[..3]);
         assert!(order.serves(&graph), "switches 4 and 5 are alone, and roots of their own");
         let mut whole = Graph::default();
