@@ -4,18 +4,18 @@ use crate::bench::Bench;
 use crate::rig::{Halt, Rig};
 use serde::Serialize;
 
-/// Maximum number of runs of a case while the tester is late.
+/// Maximum number of times that a case is run while the tester is late.
 const TRIES_MAX: usize = 3;
 
-/// One requirement of a standard.
+/// Case that checks one requirement of a standard.
 #[derive(Clone, Copy, Debug)]
 pub struct Case {
-    /// Name of the case: `pfc/zero-resumes`.
+    /// Name of the case, such as `pfc/zero-resumes`.
     pub name: &'static str,
-    /// Clause of the requirement: `802.1Q 36.1.3`; "as recalled" where no copy of the standard was
-    /// at hand.
+    /// Clause with the requirement, such as `802.1Q 36.1.3`. It says "as recalled" if no copy of
+    /// the standard was at hand.
     pub clause: &'static str,
-    /// Required behaviour.
+    /// Behaviour that the requirement demands.
     pub says: &'static str,
     /// Checks the requirement on a bench.
     pub run: fn(&mut Bench<'_>) -> Result<(), Halt>,
@@ -60,12 +60,12 @@ pub struct Outcome {
 }
 
 impl Case {
-    /// Returns the family: `pfc`.
+    /// Returns the family of the case, such as `pfc`.
     pub fn family(&self) -> &'static str {
         self.name.split('/').next().unwrap_or(self.name)
     }
 
-    /// Runs the case, again if the tester was late.
+    /// Runs the case, and repeats it if the tester was late.
     pub fn run(&self, rig: &mut dyn Rig) -> Outcome {
         let mut tries = 1;
         loop {
@@ -107,7 +107,7 @@ mod tests {
     use crate::setup::Setup;
     use axon_wire::{MacAddr, Priority, Rate, Span, Time};
 
-    /// Tester that is absent for a while from millisecond 20 on, and loses frames.
+    /// Tester that is absent for a while from millisecond 20 on, and that loses frames.
     #[derive(Default)]
     struct Late {
         now: Time,

@@ -1,6 +1,7 @@
 //! Frames of the tester, built byte by byte from the layouts of the standards.
 //!
-//! The module does not use the codecs of `axon-wire`, so that a mistake there cannot hide itself.
+//! The module does not use the codecs of `axon-wire`, because a mistake there would then go
+//! unnoticed.
 
 use crate::rig::Stream;
 use axon_wire::MacAddr;
@@ -18,19 +19,19 @@ pub const CN_TAG_TYPE: u16 = 0x22e9;
 pub const TAG_TYPE: u16 = 0x8100;
 /// EtherType of service tags.
 pub const SERVICE_TAG_TYPE: u16 = 0x88a8;
-/// EtherType of the tester's traffic: IEEE 802's local experimental EtherType 1.
+/// EtherType of the tester's traffic: local experimental EtherType 1 of IEEE 802.
 pub const TRAFFIC_TYPE: u16 = 0x88b5;
-/// Destination of MAC control.
+/// Destination address of MAC control frames.
 pub const MAC_CONTROL_GROUP: [u8; 6] = [0x01, 0x80, 0xc2, 0, 0, 0x01];
-/// Destination of LLDP: nearest bridge.
+/// Destination address of LLDP frames: the nearest bridge.
 pub const NEAREST_BRIDGE: [u8; 6] = [0x01, 0x80, 0xc2, 0, 0, 0x0e];
-/// Destination of LLDP beyond the nearest bridge: nearest customer bridge.
+/// Destination address of LLDP frames beyond the nearest bridge: the nearest customer bridge.
 pub const CUSTOMER_BRIDGE: [u8; 6] = [0x01, 0x80, 0xc2, 0, 0, 0x00];
 /// Opcode of PAUSE.
 pub const PAUSE: u16 = 0x0001;
 /// Opcode of PFC.
 pub const PFC: u16 = 0x0101;
-/// Shortest frame in bytes, FCS excluded.
+/// Length of the shortest frame, in bytes, without FCS.
 pub const SHORTEST: usize = 60;
 /// Magic number at the start of the tester's payload.
 const MAGIC: [u8; 4] = *b"axcf";
@@ -40,7 +41,7 @@ pub fn mac(port: usize) -> MacAddr {
     MacAddr([0x02, b'c', b'f', 0, 0, port as u8 + 1])
 }
 
-/// Group address that cannot be a source: that of port 0 with the group bit.
+/// Group address that cannot be a source. It is the address of port 0 with the group bit set.
 pub const GROUP: MacAddr = MacAddr([0x03, b'c', b'f', 0, 0, 1]);
 
 /// Returns the IPv4 address of a tester port.
@@ -48,7 +49,7 @@ pub fn ip(port: usize) -> [u8; 4] {
     [10, 0, 0, 200 + port as u8]
 }
 
-/// Returns the big-endian 16 bits at `at`; `None` beyond the end.
+/// Returns the 16-bit big-endian word at offset `at`, or `None` beyond the end.
 pub fn word(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_be_bytes([*bytes.get(at)?, *bytes.get(at + 1)?]))
 }
@@ -58,7 +59,7 @@ pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Returns an Ethernet frame padded to the minimum.
+/// Returns an Ethernet frame, padded to the minimum length.
 pub fn ethernet(to: [u8; 6], from: MacAddr, ethertype: u16, payload: &[u8]) -> Vec<u8> {
     let mut frame = Vec::with_capacity(SHORTEST.max(14 + payload.len()));
     frame.extend(to);
@@ -69,32 +70,33 @@ pub fn ethernet(to: [u8; 6], from: MacAddr, ethertype: u16, payload: &[u8]) -> V
     frame
 }
 
-/// Returns a MAC control frame to the group address with this opcode and these parameters.
+/// Returns a MAC control frame, addressed to the group, with this opcode and these parameters.
 pub fn mac_control(from: MacAddr, opcode: u16, words: &[u16]) -> Vec<u8> {
     let payload: Vec<u8> =
         [opcode].iter().chain(words).flat_map(|word| word.to_be_bytes()).collect();
     ethernet(MAC_CONTROL_GROUP, from, MAC_CONTROL_TYPE, &payload)
 }
 
-/// Returns a PAUSE frame with a time in quanta (annex 31B).
+/// Returns a PAUSE frame with this time in quanta (annex 31B).
 pub fn pause(from: MacAddr, quanta: u16) -> Vec<u8> {
     mac_control(from, PAUSE, &[quanta])
 }
 
-/// Returns a PFC frame with this enable vector, its reserved high octet included, and these times
+/// Returns a PFC frame with this enable vector, including its reserved high octet, and these times
 /// (annex 31D).
 pub fn pfc(from: MacAddr, vector: u16, times: [u16; PRIORITIES]) -> Vec<u8> {
     let words: Vec<u16> = core::iter::once(vector).chain(times).collect();
     mac_control(from, PFC, &words)
 }
 
-/// Returns a PFC frame with one time for the priorities of the vector, and zero for the others.
+/// Returns a PFC frame with the same time for all priorities in the vector, and zero for the
+/// others.
 pub fn pfc_for(from: MacAddr, vector: u8, quanta: u16) -> Vec<u8> {
     let time = |priority: usize| if vector & 1 << priority != 0 { quanta } else { 0 };
     pfc(from, vector.into(), core::array::from_fn(time))
 }
 
-/// Parses the low octet of the vector and the times of a PFC frame.
+/// Parses the low octet of the vector, and the times, in a PFC frame.
 pub fn pfc_of(frame: &[u8]) -> Option<(u8, [u16; PRIORITIES])> {
     let is = word(frame, 12)? == MAC_CONTROL_TYPE && word(frame, 14)? == PFC;
     let mut times = [0; PRIORITIES];
@@ -104,7 +106,7 @@ pub fn pfc_of(frame: &[u8]) -> Option<(u8, [u16; PRIORITIES])> {
     is.then_some((*frame.get(17)?, times))
 }
 
-/// Parses the time of a PAUSE frame.
+/// Parses the time in a PAUSE frame.
 pub fn pause_of(frame: &[u8]) -> Option<u16> {
     let is = word(frame, 12)? == MAC_CONTROL_TYPE && word(frame, 14)? == PAUSE;
     word(frame, 16).filter(|_| is)
@@ -119,25 +121,26 @@ pub enum NoFlowControl {
     Ethertype,
     /// Group source address.
     Source,
-    /// Other opcode.
+    /// Different opcode.
     Opcode,
-    /// Other destination; PAUSE may be addressed to the station itself, PFC only to the group.
+    /// Different destination. PAUSE may be addressed to the station itself, but PFC only to the
+    /// group.
     Destination,
 }
 
-/// Parsed flow control: affected priorities and their quanta.
+/// Parsed flow control: the affected priorities and their quanta.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlowControl {
-    /// All priorities (802.3 annex 31B).
+    /// PAUSE for all priorities (802.3 annex 31B).
     Pause(u16),
-    /// Priorities of the vector, each with its own time (annex 31D).
+    /// PFC for the priorities in the vector, each with its own time (annex 31D).
     Pfc(u8, [u16; PRIORITIES]),
 }
 
-/// Parses flow control like a station of the address `own` that acts on it.
+/// Parses flow control in the same way as a station with the address `own` that acts on it.
 ///
 /// # Errors
-/// The frame is no flow control, or none to act on.
+/// The frame is not flow control, or the station must not act on it.
 pub fn flow_control_of(own: MacAddr, frame: &[u8]) -> Result<FlowControl, NoFlowControl> {
     if frame.len() < SHORTEST {
         return Err(NoFlowControl::Short);
@@ -157,8 +160,8 @@ pub fn flow_control_of(own: MacAddr, frame: &[u8]) -> Result<FlowControl, NoFlow
     if to_group { Ok(FlowControl::Pfc(vector, times)) } else { Err(NoFlowControl::Destination) }
 }
 
-/// Returns the priority of the outermost tag (0 if untagged), the EtherType after at most a service
-/// and a customer tag, and its offset.
+/// Returns the priority in the outermost tag (0 if untagged), the EtherType after at most one
+/// service tag and one customer tag, and the offset of that EtherType.
 pub fn tags_of(frame: &[u8]) -> Option<(u8, u16, usize)> {
     let mut at = 12;
     for tag in [SERVICE_TAG_TYPE, TAG_TYPE] {
@@ -168,29 +171,29 @@ pub fn tags_of(frame: &[u8]) -> Option<(u8, u16, usize)> {
     Some((priority, word(frame, at)?, at))
 }
 
-/// Returns the EtherType of a frame behind its tags, and the offset of its payload.
+/// Returns the EtherType behind the tags of a frame, and the offset of the payload.
 pub fn ethertype(frame: &[u8]) -> Option<(u16, usize)> {
     tags_of(frame).map(|(_, kind, at)| (kind, at + 2))
 }
 
-/// Returns whether the frame is MAC control.
+/// Returns whether a frame is a MAC control frame.
 pub fn is_mac_control(frame: &[u8]) -> bool {
     word(frame, 12) == Some(MAC_CONTROL_TYPE)
 }
 
-/// Returns whether the frame is a CNM, behind any tags.
+/// Returns whether a frame is a CNM, possibly behind tags.
 pub fn is_cnm(frame: &[u8]) -> bool {
     let Some((kind, at)) = ethertype(frame) else { return false };
     kind == CNM_TYPE || kind == CN_TAG_TYPE && word(frame, at + 2) == Some(CNM_TYPE)
 }
 
-/// Returns the bytes that all stream frames begin with behind their tags.
+/// Returns the bytes with which all stream frames begin, behind their tags.
 pub fn beginning() -> [u8; 6] {
     let ([t, p], [a, b, c, d]) = (TRAFFIC_TYPE.to_be_bytes(), MAGIC);
     [t, p, a, b, c, d]
 }
 
-/// Returns frame `number` of a stream.
+/// Returns the frame with the number `number` in a stream.
 pub fn traffic(stream: &Stream, id: u16, number: u32) -> Vec<u8> {
     let mut frame = Vec::with_capacity(stream.bytes);
     frame.extend(mac(stream.to).0);
@@ -208,18 +211,18 @@ pub fn traffic(stream: &Stream, id: u16, number: u32) -> Vec<u8> {
     frame
 }
 
-/// Parsed frame of the tester's traffic.
+/// Frame of the tester's traffic, as parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Traffic {
     /// Number of the stream.
     pub id: u16,
-    /// Number of the frame in the stream, from 0.
+    /// Number of the frame within the stream, counted from 0.
     pub number: u32,
-    /// Priority of the tag; `None` if the device has removed the tag.
+    /// Priority in the tag, or `None` if the device has removed the tag.
     pub priority: Option<u8>,
 }
 
-/// Parses a frame of the tester's traffic, tagged or not.
+/// Parses a frame of the tester's traffic, with or without a tag.
 pub fn traffic_of(frame: &[u8]) -> Option<Traffic> {
     let priority = (word(frame, 12)? == TAG_TYPE).then(|| frame[14] >> 5);
     let (mut kind, mut at) = ethertype(frame)?;
@@ -233,7 +236,7 @@ pub fn traffic_of(frame: &[u8]) -> Option<Traffic> {
     is.then(|| Traffic { id: u16::from_be_bytes([rest[0], rest[1]]), number, priority })
 }
 
-/// Returns the flow of a frame's CN-TAG, with or without a VLAN tag before it.
+/// Returns the flow in a frame's CN-TAG, with or without a VLAN tag before it.
 pub fn flow_of(frame: &[u8]) -> Option<u16> {
     let (kind, at) = ethertype(frame)?;
     word(frame, at).filter(|_| kind == CN_TAG_TYPE)
@@ -250,13 +253,13 @@ fn arp(to: [u8; 6], operation: u16, sender: usize, target: ([u8; 6], [u8; 4])) -
     ethernet(to, mac(sender), 0x0806, &packet)
 }
 
-/// Returns an ARP request of port `sender` for `target`; for itself it is an announcement (RFC 5227
-/// clause 2.3).
+/// Returns an ARP request from port `sender` for `target`. If both are the same, it is an
+/// announcement (RFC 5227 clause 2.3).
 pub fn arp_request(sender: usize, target: usize) -> Vec<u8> {
     arp([0xff; 6], 1, sender, ([0; 6], ip(target)))
 }
 
-/// Returns the ARP reply of port `port` to a request for it.
+/// Returns the ARP reply from port `port` to a request for it.
 pub fn arp_answer(port: usize, frame: &[u8]) -> Option<Vec<u8>> {
     let asks = word(frame, 12)? == 0x0806 && word(frame, 20)? == 1;
     let sender: [u8; 6] = frame.get(22..28)?.try_into().ok()?;
@@ -271,7 +274,7 @@ pub fn is_arp_answer(frame: &[u8], target: usize) -> bool {
     said == (Some(0x0806), Some(2), Some(&ip(target)[..]))
 }
 
-/// Returns an LLDP TLV (IEEE 802.1AB clause 8.4): seven bits of type, nine of length.
+/// Returns an LLDP TLV (IEEE 802.1AB clause 8.4), with seven bits of type and nine bits of length.
 pub fn tlv(kind: u8, value: &[u8]) -> Vec<u8> {
     let head = u16::from(kind) << 9 | value.len() as u16 & 0x1ff;
     head.to_be_bytes().into_iter().chain(value.iter().copied()).collect()
@@ -285,7 +288,7 @@ pub fn tlv_of(organisation: [u8; 3], subtype: u8, information: &[u8]) -> Vec<u8>
     tlv(127, &value)
 }
 
-/// Returns an LLDP frame with its source, time to live in seconds, and further TLVs.
+/// Returns an LLDP frame with this source, time to live in seconds, and further TLVs.
 pub fn lldp(from: MacAddr, ttl: u16, others: &[Vec<u8>]) -> Vec<u8> {
     let id = |subtype: u8| [&[subtype][..], &from.0].concat();
     let mut said = [tlv(1, &id(4)), tlv(2, &id(3)), tlv(3, &ttl.to_be_bytes())].concat();
@@ -294,7 +297,7 @@ pub fn lldp(from: MacAddr, ttl: u16, others: &[Vec<u8>]) -> Vec<u8> {
     ethernet(NEAREST_BRIDGE, from, LLDP_TYPE, &said)
 }
 
-/// Returns type and value of the TLVs of an LLDP frame, up to its end.
+/// Returns the type and value of each TLV in an LLDP frame, up to the end TLV.
 pub fn tlvs_of(frame: &[u8]) -> Option<Vec<(u8, &[u8])>> {
     if word(frame, 12)? != LLDP_TYPE {
         return None;
@@ -308,7 +311,7 @@ pub fn tlvs_of(frame: &[u8]) -> Option<Vec<(u8, &[u8])>> {
     Some(all)
 }
 
-/// Returns the information of each organisationally specific TLV of this subtype.
+/// Returns the information in each organisationally specific TLV with this subtype.
 pub fn said_by(frame: &[u8], organisation: [u8; 3], subtype: u8) -> Vec<&[u8]> {
     let tlvs = tlvs_of(frame).unwrap_or_default();
     let head = [organisation[0], organisation[1], organisation[2], subtype];

@@ -1,10 +1,10 @@
-//! Ambiguities of the standards that a case's expectation depends on. Each has a default
+//! Ambiguities in the standards on which a case's expectation depends. Each has a default
 //! interpretation and an alternative that can be configured. `docs/ambiguities.md` gives the
 //! reasons.
 
 macro_rules! ambiguities {
     ($($(#[$doc:meta])* $ambiguity:ident = $name:literal, $default:literal, $other:literal;)*) => {
-        /// Ambiguity of the standards, with a default interpretation and an alternative.
+        /// Ambiguity in the standards, with a default interpretation and an alternative.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
         pub enum Ambiguity { $($(#[$doc])* $ambiguity,)* }
 
@@ -48,39 +48,43 @@ ambiguities! {
     CnmReserved = "cnm-reserved", "ignored", "refused";
 }
 
-/// Format of CNMs where sources differ.
+/// Format of CNMs, as far as interpretations differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CnmInterpretation {
-    /// True if the quoted priority is in the three highest bits of its word, or in the lowest.
+    /// True if the quoted priority is in the three highest bits of its word, false if it is in the
+    /// lowest.
     pub priority_in_high_bits: bool,
-    /// True if the offset falls while the queue grows, or rises.
+    /// True if the offset falls while the queue grows, false if it rises.
     pub offset_falls_with_queue: bool,
-    /// True if the CNM for a frame without a CN-TAG has one of flow 0, or none.
+    /// True if the CNM for a frame without a CN-TAG has a CN-TAG with flow 0, false if it has none.
     pub always_tagged: bool,
-    /// True if the quote begins with the EtherType behind all tags, or after it.
+    /// True if the quote begins with the EtherType behind all tags, false if it begins after that
+    /// EtherType.
     pub msdu_has_ethertype: bool,
-    /// True if the source is the congestion point, or the sampled frame's destination.
+    /// True if the source address is that of the congestion point, false if it is the destination
+    /// of the sampled frame.
     pub source_is_point: bool,
-    /// True if the CNM copies the tag of the sampled frame.
+    /// True if the CNM copies the VLAN tag of the sampled frame.
     pub copies_tag: bool,
-    /// True if a CNM with non-zero version or reserved bits is refused.
+    /// True if a CNM with a non-zero version or reserved bits is refused.
     pub strict: bool,
 }
 
-/// Set of ambiguities read by their alternative.
+/// Set of the ambiguities for which the alternative interpretation applies.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Interpretations(Vec<Ambiguity>);
 
 impl Interpretations {
-    /// Returns a set with these ambiguities read by their alternative, all others by their default.
+    /// Returns a set in which the alternative applies to these ambiguities, and the default to all
+    /// others.
     pub fn other(ambiguities: &[Ambiguity]) -> Interpretations {
         Interpretations(ambiguities.to_vec())
     }
 
-    /// Applies `NAME=READING`; the last one for an ambiguity wins.
+    /// Applies `NAME=READING`. The last interpretation given for an ambiguity wins.
     ///
     /// # Errors
-    /// The known names or interpretations.
+    /// Lists the known names or interpretations.
     pub fn say(&mut self, text: &str) -> Result<(), String> {
         let (name, value) = text.split_once('=').unwrap_or((text, ""));
         let named = Ambiguity::ALL.iter().find(|ambiguity| ambiguity.words().0 == name);
@@ -99,12 +103,12 @@ impl Interpretations {
         Ok(())
     }
 
-    /// Returns whether an ambiguity is read by its alternative.
+    /// Returns whether the alternative interpretation applies to an ambiguity.
     pub fn is_other(&self, ambiguity: Ambiguity) -> bool {
         self.0.contains(&ambiguity)
     }
 
-    /// Returns the CNM format.
+    /// Returns the format of CNMs under these interpretations.
     pub fn cnm(&self) -> CnmInterpretation {
         CnmInterpretation {
             priority_in_high_bits: !self.is_other(Ambiguity::CnmPriority),

@@ -2,11 +2,11 @@
 //!
 //! A case ([`case::Case`]) is a name, a clause, a requirement, and a function. It acts through a
 //! [`bench::Bench`] on a [`rig::Rig`]: a tester with ports at the device under test. There are two
-//! rigs: [`simulated`] puts our own switch and controller between simulated testers; [`linux`]
-//! sends and receives by packet sockets to any device.
+//! rigs. [`simulated`] puts our own switch and controller between simulated testers. [`linux`]
+//! reaches any device through packet sockets.
 //!
-//! The tester writes and reads its frames in [`frames`], from the byte layouts and not with the
-//! codecs of `axon-wire`, because those are under test.
+//! The tester writes and reads its frames in [`frames`], following the byte layouts. It does not
+//! use the codecs of `axon-wire`, because those are under test.
 #![forbid(unsafe_code)]
 
 pub mod bench;

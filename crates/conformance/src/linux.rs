@@ -1,10 +1,10 @@
 //! Rig on real interfaces, in real time.
 //!
-//! The kernel hands over every frame that the interface does. Most NICs consume PAUSE and PFC in
-//! both directions; veth, TAP and NICs configured to pass them on do not. The tester's clock is
-//! limited by the machine's scheduling: [`Rig::slack`] states the limit, and shorter times are not
-//! applicable here. The rig measures its own lateness by comparing the scheduled and the actual
-//! time of each poll.
+//! The kernel hands over every frame that the interface delivers. Most NICs consume PAUSE and PFC
+//! in both directions. The exceptions are veth, TAP, and NICs that are configured to pass them on.
+//! The tester's clock is limited by the machine's scheduling: [`Rig::slack`] states the limit, and
+//! cases that need shorter times are not applicable here. The rig measures its own lateness by
+//! comparing the scheduled and the actual time of each poll.
 
 use crate::frames;
 use crate::interpretations::Interpretations;
@@ -20,28 +20,28 @@ use nix::sys::time::TimeSpec;
 use std::io;
 use std::time::Duration;
 
-/// Default lateness of the tester: scheduling latency of an ordinary kernel on a machine with other
-/// load.
+/// Default lateness of the tester. It is the scheduling latency of an ordinary kernel on a machine
+/// with other load.
 pub const SLACK: Span = Span::from_millis(20);
-/// Longest backlog of a transmitter that still catches up.
+/// Longest backlog after which a transmitter still catches up.
 const BEHIND_MAX: Span = Span::from_millis(2);
-/// Frames of one port per round.
+/// Maximum number of frames from one port per round.
 const TURN: usize = 64;
-/// Polling interval of the ports, to detect absences.
+/// Interval at which the ports are polled, to detect absences of the tester.
 const LOOK: Span = Span::from_millis(1);
 
-/// Configuration of the rig.
+/// Configuration of a rig on Linux interfaces.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Interfaces: the tested one first, then those that bring traffic through the device.
+    /// Interfaces: the tested one first, then those that send traffic through the device.
     pub interfaces: Vec<String>,
-    /// Rate of the interfaces.
+    /// Rate of all interfaces.
     pub rate: Rate,
-    /// Slack of the clock; see [`SLACK`].
+    /// Slack of the tester's clock, see [`SLACK`].
     pub slack: Span,
     /// Configuration of the device.
     pub given: Setup,
-    /// Address of the device's port at the first interface, if known.
+    /// Address of the device's port that is connected to the first interface, if known.
     pub device_mac: Option<MacAddr>,
     /// Interpretations of the standards.
     pub interpretations: Interpretations,
@@ -73,7 +73,7 @@ struct Presence {
 }
 
 impl Presence {
-    /// Records a poll; if it is much later than scheduled, the tester was absent.
+    /// Records a poll. If it is much later than scheduled, the tester was absent.
     fn look(&mut self, now: Time) {
         if now > self.due + LOOK {
             self.absences.push((self.due, now));
@@ -87,7 +87,8 @@ impl Presence {
     }
 }
 
-/// Returns the rate that the kernel reports for an interface; the kernel makes one up for some.
+/// Returns the rate that the kernel reports for an interface. For some interfaces, the kernel makes
+/// one up.
 pub fn rate_of(interface: &str) -> Option<Rate> {
     let said = std::fs::read_to_string(format!("/sys/class/net/{interface}/speed")).ok()?;
     let megabits: u64 = said.trim().parse().ok()?;
@@ -98,7 +99,8 @@ impl Linux {
     /// Opens the interfaces, which must be up, in the network namespace of the calling thread.
     ///
     /// # Errors
-    /// An interface that is missing or down, or no right to packet sockets; with its name.
+    /// An interface is missing or down, or the process has no right to packet sockets. The error
+    /// contains the name of the interface.
     pub fn open(options: Options) -> Result<Linux, (String, io::Error)> {
         let mut wires = Vec::new();
         for name in &options.interfaces {
@@ -117,7 +119,7 @@ impl Linux {
         })
     }
 
-    /// Receives pending frames and sends due ones at one port.
+    /// Receives pending frames at one port, and sends the frames that are due there.
     fn serve(&mut self, port: usize) -> io::Result<()> {
         let (wire, mut came) = (&mut self.wires[port], Vec::new());
         let more = wire.port.receive(&mut self.pool, &mut came);
@@ -144,7 +146,8 @@ impl Linux {
         Ok(())
     }
 
-    /// Sleeps until a frame arrives, one is due, or `until`, at most for the polling interval.
+    /// Sleeps until a frame arrives, a frame is due to be sent, or `until`, but at most for the
+    /// polling interval.
     fn wait(&mut self, until: Time) {
         let now = self.clock.now();
         self.presence.look(now);
@@ -156,7 +159,7 @@ impl Linux {
         let timeout = TimeSpec::from_duration(Duration::from_nanos(left));
         let fd = |wire| PollFd::new(Port::fd(wire), PollFlags::POLLIN);
         let mut fds: Vec<PollFd<'_>> = self.wires.iter().map(|wire| fd(&wire.port)).collect();
-        // An interruption only makes the loop repeat.
+        // After an interruption, the loop simply repeats.
         let _ = ppoll(&mut fds, Some(timeout), None);
         self.presence.look(self.clock.now());
     }

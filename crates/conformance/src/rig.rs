@@ -1,4 +1,4 @@
-//! Rig of a case: ports at a device, time, and the frames sent and received.
+//! Rig of a case: the ports at a device, the time, and the frames sent and received.
 
 use crate::interpretations::Interpretations;
 use crate::setup::Setup;
@@ -10,7 +10,7 @@ use axon_wire::{MacAddr, Rate, Span, Time};
 pub enum Halt {
     /// The device violates the requirement.
     Failed(String),
-    /// This rig, or this device as configured, cannot show the behaviour.
+    /// The rig, or the device as configured, cannot show the behaviour.
     NotApplicable(String),
     /// The tester was too late to decide.
     Inconclusive(String),
@@ -21,22 +21,22 @@ pub enum Halt {
 /// Direction of a frame, from the tester's point of view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// To the device.
+    /// From the tester to the device.
     Sent,
-    /// From the device.
+    /// From the device to the tester.
     Heard,
 }
 
 /// Frame on one of the tester's links.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seen {
-    /// Time of its last bit at the tester's end of the link.
+    /// Time at which its last bit was at the tester's end of the link.
     pub at: Time,
-    /// Port of the tester, from 0.
+    /// Port of the tester, counted from 0.
     pub port: usize,
-    /// Direction.
+    /// Direction of the frame.
     pub way: Way,
-    /// Frame without preamble and FCS.
+    /// Bytes of the frame, without preamble and FCS.
     pub frame: Vec<u8>,
 }
 
@@ -47,11 +47,11 @@ pub struct Stream {
     pub from: usize,
     /// Receiving port of the tester.
     pub to: usize,
-    /// Priority of the tag.
+    /// Priority in the tag.
     pub priority: Priority,
-    /// Frame length in bytes, tag included, FCS excluded: 64 to 1,518.
+    /// Length of each frame in bytes, including the tag but not the FCS: 64 to 1,518.
     pub bytes: usize,
-    /// Interval between frame starts; zero for line rate.
+    /// Interval between the starts of frames, or zero for line rate.
     pub interval: Span,
     /// Time of the first frame.
     pub begin: Time,
@@ -59,58 +59,61 @@ pub struct Stream {
     pub end: Time,
     /// True if the stream honours PFC.
     pub honours: bool,
-    /// Flow of the CN-TAG; `None` without a CN-TAG.
+    /// Flow in the CN-TAG, or `None` for frames without a CN-TAG.
     pub flow: Option<u16>,
 }
 
-/// Tester at a device. It judges the device only by the frames of its ports.
+/// Tester that is connected to a device. It judges the device only by the frames at its ports.
 pub trait Rig {
-    /// Returns the number of ports of the tester. Port 0 is at the tested port; the others bring
-    /// traffic through the device.
+    /// Returns the number of ports that the tester has. Port 0 is connected to the tested port, and
+    /// the others send traffic through the device.
     fn ports(&self) -> usize;
 
-    /// Returns the rate of the links, equal for all.
+    /// Returns the rate of the links, which is the same for all of them.
     fn rate(&self) -> Rate;
 
-    /// Returns the largest difference between the time of an event at the device and at the tester:
-    /// cable latency and, with real clocks, the machine's own delays.
+    /// Returns the largest difference between the times of an event at the device and at the
+    /// tester. It comes from cable latency and, with real clocks, from delays in the tester's
+    /// machine.
     fn slack(&self) -> Span;
 
     /// Returns the interpretations of the standards for this case.
     fn interpretations(&self) -> &Interpretations;
 
-    /// Returns the absences of the tester by time: from a due poll or transmission until it
-    /// happened. Empty in simulated time.
+    /// Returns the absences of the tester in the order of time. Each lasts from the time at which a
+    /// poll or transmission was due until it happened. In simulated time, there are none.
     fn absences(&self) -> &[(Time, Time)];
 
-    /// Returns the number of frames lost so far by the tester's machine, on reception or
+    /// Returns the number of frames that the tester's machine has lost so far, on reception or
     /// transmission.
     fn lost(&mut self) -> u64;
 
-    /// Returns the fixed configuration of the device, where the rig cannot change it.
+    /// Returns the fixed configuration of the device, if the rig cannot change it.
     fn given(&self) -> Option<&Setup>;
 
-    /// Provides a new device with this configuration and links that are up. Where the rig cannot
-    /// configure the device, only the log restarts.
+    /// Provides a new device with this configuration, and with links that are up. If the rig cannot
+    /// configure the device, only the log is restarted.
     ///
     /// # Errors
-    /// The device refuses the configuration, which is [`Halt::Failed`]; or the rig cannot apply it.
+    /// [`Halt::Failed`] if the device refuses the configuration. It is also an error if the rig
+    /// cannot apply it.
     fn set_up(&mut self, setup: &Setup) -> Result<(), Halt>;
 
-    /// Returns the address of the device's port at the tester's port 0, if known.
+    /// Returns the address of the device's port that is connected to port 0 of the tester, if
+    /// known.
     fn device_mac(&self) -> Option<MacAddr>;
 
     /// Returns the current time.
     fn now(&self) -> Time;
 
-    /// Sends a frame at `at`, or as soon after that as the wire is free.
+    /// Sends a frame at the time `at`, or as soon after that as the wire is free.
     fn send(&mut self, port: usize, at: Time, frame: Vec<u8>);
 
     /// Starts a stream and returns its number, which its frames carry.
     fn stream(&mut self, stream: Stream) -> u16;
 
-    /// Lets time pass until `until`, and returns the frames sent and received since the last call,
-    /// by time.
+    /// Lets time pass until `until`. Returns the frames sent and received since the last call, in
+    /// the order of time.
     ///
     /// # Errors
     /// The rig has failed.

@@ -3,25 +3,26 @@
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet, TrafficClass};
 use core::fmt;
 
-/// Configuration of a device, equal at every port.
+/// Configuration of a device, which is the same at every port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setup {
-    /// Lossless priorities, with PFC.
+    /// Lossless priorities, which have PFC.
     pub pfc: PrioritySet,
-    /// True if the device sends PAUSE for all priorities; only without PFC.
+    /// True if the device sends PAUSE, for all priorities. Only possible without PFC.
     pub pause: bool,
     /// Traffic class of each priority.
     pub prio_tc: [TrafficClass; PRIORITIES],
-    /// Percentage of each traffic class with ETS; the others are strict.
+    /// Percentage for each traffic class that has ETS. The other classes are strict.
     pub shares: [Option<u8>; PRIORITIES],
-    /// Priorities with congestion notification.
+    /// Priorities that have congestion notification.
     pub congestion: PrioritySet,
-    /// Defence mode of the port at the tester's port 0; the other ports are interior ready.
+    /// Defence mode of the device's port that is connected to the tester's port 0. The other ports
+    /// are interior ready.
     pub defence: DefenceMode,
-    /// Alternate priority of frames from outside the domain; by default the next lower one outside
-    /// it, else the next higher.
+    /// Alternate priority for frames from outside the domain. By default, it is the next lower
+    /// priority outside the domain, or the next higher one if there is none.
     pub alternate: Option<Priority>,
-    /// DCBX configuration of the ports; `None` without DCBX.
+    /// DCBX configuration of the ports, or `None` if they have no DCBX.
     pub dcbx: Option<Dcbx>,
     /// True if the device is an end station that sends as fast as it may, not a switch.
     pub station: bool,
@@ -30,13 +31,13 @@ pub struct Setup {
 /// Defence mode of a port for a priority with congestion notification (IEEE 802.1Q clause 33.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DefenceMode {
-    /// The priority has no congestion notification here.
+    /// The priority has no congestion notification at this port.
     Disabled,
-    /// The neighbour is outside.
+    /// The neighbour is outside the domain.
     Edge,
-    /// The neighbour is inside and takes no CN-TAGs.
+    /// The neighbour is inside the domain and takes no CN-TAGs.
     Interior,
-    /// The neighbour is inside and takes CN-TAGs.
+    /// The neighbour is inside the domain and takes CN-TAGs.
     InteriorReady,
 }
 
@@ -51,24 +52,24 @@ pub const DEFENCES: [(&str, DefenceMode); 4] = [
 /// Form of DCBX.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Form {
-    /// IEEE 802.1Qaz.
+    /// Form specified in IEEE 802.1Qaz.
     #[default]
     Ieee,
-    /// CEE, the predecessor of the standard.
+    /// CEE, the predecessor of the standard form.
     Cee,
 }
 
 /// DCBX configuration of a device. It advertises the ETS and PFC of its [`Setup`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Dcbx {
-    /// Form of DCBX.
+    /// Form of DCBX that the device uses.
     pub form: Form,
-    /// True if the device applies the peer's ETS recommendation.
+    /// True if the device is willing to apply the peer's ETS recommendation.
     pub ets_willing: bool,
-    /// True if the device follows the peer's PFC.
+    /// True if the device is willing to follow the peer's PFC.
     pub pfc_willing: bool,
-    /// True if the higher address of two willing ports keeps its own PFC: lldpad's rule, not the
-    /// standard's.
+    /// True if, between two willing ports, the one with the higher address keeps its own PFC. This
+    /// is lldpad's rule, not the standard's.
     pub higher_keeps: bool,
 }
 
@@ -97,7 +98,7 @@ impl fmt::Display for Dcbx {
 }
 
 impl Default for Setup {
-    /// Returns a setup with a class for each priority, all strict.
+    /// Returns a setup with a separate class for each priority. All classes are strict.
     fn default() -> Setup {
         Setup {
             pfc: PrioritySet::EMPTY,
@@ -114,19 +115,20 @@ impl Default for Setup {
 }
 
 impl Setup {
-    /// Returns the default with PFC for these priorities.
+    /// Returns the default setup with PFC for these priorities.
     pub fn with_pfc(pfc: PrioritySet) -> Setup {
         Setup { pfc, ..Setup::default() }
     }
 
-    /// Returns a setup whose classes 0, 1, ... share by these percentages; priority n is in class
-    /// n, and higher classes are strict.
+    /// Returns a setup in which classes 0, 1, ... have these percentages. Priority n is in class n,
+    /// and higher classes are strict.
     pub fn with_shares(percents: &[u8]) -> Setup {
         let shares = core::array::from_fn(|class| percents.get(class).copied());
         Setup { shares, ..Setup::default() }
     }
 
-    /// Describes the differences from the setup that a case wants; empty if none.
+    /// Describes the differences from the setup that a case wants. The text is empty if there are
+    /// none.
     pub fn lacks(&self, wanted: &Setup) -> String {
         let mut lacks = Vec::new();
         if self.pfc != wanted.pfc {
@@ -168,7 +170,7 @@ impl Setup {
     }
 }
 
-/// Formats priorities: `3, 4`, or `none`.
+/// Formats priorities as `3, 4`, or as `none`.
 pub fn list(priorities: PrioritySet) -> String {
     let names: Vec<String> = priorities.iter().map(|priority| priority.to_string()).collect();
     if names.is_empty() { "none".into() } else { names.join(", ") }

@@ -1,8 +1,9 @@
 //! Transmit schedule of one tester port.
 //!
-//! Frames ordered for a time go first, in order and regardless of flow control: they are the frames
-//! of the case. Streams share the rest of the link. A stream that honours PFC starts no frame of a
-//! priority paused by PFC or PAUSE once the standard's reaction time has passed.
+//! Frames scheduled for a certain time go first, in order and regardless of flow control, because
+//! they are the frames of the case. Streams share the remaining capacity of the link. A stream that
+//! honours PFC starts no frame with a priority paused by PFC or PAUSE, once the reaction time in
+//! the standard has passed.
 
 use crate::frames::{self, FlowControl};
 use crate::rig::Stream;
@@ -14,10 +15,10 @@ use std::collections::BTreeMap;
 /// Longest reaction time to PFC: 614.4 ns (IEEE 802.1Q clause 36.1.3.3, as recalled).
 pub const REACTION: Span = Span::from_ticks(61_440);
 
-/// Preamble, FCS and gap in bytes.
+/// Length of preamble, FCS and gap together, in bytes.
 pub const AROUND_FRAME_BYTES: u64 = 24;
 
-/// Port of the tester.
+/// One port of the tester.
 #[derive(Debug)]
 pub struct Station {
     mac: MacAddr,
@@ -26,7 +27,7 @@ pub struct Station {
     ordered: u64,
     flows: Vec<Flow>,
     turn: usize,
-    /// Start and end of the pause of each priority.
+    /// Start and end of the pause for each priority.
     stops: [(Time, Time); PRIORITIES],
 }
 
@@ -39,7 +40,7 @@ struct Flow {
 }
 
 impl Station {
-    /// Creates port `port` of the tester on a link of `rate`, with nothing to send.
+    /// Creates port `port` of the tester on a link of `rate`. It has nothing to send yet.
     pub fn new(port: usize, rate: Rate) -> Station {
         Station {
             mac: frames::mac(port),
@@ -52,18 +53,18 @@ impl Station {
         }
     }
 
-    /// Schedules a frame for a time.
+    /// Schedules a frame for a certain time.
     pub fn order(&mut self, at: Time, frame: Vec<u8>) {
         self.orders.insert((at, self.ordered), frame);
         self.ordered += 1;
     }
 
-    /// Adds a stream under this number.
+    /// Adds a stream with this number.
     pub fn add(&mut self, id: u16, stream: Stream) {
         self.flows.push(Flow { stream, id, next: stream.begin, number: 0 });
     }
 
-    /// Receives a frame.
+    /// Handles a received frame.
     pub fn receive(&mut self, at: Time, frame: &[u8]) {
         let (vector, times) = match frames::flow_control_of(self.mac, frame) {
             Ok(FlowControl::Pause(quanta)) => (u8::MAX, [quanta; PRIORITIES]),
@@ -73,13 +74,13 @@ impl Station {
         for priority in (0..PRIORITIES).filter(|priority| vector & 1 << priority != 0) {
             let (from, until) = self.stops[priority];
             let stop = quanta(times[priority], self.rate);
-            // An active pause gives no new reaction time.
+            // A pause that is already active gives no new reaction time.
             let from = if until > at { from } else { at + REACTION };
             self.stops[priority] = (from, at + stop);
         }
     }
 
-    /// Returns the next frame to send at `now` on an idle wire.
+    /// Returns the next frame to send at `now`, when the wire is idle.
     pub fn take(&mut self, now: Time) -> Option<Vec<u8>> {
         if let Some(first) = self.orders.first_entry().filter(|first| first.key().0 <= now) {
             return Some(first.remove());
@@ -92,7 +93,8 @@ impl Station {
             if stopped || flow.next > now || now >= flow.stream.end {
                 continue;
             }
-            // The stream may catch up by one frame, not by all that a pause has cost.
+            // The stream may catch up by one frame, but not by all the frames that a pause has
+            // cost.
             let latest = now - flow.stream.interval;
             flow.next = (flow.next + flow.stream.interval).max(latest);
             let frame = frames::traffic(&flow.stream, flow.id, flow.number);
@@ -103,7 +105,7 @@ impl Station {
         None
     }
 
-    /// Returns the time of the next transmission after `now`, if no frame arrives before.
+    /// Returns the time of the next transmission after `now`, if no frame arrives before then.
     pub fn due(&self, now: Time) -> Option<Time> {
         let order = self.orders.first_key_value().map(|(&(at, _), _)| at);
         let flows = self.flows.iter().filter_map(|flow| {
@@ -170,20 +172,20 @@ mod tests {
         let mut station = Station::new(1, RATE);
         station.add(1, stream(3, 0, true));
         station.add(2, stream(3, 0, false));
-        // 100 quanta are 5,120 ns; 614.4 ns later the station is to have stopped.
+        // 100 quanta are 5,120 ns. The station must have stopped 614.4 ns after the frame.
         station.receive(at(1_000), &frames::pfc_for(frames::mac(0), 8, 100));
         let both = [taken(&mut station, at(1_600)), taken(&mut station, at(1_600))];
         assert_eq!(both, [Some(1), Some(2)]);
         for _ in 0..3 {
             assert_eq!(taken(&mut station, at(1_700)), Some(2));
         }
-        // An active pause gives no new reaction time, and zero ends it.
+        // A pause that is already active gives no new reaction time, and zero ends it.
         station.receive(at(2_000), &frames::pfc_for(frames::mac(0), 8, 100));
         assert_eq!(taken(&mut station, at(2_100)), Some(2));
         station.receive(at(2_200), &frames::pfc_for(frames::mac(0), 8, 0));
         let both = [taken(&mut station, at(2_200)), taken(&mut station, at(2_200))];
         assert!(both.contains(&Some(1)), "{both:?}");
-        // PAUSE for another station pauses nothing.
+        // A PAUSE addressed to another station pauses nothing.
         let mut other = frames::pause(frames::mac(0), 100);
         other[..6].copy_from_slice(&frames::mac(7).0);
         station.receive(at(3_000), &other);

@@ -1,4 +1,4 @@
-//! Presence of the tester: a measurement counts only while the tester's machine kept up.
+//! Presence of the tester. A measurement counts only while the tester's machine kept up.
 
 use super::Bench;
 use crate::rig::Halt;
@@ -10,7 +10,7 @@ impl Bench<'_> {
         self.away_max = self.away_max.min(span);
     }
 
-    /// Makes the tester's absences count from now on.
+    /// Starts to count the tester's absences.
     pub fn timed(&mut self) {
         self.timed_from = self.timed_from.or(Some(self.now()));
     }
@@ -33,11 +33,11 @@ impl Bench<'_> {
         }
     }
 
-    /// Fails as inconclusive if the tester was absent between two times for longer than the case
-    /// tolerates.
+    /// Ends the case as inconclusive if the tester was absent between two times for longer than the
+    /// case tolerates.
     ///
     /// # Errors
-    /// [`Halt::Inconclusive`] if it was absent.
+    /// [`Halt::Inconclusive`] if the tester was absent for that long.
     pub fn present(&self, from: Time, to: Time) -> Result<(), Halt> {
         let within = |&&(begun, ended): &&(Time, Time)| begun < to && ended > from;
         let longest = self.rig.absences().iter().filter(within);

@@ -1,4 +1,4 @@
-//! Interface of the cases: the rig, the frames seen so far, and the notes for the report.
+//! Interface that the cases use: the rig, the frames seen so far, and the notes for the report.
 
 mod late;
 mod seen;
@@ -11,30 +11,30 @@ use crate::station::{self, AROUND_FRAME_BYTES};
 use axon_wire::priority::{Priority, PrioritySet};
 use axon_wire::{Bytes, MacAddr, Rate, Span, Time};
 
-/// Default length of the frames of a stream in bytes, tag included, FCS excluded.
+/// Default length of the frames in a stream, in bytes, including the tag but not the FCS.
 pub const FRAME_BYTES: usize = 1_000;
-/// Longest frame in bytes, tag included, FCS excluded.
+/// Length of the longest frame, in bytes, including the tag but not the FCS.
 pub const FRAME_BYTES_MAX: usize = 1_518;
-/// Longest time for the device to learn the tester's addresses.
+/// Longest time that the device may take to learn the tester's addresses.
 const ACQUAINT_MAX: Span = Span::from_secs(10);
 /// Interval between attempts to make the tester known.
 const ACQUAINT_STEP: Span = Span::from_millis(50);
-/// Longest delay of ARP replies.
+/// Longest delay before an ARP reply is sent.
 const ANSWER_STEP: Span = Span::from_millis(20);
-/// Minimum length of a measured pause, in multiples of the rig's slack and in frames.
+/// Minimum length of a pause that can be measured, in multiples of the rig's slack and in frames.
 const PAUSE_SLACKS: u64 = 6;
 const PAUSE_FRAMES: u64 = 200;
 
-/// Rig with a log of the frames seen.
+/// Rig together with a log of the frames seen.
 pub struct Bench<'a> {
     rig: &'a mut dyn Rig,
-    /// Start of the first stream; from then on the tester's absences count.
+    /// Start of the first stream, from which on the tester's absences count.
     timed_from: Option<Time>,
-    /// Longest tolerated absence of the tester after `timed_from`.
+    /// Longest absence of the tester that is tolerated after `timed_from`.
     away_max: Span,
-    /// Frames lost by the tester's machine before the case.
+    /// Number of frames that the tester's machine lost before the case.
     lost_before: u64,
-    /// Elapsed time; the rig's clock may restart with each device.
+    /// Elapsed time over all devices, because the rig's clock may restart with each device.
     took: Span,
     log: Vec<Seen>,
     streams: Vec<(u16, Stream)>,
@@ -87,7 +87,7 @@ impl<'a> Bench<'a> {
     /// Fails the case unless `good`.
     ///
     /// # Errors
-    /// [`Halt::Failed`] if not `good`.
+    /// [`Halt::Failed`] if `good` is false.
     pub fn expect(&self, good: bool, otherwise: impl FnOnce() -> String) -> Result<(), Halt> {
         if good { Ok(()) } else { Err(Halt::Failed(otherwise())) }
     }
@@ -107,7 +107,7 @@ impl<'a> Bench<'a> {
         self.rig.now()
     }
 
-    /// Returns the number of ports of the tester.
+    /// Returns the number of ports that the tester has.
     pub fn ports(&self) -> usize {
         self.rig.ports()
     }
@@ -126,7 +126,7 @@ impl<'a> Bench<'a> {
         self.rig.device_mac().ok_or_else(|| Halt::NotApplicable(unknown.into()))
     }
 
-    /// Ends the case as not applicable if the tester has fewer ports.
+    /// Ends the case as not applicable if the tester has fewer ports than this.
     ///
     /// # Errors
     /// The tester has fewer ports.
@@ -141,8 +141,8 @@ impl<'a> Bench<'a> {
     /// Sets up the device and makes the tester known to it.
     ///
     /// # Errors
-    /// The device refuses; or it is configured otherwise and the rig cannot change that; or it
-    /// forwards no traffic.
+    /// The device refuses the setup, or it is configured differently and the rig cannot change
+    /// that, or it forwards no traffic.
     pub fn set_up(&mut self, setup: &Setup) -> Result<(), Halt> {
         let lacks = self.given().map(|given| given.lacks(setup)).filter(|text| !text.is_empty());
         if let Some(lacks) = lacks {
@@ -160,7 +160,7 @@ impl<'a> Bench<'a> {
     /// Sets up a device with PFC for some priorities, by default for all, and returns its setup.
     ///
     /// # Errors
-    /// See [`Bench::set_up`]; or the device has no PFC.
+    /// See [`Bench::set_up`]. It is also an error if the device has no PFC.
     pub fn set_up_pfc(&mut self) -> Result<Setup, Halt> {
         let all = Setup::with_pfc(PrioritySet::ALL);
         let setup = self.given().cloned().unwrap_or(all);
@@ -174,7 +174,7 @@ impl<'a> Bench<'a> {
     /// Sets up a device without PFC, so that PAUSE may be in use.
     ///
     /// # Errors
-    /// See [`Bench::set_up`]; or the device has PFC.
+    /// See [`Bench::set_up`]. It is also an error if the device has PFC.
     pub fn set_up_pause(&mut self) -> Result<Setup, Halt> {
         let setup = self.given().cloned().unwrap_or_default();
         if !setup.pfc.is_empty() {
@@ -185,8 +185,8 @@ impl<'a> Bench<'a> {
         Ok(setup)
     }
 
-    /// Announces each port by ARP and requests the ports that it will send to, until all are
-    /// resolved.
+    /// Announces each port by ARP, and requests the addresses of the ports that it will send to,
+    /// until all are resolved.
     fn acquaint(&mut self) -> Result<(), Halt> {
         let pairs: Vec<(usize, usize)> =
             (1..self.ports()).flat_map(|port| [(port, 0), (0, port)]).collect();
@@ -215,7 +215,7 @@ impl<'a> Bench<'a> {
         self.pass(ANSWER_STEP)
     }
 
-    /// Lets time pass and answers ARP requests for the tester's ports.
+    /// Lets time pass, and answers ARP requests for the tester's ports.
     ///
     /// # Errors
     /// The rig has failed.
@@ -247,7 +247,7 @@ impl<'a> Bench<'a> {
         self.rig.send(port, at, frame);
     }
 
-    /// Sends a frame and returns the time at which its last bit left.
+    /// Sends a frame and returns the time at which its last bit was sent.
     ///
     /// # Errors
     /// The rig has failed.
@@ -275,7 +275,8 @@ impl<'a> Bench<'a> {
         id
     }
 
-    /// Returns a stream from now on for `span`, with frames of the default size at line rate.
+    /// Returns a stream that runs from now on for `span`, with frames of the default size at line
+    /// rate.
     pub fn full_rate(&self, from: usize, priority: Priority, span: Span) -> Stream {
         let begin = self.now();
         Stream {
@@ -291,7 +292,7 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// Loads port 0 to 80 % from port 1 with all these priorities equally for `span`, and lets the
+    /// Loads port 0 to 80 % from port 1 for `span`, with all these priorities equally, and lets the
     /// load begin. Returns the time in which each priority sends one frame.
     ///
     /// # Errors
@@ -308,15 +309,15 @@ impl<'a> Bench<'a> {
         Ok(interval)
     }
 
-    /// Returns the time of a frame of `bytes`, FCS excluded, on the line, gap included.
+    /// Returns the time that a frame of `bytes`, without FCS, takes on the line, including the gap.
     pub fn time_for(&self, bytes: usize) -> Span {
         self.rate().time_for(Bytes(bytes as u64 + AROUND_FRAME_BYTES))
     }
 
-    /// Returns a pause long enough to be measured, in quanta and as time.
+    /// Returns a pause that is long enough to be measured, in quanta and as a time.
     ///
     /// # Errors
-    /// The longest measurable pause is too short for this rig's clock.
+    /// The longest pause is too short to be measured with this rig's clock.
     pub fn pause(&self) -> Result<(u16, Span), Halt> {
         let least = self.slack() * PAUSE_SLACKS;
         let least = least.max(self.time_for(FRAME_BYTES) * PAUSE_FRAMES);

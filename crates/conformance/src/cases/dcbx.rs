@@ -1,6 +1,6 @@
 //! LLDP, IEEE 802.1AB, and DCBX, IEEE 802.1Q annex D: formats and general rules.
 //!
-//! Cases for the configuration taken over from the peer are in `dcbx_takes.rs`.
+//! The cases for configuration that is taken over from the peer are in `dcbx_takes.rs`.
 
 use super::dcbx_takes::OWN;
 use super::lldp::{IEEE, announce, last_said, latest, receive};
@@ -59,7 +59,7 @@ pub const CASES: &[Case] = &[
     },
 ];
 
-/// Sets up a device with DCBX that is not willing, with shares and PFC other than the peer's.
+/// Sets up a device with DCBX that is not willing and has other shares and PFC than its peer.
 fn speaking(bench: &mut Bench<'_>) -> Result<Setup, Halt> {
     let own = Setup {
         pfc: PrioritySet::from_bits(OWN),
@@ -81,7 +81,8 @@ fn speaking_by_standard(bench: &mut Bench<'_>) -> Result<Setup, Halt> {
     Ok(setup)
 }
 
-/// Not applicable unless the device uses the IEEE form; the older form has other formats.
+/// Ends the case as not applicable unless the device uses the IEEE form, because the older form has
+/// different formats.
 fn by_standard(setup: &Setup) -> Result<(), Halt> {
     match setup.dcbx {
         Some(Dcbx { form: Form::Ieee, .. }) => Ok(()),
@@ -210,7 +211,7 @@ fn cn_format(bench: &mut Bench<'_>) -> Result<(), Halt> {
 
 fn no_tlv_twice(bench: &mut Bench<'_>) -> Result<(), Halt> {
     speaking(bench)?;
-    // A new neighbour and a change trigger a few transmissions.
+    // A new neighbour and a change each trigger a few transmissions.
     announce(bench, 120, &[frames::tlv_of(IEEE, 11, &[0x08, 0x08])])?;
     bench.pass(Span::from_secs(3))?;
     for frame in latest(bench) {

@@ -1,5 +1,5 @@
-//! DCBX, IEEE 802.1Q annex D: whether a device applies the configuration that it has taken over.
-//! `dcbx_takes.rs` checks its advertisements.
+//! DCBX, IEEE 802.1Q annex D: checks that a device applies the configuration that it has taken
+//! over. `dcbx_takes.rs` checks its advertisements.
 
 use super::dcbx_takes::{
     OTHER, OTHER_SHARES, OWN, pfc_is, pfc_says, recommended, set_up, shares_are, willing,

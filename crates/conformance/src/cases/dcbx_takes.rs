@@ -1,5 +1,5 @@
-//! DCBX, IEEE 802.1Q annex D, and its predecessor CEE: configuration that a device takes over from
-//! its peer.
+//! DCBX, IEEE 802.1Q annex D, and its predecessor CEE: the configuration that a device takes over
+//! from its peer.
 //!
 //! The device has PFC on priority 3 and shares of 20, 30 and 50 %. The tester is its peer and
 //! advertises other values. The device's next LLDP frame shows the operational values.
@@ -150,15 +150,15 @@ pub const CASES: &[Case] = &[
     },
 ];
 
-/// Configuration of the device: PFC on priority 3, and shares of classes 0, 1 and 2.
+/// Configuration of the device: PFC on priority 3, and the shares of classes 0, 1 and 2.
 pub(crate) const OWN: u8 = 0b0000_1000;
 const OWN_SHARES: [u8; 3] = [20, 30, 50];
 /// Configuration of the tester: PFC on priority 5, and other shares.
 pub(super) const OTHER: u8 = 0b0010_0000;
 pub(super) const OTHER_SHARES: [u8; 3] = [60, 30, 10];
 
-/// Sets up a device that is willing, not willing, or either. If its configuration is fixed, the
-/// setup reflects it.
+/// Sets up a device that is willing, unwilling, or either of them. If its configuration is fixed,
+/// the setup reflects that.
 pub(super) fn set_up(bench: &mut Bench<'_>, dcbx: Dcbx) -> Result<(), Halt> {
     let setup = Setup {
         pfc: PrioritySet::from_bits(OWN),
@@ -172,12 +172,13 @@ pub(super) fn willing(willing: bool) -> Dcbx {
     Dcbx { ets_willing: willing, pfc_willing: willing, ..Dcbx::default() }
 }
 
-/// Returns a PFC TLV with a capability of eight classes.
+/// Returns a PFC TLV that states a capability of eight classes.
 pub(super) fn pfc_says(willing: bool, bitmap: u8) -> Vec<u8> {
     frames::tlv_of(IEEE, 11, &[u8::from(willing) << 7 | 8, bitmap])
 }
 
-/// Returns the ETS TLV after its first octet: priority n in class n, with these shares.
+/// Returns an ETS TLV without its first octet. Priority n is in class n, and the classes have these
+/// shares.
 fn table(shares: [u8; 3]) -> Vec<u8> {
     let mut said = vec![0x01, 0x23, 0x45, 0x67];
     said.extend(shares);
@@ -238,8 +239,8 @@ pub(super) fn pfc_is(bench: &mut Bench<'_>, wanted: u8) -> Result<(), Halt> {
     bench.expect(bitmap == wanted, || format!("PFC for {bitmap:#010b}, not for {wanted:#010b}"))
 }
 
-/// Checks the tie of two willing ends, with the tester at the lowest and then at the highest
-/// address.
+/// Checks the tie between two willing ends, with the tester first at the lowest and then at the
+/// highest address.
 fn tie(bench: &mut Bench<'_>, higher_keeps: bool) -> Result<(), Halt> {
     let dcbx = Dcbx { higher_keeps, ..willing(true) };
     for (address, tester_is_higher) in [(0x00, false), (0xfe, true)] {
@@ -254,7 +255,7 @@ fn tie(bench: &mut Bench<'_>, higher_keeps: bool) -> Result<(), Halt> {
     Ok(())
 }
 
-/// Checks that the device follows the tester's PFC, and its own again after `then`.
+/// Checks that the device follows the tester's PFC, and returns to its own after `then`.
 fn taken_back(
     bench: &mut Bench<'_>,
     then: impl FnOnce(&mut Bench<'_>) -> Result<(), Halt>,
@@ -287,7 +288,7 @@ fn expires(bench: &mut Bench<'_>) -> Result<(), Halt> {
     pfc_is(bench, OWN)
 }
 
-/// Returns the sub-TLVs of a CEE frame of the device, by type.
+/// Returns the sub-TLVs in a CEE frame from the device, by type.
 fn parts(frame: &[u8]) -> Result<Vec<(u8, Vec<u8>)>, Halt> {
     let said = frames::said_by(frame, BEFORE, 2);
     let Some(mut rest) = said.first().copied() else {

@@ -1,8 +1,9 @@
 //! Enhanced transmission selection, IEEE 802.1Q clauses 8.6.8.4 and 37.
 //!
-//! The standard allows a share to be 10 % off its configured value. Whether that is of the link or
-//! of the share is ambiguous; the share is stricter and satisfies both ([`Ambiguity::EtsBound`]).
-//! Shares are computed as bytes of frames of one size over a span at full load.
+//! The standard allows a share to be 10 % off its configured value. It is ambiguous whether this
+//! means 10 % of the link or 10 % of the share. The latter is stricter and satisfies both
+//! ([`Ambiguity::EtsBound`]). Shares are computed from the bytes in frames of one size over a span
+//! at full load.
 
 use crate::bench::{Bench, FRAME_BYTES};
 use crate::case::Case;
@@ -12,8 +13,8 @@ use crate::setup::Setup;
 use axon_wire::Span;
 use axon_wire::priority::{Priority, PrioritySet};
 
-/// Cases with all classes at full load, within the standard's bound (with UNH's case number) or a
-/// closer one.
+/// Cases with all classes at full load. Shares must be within the standard's bound (with UNH's case
+/// number) or within a closer one.
 macro_rules! sharing {
     ($name:literal, $unh:literal, $count:literal, $percents:ident) => {
         Case {
@@ -79,12 +80,12 @@ const THREE: [u8; 3] = [20, 30, 50];
 const FOUR: [u8; 4] = [10, 20, 30, 40];
 const EIGHT: [u8; 8] = [5, 5, 10, 10, 10, 15, 20, 25];
 
-/// Bound on the error of a share.
+/// Bound on the error in a share.
 #[derive(Clone, Copy)]
 pub(super) enum Bound {
-    /// Ten per cent, by the standard.
+    /// Ten per cent, as in the standard.
     Standard,
-    /// One per cent of the link.
+    /// One per cent of the link rate.
     Close,
 }
 
@@ -101,18 +102,18 @@ impl Bound {
     }
 }
 
-/// Longest absence of the tester that still keeps all queues full.
+/// Longest absence of the tester during which all queues stay full.
 const AWAY_MAX: Span = Span::from_millis(2);
 
-/// Returns the measurement window: 10 ms, and at least 10 million bit times (the standard as
-/// recalled); see [`Ambiguity::EtsWindow`].
+/// Returns the measurement window: 10 ms, but at least 10 million bit times (the standard as
+/// recalled). See [`Ambiguity::EtsWindow`].
 fn window(bench: &Bench<'_>) -> Span {
     let bits = bench.rate().time_for(axon_wire::Bytes(10_000_000 / 8));
     let window = bits.max(Span::from_millis(10)).max(bench.slack() * 20);
     if bench.interpretations().is_other(Ambiguity::EtsWindow) { window * 10 } else { window }
 }
 
-/// Sets up the device with these shares or with its fixed ones.
+/// Sets up the device with these shares, or with its own if they are fixed.
 fn set_up(bench: &mut Bench<'_>, percents: &[u8]) -> Result<Setup, Halt> {
     bench.need_ports(3, "two ports that send more than a third takes")?;
     let setup = Setup::with_shares(percents);
@@ -125,7 +126,7 @@ fn set_up(bench: &mut Bench<'_>, percents: &[u8]) -> Result<Setup, Halt> {
     Ok(setup)
 }
 
-/// Returns one priority of each class that has a share.
+/// Returns one priority from each class that has a share.
 fn priorities(setup: &Setup) -> Vec<(Priority, u8)> {
     let share = |(class, percent): (usize, &Option<u8>)| {
         let percent = (*percent)?;
@@ -135,8 +136,8 @@ fn priorities(setup: &Setup) -> Vec<(Priority, u8)> {
     setup.shares.iter().enumerate().filter_map(share).collect()
 }
 
-/// Sends these priorities from all ports at full rate, each from as few ports as suffice. Returns
-/// the bytes of each in a window once queues are full.
+/// Sends these priorities from all ports at full rate, each priority from as few ports as suffice.
+/// Returns the number of bytes for each priority in a window that starts once the queues are full.
 pub(super) fn compete(
     bench: &mut Bench<'_>,
     wanted: &[(Priority, Span)],
@@ -165,7 +166,7 @@ pub(super) fn compete(
     Ok(bytes.collect())
 }
 
-/// Fails unless these bytes have these proportions.
+/// Fails unless these numbers of bytes have these proportions.
 pub(super) fn proportion(
     bench: &mut Bench<'_>,
     bytes: &[u64],
@@ -201,7 +202,8 @@ fn shares(bench: &mut Bench<'_>, percents: &[u8], bound: Bound) -> Result<(), Ha
     proportion(bench, &bytes, &percents, bound)
 }
 
-/// Not applicable unless the tester's ports can offer 25 % more than each of these shares.
+/// Ends the case as not applicable unless the tester's ports can offer 25 % more than each of these
+/// shares.
 pub(super) fn enough(bench: &Bench<'_>, percents: &[u8]) -> Result<(), Halt> {
     let inputs = bench.ports() as u64 - 1;
     let offered = inputs * 100 / percents.len().max(1) as u64;
@@ -225,7 +227,7 @@ fn unused(bench: &mut Bench<'_>) -> Result<(), Halt> {
     proportion(bench, &bytes, &percents, Bound::Standard)
 }
 
-/// Fails unless these bytes fill a window within 2 %.
+/// Fails unless these bytes fill a window to within 2 %.
 fn full(bench: &mut Bench<'_>, bytes: u64) -> Result<(), Halt> {
     let frames = bytes / (FRAME_BYTES as u64 + 4);
     let took = bench.time_for(FRAME_BYTES) * frames;
@@ -256,7 +258,7 @@ fn strict_first(bench: &mut Bench<'_>) -> Result<(), Halt> {
     let Some(first) = Priority::ALL.into_iter().rfind(strict) else {
         return Err(Halt::NotApplicable("a strict class (--shares)".into()));
     };
-    // Each port sends this priority; together they take half of the link.
+    // Each port sends this priority. Together, they take half of the link.
     let ports = bench.ports() as u64 - 1;
     let mut wanted: Vec<_> = classes.iter().map(|&(p, _)| (p, Span::ZERO)).collect();
     let senders = (0..ports.max(3)).filter(|port| port % 3 == 2).count() as u64;

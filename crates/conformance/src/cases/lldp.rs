@@ -1,4 +1,4 @@
-//! LLDP helpers of the DCBX cases: advertising and receiving.
+//! LLDP helpers for the DCBX cases: advertising and receiving.
 
 use crate::bench::Bench;
 use crate::frames;
@@ -10,15 +10,15 @@ pub const IEEE: [u8; 3] = [0x00, 0x80, 0xc2];
 /// OUI of CEE DCBX.
 pub const BEFORE: [u8; 3] = [0x00, 0x1b, 0x21];
 
-/// Longest time to a device's next LLDP frame: its longest usual interval and a margin.
+/// Longest time until a device's next LLDP frame: the longest usual interval, plus a margin.
 const SPEAKS_WITHIN: Span = Span::from_secs(35);
 /// Polling interval.
 const STEP: Span = Span::from_millis(100);
-/// Longest time for a device to apply and advertise a change: its credit and fast interval are one
-/// second.
+/// Longest time for a device to apply and advertise a change. Its credit and its fast interval are
+/// one second.
 pub const SETTLES: Span = Span::from_secs(6);
 
-/// Advertises TLVs in LLDP frames on port 0, with a time to live in seconds.
+/// Advertises TLVs in LLDP frames at port 0, with a time to live in seconds.
 ///
 /// # Errors
 /// The rig has failed.
@@ -26,7 +26,7 @@ pub fn announce(bench: &mut Bench<'_>, ttl: u16, others: &[Vec<u8>]) -> Result<(
     announce_as(bench, frames::mac(0), ttl, others)
 }
 
-/// Advertises TLVs by LLDP at port 0 from another address.
+/// Advertises TLVs in LLDP frames at port 0, from another address.
 ///
 /// # Errors
 /// The rig has failed.
@@ -39,7 +39,7 @@ pub fn announce_as(
     bench.send_now(0, frames::lldp(from, ttl, others)).map(drop)
 }
 
-/// Returns whether a frame is the device's LLDP.
+/// Returns whether a frame is an LLDP frame from the device.
 fn is_own(seen: &Seen) -> bool {
     let lldp = frames::word(&seen.frame, 12) == Some(frames::LLDP_TYPE);
     lldp && seen.frame[6..9] != *b"\x02cf"
@@ -53,7 +53,7 @@ pub fn latest(bench: &Bench<'_>) -> Vec<Vec<u8>> {
 /// Waits for the device's next LLDP frame.
 ///
 /// # Errors
-/// No frame comes.
+/// No LLDP frame arrives.
 pub fn receive(bench: &mut Bench<'_>) -> Result<Vec<u8>, Halt> {
     let from = bench.now();
     // A new neighbour triggers an immediate transmission.
@@ -67,7 +67,7 @@ pub fn receive(bench: &mut Bench<'_>) -> Result<Vec<u8>, Halt> {
     Err(Halt::Failed(format!("no LLDP frame for {SPEAKS_WITHIN}")))
 }
 
-/// Returns the last TLV of this IEEE subtype that the device advertised.
+/// Returns the last TLV with this IEEE subtype that the device has advertised.
 ///
 /// # Errors
 /// The device has sent no DCBX.

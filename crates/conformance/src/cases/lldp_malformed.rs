@@ -1,6 +1,7 @@
 //! LLDP, IEEE 802.1AB clause 9.2.7.7: LLDPDUs that must be dropped.
 //!
-//! Each LLDPDU advertises PFC that a willing device would follow if it accepted the LLDPDU.
+//! Each LLDPDU advertises a PFC configuration that a willing device would follow if it accepted the
+//! LLDPDU.
 
 use super::dcbx_takes::{OTHER, OWN, pfc_is, pfc_says, set_up, willing};
 use super::lldp::{IEEE, SETTLES, latest, receive};
@@ -65,7 +66,7 @@ fn pfc() -> Vec<u8> {
     pfc_says(false, OTHER)
 }
 
-/// Advertises TLVs to a willing device, and fails if it changes.
+/// Advertises TLVs to a willing device, and fails if the device changes its configuration.
 fn dropped(bench: &mut Bench<'_>, tlvs: &[Vec<u8>]) -> Result<(), Halt> {
     set_up(bench, willing(true))?;
     let mut said = tlvs.concat();
@@ -75,7 +76,7 @@ fn dropped(bench: &mut Bench<'_>, tlvs: &[Vec<u8>]) -> Result<(), Halt> {
     bench.send_now(0, frame)?;
     bench.did(format!("LLDPDU {}", frames::hex(&said)));
     bench.pass(SETTLES)?;
-    // A device that accepts the LLDPDU advertises the change before it receives the next one.
+    // A device that accepts the LLDPDU advertises the change before it receives the next LLDPDU.
     for frame in latest(bench) {
         let followed = frames::said_by(&frame, IEEE, 11).iter().any(|pfc| pfc.get(1) != Some(&OWN));
         bench.expect(!followed, || format!("it was taken in: {}", frames::hex(&frame)))?;

@@ -1,4 +1,4 @@
-//! Cases by family.
+//! All cases, by family.
 
 mod dcbx;
 mod dcbx_does;
@@ -27,7 +27,7 @@ pub fn all() -> impl Iterator<Item = &'static Case> {
     pauses.into_iter().chain(shares).chain(dcbx).flatten()
 }
 
-/// Returns the cases of these families whose name contains one of `words`; an empty list selects
+/// Returns the cases in these families whose name contains one of `words`. An empty list selects
 /// all.
 pub fn select(families: &[String], words: &[String]) -> Vec<&'static Case> {
     let wanted = |case: &&Case| {

@@ -1,4 +1,4 @@
-//! PAUSE, IEEE 802.3 annex 31B: a device that receives it.
+//! PAUSE, IEEE 802.3 annex 31B, for a device that receives it.
 
 use crate::bench::Bench;
 use crate::case::Case;
@@ -98,15 +98,15 @@ pub const CASES: &[Case] = &[
     },
 ];
 
-/// Lengths of frames that are too short: without an opcode, with an opcode, with half a time, and
-/// with incomplete padding.
+/// Lengths of frames that are too short: without an opcode, with only an opcode, with half a time,
+/// and with incomplete padding.
 pub(super) const SHORT: [usize; 5] = [14, 16, 17, 40, 59];
 
-/// Watched priorities; PAUSE stops all of them.
+/// Priorities that are watched. PAUSE stops both of them.
 const WATCHED: PrioritySet = PrioritySet::from_bits(0b1000_0001);
 
-/// Pauses all, sends a second time of `again` halves of the first half way through, and checks when
-/// frames resume.
+/// Pauses all priorities and sends another PAUSE half way through, whose time is `again` halves of
+/// the first one. Checks when frames resume.
 fn stop_and_go(bench: &mut Bench<'_>, again: Option<u16>) -> Result<(), Halt> {
     bench.set_up_pause()?;
     let (quanta, pause) = bench.pause()?;
@@ -145,8 +145,8 @@ fn timer_length(bench: &mut Bench<'_>) -> Result<(), Halt> {
     length_fits(bench, next.min(), pause)
 }
 
-/// Fails unless a pause lasted for its time: shorter by at most the rig's slack, longer by at most
-/// the reaction time.
+/// Fails unless a pause had the right length. It may be shorter by at most the rig's slack, and
+/// longer by at most the reaction time.
 pub(super) fn length_fits(
     bench: &mut Bench<'_>,
     stood: Option<Span>,
@@ -176,14 +176,14 @@ fn individual_address(bench: &mut Bench<'_>) -> Result<(), Halt> {
     bench.silent(WATCHED, sent, sent + pause)
 }
 
-/// Sends frames that must be ignored, to a device without PFC.
+/// Sends frames that a device without PFC must ignore.
 fn not_honoured(bench: &mut Bench<'_>, frames: &[Vec<u8>]) -> Result<(), Halt> {
     bench.set_up_pause()?;
     ignored(bench, WATCHED, frames)
 }
 
-/// Sends frames that must be ignored, and checks that these priorities keep sending and that none
-/// of the frames is forwarded.
+/// Sends frames that must be ignored. Checks that these priorities keep sending, and that none of
+/// the frames is forwarded.
 pub(super) fn ignored(
     bench: &mut Bench<'_>,
     watched: PrioritySet,
@@ -202,8 +202,8 @@ pub(super) fn ignored(
     nothing_comes_out(bench, first)
 }
 
-/// Fails if one of these priorities has no frame in some part of a span, each part several rounds
-/// of all priorities long.
+/// Fails if one of these priorities has no frame in some part of a span. Each part is several
+/// rounds of all priorities long.
 pub(super) fn keeps_sending(
     bench: &Bench<'_>,
     priorities: PrioritySet,
@@ -219,7 +219,7 @@ pub(super) fn keeps_sending(
     Ok(())
 }
 
-/// Fails if the device has forwarded a MAC control frame of the tester since `from`.
+/// Fails if the device has forwarded a MAC control frame from the tester since `from`.
 pub(super) fn nothing_comes_out(bench: &Bench<'_>, from: Time) -> Result<(), Halt> {
     for port in 0..bench.ports() {
         let own = |frame: &[u8]| frames::is_mac_control(frame) && frame[6..9] == *b"\x02cf";
@@ -244,7 +244,7 @@ fn not_forwarded(bench: &mut Bench<'_>) -> Result<(), Halt> {
     forwards_none(bench)
 }
 
-/// Sends MAC control frames of every kind and checks that none is forwarded.
+/// Sends MAC control frames of every kind, and checks that none of them is forwarded.
 pub(super) fn forwards_none(bench: &mut Bench<'_>) -> Result<(), Halt> {
     let from = bench.now();
     let opcodes = [frames::PAUSE, frames::PFC, 0x0002, 0x0008, 0xffff];
@@ -266,7 +266,7 @@ fn frame_completes(bench: &mut Bench<'_>) -> Result<(), Halt> {
     let (quanta, pause) = bench.pause()?;
     let few = quanta / 20 + 1;
     bench.load(WATCHED, pause * 2)?;
-    // Each frame comes at a later offset within a data frame than the last.
+    // Each frame arrives at a later offset within a data frame than the one before.
     let (begun, step) = (bench.now(), bench.time_for(crate::bench::FRAME_BYTES) * 2);
     for n in 0..32_u64 {
         let at = begun + step * n + Span::from_ticks(step.ticks() / 32 * n);

@@ -1,6 +1,7 @@
-//! PAUSE, IEEE 802.3 annex 31B: a device that has to send it.
+//! PAUSE, IEEE 802.3 annex 31B, for a device that has to send it.
 //!
-//! Like `pfc_sends.rs`, with PAUSE: the tester and the device pause all priorities of a link.
+//! The cases are like those in `pfc_sends.rs`, but with PAUSE, so that the tester and the device
+//! pause all priorities on a link.
 
 use super::pfc_sends::{all_came, block_with, fault_of, long, send_into, well_formed};
 use crate::bench::Bench;
@@ -38,8 +39,8 @@ pub const CASES: &[Case] = &[
     },
 ];
 
-/// Pauses port 0 of a device with PAUSE and sends towards it. Returns the stream and the time at
-/// which the buffer drained.
+/// Pauses port 0 of a device that uses PAUSE, and sends towards that port. Returns the stream, and
+/// the time at which the buffer had drained.
 fn congest(bench: &mut Bench<'_>) -> Result<(u16, Time), Halt> {
     let own = Setup { pause: true, ..Setup::default() };
     let setup = bench.given().cloned().unwrap_or(own);
@@ -53,7 +54,7 @@ fn congest(bench: &mut Bench<'_>) -> Result<(u16, Time), Halt> {
     Ok((send_into(bench, Priority::ZERO, span)?, room))
 }
 
-/// Returns the PAUSE frames that the device sent at port 1: time and quanta.
+/// Returns the PAUSE frames that the device sent to port 1, each as its time and its quanta.
 fn said(bench: &Bench<'_>) -> Vec<(Time, u16)> {
     let heard = bench.heard(1, Time::ZERO);
     heard.filter_map(|seen| Some((seen.at, frames::pause_of(&seen.frame)?))).collect()

@@ -1,4 +1,4 @@
-//! PFC, IEEE 802.1Q clause 36 and 802.3 annex 31D: a device that receives it.
+//! PFC, IEEE 802.1Q clause 36 and IEEE 802.3 annex 31D, for a device that receives it.
 
 use super::pause::{SHORT, forwards_none, ignored, keeps_sending, length_fits};
 use crate::bench::Bench;
@@ -117,12 +117,13 @@ fn bits(priorities: PrioritySet) -> u8 {
     priorities.bits()
 }
 
-/// Returns a PFC frame of port 0 for these priorities.
+/// Returns a PFC frame from port 0 for these priorities.
 fn pfc_frame(priorities: PrioritySet, quanta: u16) -> Vec<u8> {
     frames::pfc_for(frames::mac(0), bits(priorities), quanta)
 }
 
-/// Returns the priorities that are paused with these: all of their classes.
+/// Returns the priorities that are paused together with these, which are all priorities in their
+/// classes.
 fn with_their_classes(setup: &Setup, priorities: PrioritySet) -> PrioritySet {
     let class = |priority: Priority| setup.prio_tc[priority.index()];
     let shares = |one: &Priority| priorities.iter().any(|other| class(other) == class(*one));
@@ -197,7 +198,7 @@ fn clear_bit(bench: &mut Bench<'_>) -> Result<(), Halt> {
     keeps_sending(bench, setup.pfc, (at, at + pause), turn)
 }
 
-/// Pauses a priority and sends a time of `halves` halves of the first half way through.
+/// Pauses a priority, and half way through sends another time of `halves` halves of the first.
 fn sent_again(bench: &mut Bench<'_>, halves: u16) -> Result<(), Halt> {
     let setup = bench.set_up_pfc()?;
     let (quanta, pause) = bench.pause()?;
@@ -295,7 +296,7 @@ fn shared_class(bench: &mut Bench<'_>) -> Result<(), Halt> {
     keeps_sending(bench, PrioritySet::ALL.difference(all), (at + turn * 2, at + pause), turn)
 }
 
-/// Sends frames that must be ignored, to a device with PFC.
+/// Sends frames that a device with PFC must ignore.
 fn not_honoured(bench: &mut Bench<'_>, frames: &[Vec<u8>]) -> Result<(), Halt> {
     let setup = bench.set_up_pfc()?;
     ignored(bench, setup.pfc, frames)

@@ -1,7 +1,7 @@
-//! PFC, IEEE 802.1Q clause 36: a device that has to send it.
+//! PFC, IEEE 802.1Q clause 36, for a device that has to send it.
 //!
-//! The tester pauses a priority at port 0 and keeps sending it from port 1. The device has to
-//! buffer the frames and send XOFF before its buffer is full.
+//! The tester pauses a priority at port 0 and keeps sending frames with that priority from port 1.
+//! The device has to buffer the frames and send XOFF before its buffer is full.
 
 use crate::bench::{Bench, FRAME_BYTES_MAX};
 use crate::case::Case;
@@ -67,19 +67,20 @@ pub const CASES: &[Case] = &[
     },
 ];
 
-/// Returns the interval of the tester's XOFF frames: well below the pause.
+/// Returns the interval between the tester's XOFF frames, which is well below the length of the
+/// pause.
 fn refresh(bench: &Bench<'_>) -> Span {
     Span::from_ticks(quanta(u16::MAX, bench.rate()).ticks() / 4)
 }
 
-/// Pauses a priority at port 0 from now on for `span`, then sends XON.
+/// Pauses a priority at port 0 from now on for `span`, and then sends XON.
 fn block(bench: &mut Bench<'_>, priority: Priority, span: Span) {
     let vector = 1 << priority.value();
     block_with(bench, span, |quanta| frames::pfc_for(frames::mac(0), vector, quanta));
 }
 
-/// Sends this frame at port 0 for `span` from now on, with the longest time, and finally with time
-/// zero.
+/// Sends this frame at port 0 for `span` from now on, with the longest time, and finally with a
+/// time of zero.
 pub(super) fn block_with(bench: &mut Bench<'_>, span: Span, frame: impl Fn(u16) -> Vec<u8>) {
     let (step, begun) = (refresh(bench), bench.now());
     let mut at = begun;
@@ -90,8 +91,8 @@ pub(super) fn block_with(bench: &mut Bench<'_>, span: Span, frame: impl Fn(u16) 
     bench.send_at(0, begun + span, frame(0));
 }
 
-/// Returns the PFC frames of one priority that the device sent to a port of the tester: time and
-/// quanta.
+/// Returns the PFC frames for one priority that the device sent to a port of the tester, each as
+/// its time and its quanta.
 fn said(bench: &Bench<'_>, port: usize, priority: Priority) -> Vec<(Time, u16)> {
     let own = |seen: &Seen| {
         let (vector, times) = frames::pfc_of(&seen.frame)?;
@@ -101,20 +102,21 @@ fn said(bench: &Bench<'_>, port: usize, priority: Priority) -> Vec<(Time, u16)> 
     bench.heard(port, Time::ZERO).filter_map(own).collect()
 }
 
-/// Returns one of the priorities with PFC.
+/// Returns one of the priorities that have PFC.
 fn one_of(setup: &Setup) -> Priority {
     setup.pfc.iter().next_back().unwrap_or_default()
 }
 
-/// Pauses one priority for `span` while port 1 sends it at line rate for 1.5 `span`, then drains.
-/// Returns the priority and its stream.
+/// Pauses one priority for `span` while port 1 sends it at line rate for 1.5 times `span`. Then
+/// drains. Returns the priority and its stream.
 fn congest(bench: &mut Bench<'_>, setup: &Setup, span: Span) -> Result<(Priority, u16), Halt> {
     let priority = one_of(setup);
     block(bench, priority, span);
     Ok((priority, send_into(bench, priority, span)?))
 }
 
-/// Sends a priority from port 1 for 1.5 `span` while port 0 is paused for `span`, then drains.
+/// Sends a priority from port 1 for 1.5 times `span` while port 0 is paused for `span`. Then
+/// drains.
 pub(super) fn send_into(
     bench: &mut Bench<'_>,
     priority: Priority,
@@ -131,13 +133,13 @@ pub(super) fn send_into(
     Ok(id)
 }
 
-/// Waits until all queued frames are out.
+/// Waits until all queued frames have left the device.
 pub(super) fn drain(bench: &mut Bench<'_>) -> Result<(), Halt> {
     let longest = quanta(u16::MAX, bench.rate());
     bench.pass(longest * 2 + bench.slack() * 10)
 }
 
-/// Returns a span in which any device must send XOFF: several of the longest pauses.
+/// Returns a span within which any device must send XOFF. It is several times the longest pause.
 pub(super) fn long(bench: &Bench<'_>) -> Span {
     quanta(u16::MAX, bench.rate()) * 3
 }
@@ -149,7 +151,7 @@ fn frame_format(bench: &mut Bench<'_>) -> Result<(), Halt> {
     well_formed(bench, format_fault)
 }
 
-/// Fails unless MAC control frames came at port 1, all well formed.
+/// Fails unless MAC control frames arrived at port 1 and all of them were well formed.
 pub(super) fn well_formed(
     bench: &mut Bench<'_>,
     fault: impl Fn(&[u8]) -> Option<&'static str>,
@@ -166,7 +168,8 @@ pub(super) fn well_formed(
     bench.expect(count > 0, || "no MAC control frame came".into())
 }
 
-/// Returns the fault of a MAC control frame of this opcode whose fields end before `end`, if any.
+/// Returns the fault in a MAC control frame with this opcode whose fields end before `end`, if it
+/// has any.
 pub(super) fn fault_of(frame: &[u8], opcode: u16, end: usize) -> Option<&'static str> {
     let checks = [
         (frame.len() == frames::SHORTEST, "it is not 60 octets long"),
@@ -178,7 +181,7 @@ pub(super) fn fault_of(frame: &[u8], opcode: u16, end: usize) -> Option<&'static
     checks.into_iter().find(|(good, _)| !good).map(|(_, what)| what)
 }
 
-/// Returns the fault of a PFC frame, if any.
+/// Returns the fault in a PFC frame, if it has any.
 fn format_fault(frame: &[u8]) -> Option<&'static str> {
     let word = |at: usize| frames::word(frame, at).unwrap_or(0);
     let unnamed = |n: usize| word(16) & 1 << n == 0;
@@ -203,7 +206,7 @@ fn xoff_before_loss(bench: &mut Bench<'_>) -> Result<(), Halt> {
     all_came(bench, &[id])
 }
 
-/// Fails unless every frame of these streams came out.
+/// Fails unless every frame in these streams was received.
 pub(super) fn all_came(bench: &mut Bench<'_>, ids: &[u16]) -> Result<(), Halt> {
     let counts: Vec<(u64, u64)> = ids.iter().map(|&id| bench.carried(id)).collect();
     let sent: u64 = counts.iter().map(|(sent, _)| sent).sum();
@@ -228,7 +231,7 @@ fn refreshed(bench: &mut Bench<'_>) -> Result<(), Halt> {
     let Some(&(first, _)) = said.iter().find(|&&(_, time)| time > 0) else {
         return Err(Halt::Failed(format!("no XOFF for priority {priority}")));
     };
-    // After the first XOFF and while port 0 is paused, no pause of the peer may expire.
+    // After the first XOFF, and while port 0 is paused, no pause of the peer may expire.
     let held = said.iter().filter(|&&(at, _)| at >= first && at < begun + span);
     let mut over = first;
     for &(at, time) in held {
@@ -269,7 +272,7 @@ fn only_the_congested(bench: &mut Bench<'_>) -> Result<(), Halt> {
     bench.set_up(&setup)?;
     bench.need_ports(2, "traffic has to come through the device")?;
     let (span, held) = (long(bench), one_of(&setup));
-    // Every other priority sends at a tenth of the rate or less, beside a paused one.
+    // Every other priority sends at a tenth of the rate or less, alongside a paused one.
     let interval = bench.time_for(crate::bench::FRAME_BYTES) * 10 * PRIORITIES as u64;
     for priority in Priority::ALL.into_iter().filter(|&priority| priority != held) {
         let stream = bench.full_rate(1, priority, span);
@@ -303,7 +306,7 @@ fn sent_while_paused(bench: &mut Bench<'_>) -> Result<(), Halt> {
     all_came(bench, &[id])
 }
 
-/// Rounds of pause and resume, each at another offset within the frames of the other direction.
+/// Rounds of pause and resume, each at a different offset within the frames in the other direction.
 const ROUNDS: u64 = 16;
 
 fn no_loss(bench: &mut Bench<'_>) -> Result<(), Halt> {

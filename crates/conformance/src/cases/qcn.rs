@@ -1,8 +1,8 @@
-//! Congestion notification, IEEE 802.1Q clauses 30 to 33: messages of a congestion point. Reaction
-//! points are in `qcn_reacts.rs`.
+//! Congestion notification, IEEE 802.1Q clauses 30 to 33: messages from a congestion point. The
+//! cases for reaction points are in `qcn_reacts.rs`.
 //!
-//! Two ports of the tester send more of one priority than port 0 takes. The queue of port 0 grows,
-//! and the tester receives the messages that the device sends to the sources.
+//! Two ports of the tester send more frames with one priority than port 0 can carry. The queue of
+//! port 0 grows, and the tester receives the messages that the device sends to the sources.
 
 use super::qcn_reacts::{cnm, pdu};
 use crate::bench::{Bench, FRAME_BYTES};
@@ -79,20 +79,20 @@ pub const CASES: &[Case] = &[
 
 /// Default priority with congestion notification.
 const DEFAULT: PrioritySet = PrioritySet::from_bits(0b0000_1000);
-/// Sampling intervals in bytes at the greatest feedback and without feedback, with 15 % jitter
+/// Sampling intervals in bytes, at the greatest feedback and without feedback, with 15 % jitter
 /// (table 32-2, as recalled).
 const SAMPLE_LEAST: u64 = 18_500 * 85 / 100;
 const SAMPLE_MOST: u64 = 150_000 * 115 / 100;
 
-/// CNM parsed from its frame.
+/// CNM as parsed from its frame.
 struct Cnm<'a> {
     at: Time,
-    /// Port that received the CNM.
+    /// Port that has received the CNM.
     port: usize,
     frame: &'a [u8],
-    /// Flow of the CN-TAG, if present.
+    /// Flow in the CN-TAG, if there is one.
     flow: Option<u16>,
-    /// Octets after the EtherType.
+    /// Octets that follow the EtherType.
     pdu: &'a [u8],
 }
 
@@ -139,7 +139,8 @@ fn set_up(bench: &mut Bench<'_>) -> Result<Priority, Halt> {
     Ok(priority)
 }
 
-/// Returns a span long enough for some samples: at least a megabyte of the link.
+/// Returns a span that is long enough for some samples, in which the link carries at least a
+/// megabyte.
 fn span(bench: &Bench<'_>) -> Span {
     bench.time_for(FRAME_BYTES) * 4_000
 }
@@ -155,7 +156,7 @@ fn overload(bench: &mut Bench<'_>, priority: Priority, flow: Option<u16>) -> Res
     bench.pass(span + bench.slack())
 }
 
-/// Overloads a device with a congestion point; fails if no CNM comes.
+/// Overloads a device that has a congestion point. Fails if no CNM arrives.
 fn congest(bench: &mut Bench<'_>, flow: Option<u16>) -> Result<Priority, Halt> {
     let priority = set_up(bench)?;
     overload(bench, priority, flow)?;
@@ -178,14 +179,14 @@ fn cnm_format(bench: &mut Bench<'_>) -> Result<(), Halt> {
     Ok(())
 }
 
-/// Returns the fault of a CNM in this format, if any.
+/// Returns the fault in a CNM, given this format, if it has any.
 fn fault(cnm: &Cnm<'_>, priority: Priority, format: &CnmInterpretation) -> Option<&'static str> {
     if cnm.pdu.len() < 24 {
         return Some("it is shorter than 24 octets");
     }
     let msdu = usize::from(cnm.word(22));
     let quoted = cnm.pdu.get(24..24 + msdu);
-    // After their tags, the frames of the stream begin with the EtherType of the traffic.
+    // Behind their tags, the frames in the stream begin with the EtherType of the traffic.
     let whole = frames::beginning();
     let beginning = if format.msdu_has_ethertype { &whole[..] } else { &whole[2..] };
     let compared = msdu.min(beginning.len());
@@ -265,7 +266,7 @@ fn without(bench: &mut Bench<'_>) -> Result<(), Halt> {
 
 fn feedback_grows(bench: &mut Bench<'_>) -> Result<(), Halt> {
     congest(bench, None)?;
-    // Expected feedback: queue excess plus twice its growth.
+    // The expected feedback is the excess of the queue, plus twice its growth.
     let signed = |word: u16| i32::from(word as i16);
     let sign = if bench.interpretations().cnm().offset_falls_with_queue { -1 } else { 1 };
     let above = |cnm: &Cnm<'_>| 2 * signed(cnm.word(12)) + sign * signed(cnm.word(10));
@@ -317,12 +318,12 @@ fn sampling(bench: &mut Bench<'_>) -> Result<(), Halt> {
     }
     let (first, last) = (all[0].at, all[all.len() - 1].at);
     let samples = all.len() as u64 - 1;
-    // Two ports add this much to the queue, FCS excluded.
+    // Two ports add this much to the queue, without FCS.
     let frame = bench.time_for(FRAME_BYTES).ticks();
     let bytes = last.since(first).ticks() / frame * 2 * FRAME_BYTES as u64;
     let each = bytes / samples;
     bench.saw(format!("a CNM each {each} octets, in the mean of {samples}"));
-    // One frame more or less at each end of an interval.
+    // There may be one frame more or less at each end of an interval.
     let (least, most) =
         (SAMPLE_LEAST - 2 * FRAME_BYTES as u64, SAMPLE_MOST + 2 * FRAME_BYTES as u64);
     bench.expect((least..=most).contains(&each), || {

@@ -1,9 +1,9 @@
-//! Edge of the congestion notification domain, IEEE 802.1Q clauses 31.1 and 33.4: remapping of
-//! priorities, and removal of CN-TAGs.
+//! Edge of the congestion notification domain, IEEE 802.1Q clauses 31.1 and 33.4, where priorities
+//! are remapped and CN-TAGs are removed.
 //!
-//! Port 0 of the tester has the defence mode of the case; port 1 is inside the domain and takes
-//! CN-TAGs. Frames with a CN-TAG go both ways in every priority of the domain. Frames from port 0
-//! show the ingress behaviour, frames to port 0 the egress behaviour.
+//! Port 0 of the tester has the defence mode of the case, and port 1 is inside the domain and takes
+//! CN-TAGs. Frames with a CN-TAG are sent in both directions with every priority of the domain.
+//! Frames from port 0 show the behaviour at ingress, and frames to port 0 the behaviour at egress.
 
 use crate::bench::Bench;
 use crate::case::Case;
@@ -54,9 +54,9 @@ pub const CASES: &[Case] = &[
 /// Default priorities of the domain, and the default alternate priority.
 const DOMAIN: PrioritySet = PrioritySet::from_bits(0b1101_1000);
 const ALTERNATE: Priority = Priority::from_low_bits(5);
-/// Flow of the CN-TAGs.
+/// Flow in the CN-TAGs.
 const FLOW: u16 = 0x0c0f;
-/// Frames of each stream.
+/// Number of frames in each stream.
 const FRAMES: u64 = 8;
 
 /// Sets up a device whose port 0 has this defence mode.
@@ -83,7 +83,7 @@ fn set_up(
     Ok(setup)
 }
 
-/// Received frames of a stream: priority and flow of the CN-TAG.
+/// Received frames of a stream, each as its priority and the flow in its CN-TAG.
 type Came = Vec<(Option<u8>, Option<u16>)>;
 
 fn defended(
@@ -121,7 +121,7 @@ fn defended(
     Ok(())
 }
 
-/// Checks the priority of frames that came from port 0.
+/// Checks the priority of the frames that came from port 0.
 fn came_in(
     bench: &mut Bench<'_>,
     setup: &Setup,
@@ -144,7 +144,7 @@ fn came_in(
     Ok(())
 }
 
-/// Checks the CN-TAG of frames that went to port 0.
+/// Checks the CN-TAG of the frames that were sent to port 0.
 fn went_out(bench: &mut Bench<'_>, defence: DefenceMode, came: &Came) -> Result<(), Halt> {
     let stripped = matches!(defence, DefenceMode::Edge | DefenceMode::Interior);
     let wanted = if stripped { None } else { Some(FLOW) };

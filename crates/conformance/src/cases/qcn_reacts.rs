@@ -1,7 +1,7 @@
-//! Congestion notification, IEEE 802.1Q clause 32: a reaction point that receives CNMs.
+//! Congestion notification, IEEE 802.1Q clause 32: for a reaction point that receives CNMs.
 //!
-//! The device is an end station that sends as fast as it may. The tester plays the congestion
-//! point: it sends a CNM for one of the frames and measures the rate.
+//! The device is an end station that sends as fast as it may. The tester acts as the congestion
+//! point. It sends a CNM for one of the frames and measures the rate.
 
 use crate::bench::Bench;
 use crate::case::Case;
@@ -90,13 +90,13 @@ pub const CASES: &[Case] = &[
 
 /// Default priority of the station's frames.
 const DEFAULT: PrioritySet = PrioritySet::from_bits(0b0000_1000);
-/// Remaining rate in thousandths: all of it, or half.
+/// Remaining rate in thousandths: all of the rate, or half of it.
 const NOTHING: (u64, u64) = (950, 1_050);
 const HALF: (u64, u64) = (440, 580);
-/// Frames of one rate measurement.
+/// Number of frames in one measurement of the rate.
 const FRAMES: u64 = 100;
 
-/// Sets up an end station and lets it send.
+/// Sets up an end station, and lets it send.
 fn set_up(bench: &mut Bench<'_>) -> Result<(), Halt> {
     let own = Setup { congestion: DEFAULT, station: true, ..Setup::default() };
     let setup = bench.given().cloned().unwrap_or(own);
@@ -113,7 +113,7 @@ fn window(bench: &Bench<'_>) -> Span {
     (bench.time_for(1_000) * FRAMES).max(bench.slack() * 5)
 }
 
-/// Returns the bytes that the station sends in a window from now on.
+/// Returns the number of bytes that the station sends in a window from now on.
 fn rate(bench: &mut Bench<'_>) -> Result<u64, Halt> {
     let (from, window) = (bench.now(), window(bench));
     bench.timed();
@@ -124,7 +124,8 @@ fn rate(bench: &mut Bench<'_>) -> Result<u64, Halt> {
     Ok(heard.map(|seen| seen.frame.len() as u64 + 24).sum())
 }
 
-/// Returns the PDU of a CNM for a received frame, with this feedback and format, quoting 64 octets.
+/// Returns the PDU of a CNM for a received frame, with this feedback and in this format. It quotes
+/// 64 octets.
 pub(super) fn pdu(frame: &[u8], feedback: u8, format: &CnmInterpretation) -> Vec<u8> {
     let (mut kind, mut at) = frames::ethertype(frame).unwrap_or((0, 14));
     if kind == frames::CN_TAG_TYPE {
@@ -148,7 +149,7 @@ pub(super) fn pdu(frame: &[u8], feedback: u8, format: &CnmInterpretation) -> Vec
     pdu
 }
 
-/// Returns the CNM for a frame, addressed to its source, with its tags.
+/// Returns the CNM for a frame, addressed to its source and with its tags.
 pub(super) fn cnm(frame: &[u8], pdu: &[u8]) -> Vec<u8> {
     let mut payload = Vec::new();
     let (mut kind, mut at) = (frames::word(frame, 12).unwrap_or(0), 14);
@@ -167,7 +168,7 @@ pub(super) fn cnm(frame: &[u8], pdu: &[u8]) -> Vec<u8> {
     frames::ethernet(source, frames::mac(0), first, &payload)
 }
 
-/// Returns the last data frame of the station.
+/// Returns the last data frame that the station has sent.
 fn sample(bench: &Bench<'_>) -> Result<Vec<u8>, Halt> {
     let last = bench.heard(0, axon_wire::Time::ZERO).last();
     let frame = last.map(|seen| seen.frame.clone());
@@ -178,8 +179,8 @@ fn cut(bench: &mut Bench<'_>, feedback: u8, wanted: (u64, u64)) -> Result<(), Ha
     after_cnm(bench, wanted, |cnm| cnm[1] = feedback)
 }
 
-/// Sends one modified CNM of the greatest feedback, and checks that the rate is within these
-/// thousandths of the rate before.
+/// Sends one modified CNM with the greatest feedback, and checks that the new rate is within these
+/// thousandths of the earlier rate.
 fn after_cnm(
     bench: &mut Bench<'_>,
     wanted: (u64, u64),
@@ -188,7 +189,8 @@ fn after_cnm(
     answer(bench, wanted, change, |_| {})
 }
 
-/// Sets bits of the first two octets that must be ignored, or the whole CNM be refused.
+/// Sets bits in the first two octets. By the interpretation, the device must ignore these bits or
+/// refuse the whole CNM.
 fn reserved(bench: &mut Bench<'_>, bits: [u8; 2]) -> Result<(), Halt> {
     let wanted = if bench.interpretations().cnm().strict { NOTHING } else { HALF };
     after_cnm(bench, wanted, |cnm| {
@@ -250,7 +252,7 @@ fn recovers(bench: &mut Bench<'_>) -> Result<(), Halt> {
     bench.send_now(0, cnm(&frame, &pdu(&frame, 63, &format)))?;
     bench.did("one CNM of the greatest feedback");
     let low = rate(bench)?;
-    // Five cycles of 150 KB at half the rate and more, or five timer periods.
+    // Five cycles of 150 KB at half the rate and more, or five periods of the timer.
     let cycles = bench.rate().time_for(axon_wire::Bytes(5 * 2 * 172_500));
     bench.pass(cycles.max(Span::from_millis(90)))?;
     let high = rate(bench)?;

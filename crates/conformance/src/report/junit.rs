@@ -1,5 +1,5 @@
-//! JUnit XML report: a suite for each family, with `failure`, `error` and `skipped` for cases that
-//! did not pass. Inconclusive and broken cases are errors, distinguished by type.
+//! JUnit XML report: one suite for each family, with `failure`, `error` and `skipped` for cases
+//! that did not pass. Inconclusive and broken cases are errors, and their types tell them apart.
 
 use super::Report;
 use crate::case::{Outcome, Verdict};
@@ -8,7 +8,7 @@ use quick_xml::events::{BytesDecl, BytesText, Event};
 use std::borrow::Cow;
 use std::io;
 
-/// Returns the document.
+/// Returns the report as an XML document.
 pub fn document(report: &Report) -> String {
     let mut bytes = Vec::new();
     write(&mut Writer::new_with_indent(&mut bytes, b' ', 2), report)
@@ -37,7 +37,7 @@ fn suite(out: &mut Writer<&mut Vec<u8>>, device: &str, cases: &[Outcome]) -> io:
     Ok(())
 }
 
-/// Returns counts by verdict and the total time, as attributes.
+/// Returns the counts by verdict and the total time, as XML attributes.
 fn totals(cases: &[Outcome]) -> [(&'static str, Cow<'static, str>); 5] {
     let count = |element: &str| {
         let ended =
@@ -53,7 +53,7 @@ fn totals(cases: &[Outcome]) -> [(&'static str, Cow<'static, str>); 5] {
     ]
 }
 
-/// Returns the element and the type of a verdict.
+/// Returns the XML element and the type that stand for a verdict.
 fn element_of(verdict: Verdict) -> Option<(&'static str, &'static str)> {
     match verdict {
         Verdict::Passed => None,
@@ -93,8 +93,8 @@ fn seconds(nanos: u64) -> String {
     format!("{}.{:09}", nanos / 1_000_000_000, nanos % 1_000_000_000)
 }
 
-/// Replaces characters that XML cannot hold, not even as references (XML 1.0 clause 2.2), by
-/// U+FFFD.
+/// Replaces by U+FFFD the characters that XML cannot contain, not even as references (XML 1.0
+/// clause 2.2).
 fn printable(text: &str) -> String {
     let letter = |letter| match letter {
         '\t' | '\n' | '\r' => letter,

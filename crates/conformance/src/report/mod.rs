@@ -1,4 +1,4 @@
-//! Report of a run: text, JSON, JUnit XML.
+//! Report of a run, as text, JSON or JUnit XML.
 
 pub mod junit;
 pub mod text;
@@ -21,8 +21,8 @@ impl Report {
         self.cases.iter().filter(|case| case.verdict == verdict).count()
     }
 
-    /// Returns whether at least one case passed, and none failed or remained open. Cases that are
-    /// not applicable count as neither.
+    /// Returns whether at least one case passed, and none failed or remained undecided. Cases that
+    /// are not applicable do not count either way.
     pub fn is_good(&self) -> bool {
         let bad = [Verdict::Failed, Verdict::Inconclusive, Verdict::Broken];
         bad.into_iter().all(|verdict| self.count(verdict) == 0) && self.count(Verdict::Passed) > 0

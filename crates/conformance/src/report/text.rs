@@ -1,15 +1,15 @@
-//! Text report: a line for each case, followed by details if it did not pass.
+//! Text report, with a line for each case, followed by details if it did not pass.
 
 use super::Report;
 use crate::case::{Outcome, Verdict};
 use std::fmt::Write as _;
 
-/// Width of the verdict column, blanks included.
+/// Width of the verdict column, including blanks.
 const VERDICT_WIDTH: usize = 14;
-/// Width of the name column, blanks included.
+/// Width of the name column, including blanks.
 pub const NAME_WIDTH: usize = 44;
 
-/// Formats one case. With `all`, passed cases have their actions and observations, too.
+/// Formats one case. With `all`, actions and observations are also given for cases that passed.
 pub fn case(outcome: &Outcome, all: bool) -> String {
     let mut text = String::new();
     let _ = writeln!(

@@ -1,4 +1,4 @@
-//! Our own switch with its injected fault.
+//! Our own switch with the fault injected into it, if any.
 
 use super::plant::{Plant, Planted};
 use axon_node::{Action, Awaited, Input, Node, Shortcuts};

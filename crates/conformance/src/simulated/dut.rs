@@ -1,4 +1,4 @@
-//! The configuration of our own switch for a setup.
+//! Configuration of our own switch for a given setup.
 
 use crate::interpretations::{Ambiguity, CnmInterpretation, Interpretations};
 use crate::rig::Halt;
@@ -17,22 +17,22 @@ use axon_wire::mac_control::{Quanta, Reserved};
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet, TrafficClass};
 use axon_wire::{Bytes, MacAddr, PortNo, Rate, Span};
 
-/// Buffer of one priority of one ingress port before XOFF.
+/// Buffer for one priority at one ingress port, before XOFF is sent.
 const SHARE: Bytes = Bytes(64 << 10);
-/// Longest frame, FCS and tag included.
+/// Length of the longest frame, including FCS and tag.
 const FRAME: Bytes = Bytes(1_522);
-/// Octets of a sampled frame that a CNM quotes.
+/// Number of octets of a sampled frame that a CNM quotes.
 const QUOTE: u8 = 32;
 
-/// Application that the switch advertises: FCoE, by its EtherType.
+/// Application that the switch advertises, which is FCoE, by its EtherType.
 const FCOE: Application = Application {
     priority: Priority::from_low_bits(3),
     selector: Selector::ETHERTYPE,
     protocol: 0x8906,
 };
 
-/// Returns the DCB configuration of a switch with ports of these rates, this address, and cables of
-/// this latency.
+/// Returns the DCB configuration of a switch whose ports have these rates, with this address and
+/// cables of this latency.
 pub(super) fn dcb(setup: &Setup, rates: &[Rate], (mac, cable): (MacAddr, Span)) -> DcbConfig {
     let group = PriorityGroupLimits {
         reserved: Bytes(0),
@@ -62,7 +62,7 @@ pub(super) fn dcb(setup: &Setup, rates: &[Rate], (mac, cable): (MacAddr, Span)) 
     }
 }
 
-/// Returns the CNM format of the device.
+/// Returns the CNM format that the device uses.
 pub(super) fn cnm_format(cnm: &CnmInterpretation) -> CnmFormat {
     CnmFormat {
         priority_in_high_bits: cnm.priority_in_high_bits,
@@ -76,14 +76,14 @@ pub(super) fn cnm_format(cnm: &CnmInterpretation) -> CnmFormat {
     }
 }
 
-/// Returns the handling of PFC with reserved bits.
+/// Returns the device's handling of PFC frames with reserved bits.
 pub(super) fn pfc_reserved(interpretations: &Interpretations) -> Reserved {
     let refused = interpretations.is_other(Ambiguity::PfcReserved);
     if refused { Reserved::Refused } else { Reserved::Ignored }
 }
 
-/// Returns the congestion notification of a switch with this number of ports and CNM format, whose
-/// port `tested` has the setup's defence mode.
+/// Returns the congestion notification configuration of a switch with this number of ports and this
+/// CNM format. Its port `tested` has the defence mode of the setup.
 pub(super) fn congestion(
     setup: &Setup,
     tested: PortNo,
@@ -112,14 +112,15 @@ pub(super) fn congestion(
     Ok(Some(config))
 }
 
-/// Returns the headroom: IEEE 802.1Q's delay value, and one frame that no longer fits the share.
+/// Returns the headroom: the delay value of IEEE 802.1Q, plus one frame that no longer fits the
+/// share.
 fn headroom(rate: Rate, cable: Span) -> Bytes {
     let delay = Headroom::new(rate, cable, FRAME).map_or(Bytes(0), |headroom| headroom.bytes());
     delay + FRAME
 }
 
-/// Returns the DCBX configuration of a switch with this plane configuration. It advertises one
-/// application: FCoE, by its EtherType.
+/// Returns the DCBX configuration of a switch with this data plane configuration. The switch
+/// advertises one application, which is FCoE, by its EtherType.
 pub(super) fn dcbx(said: Dcbx, dcb: &DcbConfig) -> DcbxNodeConfig {
     let asked = DcbxSettings {
         mode: match said.form {

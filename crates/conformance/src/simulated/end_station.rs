@@ -1,4 +1,4 @@
-//! Our own end station as a device: it sends one flow as fast as its reaction point allows, and
+//! Our own end station as a device. It sends one flow as fast as its reaction point allows, and
 //! receives CNMs.
 
 use crate::frames;
@@ -9,11 +9,11 @@ use axon_wire::cn::{CnmFormat, CnmFrame};
 use axon_wire::priority::Priority;
 use axon_wire::{Bytes, FrameBuf, MacAddr, PortNo, Rate, Span, Time};
 
-/// Flow of its CN-TAGs.
+/// Flow in the CN-TAGs of the station.
 const FLOW: u16 = 1;
 /// Frame length in bytes.
 const FRAME_BYTES: usize = 1_000;
-/// Overhead of a frame on the wire in bytes.
+/// Overhead of a frame on the wire, in bytes.
 const OVERHEAD: u64 = crate::station::AROUND_FRAME_BYTES;
 
 /// End station.
@@ -29,11 +29,11 @@ pub(super) struct EndStation {
 }
 
 impl EndStation {
-    /// Creates a station of this address that sends this priority to port 0 of the tester on a link
-    /// of `rate`, and reads CNMs in this format.
+    /// Creates a station with this address. It sends frames with this priority to port 0 of the
+    /// tester on a link of `rate`, and reads CNMs in this format.
     ///
     /// # Panics
-    /// If the MIB's defaults are refused.
+    /// If the default values of the MIB are refused.
     pub(super) fn new(
         (mac, priority): (MacAddr, Priority),
         rate: Rate,

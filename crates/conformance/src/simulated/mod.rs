@@ -24,13 +24,13 @@ use plant::Plant;
 use std::sync::{Arc, Mutex, PoisonError};
 use tester::Tester;
 
-/// Ports of the tester: one at the tested port, and one for each priority.
+/// Number of the tester's ports: one connected to the tested port, and one for each priority.
 const PORTS: usize = 9;
-/// Rate of the links.
+/// Rate of all links.
 const RATE: Rate = Rate::gbps(10);
-/// One-way latency of a link: one hundred metres of fibre.
+/// One-way latency of a link, as for one hundred metres of fibre.
 const LATENCY: Span = Span::from_nanos(500);
-/// Stations of the engine: the device, the controller, then the tester's ports.
+/// Stations in the engine: the device, the controller, and then the tester's ports.
 const DEVICE: usize = 0;
 const CONTROLLER: usize = 1;
 const TESTERS: usize = 2;
@@ -41,10 +41,10 @@ const fn at(station: usize, port: PortNo) -> WireEnd {
     WireEnd { station, port }
 }
 
-/// Simulated rig; see the module.
+/// Rig in simulated time, see the module.
 pub struct Simulated {
     plant: Option<Plant>,
-    /// Interpretations of the device, and of the cases.
+    /// Interpretations that the device uses, and those that the cases use.
     interpretations: [Interpretations; 2],
     seed: u64,
     engine: Engine,
@@ -58,7 +58,8 @@ impl Simulated {
         Simulated::with_interpretations(plant, Default::default(), seed)
     }
 
-    /// Creates a rig with interpretations for the switch (first) and for the cases (second).
+    /// Creates a rig with interpretations for the switch (the first) and for the cases (the
+    /// second).
     pub fn with_interpretations(
         plant: Option<Plant>,
         interpretations: [Interpretations; 2],
@@ -82,12 +83,12 @@ impl Simulated {
         (0..self.testers.len()).for_each(|port| self.engine.nudge(TESTERS + port));
     }
 
-    /// Returns the DCBX configuration of the switch, with the fault if it affects DCBX.
+    /// Returns the DCBX configuration of the switch, changed by the fault if it affects DCBX.
     fn said(&self, dcbx: Dcbx) -> Dcbx {
         self.plant.map_or(dcbx, |plant| plant.take_part(dcbx))
     }
 
-    /// Starts an end station at port 0 of the tester.
+    /// Starts an end station connected to port 0 of the tester.
     fn begin_station(&mut self, setup: &Setup) {
         self.engine.connect(at(DEVICE, PortNo(0)), at(TESTERS, PortNo(0)), WIRE);
         let priority = setup.congestion.iter().next().unwrap_or_default();
@@ -97,7 +98,7 @@ impl Simulated {
         self.engine.power_on(DEVICE, StationNode::Other(Box::new(station)));
     }
 
-    /// Starts a switch like one built from a fabric file, with the tester's ports as hosts.
+    /// Starts a switch as if it was built from a fabric file, with the tester's ports as hosts.
     fn begin_switch(&mut self, setup: &Setup) -> Result<(), Halt> {
         let fabric = samples::line(1, PORTS);
         let ports = usize::from(fabric.switches[0].ports);

@@ -1,8 +1,8 @@
 //! Faults injected into our own switch, to check that the cases find them.
 //!
-//! The switch's code is unchanged. Some faults are a wrong configuration; the others modify the
-//! frames that enter or leave the switch, so that from outside it behaves like a switch with that
-//! fault.
+//! The switch's code is unchanged. Some faults are a wrong configuration. The others modify the
+//! frames that enter or leave the switch, so that from the outside it behaves like a switch with
+//! that fault.
 
 use crate::cases::dcbx_takes::OWN;
 use crate::frames;
@@ -14,18 +14,18 @@ use axon_wire::priority::PRIORITIES;
 use axon_wire::{Bytes, FrameBuf, PortNo, Rate, Time};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// EtherType that disguises forwarded MAC control inside the switch: IEEE 802's local experimental
-/// EtherType 2.
+/// EtherType that disguises forwarded MAC control frames inside the switch: local experimental
+/// EtherType 2 of IEEE 802.
 const DISGUISE: u16 = 0x88b6;
 /// Offset of the opcode in a MAC control frame.
 const OPCODE_AT: usize = 14;
-/// Offset of the enable vector and of the first time in a PFC frame.
+/// Offsets of the enable vector and of the first time in a PFC frame.
 const VECTOR_AT: usize = 16;
 const TIMES_AT: usize = 18;
 
 macro_rules! plants {
     ($($(#[$doc:meta])* $plant:ident = $name:literal, $found_by:literal;)*) => {
-        /// Fault of the switch.
+        /// Fault injected into the switch.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
         pub enum Plant { $($(#[$doc])* $plant,)* }
 
@@ -96,12 +96,12 @@ plants! {
 }
 
 impl Plant {
-    /// Returns the fault of this name.
+    /// Returns the fault with this name.
     pub fn named(name: &str) -> Option<Plant> {
         Plant::ALL.iter().copied().find(|plant| plant.name() == name)
     }
 
-    /// Applies the fault to a configuration, if it is one of configuration.
+    /// Applies the fault to a DCB configuration, if it is a wrong configuration.
     pub fn configure(self, dcb: &mut DcbConfig) {
         match self {
             Plant::WrongQuanta => dcb.rates.iter_mut().for_each(|rate| *rate = four_times(*rate)),
@@ -136,7 +136,7 @@ impl Plant {
 }
 
 impl Plant {
-    /// Applies the fault to the DCBX configuration, if it is one of DCBX.
+    /// Applies the fault to a DCBX configuration, if it affects DCBX.
     pub fn take_part(self, dcbx: Dcbx) -> Dcbx {
         match self {
             Plant::WrongTie => Dcbx { higher_keeps: !dcbx.higher_keeps, ..dcbx },
@@ -150,12 +150,12 @@ fn four_times(rate: Rate) -> Rate {
     Rate::from_bits_per_second(rate.bits_per_second() * 4).unwrap_or(rate)
 }
 
-/// Active fault.
+/// Fault that is active, with its state.
 #[derive(Debug)]
 pub(super) struct Planted {
     plant: Plant,
     rate: Rate,
-    /// Ends of received pauses, by port and priority.
+    /// Ends of the received pauses, by port and priority.
     ends: BTreeMap<(PortNo, usize), Time>,
     /// Paused priorities, by port.
     stopped: BTreeSet<(PortNo, usize)>,
@@ -166,7 +166,7 @@ impl Planted {
         Planted { plant, rate, ends: BTreeMap::new(), stopped: BTreeSet::new() }
     }
 
-    /// Modifies an incoming frame.
+    /// Modifies a frame that enters the switch.
     pub(super) fn comes(&mut self, now: Time, port: PortNo, mut frame: FrameBuf) -> FrameBuf {
         let kind = frames::word(frame.bytes(), 12);
         let is_pfc = frames::pfc_of(frame.bytes()).is_some();
@@ -210,7 +210,7 @@ impl Planted {
         frame
     }
 
-    /// Modifies an outgoing frame.
+    /// Modifies a frame that leaves the switch.
     pub(super) fn goes(&mut self, port: PortNo, frame: &mut FrameBuf) {
         let kind = frames::word(frame.bytes(), 12);
         let to_tester = frame.bytes().first() == Some(&0x02);
@@ -235,7 +235,7 @@ impl Planted {
         }
     }
 
-    /// Extends each new time by the rest of the last one.
+    /// Extends each new time by the remainder of the last one.
     fn add(&mut self, now: Time, port: PortNo, frame: &mut FrameBuf) {
         let Some((vector, times)) = frames::pfc_of(frame.bytes()) else { return };
         for (priority, quanta) in times.into_iter().enumerate() {
@@ -251,7 +251,7 @@ impl Planted {
         }
     }
 
-    /// Removes the priorities that the fault suppresses from a PFC frame.
+    /// Removes from a PFC frame the priorities that the fault suppresses.
     fn hush(&mut self, port: PortNo, frame: &mut FrameBuf) {
         let Some((mut vector, times)) = frames::pfc_of(frame.bytes()) else { return };
         for (priority, quanta) in times.into_iter().enumerate() {
@@ -272,7 +272,7 @@ impl Planted {
     }
 }
 
-/// Returns an LLDP frame that is cut within a TLV, without that TLV.
+/// Returns an LLDP frame that was cut within a TLV, without that TLV.
 fn mended(frame: &FrameBuf) -> FrameBuf {
     let bytes = frame.bytes();
     let mut end = 14;
@@ -288,12 +288,12 @@ fn mended(frame: &FrameBuf) -> FrameBuf {
     FrameBuf::new(&whole)
 }
 
-/// Returns whether the frame is an LLDP shutdown.
+/// Returns whether a frame is an LLDP shutdown.
 fn is_shutdown(frame: &[u8]) -> bool {
     frames::tlvs_of(frame).is_some_and(|tlvs| tlvs.contains(&(3, &[0, 0])))
 }
 
-/// Returns whether the frame is a CNM behind a tag and a CN-TAG.
+/// Returns whether a frame is a CNM behind a VLAN tag and a CN-TAG.
 fn is_cnm(frame: &[u8]) -> bool {
     frames::word(frame, 20) == Some(frames::CNM_TYPE)
 }
@@ -306,7 +306,8 @@ fn put(frame: &mut FrameBuf, at: usize, value: u16) {
     frame.bytes_mut()[at..at + 2].copy_from_slice(&value.to_be_bytes());
 }
 
-/// Readdresses a frame between the tester's ports: from port 0 to port 1, from any other to port 0.
+/// Readdresses a frame between the tester's ports. Frames from port 0 go to port 1, and all others
+/// go to port 0.
 fn readdress(frame: &mut FrameBuf) {
     let bytes = frame.bytes_mut();
     let to = usize::from(bytes[6..12] == frames::mac(0).0);

@@ -1,4 +1,4 @@
-//! Port of the simulated tester, as a node.
+//! One port of the simulated tester, as a node.
 
 use crate::rig::{Seen, Way};
 use crate::station::{AROUND_FRAME_BYTES, Station};
@@ -6,7 +6,7 @@ use axon_node::{Action, Input, Node, Shortcuts};
 use axon_wire::{Bytes, FrameBuf, PortNo, Rate, Time};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// State shared by the node and the rig.
+/// State that the node shares with the rig.
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) station: Station,
@@ -64,7 +64,7 @@ impl Node for Tester {
         }
         let Some(frame) = state.station.take(now) else { return };
         state.busy = true;
-        // The gap counts as wire time, not as a part of the frame.
+        // The gap counts as wire time, but not as part of the frame.
         let bytes = frame.len().max(crate::frames::SHORTEST) as u64 + AROUND_FRAME_BYTES - 12;
         let gone = now + state.rate.time_for(Bytes(bytes));
         state.see(gone, Way::Sent, &frame);

@@ -1,5 +1,5 @@
-//! Our own switch passes every case, so all cases are applicable to it. With a fault in it, it
-//! fails the case that detects this fault.
+//! Our own switch passes every case, so all cases are applicable to it. A switch with an injected
+//! fault fails the case that detects this fault.
 
 use axon_conformance::case::{Outcome, Verdict};
 use axon_conformance::cases;
@@ -58,7 +58,7 @@ fn our_switch_speaks_dcbx() {
     passes("dcbx");
 }
 
-/// Our own switch as a device that the tester cannot configure.
+/// Our own switch, used as a device that the tester cannot configure.
 struct Given(Simulated, Setup);
 
 impl Rig for Given {
@@ -159,11 +159,11 @@ fn the_pages_name_every_case_and_every_fault() {
     assert_eq!(rows, cases::all().count() + Plant::ALL.len(), "a case or fault that is gone");
 }
 
-/// Returns the case that a device with the other interpretation fails.
+/// Returns the case that a device fails if it follows the other interpretation.
 fn found_by(ambiguity: Ambiguity) -> Option<&'static str> {
     match ambiguity {
         Ambiguity::PfcReserved => Some("pfc/high-octet-ignored"),
-        // Our own shares meet both bounds, and both tie rules have a case.
+        // Our own shares are within both bounds, and both tie rules have a case.
         Ambiguity::EtsBound | Ambiguity::EtsWindow | Ambiguity::Tie => None,
         Ambiguity::CnmOffset => Some("qcn/feedback-grows-with-queue"),
         Ambiguity::CnmPriority
@@ -197,8 +197,8 @@ fn each_ambiguity_is_read_either_way_and_a_device_that_reads_it_otherwise_is_fou
 
 #[test]
 fn a_share_that_is_good_by_the_link_only_is_found_by_the_stricter_bound() {
-    // Equal shares instead of 30 and 70 are off by 20; of 45 and 55 by 5, and by more than 10 % of
-    // 45.
+    // Equal shares instead of 30 and 70 are off by 20. Equal shares instead of 45 and 55 are off by
+    // 5, which is more than 10 % of 45.
     let case = cases::all().find(|case| case.name == "ets/two-classes").expect("a case");
     let other = Interpretations::other(&[Ambiguity::EtsBound]);
     let long = Interpretations::other(&[Ambiguity::EtsWindow]);

@@ -1,5 +1,5 @@
-//! The tester has a codec of its own. It agrees with the golden vectors, and none of its files
-//! reads or writes frames with the code under test.
+//! The tester has its own codec. It agrees with the golden vectors, and none of its files reads or
+//! writes frames with the code under test.
 
 use axon_conformance::frames::{self, FlowControl, NoFlowControl};
 use axon_wire::MacAddr;
@@ -23,7 +23,7 @@ fn word(hex: &str) -> u16 {
     u16::from_str_radix(hex, 16).expect("hex")
 }
 
-/// Returns the tester's result for the left side of a case, in the format of the right side.
+/// Returns the tester's result for the left side of a vector, in the format of the right side.
 fn answer(left: &[&str]) -> String {
     match left {
         ["pause", source, time] => frames::hex(&frames::pause(mac(source), word(time))),
@@ -66,7 +66,7 @@ fn the_tester_agrees_with_every_golden_vector_of_dcb() {
     assert!(kinds.iter().all(|(_, count)| *count >= 2), "{kinds:?}");
 }
 
-/// Returns all sources below a folder, each with its text above the tests.
+/// Returns all sources below a folder, each with its text up to the tests.
 fn sources(folder: &Path) -> Vec<(String, String)> {
     let mut all = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap() {
@@ -82,13 +82,13 @@ fn sources(folder: &Path) -> Vec<(String, String)> {
     all
 }
 
-/// The device under test is in `simulated`; `linux.rs` has its packet sockets.
+/// The device under test is in `simulated`, and `linux.rs` contains its packet sockets.
 #[test]
 fn the_tester_takes_units_from_the_code_under_test_and_nothing_else() {
     let all = sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"));
     let tester = |name: &str| !name.contains("/simulated/") && !name.ends_with("/linux.rs");
     let units = ["{", "Bytes", "MacAddr", "Priority", "Rate", "Span", "Time", "priority::"];
-    // Codecs are imported in this form: `{cn::CnmFrame, ..}` would begin like this, too.
+    // Codecs are imported in this form. `{cn::CnmFrame, ..}` would begin like this, too.
     let no_module = |rest: &str| !rest.starts_with('{') || !rest.contains("::");
     let mut uses = 0;
     for (name, text) in all.iter().filter(|(name, _)| tester(name)) {
