@@ -1,4 +1,4 @@
-//! Results of Linux bridges on the ring of the demo, for comparison with Axon.
+//! Results of Linux bridges on the ring in the demo, for comparison with Axon.
 
 use super::cut::Cut;
 use serde::Serialize;
@@ -12,7 +12,7 @@ pub struct Spanning {
     pub blocked: Vec<String>,
 }
 
-/// Measurements of the bridges.
+/// Measurements with the bridges.
 #[derive(Clone, Debug)]
 pub struct Bridges {
     /// Spanning tree before the cut.
@@ -21,7 +21,7 @@ pub struct Bridges {
     pub udp: [f64; 6],
     /// Goodput of each flow over TCP, in Mb/s.
     pub tcp: [f64; 6],
-    /// Result of the cut.
+    /// Result of the link cut.
     pub cut: Cut,
 }
 
@@ -37,7 +37,7 @@ pub struct BridgesResult {
 }
 
 impl BridgesResult {
-    /// Creates the summary's part.
+    /// Creates the bridges' part of the summary.
     pub fn new(bridges: Bridges) -> BridgesResult {
         let Bridges { spanning, cut, .. } = bridges;
         BridgesResult { spanning, cut_gap_ms: cut.gap_ms(), cut }

@@ -1,9 +1,10 @@
-//! The ring with Linux bridges in place of switches: value of the redundant link under a spanning
-//! tree, and outage after a cut.
+//! The ring with Linux bridges in place of switches. It shows the value of the redundant link under
+//! a spanning tree, and the outage after a cut.
 //!
-//! The kernel has the spanning tree of IEEE 802.1D-1998 and not RSTP. Both block the same port of a
-//! ring: the bridge with the least identifier is the root, and of the link farthest from it the end
-//! of the bridge with the greater identifier. They differ in the time that a cut takes.
+//! The kernel has the spanning tree of IEEE 802.1D-1998, not RSTP. Both block the same port in a
+//! ring. The bridge with the least identifier is the root. On the link that is farthest from the
+//! root, the end at the bridge with the greater identifier is blocked. They differ in the length of
+//! the outage after a cut.
 
 use super::beside::Spanning;
 use super::cut::Cut;
@@ -14,14 +15,14 @@ use serde::Deserialize;
 use std::time::Duration;
 
 /// Timeout for all ports to forward or block: the kernel's least forward delay is 2 s, and each
-/// port waits twice.
+/// port waits for it twice.
 const SETTLED_LIMIT: Duration = Duration::from_secs(20);
 const LOOK: Duration = Duration::from_millis(200);
-/// Limit of an answer of `bridge(8)`.
+/// Time limit for an answer from `bridge(8)`.
 const ANSWER: Duration = Duration::from_secs(15);
 
-/// The probes beside the cut. What the others know of the lost bridge ages for up to 6 s, and the
-/// blocked port forwards 4 s after that; then the last second is as after any cut.
+/// Plan for the link cut. What the other bridges have learned from the lost one ages for up to 6 s,
+/// and the blocked port forwards 4 s after that. So the last second is like that after any cut.
 const CUT: CutPlan = CutPlan { load_s: 17, probes: Duration::from_secs(15), is_tree: true };
 
 /// Port in the output of `bridge -j link show`.
@@ -31,7 +32,7 @@ struct Port {
     state: String,
 }
 
-/// Returns the blocked ports of all bridges, once none is in transition.
+/// Returns the blocked ports of all bridges, once no port is in transition.
 ///
 /// # Errors
 /// A bridge does not converge, or the user stops the run.
@@ -59,8 +60,8 @@ fn ports(world: &World<'_>) -> Result<Vec<Port>> {
     Ok(ports)
 }
 
-/// Returns the blocked ports if every port is blocked or forwards, and some is blocked, as in any
-/// ring.
+/// Returns the blocked ports if every port is blocked or forwards, and at least one is blocked, as
+/// in any ring.
 fn blocked(ports: &[Port]) -> Option<Vec<String>> {
     let mut blocked = Vec::new();
     for Port { ifname, state } in ports {
@@ -73,7 +74,7 @@ fn blocked(ports: &[Port]) -> Option<Vec<String>> {
     (!blocked.is_empty()).then_some(blocked)
 }
 
-/// Cuts the link that [`World::cut`] cuts, under the same load.
+/// Cuts the same link as [`World::cut`], under the same load.
 ///
 /// # Errors
 /// See [`phases::cut`].

@@ -1,10 +1,10 @@
-//! Independent captures of the hosts' ports: dumpcap in the host's own namespace.
+//! Independent captures at the hosts' ports, by dumpcap in the namespace of each host.
 //!
-//! Two captures run on each port from before its first frame of the demo to after its last.
-//! One takes everything but bulk data, whole; the other takes bulk data, the first
-//! [`BULK_SNAP_BYTES`] bytes of each frame, enough for all headers. The two filters are
-//! complements, so no frame escapes both. tshark recognizes a frame cut short by the second as
-//! truncated, not as malformed.
+//! Two captures run on each port from before its first frame in the demo until after its last. One
+//! captures everything but bulk data, with whole frames. The other captures bulk data, with the
+//! first [`BULK_SNAP_BYTES`] bytes of each frame, which is enough for all headers. The two filters
+//! are complements, so no frame escapes both. tshark recognizes that the frames in the second
+//! capture are truncated, not malformed.
 
 use super::process::{Process, Stop};
 use super::{gap, iperf};
@@ -13,19 +13,21 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-/// Ethernet 14, IPv4 20, TCP with all options 60, and 2 to spare.
+/// Bytes captured from a frame of bulk data: Ethernet 14, IPv4 20, TCP with all options 60, and 2
+/// to spare.
 pub const BULK_SNAP_BYTES: u32 = 96;
-/// Kernel buffer of one capture, in MiB: a second of a 200 Mb/s port at 96 of 1514 bytes.
+/// Kernel buffer for one capture, in MiB. It holds a second from a 200 Mb/s port at 96 of 1514
+/// bytes.
 const BUFFER_MIB: u32 = 8;
-/// Message of dumpcap on stderr when it has opened the port.
+/// Message that dumpcap writes to stderr when it has opened the port.
 const OPEN: &str = "File: ";
 
-/// Frames of one capture.
+/// Frames that one capture takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Take {
     /// Complete frames of everything but bulk data.
     Everything,
-    /// Bulk data, headers only.
+    /// Bulk data, only the headers.
     Bulk,
 }
 
@@ -33,7 +35,7 @@ impl Take {
     /// Both kinds of captures.
     pub const ALL: [Take; 2] = [Take::Everything, Take::Bulk];
 
-    /// Returns the name in file names.
+    /// Returns the name used in file names.
     pub const fn name(self) -> &'static str {
         match self {
             Take::Everything => "frames",
@@ -41,7 +43,7 @@ impl Take {
         }
     }
 
-    /// Returns the capture filter.
+    /// Returns the filter for the capture.
     pub fn filter(self) -> String {
         let bulk =
             format!("(tcp port {0} or udp port {0} or udp port {1})", iperf::PORT, gap::PORT);
@@ -53,10 +55,10 @@ impl Take {
 }
 
 /// Runs dumpcap until stdin is closed, which also happens if the demo is killed. A signal would not
-/// work: a process between the demo and a host's processes forwards none.
+/// work, because a process between the demo and a host's processes forwards none.
 const UNTIL_CLOSED: &str = r#"dumpcap "$@" & read -r _; kill -TERM $!; wait $!"#;
 
-/// Returns the command that captures `port` to `file` while its stdin is open.
+/// Returns the command that captures `port` to `file` for as long as its stdin is open.
 pub fn command(take: Take, port: &str, file: &Path) -> Vec<String> {
     let snap = match take {
         Take::Everything => 65_535,
@@ -70,7 +72,7 @@ pub fn command(take: Take, port: &str, file: &Path) -> Vec<String> {
     shell.iter().chain(&options).map(|word| (*word).to_owned()).collect()
 }
 
-/// A running capture, and its output file.
+/// Running capture, with its output file.
 #[derive(Debug)]
 pub struct Capture {
     process: Process,
@@ -81,7 +83,7 @@ pub struct Capture {
 }
 
 impl Capture {
-    /// Starts `command`, made from [`command`] for the same `take`.
+    /// Starts `command`, which [`command`] has made for the same `take`.
     ///
     /// # Errors
     /// The command cannot be started.
@@ -115,10 +117,10 @@ impl Capture {
         bail!("no capture of {}: {}", self.host, self.process.complaint().trim())
     }
 
-    /// Ends the capture; returns the host and the number of missed frames.
+    /// Ends the capture. Returns the result, with the host and the number of missed frames.
     ///
     /// # Errors
-    /// dumpcap does not end, or does not report its missed frames.
+    /// dumpcap does not end, or does not report the number of missed frames.
     pub fn end(self) -> Result<Captured> {
         let said = self.process.close(Duration::from_secs(10))?;
         let missed = missed(&said).with_context(|| {
@@ -128,16 +130,16 @@ impl Capture {
     }
 }
 
-/// A completed capture.
+/// Capture that has been completed.
 #[derive(Clone, Debug)]
 pub struct Captured {
     /// Host of the port.
     pub host: String,
-    /// Kind of the captured frames.
+    /// Kind of frames that were captured.
     pub take: Take,
-    /// File in pcap format.
+    /// File with the frames, in pcap format.
     pub file: PathBuf,
-    /// Number of frames dropped by the kernel or dumpcap.
+    /// Number of frames that the kernel or dumpcap dropped.
     pub missed: u64,
 }
 

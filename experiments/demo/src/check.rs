@@ -1,13 +1,14 @@
-//! Checks of the captures of the hosts' ports: only plain Ethernet, nothing malformed.
+//! Checks on the captures from the hosts' ports: there is only plain Ethernet, and nothing is
+//! malformed.
 //!
-//! There are two checks. Ours reads each frame's first 14 bytes: its EtherType is one of a short
-//! list, and one of its addresses is the host's own or a group's. An Axon packet fails both: it
-//! begins with its header, so hops and counts are in place of addresses. The other is tshark, which
-//! dissects every frame and verifies checksums.
+//! There are two checks. Our own reads the first 14 bytes of each frame. The EtherType must be in a
+//! short list, and one of the addresses must be the host's own or a group address. An Axon packet
+//! fails both conditions, because it begins with its header, which has hops and counts in place of
+//! addresses. The other check is tshark, which dissects every frame and verifies checksums.
 //!
 //! Where hosts have their offloads, a capture inside a host sees bulk data before a NIC has
-//! segmented it and finished its checksums. There [`checksum`] checks bulk data instead: tshark
-//! would report all checksums left to a NIC as wrong.
+//! segmented it and finished its checksums. In that case, [`checksum`] checks bulk data instead,
+//! because tshark would report all checksums that are left to a NIC as wrong.
 
 use super::capture::{Captured, Take};
 use super::checksum::{self, Checksum};
@@ -25,15 +26,17 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-/// EtherTypes that a host's port may carry: IPv4, IPv6 (the fabric queries members of groups by MLD
-/// as by IGMP), ARP, our link frames, MAC control.
+/// EtherTypes that a host's port may carry: IPv4, IPv6 (the fabric queries group members by MLD as
+/// well as by IGMP), ARP, our link frames, and MAC control.
 const ETHERTYPES: [u16; 5] =
     [ethertype::IPV4, ethertype::IPV6, ethertype::ARP, ethertype::LINK, ethertype::MAC_CONTROL];
-/// The longest frame that is none of several in one: 14 bytes, one tag of 4 and the MTU.
+/// Length of the longest frame that is not several frames in one: 14 bytes, one tag of 4, and the
+/// MTU.
 const FRAME_BYTES_MAX: usize = 14 + 4 + iperf::MTU as usize;
-/// tshark dissects some 50,000 frames a second; a demo has a few million at most.
+/// Time limit for tshark. It dissects some 50,000 frames a second, and a demo has a few million at
+/// most.
 const TSHARK_LIMIT: Duration = Duration::from_secs(240);
-/// Number of concurrent tshark processes.
+/// Number of tshark processes that run at the same time.
 const TSHARKS: usize = 2;
 
 /// Results of checking a set of captures.
@@ -58,7 +61,7 @@ pub struct Findings {
 }
 
 impl Findings {
-    /// Adds the results of another capture.
+    /// Adds the results from another capture.
     pub fn add(&mut self, other: Findings) {
         self.frames += other.frames;
         self.missed += other.missed;
@@ -74,7 +77,7 @@ impl Findings {
     }
 }
 
-/// Checks all captures; `mac` returns the address of a host. With `offloads`, hosts leave checksums
+/// Checks all captures. `mac` returns the address of a host. With `offloads`, hosts leave checksums
 /// and segmentation to their NICs.
 ///
 /// # Errors
@@ -112,8 +115,8 @@ pub fn judge(
     Ok(findings)
 }
 
-/// Returns the command that prints frames that are malformed or in error. Bulk data is random
-/// bytes, which tshark is configured to treat as data. With `sums`, checksums are verified.
+/// Returns the command that prints frames that are malformed or in error. Bulk data consists of
+/// random bytes, so tshark is configured to treat it as data. With `sums`, checksums are verified.
 fn tshark(file: &Path, sums: bool) -> Command {
     use super::{gap, iperf};
     let mut command = Command::new("tshark");
@@ -136,8 +139,8 @@ fn complaints(process: Process, of: &Captured, stop: &Stop) -> Result<Findings> 
     Ok(Findings { malformed, examples: examples.collect(), ..Findings::default() })
 }
 
-/// Parses a capture of Ethernet frames and checks each frame from the view of `host` with address
-/// `mac`.
+/// Parses a capture of Ethernet frames, and checks each frame from the point of view of `host` with
+/// the address `mac`.
 fn plain_ethernet(file: impl Read, host: &str, mac: MacAddr, offloads: bool) -> Result<Findings> {
     let mut findings = Findings::default();
     let mut counts = BTreeMap::<u16, u64>::new();
@@ -257,7 +260,7 @@ mod tests {
     fn a_checksum_that_is_left_to_a_nic_is_one_only_where_hosts_have_offloads() {
         let mut frame = ethernet(MacAddr([2, 0, 0, 0, 0, 2]), HOST, 0x0800);
         frame.truncate(14);
-        // UDP without addresses or ports: the sum of its pseudo-header is 17 and its length, 8.
+        // UDP without addresses or ports. The sum of its pseudo-header is 17 plus its length, 8.
         frame.extend([0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
         frame.extend([0, 0, 0, 0, 0, 8, 0, 25]);
         let judged = |frame: &[u8], offloads| {

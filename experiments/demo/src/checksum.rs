@@ -1,23 +1,24 @@
-//! Checksums of TCP and UDP in captures taken inside a host.
+//! TCP and UDP checksums in captures taken inside a host.
 //!
-//! A host with default offloads leaves the checksum to its NIC: the field then holds the sum of the
-//! pseudo-header, uncomplemented. Among hosts of one machine it is never finished, since no wire
-//! can damage the frame. A frame with any other sum has been damaged.
+//! A host with default offloads leaves the checksum to its NIC. The field then holds the sum of the
+//! pseudo-header, uncomplemented. Between hosts on one machine, it is never finished, because no
+//! wire can damage the frame. A frame with any other sum has been damaged.
 
-/// State of the checksum of a captured frame.
+/// State of the checksum in a captured frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Checksum {
     /// The checksum is valid.
     Right,
-    /// Sum of the pseudo-header, left to a NIC.
+    /// The field holds the sum of the pseudo-header, and the rest is left to a NIC.
     LeftToNic,
     /// The checksum is invalid.
     Wrong,
-    /// Not checkable: another protocol, a fragment, or truncated by the capture.
+    /// The checksum cannot be checked, because the protocol is another one, the packet is a
+    /// fragment, or the capture has truncated it.
     Unknown,
 }
 
-/// IPv4, TCP and UDP protocol numbers and where their checksums are.
+/// Protocol numbers for IPv4, TCP and UDP, and the positions of their checksums.
 const IPV4: [u8; 2] = [0x08, 0x00];
 const TCP: (u8, usize) = (6, 16);
 const UDP: (u8, usize) = (17, 6);
@@ -57,7 +58,7 @@ fn read(frame: &[u8]) -> Option<Checksum> {
     Some(if is_right { Checksum::Right } else { Checksum::Wrong })
 }
 
-/// Returns the sum of all 16-bit words; an odd last byte is the upper half of one (RFC 1071).
+/// Returns the sum of all 16-bit words. An odd last byte is the upper half of a word (RFC 1071).
 fn sum(bytes: &[u8]) -> u64 {
     let word = |pair: &[u8]| u64::from(pair[0]) << 8 | pair.get(1).map_or(0, |low| u64::from(*low));
     bytes.chunks(2).map(word).sum()
@@ -70,7 +71,7 @@ fn fold(mut sum: u64) -> u16 {
     sum as u16
 }
 
-/// Ones' complement has two zeros.
+/// Ones' complement has two representations of zero.
 fn is_same(a: u16, b: u16) -> bool {
     a == b || a.wrapping_add(b) == 0xffff && (a == 0 || b == 0)
 }
@@ -79,7 +80,7 @@ fn is_same(a: u16, b: u16) -> bool {
 mod tests {
     use super::*;
 
-    /// UDP from 10.0.0.1 to 10.0.0.2, ports 1 and 2, payload `hey`.
+    /// Builds a UDP frame from 10.0.0.1 to 10.0.0.2, with ports 1 and 2 and the payload `hey`.
     fn frame(checksum: u16) -> Vec<u8> {
         let mut frame = vec![2; 12];
         frame.extend(IPV4);
@@ -87,14 +88,14 @@ mod tests {
         frame.extend([0, 1, 0, 2, 0, 11]);
         frame.extend(checksum.to_be_bytes());
         frame.extend(b"hey");
-        // Padding to the shortest frame is no part of the packet.
+        // Padding up to the shortest frame is not part of the packet.
         frame.resize(60, 9);
         frame
     }
 
-    /// Addresses 0x0a00 + 1 + 0x0a00 + 2, protocol 17, length 11.
+    /// Sum of the addresses 0x0a00 + 1 + 0x0a00 + 2, protocol 17, and length 11.
     const PSEUDO: u16 = 0x0a00 + 1 + 0x0a00 + 2 + 17 + 11;
-    /// Checksum of `PSEUDO`, ports 1 and 2, the length again, `he` and `y`.
+    /// Checksum over `PSEUDO`, ports 1 and 2, the length again, `he` and `y`.
     const RIGHT: u16 = !(PSEUDO + 1 + 2 + 11 + 0x6865 + 0x7900);
 
     #[test]

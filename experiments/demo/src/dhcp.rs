@@ -1,7 +1,8 @@
-//! Two ordinary DHCP clients, each on half of the hosts, kept inside their host.
+//! Two ordinary DHCP clients, each on half of the hosts, which affect only their host.
 //!
-//! Both clients run a script for a lease. Ours configures only the port of the host, where the
-//! distributions' scripts would rewrite the machine's resolv.conf, and records the lease in a file.
+//! Both clients run a script when they get a lease. The distributions' scripts would rewrite the
+//! machine's resolv.conf. Our script configures only the port of the host, and records the lease in
+//! a file.
 
 use anyhow::{Context, Result, bail};
 use serde::Serialize;
@@ -19,13 +20,13 @@ pub enum Client {
 }
 
 impl Client {
-    /// Returns the client of host number `host`, counted from 1: they alternate.
+    /// Returns the client for host number `host`, counted from 1. The two clients alternate.
     pub const fn of_host(host: usize) -> Client {
         if host % 2 == 1 { Client::Dhclient } else { Client::Udhcpc }
     }
 
-    /// Returns the command that keeps `port` configured until it is killed. `folder` must hold the
-    /// files of [`write_scripts`].
+    /// Returns the command that keeps `port` configured until it is killed. `folder` must contain
+    /// the files from [`write_scripts`].
     pub fn command(self, folder: &Path, host: &str, port: &str) -> Vec<String> {
         let path = |name: String| folder.join(name).display().to_string();
         let script = path("dhcp-script".into());
@@ -61,8 +62,8 @@ impl Client {
     }
 }
 
-/// Script for `$reason` (dhclient) or `$1` (udhcpc), with both clients' variable names. The lease
-/// file is written atomically.
+/// Script that reads `$reason` (dhclient) or `$1` (udhcpc), and uses the variable names of both
+/// clients. The lease file is written atomically.
 const SCRIPT: &str = r#"#!/bin/sh
 set -e
 here=$(dirname "$0")
@@ -83,7 +84,7 @@ BOUND | RENEW | REBIND | REBOOT | bound | renew)
 esac
 "#;
 
-/// No waiting before the first message, and a try each second.
+/// Configuration of dhclient without a delay before the first message, and with a try each second.
 const DHCLIENT_CONF: &str = "\
 initial-delay 0;
 initial-interval 1;
@@ -93,7 +94,7 @@ timeout 20;
 request subnet-mask, broadcast-address, routers, domain-name-servers;
 ";
 
-/// Writes the script and dhclient's configuration.
+/// Writes the script, and the configuration of dhclient.
 ///
 /// # Errors
 /// The folder cannot be written to.
@@ -106,7 +107,7 @@ pub fn write_scripts(folder: &Path) -> Result<()> {
         .with_context(|| format!("cannot write to {}", folder.display()))
 }
 
-/// Returns the file in which the script records the lease of a port.
+/// Returns the file in which the script records the lease for a port.
 pub fn lease_file(folder: &Path, port: &str) -> PathBuf {
     folder.join(format!("{port}.lease"))
 }
@@ -125,10 +126,10 @@ pub struct Lease {
 }
 
 impl Lease {
-    /// Parses the record of the script.
+    /// Parses the record that the script writes.
     ///
     /// # Errors
-    /// A field is missing or invalid; both clients pass fields on unchecked.
+    /// A field is missing or invalid, because both clients pass fields on unchecked.
     pub fn parse(line: &str) -> Result<Lease> {
         let words: Vec<_> = line.split_whitespace().collect();
         let [address, netmask, server, seconds] = words[..] else {
@@ -148,7 +149,8 @@ impl Lease {
     /// Checks the lease against the fabric file.
     ///
     /// # Errors
-    /// Another server or prefix, an address outside the pool, or no time at all.
+    /// The server or the prefix is a different one, the address is outside the pool, or the
+    /// duration is zero.
     pub fn check(&self, dhcp: &axon_fabric::model::Dhcp) -> Result<()> {
         if self.server != dhcp.server || self.prefix_len != dhcp.prefix_len {
             bail!("{self:?} is not from {}/{}", dhcp.server, dhcp.prefix_len);

@@ -1,27 +1,28 @@
-//! The fabrics of the demo: the two topologies, and links as fast as this machine's data plane
-//! carries them with ease.
+//! The fabrics in the demo: the two topologies, with links as fast as the data plane on this
+//! machine can easily carry.
 
 use crate::iperf::MTU;
 use axon_linux::choice::Carrier;
 use axon_linux::machine::Machine;
 
-/// The line, hosts numbered and placed as in the paper.
+/// The line, with hosts numbered and connected as in the paper.
 pub const LINE: &str = include_str!("table1-line.yaml");
 /// The ring, with the hosts of the line.
 pub const RING: &str = include_str!("table1-ring.yaml");
 
-/// The links where the kernel carries the frames: a fifth of the paper's rate.
+/// Links where the kernel forwards the frames. Their rate is a fifth of the paper's.
 const KERNEL_LINKS: &str = "{ rate: 200Mbps }";
-/// The links where a process does: two quiet cores are less than half busy with it.
+/// Links where a process forwards the frames. Two quiet cores are less than half busy with this
+/// rate.
 const PROCESS_LINKS: &str = "{ rate: 50Mbps, queue: 96KiB }";
 
-/// Returns the data plane of a fabric without traffic classes on this machine.
+/// Returns the data plane that a fabric without traffic classes uses on this machine.
 pub fn carrier(machine: &Machine) -> Carrier {
     if machine.no_tc.is_none() { Carrier::Tc } else { Carrier::Full }
 }
 
-/// Returns the fabric file `topology` under another name, different from any lab of the user from
-/// the same file, with the MTU of the load and the rate of its links.
+/// Returns the fabric file `topology` under another name, which differs from any lab that the user
+/// may run from the same file. It has the MTU of the load and the rate of its links.
 pub fn scenario(topology: &str, name: &str, carrier: Carrier) -> String {
     let links = if carrier == Carrier::Full { PROCESS_LINKS } else { KERNEL_LINKS };
     let rename = |line: &str| match line.strip_prefix("name:") {

@@ -1,12 +1,12 @@
 //! Outage of a stream after a link is cut, measured by its receiver.
 //!
 //! A sender sends one small numbered, time-stamped UDP datagram each millisecond. The receiver
-//! records their arrivals. The gap is the longest time between two consecutive arrivals of which
-//! the later one came after the cut. It is the outage of an application: detection, the
-//! controller's decision, the new routes, and the jitter of both hosts. The longest gap before the
-//! cut shows the jitter of the machine alone.
+//! records their arrivals. The gap is the longest time between two consecutive arrivals, of which
+//! the later one came after the cut. It is the outage that an application sees. It includes
+//! detection, the controller's decision, the new routes, and the jitter of both hosts. The longest
+//! gap before the cut shows the jitter of the machine alone.
 //!
-//! All hosts of a lab share one kernel, so one clock (CLOCK_MONOTONIC) stamps everything.
+//! All hosts in a lab share one kernel, so one clock (CLOCK_MONOTONIC) stamps everything.
 
 use anyhow::{Context, Result, bail};
 use nix::time::{ClockId, clock_gettime};
@@ -15,14 +15,15 @@ use std::fmt::Write as _;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
-/// UDP port of the probes.
+/// UDP port for the probes.
 pub const PORT: u16 = 5599;
-/// Time between two probes.
+/// Interval between two probes.
 pub const INTERVAL: Duration = Duration::from_millis(1);
-/// Bytes of UDP payload in a probe: number, time, zeros up to the shortest frame.
+/// Number of bytes of UDP payload in a probe: its number, its time, and zeros up to the shortest
+/// frame.
 const PROBE_BYTES: usize = 18;
 
-/// Returns the time in nanoseconds of CLOCK_MONOTONIC.
+/// Returns the time from CLOCK_MONOTONIC, in nanoseconds.
 ///
 /// # Errors
 /// None on any Linux.
@@ -31,10 +32,10 @@ pub fn now_nanos() -> Result<u64> {
     Ok(now.tv_sec() as u64 * 1_000_000_000 + now.tv_nsec() as u64)
 }
 
-/// Sends probes to `receiver` for `duration`. A late one is sent at once, none is left out.
+/// Sends probes to `receiver` for `duration`. A late probe is sent at once, and none is left out.
 ///
 /// # Errors
-/// No socket, or no clock. A probe that the kernel refuses is lost like any other.
+/// There is no socket, or no clock. A probe that the kernel refuses is lost like any other.
 pub fn send(receiver: Ipv4Addr, duration: Duration) -> Result<()> {
     send_to((receiver, PORT).into(), duration)
 }
@@ -49,14 +50,15 @@ fn send_to(receiver: SocketAddr, duration: Duration) -> Result<()> {
         let mut probe = [0; PROBE_BYTES];
         probe[..4].copy_from_slice(&number.to_be_bytes());
         probe[4..12].copy_from_slice(&now_nanos()?.to_be_bytes());
-        // Without the route, the kernel may report an ICMP error of an earlier datagram: ignored.
+        // Without the route, the kernel may report an ICMP error for an earlier datagram, which is
+        // ignored.
         let _ = socket.send_to(&probe, receiver);
     }
     Ok(())
 }
 
-/// Receives probes for `duration` and returns one line for each: number, time sent and time
-/// received in nanoseconds.
+/// Receives probes for `duration`. Returns one line for each probe, with its number, the time it
+/// was sent and the time it was received, in nanoseconds.
 ///
 /// # Errors
 /// The port is taken, or the socket fails.
@@ -87,7 +89,7 @@ fn receive_from(socket: &UdpSocket, duration: Duration) -> Result<String> {
     Ok(lines)
 }
 
-/// A received probe, with its number and time of arrival.
+/// Received probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
     /// Number of the probe, from 0.
@@ -101,7 +103,7 @@ pub struct Arrival {
 /// Parses the output of [`receive`].
 ///
 /// # Errors
-/// A line that is not three numbers.
+/// A line does not consist of three numbers.
 pub fn parse(lines: &str) -> Result<Vec<Arrival>> {
     lines
         .lines()
@@ -134,7 +136,8 @@ pub struct Outage {
     pub at_the_end: f64,
 }
 
-/// Evaluates arrivals against the time of the cut in ns. `count` probes were sent.
+/// Evaluates arrivals, given the time of the cut in ns. `count` is the number of probes that were
+/// sent.
 pub fn outage(arrivals: &[Arrival], cut: u64, count: u32) -> Outage {
     let millis = |nanos: u64| nanos as f64 / 1e6;
     let mut outage = Outage {
@@ -169,7 +172,7 @@ pub fn outage(arrivals: &[Arrival], cut: u64, count: u32) -> Outage {
 mod tests {
     use super::*;
 
-    /// Returns one probe each millisecond, 2 ms in flight.
+    /// Returns one probe for each millisecond, which arrives after 2 ms.
     fn stream(numbers: impl Iterator<Item = u32>) -> Vec<Arrival> {
         let at = |number: u32| u64::from(number) * 1_000_000;
         numbers

@@ -1,54 +1,55 @@
-//! Execution of iperf3, and parsing of its results.
+//! Runs iperf3 and parses its results.
 //!
-//! The figures are the receiver's: each server prints its own JSON, and only data read by its
-//! application counts. All six flows run at once, but six pairs of processes do not start in one
-//! instant. Only the whole intervals between a warm-up and the end count, when every flow is
-//! certainly on.
+//! The figures come from the receivers. Each server prints its own JSON, and only data that its
+//! application has read counts. All six flows run at once, but six pairs of processes do not start
+//! in the same instant. So only whole intervals between a warm-up and the end count, when every
+//! flow is certainly active.
 
 use crate::table1::Transport;
 use anyhow::{Context, Result, anyhow, bail};
 use serde::Deserialize;
 
-/// Port of every server.
+/// TCP and UDP port of every server.
 pub const PORT: u16 = 5201;
-/// Bytes of an IP packet that a host's link carries, as in the demo's fabric files. Twelve iperf3
-/// with datagrams of 1500 bytes need more than two CPUs: over our switches and over Linux bridges
-/// alike the load, not the links, would determine the figure.
+/// MTU of the hosts' links in bytes of IP packet, as in the demo's fabric files. Twelve iperf3
+/// processes with datagrams of 1500 bytes need more than two CPUs. With our switches and with Linux
+/// bridges alike, the load would then determine the figure instead of the links.
 pub const MTU: u32 = 9000;
-/// Bytes of application data in a UDP datagram that fills the MTU: UDP 8, IPv4 20.
+/// Number of bytes of application data in a UDP datagram that fills the MTU, less 8 for UDP and 20
+/// for IPv4.
 pub const UDP_PAYLOAD_BYTES: u32 = MTU - 8 - 20;
-/// Bytes that such a datagram takes on a host's wire: UDP 8, IPv4 20, Ethernet 14, FCS 4,
+/// Number of bytes that such a datagram takes on a host's wire: UDP 8, IPv4 20, Ethernet 14, FCS 4,
 /// preamble 8, gap 12 (IEEE 802.3 clause 4.4.2).
 pub const UDP_WIRE_BYTES: u32 = UDP_PAYLOAD_BYTES + 8 + 20 + 14 + 4 + 8 + 12;
 
-/// Run of all flows.
+/// Run of all flows at once.
 #[derive(Clone, Copy, Debug)]
 pub struct Load {
     /// Transport of the flows.
     pub transport: Transport,
-    /// Duration of the senders in whole seconds.
+    /// Duration for which the senders run, in whole seconds.
     pub seconds: u32,
-    /// Excluded time at the beginning in seconds.
+    /// Time at the beginning that is excluded, in seconds.
     pub warm_up: f64,
-    /// Excluded time at the end in seconds.
+    /// Time at the end that is excluded, in seconds.
     pub cool_down: f64,
     /// Rate of a host's link, in bits per second.
     pub link_bits_per_second: u64,
 }
 
 impl Load {
-    /// Returns the offered rate of a UDP sender in bits of payload per second: exactly the rate of
-    /// its link, as of a host whose device paces it.
+    /// Returns the rate that a UDP sender offers, in bits of payload per second. It is exactly the
+    /// rate of its link, as if the host's device paced it.
     pub const fn udp_offer(&self) -> u64 {
         self.link_bits_per_second * UDP_PAYLOAD_BYTES as u64 / UDP_WIRE_BYTES as u64
     }
 
-    /// Returns the command of a receiver: one test, then it ends.
+    /// Returns the command for a receiver, which ends after one test.
     pub fn server(&self) -> Vec<String> {
         words(&format!("iperf3 -s -1 -J -i 0.5 -p {PORT}"))
     }
 
-    /// Returns the command of a sender. `congestion` names the congestion control of TCP.
+    /// Returns the command for a sender. `congestion` names the congestion control that TCP uses.
     pub fn client(&self, receiver: std::net::Ipv4Addr, congestion: &str) -> Vec<String> {
         let common =
             format!("iperf3 -c {receiver} -p {PORT} -t {} -J --connect-timeout 3000", self.seconds);
@@ -66,7 +67,7 @@ fn words(text: &str) -> Vec<String> {
     text.split_whitespace().map(str::to_owned).collect()
 }
 
-/// Result of one receiver in the measured part of a run.
+/// Result for one receiver in the measured part of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Received {
     /// Goodput in 10^6 bits of application data per second.
@@ -94,17 +95,17 @@ struct Sum {
     bytes: f64,
 }
 
-/// Parses a server's JSON: the mean over its intervals within `from` to `until`, in seconds after
-/// its start.
+/// Parses a server's JSON: the result is the mean over its intervals between `from` and `until`, in
+/// seconds after its start.
 ///
 /// # Errors
-/// No JSON, an error that iperf3 reports, or no whole interval in that time.
+/// There is no JSON, iperf3 reports an error, or there is no whole interval in that time.
 pub fn parse_server(json: &str, from: f64, until: f64) -> Result<Received> {
     let output: Output = serde_json::from_str(json).context("iperf3 printed no JSON")?;
     if let Some(error) = output.error {
         bail!("iperf3: {error}");
     }
-    // Intervals begin some 0.1 ms late each; half a tenth of a second either way is theirs.
+    // Intervals each begin some 0.1 ms late, so a twentieth of a second is tolerated at either end.
     let slack = 0.05;
     let (mut bytes, mut seconds) = (0.0, 0.0);
     for Interval { sum } in output.intervals {
@@ -119,7 +120,7 @@ pub fn parse_server(json: &str, from: f64, until: f64) -> Result<Received> {
     Ok(Received { mbps: bytes * 8.0 / seconds / 1e6, seconds })
 }
 
-/// Returns the error in a client's JSON, if it failed.
+/// Returns the error in a client's JSON, if the client failed.
 pub fn client_error(json: &str) -> Option<String> {
     serde_json::from_str::<Output>(json).ok()?.error
 }
@@ -128,7 +129,7 @@ pub fn client_error(json: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// Output of `iperf3 -s -1 -J` 3.12, reduced to the keys that are read; UDP at 20 Mb/s.
+    /// Output of `iperf3 -s -1 -J` 3.12, reduced to the keys that are read, for UDP at 20 Mb/s.
     const UDP: &str = r#"{"start":{"version":"iperf 3.12"},"intervals":[
       {"streams":[],"sum":{"start":0,"end":1.000103,"seconds":1.0001029968261719,"bytes":2497984,
        "bits_per_second":19981813.936583374,"jitter_ms":0.008,"lost_packets":0,"packets":1697,

@@ -1,15 +1,15 @@
-//! `make demo`: table 1 with real Linux hosts, a link cut under traffic, captures of the hosts'
-//! view, and a comparison with Linux bridges on the same ring.
+//! `make demo`: table 1 with real Linux hosts, a link cut under traffic, captures at the hosts'
+//! ports, and a comparison with Linux bridges on the same ring.
 //!
-//! Four labs, each with its own fresh switches:
+//! There are four labs, each with its own fresh switches:
 //! 1. the ring with Linux bridges, whose spanning tree converges while the others run;
-//! 2. a line in which only h1 and h3 talk, with captures at all switch ports: source routes
-//!    in `axon.pcapng`, and a transit switch whose tables stay empty;
-//! 3. the line: all pairs ping, six flows over UDP, six over TCP;
-//! 4. the ring: the same, then a link is cut under traffic.
+//! 2. a line in which only h1 and h3 communicate, with captures at all switch ports, which shows
+//!    source routes in `axon.pcapng` and a transit switch whose tables stay empty;
+//! 3. the line, in which all pairs ping, then six flows run over UDP and six over TCP;
+//! 4. the ring, in which the same is done and then a link is cut under traffic.
 //!
-//! Finally the bridges get the same load and the same cut. `docs/demo.md` describes how each figure
-//! is taken.
+//! Finally, the bridges get the same load and the same cut. `docs/demo.md` describes how each
+//! figure is measured.
 
 #![forbid(unsafe_code)]
 
@@ -60,12 +60,12 @@ use std::process::Command;
 use std::time::Duration;
 use world::{Setup, World};
 
-/// Steps of the progress display.
+/// Number of steps in the progress display.
 const STEPS: u64 = 18;
-/// Plan of the cut in the fabric.
+/// Plan for the link cut in the fabric.
 const CUT: CutPlan = CutPlan { load_s: 8, probes: Duration::from_secs(5), is_tree: false };
 
-/// Results of the whole demo.
+/// Results of the whole demo so far.
 #[derive(Default)]
 struct Found {
     udp: Comparison,
@@ -80,7 +80,7 @@ struct Found {
     dataplanes: Dataplanes,
 }
 
-/// Shared state of all labs of a run.
+/// State that all labs of a run share.
 struct Run<'a> {
     machine: Machine,
     logs: PathBuf,
@@ -89,13 +89,13 @@ struct Run<'a> {
     progress: Progress,
 }
 
-/// Runs the demo and writes `summary.json`, `axon.pcapng` and `plot.svg` to `out`; `commit` is
-/// that of the program, for the summary. Logs and captures of all hosts are in `out/logs`.
+/// Runs the demo and writes `summary.json`, `axon.pcapng` and `plot.svg` to `out`; `commit` is the
+/// commit of the program, for the summary. Logs and captures of all hosts go to `out/logs`.
 /// Everything that was started is stopped again, also on an error and on Ctrl-C.
 ///
 /// # Errors
-/// A program is missing, the lab cannot be built, or a step fails. Missed bounds are not an error
-/// but part of the summary.
+/// A program is missing, the lab cannot be built, or a step fails. Missed bounds are not errors but
+/// part of the summary.
 pub fn run(out: &Path, commit: &str, stop: &Stop) -> Result<Summary> {
     machine::check_programs()?;
     let (out, logs) = folders(out)?;
@@ -127,7 +127,8 @@ pub fn run(out: &Path, commit: &str, stop: &Stop) -> Result<Summary> {
     Ok(summary)
 }
 
-/// Creates the folder of the results, without an earlier summary, and that of the logs, empty.
+/// Creates the folder for the results and removes an earlier summary from it. Creates an empty
+/// folder for the logs.
 fn folders(out: &Path) -> Result<(PathBuf, PathBuf)> {
     fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
     let out = out.canonicalize()?;
@@ -136,7 +137,7 @@ fn folders(out: &Path) -> Result<(PathBuf, PathBuf)> {
         fs::remove_dir_all(&logs).with_context(|| format!("cannot empty {}", logs.display()))?;
     }
     fs::create_dir_all(&logs)?;
-    // A summary describes the captures beside it, so an older one must be removed.
+    // A summary describes the captures next to it, so an older summary must be removed.
     let json = out.join("summary.json");
     if json.exists() {
         fs::remove_file(&json).with_context(|| format!("cannot remove {}", json.display()))?;
@@ -144,7 +145,8 @@ fn folders(out: &Path) -> Result<(PathBuf, PathBuf)> {
     Ok((out, logs))
 }
 
-/// Runs the first lab of switches: one pair talks, and the switches' ports are captured.
+/// Runs the first lab with switches, in which one pair communicates and the switches' ports are
+/// captured.
 fn trace(out: &Path, run: &mut Run<'_>, found: &mut Found) -> Result<()> {
     run.progress.step("demo-trace: h1 talks to h3 through s2, switches' ports captured");
     let setup = Setup { capture_switches: true, ..run.setup("demo-trace", LINE) };
@@ -165,7 +167,7 @@ fn merge(captures: &[PathBuf], to: &Path, logs: &Path, stop: &Stop) -> Result<()
     Ok(())
 }
 
-/// Runs the line or the ring from start to end; returns the captures of its hosts.
+/// Runs the line or the ring from start to end. Returns the captures of its hosts.
 fn measured(ring: bool, run: &mut Run<'_>, found: &mut Found) -> Result<Vec<Captured>> {
     let (name, topology) = if ring { ("demo-ring", RING) } else { ("demo-line", LINE) };
     run.progress.step(&format!("{name}: up, captures on all hosts"));
@@ -199,21 +201,22 @@ fn link_bits_per_second(world: &World<'_>) -> u64 {
 }
 
 impl<'a> Run<'a> {
-    /// Returns a lab of this run without captures at switches, with bridges if its name contains
-    /// that.
+    /// Returns a lab of this run without captures at the switches. It has bridges if `name`
+    /// contains that word.
     fn setup<'b>(&'b self, name: &'b str, topology: &'b str) -> Setup<'b> {
         let bridges = name == "demo-bridges";
         Setup { name, topology, machine: &self.machine, capture_switches: false, bridges }
     }
 
-    /// Runs the six flows over each transport; returns the goodput of each flow in Mb/s.
+    /// Runs the six flows over each transport. Returns the goodput of each flow in Mb/s.
     fn loads(&mut self, world: &World<'_>, what: &str, found: &mut Found) -> Result<[[f64; 6]; 2]> {
         let mut loads = [[0.0; 6]; 2];
         for (transport, mbps) in Transport::ALL.into_iter().zip(&mut loads) {
             self.progress.step(&format!("demo-{what}: six flows, {}", transport.name()));
             let load = Load {
                 transport,
-                // TCP takes seconds to share a bottleneck after a slow start of all at once.
+                // TCP takes seconds to share a bottleneck after all flows have started slowly at
+                // once.
                 seconds: if transport == Transport::Udp { 5 } else { 10 },
                 warm_up: if transport == Transport::Udp { 1.0 } else { 4.0 },
                 cool_down: 0.5,
@@ -227,8 +230,8 @@ impl<'a> Run<'a> {
         Ok(loads)
     }
 
-    /// Runs the bridges under the same load and the same cut. Meanwhile all captures are checked:
-    /// the bridges are silent for seconds, which a busy machine does not change.
+    /// Runs the bridges under the same load and the same cut. Meanwhile, all captures are checked,
+    /// because the bridges are silent for seconds, and a busy machine does not change that.
     fn bridges(
         &mut self,
         world: &mut World<'_>,
@@ -239,7 +242,7 @@ impl<'a> Run<'a> {
         self.progress.step("demo-bridges: all pairs ping");
         let pairs = phases::ping_all(world, "ping")?;
         ensure!(pairs == table1::PAIRS, "only {pairs} pairs of hosts ping through the bridges");
-        // Captures cost CPU time, so the bridges have them too.
+        // Captures cost CPU time, so they also run with the bridges.
         world.start_captures()?;
         let [udp, tcp] = self.loads(world, "bridges", found)?;
         for capture in world.end_captures()? {

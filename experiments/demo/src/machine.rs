@@ -5,7 +5,7 @@ use anyhow::{Context, Result, bail};
 use std::fs::read_to_string;
 use std::process::{Command, Stdio};
 
-/// Programs that the demo runs, and the Debian packages they are in.
+/// Programs that the demo runs, with the Debian packages that contain them.
 const PROGRAMS: [(&str, &str); 10] = [
     ("ip", "iproute2"),
     ("tc", "iproute2"),
@@ -22,7 +22,7 @@ const PROGRAMS: [(&str, &str); 10] = [
 /// Checks that all programs are there, before anything is started.
 ///
 /// # Errors
-/// Names the packages that are missing.
+/// Programs are missing. The error names their packages.
 pub fn check_programs() -> Result<()> {
     let mut missing: Vec<_> = PROGRAMS
         .iter()
@@ -63,15 +63,15 @@ pub fn date() -> Result<String> {
     Ok(String::from_utf8(output.stdout)?.trim().to_owned())
 }
 
-/// Returns the congestion control of the TCP flows: CUBIC (RFC 9438) where the kernel has it, for
-/// comparable results, else Reno, which every kernel has.
+/// Returns the congestion control for the TCP flows. It is CUBIC (RFC 9438) if the kernel has it,
+/// for comparable results, otherwise Reno, which every kernel has.
 pub fn congestion_control() -> &'static str {
     let available = "/proc/sys/net/ipv4/tcp_available_congestion_control";
     let available = read_to_string(available).unwrap_or_default();
     if available.split_whitespace().any(|name| name == "cubic") { "cubic" } else { "reno" }
 }
 
-/// Time of all CPUs so far, in ticks.
+/// Time that all CPUs have spent so far, in ticks.
 #[derive(Clone, Copy, Debug)]
 pub struct CpuTime {
     idle: u64,
@@ -79,7 +79,7 @@ pub struct CpuTime {
 }
 
 impl CpuTime {
-    /// Returns the time up to now.
+    /// Returns the CPU time up to now.
     ///
     /// # Errors
     /// /proc/stat is missing or malformed (proc(5)).
@@ -87,14 +87,15 @@ impl CpuTime {
         CpuTime::parse(&read_to_string("/proc/stat")?).context("/proc/stat has no line `cpu`")
     }
 
-    /// user nice system idle iowait irq softirq steal; guest time is part of user time.
+    /// The fields are user nice system idle iowait irq softirq steal. Guest time is part of user
+    /// time.
     fn parse(stat: &str) -> Option<CpuTime> {
         let line = stat.lines().find_map(|line| line.strip_prefix("cpu "))?;
         let ticks: Vec<u64> = line.split_whitespace().flat_map(str::parse).take(8).collect();
         Some(CpuTime { idle: ticks.get(3)? + ticks.get(4)?, all: ticks.iter().sum() })
     }
 
-    /// Returns the fraction of all CPUs' time since then that was not idle.
+    /// Returns the fraction of the time since then that all CPUs together were not idle.
     ///
     /// # Errors
     /// See [`CpuTime::now`].

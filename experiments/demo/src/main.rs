@@ -1,8 +1,8 @@
 //! `axon-demo`: table 1 of the Axon paper with real Linux hosts. `axon demo` runs it, and `make
-//! demo` builds it alone: it needs neither the simulator nor the rows of the other papers.
+//! demo` builds only it, because it needs neither the simulator nor the rows of the other papers.
 
 #![forbid(unsafe_code)]
-// Both panic where the reader has left or the disk is full; see `say`.
+// Both macros panic if the reader has gone or the disk is full, see `say`.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 use anyhow::Result;
@@ -26,7 +26,8 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
-    // Must precede any thread: the lab and the demo start their parts from this program.
+    // This must precede any thread, because the lab and the demo start their parts from this
+    // program.
     if let Some(code) = axon_linux::lab::part().or_else(axon_demo::part) {
         return code;
     }
@@ -36,7 +37,7 @@ fn main() -> ExitCode {
 /// Runs the demo. Returns whether every bound is met.
 ///
 /// # Errors
-/// A step of the demo fails; everything that was started is stopped again.
+/// A step of the demo fails. Everything that was started is stopped again.
 fn run(arguments: &Arguments) -> Result<ExitCode> {
     let stop = Stop::on_signals()?;
     let summary = match axon_demo::run(&arguments.out, axon_cli::COMMIT, &stop) {

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// The first argument of such a process.
+/// First argument of such a process.
 const PART: &str = "demo-part";
 
 /// Runs the part of the demo that this process was started for, if any. Call it first in `main`,
@@ -42,12 +42,12 @@ fn run(words: &[&str]) -> Result<()> {
     }
 }
 
-/// Returns the command of a host that sends a probe each millisecond to `receiver` for `time`.
+/// Returns the command for a host to send a probe each millisecond to `receiver` for `time`.
 pub(crate) fn send(program: &Path, receiver: Ipv4Addr, time: Duration) -> Vec<String> {
     command(program, &["probe-send", &receiver.to_string(), &time.as_millis().to_string()])
 }
 
-/// Returns the command of a host that receives probes for `time` and prints their arrivals.
+/// Returns the command for a host to receive probes for `time` and print their arrivals.
 pub(crate) fn receive(program: &Path, time: Duration) -> Vec<String> {
     command(program, &["probe-receive", &time.as_millis().to_string()])
 }

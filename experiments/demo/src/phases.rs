@@ -1,4 +1,4 @@
-//! Steps of the demo in one lab.
+//! Steps of the demo within one lab.
 
 use super::cut::{Cut, Stream};
 use super::gap::{self, Outage};
@@ -11,24 +11,24 @@ use crate::table1::{FLOWS, HOSTS, PAIRS, Transport};
 use anyhow::{Context, Result, bail};
 use std::time::Duration;
 
-/// Number of concurrent pings.
+/// Number of pings that run at the same time.
 const PINGS: usize = 10;
 /// Delay of the cut after the first probe.
 const CUT_AFTER: Duration = Duration::from_secs(2);
-/// Total additional time of receivers before the first probe and after the last.
+/// Additional time for which receivers run, before the first probe and after the last together.
 const PROBES_AROUND: Duration = Duration::from_millis(1_500);
-/// Timeout of a daemon or a program on a host.
+/// Time limit for a daemon or a program on a host.
 const ANSWER: Duration = Duration::from_secs(15);
 
 fn words(text: &str) -> Vec<String> {
     text.split_whitespace().map(str::to_owned).collect()
 }
 
-/// Pings between all ordered pairs of hosts, three times each; counts the pairs with an
+/// Pings between all ordered pairs of hosts, three times each. Returns the number of pairs with an
 /// answer.
 ///
 /// # Errors
-/// ping is not there, or the user wants it all to stop.
+/// ping is missing, or the user stops the run.
 pub fn ping_all(world: &World<'_>, name: &str) -> Result<usize> {
     let pairs = (1..=HOSTS).flat_map(|from| (1..=HOSTS).map(move |to| (from, to)));
     let pairs: Vec<_> = pairs.filter(|(from, to)| from != to).collect();
@@ -41,7 +41,7 @@ pub fn ping_all(world: &World<'_>, name: &str) -> Result<usize> {
             let (status, _) = process.finish(ANSWER, world.stop())?;
             match status.code() {
                 Some(0) => reachable += 1,
-                // ping(8): 1 is no answer, 2 is another error.
+                // The exit status of ping(8) is 1 for no answer, and 2 for another error.
                 Some(1) => {}
                 _ => bail!("ping ended with {status}; its output is in {:?}", world.folder()),
             }
@@ -55,11 +55,11 @@ fn ping(world: &World<'_>, from: usize, to: usize, name: &str) -> Result<Process
     world.start(from, &words(&command), name)
 }
 
-/// Lets only h1 and h3 talk, and reads the tables at s2, which they pass, and at s1 and s3. The
-/// world must be a fresh line.
+/// Lets only h1 and h3 communicate, and reads the tables at s2, which their frames pass, and at s1
+/// and s3. The world must be a fresh line.
 ///
 /// # Errors
-/// They cannot, or a switch does not answer.
+/// They cannot reach each other, or a switch does not answer.
 pub fn transit_state(world: &World<'_>) -> Result<Tables> {
     ping(world, 1, 3, "transit")?.succeed(ANSWER, world.stop()).context("h1 cannot ping h3")?;
     let entries = world.table_entries()?;
@@ -67,7 +67,7 @@ pub fn transit_state(world: &World<'_>) -> Result<Tables> {
     Ok(Tables { transit_entries: sum(1), edge_entries: sum(0) + sum(2), axon_port_entries: 0 })
 }
 
-/// Returns the number of entries on ports that lead to other switches, expected to be zero.
+/// Returns the number of entries on ports that lead to other switches. It is expected to be zero.
 ///
 /// # Errors
 /// A switch does not answer.
@@ -77,7 +77,7 @@ pub fn axon_port_entries(world: &World<'_>) -> Result<u64> {
     Ok(axon.map(|(_, count)| count).sum())
 }
 
-/// Load whose servers and clients run.
+/// Load with its running servers and clients.
 struct Running {
     servers: Vec<Process>,
     clients: Vec<Process>,
@@ -109,7 +109,7 @@ fn wait_listening(world: &World<'_>, host: usize) -> Result<()> {
     bail!("iperf3 does not listen on h{host}")
 }
 
-/// Waits for the end of a load; returns each flow's goodput in Mb/s between the two times.
+/// Waits for the end of a load. Returns the goodput of each flow in Mb/s between the two times.
 fn collect(world: &World<'_>, running: Running, from: f64, until: f64) -> Result<[f64; 6]> {
     let limit = Duration::from_secs_f64(until) + ANSWER;
     for (client, flow) in running.clients.into_iter().zip(FLOWS) {
@@ -131,38 +131,38 @@ fn collect(world: &World<'_>, running: Running, from: f64, until: f64) -> Result
     Ok(mbps)
 }
 
-/// Runs all six flows at once; returns each flow's goodput in Mb/s, in the order of the table.
+/// Runs all six flows at once. Returns the goodput of each flow in Mb/s, in the order of the table.
 ///
 /// # Errors
-/// iperf3 fails somewhere.
+/// iperf3 fails on a host.
 pub fn load(world: &World<'_>, load: &Load, congestion: &str, name: &str) -> Result<[f64; 6]> {
     let running = start(world, load, congestion, name)?;
     collect(world, running, load.warm_up, f64::from(load.seconds) - load.cool_down)
 }
 
-/// Plan of a link cut.
+/// Plan for a link cut.
 #[derive(Clone, Copy, Debug)]
 pub struct CutPlan {
-    /// Duration of the six flows in seconds: from before the first probe to after the last.
+    /// Duration of the six flows in seconds, from before the first probe until after the last.
     pub load_s: u32,
-    /// Duration of the probes.
+    /// Duration for which probes are sent.
     pub probes: Duration,
-    /// True if frames take a spanning tree whose root is the first switch, so that all traffic of
-    /// the second switch crosses the link. Otherwise each flow takes the shortest path.
+    /// True if frames follow a spanning tree whose root is the first switch, so that all traffic of
+    /// the second switch crosses the link. Otherwise, each flow takes the shortest path.
     pub is_tree: bool,
 }
 
 impl CutPlan {
     /// Returns whether a flow between hosts at these two switches crosses the link between the
-    /// first two.
+    /// first two switches.
     fn is_crossed_by(&self, axons: (usize, usize)) -> bool {
         let (from, to) = axons;
         if self.is_tree { from == 1 || to == 1 } else { matches!(axons, (0, 1) | (1, 0)) }
     }
 }
 
-/// Cuts the link between the first two switches while all six flows run over TCP and a stream
-/// of probes runs beside each.
+/// Cuts the link between the first two switches while all six flows run over TCP, each accompanied
+/// by a stream of probes.
 ///
 /// # Errors
 /// A program fails, or the link cannot be cut.
@@ -203,7 +203,7 @@ pub fn cut(
         let outage: Outage = gap::outage(&arrivals, cut_at, count);
         streams.push(Stream { flow, crossed: plan.is_crossed_by(flow.axons()), outage });
     }
-    // The load's last second but a half is long after the cut.
+    // The last second of the load, up to half a second before its end, is long after the cut.
     let end = f64::from(load.seconds);
     let tcp_after_mbps = collect(world, running, end - 1.5, end - 0.5)?.iter().sum();
     Ok(Cut { port, streams, tcp_after_mbps })

@@ -1,4 +1,4 @@
-//! Data planes of the switches, as reported by themselves.
+//! Data planes of the switches, as the switches report them.
 
 use crate::fabric::carrier;
 use axon_linux::choice::{Carrier, DataplaneChoice};
@@ -30,19 +30,19 @@ impl Dataplanes {
         Dataplanes { expected: carrier(machine), no_tc: machine.no_tc.clone(), labs }
     }
 
-    /// Adds the reports of a lab's switches.
+    /// Adds the reports from a lab's switches.
     pub fn add(&mut self, lab: &str, reported: Vec<(String, DataplaneChoice)>) {
         self.labs.insert(lab.to_owned(), reported.into_iter().collect());
     }
 
-    /// Returns the number of switches that have reported, and of those with the expected data
-    /// plane.
+    /// Returns the number of switches that have reported, and the number of those that have the
+    /// expected data plane.
     pub fn counts(&self) -> (usize, usize) {
         let all = || self.labs.values().flat_map(BTreeMap::values);
         (all().count(), all().filter(|choice| choice.carrier == self.expected).count())
     }
 
-    /// Describes them in one line: `tc at s1, s2 and s3`, or other data planes.
+    /// Describes the data planes in one line, such as `tc at s1, s2 and s3`.
     pub fn text(&self) -> String {
         let mut switches = BTreeMap::<&str, Vec<&str>>::new();
         for (switch, choice) in self.labs.values().flatten() {

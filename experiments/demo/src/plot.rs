@@ -1,7 +1,9 @@
-//! Plot of the demo: aggregate goodput as a fraction of one link, the paper's and ours.
+//! Plot of the demo's results: the aggregate goodput in multiples of one link's rate, in the paper
+//! and here.
 //!
-//! The paper's links have 1 Gb/s and ours the rate that a software switch carries, so bars are in
-//! units of one link's rate: the line can carry 3 (two flows share each direction), the ring 6.
+//! The paper's links run at 1 Gb/s, and ours at the rate that a software switch carries. So the
+//! bars are in units of one link's rate. The line can carry 3 of them (two flows share each
+//! direction), and the ring 6.
 
 use super::report::Summary;
 use anyhow::{Result, anyhow};
@@ -16,7 +18,7 @@ const RING: RGBColor = RGBColor(29, 112, 184);
 
 const BRIDGES: RGBColor = RGBColor(217, 119, 6);
 
-/// Bars of one transport, the paper's or ours, and of bridges beside ours.
+/// Bars for one transport: the paper's or ours, and those of bridges next to ours.
 struct Group {
     label: [String; 2],
     line: f64,
@@ -26,7 +28,7 @@ struct Group {
 }
 
 impl Group {
-    /// Returns each bar's height and colour, from left to right.
+    /// Returns the height and colour of each bar, from left to right.
     fn bars(&self) -> impl Iterator<Item = (f64, RGBColor)> {
         let both = [(self.line, LINE), (self.ring, RING)];
         both.into_iter().chain(self.bridges.map(|height| (height, BRIDGES)))
@@ -60,7 +62,7 @@ fn groups(summary: &Summary) -> Vec<Group> {
 /// # Errors
 /// The file cannot be written.
 pub fn draw(summary: &Summary, path: &Path) -> Result<()> {
-    // Errors of the backend borrow it, so they are returned as text.
+    // Errors from the backend borrow it, so they are returned as text.
     try_draw(summary, path).map_err(|error| anyhow!("cannot draw {}: {error}", path.display()))
 }
 

@@ -1,4 +1,5 @@
-//! Child processes that cannot outlive the demo: output in files, a timeout, and a kill on drop.
+//! Child processes that cannot outlive the demo. Their output goes to files, they have a time
+//! limit, and they are killed on drop.
 
 use anyhow::{Context, Result, bail};
 use std::fs::File;
@@ -8,16 +9,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Polling interval of a child.
+/// Interval at which a child is polled.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// The user's stop request (Ctrl-C or SIGTERM).
+/// Request by the user to stop (Ctrl-C or SIGTERM).
 #[derive(Clone, Debug, Default)]
 pub struct Stop(Arc<AtomicBool>);
 
 impl Stop {
-    /// Takes SIGINT and SIGTERM from now on, in this process alone: children get them as
-    /// ever. Call before any other thread is started.
+    /// Takes SIGINT and SIGTERM from now on, in this process only. Children get them as usual. Must
+    /// be called before any other thread is started.
     ///
     /// # Errors
     /// The kernel refuses a signal mask or a signalfd(2).
@@ -30,7 +31,7 @@ impl Stop {
         let stop = Stop::default();
         let flag = Arc::clone(&stop.0);
         std::thread::spawn(move || {
-            // The mask is inherited by threads, so the signal waits for this one.
+            // Threads inherit the mask, so the signal waits for this one.
             while signals.wait().is_ok() {
                 flag.store(true, Ordering::Relaxed);
             }
@@ -41,7 +42,7 @@ impl Stop {
     /// Returns an error if the user has requested a stop.
     ///
     /// # Errors
-    /// The user wants it to stop.
+    /// The user has requested a stop.
     pub fn check(&self) -> Result<()> {
         if self.0.load(Ordering::Relaxed) {
             bail!("interrupted");
@@ -52,7 +53,7 @@ impl Stop {
     /// Sleeps, unless the user requests a stop.
     ///
     /// # Errors
-    /// The user wants it to stop.
+    /// The user has requested a stop.
     pub fn sleep(&self, time: Duration) -> Result<()> {
         let end = Instant::now() + time;
         loop {
@@ -76,8 +77,8 @@ pub struct Process {
 }
 
 impl Process {
-    /// Starts `command`; `name` becomes the name of its output files in `folder`. Its stdin
-    /// stays open and silent.
+    /// Starts `command`. Its output files in `folder` are named after `name`. Its stdin stays open
+    /// and silent.
     ///
     /// # Errors
     /// The program does not exist, or its output files cannot be written.
@@ -92,7 +93,7 @@ impl Process {
         Ok(Process { what: name.to_owned(), child, stdout, stderr })
     }
 
-    /// Waits for the end of the process and returns its exit status and output.
+    /// Waits for the process to end. Returns its exit status and output.
     ///
     /// # Errors
     /// The process does not end within `time`, or the user stops the run.
@@ -110,7 +111,7 @@ impl Process {
         }
     }
 
-    /// Waits for a successful end and returns the output.
+    /// Waits for the process to end successfully, and returns its output.
     ///
     /// # Errors
     /// The errors of [`Process::finish`], or an exit status other than zero.
@@ -124,7 +125,7 @@ impl Process {
         Ok(output)
     }
 
-    /// Closes the stdin of a process that ends by that, and returns its stderr.
+    /// Closes the stdin of a process that ends when that happens, and returns its stderr.
     ///
     /// # Errors
     /// The process does not end within `time`.
@@ -140,22 +141,22 @@ impl Process {
         Ok(self.complaint())
     }
 
-    /// Returns its process ID.
+    /// Returns the ID of the process.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Returns whether it still runs.
+    /// Returns whether the process is still running.
     pub fn is_running(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Returns its stderr so far.
+    /// Returns the stderr of the process so far.
     pub fn complaint(&self) -> String {
         std::fs::read_to_string(&self.stderr).unwrap_or_default()
     }
 
-    /// Returns its stdout so far.
+    /// Returns the stdout of the process so far.
     pub fn printed(&self) -> String {
         let bytes = std::fs::read(&self.stdout).unwrap_or_default();
         String::from_utf8_lossy(&bytes).into_owned()

@@ -1,10 +1,10 @@
-//! Progress reports: a bar on a terminal, plain lines elsewhere.
+//! Progress reports, with a bar on a terminal and plain lines elsewhere.
 
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
-/// The progress of a known number of steps, on stderr.
+/// Progress through a known number of steps, on stderr.
 pub struct Progress {
     bar: Option<ProgressBar>,
     started: Instant,
@@ -13,7 +13,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Creates a display of `steps` steps.
+    /// Creates a display for `steps` steps.
     pub fn new(steps: u64) -> Progress {
         let bar = std::io::stderr().is_terminal().then(|| {
             let bar = ProgressBar::new(steps);
@@ -27,7 +27,7 @@ impl Progress {
         Progress { bar, started: Instant::now(), steps, done: 0 }
     }
 
-    /// The next step begins.
+    /// Shows that the next step begins.
     pub fn step(&mut self, what: &str) {
         self.done += 1;
         match &self.bar {

@@ -9,17 +9,17 @@ use crate::table1::{Comparison, FLOWS, Flow, PAIRS, Transport, gain};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Required UDP gain as a fraction: 6 points below the paper's +96 %, as real hosts on a busy
-/// machine vary.
+/// Required gain over UDP, as a fraction. It is 6 points below the paper's +96 %, because real
+/// hosts on a busy machine vary.
 pub const UDP_GAIN_MIN: f64 = 0.90;
-/// Required TCP gain as a fraction: 17 points above the paper's +63 %, and 10 below the +90 % that
-/// the simulator must reach.
+/// Required gain over TCP, as a fraction. It is 17 points above the paper's +63 %, and 10 points
+/// below the +90 % that the simulator must reach.
 pub const TCP_GAIN_MIN: f64 = 0.80;
-/// Required gain over Linux bridges on the same ring, as a fraction. Their tree has four directions
-/// of links for six flows, so it carries four links' worth at most, where flows over two links
-/// starve; six to four is +50 %, of which 5 points are for a busy machine.
+/// Required gain over Linux bridges on the same ring, as a fraction. Their tree has four link
+/// directions for six flows, so it carries at most four links' worth, with flows over two links
+/// starving. Six to four is +50 %, from which 5 points are deducted for a busy machine.
 pub const GAIN_OVER_BRIDGES_MIN: f64 = 0.45;
-/// Upper bound of the longest outage after a cut, in ms.
+/// Upper bound on the longest outage after a cut, in ms.
 pub const CUT_GAP_MS_BOUND: f64 = 100.0;
 
 /// Results of one transport over both topologies. All rates are 10^6 bits of application data per
@@ -68,7 +68,7 @@ pub struct PaperResult {
 }
 
 impl TransportResult {
-    /// Combines a measurement with that of bridges, flow by flow, and with the paper's.
+    /// Combines a measurement with that of the bridges, flow by flow, and with the paper's.
     pub fn new(transport: Transport, ours: &Comparison, bridges: &[f64; 6]) -> TransportResult {
         let flows = FLOWS.iter().zip(ours.line.iter().zip(&ours.ring)).zip(bridges);
         let bridges_mbps = bridges.iter().sum();
@@ -200,7 +200,7 @@ pub struct Summary {
     pub seconds: f64,
 }
 
-/// Returns the units, for readers of the JSON alone.
+/// Returns the units of the numbers, for readers who have only the JSON.
 pub fn units() -> BTreeMap<&'static str, &'static str> {
     BTreeMap::from([
         ("*_mbps", "10^6 bit/s of application data, as received; link_mbps: on the wire"),
@@ -214,7 +214,7 @@ pub fn units() -> BTreeMap<&'static str, &'static str> {
 }
 
 impl Summary {
-    /// Evaluates the results; fills `bars` and `pass`.
+    /// Compares the results with the bounds, and fills in `bars` and `pass`.
     pub fn judge(&mut self) {
         let percent = |gain: f64| format!("{:+.1} %", gain * 100.0);
         let gain = |name, of: &TransportResult, min: f64| Bar {

@@ -1,4 +1,4 @@
-//! Results of the demo as one table.
+//! Results of the demo in one table.
 
 use crate::beside::Spanning;
 use crate::iperf::MTU;

@@ -1,17 +1,17 @@
 //! Table 1 of the paper (001 §5.1; thesis 000 §4.3.2, table 4.1): six flows over three Axons with
 //! two hosts each, as a line and as a ring.
 //!
-//! The ratio shows the value of the redundant link. In the line the four directions of two links
-//! carry six flows, two of which use two links: the fair share of a flow is half a link, three
-//! links' worth in all. In the ring each of six directions carries one flow.
+//! The ratio shows the value of the redundant link. In the line, the four directions of two links
+//! carry six flows, two of which use two links. So the fair share of a flow is half a link, which
+//! makes three links' worth in total. In the ring, each of the six directions carries one flow.
 
 use serde::Serialize;
 
-/// Hosts of the experiment, two on each of three Axons.
+/// Number of hosts in the experiment, two at each of three Axons.
 pub const HOSTS: usize = 6;
-/// Ordered pairs of different hosts.
+/// Number of ordered pairs of different hosts.
 pub const PAIRS: usize = HOSTS * (HOSTS - 1);
-/// The Axon (0 to 2: the paper's A, B, C) of each host, host 1 first.
+/// Axon (0 to 2 for the paper's A, B, C) of each host, starting with host 1.
 pub const AXON_OF_HOST: [usize; HOSTS] = [0, 1, 2, 0, 1, 2];
 
 /// A one-way flow between two hosts.
@@ -24,7 +24,7 @@ pub struct Flow {
 }
 
 impl Flow {
-    /// Returns the label: `h1 -> h2`.
+    /// Returns the label of the flow, such as `h1 -> h2`.
     pub fn label(self) -> String {
         format!("h{} -> h{}", self.from, self.to)
     }
@@ -35,7 +35,8 @@ impl Flow {
     }
 }
 
-/// The six flows, in the order of the table: 1 to 3 run one way round, 4 to 6 the other.
+/// The six flows, in the order of the table. Flows 1 to 3 run one way round, and flows 4 to 6 the
+/// other.
 pub const FLOWS: [Flow; 6] = [
     Flow { from: 1, to: 2 },
     Flow { from: 2, to: 3 },
@@ -56,10 +57,10 @@ pub enum Transport {
 }
 
 impl Transport {
-    /// Both, in the order of the table.
+    /// Both transports, in the order of the table.
     pub const ALL: [Transport; 2] = [Transport::Udp, Transport::Tcp];
 
-    /// Returns the name: `UDP`, `TCP`.
+    /// Returns the name of the transport: `UDP` or `TCP`.
     pub const fn name(self) -> &'static str {
         match self {
             Transport::Udp => "UDP",
@@ -67,7 +68,7 @@ impl Transport {
         }
     }
 
-    /// Returns the paper's measurements over links of 1 Gb/s, with netperf.
+    /// Returns the paper's measurements with netperf over links of 1 Gb/s.
     pub const fn paper(self) -> Comparison {
         match self {
             Transport::Udp => Comparison {
@@ -81,8 +82,8 @@ impl Transport {
         }
     }
 
-    /// Returns the aggregates as the paper prints them, line and ring, in Mb/s. They come from
-    /// unrounded flows, so the sums of the printed flows may differ in the last digit.
+    /// Returns the aggregates as the paper prints them, for the line and the ring, in Mb/s. They
+    /// come from unrounded flows, so the sums of the printed flows may differ in the last digit.
     pub const fn paper_aggregate(self) -> (f64, f64) {
         match self {
             Transport::Udp => (2906.0, 5690.0),
@@ -91,35 +92,35 @@ impl Transport {
     }
 }
 
-/// One transport over both topologies: goodput of each flow in Mb/s (10^6 bits of
-/// application data per second, as received), in the order of [`FLOWS`].
+/// Results for one transport over both topologies. They are the goodput of each flow in Mb/s (10^6
+/// bits of application data per second, as received), in the order of [`FLOWS`].
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Comparison {
-    /// Goodput over the line.
+    /// Goodput of each flow over the line.
     pub line: [f64; 6],
-    /// Goodput over the ring.
+    /// Goodput of each flow over the ring.
     pub ring: [f64; 6],
 }
 
 impl Comparison {
-    /// Returns the total goodput over the line in Mb/s.
+    /// Returns the total goodput over the line, in Mb/s.
     pub fn line_mbps(&self) -> f64 {
         self.line.iter().sum()
     }
 
-    /// Returns the total goodput over the ring in Mb/s.
+    /// Returns the total goodput over the ring, in Mb/s.
     pub fn ring_mbps(&self) -> f64 {
         self.ring.iter().sum()
     }
 
-    /// Returns the gain of the ring over the line as a fraction: 0.96 is +96 %. Zero where the line
-    /// carried nothing, so that a failed run never passes for a gain.
+    /// Returns the gain of the ring over the line as a fraction, where 0.96 is +96 %. It is zero if
+    /// the line carried nothing, so that a failed run never passes for a gain.
     pub fn gain(&self) -> f64 {
         gain(self.line_mbps(), self.ring_mbps())
     }
 }
 
-/// Returns `ring / line - 1`, and zero for a line that carried nothing.
+/// Returns `ring / line - 1`, or zero if the line carried nothing.
 pub fn gain(line_mbps: f64, ring_mbps: f64) -> f64 {
     if line_mbps > 0.0 { ring_mbps / line_mbps - 1.0 } else { 0.0 }
 }

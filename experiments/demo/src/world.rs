@@ -1,4 +1,4 @@
-//! Topology of the demo: a lab that is up, with its hosts' addresses and processes.
+//! Environment of the demo: a lab that is up, with the addresses and processes of its hosts.
 
 use super::capture::{self, Capture, Captured, Take};
 use super::dhcp::{self, Client, Lease};
@@ -20,12 +20,12 @@ use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Timeout of switches to find the controller.
+/// Time limit for switches to find the controller, in ms.
 const UP_LIMIT_MS: u64 = 15_000;
-/// Timeout of a DHCP client.
+/// Time limit for a DHCP client to get a lease.
 const LEASE_LIMIT: Duration = Duration::from_secs(20);
 
-/// Setup of a world.
+/// Setup of a lab.
 #[derive(Clone, Copy, Debug)]
 pub struct Setup<'a> {
     /// Name of the lab.
@@ -36,13 +36,13 @@ pub struct Setup<'a> {
     pub machine: &'a Machine,
     /// True if the ports of all switches are captured.
     pub capture_switches: bool,
-    /// True if Linux bridges take the place of switches; hosts have their addresses then.
+    /// True if Linux bridges take the place of switches. Hosts then have fixed addresses.
     pub bridges: bool,
 }
 
 /// Running lab. Dropping it ends the lab.
 pub struct World<'a> {
-    // Dropped in order: processes end before the lab does.
+    // Fields are dropped in order, so processes end before the lab does.
     clients: Vec<Process>,
     captures: Vec<Capture>,
     addresses: Vec<Ipv4Addr>,
@@ -53,10 +53,11 @@ pub struct World<'a> {
 }
 
 impl<'a> World<'a> {
-    /// Starts a lab. One that a killed demo has left is ended. `folder` takes all files.
+    /// Starts a lab. A lab left by a killed demo is ended first. All files go to `folder`.
     ///
     /// # Errors
-    /// The lab does not come up or is not the experiment's: six hosts on three switches.
+    /// The lab does not come up, or it is not that of the experiment, which has six hosts at three
+    /// switches.
     pub fn up(setup: &Setup<'_>, folder: &Path, stop: &'a Stop) -> Result<World<'a>> {
         let Setup { name, topology, machine, capture_switches, bridges } = *setup;
         let folder = folder.join(name);
@@ -74,7 +75,7 @@ impl<'a> World<'a> {
         let options = UpOptions {
             timeout_ms: UP_LIMIT_MS,
             capture: if capture_switches { switches.collect() } else { Vec::new() },
-            // Every host runs a DHCP client, which no bridge would answer.
+            // Every host runs a DHCP client, but no bridge would answer it.
             bare: !bridges,
             machine: Some(machine.clone()),
             bridges,
@@ -107,7 +108,7 @@ impl<'a> World<'a> {
         self.stop
     }
 
-    /// Returns the folder of this world's files.
+    /// Returns the folder for the files of this lab.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
@@ -117,13 +118,13 @@ impl<'a> World<'a> {
         self.addresses[host - 1]
     }
 
-    /// Returns the MAC address of a host by name.
+    /// Returns the MAC address of the host with this name.
     pub fn mac(&self, host: &str) -> MacAddr {
         let named = self.fabric.hosts.iter().find(|one| one.name == host);
         named.map_or(MacAddr([0; 6]), |host| host.mac)
     }
 
-    /// Starts a command on host number `host`; `name` names its output.
+    /// Starts a command on host number `host`. `name` names its output files.
     ///
     /// # Errors
     /// The command cannot be started.
@@ -131,7 +132,7 @@ impl<'a> World<'a> {
         self.start_on(&self.fabric.hosts[host - 1].name, argv, name)
     }
 
-    /// Starts a command on the node of that name; `name` names its output.
+    /// Starts a command on the node with the name `node`. `name` names its output files.
     ///
     /// # Errors
     /// The command cannot be started.
@@ -140,7 +141,7 @@ impl<'a> World<'a> {
         Process::start(command, &self.folder, &format!("{name}-{node}"))
     }
 
-    /// Captures all hosts' ports, from now to [`World::end_captures`].
+    /// Captures the ports of all hosts, from now until [`World::end_captures`].
     ///
     /// # Errors
     /// dumpcap does not start.
@@ -160,16 +161,16 @@ impl<'a> World<'a> {
     /// Ends all captures.
     ///
     /// # Errors
-    /// A capture does not end well.
+    /// A capture does not end properly.
     pub fn end_captures(&mut self) -> Result<Vec<Captured>> {
         self.captures.drain(..).map(Capture::end).collect()
     }
 
-    /// Starts a DHCP client on each host and waits until all have an address.
+    /// Starts a DHCP client on each host, and waits until all hosts have an address.
     ///
     /// # Errors
-    /// A client ends, a lease does not come in time or is not what the fabric file promises,
-    /// or two hosts get the same address.
+    /// A client ends, a lease does not arrive in time or is not what the fabric file promises, or
+    /// two hosts get the same address.
     pub fn get_addresses(&mut self) -> Result<Vec<Leased>> {
         dhcp::write_scripts(&self.folder)?;
         for host in 1..=HOSTS {
@@ -205,7 +206,7 @@ impl<'a> World<'a> {
         Ok(leases)
     }
 
-    /// Cuts the link between the first two switches at the first one's end; returns the port.
+    /// Cuts the link between the first two switches, at the end of the first one. Returns the port.
     ///
     /// # Errors
     /// There is no such link, or the port cannot be set down.
@@ -221,7 +222,7 @@ impl<'a> World<'a> {
         Ok(port)
     }
 
-    /// Returns the data plane of each switch with the reason, as reported by the switches.
+    /// Returns the data plane of each switch, with the reason, as the switches report it.
     ///
     /// # Errors
     /// A switch does not answer.
@@ -236,8 +237,8 @@ impl<'a> World<'a> {
         status.iter().skip(1).map(of).collect()
     }
 
-    /// Returns the entries in each port's table, switch by switch, and whether the port is a
-    /// host's.
+    /// Returns the number of entries in each port's table, switch by switch, and whether the port
+    /// is a host port.
     ///
     /// # Errors
     /// A switch does not answer.
@@ -258,16 +259,17 @@ impl<'a> World<'a> {
         Ok(ports.map(|(number, port)| (is_host(number), port.routes)).collect())
     }
 
-    /// Ends the lab and returns the switches' captures, one file each, which its end completes.
+    /// Ends the lab. Returns the captures from the switches, one file each, which are complete once
+    /// the lab has ended.
     ///
     /// # Errors
-    /// A capture is not there, or the lab does not end.
+    /// A capture is missing, or the lab does not end.
     pub fn down_with_switch_captures(self) -> Result<Vec<PathBuf>> {
         let names: Vec<String> =
             self.fabric.switches.iter().map(|switch| switch.name.clone()).collect();
         let state = self.lab.state().clone();
         let folder = self.folder.clone();
-        // Open files outlive the lab's directory.
+        // Open files remain readable after the lab's directory is gone.
         let files = names.iter().map(|name| {
             let path = state.capture(name);
             fs::File::open(&path).with_context(|| format!("no capture at {}", path.display()))
