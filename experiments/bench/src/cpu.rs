@@ -1,26 +1,26 @@
 //! Exact CPU time of processes, from the scheduler's account of each thread.
 //!
-//! Kernel work in an interrupt of a network device counts for the interrupted thread, so on one
-//! machine the path of a frame is charged to its sender, to the processes of switches, or to
-//! `ksoftirqd`. /proc/stat counts ticks instead, and misses much of that.
+//! Kernel work in an interrupt from a network device is charged to the interrupted thread. So on a
+//! single machine, the path of a frame is charged to its sender, to the switches' processes, or to
+//! `ksoftirqd`. /proc/stat counts ticks instead, and misses much of this work.
 
 use std::collections::BTreeMap;
 use std::fs;
 
-/// Returns the parent of each process, from /proc.
+/// Returns the parent of each process, as given in /proc.
 fn parents() -> BTreeMap<u32, u32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let number = |entry: fs::DirEntry| entry.file_name().to_str()?.parse::<u32>().ok();
     let parent = |pid: u32| {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        // The second field is the name in parentheses, which may hold anything.
+        // The second field is the name in parentheses, which may contain any characters.
         let parent = stat.rsplit_once(") ")?.1.split(' ').nth(1)?.parse().ok()?;
         Some((pid, parent))
     };
     entries.filter_map(number).filter_map(parent).collect()
 }
 
-/// Returns the running processes among `of` and its descendants.
+/// Returns those processes among `of` and its descendants that are running.
 pub fn descendants(of: Option<u32>) -> Vec<u32> {
     let Some(of) = of else { return Vec::new() };
     below(of, &parents())
@@ -36,8 +36,8 @@ fn below(of: u32, parents: &BTreeMap<u32, u32>) -> Vec<u32> {
     found
 }
 
-/// Returns the kernel threads that process packets left by interrupts; none where they are not
-/// visible.
+/// Returns the kernel threads that process packets left over by interrupts, or none if these
+/// threads are not visible.
 pub fn softirq_threads() -> Vec<u32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
@@ -48,8 +48,8 @@ pub fn softirq_threads() -> Vec<u32> {
     pids.filter(is_one).collect()
 }
 
-/// Returns the CPU time of all threads of these processes in ns; `None` where the kernel keeps no
-/// such account (CONFIG_SCHED_INFO). A process that has ended has none.
+/// Returns the CPU time of all threads in these processes in ns, or `None` if the kernel keeps no
+/// such account (CONFIG_SCHED_INFO). A process that has ended counts as zero.
 pub fn nanos(processes: &[u32]) -> Option<u64> {
     fs::metadata("/proc/self/schedstat").ok()?;
     Some(processes.iter().filter_map(|&pid| of_process(pid)).sum())
@@ -64,7 +64,8 @@ fn of_process(pid: u32) -> Option<u64> {
     Some(account.sum())
 }
 
-/// Returns the first of: time on a CPU, time waiting for one, number of times.
+/// Returns the first of the three numbers: time on a CPU, time waiting for one, and number of times
+/// on one.
 fn first_number(schedstat: &str) -> Option<u64> {
     schedstat.split_whitespace().next()?.parse().ok()
 }

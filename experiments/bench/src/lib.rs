@@ -1,10 +1,10 @@
-//! `axon bench`: every data plane of Axon beside Linux bridges, Open vSwitch and a bare redirect,
-//! in one run.
+//! `axon bench`: compares every data plane of Axon with Linux bridges, Open vSwitch and a bare
+//! redirect, in one run.
 //!
-//! Each subject is built in its own network namespaces, measured and removed again, one after the
-//! other and in several rounds, so that a slow minute of the machine affects all of them. The
-//! report has medians and the spread of the rounds. `docs/bench.md` describes how each figure is
-//! taken.
+//! Subjects are built in their own network namespaces, measured, and removed again, one after
+//! another. This is done in several rounds, so that a slow minute of the machine affects all
+//! subjects. The report gives medians and the spread over the rounds. `docs/bench.md` describes how
+//! each figure is measured.
 
 pub mod cpu;
 pub mod measure;

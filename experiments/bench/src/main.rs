@@ -1,8 +1,8 @@
-//! `axon-bench`: the data planes beside bridges, Open vSwitch and a bare redirect. `axon bench`
-//! runs it.
+//! `axon-bench`: compares the data planes with bridges, Open vSwitch and a bare redirect. `axon
+//! bench` runs it.
 
 #![forbid(unsafe_code)]
-// Both panic where the reader has left or the disk is full; see `say`.
+// Both macros panic if the reader has gone or the disk is full, see `say`.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 use anyhow::{Result, ensure};
@@ -121,17 +121,17 @@ enum Part {
 }
 
 fn main() -> ExitCode {
-    // Must precede any thread: this may be a process of a lab.
+    // This must precede any thread, because the process may belong to a lab.
     if let Some(code) = axon_linux::lab::part() {
         return code;
     }
     axon_cli::program::run(run, |error| error.is::<axon_linux::lab::Interrupted>())
 }
 
-/// Runs the measurements, and returns whether all went well.
+/// Runs the measurements. Returns whether all of them succeeded.
 ///
 /// # Errors
-/// The run could not start, or was stopped; everything that was started is stopped again.
+/// The run could not start, or it was stopped. Everything that was started is stopped again.
 fn run(arguments: &Arguments) -> Result<ExitCode> {
     if let Some(part) = &arguments.part {
         return run_part(part).map(|()| ExitCode::SUCCESS);
@@ -176,7 +176,7 @@ fn run(arguments: &Arguments) -> Result<ExitCode> {
     Ok(unwritten.answer(report.is_good()))
 }
 
-/// Checks that results can be written; returns whether one of them goes to standard output.
+/// Checks that the results can be written. Returns whether one of them goes to standard output.
 fn reserve(arguments: &Arguments) -> Result<bool> {
     let named = [("--json", &arguments.json), ("--plot", &arguments.plot)];
     let named = named.into_iter().filter_map(|(what, path)| Some((what, path.as_deref()?)));
@@ -196,13 +196,13 @@ fn reserve(arguments: &Arguments) -> Result<bool> {
     Ok(is_quiet)
 }
 
-/// Returns the path of the plot of the time between frames.
+/// Returns the path for the plot of the time between frames.
 fn beside(path: &Path) -> PathBuf {
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!("{name}-packets.svg"))
 }
 
-/// Draws the plots; a failure leaves an empty file and is reported.
+/// Draws the plots. A failure leaves an empty file and is reported.
 fn draw(report: &Report, path: &Path, unwritten: &mut Unwritten) {
     let mut write = |path: &Path, plot: Option<Plot>| match plot {
         Some(plot) => {
@@ -238,7 +238,7 @@ fn run_part(part: &Part) -> Result<()> {
     say::print(&text)
 }
 
-/// Parses a MAC address: `02:00:00:00:00:01`.
+/// Parses a MAC address such as `02:00:00:00:00:01`.
 fn read_mac(text: &str) -> Result<MacAddr> {
     let bytes: Vec<u8> =
         text.split(':').filter_map(|part| u8::from_str_radix(part, 16).ok()).collect();

@@ -1,18 +1,18 @@
-//! Noise of the machine, measured by a counting loop on all CPUs while nothing of the run is
+//! Noise on the machine, measured by a counting loop on all CPUs while no part of the run is
 //! active.
 //!
-//! A loop that waited for its CPU shared it, as the kernel reports. A loop that did not wait, and
-//! took longer than the best loop of the run, had a slower CPU.
+//! A loop that had to wait for its CPU, as reported by the kernel, shared that CPU. A loop that did
+//! not wait but took longer than the best loop in the run had a slower CPU.
 
 use crate::statistics::median;
 use nix::time::{ClockId, clock_gettime};
 use std::hint::black_box;
 use std::time::Instant;
 
-/// Iterations of the loop: some tens of milliseconds.
+/// Number of iterations of the loop. They take some tens of milliseconds.
 const COUNT: u64 = 20_000_000;
 
-/// Times of the loops of a run.
+/// Times of the loops in a run.
 #[derive(Clone, Debug, Default)]
 pub struct Calibration {
     loops: Vec<Counted>,
@@ -28,7 +28,7 @@ struct Counted {
 }
 
 impl Calibration {
-    /// Runs the loop on every CPU that this process may use; the slowest counts.
+    /// Runs the loop on every CPU that this process may use. The slowest loop counts.
     pub fn run(&mut self) {
         let cpus = std::thread::available_parallelism().map_or(1, usize::from);
         let slowest = std::thread::scope(|scope| {
@@ -39,8 +39,8 @@ impl Calibration {
         self.loops.extend(slowest);
     }
 
-    /// Returns the median of all loops in multiples of one with its own CPU; `None` before the
-    /// first.
+    /// Returns the median time of all loops in multiples of a loop that has a CPU to itself, or
+    /// `None` before the first loop.
     pub fn slowdown(&self) -> Option<f64> {
         let best = self.loops.iter().map(|one| one.cpu).min_by(f64::total_cmp)?;
         let times: Vec<f64> = self.loops.iter().map(|one| one.wall / best).collect();
@@ -57,7 +57,7 @@ fn count() -> Counted {
     Counted { wall: start.elapsed().as_secs_f64(), cpu: cpu_seconds() - cpu }
 }
 
-/// Returns the CPU time of this thread in seconds.
+/// Returns the CPU time that this thread has used, in seconds.
 fn cpu_seconds() -> f64 {
     clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID)
         .map_or(0.0, |time| time.tv_sec() as f64 + time.tv_nsec() as f64 / 1e9)

@@ -1,4 +1,4 @@
-//! Plots of a report: gain over bridges, and time between frames.
+//! Plots of a report: the gain over bridges, and the time between frames.
 
 use crate::quantity::Quantity;
 use crate::report::Report;
@@ -17,8 +17,8 @@ const DRAWN: [Quantity; 6] = [
 ];
 
 impl Report {
-    /// Plots the gain of each subject over bridges through the line of median length. `None`
-    /// without a comparison.
+    /// Plots the gain of each subject over bridges through the line of median length. Returns
+    /// `None` if there is nothing to compare.
     pub fn speeds(&self) -> Option<Plot> {
         let lines: BTreeSet<u32> = self.ratios.iter().filter_map(|one| one.switches).collect();
         let switches = *lines.iter().nth(lines.len() / 2)?;
@@ -47,8 +47,8 @@ impl Report {
         Some(Plot::bars("bench", &title, &groups, y, series).with_note(note))
     }
 
-    /// Plots the time between two frames at the peak over the number of switches: the slope is the
-    /// cost of a switch. `None` without a measured peak.
+    /// Plots the time between two frames at the peak against the number of switches, so that the
+    /// slope is the cost of a switch. Returns `None` if no peak was measured.
     pub fn packets(&self) -> Option<Plot> {
         let line = |subject: Subject| {
             let figures = self.figures.iter().filter(|one| {

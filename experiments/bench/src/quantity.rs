@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// Figures of one measurement.
+/// Figures from one measurement.
 pub type Figures = Vec<(Quantity, f64)>;
 
 /// Measured figure.
@@ -65,7 +65,7 @@ pub enum Better {
 }
 
 impl Quantity {
-    /// All figures, in the order of the table.
+    /// All figures, in the order in which the table has them.
     pub const ALL: [Quantity; 20] = [
         Quantity::TcpOneStream,
         Quantity::TcpFourStreams,
@@ -89,7 +89,7 @@ impl Quantity {
         Quantity::TotalOneGbps,
     ];
 
-    /// Returns the label in the table.
+    /// Returns the label of the figure in the table.
     pub const fn label(self) -> &'static str {
         match self {
             Quantity::TcpOneStream => "TCP, 1 stream",
@@ -115,7 +115,7 @@ impl Quantity {
         }
     }
 
-    /// Returns the unit; for fractions and multiples, the reference.
+    /// Returns the unit of the figure. For fractions and multiples, it is the reference.
     pub const fn unit(self) -> &'static str {
         match self {
             Quantity::TcpOneStream | Quantity::TcpFourStreams => "Gb/s",
@@ -130,7 +130,7 @@ impl Quantity {
         }
     }
 
-    /// Returns the preferred direction.
+    /// Returns the preferred direction of the figure.
     pub const fn better(self) -> Better {
         match self {
             Quantity::TcpOneStream | Quantity::TcpFourStreams | Quantity::PacketsPeak => {
@@ -144,7 +144,7 @@ impl Quantity {
         }
     }
 
-    /// Returns whether the figure, a time or a rate, is compared with bridges.
+    /// Returns whether the figure is compared with bridges. It is if it is a time or a rate.
     pub const fn is_compared(self) -> bool {
         matches!(
             self,

@@ -1,4 +1,4 @@
-//! Report of `axon bench`: figures, ratios to bridges, bounds, and noise of the machine.
+//! Report of `axon bench`: figures, ratios to bridges, bounds, and noise on the machine.
 
 use crate::noise::Calibration;
 use crate::quantity::{Better, Figures, Quantity};
@@ -9,17 +9,19 @@ use std::collections::BTreeMap;
 
 /// Median loop time, in multiples of the best, above which the CPU was shared.
 pub const SLOWDOWN_MAX: f64 = 1.1;
-/// Spread of the bridges' figures, as a fraction of their median, above which the machine is noisy.
+/// Spread of the bridges' figures, as a fraction of their median, above which the machine counts as
+/// noisy.
 pub const SPREAD_MAX: f64 = 0.3;
-/// Figures of the bridges that the noise is judged by.
+/// Figures of the bridges by which noise is judged.
 const JUDGED: [Quantity; 3] = [Quantity::TcpOneStream, Quantity::PingMean, Quantity::PacketsPeak];
-/// Fraction of its rate from which an egress counts as full: headers and streams that look for
-/// their share take the rest.
+/// Fraction of its rate from which an egress counts as full: the remainder is taken by headers and
+/// by streams that look for their share.
 const FULL: f64 = 0.85;
-/// Number of switches that bounds apply to.
+/// Number of switches for which bounds apply.
 const BOUND_SWITCHES: u32 = 3;
 
-/// Figures of all rounds by subject, number of switches (0 for none in particular) and quantity.
+/// Figures from all rounds, by subject, number of switches (0 for figures without a number) and
+/// quantity.
 #[derive(Clone, Debug, Default)]
 pub struct Samples(BTreeMap<(Subject, u32, Quantity), Vec<f64>>);
 
@@ -31,17 +33,17 @@ impl Samples {
         }
     }
 
-    /// Returns the figures of all rounds; empty if there are none.
+    /// Returns the figures from all rounds, or an empty slice if there are none.
     pub fn of(&self, subject: Subject, switches: u32, quantity: Quantity) -> &[f64] {
         self.0.get(&(subject, switches, quantity)).map_or(&[], Vec::as_slice)
     }
 
-    /// Returns the median of all rounds.
+    /// Returns the median over all rounds.
     pub fn median(&self, subject: Subject, switches: u32, quantity: Quantity) -> Option<f64> {
         median(self.of(subject, switches, quantity))
     }
 
-    /// Returns a median in multiples of that of bridges.
+    /// Returns a median in multiples of the bridges' median.
     pub fn ratio(&self, subject: Subject, switches: u32, quantity: Quantity) -> Option<f64> {
         let bridges = self.median(Subject::Bridges, switches, quantity)?;
         (bridges > 0.0).then_some(self.median(subject, switches, quantity)? / bridges)
@@ -51,13 +53,13 @@ impl Samples {
 /// Results of a run.
 #[derive(Default)]
 pub struct Found {
-    /// Figures of all rounds.
+    /// Figures from all rounds.
     pub samples: Samples,
-    /// Missing features of this machine.
+    /// Features that this machine lacks.
     pub skipped: Vec<Skipped>,
-    /// Failures.
+    /// Measurements that failed.
     pub failed: Vec<Failed>,
-    /// Noise measurements.
+    /// Measurements of the noise.
     pub calibration: Calibration,
 }
 
@@ -191,7 +193,7 @@ pub struct MachineJson {
 }
 
 impl Report {
-    /// Creates the report of a run's results.
+    /// Creates the report from the results of a run.
     pub fn new(settings: &Settings, found: Found, machine: MachineJson) -> Report {
         let Found { samples, skipped, failed, calibration } = found;
         let figures = samples.0.iter().filter_map(|(&(subject, switches, quantity), samples)| {
@@ -226,7 +228,7 @@ impl Report {
         }
     }
 
-    /// Returns whether all measurements succeeded, and all data arrived unaltered.
+    /// Returns whether all measurements succeeded and all data arrived unaltered.
     pub fn is_good(&self) -> bool {
         let broken = |figure: &&Figure| {
             let is_data =
@@ -245,11 +247,11 @@ impl Report {
     }
 }
 
-/// Bound: quantity, number of switches, data planes, whether in multiples of bridges, lower and
-/// upper bound.
+/// Bound: quantity, number of switches, data planes, whether it is in multiples of bridges, and
+/// lower and upper bound.
 type Row = (Quantity, u32, &'static [Subject], bool, (Option<f64>, Option<f64>));
 
-/// Evaluates the bounds of the measured data planes.
+/// Evaluates the bounds for the data planes that were measured.
 fn bounds(samples: &Samples) -> Vec<Bound> {
     use Quantity as Q;
     let kernel: &'static [Subject] = &[Subject::Tc];
@@ -285,8 +287,8 @@ fn bounds(samples: &Samples) -> Vec<Bound> {
     found
 }
 
-/// Returns whether an egress was full where its shares are bounded; otherwise there is nothing to
-/// share.
+/// Returns whether an egress was full where its shares are bounded. If it was not, there was
+/// nothing to share.
 fn is_full(samples: &Samples, subject: Subject, quantity: Quantity) -> bool {
     let (total, rate_mbps) = match quantity {
         Quantity::SharesTwoHundredMbps => (Quantity::TotalTwoHundredMbps, 200.0),
@@ -296,7 +298,7 @@ fn is_full(samples: &Samples, subject: Subject, quantity: Quantity) -> bool {
     samples.median(subject, 0, total).is_some_and(|total| total >= FULL * rate_mbps)
 }
 
-/// Judges the machine by the loops and by the bridges.
+/// Judges the noise on the machine by the loops and by the bridges.
 fn noise(samples: &Samples, calibration: &Calibration) -> Noise {
     let slowdown = calibration.slowdown();
     let bridges = samples.0.iter().filter(|((subject, _, quantity), _)| {
@@ -326,7 +328,7 @@ fn noise(samples: &Samples, calibration: &Calibration) -> Noise {
 }
 
 impl Better {
-    /// Returns the gain of a ratio to bridges; `None` where one is the best.
+    /// Returns the gain for a ratio to bridges, or `None` for a figure that is best near one.
     pub fn times(self, ratio: f64) -> Option<f64> {
         match self {
             Better::More => Some(ratio),
@@ -350,7 +352,7 @@ pub(crate) mod tests {
         samples
     }
 
-    /// Returns a report of bridges, and of tc that is a little slower and shares evenly.
+    /// Returns a report on bridges, and on tc that is a little slower and shares evenly.
     pub(crate) fn sample() -> Report {
         let samples = samples(&[
             (Subject::Bridges, 3, Quantity::TcpOneStream, &[10.0, 11.0, 12.0]),
@@ -424,7 +426,7 @@ pub(crate) mod tests {
         let noise = noise(&samples(&of), &Calibration::default());
         assert!(noise.noisy && noise.bridges_spread > Some(0.36), "{noise:?}");
         assert!(noise.reasons[0].contains("TCP, 1 stream, 3 switches, lies apart by 36 %"));
-        // Any other subject may.
+        // Any other subject may share unevenly.
         let of = [(Subject::Full, 3, Quantity::TcpOneStream, &[1.0, 11.0, 12.0][..])];
         assert!(!super::noise(&samples(&of), &Calibration::default()).noisy);
     }

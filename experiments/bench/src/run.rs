@@ -1,4 +1,4 @@
-//! Run of rounds, in each of which every subject is built, measured and removed.
+//! Run of several rounds. In each round, every subject is built, measured and removed.
 
 use crate::measure;
 use crate::quantity::{Figures, Quantity};
@@ -17,16 +17,16 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Required programs, with their Debian packages.
+/// Required programs, with the Debian packages that contain them.
 const PROGRAMS: [(&str, &str); 3] =
     [("ip", "iproute2"), ("ss", "iproute2"), ("ping", "iputils-ping")];
-/// Rates of the shared egress in Mb/s, and the figures measured there.
+/// Rates of the shared egress in Mb/s, with the figures that are measured there.
 const SHARED: [(u32, [Quantity; 2]); 2] = [
     (200, [Quantity::SharesTwoHundredMbps, Quantity::TotalTwoHundredMbps]),
     (1000, [Quantity::SharesOneGbps, Quantity::TotalOneGbps]),
 ];
 
-/// Temporary folder of a run, removed on drop.
+/// Temporary folder of a run, which is removed on drop.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -39,7 +39,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // Leftovers are a few kilobytes in a temporary folder.
+        // Any leftovers are a few kilobytes in a temporary folder.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
@@ -48,8 +48,9 @@ impl Drop for Folder {
 /// and on Ctrl-C. Progress goes to standard error.
 ///
 /// # Errors
-/// This user may not make network namespaces, a required program is missing, or the user stops the
-/// run. Missing features and failures of single subjects are part of the result.
+/// The user has no right to create network namespaces, a required program is missing, or the user
+/// stops the run. Missing features and failures of single subjects are not errors but part of the
+/// result.
 pub fn run(settings: &Settings, stop: &Stop) -> Result<Found> {
     ensure!(
         nix::unistd::geteuid().is_root(),
@@ -72,21 +73,21 @@ pub fn run(settings: &Settings, stop: &Stop) -> Result<Found> {
 
 struct Run {
     found: Found,
-    /// Subjects that are available on this machine.
+    /// Subjects that this machine supports.
     active: Vec<Subject>,
-    /// Measurements that are available on this machine.
+    /// Measurements that this machine supports.
     parts: Vec<Part>,
 }
 
 impl Run {
-    /// Returns the number of subjects that a round builds if nothing is missing.
+    /// Returns the number of subjects that a round builds if no feature is missing.
     fn steps(&self, settings: &Settings) -> usize {
         let lines = if settings.has_line() { settings.switches.len() } else { 0 };
         let shared = if self.parts.contains(&Part::Shares) { self.with_rates().count() } else { 0 };
         lines * self.active.len() + shared
     }
 
-    /// Returns the subjects whose links hold a rate.
+    /// Returns the subjects whose links enforce a rate.
     fn with_rates(&self) -> impl Iterator<Item = Subject> {
         let rated = [Subject::Bridges, Subject::Full, Subject::Tc];
         self.active.iter().copied().filter(move |subject| rated.contains(subject))
@@ -164,7 +165,7 @@ impl Run {
         Ok(())
     }
 
-    /// Builds a subject. `None` if that fails; it is then not tried again.
+    /// Builds a subject. Returns `None` if that fails, and the subject is then not tried again.
     fn up<'a>(
         &mut self,
         (subject, switches): (Subject, u32),
@@ -179,7 +180,7 @@ impl Run {
             Err(error) => error,
         };
         stop.check()?;
-        // A lab that is starting takes the signals.
+        // A lab that is starting takes the signals itself.
         if error.is::<Interrupted>() {
             return Err(error);
         }
@@ -193,7 +194,7 @@ impl Run {
         Ok(None)
     }
 
-    /// Returns all figures of a subject through one line.
+    /// Returns all figures for a subject through one line.
     fn line(
         &mut self,
         settings: &Settings,
@@ -211,7 +212,7 @@ impl Run {
         Ok(figures)
     }
 
-    /// Returns the figures of a measurement; none if it failed, which is recorded.
+    /// Returns the figures from a measurement. There are none if it failed, which is recorded.
     fn kept(
         &mut self,
         (subject, switches, part): (Subject, u32, Part),
@@ -226,8 +227,8 @@ impl Run {
     }
 }
 
-/// Peaks of one subject in one round by number of switches: time between two frames and CPU time of
-/// each, in ns.
+/// Peaks of one subject in one round, by number of switches: the time between two frames, and the
+/// CPU time for each frame, in ns.
 #[derive(Default)]
 struct Peaks {
     between: Vec<(f64, f64)>,
@@ -246,7 +247,7 @@ impl Peaks {
         }
     }
 
-    /// Returns the cost of one more switch.
+    /// Returns the cost of one additional switch.
     fn per_hop(&self) -> Figures {
         let slopes = [
             (Quantity::PacketsPerHop, slope(&self.between)),

@@ -7,7 +7,7 @@ use serde::Serialize;
 pub const SWITCHES_MAX: u32 = 16;
 /// Maximum number of rounds.
 pub const ROUNDS_MAX: u32 = 1000;
-/// Maximum duration of each measurement in seconds.
+/// Maximum duration of each measurement, in seconds.
 pub const SECONDS_MAX: u32 = 600;
 
 /// Subject that carries the frames.
@@ -31,7 +31,7 @@ pub enum Subject {
 }
 
 impl Subject {
-    /// All subjects, in the order of the table; the first is the reference.
+    /// All subjects, in the order in which the table has them. The first one is the reference.
     pub const ALL: [Subject; 7] = [
         Subject::Bridges,
         Subject::Redirect,
@@ -42,7 +42,7 @@ impl Subject {
         Subject::Program,
     ];
 
-    /// Returns the name used in `--only`, in the table and in the JSON.
+    /// Returns the name of the subject in `--only`, in the table and in the JSON.
     pub const fn name(self) -> &'static str {
         match self {
             Subject::Bridges => "bridges",
@@ -78,10 +78,10 @@ pub enum Part {
 }
 
 impl Part {
-    /// All measurements.
+    /// All kinds of measurements.
     pub const ALL: [Part; 5] = [Part::Tcp, Part::Ping, Part::Packets, Part::Intact, Part::Shares];
 
-    /// Returns the name used in `--only`.
+    /// Returns the name of the measurement in `--only`.
     pub const fn name(self) -> &'static str {
         match self {
             Part::Tcp => "tcp",
@@ -98,22 +98,24 @@ impl Part {
 pub struct Settings {
     /// Number of rounds, 1 or more.
     pub rounds: u32,
-    /// Approximate duration of each measurement; whole seconds, 1 or more.
+    /// Approximate duration of each measurement in whole seconds, 1 or more.
     pub seconds: u32,
-    /// Numbers of switches in the line.
+    /// Numbers of switches in the line, each of which is measured.
     pub switches: Vec<u32>,
-    /// Subjects.
+    /// Subjects that are measured.
     pub subjects: Vec<Subject>,
-    /// Measurements.
+    /// Measurements that are taken.
     pub parts: Vec<Part>,
 }
 
 impl Settings {
-    /// Checks the numbers, and parses the words of `--only`: names of subjects and of measurements.
-    /// Without one of a kind, all of that kind are selected.
+    /// Checks the numbers, and parses the words in `--only`, which are names of subjects and of
+    /// measurements. If no subject is named, all of them are selected, and likewise for
+    /// measurements.
     ///
     /// # Errors
-    /// A number out of its range, or an unknown word; the error lists the known ones.
+    /// A number is out of its range, or a word is unknown. In the latter case, the error lists the
+    /// known words.
     pub fn new(rounds: u32, seconds: u32, switches: &[u32], only: &[String]) -> Result<Settings> {
         let within = |name: &str, value: u32, max: u32| {
             ensure!((1..=max).contains(&value), "{name} {value}: expected 1 to {max}");
@@ -148,7 +150,7 @@ impl Settings {
         Ok(Settings { rounds, seconds, switches, subjects: chosen(&subjects), parts })
     }
 
-    /// Returns whether a measurement other than shares, and thus a line, is selected.
+    /// Returns whether a measurement other than shares is selected, which requires a line.
     pub fn has_line(&self) -> bool {
         self.parts.iter().any(|&part| part != Part::Shares)
     }

@@ -1,4 +1,4 @@
-//! Table for readers: ratios first, then medians with their spread.
+//! Table for readers, with ratios first, and then medians with their spread.
 
 use crate::quantity::Quantity;
 use crate::report::{Bound, Figure, Report};
@@ -69,7 +69,7 @@ impl Report {
         }
     }
 
-    /// Adds bounds, and other results outside of the table.
+    /// Adds the bounds, and other results that are not in the table.
     fn ends(&self, text: &mut String) {
         if !self.bounds.is_empty() {
             *text += "\nBounds\n";
@@ -103,7 +103,7 @@ fn label(quantity: Quantity, switches: Option<u32>, unit: &str) -> String {
     format!("{at}{}{unit}", quantity.label())
 }
 
-/// Adds a row, unless it is empty.
+/// Adds a row, unless all of its cells are empty.
 fn row(text: &mut String, label: String, cells: Vec<Option<String>>) {
     if cells.iter().all(Option::is_none) {
         return;
@@ -113,7 +113,7 @@ fn row(text: &mut String, label: String, cells: Vec<Option<String>>) {
     *text += &format!("{label:LABEL$}{cells}\n");
 }
 
-/// Formats `14.4 +-8 %`: the median, and half of the range.
+/// Formats a figure as `14.4 +-8 %`, with the median and half of the range.
 fn cell(figure: &Figure) -> String {
     let median = number(figure.median);
     if figure.samples.len() < 2 || figure.median == 0.0 {
@@ -123,7 +123,7 @@ fn cell(figure: &Figure) -> String {
     format!("{median} \u{b1}{half:.0} %")
 }
 
-/// Formats three significant digits.
+/// Formats a number with three significant digits.
 fn number(value: f64) -> String {
     match value.abs() {
         large if large >= 99.95 => format!("{value:.0}"),

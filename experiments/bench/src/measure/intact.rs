@@ -1,4 +1,4 @@
-//! Data integrity: TCP over IPv6, and UDP super-packets.
+//! Data integrity over TCP with IPv6, and in UDP super-packets.
 
 use crate::quantity::{Figures, Quantity};
 use crate::subject::World;
@@ -7,14 +7,14 @@ use crate::traffic::datagrams;
 use anyhow::{Context, Result};
 use std::time::Duration;
 
-/// Bytes of the TCP stream for each second of a measurement.
+/// Number of bytes in the TCP stream for each second of a measurement.
 const BYTES_PER_SECOND: u64 = 64 << 20;
-/// UDP super-packets for each second of a measurement.
+/// Number of UDP super-packets for each second of a measurement.
 const PACKETS_PER_SECOND: u64 = 100;
-/// Timeout of either test.
+/// Time limit for either test.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// Runs the test over TCP with IPv6, and the one with UDP super-packets.
+/// Runs the test over TCP with IPv6, and the test with UDP super-packets.
 pub fn both(world: &World<'_>, seconds: u32) -> Result<Figures> {
     Ok(vec![
         (Quantity::IntactTcpIpv6, tcp_ipv6(world, BYTES_PER_SECOND * u64::from(seconds))?),

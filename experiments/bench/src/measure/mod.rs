@@ -1,4 +1,4 @@
-//! Measurements on a subject that is up.
+//! Measurements taken on a subject that is up.
 
 mod intact;
 mod packets;
@@ -13,7 +13,7 @@ use crate::selection::Part;
 use crate::subject::World;
 use anyhow::Result;
 
-/// Takes a measurement through a line, from its first host to its second; `seconds` is its
+/// Takes a measurement through a line, from the first host to the second. `seconds` is its
 /// approximate duration. Shares have their own topology, see [`shares()`].
 ///
 /// # Errors

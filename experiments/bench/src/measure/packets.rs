@@ -1,8 +1,8 @@
 //! Frames of 64 bytes: peak rate, and delivered rate under overload.
 //!
-//! The peak is searched for: first a sender at full speed; if frames are lost, its rate is halved
-//! until the offered rate is at most the best delivered one; then rates around the best are tried.
-//! The overload is ten times the peak, or the sender's maximum.
+//! The peak is found by a search. It begins with a sender at full speed. If frames are lost, the
+//! rate is halved until the offered rate is at most the best delivered one. Then rates around the
+//! best one are tried. The overload is ten times the peak, or the sender's maximum.
 
 use crate::cpu;
 use crate::quantity::{Figures, Quantity};
@@ -12,23 +12,23 @@ use anyhow::Result;
 use axon_demo::process::Process;
 use std::time::Duration;
 
-/// The overload in multiples of the peak.
+/// Overload in multiples of the peak.
 const OVERLOAD: f64 = 10.0;
-/// Delivered fraction above which a sender at full speed has not found the peak.
+/// Fraction of delivered frames above which a sender at full speed has not reached the peak.
 const ALL: f64 = 0.98;
-/// Rates tried around the best of the halved ones, in multiples of it.
+/// Rates tried around the best of the halved rates, in multiples of it.
 const AROUND: [f64; 2] = [0.75, 1.4];
-/// Milliseconds of a step for each second of a measurement.
+/// Milliseconds in a step for each second of a measurement.
 const STEP_MS: u32 = 300;
-/// Grace period for the start and end of a sender.
+/// Additional time for a sender to start and end.
 const SLACK: Duration = Duration::from_secs(15);
 
-/// Result of one offered rate.
+/// Result for one offered rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Step {
-    /// Frames sent per second.
+    /// Number of frames sent per second.
     offered: f64,
-    /// Frames delivered per second.
+    /// Number of frames delivered per second.
     delivered: f64,
     /// CPU time per delivered frame in ns, if known.
     cpu_nanos: Option<f64>,
@@ -41,7 +41,7 @@ struct Found {
     overload: Step,
 }
 
-/// Measures the peak, the overload and the CPU time per frame.
+/// Measures the peak, the overload, and the CPU time per frame.
 pub fn all(world: &World<'_>, seconds: u32) -> Result<Figures> {
     let receiver = world.start_own(1, "packets-receive", "packets-receive")?;
     world.wait_listening(1, 'u', PORT)?;
@@ -56,7 +56,7 @@ pub fn all(world: &World<'_>, seconds: u32) -> Result<Figures> {
     Ok(figures)
 }
 
-/// Searches for the peak and overloads it; `step` tries a rate, or full speed.
+/// Searches for the peak, and then overloads it. `step` tries a rate, or full speed.
 fn search(mut step: impl FnMut(Option<f64>) -> Result<Step>) -> Result<Found> {
     let full = step(None)?;
     let mut peak = full;
@@ -82,7 +82,7 @@ fn search(mut step: impl FnMut(Option<f64>) -> Result<Step>) -> Result<Found> {
     Ok(Found { peak, overload })
 }
 
-/// Offers a rate for `millis` milliseconds.
+/// Offers a certain rate for `millis` milliseconds.
 fn step(world: &World<'_>, receiver: &Process, rate: Option<f64>, millis: u32) -> Result<Step> {
     let (device, from, mac, to) =
         (world.device(0), world.address(0), world.mac(1), world.address(1));
@@ -107,7 +107,8 @@ fn step(world: &World<'_>, receiver: &Process, rate: Option<f64>, millis: u32) -
 mod tests {
     use super::*;
 
-    /// Simulates a sender of at most 1.000.000 frames per second through `carried`.
+    /// Simulates a sender of at most 1.000.000 frames per second, whose frames go through
+    /// `carried`.
     fn found(carried: impl Fn(f64) -> f64) -> (Found, usize) {
         let mut steps = 0;
         let step = |rate: Option<f64>| {

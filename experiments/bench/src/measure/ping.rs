@@ -1,4 +1,4 @@
-//! Round trips of pings: paced, as from an idle host, and back to back.
+//! Round trips of pings, both paced, as from an idle host, and back to back.
 
 use crate::quantity::{Figures, Quantity};
 use crate::statistics::{mean, median, percentile};
@@ -6,18 +6,18 @@ use crate::subject::World;
 use anyhow::{Context, Result, ensure};
 use std::time::Duration;
 
-/// Interval of paced pings in ms.
+/// Interval between paced pings, in ms.
 const INTERVAL_MS: u32 = 5;
-/// Paced pings per second of a measurement: they take half of it.
+/// Number of paced pings per second of a measurement. They take half of it.
 const PACED_PER_SECOND: u32 = 100;
-/// Back-to-back pings per second of a measurement.
+/// Number of back-to-back pings per second of a measurement.
 const FLOOD_PER_SECOND: u32 = 2000;
-/// Additional time for back-to-back pings in seconds.
+/// Additional time for back-to-back pings, in seconds.
 const SLACK_SECONDS: u32 = 5;
-/// Minimum fraction of answered requests.
+/// Minimum fraction of requests that must be answered.
 const ANSWERED_MIN: f64 = 0.9;
 
-/// Measures spaced and back-to-back pings.
+/// Measures paced and back-to-back pings.
 pub fn both(world: &World<'_>, seconds: u32) -> Result<Figures> {
     let mut figures = Figures::new();
     let paced = format!("-i 0.{INTERVAL_MS:03}");
@@ -39,12 +39,13 @@ pub fn both(world: &World<'_>, seconds: u32) -> Result<Figures> {
     Ok(figures)
 }
 
-/// Returns round trips in us.
+/// Returns round-trip times in us.
 fn pings(world: &World<'_>, options: &str, count: u32, seconds_max: u32) -> Result<Vec<f64>> {
     let command = format!("ping -n {options} -c {count} -w {seconds_max} {}", world.address(1));
     let argv: Vec<String> = command.split(' ').map(str::to_owned).collect();
     let limit = Duration::from_secs(u64::from(seconds_max)) + Duration::from_secs(10);
-    // ping(8) exits with 1 if not all requests were answered in time; the rest counts.
+    // ping(8) exits with 1 if not all requests were answered in time. The answered ones still
+    // count.
     let (_, output) = world.start(0, &argv, "ping")?.finish(limit, world.stop())?;
     let (times, sent) = (round_trips(&output), sent(&output).unwrap_or(count));
     let answered = times.len() as f64 / f64::from(sent.max(1));
@@ -52,7 +53,8 @@ fn pings(world: &World<'_>, options: &str, count: u32, seconds_max: u32) -> Resu
     Ok(times)
 }
 
-/// Parses round trips in us: `64 bytes from 10.0.0.2: icmp_seq=1 ttl=64 time=0.044 ms`.
+/// Parses round-trip times in us from lines such as `64 bytes from 10.0.0.2: icmp_seq=1 ttl=64
+/// time=0.044 ms`.
 fn round_trips(output: &str) -> Vec<f64> {
     let time = |line: &str| {
         let (_, rest) = line.split_once(" time=")?;
@@ -61,7 +63,8 @@ fn round_trips(output: &str) -> Vec<f64> {
     output.lines().filter_map(time).map(|millis| millis * 1e3).collect()
 }
 
-/// Parses the number of requests sent: `20 packets transmitted, 20 received, ...`.
+/// Parses the number of requests sent from a line such as `20 packets transmitted, 20 received,
+/// ...`.
 fn sent(output: &str) -> Option<u32> {
     let line = output.lines().find(|line| line.contains(" packets transmitted"))?;
     line.split(' ').next()?.parse().ok()

@@ -1,23 +1,23 @@
-//! Shares of a rated link: a host with one TCP stream against one with eight, at two ingress ports
-//! of one switch.
+//! Shares of a rated link: a host with one TCP stream competes with a host with eight, at two
+//! ingress ports of one switch.
 
 use super::tcp::Streams;
 use crate::subject::World;
 use anyhow::{Result, ensure};
 
-/// Excluded time at either end of the test in seconds, while streams find their share.
+/// Time excluded at either end of the test, in seconds, while streams find their share.
 const EDGE: f64 = 1.0;
 
 /// Goodput of the two hosts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Shares {
-    /// Goodput of the host with eight streams in multiples of that of the host with one.
+    /// Goodput of the host with eight streams, in multiples of that of the host with one.
     pub ratio: f64,
-    /// Total goodput in Mb/s.
+    /// Total goodput, in Mb/s.
     pub total_mbps: f64,
 }
 
-/// Measures both hosts sending to the third at once.
+/// Measures two hosts that send to a third one at the same time.
 ///
 /// # Errors
 /// iperf3 fails, or the user stops the run.

@@ -1,4 +1,4 @@
-//! Goodput of TCP streams: iperf3 with the hosts' offloads.
+//! Goodput of TCP streams, measured with iperf3 and with the hosts' offloads.
 
 use crate::quantity::{Figures, Quantity};
 use crate::subject::World;
@@ -8,12 +8,12 @@ use axon_demo::machine::congestion_control;
 use axon_demo::process::Process;
 use std::time::Duration;
 
-/// Excluded time at the beginning in seconds.
+/// Time excluded at the beginning, in seconds.
 const WARM_UP: f64 = 0.2;
-/// Timeout of iperf3 beyond its test.
+/// Additional time for iperf3 beyond its test.
 const SLACK: Duration = Duration::from_secs(20);
 
-/// Measures one stream, then four.
+/// Measures one stream, and then four.
 pub fn both(world: &World<'_>, seconds: u32) -> Result<Figures> {
     let mut figures = Figures::new();
     for (quantity, streams) in [(Quantity::TcpOneStream, 1), (Quantity::TcpFourStreams, 4)] {
@@ -23,7 +23,7 @@ pub fn both(world: &World<'_>, seconds: u32) -> Result<Figures> {
     Ok(figures)
 }
 
-/// Streams of one client to its own server.
+/// Streams from one client to its own server.
 pub struct Streams {
     server: Process,
     client: Process,
@@ -31,7 +31,8 @@ pub struct Streams {
 }
 
 impl Streams {
-    /// Starts `count` streams from one host to another. Servers at one host have different numbers.
+    /// Starts `count` streams from one host to another. Servers on the same host have different
+    /// numbers.
     pub fn start(
         world: &World<'_>,
         [from, to]: [usize; 2],
@@ -53,8 +54,8 @@ impl Streams {
         Ok(Streams { server, client, seconds })
     }
 
-    /// Waits for the end; returns the goodput of all streams in Mb/s, excluding `warm_up` and
-    /// `cool_down` seconds.
+    /// Waits for the streams to end. Returns the goodput of all streams in Mb/s, excluding
+    /// `warm_up` and `cool_down` seconds.
     pub fn finish(self, world: &World<'_>, warm_up: f64, cool_down: f64) -> Result<f64> {
         let limit = Duration::from_secs(u64::from(self.seconds)) + SLACK;
         let (status, output) = self.client.finish(limit, world.stop())?;

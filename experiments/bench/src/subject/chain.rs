@@ -1,4 +1,4 @@
-//! Line of namespaces without Axon: hosts, and other forwarders in place of switches.
+//! Line of namespaces without Axon: hosts, with other forwarders in place of switches.
 
 use super::namespace::{Namespace, write_setting};
 use super::ovs::OpenVswitch;
@@ -13,31 +13,32 @@ use std::fmt::Write as _;
 use std::net::Ipv4Addr;
 use std::path::Path;
 
-/// Forwarder in place of a switch.
+/// Forwarder that takes the place of a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Linux bridge with one port to each neighbour.
     Bridge,
-    /// A redirect at tc to the other port.
+    /// Redirect by tc to the other port.
     Redirect,
     /// Open vSwitch bridge with one port to each neighbour.
     OpenVswitch,
 }
 
-/// Line that is up. Dropping it removes all of it: devices go with their namespaces.
+/// Line that is up. Dropping it removes everything, because devices disappear with their
+/// namespaces.
 pub struct Chain {
-    // Dropped in order: programs and daemons end before their interfaces.
+    // Fields are dropped in order, so programs and daemons end before their interfaces.
     _programs: Vec<Program>,
     switches_of_ovs: Vec<OpenVswitch>,
     hosts: Vec<Namespace>,
     _switches: Vec<Namespace>,
 }
 
-/// Devices of a switch.
+/// Names of the devices of a switch.
 type Ports = Vec<String>;
 
 impl Chain {
-    /// Builds the line; files of daemons go to `folder`.
+    /// Builds the line. The files of daemons go to `folder`.
     ///
     /// # Errors
     /// The kernel, iproute2 or Open vSwitch refuses something.
@@ -62,7 +63,7 @@ impl Chain {
                 let address = format!("{}/24", host_address(host));
                 iproute::run("ip", &["address", "add", &address, "dev", &device], "")?;
                 if kind == Kind::OpenVswitch {
-                    // The user-space datapath forwards unfinished checksums.
+                    // The user-space datapath forwards frames with unfinished checksums.
                     sys::set_offload(&device, Offload::TxChecksum, false)?;
                 }
                 Ok(sys::set_device_up(&device, true)?)
@@ -104,38 +105,38 @@ impl Chain {
         })
     }
 
-    /// Returns the namespace of a host, by its number from 0.
+    /// Returns the namespace of a host, given its number from 0.
     pub fn host(&self, host: usize) -> &Namespace {
         &self.hosts[host]
     }
 
-    /// Returns the processes that carry frames, if any.
+    /// Returns the processes that carry frames, if there are any.
     pub fn processes(&self) -> Vec<u32> {
         self.switches_of_ovs.iter().map(OpenVswitch::process).collect()
     }
 }
 
-/// Returns the device of a host, by its number from 0.
+/// Returns the device of a host, given its number from 0.
 pub fn host_device(host: usize) -> String {
     format!("h{}-p0", host + 1)
 }
 
-/// Returns the MAC address of a host, by its number from 0.
+/// Returns the MAC address of a host, given its number from 0.
 pub fn host_mac(host: usize) -> MacAddr {
     MacAddr([2, 0, 0, 0, 1, host as u8 + 1])
 }
 
-/// Returns the IPv4 address of a host, by its number from 0.
+/// Returns the IPv4 address of a host, given its number from 0.
 pub fn host_address(host: usize) -> Ipv4Addr {
     Ipv4Addr::new(10, 0, 0, host as u8 + 1)
 }
 
-/// Returns the device of switch `from` on the link to switch `to`, by their numbers from 0.
+/// Returns the device of switch `from` on the link to switch `to`. Both are numbers from 0.
 fn towards(from: usize, to: usize) -> String {
     format!("s{}-s{}", from + 1, to + 1)
 }
 
-/// Creates all links; returns the devices of each switch.
+/// Creates all links. Returns the devices of each switch.
 fn cables(shape: &Shape, hosts: &[Namespace], switches: &[Namespace]) -> Result<Vec<Ports>> {
     let mut ports = vec![Ports::new(); switches.len()];
     let mut batch = String::new();
@@ -160,7 +161,8 @@ fn cables(shape: &Shape, hosts: &[Namespace], switches: &[Namespace]) -> Result<
         )?;
         ports[at].push(port);
     }
-    // Run in a namespace of the benchmark, so that no device appears in the machine's own.
+    // This runs in a namespace of the benchmark, so that no device appears in the machine's own
+    // namespace.
     hosts[0].within(|| iproute::run("ip", &["-batch", "-"], &batch))?;
     Ok(ports)
 }
@@ -168,7 +170,7 @@ fn cables(shape: &Shape, hosts: &[Namespace], switches: &[Namespace]) -> Result<
 fn bridge(ports: &Ports) -> Result<()> {
     for name in ["bridge-nf-call-iptables", "bridge-nf-call-ip6tables", "bridge-nf-call-arptables"]
     {
-        // Otherwise every frame passes the firewall rules, at nearly twice the cost.
+        // Otherwise, every frame would pass the firewall rules, at nearly twice the cost.
         write_setting(&format!("bridge/{name}"), "0")?;
     }
     iproute::run("ip", &["link", "add", "br0", "type", "bridge"], "")?;

@@ -1,4 +1,4 @@
-//! Axon's own subjects: a lab of the same line, on one of the data planes.
+//! Axon's own subjects: a lab with the same line, on one of the data planes.
 
 use super::shape::Shape;
 use anyhow::{Context, Result, ensure};
@@ -10,20 +10,20 @@ use std::fs;
 use std::net::Ipv4Addr;
 use std::path::Path;
 
-/// Timeout of switches to find the controller.
+/// Time limit for switches to find the controller, in ms.
 const UP_LIMIT_MS: u64 = 20_000;
-/// Highest rate that a fabric file may set.
+/// Highest rate that can be set in a fabric file.
 const RATE: &str = "100Gbps";
 
-/// A lab that is up. Dropping it ends it.
+/// Lab that is up. Dropping it ends the lab.
 pub struct FabricLab {
     lab: Lab,
-    /// Each host's MAC and address.
+    /// MAC and IPv4 address of each host.
     hosts: Vec<(MacAddr, Ipv4Addr)>,
 }
 
-/// Returns the reason if an error of [`FabricLab::up`] means that this machine or this version
-/// lacks the data plane. The file is ours, so nothing else is refused in it.
+/// Returns the reason if an error from [`FabricLab::up`] means that this machine or this version
+/// lacks the data plane. The file is ours, so nothing else in it can be refused.
 pub fn lacking(error: &anyhow::Error) -> Option<String> {
     error.downcast_ref::<LoadError>().map(|refusal| refusal.problem.what.clone())
 }
@@ -61,12 +61,12 @@ impl FabricLab {
         &self.lab
     }
 
-    /// Returns the MAC and IPv4 address of a host, by its number from 0.
+    /// Returns the MAC and IPv4 address of a host, given its number from 0.
     pub fn host(&self, host: usize) -> (MacAddr, Ipv4Addr) {
         self.hosts[host]
     }
 
-    /// Returns the supervisor, the parent of the daemons.
+    /// Returns the process ID of the supervisor, which is the parent of the daemons.
     pub fn supervisor(&self) -> Option<u32> {
         let supervisor = self.lab.state().supervisor()?;
         u32::try_from(supervisor.pid).ok()
@@ -84,8 +84,8 @@ impl Drop for FabricLab {
     }
 }
 
-/// Returns the fabric file. XDP cannot enforce rates, so it gets none. `program` is not a data
-/// plane but a control program, which learns like the bridges and Open vSwitch.
+/// Returns the fabric file. XDP cannot enforce rates, so its links get none. `program` is not a
+/// data plane but a control program, which learns in the same way as the bridges and Open vSwitch.
 fn text(name: &str, dataplane: &str, shape: &Shape) -> String {
     let list = |items: Vec<String>| items.join(", ");
     let switches = list((1..=shape.switches).map(|n| format!("s{n}")).collect());

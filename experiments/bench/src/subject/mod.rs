@@ -1,4 +1,5 @@
-//! Subject that is up: hosts at the ends of a line of switches, and commands on the hosts.
+//! Subject that is up: hosts at the ends of a line of switches, with commands that run on the
+//! hosts.
 
 pub mod chain;
 pub mod fabric;
@@ -20,12 +21,12 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Timeout of a short command on a host.
+/// Time limit for a short command on a host.
 const ANSWER: Duration = Duration::from_secs(15);
-/// Polling interval for a server.
+/// Interval between polls for a server.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// Line of the subject.
+/// Line that the subject consists of.
 enum Line {
     Chain(Chain),
     Lab(FabricLab),
@@ -39,7 +40,7 @@ pub struct World<'a> {
 }
 
 impl<'a> World<'a> {
-    /// Builds a subject; its files go to `folder`.
+    /// Builds a subject. Its files go to `folder`.
     ///
     /// # Errors
     /// This machine lacks a required feature, or the subject does not come up.
@@ -55,7 +56,7 @@ impl<'a> World<'a> {
         };
         std::fs::create_dir_all(folder)?;
         let world = World { line, folder: folder.to_owned(), stop };
-        // Subjects that learn addresses or routes do so now.
+        // Subjects that learn addresses or routes learn them now.
         for from in 0..shape.hosts.len() - 1 {
             world.reach(from, shape.hosts.len() - 1)?;
         }
@@ -67,7 +68,7 @@ impl<'a> World<'a> {
         self.stop
     }
 
-    /// Returns the MAC address of a host, by its number from 0.
+    /// Returns the MAC address of a host, given its number from 0.
     pub fn mac(&self, host: usize) -> MacAddr {
         match &self.line {
             Line::Chain(_) => chain::host_mac(host),
@@ -83,7 +84,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Returns the IPv6 address of a host, after [`World::add_ipv6`].
+    /// Returns the IPv6 address that a host has after [`World::add_ipv6`].
     pub fn ipv6(&self, host: usize) -> Ipv6Addr {
         Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, host as u16 + 1)
     }
@@ -93,7 +94,7 @@ impl<'a> World<'a> {
         chain::host_device(host)
     }
 
-    /// Starts a command on a host; `name` names its output.
+    /// Starts a command on a host. `name` names its output files.
     ///
     /// # Errors
     /// The command cannot be started.
@@ -109,7 +110,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Starts a command of this program on a host, such as `packets-receive 9`.
+    /// Starts a subcommand of this program on a host, such as `packets-receive 9`.
     ///
     /// # Errors
     /// The command cannot be started.
@@ -126,10 +127,10 @@ impl<'a> World<'a> {
         self.start(host, &argv, name)?.succeed(ANSWER, self.stop)
     }
 
-    /// Waits until a host listens on this port: `t` for TCP, `u` for UDP.
+    /// Waits until a host listens on this port. `kind` is `t` for TCP, or `u` for UDP.
     ///
     /// # Errors
-    /// No process listens in time.
+    /// No process listens on the port in time.
     pub fn wait_listening(&self, host: usize, kind: char, port: u16) -> Result<()> {
         let end = format!(":{port}");
         for _ in 0..ANSWER.as_millis() / LOOK.as_millis() / 10 {
@@ -157,10 +158,10 @@ impl<'a> World<'a> {
         bail!("host {} does not reach host {}", from + 1, to + 1)
     }
 
-    /// Assigns IPv6 addresses and static neighbours to two hosts, so that only TCP is on the links.
+    /// Assigns IPv6 addresses and static neighbours to two hosts, so that only TCP uses the links.
     ///
     /// # Errors
-    /// A host refuses.
+    /// A host refuses an address or a neighbour.
     pub fn add_ipv6(&self, hosts: [usize; 2]) -> Result<()> {
         for (host, other) in [(hosts[0], hosts[1]), (hosts[1], hosts[0])] {
             let device = self.device(host);

@@ -1,4 +1,4 @@
-//! Network namespaces without a name: each is removed with its last file and process.
+//! Network namespaces without a name. Each is removed together with its last file and process.
 
 use anyhow::{Context, Result};
 use axon_linux::sys;
@@ -7,7 +7,7 @@ use std::fs::{self, File};
 use std::os::fd::AsRawFd;
 use std::path::Path;
 
-/// The network namespace of the calling thread.
+/// Path to the network namespace of the calling thread.
 const OWN: &str = "/proc/thread-self/ns/net";
 
 /// Open file of a network namespace.
@@ -15,8 +15,8 @@ const OWN: &str = "/proc/thread-self/ns/net";
 pub struct Namespace(File);
 
 impl Namespace {
-    /// Creates a namespace with its loopback device up and IPv6 off, so that no device sends by
-    /// itself.
+    /// Creates a namespace with its loopback device up and IPv6 off, so that no device sends
+    /// anything by itself.
     ///
     /// # Errors
     /// The kernel does not allow namespaces to this user.
@@ -36,17 +36,17 @@ impl Namespace {
         Ok(Namespace(prepared?))
     }
 
-    /// Returns a path to it that is valid while this process runs; `ip` accepts it in place of a
-    /// name.
+    /// Returns a path to the namespace that is valid while this process runs. `ip` accepts it in
+    /// place of a name.
     pub fn path(&self) -> String {
         format!("/proc/{}/fd/{}", std::process::id(), self.0.as_raw_fd())
     }
 
-    /// Calls `inside` with the calling thread in this namespace. Processes that it starts stay
+    /// Calls `inside` with the calling thread in this namespace. Processes started by `inside` stay
     /// there.
     ///
     /// # Errors
-    /// The error of `inside`, or the namespace cannot be entered.
+    /// The error from `inside`, or the namespace cannot be entered.
     pub fn within<T>(&self, inside: impl FnOnce() -> Result<T>) -> Result<T> {
         let home = Home::remember()?;
         setns(&self.0, CloneFlags::CLONE_NEWNET).context("cannot enter a network namespace")?;
@@ -56,8 +56,8 @@ impl Namespace {
     }
 }
 
-/// Writes a setting of the network below /proc/sys/net, if the kernel has it: for the namespace of
-/// the calling thread.
+/// Writes a network setting below /proc/sys/net for the namespace of the calling thread, if the
+/// kernel has that setting.
 ///
 /// # Errors
 /// The setting cannot be written.
@@ -69,7 +69,7 @@ pub fn write_setting(name: &str, value: &str) -> Result<()> {
     fs::write(&path, value).with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// Former namespace of the thread.
+/// Namespace in which the thread was before.
 struct Home(File);
 
 impl Home {

@@ -1,5 +1,5 @@
-//! Open vSwitch with its user-space datapath: private daemons with their own database, in the
-//! namespace of the calling thread.
+//! Open vSwitch with its user-space datapath. It runs as private daemons with their own database,
+//! in the namespace of the calling thread.
 
 use crate::traffic::inside;
 use anyhow::{Context, Result, bail};
@@ -11,21 +11,21 @@ use std::time::{Duration, Instant};
 
 /// Path of the database schema in Debian's package.
 const SCHEMA: &str = "/usr/share/openvswitch/vswitch.ovsschema";
-/// Timeout of a daemon.
+/// Time limit for an answer from a daemon.
 const ANSWER: Duration = Duration::from_secs(15);
 
-/// Switch: a database and a daemon, ended on drop.
+/// Switch that consists of a database and a daemon, which are ended on drop.
 pub struct OpenVswitch {
-    // Dropped in order: the daemon ends before its database.
+    // Fields are dropped in order, so the daemon ends before its database.
     daemon: Process,
     _database: Process,
 }
 
 impl OpenVswitch {
-    /// Starts a switch with these ports; all files go to `folder`.
+    /// Starts a switch with these ports. All files go to `folder`.
     ///
     /// # Errors
-    /// A daemon does not start, or refuses something.
+    /// A daemon does not start, or refuses a command.
     pub fn start(folder: &Path, ports: &[String], stop: &Stop) -> Result<OpenVswitch> {
         fs::create_dir_all(folder)?;
         let text = |name: &str| folder.join(name).display().to_string();
@@ -67,7 +67,7 @@ impl OpenVswitch {
         Ok(OpenVswitch { daemon, _database: database })
     }
 
-    /// Returns the process that carries frames.
+    /// Returns the process that carries the frames.
     pub fn process(&self) -> u32 {
         self.daemon.id()
     }

@@ -1,4 +1,4 @@
-//! Bare redirect: the program `tc_redirect` of ebpf/bench.bpf.c at the ingress of each port.
+//! Bare redirect: the program `tc_redirect` from ebpf/bench.bpf.c at the ingress of each port.
 
 use anyhow::{Context, Result, bail};
 use aya::programs::{SchedClassifier, TcAttachType};
@@ -9,13 +9,14 @@ const PROGRAM: &str = "tc_redirect";
 /// Variable with the index of the target device.
 const TARGET: &str = "IFINDEX";
 
-/// Program that is attached until it is dropped.
+/// Program that stays attached until it is dropped.
 pub struct Program(#[expect(dead_code, reason = "it is attached until it is dropped")] Ebpf);
 
-/// Redirects frames from each of two ports to the other, in the namespace of the calling thread.
+/// Redirects frames from each of two ports to the other port, in the namespace of the calling
+/// thread.
 ///
 /// # Errors
-/// There are not two ports, or the kernel refuses the program.
+/// There are not exactly two ports, or the kernel refuses the program.
 pub fn both_ways(ports: &[String]) -> Result<[Program; 2]> {
     let [a, b] = ports else { bail!("a redirect joins two ports, not {}", ports.len()) };
     Ok([redirect(a, b)?, redirect(b, a)?])

@@ -1,4 +1,4 @@
-//! TCP stream of known bytes, to check its integrity.
+//! TCP stream with known bytes, to check its integrity.
 
 use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
@@ -7,11 +7,11 @@ use std::net::{Ipv6Addr, TcpListener, TcpStream};
 use std::time::Duration;
 use xxhash_rust::xxh3::Xxh3;
 
-/// The TCP port of the stream.
+/// TCP port for the stream.
 pub const PORT: u16 = 5602;
-/// Bytes of a write, and of a read.
+/// Number of bytes in a write, and in a read.
 const BLOCK_BYTES: usize = 1 << 16;
-/// Timeout of either end without a byte.
+/// Time after which either end gives up if no byte has passed.
 const SILENCE: Duration = Duration::from_secs(5);
 
 /// Bytes sent or received by one end.
@@ -24,13 +24,13 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// Returns the intact fraction of the stream: 1, or 0 unless all of it is right.
+    /// Returns the intact fraction of the stream. It is 1, or 0 unless the whole stream is right.
     pub fn intact(sent: Stream, received: Stream) -> f64 {
         if sent == received { 1.0 } else { 0.0 }
     }
 }
 
-/// Returns the next number of a pseudo-random series (Marsaglia, "Xorshift RNGs").
+/// Returns the next number in a pseudo-random series (Marsaglia, "Xorshift RNGs").
 fn next(state: &mut u64) -> u64 {
     *state ^= *state << 13;
     *state ^= *state >> 7;
@@ -38,7 +38,7 @@ fn next(state: &mut u64) -> u64 {
     *state
 }
 
-/// Fills a block with numbers of the series.
+/// Fills a block with numbers from the series.
 pub(super) fn fill(block: &mut [u8], state: &mut u64) {
     for part in block.chunks_mut(8) {
         part.copy_from_slice(&next(state).to_le_bytes()[..part.len()]);
@@ -72,7 +72,7 @@ fn send_over(mut stream: TcpStream, bytes: u64) -> Result<Stream> {
 /// Receives one stream.
 ///
 /// # Errors
-/// The port is taken, or nothing comes for five seconds before the end.
+/// The port is taken, or no data arrives for five seconds before the end.
 pub fn receive() -> Result<Stream> {
     let listener = TcpListener::bind((Ipv6Addr::UNSPECIFIED, PORT)).context("cannot listen")?;
     receive_from(&listener)
@@ -96,10 +96,10 @@ fn receive_from(listener: &TcpListener) -> Result<Stream> {
     }
 }
 
-/// Parses the output of either end.
+/// Parses the output from either end.
 ///
 /// # Errors
-/// The output is malformed, or has no bytes.
+/// The output is malformed, or contains no bytes.
 pub fn parse(output: &str) -> Result<Stream> {
     let stream: Stream = serde_json::from_str(output.trim()).context("not a stream's report")?;
     ensure!(stream.bytes > 0, "the stream was empty");

@@ -1,4 +1,5 @@
-//! UDP super-packets (UDP_SEGMENT, udp(7)) of known datagrams, to check their integrity.
+//! UDP super-packets (UDP_SEGMENT, udp(7)) that consist of known datagrams, to check their
+//! integrity.
 
 use super::data::fill;
 use anyhow::{Context, Result, ensure};
@@ -9,19 +10,19 @@ use std::net::{Ipv4Addr, UdpSocket};
 use std::time::{Duration, Instant};
 use xxhash_rust::xxh3::xxh3_64;
 
-/// The UDP port of the datagrams.
+/// UDP port for the datagrams.
 pub const PORT: u16 = 5603;
-/// Bytes of payload in a datagram: its number, random bytes, their XXH3.
+/// Number of payload bytes in a datagram: its number, random bytes, and the XXH3 of both.
 const DATAGRAM_BYTES: usize = 1400;
-/// Datagrams of a super-packet; together they stay below 64 KiB.
+/// Number of datagrams in a super-packet. Together, they stay below 64 KiB.
 pub const DATAGRAMS_PER_PACKET: usize = 40;
-/// Interval of super-packets: slow enough for every subject.
+/// Interval between super-packets. It is slow enough for every subject.
 const INTERVAL: Duration = Duration::from_millis(4);
-/// Receive buffer in bytes.
+/// Size of the receive buffer, in bytes.
 const BUFFER_BYTES: usize = 4 << 20;
-/// Timeout of the receiver after the last datagram.
+/// Time that the receiver waits after the last datagram.
 const SILENCE: Duration = Duration::from_secs(1);
-/// Timeout of the receiver before the first datagram.
+/// Time that the receiver waits for the first datagram.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Received datagrams.
@@ -33,7 +34,7 @@ pub struct Received {
     pub broken: u64,
 }
 
-/// Returns the datagram of a number.
+/// Returns the datagram with this number.
 fn datagram(number: u64) -> [u8; DATAGRAM_BYTES] {
     let mut bytes = [0; DATAGRAM_BYTES];
     let mut state = number + 1;
@@ -52,7 +53,7 @@ fn is_intact(bytes: &[u8]) -> bool {
 /// Sends super-packets.
 ///
 /// # Errors
-/// The kernel does not take super-packets here.
+/// The kernel does not accept super-packets here.
 pub fn send(to: Ipv4Addr, packets: u64) -> Result<()> {
     let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
     let segment = i32::try_from(DATAGRAM_BYTES)?;
@@ -70,13 +71,14 @@ pub fn send(to: Ipv4Addr, packets: u64) -> Result<()> {
     Ok(())
 }
 
-/// Receives datagrams until all have come, or the timeout.
+/// Receives datagrams until all have arrived, or until the time limit.
 ///
 /// # Errors
 /// The port is taken.
 pub fn receive(packets: u64) -> Result<Received> {
     let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, PORT)).context("cannot take datagrams")?;
-    // Above the limit of ordinary sockets; without the privilege, the permitted maximum.
+    // This size is above the limit for ordinary sockets. Without the privilege, the permitted
+    // maximum is used.
     if setsockopt(&socket, sockopt::RcvBufForce, &BUFFER_BYTES).is_err() {
         setsockopt(&socket, sockopt::RcvBuf, &BUFFER_BYTES)?;
     }
@@ -100,8 +102,8 @@ fn receive_from(socket: &UdpSocket, count: u64, patience: Duration) -> Result<Re
     Ok(received)
 }
 
-/// Parses the output of the receiver: the fraction of these super-packets' datagrams that arrived
-/// intact.
+/// Parses the output of the receiver. Returns the fraction of the datagrams in these super-packets
+/// that arrived intact.
 ///
 /// # Errors
 /// The output is malformed.

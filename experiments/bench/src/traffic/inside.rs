@@ -6,31 +6,32 @@ use nix::sys::signal::Signal;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-/// The subcommand of this program that becomes another program.
+/// Subcommand of this program that turns it into another program.
 const PART: &str = "inside";
 
-/// Returns the command `argv`, ended with the thread that starts it: the main one, as long as
-/// nothing is started from another.
+/// Returns a command for `argv` that ends together with the thread that starts it. That is the main
+/// thread, provided that nothing is started from another one.
 ///
 /// # Errors
-/// This program's own file cannot be named.
+/// The path of this program's own file cannot be determined.
 pub fn command(argv: &[String]) -> Result<Command> {
     let mut command = Command::new(std::env::current_exe()?);
     command.args([PART, "--"]).args(argv);
     Ok(command)
 }
 
-/// Returns the command line of a part of this program, such as `packets-receive 9`.
+/// Returns the command line for a subcommand of this program, such as `packets-receive 9`.
 ///
 /// # Errors
-/// This program's own file cannot be named.
+/// The path of this program's own file cannot be determined.
 pub fn own(words: &str) -> Result<Vec<String>> {
     let program = std::env::current_exe()?.display().to_string();
     let words = words.split(' ').map(str::to_owned);
     Ok([program].into_iter().chain(words).collect())
 }
 
-/// Executes the command `argv`, which is killed when its parent ends. Returns only if that fails.
+/// Executes the command `argv`, which is killed when its parent ends. Returns only if the execution
+/// fails.
 ///
 /// # Errors
 /// There is no such program.

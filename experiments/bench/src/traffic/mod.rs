@@ -1,4 +1,4 @@
-//! Senders and receivers of this program, run on the hosts.
+//! Senders and receivers in this program, which run on the hosts.
 
 pub mod data;
 pub mod datagrams;

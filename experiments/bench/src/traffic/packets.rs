@@ -1,14 +1,14 @@
-//! Frames of 64 bytes at a given rate, or as fast as a CPU makes them.
+//! Frames of 64 bytes at a given rate, or as fast as a CPU can send them.
 //!
-//! The sender writes whole frames to a packet socket, past the queueing discipline of its host,
-//! 64 with a system call: UDP datagrams of 18 bytes, which with their headers and the FCS are the
-//! shortest frames of Ethernet. A given rate goes out in bursts, ten thousand a second; what a late
-//! wake-up has delayed follows at once.
+//! The sender writes whole frames to a packet socket, bypassing the queueing discipline of its
+//! host, with 64 frames per system call. They are UDP datagrams of 18 bytes, which together with
+//! their headers and the FCS make the shortest Ethernet frames. A given rate is sent in bursts, ten
+//! thousand a second. Frames delayed by a late wake-up follow at once.
 //!
-//! The receiver is a UDP socket that is never read and has room for hardly a datagram: the kernel
-//! counts each arriving datagram and drops it, at the least possible cost, so that the receiver
-//! does not limit the measurement. It prints that count with the time at an interval; all hosts
-//! share the clock of one machine.
+//! The receiver is a UDP socket that is never read and that hardly has room for a datagram. The
+//! kernel counts each arriving datagram and drops it at the least possible cost, so that the
+//! receiver does not limit the measurement. The receiver prints that count with the time at regular
+//! intervals. All hosts share the clock of one machine.
 
 use anyhow::{Context, Result, ensure};
 use axon_linux::sys::{self, SEND_MAX};
@@ -22,16 +22,16 @@ use std::net::{Ipv4Addr, UdpSocket};
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
-/// The UDP port of the frames.
+/// UDP port for the frames.
 pub const PORT: u16 = 5601;
-/// Bytes of a frame without its FCS.
+/// Number of bytes in a frame, without its FCS.
 const FRAME_BYTES: usize = 60;
 /// Interval between bursts.
 const BURST: Duration = Duration::from_micros(100);
-/// Interval of the receiver's counts.
+/// Interval between the counts that the receiver prints.
 const COUNT: Duration = Duration::from_millis(10);
 
-/// Ends of a stream of frames.
+/// Ends of a stream of frames: the sender and the receiver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ends {
     /// Device of the sender.
@@ -60,7 +60,7 @@ pub struct Sent {
 /// Sends for `duration`, at `rate` frames per second if given.
 ///
 /// # Errors
-/// No right to packet sockets, or no such device.
+/// The process has no right to packet sockets, or there is no such device.
 pub fn send(ends: &Ends, rate: Option<u64>, duration: Duration) -> Result<Sent> {
     let socket = sys::packet_socket().context("cannot send frames")?;
     let index = nix::net::if_::if_nametoindex(ends.device.as_str())
@@ -94,7 +94,7 @@ pub fn send(ends: &Ends, rate: Option<u64>, duration: Duration) -> Result<Sent> 
     })
 }
 
-/// Sends `due` frames, or fewer at the end of the time; returns their number.
+/// Sends `due` frames, or fewer if the time ends. Returns their number.
 fn burst(socket: &impl AsFd, frames: &[&[u8]], due: u64, end: Instant) -> Result<u64> {
     let mut sent = 0;
     while sent < due {
@@ -102,7 +102,7 @@ fn burst(socket: &impl AsFd, frames: &[&[u8]], due: u64, end: Instant) -> Result
         match sys::send_many(socket.as_fd(), &frames[..count]) {
             Ok(count) => sent += count as u64,
             Err(error) => match Errno::from_raw(error.raw_os_error().unwrap_or(0)) {
-                // The device, or a later one, has dropped this frame.
+                // This device, or a later one, has dropped the frame.
                 Errno::ENOBUFS => sent += 1,
                 Errno::EAGAIN | Errno::EINTR => std::thread::yield_now(),
                 _ => return Err(error).context("cannot send frames"),
@@ -124,8 +124,8 @@ fn nanos(clock: ClockId) -> Result<u64> {
     Ok(now.tv_sec() as u64 * 1_000_000_000 + now.tv_nsec() as u64)
 }
 
-/// Returns the frame: Ethernet, IPv4 (RFC 791) and UDP (RFC 768) without a checksum, which IPv4
-/// allows.
+/// Returns the frame that is sent, with Ethernet, IPv4 (RFC 791) and UDP (RFC 768). It has no UDP
+/// checksum, which IPv4 allows.
 fn frame(ends: &Ends, own: MacAddr) -> [u8; FRAME_BYTES] {
     let mut frame = [0; FRAME_BYTES];
     frame[..6].copy_from_slice(&ends.mac.0);
@@ -133,7 +133,7 @@ fn frame(ends: &Ends, own: MacAddr) -> [u8; FRAME_BYTES] {
     frame[12..14].copy_from_slice(&[8, 0]);
     let bytes = (FRAME_BYTES - 14) as u16;
     let ip = &mut frame[14..34];
-    // Version 4, five words of header, time to live 64, protocol 17.
+    // Version 4, a header of five words, time to live 64, protocol 17.
     ip[0] = 0x45;
     ip[2..4].copy_from_slice(&bytes.to_be_bytes());
     (ip[8], ip[9]) = (64, 17);
@@ -149,14 +149,15 @@ fn frame(ends: &Ends, own: MacAddr) -> [u8; FRAME_BYTES] {
     frame
 }
 
-/// Receives datagrams until the process is ended, and writes a line every ten milliseconds: the
-/// time in ns of CLOCK_MONOTONIC, and the number of datagrams for UDP sockets of this host.
+/// Receives datagrams until the process is ended, and writes a line every ten milliseconds. The
+/// line contains the time from CLOCK_MONOTONIC in ns, and the number of datagrams that have arrived
+/// for UDP sockets on this host.
 ///
 /// # Errors
 /// The port is taken, or the lines cannot be written.
 pub fn receive(mut out: impl Write) -> Result<()> {
     let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, PORT)).context("cannot take frames")?;
-    // The kernel raises it to its minimum.
+    // The kernel raises the size to its minimum.
     setsockopt(&socket, sockopt::RcvBuf, &0)?;
     loop {
         let count = arrived(&std::fs::read_to_string("/proc/net/snmp")?)?;
@@ -166,8 +167,9 @@ pub fn receive(mut out: impl Write) -> Result<()> {
     }
 }
 
-/// Returns the number of datagrams that have arrived for UDP sockets of a host, whether read or
-/// dropped, from its /proc/net/snmp (RFC 4113, and the kernel's own counter of full buffers).
+/// Returns the number of datagrams that have arrived for UDP sockets on a host, whether read or
+/// dropped. It comes from the host's /proc/net/snmp (RFC 4113, and the kernel's own counter of full
+/// buffers).
 fn arrived(snmp: &str) -> Result<u64> {
     let mut lines = snmp.lines().filter_map(|line| line.strip_prefix("Udp: "));
     let (names, values) = (lines.next(), lines.next());
@@ -196,13 +198,13 @@ impl Sent {
         self.frames as f64 / self.seconds()
     }
 
-    /// Returns the duration in seconds.
+    /// Returns the duration of the sending, in seconds.
     pub fn seconds(&self) -> f64 {
         (self.end_nanos - self.begin_nanos) as f64 / 1e9
     }
 
-    /// Returns the delivered rate in frames per second while it sent, from the lines of the
-    /// receiver.
+    /// Returns the rate in frames per second at which frames were delivered during the sending,
+    /// from the lines of the receiver.
     ///
     /// # Errors
     /// The receiver has not counted twice in that time.
@@ -267,7 +269,7 @@ mod tests {
         let lines = "999999999 0\n1100000000 50\n1400000000 200\n1600000000 300\n2000000001 900\n";
         assert_eq!(sent.delivered(lines).unwrap(), 500.0);
         assert_eq!(sent.offered(), 900.0);
-        // A line that is just being written has no end.
+        // A line that is just being written has no line end yet.
         assert_eq!(sent.delivered(&format!("{lines}15000")).unwrap(), 500.0);
         assert!(sent.delivered("1100000000 50\n").is_err() && sent.delivered("").is_err());
     }
