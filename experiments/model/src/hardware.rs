@@ -1,42 +1,43 @@
-//! Hardware of the paper: NICs, buses and hosts, each constant with its source.
+//! Hardware in the paper: NICs, buses and hosts. Each constant has its source.
 
 use serde::Serialize;
 use std::fmt;
 use std::str::FromStr;
 use thiserror::Error;
 
-/// Bytes of a page of the host, and of a payload buffer: 003 §2.2, "the page size on our Intel
-/// systems".
+/// Size of a page of the host, and of a payload buffer, in bytes: 003 §2.2, "the page size on our
+/// Intel systems".
 pub const PAGE_BYTES: u64 = 4_096;
 /// Rate of the Myrinet link, in MB/s: 003 §2.2.
 pub const LINK_MB_S: f64 = 160.0;
-/// Instructions of the firmware for a packet of a page that is forwarded: 003 §2.2.
+/// Number of firmware instructions for a forwarded packet of one page: 003 §2.2.
 pub const FIRMWARE_INSTRUCTIONS: u64 = 550;
-/// Memory accesses of an instruction, one for itself and one for its data: 003 §2.2.
+/// Number of memory accesses per instruction, one for the instruction itself and one for its data:
+/// 003 §2.2.
 pub const ACCESSES_PER_INSTRUCTION: u64 = 2;
-/// Entries of the send ring and of the receive ring: 003 §3.2.
+/// Number of entries in the send ring, and in the receive ring: 003 §3.2.
 pub const RING_ENTRIES: u32 = 64;
-/// Service of the host for a packet in the model, in microseconds: 003 §2.2.
+/// Service time of the host for a packet in the paper's model, in microseconds: 003 §2.2.
 pub const HOST_MODEL_US: f64 = 20.0;
-/// Service of the agent that the paper measured with, in microseconds: 003 §4.
+/// Service time of the agent used in the paper's measurements, in microseconds: 003 §4.
 pub const HOST_AGENT_US: f64 = 4.0;
-/// Sizes of packets that are modelled, in bytes: up to 16 pages, of which the smallest NIC has
-/// buffers for eight packets.
+/// Packet sizes that are modelled, in bytes. The largest is 16 pages, and the smallest NIC has
+/// buffers for eight packets of that size.
 pub const PACKET_BYTES: std::ops::RangeInclusive<u64> = 64..=16 * PAGE_BYTES;
 
-/// Error: no hardware of a kind has the given name.
+/// Error: there is no hardware of this kind with the given name.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("no {kind} is named {found}; expected {expected}")]
 pub struct UnknownName {
-    /// Kind of hardware, as text of the message.
+    /// Kind of hardware, as the message has it.
     pub kind: &'static str,
     /// Name that was found.
     pub found: String,
-    /// Names that are known.
+    /// Names that are known, as the message has them.
     pub expected: String,
 }
 
-/// Returns the item of `all` with this name.
+/// Returns the item in `all` that has this name.
 pub(crate) fn named<T: Copy + fmt::Display>(
     kind: &'static str,
     found: &str,
@@ -64,20 +65,21 @@ pub enum Nic {
 /// Constants of a NIC.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NicProfile {
-    /// Width of the memory, in bytes: table 1.
+    /// Width of the memory, in bytes (table 1).
     pub memory_width_bytes: u64,
-    /// Memory accesses per microsecond, which is MHz: table 1. There are two for each cycle of the
-    /// processor (§2.2).
+    /// Memory accesses per microsecond, which is the same as MHz (table 1). There are two for each
+    /// cycle of the processor (§2.2).
     pub memory_mhz: f64,
-    /// Share of the memory's cycles that the processor gets with no DMA beside it, 0 to 1. §2.2
-    /// counts 550 instructions as 1,100 cycles of the LANai 4's memory, and as 1,100 cycles of the
-    /// processor of a LANai 7 or 9, of which the memory has two: the other is for a DMA.
+    /// Share of the memory's cycles, 0 to 1, that the processor gets if no DMA runs at the same
+    /// time. §2.2 counts 550 instructions as 1,100 cycles of the LANai 4's memory. For a LANai 7 or
+    /// 9, it counts them as 1,100 cycles of the processor, of which the memory has two each, with
+    /// the other one for a DMA.
     pub processor_share: f64,
-    /// Payload buffers of a page each: §3.2.
+    /// Number of payload buffers, of one page each (§3.2).
     pub buffers: u32,
-    /// Time of the processor for a page beyond its instructions, in microseconds, **fitted**: the
-    /// 34.28 us of the LANai 9 in table 2 are 0.41 us more than the 33.87 us that the paper's
-    /// constants give, and the paper gives no reason. The others need none.
+    /// Time that the processor needs for a page beyond its instructions, in microseconds,
+    /// **fitted**. The 34.28 us for the LANai 9 in table 2 are 0.41 us more than the 33.87 us that
+    /// the paper's constants give, and the paper gives no reason. The other NICs need no such time.
     pub stall_us: f64,
 }
 
@@ -85,7 +87,7 @@ impl Nic {
     /// All modelled NICs.
     pub const ALL: [Nic; 3] = [Nic::Lanai4, Nic::Lanai7, Nic::Lanai9];
 
-    /// Returns the constants of this NIC.
+    /// Returns the constants for this NIC.
     pub fn profile(self) -> NicProfile {
         let narrow = NicProfile {
             memory_width_bytes: 4,
@@ -142,7 +144,7 @@ impl Bus {
     /// All modelled buses.
     pub const ALL: [Bus; 2] = [Bus::Pci33, Bus::Pci66];
 
-    /// Returns the clock in MHz.
+    /// Returns the clock rate in MHz.
     pub fn mhz(self) -> f64 {
         match self {
             Bus::Pci33 => 33.0,
@@ -179,9 +181,9 @@ impl FromStr for Bus {
 /// Overheads that the paper's model omits and its measurements contain.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Overheads {
-    /// Set-up of the DMA of one page in bus cycles, during which no data moves.
+    /// Time to set up the DMA of one page, in bus cycles, during which no data moves.
     pub setup_bus_cycles: f64,
-    /// Time of the firmware to exchange the ring entries of one page with the host, in
+    /// Time that the firmware needs to exchange the ring entries for one page with the host, in
     /// microseconds.
     pub handover_us: f64,
 }
@@ -190,25 +192,27 @@ impl Overheads {
     /// No overheads, as in the paper's model.
     pub const NONE: Overheads = Overheads { setup_bus_cycles: 0.0, handover_us: 0.0 };
 
-    /// **Fitted** to two of the paper's measurements of 4,096-byte packets over the slow bus, as it
-    /// gives no constants:
+    /// **Fitted** to two of the paper's measurements with 4,096-byte packets over the slow bus,
+    /// because the paper gives no constants:
     ///
-    /// - without a cache the LANai 9 forwards 56.67 MB/s (abstract): 72.28 us a packet, in which
-    ///   the bus moves data for 62.06. The other 10.22 us are two set-ups of 169 cycles.
-    /// - with a cache the LANai 7 forwards 89.10 MB/s (table 2): 45.97 us a packet, 3.70 more than
-    ///   the NIC's demand.
+    /// - Without a cache, the LANai 9 forwards 56.67 MB/s (abstract). That is 72.28 us per packet,
+    ///   in which the bus moves data for 62.06 us. The other 10.22 us are two set-ups of 169
+    ///   cycles.
+    /// - With a cache, the LANai 7 forwards 89.10 MB/s (table 2). That is 45.97 us per packet,
+    ///   which is 3.70 us more than the NIC's demand.
     ///
-    /// All other figures follow. A set-up counts in cycles, so that it takes half as long on the
-    /// fast bus.
+    /// All other figures follow from these. A set-up is counted in cycles, so it takes half as long
+    /// on the fast bus.
     pub const FITTED: Overheads = Overheads { setup_bus_cycles: 169.0, handover_us: 3.70 };
 
-    /// Returns the set-up time of one page in microseconds.
+    /// Returns the set-up time for one page, in microseconds.
     pub fn setup_us(&self, bus: Bus) -> f64 {
         self.setup_bus_cycles / bus.mhz()
     }
 }
 
-/// Returns the number of pages, and so of payload buffers and DMA transfers, of a packet.
+/// Returns the number of pages in a packet, and so the number of its payload buffers and DMA
+/// transfers.
 pub fn pages(packet_bytes: u64) -> u64 {
     packet_bytes.div_ceil(PAGE_BYTES)
 }

@@ -1,21 +1,22 @@
-//! Demands of a Myrinet forwarder (003 §2.2, table 2), from the constants of its hardware.
+//! Demands of a Myrinet forwarder (003 §2.2, table 2), derived from the constants of its hardware.
 //!
-//! The bus and the host are simple: a packet crosses the bus twice without a payload cache and once
-//! with it, at the bus's rate, and the host serves it once.
+//! The bus and the host are simple. A packet crosses the bus at the bus's rate, twice without a
+//! payload cache and once with it, and the host serves the packet once.
 //!
-//! The NIC is one station of one visit, whose demand the paper works out case by case. All its
-//! cases follow from one rule. The memory has two cycles for each cycle of the processor; a DMA
+//! The NIC is one station with one visit, whose demand the paper works out case by case. All these
+//! cases follow from one rule. The memory has two cycles for each cycle of the processor. A DMA
 //! engine takes at most one of them, and the processor comes last. So the NIC needs, for each
 //! packet, the longest of three times:
 //!
-//! - **memory**: all accesses, one after the other. Without a cache these are four transfers (net
-//!   to NIC, NIC to host, host to NIC, NIC to net), with it three, and two accesses for each
-//!   instruction of the firmware;
+//! - **memory**: all accesses, one after another. These are four transfers without a cache (net to
+//!   NIC, NIC to host, host to NIC, NIC to net), or three with it, and two accesses for each
+//!   instruction of the firmware.
 //! - **processor**: while both network engines run, they take both memory cycles, or are waited
-//!   for, and the processor starves. Then it has every other cycle, beside a DMA over the bus. That
-//!   is the time of a transfer over the link, which a narrow memory slows down to what one memory
-//!   cycle in two carries, and then the accesses of the firmware at half the memory's rate;
-//! - **bus**: the NIC is engaged while the bus moves the packet, as often as that happens.
+//!   for, and the processor starves. After that, it has every other cycle, alongside a DMA over the
+//!   bus. So the time is that of a transfer over the link, which a narrow memory slows down to the
+//!   rate of every other memory cycle, plus that of the firmware's accesses at half the memory's
+//!   rate.
+//! - **bus**: the NIC is busy each time that the bus moves the packet.
 //!
 //! For 4,096 bytes and the slow bus, in microseconds (the longest is the demand):
 //!
@@ -28,13 +29,13 @@
 //! | on | 7 | 2636 / 132 = 19.97 | 25.60 + 1100 / 66 = **42.27** | 31.03 | 42.26 |
 //! | on | 9 | 2636 / 266 = 9.91 | 25.60 + 1100 / 133 + 0.41 = **34.28** | 31.03 | 34.28 |
 //!
-//! The paper cuts most figures after two digits (78.727 to 78.72, 42.267 to 42.26) and has sums of
-//! rounded ones in others (64.37 is 31.03 + 2 * 16.67); its text has 42.25 where its table has
-//! 42.26. One constant is fitted: the 0.41 us of [`NicProfile::stall_us`].
+//! The paper truncates most figures after two digits (78.727 to 78.72, 42.267 to 42.26). Other
+//! figures are sums of rounded ones (64.37 is 31.03 + 2 * 16.67), and the text has 42.25 where the
+//! table has 42.26. One constant is fitted: the 0.41 us of [`NicProfile::stall_us`].
 //!
-//! The paper models packets of one page. For larger ones the firmware works for each page, as its
-//! buffers are pages: so a demand is proportional to the size, as §2.3 has it, and no packet size
-//! takes a LANai 4 without a cache beyond 52 MB/s, as §4.1 measured.
+//! The paper models packets of one page. For larger packets, the firmware does its work for each
+//! page, because its buffers are pages. So a demand is proportional to the size, as §2.3 says, and
+//! no packet size takes a LANai 4 without a cache beyond 52 MB/s, as §4.1 measured.
 
 use crate::hardware::{
     ACCESSES_PER_INSTRUCTION, Bus, FIRMWARE_INSTRUCTIONS, LINK_MB_S, Nic, NicProfile, Overheads,
@@ -64,45 +65,45 @@ pub struct Forwarder {
     pub overheads: Overheads,
 }
 
-/// Three times in microseconds, the longest of which is the NIC's demand.
+/// Three times in microseconds. The longest of them is the NIC's demand.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NicDemand {
-    /// Time of all accesses to its memory.
+    /// Time for all accesses to the NIC's memory.
     pub memory_us: f64,
-    /// Time of the processor, which starves while both network engines run.
+    /// Time for the processor, which starves while both network engines run.
     pub processor_us: f64,
-    /// Time of the transfers over the bus.
+    /// Time for the transfers over the bus.
     pub bus_us: f64,
 }
 
 impl NicDemand {
-    /// Returns the longest of the three.
+    /// Returns the longest of the three times, in microseconds.
     pub fn longest_us(&self) -> f64 {
         self.memory_us.max(self.processor_us).max(self.bus_us)
     }
 }
 
 impl Forwarder {
-    /// Returns the number of bus crossings of a payload.
+    /// Returns the number of times that a payload crosses the bus.
     pub fn bus_visits(&self) -> u64 {
         if self.is_caching { 1 } else { 2 }
     }
 
-    /// Returns the time of one bus crossing of a packet of `bytes`, in microseconds: a set-up for
-    /// each page, and the data.
+    /// Returns the time for one bus crossing of a packet of `bytes` bytes, in microseconds. It
+    /// consists of a set-up for each page and the transfer of the data.
     pub fn bus_service_us(&self, bytes: u64) -> f64 {
         let setups = pages(bytes) as f64 * self.overheads.setup_us(self.bus);
         setups + bytes as f64 / self.bus.mb_s()
     }
 
-    /// Returns the times, the longest of which is the NIC's demand.
+    /// Returns the three times, the longest of which is the NIC's demand.
     pub fn nic_demand(&self, bytes: u64) -> NicDemand {
         let NicProfile { memory_width_bytes, memory_mhz, stall_us, .. } = self.nic.profile();
         let words = bytes.div_ceil(memory_width_bytes) as f64;
         let pages = pages(bytes);
         let firmware = (pages * FIRMWARE_INSTRUCTIONS * ACCESSES_PER_INSTRUCTION) as f64;
         let transfers = (2 + self.bus_visits()) as f64;
-        // A DMA engine has at most every other memory cycle.
+        // A DMA engine gets at most every other memory cycle.
         let over_link = (bytes as f64 / LINK_MB_S).max(2.0 * words / memory_mhz);
         let waits = pages as f64 * (stall_us + self.overheads.handover_us);
         NicDemand {
@@ -112,7 +113,8 @@ impl Forwarder {
         }
     }
 
-    /// Returns the queueing network for packets of `bytes`: NIC, bus and host.
+    /// Returns the queueing network for packets of `bytes` bytes, with the stations NIC, bus and
+    /// host.
     ///
     /// # Errors
     /// The size is outside [`PACKET_BYTES`], or the host's service time is invalid.
@@ -135,7 +137,7 @@ mod tests {
     use super::*;
     use crate::hardware::{HOST_MODEL_US, PAGE_BYTES};
 
-    /// NIC, cache, demands of NIC and bus in us, saturation in MB/s: 003, table 2.
+    /// NIC, cache, demands of NIC and bus in us, and saturation in MB/s (003, table 2).
     const TABLE_2: [(Nic, bool, f64, f64, f64); 6] = [
         (Nic::Lanai4, false, 78.72, 62.06, 52.03),
         (Nic::Lanai7, false, 62.06, 62.06, 66.0),
@@ -149,7 +151,7 @@ mod tests {
         Forwarder { nic, bus, is_caching, host_us: HOST_MODEL_US, overheads: Overheads::NONE }
     }
 
-    /// Truncates to two digits after the point, as the paper prints.
+    /// Truncates to two digits after the decimal point, as the paper does.
     fn cut(number: f64) -> f64 {
         (number * 100.0 + 1e-6).floor() / 100.0
     }

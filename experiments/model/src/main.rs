@@ -1,7 +1,8 @@
-//! `axon-model forwarder`: gain of payload caching, by the queueing model. `axon model` runs it.
+//! `axon-model forwarder`: computes the gain from payload caching with the queueing model. `axon
+//! model` runs it.
 
 #![forbid(unsafe_code)]
-// Both panic where the reader has left or the disk is full; see `say`.
+// Both macros panic if the reader has gone or the disk is full, see `say`.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 use anyhow::{Context, Result, bail, ensure};
@@ -14,7 +15,7 @@ use serde::Serialize;
 use std::fmt::Write;
 use std::process::ExitCode;
 
-/// Default rate as a share of saturation.
+/// Default arrival rate as a share of saturation.
 const USUAL_SHARE: f64 = 0.9;
 
 /// Compute the capacity of a machine, by a queueing model
@@ -75,10 +76,10 @@ fn main() -> ExitCode {
     program::run(run, |_| false)
 }
 
-/// Prints the model's result. Returns whether no scheme is saturated.
+/// Prints the results of the model. Returns whether no scheme is saturated.
 ///
 /// # Errors
-/// No such NIC or bus, or a packet of a size that is not modelled.
+/// There is no such NIC or bus, or the packet size is not modelled.
 fn run(arguments: &Arguments) -> Result<ExitCode> {
     program::end_at_interrupt();
     let Machine::Forwarder(arguments) = &arguments.machine;
@@ -249,7 +250,7 @@ impl SchemeJson {
     }
 }
 
-/// Returns the schemes that `--caching` names; without it, all available ones.
+/// Returns the schemes that `--caching` names, or all available ones without it.
 fn schemes<'a>(caching: Option<&str>, all: &'a [Scheme]) -> &'a [Scheme] {
     match caching {
         Some("off") => &[Scheme::Off],

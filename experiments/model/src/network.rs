@@ -1,12 +1,13 @@
-//! Open queueing networks of one class of jobs: packets (003 §2.1).
+//! Open queueing networks with one class of jobs, which are packets (003 §2.1).
 //!
-//! A packet visits station k V times and needs S of service at each visit, so that its demand is
-//! D = V * S. The station of the largest demand is the bottleneck: it saturates at the arrival rate
-//! 1 / D. Below it, each station is an M/M/1 queue: arrivals at random and independent, service
-//! times exponential. A packet then spends D / (1 - rho) at a station of utilisation
-//! rho = rate * D, queueing included. By Little's law the packets inside are rate * residence. At
-//! constant arrivals and constant service there is far less queueing than that, so that the model
-//! overestimates the cache that a smooth stream needs; the paper's figure 4 has the same shape.
+//! A packet visits station k V times and needs a service time of S at each visit, so its demand is
+//! D = V * S. The station with the largest demand is the bottleneck, which saturates at the arrival
+//! rate 1 / D. Below that rate, each station is an M/M/1 queue, with random and independent
+//! arrivals and exponential service times. A packet then spends D / (1 - rho) at a station with
+//! utilisation rho = rate * D, including queueing. By Little's law, the number of packets inside is
+//! rate * residence. With constant arrivals and constant service times, there is far less queueing
+//! than that. So the model overestimates the cache that a smooth stream needs, and the paper's
+//! figure 4 has the same shape.
 
 use serde::Serialize;
 use thiserror::Error;
@@ -31,7 +32,7 @@ impl Station {
         Station { name: name.to_owned(), visits, service_us }
     }
 
-    /// Returns the demand of a packet over all its visits, D = V * S, in microseconds.
+    /// Returns a packet's total demand over all its visits, D = V * S, in microseconds.
     pub fn demand_us(&self) -> f64 {
         self.visits * self.service_us
     }
@@ -58,36 +59,36 @@ pub enum ModelError {
     /// A packet of this size is not modelled.
     #[error("a packet of {found} bytes; expected {least} to {most} bytes")]
     PacketSize {
-        /// The size, in bytes.
+        /// Size that was found, in bytes.
         found: u64,
-        /// The smallest, in bytes.
+        /// Smallest modelled size, in bytes.
         least: u64,
-        /// The largest, in bytes.
+        /// Largest modelled size, in bytes.
         most: u64,
     },
     /// The arrival rate is invalid.
     #[error("an arrival rate of {0} packets/s; expected a finite rate above zero")]
     Rate(f64),
-    /// The rate saturates the bottleneck, whose queue grows without bound.
+    /// The arrival rate saturates the bottleneck, whose queue grows without bound.
     #[error(
         "{rate:.0} packets/s ({rate_mb:.2} MB/s) saturate {bottleneck}: expected less than \
          {saturation:.0} packets/s ({saturation_mb:.2} MB/s)"
     )]
     Saturated {
-        /// The arrival rate, in packets per second.
+        /// Arrival rate, in packets per second.
         rate: f64,
         /// Arrival rate in MB/s.
         rate_mb: f64,
         /// Name of the bottleneck.
         bottleneck: String,
-        /// Its saturation, in packets per second.
+        /// Saturation of the bottleneck, in packets per second.
         saturation: f64,
-        /// Saturation of the bottleneck in MB/s.
+        /// Saturation of the bottleneck, in MB/s.
         saturation_mb: f64,
     },
 }
 
-/// Queueing network with the size of its packets.
+/// Queueing network, together with the size of its packets.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Network {
     stations: Vec<Station>,
@@ -125,10 +126,10 @@ pub struct Load {
 }
 
 impl Network {
-    /// Creates a network of these stations for packets of `packet_bytes` bytes.
+    /// Creates a network with these stations for packets of `packet_bytes` bytes.
     ///
     /// # Errors
-    /// A station has a number that is negative or not finite, or none has a demand.
+    /// A station has a number that is negative or not finite, or no station has any demand.
     pub fn new(stations: Vec<Station>, packet_bytes: u64) -> Result<Network, ModelError> {
         let is_possible = |number: f64| number.is_finite() && number >= 0.0;
         for Station { name, visits, service_us } in &stations {
@@ -137,7 +138,8 @@ impl Network {
                 return Err(ModelError::Station { name, visits, service_us });
             }
         }
-        // The last of equal demands: a NIC that is as busy as its bus only waits for it.
+        // Among equal demands, the last one counts, because a NIC that is as busy as its bus only
+        // waits for it.
         let mut bottleneck = 0;
         for (index, station) in stations.iter().enumerate() {
             if station.demand_us() >= stations[bottleneck].demand_us() {
@@ -150,8 +152,8 @@ impl Network {
         Ok(Network { stations, packet_bytes, bottleneck, delay_us: 0.0 })
     }
 
-    /// Adds a delay of every packet without queueing, in microseconds: latency, in which a packet
-    /// holds its buffer but no station.
+    /// Adds a delay for every packet without queueing, in microseconds. It is latency, during which
+    /// a packet holds its buffer but occupies no station.
     ///
     /// # Errors
     /// The delay is negative or not finite.
@@ -163,12 +165,12 @@ impl Network {
         Ok(Network { delay_us, ..self })
     }
 
-    /// Returns the delay of every packet, in microseconds.
+    /// Returns the delay that every packet has, in microseconds.
     pub fn delay_us(&self) -> f64 {
         self.delay_us
     }
 
-    /// Returns the stations, in the given order.
+    /// Returns the stations, in the order in which they were given.
     pub fn stations(&self) -> &[Station] {
         &self.stations
     }
@@ -178,12 +180,12 @@ impl Network {
         self.packet_bytes
     }
 
-    /// Returns the station of the largest demand; of equal ones, the last.
+    /// Returns the station with the largest demand. Among equal ones, it is the last.
     pub fn bottleneck(&self) -> &Station {
         &self.stations[self.bottleneck]
     }
 
-    /// Returns the demand of a station in microseconds; none if there is no such station.
+    /// Returns the demand on a station in microseconds, or `None` if there is no such station.
     pub fn demand_us(&self, name: &str) -> Option<f64> {
         self.stations.iter().find(|station| station.name == name).map(Station::demand_us)
     }
@@ -193,8 +195,8 @@ impl Network {
         US_PER_S / self.bottleneck().demand_us()
     }
 
-    /// Returns the saturation in MB/s, where 1 MB is 1,000,000 bytes: the unit of table 2, whose 66
-    /// MB/s are 4,096 bytes in 62.06 us.
+    /// Returns the saturation in MB/s, where 1 MB is 1,000,000 bytes. This is the unit in table 2,
+    /// whose 66 MB/s are 4,096 bytes in 62.06 us.
     pub fn saturation_mb_s(&self) -> f64 {
         self.packet_bytes as f64 / self.bottleneck().demand_us()
     }
@@ -207,7 +209,7 @@ impl Network {
     /// Returns the load at an arrival rate in packets per second.
     ///
     /// # Errors
-    /// The rate is not above zero, or at or above saturation.
+    /// The rate is not above zero, or it is at or above saturation.
     pub fn at(&self, arrival_pps: f64) -> Result<Load, ModelError> {
         if !arrival_pps.is_finite() || arrival_pps <= 0.0 {
             return Err(ModelError::Rate(arrival_pps));
@@ -237,9 +239,10 @@ impl Network {
         Ok(Load { arrival_pps, stations, response_us, population, cache_bytes })
     }
 
-    /// Returns the share of saturation at which packets inside hold `bytes` bytes, 0 to 1.
+    /// Returns the share of saturation, 0 to 1, at which the packets inside hold `bytes` bytes.
     ///
-    /// The bytes grow monotonically with the rate, so the share is found by bisection, to 1e-9.
+    /// The number of bytes grows monotonically with the rate, so the share is found by bisection,
+    /// to within 1e-9.
     pub fn share_that_fills(&self, bytes: f64) -> f64 {
         let (mut low, mut high) = (0.0, 1.0);
         while high - low > 1e-9 {

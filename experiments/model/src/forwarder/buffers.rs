@@ -1,18 +1,18 @@
-//! Payload buffers of the NIC and its rings.
+//! Payload buffers and rings of the NIC.
 //!
 //! The buffers are those of `axon_cache`, one for each page of a packet, with the states and the
-//! circular allocation of the paper (003 §3). The rings are counts. Without payload caching the
-//! same buffers hold a packet on its way to the host, and then again on its way back.
+//! circular allocation of the paper (003 §3). The rings are only counted. Without payload caching,
+//! the same buffers hold a packet on its way to the host, and then again on its way back.
 
 use super::events::{Picos, micros};
 use crate::hardware::{PACKET_BYTES, PAGE_BYTES, pages};
 use axon_cache::{CacheConfig, Handle, OnSent, PayloadCache};
 use axon_wire::Time;
 
-/// Pages of the largest packet.
+/// Number of pages in the largest packet.
 const PAGES_MAX: usize = PACKET_BYTES.end().div_ceil(PAGE_BYTES) as usize;
 
-/// Content of a page, which is never read.
+/// Content of every page, which is never read.
 static CONTENT: [u8; PAGE_BYTES as usize] = [0; PAGE_BYTES as usize];
 
 /// Page of a packet, with its length in bytes.
@@ -25,7 +25,7 @@ impl AsRef<[u8]> for Page {
     }
 }
 
-/// The buffers of one packet, page by page.
+/// Buffers of one packet, page by page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Held {
     handles: [Handle; PAGES_MAX],
@@ -33,7 +33,7 @@ pub(super) struct Held {
 }
 
 impl Held {
-    /// Value of a packet without buffers.
+    /// Value for a packet without buffers.
     pub(super) const NONE: Held = Held { handles: [Handle::NONE; PAGES_MAX], count: 0 };
 
     fn handles(&self) -> &[Handle] {
@@ -48,41 +48,41 @@ pub(super) struct Buffers {
     /// Free entries of the receive ring and of the send ring.
     receive: u32,
     send: u32,
-    /// The most buffers that were held at once.
+    /// Maximum number of buffers that were held at once.
     most: u32,
-    /// Buffers held by microseconds.
+    /// Integral over time of the number of buffers held, in microseconds.
     area: f64,
     at: Picos,
 }
 
-/// The handle of a packet inside is good: nothing that was not sent is ever overwritten.
+/// The handle of a packet inside is valid, because nothing is overwritten before it is sent.
 const KEPT: &str = "back-pressure keeps every payload until it is sent";
 
 impl Buffers {
-    /// Creates `all` buffers, and `entries` in each ring.
+    /// Creates `all` buffers, and two rings with `entries` entries each.
     pub(super) fn new(all: u32, entries: u32) -> Buffers {
         let buffers = all as usize;
-        // The host gets whole packets, and has no payloads of its own.
+        // The host gets whole packets, and it has no payloads of its own.
         let config =
             CacheConfig { buffers, send_buffers: 1, head_bytes: usize::MAX, ..Default::default() };
         let cache = PayloadCache::new(config).expect("no NIC has so many buffers");
         Buffers { cache, receive: entries, send: entries, most: 0, area: 0.0, at: 0 }
     }
 
-    /// Takes a receive ring entry and buffers for a packet of `bytes` from the link. `None`, and
-    /// nothing is taken, if there are not enough.
+    /// Takes a receive ring entry and buffers for a packet of `bytes` bytes from the link. If there
+    /// are not enough, takes nothing and returns `None`.
     pub(super) fn receive(&mut self, now: Picos, bytes: u64) -> Option<Held> {
         let held = if self.receive > 0 { self.hold(now, bytes) } else { None };
         self.receive -= u32::from(held.is_some());
         held
     }
 
-    /// Takes buffers for a packet from the host, as [`Buffers::receive`].
+    /// Takes buffers for a packet from the host, in the same way as [`Buffers::receive`].
     pub(super) fn fetch(&mut self, now: Picos, bytes: u64) -> Option<Held> {
         self.hold(now, bytes)
     }
 
-    /// Marks the buffers of a packet of `bytes` as filled.
+    /// Marks the buffers of a packet of `bytes` bytes as filled.
     pub(super) fn filled(&mut self, held: &Held, bytes: u64) {
         let mut left = bytes as usize;
         for &handle in held.handles() {
@@ -92,15 +92,15 @@ impl Buffers {
         }
     }
 
-    /// Records that a packet was delivered from its buffers: to the host, or in the NIC if it came
-    /// from there. The buffers keep it.
+    /// Records that a packet was delivered from its buffers. It was delivered to the host, or
+    /// within the NIC if it came from the host. The buffers keep the packet.
     pub(super) fn delivered(&mut self, held: &Held) {
         for &handle in held.handles() {
             self.cache.delivered(handle).expect(KEPT);
         }
     }
 
-    /// Takes a send ring entry. False if there is none.
+    /// Takes a send ring entry. Returns false if there is none.
     pub(super) fn post(&mut self) -> bool {
         let has = self.send > 0;
         self.send -= u32::from(has);
@@ -119,7 +119,7 @@ impl Buffers {
         }
     }
 
-    /// Frees the buffers and the send ring entry of a transmitted packet.
+    /// Frees the buffers and the send ring entry of a packet that was transmitted.
     pub(super) fn sent(&mut self, now: Picos, held: &Held) {
         self.account(now);
         for &handle in held.handles() {
@@ -136,13 +136,13 @@ impl Buffers {
         }
     }
 
-    /// Returns the maximum number of buffers held at once since the last call.
+    /// Returns the maximum number of buffers that were held at once since the last call.
     pub(super) fn take_most(&mut self) -> u32 {
         let in_use = self.in_use();
         std::mem::replace(&mut self.most, in_use)
     }
 
-    /// Buffers held by microseconds, until `now`.
+    /// Returns the integral of the number of buffers held until `now`, in microseconds.
     pub(super) fn area(&mut self, now: Picos) -> f64 {
         self.account(now);
         self.area
@@ -160,7 +160,7 @@ impl Buffers {
         self.account(now);
         let mut held = Held { count, ..Held::NONE };
         for handle in &mut held.handles[..count] {
-            // A tick is 10 ps. Nothing expires here.
+            // A tick is 10 ps. Nothing expires in this model.
             let attached = self.cache.begin_receive(Time::from_ticks(now / 10));
             *handle = attached.expect("there is room").handle;
         }

@@ -1,15 +1,15 @@
-//! The I/O bus: packets first come, first served, page after page.
+//! The I/O bus, which serves packets in order of arrival, page after page.
 
 use super::buffers::Held;
 use crate::hardware::PAGE_BYTES;
 use std::collections::VecDeque;
 
-/// A packet in the forwarder.
+/// Packet in the forwarder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Packet {
     /// Arrival time in picoseconds.
     pub(super) arrived: u64,
-    /// The buffers that it has now.
+    /// Buffers that the packet has now.
     pub(super) held: Held,
 }
 
@@ -26,28 +26,28 @@ pub(super) enum Way {
 struct Crossing {
     packet: Packet,
     way: Way,
-    /// Bytes that have not crossed.
+    /// Number of bytes that have not crossed the bus yet.
     left: u64,
 }
 
 /// The bus and its queue.
 #[derive(Debug, Default)]
 pub(super) struct Bus {
-    /// The first has the bus, if `is_held`.
+    /// Queue of crossings. The first one has the bus if `is_held`.
     queue: VecDeque<Crossing>,
     is_held: bool,
-    /// Transfers started so far.
+    /// Number of transfers started so far.
     pub(super) transfers: u64,
 }
 
 impl Bus {
-    /// Queues a packet of `bytes` for the bus.
+    /// Queues a packet of `bytes` bytes for the bus.
     pub(super) fn push(&mut self, packet: Packet, way: Way, bytes: u64) {
         self.queue.push_back(Crossing { packet, way, left: bytes });
     }
 
     /// Gives the bus to the next transfer, if the bus is free and a transfer is queued. Returns
-    /// true if a transfer is to be set up.
+    /// true if a transfer must now be set up.
     pub(super) fn start(&mut self) -> bool {
         let starts = !self.is_held && !self.queue.is_empty();
         self.is_held |= starts;
@@ -55,12 +55,13 @@ impl Bus {
         starts
     }
 
-    /// Bytes of the transfer that has the bus: up to the end of a page.
+    /// Returns the number of bytes in the transfer that has the bus, which ends at the end of a
+    /// page at the latest.
     pub(super) fn transfer_bytes(&self) -> u64 {
         self.queue.front().map_or(0, |crossing| crossing.left.min(PAGE_BYTES))
     }
 
-    /// Completes the transfer and frees the bus. Returns the packet if that was its last.
+    /// Completes the transfer and frees the bus. Returns the packet if this was its last transfer.
     pub(super) fn done(&mut self) -> Option<(Packet, Way)> {
         self.is_held = false;
         let bytes = self.transfer_bytes();

@@ -1,11 +1,11 @@
-//! Pending events in one total order.
+//! Pending events, in one total order.
 
 use std::collections::BTreeMap;
 
 /// Simulated time in picoseconds.
 pub(super) type Picos = u64;
 
-/// Converts microseconds to picoseconds, rounded up, so that nothing ends early.
+/// Converts microseconds to picoseconds. The result is rounded up, so that nothing ends too early.
 pub(super) fn picos(us: f64) -> Picos {
     (us * 1e6).ceil() as Picos
 }
@@ -15,18 +15,19 @@ pub(super) fn micros(time: Picos) -> f64 {
     time as f64 / 1e6
 }
 
-/// Event, which names its source; sources are ordered as here.
+/// Event, named after its source. Sources are ordered as listed here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Event {
-    /// Arrival of the next packet at the sender.
+    /// The next packet arrives at the sender.
     Arrival,
-    /// End of the set-up of a DMA over the bus.
+    /// The set-up of a DMA over the bus ends.
     SetUp,
-    /// Completion of an engine or the processor, if the memory still has this epoch.
+    /// An engine or the processor completes its accesses, unless the epoch of the memory has
+    /// changed.
     Memory(u64),
-    /// End of the firmware's wait for its host and its stall.
+    /// The firmware's wait for its host, and its stall, end.
     Firmware,
-    /// Completion of a packet by the host.
+    /// The host completes a packet.
     Host,
 }
 
@@ -45,7 +46,7 @@ impl Event {
 /// Pending events, in their total order.
 #[derive(Debug, Default)]
 pub(super) struct Events {
-    /// Events by time, source, and a sequence that counts all events.
+    /// Events by time, source, and a sequence number that counts all events.
     ahead: BTreeMap<(Picos, u8, u64), Event>,
     sequence: u64,
 }
@@ -57,7 +58,7 @@ impl Events {
         self.ahead.insert((time, event.source(), self.sequence), event);
     }
 
-    /// Removes the first event.
+    /// Removes and returns the first event.
     pub(super) fn pop(&mut self) -> Option<(Picos, Event)> {
         self.ahead.pop_first().map(|((time, ..), event)| (time, event))
     }

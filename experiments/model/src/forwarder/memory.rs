@@ -1,12 +1,12 @@
 //! The memory of the NIC, which three DMA engines and the processor share.
 //!
-//! Between two events all engines have constant shares of the memory's cycles. Whenever an engine
-//! starts or ends, the shares are computed again from the priorities; so the next end is known, and
-//! nothing is simulated cycle by cycle.
+//! Between two events, all engines have constant shares of the memory's cycles. Whenever an engine
+//! starts or ends, the shares are computed again from the priorities. So the time of the next end
+//! is known, and no simulation cycle by cycle is needed.
 
 use super::events::{Picos, micros, picos};
 
-/// Engine that accesses the memory, highest priority first (003 §2.2).
+/// Engine that accesses the memory. Engines are listed with the highest priority first (003 §2.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Engine {
     /// DMA over the I/O bus.
@@ -23,42 +23,42 @@ impl Engine {
     const ALL: [Engine; 4] = [Engine::External, Engine::Receive, Engine::Send, Engine::Processor];
 }
 
-/// Accesses that are no longer worth an event: rounding of sums.
+/// Number of accesses that is not worth an event, because it comes from the rounding of sums.
 const NOTHING: f64 = 1e-6;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Work {
-    /// Remaining accesses.
+    /// Number of accesses that remain.
     left: f64,
-    /// Accesses per microsecond at most, as the bus or the link delivers.
+    /// Maximum number of accesses per microsecond, as limited by the bus or the link.
     most: f64,
-    /// Accesses per microsecond now.
+    /// Current number of accesses per microsecond.
     rate: f64,
 }
 
-/// Memory and its accesses in progress.
+/// Memory, with the accesses in progress.
 #[derive(Debug)]
 pub(super) struct Memory {
-    /// Capacity in accesses per microsecond.
+    /// Capacity, in accesses per microsecond.
     cycles: f64,
-    /// Accesses per microsecond of the processor with no DMA beside it.
+    /// Rate of the processor if no DMA runs at the same time, in accesses per microsecond.
     alone: f64,
     work: [Option<Work>; 4],
     /// Time at which `left` was valid.
     at: Picos,
     epoch: u64,
-    /// Accesses done since the start.
+    /// Number of accesses done since the start.
     done: f64,
 }
 
 impl Memory {
-    /// Creates a memory of `mhz` accesses per microsecond, of which the processor gets `share` with
-    /// no DMA beside it.
+    /// Creates a memory with `mhz` accesses per microsecond, of which the processor gets `share` if
+    /// no DMA runs at the same time.
     pub(super) fn new(mhz: f64, share: f64) -> Memory {
         Memory { cycles: mhz, alone: mhz * share, work: [None; 4], at: 0, epoch: 0, done: 0.0 }
     }
 
-    /// Starts `accesses` of an engine that gets at most `most` a microsecond.
+    /// Starts `accesses` accesses by an engine that gets at most `most` per microsecond.
     pub(super) fn start(&mut self, now: Picos, engine: Engine, accesses: f64, most: f64) {
         self.advance(now);
         debug_assert!(self.work[engine as usize].is_none(), "{engine:?} is busy");
@@ -66,12 +66,12 @@ impl Memory {
         self.share();
     }
 
-    /// Returns whether the engine is busy.
+    /// Returns whether an engine is busy.
     pub(super) fn is_busy(&self, engine: Engine) -> bool {
         self.work[engine as usize].is_some()
     }
 
-    /// Ends completed transfers, and returns them in the order of priority.
+    /// Ends the transfers that are complete, and returns their engines in order of priority.
     pub(super) fn take_done(&mut self, now: Picos) -> Vec<Engine> {
         self.advance(now);
         let is_done =
@@ -82,8 +82,8 @@ impl Memory {
         done
     }
 
-    /// Returns the time of the next completion if nothing starts before. The epoch changes with
-    /// every start and end.
+    /// Returns the time of the next completion, if nothing starts before then, together with the
+    /// epoch. The epoch changes with every start and end.
     pub(super) fn next(&self) -> Option<(Picos, u64)> {
         let running = self.work.iter().flatten().filter(|work| work.rate > 0.0);
         let first = running.map(|work| work.left / work.rate).reduce(f64::min)?;
@@ -95,7 +95,7 @@ impl Memory {
         self.epoch
     }
 
-    /// Returns the accesses done until `now`.
+    /// Returns the number of accesses done until `now`.
     pub(super) fn accesses(&mut self, now: Picos) -> f64 {
         self.advance(now);
         self.done
@@ -111,7 +111,7 @@ impl Memory {
         }
     }
 
-    /// Gives each engine its share, by priority.
+    /// Assigns each engine its share, by priority.
     fn share(&mut self) {
         self.epoch += 1;
         let half = self.cycles / 2.0;
@@ -139,7 +139,7 @@ impl Memory {
 mod tests {
     use super::*;
 
-    /// Returns the ends of accesses that were started at once, in us.
+    /// Returns the times at which accesses end that were all started at once, in us.
     fn ends(mhz: f64, share: f64, started: &[(Engine, f64, f64)]) -> Vec<(Engine, f64)> {
         let mut memory = Memory::new(mhz, share);
         for &(engine, accesses, most) in started {
@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn a_narrow_memory_serves_two_dmas_and_then_the_third_with_the_processor() {
-        // LANai 4, 4 KiB: 66 accesses a microsecond.
+        // A LANai 4 with 4 KiB has 66 accesses per microsecond.
         let words = 1024.0;
         let ends = ends(
             66.0,
@@ -196,7 +196,7 @@ mod tests {
                 (Engine::Receive, words, 20.0),
             ],
         );
-        // 25.6 us of link, then a cycle in two.
+        // The link takes 25.6 us, and after that the processor gets every other cycle.
         let expected = 25.6 + 1100.0 / 66.0;
         assert_eq!(ends[2].0, Engine::Processor);
         assert!((ends[2].1 - expected).abs() < 0.001, "{ends:?}");

@@ -1,4 +1,4 @@
-//! Plan and report of a simulation.
+//! Plan of a simulation, and the report on it.
 
 use crate::hardware::{PACKET_BYTES, RING_ENTRIES, pages};
 use crate::lanai::Forwarder;
@@ -7,22 +7,22 @@ use thiserror::Error;
 /// Arrivals of packets at the sender of the link.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Arrivals {
-    /// Saturated: there is always another packet.
+    /// The link is saturated, so there is always another packet.
     Saturated,
-    /// Constant interval in microseconds.
+    /// Packets arrive at a constant interval, in microseconds.
     Every(f64),
 }
 
-/// Plan of a run.
+/// Plan of a simulation run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Plan {
     /// Modelled NIC, bus and host.
     pub forwarder: Forwarder,
-    /// Bytes of each packet.
+    /// Size of each packet, in bytes.
     pub packet_bytes: u64,
     /// Arrivals of packets.
     pub arrivals: Arrivals,
-    /// Unmeasured packets at the start, which fill rings and queues.
+    /// Number of packets at the start that fill rings and queues and are not measured.
     pub warm_up: u64,
     /// Number of measured packets.
     pub packets: u64,
@@ -34,17 +34,17 @@ pub enum PlanError {
     /// A packet of this size is not simulated.
     #[error("a packet of {found} bytes; expected {least} to {most} bytes")]
     PacketSize {
-        /// The size, in bytes.
+        /// Size that was found, in bytes.
         found: u64,
-        /// The smallest, in bytes.
+        /// Smallest size that is simulated, in bytes.
         least: u64,
-        /// The largest, in bytes.
+        /// Largest size that is simulated, in bytes.
         most: u64,
     },
-    /// An invalid time or count.
+    /// A time or count is invalid.
     #[error("{what} of {found}; expected {expected}")]
     Value {
-        /// The name of the value.
+        /// Name of the value.
         what: &'static str,
         /// Value in the plan.
         found: f64,
@@ -54,13 +54,13 @@ pub enum PlanError {
 }
 
 impl Plan {
-    /// Returns a saturated run that is long enough for figures of four digits.
+    /// Returns a saturated run that is long enough for figures with four digits.
     pub fn saturated(forwarder: Forwarder, packet_bytes: u64) -> Plan {
         let (arrivals, warm_up, packets) = (Arrivals::Saturated, 1_000, 4_000);
         Plan { forwarder, packet_bytes, arrivals, warm_up, packets }
     }
 
-    /// Returns the same machine with constant arrivals of `mb_s` MB/s.
+    /// Returns a plan for the same machine with constant arrivals of `mb_s` MB/s.
     pub fn at(self, mb_s: f64) -> Plan {
         Plan { arrivals: Arrivals::Every(self.packet_bytes as f64 / mb_s), ..self }
     }
@@ -71,7 +71,8 @@ impl Plan {
             let (least, most) = (*PACKET_BYTES.start(), *PACKET_BYTES.end());
             return Err(PlanError::PacketSize { found: self.packet_bytes, least, most });
         }
-        // Beyond a second a packet, sums of picoseconds could overflow; nothing here is so slow.
+        // Beyond a second per packet, sums of picoseconds could overflow. Nothing here is that
+        // slow.
         let is_time = |us: f64| (0.0..=1e6).contains(&us);
         let value = |what, found, expected| Err(PlanError::Value { what, found, expected });
         let Forwarder { host_us, overheads, .. } = self.forwarder;
@@ -96,34 +97,34 @@ impl Plan {
         Ok(())
     }
 
-    /// Returns the number of pages, and so of buffers, of a packet.
+    /// Returns the number of pages in a packet, and so the number of its buffers.
     pub(super) fn pages(&self) -> u32 {
         pages(self.packet_bytes) as u32
     }
 
-    /// Returns the number of entries of each ring.
+    /// Returns the number of entries in each ring.
     pub(super) fn ring_entries(&self) -> u32 {
         RING_ENTRIES
     }
 }
 
-/// Report of a run, for the measured packets.
+/// Report on a run. It covers the measured packets.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
-    /// Bandwidth forwarded, in MB/s (1 MB is 1,000,000 bytes).
+    /// Bandwidth that was forwarded, in MB/s (1 MB is 1,000,000 bytes).
     pub mb_s: f64,
     /// Mean time from arrival at the sender to the last byte sent, in microseconds. In a saturated
-    /// run, from the start of the receipt.
+    /// run, the time begins with the start of the receipt.
     pub response_us: f64,
-    /// Mean number of packets inside, by the same boundaries.
+    /// Mean number of packets inside, with the same boundaries.
     pub population: f64,
-    /// Fraction of time in which the bus was held, 0 to 1.
+    /// Fraction of the time in which the bus was held, 0 to 1.
     pub bus_utilisation: f64,
-    /// Fraction of the memory's cycles used, 0 to 1.
+    /// Fraction of the memory's cycles that were used, 0 to 1.
     pub memory_utilisation: f64,
-    /// Fraction of time in which the host served, 0 to 1.
+    /// Fraction of the time in which the host was serving, 0 to 1.
     pub host_utilisation: f64,
-    /// DMA transfers over the bus per packet.
+    /// Number of DMA transfers over the bus per packet.
     pub transfers: f64,
     /// Maximum number of payload buffers held at once.
     pub buffers_most: u32,

@@ -1,4 +1,4 @@
-//! A round of the firmware: at most one packet received, and at most one sent.
+//! A round of the firmware, in which at most one packet is received and at most one is sent.
 
 use super::bus::Packet;
 use super::memory::Engine;
@@ -8,13 +8,14 @@ use super::memory::Engine;
 pub(super) struct Round {
     receiving: Option<Packet>,
     sending: Option<Packet>,
-    /// True if the processor, and after it the host and the stall, are pending.
+    /// True if the work of the processor, followed by the wait for the host and the stall, is
+    /// pending.
     is_processing: bool,
 }
 
 impl Round {
-    /// Starts a round. Returns the halves of a packet's work in it: one for each of the two, zero
-    /// if there is nothing to do.
+    /// Starts a round. Returns the number of halves of a packet's work in it, which is one each for
+    /// receiving and for sending, or zero if there is nothing to do.
     pub(super) fn start(&mut self, receiving: Option<Packet>, sending: Option<Packet>) -> u32 {
         let halves = u32::from(receiving.is_some()) + u32::from(sending.is_some());
         *self = Round { receiving, sending, is_processing: halves > 0 };
@@ -26,7 +27,7 @@ impl Round {
         self.receiving.is_none() && self.sending.is_none() && !self.is_processing
     }
 
-    /// Completes the work of a network engine; returns its packet.
+    /// Completes the work of a network engine, and returns its packet.
     pub(super) fn done(&mut self, engine: Engine) -> Option<Packet> {
         match engine {
             Engine::Receive => self.receiving.take(),

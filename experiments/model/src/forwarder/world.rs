@@ -9,10 +9,10 @@ use super::rounds::Round;
 use crate::hardware::{ACCESSES_PER_INSTRUCTION, FIRMWARE_INSTRUCTIONS, LINK_MB_S, NicProfile};
 use std::collections::VecDeque;
 
-/// Simulates a plan.
+/// Simulates a plan, and returns the report.
 ///
 /// # Errors
-/// A value of the plan is out of its range.
+/// A value in the plan is out of its range.
 pub fn run(plan: &Plan) -> Result<Report, PlanError> {
     plan.check()?;
     let mut world = World::new(plan);
@@ -34,14 +34,14 @@ pub fn run(plan: &Plan) -> Result<Report, PlanError> {
     })
 }
 
-/// Sums since the start of the world.
+/// Sums since the start of the simulation.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sums {
     now: Picos,
     sent: u64,
-    /// Total response time of the packets sent, from arrival to departure.
+    /// Total response time of the packets that were sent, from arrival to departure.
     response_us: f64,
-    /// Packets inside by time.
+    /// Integral over time of the number of packets inside, in microseconds.
     inside_us: f64,
     bus_us: f64,
     host_us: f64,
@@ -56,25 +56,25 @@ struct World<'a> {
     now: Picos,
     events: Events,
     memory: Memory,
-    /// Epoch of the memory whose next end is among the events.
+    /// Epoch of the memory for which the next end is among the events.
     expected: u64,
     buffers: Buffers,
     bus: Bus,
     bus_since: Picos,
     round: Round,
-    /// Halves of a packet's work in this round: one to receive, one to send.
+    /// Halves of a packet's work in this round: one for receiving and one for sending.
     halves: u32,
     /// Packets that wait on the link.
     sender: VecDeque<Packet>,
-    /// Packets that the host has posted and that wait for buffers of the NIC.
+    /// Packets that the host has posted and that wait for buffers in the NIC.
     fetching: VecDeque<Packet>,
     /// Packets that are in buffers and may be sent.
     ready: VecDeque<Packet>,
     /// Packets that wait for the host.
     delivered: VecDeque<Packet>,
-    /// The packet that the host serves.
+    /// Packet that the host is serving.
     serving: Option<Packet>,
-    /// The packet that it has served and that waits for a send ring entry.
+    /// Packet that the host has served and that waits for a send ring entry.
     blocked: Option<Packet>,
     inside: u64,
     sums: Sums,
@@ -114,7 +114,7 @@ impl<'a> World<'a> {
     /// Runs until `sent` packets have been sent.
     fn until_sent(&mut self, sent: u64) -> Sums {
         while self.sums.sent < sent {
-            // Back-pressure holds packets, but the stage that holds them has an event ahead.
+            // Back-pressure may hold packets, but the stage that holds them has a pending event.
             let (time, event) = self.events.pop().expect("a packet inside has an event ahead");
             self.sums.inside_us += self.inside as f64 * micros(time - self.now);
             self.now = time;
@@ -142,7 +142,7 @@ impl<'a> World<'a> {
                     self.done(engine);
                 }
             }
-            // An access has started or ended meanwhile, so the event is stale.
+            // An access has started or ended in the meantime, so the event is stale.
             Event::Memory(_) => {}
             Event::Firmware => self.round.processed(),
             Event::Host => {
@@ -160,7 +160,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Starts the DMA of some bytes by an engine whose medium carries `mb_s`.
+    /// Starts the DMA of `bytes` bytes by an engine whose medium carries `mb_s`.
     fn access(&mut self, engine: Engine, bytes: u64, mb_s: f64) {
         let width = self.profile.memory_width_bytes;
         let (words, most) = (bytes.div_ceil(width) as f64, mb_s / width as f64);
@@ -207,13 +207,14 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Returns the waiting time of the firmware in this round beyond its instructions.
+    /// Returns the time that the firmware waits in this round, beyond its instructions.
     fn waits(&self) -> Picos {
         let a_page = self.profile.stall_us + self.plan.forwarder.overheads.handover_us;
         picos(self.firmware_pages() * a_page)
     }
 
-    /// Returns the pages of firmware work in this round: half of it to receive, half to send.
+    /// Returns the number of pages of firmware work in this round. Half of the work is for
+    /// receiving, and half for sending.
     fn firmware_pages(&self) -> f64 {
         0.5 * f64::from(self.halves * self.plan.pages())
     }
