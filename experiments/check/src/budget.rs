@@ -1,11 +1,11 @@
-//! Budget of faults and time steps of a model, which makes its state space finite.
+//! Budget of faults and time steps for a model, which makes its state space finite.
 
-/// Remaining number of events of each kind.
+/// Number of events of each kind that remain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Budget {
     /// Requests: a host sends an ARP request, or an item is put on a stream.
     pub asks: u8,
-    /// Clock steps, each to the next deadline of any node.
+    /// Clock steps, each of which goes to the next deadline of any node.
     pub ticks: u8,
     /// Message losses.
     pub losses: u8,
@@ -13,14 +13,14 @@ pub struct Budget {
     pub duplicates: u8,
     /// Link failures.
     pub cuts: u8,
-    /// Restarts of a switch, or of one end.
+    /// Restarts of a switch, or of one end of a stream.
     pub restarts: u8,
     /// Restarts of the controller.
     pub controllers: u8,
 }
 
 impl Budget {
-    /// Returns the sum of both.
+    /// Returns the sum of both budgets.
     #[must_use]
     pub const fn plus(self, other: Budget) -> Budget {
         Budget {
@@ -34,7 +34,7 @@ impl Budget {
         }
     }
 
-    /// Takes one of the field of `of`; `None` if there is none left.
+    /// Takes one event from the field that `of` selects. Returns `None` if none is left.
     #[must_use]
     pub fn take(mut self, of: impl FnOnce(&mut Budget) -> &mut u8) -> Option<Budget> {
         let left = of(&mut self);

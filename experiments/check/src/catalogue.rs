@@ -1,4 +1,5 @@
-//! Catalogue of the checked models: small ones with the tests, large ones by `make check-models`.
+//! Catalogue of the checked models. Small models run with the tests, and large ones with `make
+//! check-models`.
 
 use crate::budget::Budget;
 use crate::discovery::DiscoveryModel;
@@ -9,18 +10,18 @@ use crate::stream::StreamModel;
 /// Size of the models.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Size {
-    /// Seconds for all.
+    /// All models of this size together take seconds.
     Small,
-    /// Minutes.
+    /// All models of this size together take minutes.
     Large,
 }
 
 const NONE: Budget =
     Budget { asks: 0, ticks: 0, losses: 0, duplicates: 0, cuts: 0, restarts: 0, controllers: 0 };
 
-/// Named model, run on a number of threads.
+/// Named model that runs on a given number of threads.
 pub struct Entry {
-    /// Name.
+    /// Name of the model.
     pub name: &'static str,
     /// Runs the model.
     pub run: Box<dyn Fn(usize) -> Outcome>,
@@ -107,7 +108,7 @@ fn large() -> Vec<Entry> {
     ]
 }
 
-/// Returns the models with planted faults, each of which must be found.
+/// Returns the models with planted faults. Each fault must be found.
 pub fn planted() -> Vec<Entry> {
     let stream_budget = Budget { asks: 2, duplicates: 1, ..NONE };
     let discovery_budget = Budget { ticks: 1, restarts: 1, ..NONE };

@@ -1,8 +1,8 @@
 //! Model of neighbour discovery: two or three nodes in a line, each with its `Discovery`.
 //!
 //! Nodes exchange greetings over links whose messages are lost, duplicated and reordered. A node
-//! restarts as another incarnation unknown to its neighbours. A link loses its carrier and
-//! regains it: each end sees it at its own time.
+//! restarts as a new incarnation that its neighbours do not know. A link loses its carrier and
+//! regains it, and each end detects this at its own time.
 
 mod state;
 
@@ -12,7 +12,7 @@ use stateright::{Model, Property};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-/// Model of a line of nodes.
+/// Model of nodes in a line.
 #[derive(Clone, Copy, Debug)]
 pub struct DiscoveryModel {
     /// Number of nodes: 2 or 3.
@@ -20,28 +20,28 @@ pub struct DiscoveryModel {
     /// Budget of events.
     pub budget: Budget,
     /// Planted fault: a node opens messages sealed by an earlier incarnation of its neighbour,
-    /// though it has received from a later one.
+    /// although it has received messages from a later one.
     pub opens_earlier: bool,
 }
 
-/// Event of the model.
+/// Event in the model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DiscoveryAction {
-    /// Arrival of the message at this index, of this kind.
+    /// Arrival of the message at this index, which is of this kind.
     Deliver(usize, &'static str),
-    /// Loss of the message.
+    /// Loss of the message at this index.
     Lose(usize, &'static str),
-    /// Arrival of the message, which stays in flight.
+    /// Arrival of the message at this index, which also stays in flight.
     Double(usize, &'static str),
     /// Advance to the next deadline.
     Tick,
-    /// Loss and immediate return of a link's carrier.
+    /// Loss of a link's carrier, followed by its immediate return.
     Flap(usize),
     /// Restart of a node.
     Restart(usize),
 }
 
-/// State: the nodes, and the remaining budget.
+/// State of the model: the nodes, and the remaining budget.
 #[derive(Clone, Debug)]
 pub struct DiscoveryState {
     line: Arc<Line>,

@@ -1,15 +1,15 @@
-//! Model of a fabric of up to three switches, two hosts and a controller: set-up by Axon-ARP,
-//! failover, restarts.
+//! Model of a fabric with up to three switches, two hosts and a controller. It covers set-up by
+//! Axon-ARP, failover and restarts.
 //!
 //! The edges and the controller are the production code. Messages between them may be lost,
-//! duplicated and reordered. A host sends an ARP request for the other; a link fails, which each
-//! end sees it at its own time; a switch or the controller restarts. The clock only moves to the
-//! next deadline of any node. Reports and commands are on streams, which deliver in order with
-//! delay ([`StreamModel`](crate::stream::StreamModel) checks those separately).
+//! duplicated and reordered. A host may send an ARP request for the other host. A link may fail,
+//! which each end detects at its own time. A switch or the controller may restart. The clock moves
+//! only to the next deadline of any node. Reports and commands are on streams, which deliver in
+//! order with delay ([`StreamModel`](crate::stream::StreamModel) checks those separately).
 //!
-//! From every reachable state, a copy continues without faults: all messages in flight arrive, and
-//! the hosts repeat their requests as time passes. Then each must reach the other, by routes that
-//! the controller has decided.
+//! From every reachable state, a copy continues without faults. In it, all messages in flight
+//! arrive, and the hosts repeat their requests as time passes. In the end, each host must reach the
+//! other by routes that the controller has decided.
 
 mod delivery;
 mod device;
@@ -42,27 +42,27 @@ pub struct FabricModel {
     budget: Budget,
     fault: Fault,
     settled: Settled,
-    /// True if steps for which one order suffices come in any order (`order.rs`).
+    /// True if steps for which a single order suffices are taken in any order (`order.rs`).
     in_any_order: bool,
 }
 
-/// Initial state, in which the controller knows the hosts.
+/// Initial state. The controller knows the hosts in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Start {
-    /// No routes.
+    /// There are no routes.
     Known,
-    /// The hosts reach each other, and have backups where the graph has them.
+    /// The hosts reach each other, and their routes have backups if the graph allows it.
     Connected,
 }
 
-/// Event of the model.
+/// Event in the model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FabricAction {
-    /// Arrival of the message at this index, of this kind.
+    /// Arrival of the message at this index, which is of this kind.
     Deliver(usize, &'static str),
-    /// Loss of the message.
+    /// Loss of the message at this index.
     Lose(usize, &'static str),
-    /// Arrival of the message, which stays in flight.
+    /// Arrival of the message at this index, which also stays in flight.
     Double(usize, &'static str),
     /// Arrival of a switch's next report at the controller.
     Report(usize),
@@ -70,29 +70,29 @@ pub enum FabricAction {
     Command(usize),
     /// Advance to the next deadline.
     Tick,
-    /// ARP request of a host for the other.
+    /// ARP request from a host for the other host.
     Ask(usize),
-    /// Link failure.
+    /// Failure of a link.
     Cut(usize),
-    /// Restart of a switch whose data plane continues or has lost its tables.
+    /// Restart of a switch. Its data plane continues, or has lost its tables.
     Restart {
-        /// Switch.
+        /// Index of the switch.
         switch: usize,
         /// True if the tables are lost.
         cold: bool,
     },
-    /// Restart of the controller with its store.
+    /// Restart of the controller from its store.
     RestartController,
 }
 
-/// State: the fabric, and the remaining budget.
+/// State of the model: the fabric, and the remaining budget.
 #[derive(Clone)]
 pub struct FabricState {
     world: Arc<World>,
     wrong: Option<Wrong>,
     left: Budget,
     print: u128,
-    /// Switches that receive from the controller alone from here on (`order.rs`).
+    /// Switches that from here on receive only from the controller (`order.rs`).
     quiet: Vec<bool>,
 }
 
@@ -115,7 +115,7 @@ impl PartialEq for FabricState {
 }
 
 impl FabricState {
-    /// Marks the state as a successor in which no quiet switch may have become active.
+    /// Marks the state as a successor, in which no switch that was quiet may have become active.
     fn after(mut self, last: &FabricState) -> FabricState {
         if last.quiet.iter().zip(&self.quiet).any(|(before, now)| before > now) {
             self.wrong.get_or_insert(Wrong::Reduction);
@@ -125,7 +125,7 @@ impl FabricState {
 }
 
 impl FabricModel {
-    /// Creates a fabric of 1 to 3 switches.
+    /// Creates a fabric with 1 to 3 switches.
     pub fn new(switches: usize, start: Start, budget: Budget) -> FabricModel {
         let (fault, settled) = (Fault::None, Settled::default());
         FabricModel { switches, start, budget, fault, settled, in_any_order: false }
@@ -138,7 +138,7 @@ impl FabricModel {
 
     fn state(&self, world: World, left: Budget) -> FabricState {
         let (print, wrong) = (world.print(), world.find_wrong());
-        // A set-up goes back and forth between switches, so none is quiet.
+        // A set-up goes back and forth between switches, so no switch is quiet.
         let is_quiet = |switch| self.budget.asks == 0 && world.is_quiet(switch, left);
         let quiet = (0..self.switches).map(is_quiet).collect();
         FabricState { world: Arc::new(world), wrong, left, print, quiet }
@@ -204,7 +204,7 @@ impl Model for FabricModel {
                 world.arrive(packet);
             }
             FabricAction::Lose(at, _) => {
-                // Messages lost with a failed link are no further fault.
+                // Messages lost together with a failed link do not count as a further fault.
                 if !world.flight.take(at).is_over(&world.cut) {
                     left = left.take(|left| &mut left.losses)?;
                 }

@@ -1,11 +1,12 @@
-//! Messages in flight, which arrive in any order; the order of sending is not part of the state.
+//! Messages in flight, which may arrive in any order. The order in which they were sent is not part
+//! of the state.
 
 use crate::print::Print;
 use std::fmt::{self, Debug};
 use std::sync::Arc;
 
-/// Multiset of messages, sorted by their contents without numbers, then by their numbers. States
-/// whose numbers have the same order are sorted alike.
+/// Multiset of messages. They are sorted by their contents without numbers, and then by their
+/// numbers. States whose numbers have the same order are sorted alike.
 #[derive(Clone)]
 pub struct Flight<T>(Vec<(Arc<Print>, T)>);
 
@@ -34,18 +35,18 @@ impl<T: Clone + Debug> Flight<T> {
         self.0.remove(at).1
     }
 
-    /// Returns a copy of the message at this index, which stays.
+    /// Returns a copy of the message at this index, which stays in flight.
     pub fn copy(&self, at: usize) -> T {
         self.0[at].1.clone()
     }
 
-    /// Returns the distinct messages with their indices: of equal ones the first.
+    /// Returns the distinct messages with their indices. Among equal messages, it is the first.
     pub fn different(&self) -> impl Iterator<Item = (usize, &T)> {
         let is_first = |at: usize| at == 0 || self.0[at - 1].0 != self.0[at].0;
         (0..self.0.len()).filter(move |&at| is_first(at)).map(|at| (at, &self.0[at].1))
     }
 
-    /// Keeps only some of the messages.
+    /// Keeps only the messages for which `keep` is true.
     pub fn retain(&mut self, mut keep: impl FnMut(&T) -> bool) {
         self.0.retain(|(_, message)| keep(message));
     }
@@ -60,7 +61,7 @@ impl<T: Clone + Debug> Flight<T> {
         self.0.iter().map(|(_, message)| message)
     }
 
-    /// Returns whether there is none.
+    /// Returns whether there are no messages.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

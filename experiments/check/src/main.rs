@@ -1,4 +1,4 @@
-//! Runs all models to their end and prints the number of states of each.
+//! Runs all models to their end, and prints the number of states in each.
 
 use axon_check::catalogue::{self, Size};
 use std::process::ExitCode;

@@ -1,4 +1,4 @@
-//! Parts of a state: copies share a part and its print until one is changed.
+//! Parts of a state. Copies share a part and its print until one of them is changed.
 
 use crate::print::Print;
 use std::fmt::{self, Debug};
@@ -35,7 +35,7 @@ impl<T> Deref for Part<T> {
 }
 
 impl<T: Clone> DerefMut for Part<T> {
-    /// Mutable access invalidates the print.
+    /// Mutable access makes the print invalid.
     fn deref_mut(&mut self) -> &mut T {
         self.print = OnceLock::new();
         Arc::make_mut(&mut self.value)

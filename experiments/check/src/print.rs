@@ -1,25 +1,26 @@
 //! Fingerprints of states.
 //!
-//! Two states are equal if their values have equal `Debug` text, apart from fields that no step
-//! depends on:
+//! Two states are equal if their values have the same `Debug` text, apart from fields on which no
+//! step depends:
 //!
-//! - the counters of telemetry, and the memory of searches: cached shortest paths of a router, the
-//!   number of graph changes, the number of changes requested of the data plane;
-//! - the numbers of decisions and of port states, of which only the order counts. The smallest that
-//!   is anywhere stands for 0, the next for 1, and so on: the same fabric is one state whatever
-//!   number of decisions has led there.
+//! - telemetry counters, and the memory that searches use, such as a router's cached shortest
+//!   paths, the number of graph changes, and the number of changes requested from the data plane;
+//! - the numbers of decisions and of port states, of which only the order counts. The smallest
+//!   number in the state stands for 0, the next one for 1, and so on. So the same fabric is one
+//!   state, regardless of the number of decisions that have led there.
 //!
-//! The text is hashed to 128 bits. The checker keeps 64 of a state: among a million states, two
-//! collide with a probability of 3 in 10^8.
+//! The text is hashed to 128 bits. The checker keeps 64 bits for each state. Among a million
+//! states, two collide with a probability of 3 in 10^8.
 //!
-//! A step changes few parts of a state, so each part caches a [`Print`]: the hash of its text
-//! without the numbers, and the numbers. The fingerprint of a state is that of the hashes of its
-//! parts and of the ranks of all their numbers.
+//! A step changes few parts of a state, so each part caches a [`Print`], which consists of the hash
+//! of its text without the numbers, and the numbers. The fingerprint of a state is computed from
+//! the hashes of its parts and the ranks of all their numbers.
 
 use std::fmt::{Debug, Write};
 use xxhash_rust::xxh3;
 
-/// Prefixes of omitted fields, each of which ends with the bracket that closes the last one.
+/// Prefixes of the fields that are omitted. Each field ends with the bracket that closes the last
+/// bracket in its prefix.
 const LEFT_OUT: [&str; 7] = [
     "Counters {",
     "ShortestPaths {",
@@ -29,21 +30,21 @@ const LEFT_OUT: [&str; 7] = [
     "round_wanted: true, path: [",
     "round_wanted: false, path: [",
 ];
-/// Omitted numbers.
+/// Prefixes of the numbers that are omitted.
 const NUMBERS_LEFT_OUT: [&str; 2] = ["generation: ", "tickets: "];
-/// Prefixes of decision numbers, and of port state numbers.
+/// Prefixes of the numbers of decisions, and of port states.
 const NUMBERED: [&[&str]; 2] = [&["number: "], &["version: ", "version: Some(", "nonce: "]];
 
-/// Print of a part of a state.
+/// Print of one part of a state.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Print {
-    /// Hash of the text without its numbers.
+    /// Hash of the text without the numbers in it.
     shape: u128,
-    /// Numbers of decisions, and those of port states, in the order of the text.
+    /// Numbers of decisions and numbers of port states, in the order of the text.
     numbers: [Vec<u64>; 2],
 }
 
-/// Match at an offset of a text.
+/// Match at an offset in a text.
 enum Found {
     /// Label of an omitted field.
     LeftOut(&'static str),
@@ -51,7 +52,7 @@ enum Found {
     Number(usize),
 }
 
-/// Returns the fingerprint of a value.
+/// Returns the fingerprint of a single value.
 pub fn of(value: &dyn Debug) -> u128 {
     whole(&[&Print::new(value)])
 }
@@ -86,7 +87,8 @@ impl Print {
     }
 }
 
-/// Returns the text without omitted fields and with a letter for each number; and the numbers.
+/// Returns the text without omitted fields and with a letter in place of each number, and the
+/// numbers.
 fn keep(text: &str) -> (String, [Vec<u64>; 2]) {
     let (mut kept, mut numbers) = (String::with_capacity(text.len()), [Vec::new(), Vec::new()]);
     let (mut last, mut at) = (0, 0);
@@ -99,7 +101,7 @@ fn keep(text: &str) -> (String, [Vec<u64>; 2]) {
                     true => at + digits(&text[at..]),
                     false => after_bracket(text, at),
                 };
-                // A search leaves its path behind.
+                // A search leaves its last path in memory.
                 if label == "Detour {" && text[at..].starts_with(", path: [") {
                     at = after_bracket(text, at + ", path: [".len());
                 }
@@ -121,9 +123,9 @@ fn keep(text: &str) -> (String, [Vec<u64>; 2]) {
     (kept, numbers)
 }
 
-/// Returns the match at the end of a text.
+/// Returns the match at the end of a text, if there is one.
 fn found(text: &str) -> Option<Found> {
-    // Nearly no bracket or blank ends a label; the preceding bytes rule most out.
+    // Very few brackets and blanks end a label, and the bytes before rule out most of them.
     let tail = text.as_bytes().last_chunk()?;
     if !matches!(
         tail,
@@ -144,7 +146,7 @@ fn found(text: &str) -> Option<Found> {
     })
 }
 
-/// Returns whether a text ends with a node, which the number of its incarnation follows.
+/// Returns whether a text ends with a node, which is followed by the number of its incarnation.
 fn follows_node(text: &str) -> bool {
     let before = text.strip_suffix("), ");
     before.is_some_and(|text| {
@@ -152,7 +154,7 @@ fn follows_node(text: &str) -> bool {
     })
 }
 
-/// Returns the offset after the bracket that closes an open one.
+/// Returns the offset after the bracket that closes the open one.
 fn after_bracket(text: &str, from: usize) -> usize {
     let mut open = 1;
     for (at, byte) in text.bytes().enumerate().skip(from) {

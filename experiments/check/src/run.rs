@@ -1,40 +1,40 @@
-//! Runner of a model, with its result.
+//! Runs a model, and reports its result.
 
 use stateright::{Checker, Expectation, HasDiscoveries, Model};
 use std::fmt::{self, Debug, Display};
 use std::hash::Hash;
 use std::time::{Duration, Instant};
 
-/// Result of a model.
+/// Result of checking a model.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// Name of the model.
     pub name: String,
     /// Number of distinct states.
     pub states: usize,
-    /// Number of steps taken, those to known states included.
+    /// Number of steps taken, including those to known states.
     pub steps: usize,
-    /// Longest path to a state, in steps.
+    /// Length of the longest path to a state, in steps.
     pub depth: usize,
-    /// Duration.
+    /// Duration of the run.
     pub took: Duration,
     /// True if every state was visited.
     pub complete: bool,
-    /// Violated properties, each with the steps to a violation.
+    /// Properties that are violated, each with the steps to a violation.
     pub broken: Vec<Broken>,
 }
 
-/// Violated property.
+/// Property that is violated.
 #[derive(Clone, Debug)]
 pub struct Broken {
-    /// Name.
+    /// Name of the property.
     pub property: &'static str,
     /// Steps from the start to a state that violates the property.
     pub steps: Vec<String>,
 }
 
-/// Visits every state of a model on `threads` threads, depth first, which keeps few states in
-/// memory.
+/// Visits every state of a model on `threads` threads. The search is depth first, which keeps few
+/// states in memory.
 pub fn run<M>(name: &str, model: M, threads: usize) -> Outcome
 where
     M: Model + Send + Sync + 'static,
@@ -45,8 +45,8 @@ where
     outcome(name, began, &model.checker().threads(threads).spawn_dfs().join())
 }
 
-/// Visits the states of a model breadth first until a property is violated, which gives a short
-/// path.
+/// Visits the states of a model until a property is violated. The search is breadth first, which
+/// gives a short path.
 pub fn find<M>(name: &str, model: M, threads: usize) -> Outcome
 where
     M: Model + Send + Sync + 'static,

@@ -1,9 +1,10 @@
-//! Model of the reliable stream between a switch and the controller: two [`Stream`]s and the
-//! segments between them.
+//! Model of the reliable stream between a switch and the controller. It consists of two [`Stream`]s
+//! and the segments between them.
 //!
-//! One end puts items on the stream, the other acknowledges. Segments are lost, duplicated and
-//! reordered. A restart of the receiver begins a new stream at both ends, as in the nodes: a
-//! segment of the old one is sealed for an incarnation that is gone and opens nowhere.
+//! One end puts items on the stream, and the other end acknowledges them. Segments are lost,
+//! duplicated and reordered. A restart of the receiver begins a new stream at both ends, as it does
+//! in the nodes. A segment from the old stream is sealed for an incarnation that is gone, so it
+//! cannot be opened.
 
 use crate::budget::Budget;
 use crate::flight::Flight;
@@ -17,51 +18,51 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 const RETRY: Span = Span::from_millis(50);
-/// Maximum number of steps of a stream without faults.
+/// Maximum number of steps that a stream takes without faults.
 const STEPS_MAX: usize = 1_000;
 
 /// Model of one stream.
 #[derive(Clone, Copy, Debug)]
 pub struct StreamModel {
-    /// Budget of events: [`Budget::asks`] are the items.
+    /// Budget of events. [`Budget::asks`] is the number of items.
     pub budget: Budget,
     /// Planted fault: the receiver takes every segment for the next one.
     pub takes_any_segment: bool,
 }
 
-/// Event of the model.
+/// Event in the model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StreamAction {
     /// An item is put on the stream.
     Push,
     /// Arrival of the segment at this index.
     Deliver(usize),
-    /// Loss of the segment.
+    /// Loss of the segment at this index.
     Lose(usize),
-    /// Arrival of the segment, which stays in flight.
+    /// Arrival of the segment at this index, which also stays in flight.
     Double(usize),
-    /// Advance until an end sends again.
+    /// Advance of the clock until an end sends again.
     Tick,
     /// Restart of the receiver.
     Restart,
 }
 
-/// Both ends, and the segments between them.
+/// Both ends of the stream, and the segments between them.
 #[derive(Clone, Debug)]
 struct Ends {
     now: Time,
     sender: Stream,
     receiver: Stream,
     flight: Flight<(bool, Segment)>,
-    /// Number of the next item, over all streams.
+    /// Number of the next item, counted over all streams.
     next: u32,
-    /// Number of the first item of this stream.
+    /// Number of the first item on this stream.
     first: u32,
     /// Numbers of the items that have arrived on this stream.
     arrived: Vec<u32>,
 }
 
-/// State: the ends, and the remaining budget.
+/// State of the model: the ends, and the remaining budget.
 #[derive(Clone, Debug)]
 pub struct StreamState {
     ends: Arc<Ends>,
@@ -114,7 +115,7 @@ impl Ends {
         self.poll();
     }
 
-    /// Sends pending segments of both ends.
+    /// Sends the pending segments from both ends.
     fn poll(&mut self) {
         while let Some(segment) = self.sender.poll(self.now) {
             self.flight.push((true, segment));
@@ -156,7 +157,7 @@ impl Ends {
         (self.first, self.arrived) = (self.next, Vec::new());
     }
 
-    /// Returns whether the arrived items have come once and in order.
+    /// Returns whether the items that have arrived came once and in order.
     fn in_order(&self) -> bool {
         self.arrived.iter().copied().eq((self.first..).take(self.arrived.len()))
             && self.arrived.len() as u32 <= self.next - self.first

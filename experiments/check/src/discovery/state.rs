@@ -1,4 +1,4 @@
-//! Nodes of a line, the messages between them, and the invariants.
+//! Nodes in a line, the messages between them, and the invariants.
 
 use crate::flight::Flight;
 use axon_link::config::{NodeConfig, ServerIdentity, Timers};
@@ -10,30 +10,31 @@ use axon_wire::{HopWidth, Incarnation, MacAddr, NodeId, PortNo, Time};
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
-/// Ports towards the previous and the next node.
+/// Ports that lead to the previous and to the next node.
 const TOWARDS: [PortNo; 2] = [PortNo(0), PortNo(1)];
-/// Maximum number of steps until nodes without faults have discovered each other.
+/// Maximum number of steps within which nodes without faults discover each other.
 const STEPS_MAX: usize = 2_000;
-/// Maximum number of heartbeats until a lost port is probed again, with a margin.
+/// Maximum number of heartbeats until a lost port is probed again, including a margin.
 const TICKS_MAX: usize = 200;
 
 /// Message in flight.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(clippy::large_enum_variant, reason = "nearly all are frames")]
 pub(super) enum Message {
-    /// Link message to a port of a node, with its sender, and its receiver if not for all.
+    /// Link message to a port of a node, with its sender. The receiver is given too, unless the
+    /// message is for any receiver.
     Frame {
         to: (usize, PortNo),
         from: Incarnation,
         seal: Option<Incarnation>,
         is: message::Message,
     },
-    /// Return of a port's carrier, not yet noticed by its node.
+    /// Return of the carrier at a port, which the node has yet to detect.
     Carrier { at: (usize, PortNo) },
 }
 
 impl Message {
-    /// Returns the kind of the message, for a reader.
+    /// Returns the kind of the message, in words for a reader.
     pub(super) fn kind(&self) -> &'static str {
         match self {
             Message::Carrier { .. } => "carrier",
@@ -49,11 +50,11 @@ impl Message {
 /// Violated invariant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wrong {
-    /// A neighbour that is not at the other end.
+    /// A node has a neighbour that is not at the other end of the link.
     Neighbour,
-    /// An incarnation after a later one.
+    /// A node has an earlier incarnation as its neighbour after a later one.
     Older,
-    /// A neighbour that has never sent anything to this incarnation.
+    /// A node has a neighbour that has never sent anything to this incarnation of the node.
     Unmet,
 }
 
@@ -61,15 +62,15 @@ pub(super) enum Wrong {
 struct End {
     incarnation: Incarnation,
     discovery: Discovery,
-    /// Latest incarnation that was a neighbour, by port.
+    /// Latest incarnation that was a neighbour, for each port.
     latest: BTreeMap<PortNo, u64>,
-    /// Newest incarnation that a message came from, by port.
+    /// Newest incarnation from which a message came, for each port.
     newest: BTreeMap<PortNo, u64>,
-    /// Incarnations that sealed a message for this one, by port.
+    /// Incarnations that have sealed a message for this one, for each port.
     met: BTreeMap<PortNo, Vec<u64>>,
 }
 
-/// Nodes in a line.
+/// Nodes connected in a line.
 #[derive(Clone, Debug)]
 pub(super) struct Line {
     now: Time,
@@ -106,7 +107,7 @@ impl End {
 }
 
 impl Line {
-    /// Creates nodes that have just started, with carrier on all links.
+    /// Creates nodes that have just started, with a carrier on all links.
     pub(super) fn new(nodes: usize, opens_earlier: bool) -> Line {
         let mut line = Line {
             now: Time::ZERO,
@@ -136,7 +137,7 @@ impl Line {
         }
     }
 
-    /// Signals the carrier of a node's links.
+    /// Signals to a node that its links have a carrier.
     fn start(&mut self, node: usize) {
         for port in TOWARDS {
             if self.other_end((node, port)).is_some() {
@@ -160,7 +161,7 @@ impl Line {
         self.look(node);
     }
 
-    /// Compares a node's neighbours with the topology.
+    /// Compares the neighbours that a node has with the topology.
     fn look(&mut self, node: usize) {
         for port in TOWARDS {
             let there = self.other_end((node, port));
@@ -206,11 +207,11 @@ impl Line {
             }
             Message::Frame { to: (node, port), from, seal, is } => {
                 let end = &mut self.nodes[node];
-                // A message for another incarnation opens nowhere.
+                // A message sealed for another incarnation cannot be opened.
                 if seal.is_some_and(|to| to != end.incarnation) {
                     return;
                 }
-                // A message of an incarnation before the newest received one does not open either
+                // Neither can a message from an incarnation before the newest one received
                 // (replay.rs).
                 let newest = end.newest.entry(port).or_default();
                 if from.number < *newest && !self.opens_earlier {
@@ -240,7 +241,7 @@ impl Line {
         }
     }
 
-    /// Takes the carrier of a link away and back; each end sees it at its own time.
+    /// Takes away the carrier of a link and restores it. Each end detects this at its own time.
     pub(super) fn flap(&mut self, link: usize) {
         for at in [(link, TOWARDS[1]), (link + 1, TOWARDS[0])] {
             let (node, port) = at;
@@ -255,7 +256,7 @@ impl Line {
         self.start(node);
     }
 
-    /// Returns whether all have discovered each other with their present incarnations.
+    /// Returns whether all nodes have discovered each other with their current incarnations.
     pub(super) fn is_met(&self) -> bool {
         let ends = (0..self.nodes.len()).flat_map(|node| TOWARDS.map(|port| (node, port)));
         ends.filter_map(|end| Some((end, self.other_end(end)?))).all(
@@ -268,7 +269,7 @@ impl Line {
         )
     }
 
-    /// Returns whether all discover each other if there are no more losses.
+    /// Returns whether all nodes discover each other if there are no more losses.
     pub(super) fn settles(&self) -> bool {
         let mut line = self.clone();
         let mut ticks = 0;

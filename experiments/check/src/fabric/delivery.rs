@@ -1,5 +1,5 @@
-//! Delivery of messages: the nodes' own code (`crates/switch/src/{switch,controller}.rs`) between
-//! messages and the edge or the controller.
+//! Delivery of messages. It stands in for the nodes' own code
+//! (`crates/switch/src/{switch,controller}.rs`) between messages and the edge or the controller.
 
 use super::packet::Packet;
 use super::switch::Switch;
@@ -15,7 +15,7 @@ use axon_wire::message::{ArpReply, Item, LinkDown, LinkEnd, Message};
 use axon_wire::{Hops, Incarnation, MacAddr, NodeId, PortNo};
 use std::collections::VecDeque;
 
-/// Maximum number of switches that forward a link notification.
+/// Maximum number of switches that forward a notification about a link.
 const NEWS_HOPS: u8 = 255;
 
 impl World {
@@ -47,7 +47,7 @@ impl World {
         }
     }
 
-    /// Forwards a host's frame by its route, or hands it to the edge without one.
+    /// Forwards a host's frame by its route, or hands it to the edge if it has no route.
     fn frame(&mut self, at: LinkEnd, frame: &[u8]) {
         let switch = wiring::place_of(at.node);
         let to = frame.first_chunk().map_or(MacAddr::BROADCAST, |mac| MacAddr(*mac));
@@ -67,12 +67,12 @@ impl World {
         }
     }
 
-    /// Returns whether a node opens a message sealed for an incarnation.
+    /// Returns whether a node opens a message that is sealed for a given incarnation.
     fn opens(&self, sealed_for: Incarnation, is: Incarnation) -> bool {
         sealed_for == is || (self.fault == Fault::OpensAll && sealed_for.node == is.node)
     }
 
-    /// Sends a message by a route that starts at a switch, unless it crosses a failed link.
+    /// Sends a message by a route that starts at a switch, unless the route crosses a failed link.
     fn send(&mut self, at: NodeId, hops: &[PortNo], by: (Incarnation, Incarnation, Message)) {
         let (mut at, mut over) = (at, Vec::new());
         let (from, to, message) = by;
@@ -89,7 +89,7 @@ impl World {
         }
     }
 
-    /// Signals loss of carrier of a link to a switch.
+    /// Signals to a switch that a link has lost its carrier.
     fn lose_link(&mut self, at: LinkEnd) {
         let switch = wiring::place_of(at.node);
         let Some((_, far)) = self.wiring.link(at) else { return };
@@ -107,7 +107,8 @@ impl World {
         }
     }
 
-    /// Processes the report of a neighbour or of the switch itself that a link is down.
+    /// Processes a report that a link is down. The report comes from a neighbour or from the switch
+    /// itself.
     fn link_down(&mut self, switch: usize, ingress: PortNo, news: LinkDown) {
         if !self.switches[switch].edge.link_down(self.now, news.ends) {
             return;
@@ -153,7 +154,7 @@ impl World {
         }
     }
 
-    /// Processes the reply of a target switch, which is a decision of the controller.
+    /// Processes the reply from a target switch, which is a decision of the controller.
     fn reply(&mut self, switch: usize, mut reply: ArpReply) {
         let this = &self.switches[switch];
         let epoch = this.controller.map(|controller| controller.number);
@@ -175,7 +176,7 @@ impl World {
         }
     }
 
-    /// Processes the controller's answer; a new controller gets a new stream.
+    /// Processes the controller's answer. A new controller gets a new stream.
     fn acknowledged(&mut self, switch: usize, from: Incarnation) {
         let this = &mut self.switches[switch];
         if this.controller == Some(from) {
@@ -215,8 +216,8 @@ impl World {
         }
     }
 
-    /// Returns the path from the controller to a switch over working links that a Hello has come
-    /// by.
+    /// Returns the path from the controller to a switch over working links through which a Hello
+    /// has arrived.
     pub(super) fn way_to(&self, node: NodeId) -> Option<Hops> {
         let start = wiring::node_id(0);
         let mut ways = VecDeque::from([(start, vec![PortNo(0)])]);
@@ -238,7 +239,7 @@ impl World {
         None
     }
 
-    /// Executes the effects of an edge.
+    /// Carries out the effects of an edge.
     pub(super) fn carry_out(&mut self, switch: usize, out: Vec<Effect>) {
         let mut ahead = VecDeque::from(out);
         while let Some(effect) = ahead.pop_front() {
@@ -301,8 +302,8 @@ impl World {
         }
     }
 
-    /// Delivers a frame to a host, which answers an ARP request for its address, and checks
-    /// replies.
+    /// Delivers a frame to a host. The host answers an ARP request for its address, and replies are
+    /// checked.
     fn host_receives(&mut self, at: LinkEnd, frame: &[u8]) {
         let Some(host) = self.wiring.host_of(at) else { return };
         let Kind::Arp(arp) = host_frame::classify(frame) else { return };

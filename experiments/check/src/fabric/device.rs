@@ -8,7 +8,7 @@ use axon_node::{
 use axon_wire::{HopWidth, MacAddr, PortNo, Rate, Route};
 use std::collections::BTreeMap;
 
-/// Tables that accept every change at once.
+/// Data plane tables that accept every change at once.
 #[derive(Clone, Debug)]
 pub(super) struct Device {
     kinds: Vec<PortKind>,

@@ -1,13 +1,14 @@
-//! Removal of messages in flight without any future effect, so that otherwise equal states are one.
+//! Removal of those messages in flight that have no future effect, so that otherwise equal states
+//! become one state.
 //!
-//! Each of these could arrive at any later time without an effect. Its removal corresponds to one
-//! of the possible orders, and all others end in the same states.
+//! Each of these messages could arrive at any later time without an effect. Its removal corresponds
+//! to one of the possible orders, and all other orders end in the same states.
 //!
-//! - Messages sealed for an incarnation that has ended: nothing opens them. Likewise messages of an
-//!   incarnation of a switch of which the controller knows a later one.
-//! - The answer to a Hello that is not the last one of its switch, or of a controller that the
-//!   switch has met already.
-//! - Notifications of a link that a switch knows to be down, while no time passes.
+//! - Messages sealed for an incarnation that has ended, because nothing opens them. Likewise,
+//!   messages from an incarnation of a switch if the controller knows a later one.
+//! - The answer to a Hello that is not the last one from its switch, or an answer from a controller
+//!   that the switch has met already.
+//! - Notifications about a link that the switch already knows to be down, while no time passes.
 
 use super::packet::Packet;
 use super::wiring;
@@ -15,7 +16,7 @@ use super::world::{Fault, World};
 use axon_wire::message::Message;
 
 impl World {
-    /// Removes messages without an effect. `timeless` states that no time passes before everything
+    /// Removes messages that have no effect. `timeless` is true if no time passes before everything
     /// in flight has arrived.
     pub(super) fn forget_moot(&mut self, timeless: bool) {
         if self.fault == Fault::OpensAll {

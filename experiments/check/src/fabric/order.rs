@@ -1,26 +1,29 @@
 //! Partial-order reduction: some steps are explored in one order only.
 //!
-//! Some steps are taken at once when enabled, and the alternatives are explored later. The argument
-//! is that of persistent sets (Godefroid, Partial-Order Methods for the Verification of Concurrent
-//! Systems, 1996):
+//! Some steps are taken at once when they are enabled, and the alternatives are explored later. The
+//! argument is the one for persistent sets (Godefroid, Partial-Order Methods for the Verification
+//! of Concurrent Systems, 1996):
 //!
-//! - Whatever else may happen before such a step can be exchanged with it: the state after both is
-//!   the same. So each way to a state in which nothing is left to deliver has one of the same steps
-//!   with this one first. All these states are visited, and each way without further faults leads
-//!   to one of them: from all of them the hosts have to reach each other.
-//! - Each invariant concerns one node: a table, a backup, a holder. A node takes the same steps in
-//!   the same order on both ways, so it comes to the same states.
+//! - Any other step that may happen before such a step can be exchanged with it, because the state
+//!   after both is the same. So for each path to a state in which nothing is left to deliver, there
+//!   is a path with the same steps that begins with this one. All these states are visited, and
+//!   each path without further faults leads to one of them. From all of them, the hosts must reach
+//!   each other.
+//! - Each invariant concerns a single node, namely a table, a backup or a holder. A node takes the
+//!   same steps in the same order on both paths, so it goes through the same states.
 //!
-//! These steps are taken at once, if no link fails and no node restarts any more:
+//! The following steps are taken at once if no link fails and no node restarts any more:
 //!
-//! - A switch introduces itself to a new controller, if it sees no further carrier loss. That
-//!   reads and writes state that nothing else does: the version of its ports, and the awaited
-//!   answer. No answer in flight is one to it.
-//! - A quiet switch takes the controller's answer, or loses it with a failed link; and it takes the
-//!   commands on its stream. Nothing but these concerns its edge: a step elsewhere puts commands
-//!   at the end of the stream and takes reports from the start of the other, these do the reverse.
+//! - A switch introduces itself to a new controller, if it will detect no further carrier loss.
+//!   This step reads and writes state that no other step uses, namely the version of the switch's
+//!   ports and the awaited answer. No answer in flight belongs to this introduction.
+//! - A quiet switch takes the controller's answer, or loses it with a failed link, and it takes the
+//!   commands on its stream. Nothing else concerns its edge. A step elsewhere appends commands to
+//!   the end of one stream and takes reports from the start of the other, and these steps do the
+//!   reverse.
 //!
-//! That a quiet switch stays quiet is checked: a step after which it is not violates a property.
+//! It is checked that a quiet switch stays quiet. A step after which it is not quiet violates a
+//! property.
 
 use super::packet::Packet;
 use super::wiring::{self, mac};
@@ -39,7 +42,8 @@ pub(super) enum First {
 }
 
 impl World {
-    /// Returns the step to take at once, if there is one, where these switches are quiet.
+    /// Returns the step that is to be taken at once, if there is one, given that these switches are
+    /// quiet.
     pub(super) fn first(&self, left: Budget, quiet: &[bool]) -> Option<First> {
         if [left.cuts, left.restarts, left.controllers] != [0; 3] || self.fault == Fault::OpensAll {
             return None;
@@ -47,7 +51,7 @@ impl World {
         let mut packets = self.flight.different();
         let comes_first = |packet: &Packet| match packet {
             Packet::News { at } => self.switch(*at).trial != Some(self.running) && self.sees(*at),
-            // An answer that the switch does not wait for is moot.
+            // An answer for which the switch does not wait is moot.
             Packet::Routed { at, message: Message::ControllerHelloAck(_), .. } => {
                 self.takes_from_controller(*at, quiet) && !self.has_news(*at)
             }
@@ -63,13 +67,13 @@ impl World {
         (0..self.switches.len()).find(takes).map(First::Command)
     }
 
-    /// Returns whether nothing can reach the edge of a switch but the controller's answer and
-    /// commands:
+    /// Returns whether only the controller's answer and commands can reach the edge of a switch.
+    /// This requires the following:
     ///
     /// - nothing fails, restarts or sends requests any more, and no time passes;
-    /// - it knows each failed link, so that notifications have no effect, and has noticed the
-    ///   carrier losses;
-    /// - no frame of a host to another and no message of a set-up is in flight.
+    /// - the switch knows each failed link, so that notifications have no effect, and it has
+    ///   noticed the carrier losses;
+    /// - no frame from one host to another and no set-up message is in flight.
     pub(super) fn is_quiet(&self, switch: usize, left: Budget) -> bool {
         let Budget { asks, ticks, cuts, restarts, controllers, losses: _, duplicates: _ } = left;
         let node = wiring::node_id(switch);
@@ -92,12 +96,13 @@ impl World {
             }
             Packet::Up { message, .. } => !matches!(message, Message::ControllerHello(_)),
             Packet::Routed { message, .. } => !matches!(message, Message::ControllerHelloAck(_)),
-            // The link is one that the switch knows.
+            // The switch already knows this link to be down.
             Packet::Link { message, .. } => !matches!(message, Message::LinkDown(_)),
         }
     }
 
-    /// Returns whether a quiet switch has no own message to handle before those of the controller.
+    /// Returns whether a quiet switch has no message of its own to handle before those from the
+    /// controller.
     fn takes_from_controller(&self, node: NodeId, quiet: &[bool]) -> bool {
         let is_own = |packet: &Packet| matches!(packet, Packet::Host { at, .. } if at.node == node);
         quiet[wiring::place_of(node)] && !self.flight.iter().any(is_own)

@@ -3,65 +3,64 @@
 use axon_wire::message::{LinkEnd, Message};
 use axon_wire::{Incarnation, NodeId};
 
-/// Message, frame of a host, or event that a node has not noticed yet.
+/// Message, frame of a host, or event that a node has yet to detect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Packet {
     /// Message from a switch to the controller.
     Up {
-        /// Sealing incarnation.
+        /// Incarnation that has sealed the message.
         from: Incarnation,
-        /// Incarnation that can open it.
+        /// Incarnation that can open the message.
         to: Incarnation,
-        /// Message.
+        /// Message from the switch.
         message: Message,
     },
-    /// Message by a route to the control plane of a switch. It may have passed a link before that
-    /// failed.
+    /// Message by a route to the control plane of a switch. It may already have passed a link
+    /// before that link failed.
     Routed {
         /// Switch at the end of the route.
         at: NodeId,
-        /// Links on the way.
+        /// Links on the route.
         over: Vec<usize>,
-        /// Sealing incarnation.
+        /// Incarnation that has sealed the message.
         from: Incarnation,
-        /// Incarnation that can open it.
+        /// Incarnation that can open the message.
         to: Incarnation,
-        /// Message.
+        /// Message for the switch.
         message: Message,
     },
-    /// Message over one link.
+    /// Message over a single link.
     Link {
-        /// Destination port.
+        /// Port at which it arrives.
         to: LinkEnd,
-        /// Link.
+        /// Link that it crosses.
         over: usize,
-        /// Incarnation that can open it.
+        /// Incarnation that can open the message.
         seal: Incarnation,
-        /// Message.
+        /// Message for the neighbour.
         message: Message,
     },
-    /// Frame of a host.
+    /// Frame from a host.
     Host {
         /// Port of the host.
         at: LinkEnd,
-        /// Frame.
+        /// Frame that the host has sent.
         frame: Vec<u8>,
     },
-    /// Loss of carrier at a port.
+    /// Loss of the carrier at a port.
     Carrier {
-        /// Port.
+        /// Port that has lost its carrier.
         at: LinkEnd,
     },
-    /// New incarnation of the controller, or of this switch, after which the switch introduces
-    /// itself.
+    /// New incarnation of the controller, or of this switch. The switch introduces itself after it.
     News {
-        /// Switch.
+        /// Switch that will introduce itself.
         at: NodeId,
     },
 }
 
 impl Packet {
-    /// Returns the kind of the packet, for a reader.
+    /// Returns the kind of the packet, in words for a reader.
     pub fn kind(&self) -> &'static str {
         match self {
             Packet::Carrier { .. } => "no carrier",
@@ -73,7 +72,7 @@ impl Packet {
         }
     }
 
-    /// Returns whether the packet is on one of these links, so that it may be lost with it.
+    /// Returns whether the packet is on one of these links, so that it may be lost with the link.
     pub fn is_over(&self, links: &std::collections::BTreeSet<usize>) -> bool {
         match self {
             Packet::Routed { over, .. } => over.iter().any(|link| links.contains(link)),
@@ -82,8 +81,8 @@ impl Packet {
         }
     }
 
-    /// Returns whether the packet can be lost or duplicated. Local events cannot; introductions are
-    /// repeated until they are answered (`uplink.rs`), so they are at most late.
+    /// Returns whether the packet can be lost or duplicated. Local events cannot. Introductions are
+    /// repeated until they are answered (`uplink.rs`), so they can only be late.
     pub fn is_fragile(&self) -> bool {
         match self {
             Packet::Carrier { .. } | Packet::News { .. } => false,

@@ -5,22 +5,22 @@ use axon_wire::{Span, Time};
 use std::collections::HashMap;
 use std::sync::Mutex;
 
-/// Maximum time from the last fault until the hosts reach each other: at least the time that routes
-/// of an earlier incarnation may wait for a decision, and less than the controller's timeout of a
-/// silent switch, which would repair anything.
+/// Maximum time from the last fault until the hosts reach each other. It is at least the time for
+/// which routes from an earlier incarnation may wait for a decision. It is less than the
+/// controller's timeout for a silent switch, which would repair anything.
 const WITHIN: Span = Span::from_secs(30);
 /// Maximum number of messages, as a guard against a fabric that never quiesces.
 const STEPS_MAX: usize = 20_000;
-/// Clock steps in which an initial fabric is connected.
+/// Number of clock steps within which an initial fabric is connected.
 const START_TICKS: usize = 40;
 
-/// States from which the hosts are known to reach each other, with the time.
+/// States from which the hosts are known to reach each other, with the times.
 #[derive(Debug, Default)]
 pub(super) struct Settled(Mutex<HashMap<u128, Time>>);
 
 impl Settled {
     /// Returns whether the hosts reach each other soon without further losses. Steps are
-    /// deterministic, so a path that reaches a known state ends like it.
+    /// deterministic, so a path that reaches a known state ends in the same way.
     pub(super) fn reaches(&self, start: u128, world: &World) -> bool {
         let until = world.now + WITHIN;
         if !world.can_connect() {
@@ -65,7 +65,7 @@ impl Settled {
 }
 
 impl World {
-    /// Returns whether each host reaches the other, and no invariant is violated.
+    /// Returns whether each host reaches the other host and no invariant is violated.
     pub(super) fn is_connected(&self) -> bool {
         (0..self.wiring.hosts()).all(|host| self.works(host)) && self.find_wrong().is_none()
     }
@@ -79,7 +79,8 @@ impl World {
         }
     }
 
-    /// Lets hosts send requests and time pass until they reach each other and have their backups.
+    /// Lets hosts send requests and time pass, until the hosts reach each other and have their
+    /// backups.
     pub(super) fn connect(&mut self) {
         for _ in 0..START_TICKS {
             self.quiesce();

@@ -1,4 +1,4 @@
-//! Switch of the model: the production edge, and a model of its node.
+//! Switch in the model: the production edge, and a model of its node.
 
 use super::device::Device;
 use super::wiring::{self, Wiring};
@@ -10,23 +10,23 @@ use axon_wire::{Incarnation, MacAddr, PortNo, Route};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::Ipv4Addr;
 
-/// Switch.
+/// Switch in the model.
 #[derive(Clone, Debug)]
 pub(super) struct Switch {
     pub(super) incarnation: Incarnation,
     pub(super) edge: Edge,
     pub(super) device: Device,
-    /// Controller that has answered it.
+    /// Controller that has answered the switch.
     pub(super) controller: Option<Incarnation>,
-    /// Controller that it has introduced itself to.
+    /// Controller to which the switch has introduced itself.
     pub(super) trial: Option<Incarnation>,
-    /// Version of its ports, incremented with each change.
+    /// Version of the switch's ports, which is incremented with each change.
     pub(super) version: u64,
-    /// Ports whose link is lost.
+    /// Ports whose link has failed.
     pub(super) lost: BTreeSet<PortNo>,
-    /// Reports on the stream to its controller.
+    /// Reports on the stream to the controller.
     pub(super) reports: VecDeque<Item>,
-    /// Newest decision that it has accepted for each flow.
+    /// Newest decision for each flow that the switch has accepted.
     pub(super) newest: BTreeMap<(PortNo, MacAddr), (Stamp, Option<Route>)>,
 }
 
@@ -45,7 +45,7 @@ pub(super) fn node_config(incarnation: Incarnation) -> NodeConfig {
 }
 
 impl Switch {
-    /// Creates a switch that has just started on this data plane, whose tables may be older.
+    /// Creates a switch that has just started on this data plane, whose tables may be from earlier.
     pub(super) fn new(switch: usize, number: u64, device: Device) -> Switch {
         let incarnation = Incarnation { node: wiring::node_id(switch), number };
         let config = EdgeConfig {
@@ -73,7 +73,7 @@ impl Switch {
         }
     }
 
-    /// Creates the first switch of a fabric.
+    /// Creates a switch in its first incarnation, on an empty data plane.
     pub(super) fn first(wiring: &Wiring, switch: usize) -> Switch {
         Switch::new(switch, 1, Device::new(wiring, switch))
     }

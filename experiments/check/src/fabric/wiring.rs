@@ -1,24 +1,25 @@
-//! Wiring: ports, links, hosts and the controller.
+//! Wiring of the model: ports, links, hosts and the controller.
 
 use axon_wire::message::LinkEnd;
 use axon_wire::{MacAddr, NodeId, PortNo};
 use std::net::Ipv4Addr;
 
-/// Ports of a switch: one for a host, two for links, one for the controller.
+/// Number of ports per switch: one for a host, two for links, and one for the controller.
 pub const PORTS: u16 = 4;
-/// Port of a host.
+/// Port to which a host is connected.
 pub const HOST: PortNo = PortNo(0);
-/// Port of the controller, at the first switch.
+/// Port to which the controller is connected, at the first switch.
 pub const CONTROLLER: PortNo = PortNo(3);
-/// Node of the controller.
+/// Node ID of the controller.
 pub const CONTROLLER_NODE: NodeId = NodeId(99);
 
-/// Switches 1 and up, their links, and two hosts: the first at switch 1, the other at the last.
+/// Switches with node IDs from 1 on, their links, and two hosts. The first host is at switch 1, and
+/// the other at the last switch.
 #[derive(Clone, Debug)]
 pub struct Wiring {
     /// Number of switches.
     pub switches: usize,
-    /// Ends of each link.
+    /// Both ends of each link.
     pub links: Vec<[LinkEnd; 2]>,
 }
 
@@ -26,12 +27,12 @@ fn end(node: usize, port: u16) -> LinkEnd {
     LinkEnd { node: node_id(node), port: PortNo(port) }
 }
 
-/// Returns the node of a switch, by its index from 0.
+/// Returns the node ID of a switch, given its index from 0.
 pub fn node_id(switch: usize) -> NodeId {
     NodeId(switch as u64 + 1)
 }
 
-/// Returns the index of a switch, by its node.
+/// Returns the index of a switch, given its node ID.
 pub fn place_of(node: NodeId) -> usize {
     node.0.saturating_sub(1) as usize
 }
@@ -50,7 +51,7 @@ impl Wiring {
     /// Creates switches in a line, or in a ring if there are three.
     ///
     /// # Panics
-    /// If there are not 1 to 3.
+    /// If the number of switches is not 1 to 3.
     pub fn new(switches: usize) -> Wiring {
         let links = match switches {
             1 => vec![],
@@ -66,7 +67,8 @@ impl Wiring {
         2
     }
 
-    /// Returns the port of a host. With one switch the second host is at its next port.
+    /// Returns the port of a host. In a fabric with one switch, the second host is at its next
+    /// port.
     pub fn host_at(&self, host: usize) -> LinkEnd {
         match host {
             0 => end(0, HOST.0),
@@ -80,7 +82,7 @@ impl Wiring {
         (0..self.hosts()).find(|&host| self.host_at(host) == at)
     }
 
-    /// Returns the link at a port, and its other end.
+    /// Returns the link at a port, and the other end of that link.
     pub fn link(&self, at: LinkEnd) -> Option<(usize, LinkEnd)> {
         let find = |(index, [a, b]): (usize, &[LinkEnd; 2])| match at {
             _ if *a == at => Some((index, *b)),

@@ -1,4 +1,4 @@
-//! Switches, hosts and a controller, and all events of the model.
+//! Switches, hosts and a controller, with all events in the model.
 
 use super::device::Device;
 use super::packet::Packet;
@@ -24,54 +24,54 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
-/// Longest route, in hops.
+/// Maximum length of a route, in hops.
 const HOPS_MAX: usize = 122;
 
-/// Planted fault of the protocol.
+/// Fault planted in the protocol.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Fault {
     /// No fault.
     #[default]
     None,
-    /// An edge takes every answer for the newest decision, whatever its stamp.
+    /// An edge takes every answer for the newest decision, regardless of its stamp.
     TakesOlder,
-    /// A node opens messages sealed for an earlier incarnation of itself, and of others.
+    /// A node opens messages sealed for earlier incarnations, both its own and others.
     OpensAll,
-    /// The edge gets no notifications of failed links, and the controller gets no port states.
+    /// The edge gets no notifications about failed links, and the controller gets no port states.
     SilentLinks,
-    /// A switch that waits for the answer of a new controller does not report links that it loses
-    /// meanwhile.
+    /// A switch that waits for the answer from a new controller does not report links that it loses
+    /// in the meantime.
     KeepsNews,
 }
 
-/// Commands of the controller to one incarnation of a switch.
+/// Commands from the controller to one incarnation of a switch.
 #[derive(Clone, Debug)]
 pub(super) struct Commands {
     pub(super) to: Incarnation,
     pub(super) items: VecDeque<Item>,
 }
 
-/// Fabric.
+/// Fabric in the model.
 #[derive(Clone)]
 pub(super) struct World {
     pub(super) now: Time,
     pub(super) wiring: Arc<Wiring>,
     pub(super) fault: Fault,
-    /// Failed links.
+    /// Links that have failed.
     pub(super) cut: BTreeSet<usize>,
     pub(super) switches: Vec<Part<Switch>>,
     pub(super) controller: Part<Controller>,
     pub(super) running: Incarnation,
     pub(super) stored: Part<Vec<Stored>>,
-    /// Switches known to the controller, with its commands.
+    /// Switches that the controller knows, with its commands for them.
     pub(super) commands: Part<BTreeMap<NodeId, Commands>>,
     pub(super) flight: Flight<Packet>,
-    /// Violation by the last step.
+    /// Violation by the last step, if any.
     pub(super) wrong: Option<Wrong>,
 }
 
 impl World {
-    /// Returns the fingerprint of all state that the future depends on.
+    /// Returns the fingerprint of all state on which the future depends.
     pub(super) fn print(&self) -> u128 {
         let World { now, cut, switches, controller, running, stored, commands, wrong, .. } = self;
         let rest = Print::new(&(now, cut, running, wrong));
@@ -145,7 +145,7 @@ impl World {
         world
     }
 
-    /// Returns a switch by its node.
+    /// Returns a switch, given its node ID.
     pub(super) fn switch(&self, node: NodeId) -> &Switch {
         &self.switches[wiring::place_of(node)]
     }
@@ -155,7 +155,7 @@ impl World {
         while self.deliver_any() {}
     }
 
-    /// Delivers the first deliverable packet; `false` if there is nothing.
+    /// Delivers the first packet that can be delivered. Returns `false` if there is none.
     pub(super) fn deliver_any(&mut self) -> bool {
         if !self.flight.is_empty() {
             let packet = self.flight.take(0);
@@ -184,12 +184,12 @@ impl World {
         }
     }
 
-    /// Announces a host's address, as hosts do when they start.
+    /// Announces a host's address, as a host does when it starts.
     pub(super) fn announce(&mut self, host: usize) {
         self.host_sends(host, host);
     }
 
-    /// Sends an ARP request of a host for another.
+    /// Sends an ARP request from a host for the other host.
     pub(super) fn ask(&mut self, host: usize) {
         self.host_sends(host, 1 - host);
     }
@@ -200,7 +200,7 @@ impl World {
         self.flight.push(Packet::Host { at, frame });
     }
 
-    /// Sends the introduction of a switch to the controller, or its present ports.
+    /// Sends the introduction of a switch to the controller, or its current ports.
     pub(super) fn hello(&mut self, switch: usize) {
         let node = wiring::node_id(switch);
         let to = self.running;
@@ -225,8 +225,8 @@ impl World {
         self.flight.push(Packet::Up { from, to, message });
     }
 
-    /// Calls the edge of a switch as its node does: due timers first, then the call, then its
-    /// effects.
+    /// Calls the edge of a switch in the same way as its node, with due timers first, then the
+    /// call, and then its effects.
     pub(super) fn at_switch(
         &mut self,
         switch: usize,
@@ -243,7 +243,7 @@ impl World {
         self.look_at_order(switch, used);
     }
 
-    /// Calls the controller as its node does.
+    /// Calls the controller in the same way as its node.
     pub(super) fn at_controller(
         &mut self,
         call: impl FnOnce(&mut Controller, Time, &mut Vec<ControllerEffect>),
@@ -278,7 +278,7 @@ impl World {
         }
     }
 
-    /// Fails a link. Each end sees it at its own time.
+    /// Fails a link. Each end detects this at its own time.
     pub(super) fn fail(&mut self, link: usize) {
         if self.cut.insert(link) {
             for at in self.wiring.links[link] {

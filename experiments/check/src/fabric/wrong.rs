@@ -7,23 +7,23 @@ use axon_wire::message::{LinkEnd, RoutePath};
 use axon_wire::{MacAddr, NodeId, PortNo, Route};
 use std::collections::BTreeSet;
 
-/// End of a route.
+/// Place where a route ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct End {
     at: LinkEnd,
-    /// True if it crosses no failed link.
+    /// True if the route crosses no failed link.
     works: bool,
 }
 
 impl World {
-    /// Returns the first violated property.
+    /// Returns the first property that is violated, if any.
     pub(super) fn find_wrong(&self) -> Option<Wrong> {
         let of_switches = (0..self.switches.len())
             .find_map(|switch| self.wrong_route(switch).or_else(|| self.wrong_backup(switch)));
         self.wrong.or(of_switches).or_else(|| self.wrong_holder())
     }
 
-    /// Follows a route along the wires.
+    /// Follows a route along the links.
     fn end_of(&self, from: NodeId, route: &Route) -> Result<End, Wrong> {
         let (mut node, mut works) = (from, true);
         let mut visited = BTreeSet::from([node]);
@@ -96,7 +96,7 @@ impl World {
         named.any(wrong).then_some(Wrong::Holder)
     }
 
-    /// Compares the flows of a switch with the newest decisions that it has accepted.
+    /// Compares the flows in a switch with the newest decisions that it has accepted.
     pub(super) fn look_at_order(&mut self, switch: usize, backups_used: u64) {
         let this = &mut *self.switches[switch];
         let took_backup = this.edge.counters().backups_used > backups_used;
@@ -110,12 +110,12 @@ impl World {
         }
     }
 
-    /// Returns the port where a frame by this route arrives now, if it does.
+    /// Returns the port where a frame on this route arrives now, if it arrives.
     pub(super) fn arrives(&self, from: NodeId, route: &Route) -> Option<LinkEnd> {
         self.end_of(from, route).ok().filter(|end| end.works).map(|end| end.at)
     }
 
-    /// Returns whether a frame of one host to the other arrives by a route.
+    /// Returns whether a frame from one host to the other arrives by a route.
     pub(super) fn works(&self, from: usize) -> bool {
         let LinkEnd { node, port } = self.wiring.host_at(from);
         let to = mac(1 - from);
@@ -124,8 +124,8 @@ impl World {
         route.is_some_and(|route| self.leads_to(node, route, to) == Ok(true))
     }
 
-    /// Returns whether the remaining links connect the hosts. The controller is where the first
-    /// host is.
+    /// Returns whether the remaining links connect the hosts. The controller is at the switch of
+    /// the first host.
     pub(super) fn can_connect(&self) -> bool {
         self.way_to(self.wiring.host_at(1).node).is_some()
     }
@@ -146,7 +146,7 @@ impl World {
     }
 }
 
-/// Returns a sort key of a route.
+/// Returns a key for sorting routes.
 fn key(route: &Route) -> (Vec<PortNo>, u8) {
     (route.hops.to_vec(), route.layer.into())
 }
