@@ -2,7 +2,7 @@
 //!
 //! They are plain Ethernet on every port, so a port whose peer is unknown or is a host carries only
 //! plain Ethernet. The destination is the nearest-bridge address 01-80-C2-00-00-0E (IEEE 802.1Q
-//! table 8-3), which no bridge forwards and no host listens to. The EtherType is 0x88B5, local
+//! table 8-3), which no bridge forwards and no host listens to, and the EtherType is 0x88B5, local
 //! experimental 1 (IEEE 802 clause 9.2.3).
 
 use crate::addr::MacAddr;
