@@ -1,5 +1,4 @@
-//! The conductor. It owns the parts of the controller, and passes each message and timer through
-//! them.
+//! The conductor owns the controller's parts, and passes each message and timer through them.
 
 use crate::config::{ControllerConfig, StaticTopology};
 use crate::dhcp::DhcpServer;
@@ -236,8 +235,7 @@ impl Controller {
 
     /// Handles a switch's port state. `reverse` leads from here to that switch's control plane and
     /// ends in [`PortNo::CONTROL`]. The acknowledgement takes that path and so proves to the switch
-    /// that the path works. An older version is acknowledged too, because its path is verified in
-    /// the same way.
+    /// that it works. An older version is acknowledged too, because its path works as well.
     pub fn controller_hello(
         &mut self,
         now: Time,
@@ -413,11 +411,10 @@ impl Controller {
     /// have become forbidden.
     ///
     /// # Errors
-    /// Those of [`Policy::change_pair`] and [`Policy::change_quarantine`]; in either case nothing
-    /// has changed.
+    /// Those of [`Policy::change_pair`] and [`Policy::change_quarantine`]. Nothing has changed.
     ///
-    /// [`Policy::change_pair`]: crate::policy::Policy::change_pair [`Policy::change_quarantine`]:
-    /// crate::policy::Policy::change_quarantine
+    /// [`Policy::change_pair`]: crate::policy::Policy::change_pair
+    /// [`Policy::change_quarantine`]: crate::policy::Policy::change_quarantine
     pub fn change_policy(
         &mut self,
         now: Time,
@@ -478,8 +475,7 @@ impl Controller {
         self.fwd.routes.drain_mut().acknowledged(now, number);
     }
 
-    /// Handles a host query that was refused because its switch leaves too many commands
-    /// unacknowledged.
+    /// Handles a host query that was refused because of too many unacknowledged commands.
     pub fn query_refused(&mut self, now: Time, to: NodeId, out: &mut Vec<Effect>) {
         if let Some(switch) = self.fwd.net.graph().index_of(to) {
             self.fwd.bounds.refuse(now, self.fwd.net.fabric(), (switch, None), out);
@@ -496,8 +492,7 @@ impl Controller {
         }
     }
 
-    /// Schedules a list again, after part of it was refused because of too many unacknowledged
-    /// commands.
+    /// Schedules a list again after part of it was refused, like [`Controller::query_refused`].
     pub fn list_refused(&mut self, now: Time, to: NodeId, list: (PortNo, MacAddr, IpAddr)) {
         self.presence.groups_mut().list_refused(&self.fwd.net, now, to, list);
     }

@@ -10,7 +10,7 @@ use axon_wire::{Hops, Incarnation, NodeId};
 pub enum Effect {
     /// Seal `message` and send it by a source route from this control plane.
     Routed {
-        /// The route; its last hop is [`PortNo::CONTROL`].
+        /// The route; its last hop is [`PortNo::CONTROL`](axon_wire::PortNo::CONTROL).
         hops: Hops,
         /// The incarnation that may open it.
         to: Incarnation,

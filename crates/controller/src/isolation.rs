@@ -159,8 +159,8 @@ impl Forwarding {
     /// Those of [`Policy::change_pair`] and [`Policy::change_quarantine`]; in either case nothing
     /// has changed.
     ///
-    /// [`Policy::change_pair`]: super::policy::Policy::change_pair [`Policy::change_quarantine`]:
-    /// super::policy::Policy::change_quarantine
+    /// [`Policy::change_pair`]: super::policy::Policy::change_pair
+    /// [`Policy::change_quarantine`]: super::policy::Policy::change_quarantine
     pub(super) fn change_policy(
         &mut self,
         change: PolicyChange,

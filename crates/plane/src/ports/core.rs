@@ -29,7 +29,7 @@ use axon_wire::{Bytes, FrameBuf, PortNo, Time};
 /// The ports of one switch: conducts wires, queues, and the decisions of DCB.
 ///
 /// A frame goes to [`deliver`](Ports::deliver): it starts at once if its wire is idle, or
-/// [joins](Ports::enqueue) a queue. A free wire takes the [next](Ports::send_next) frame.
+/// joins a queue. A free wire takes the next frame.
 ///
 /// Every call takes the time, and appends its actions to `out`. None blocks, fails, or copies a
 /// frame; only the queues allocate, when they grow.
