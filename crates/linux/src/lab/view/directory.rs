@@ -115,7 +115,7 @@ impl<'a> Directory<'a> {
 
     /// Returns the name of a switch port, such as `s1-p0`, whether the switch has answered or not.
     pub fn port_name(&self, (node, port): (NodeId, PortNo)) -> String {
-        axon_fabric::isolation::subject_name(&self.fabric, Subject::Port(node, port))
+        axon_fabric::isolation::subject_name(self.fabric, Subject::Port(node, port))
     }
 
     /// Follows hops from a switch. Returns the egress port at each switch, and its ingress port if
