@@ -1,26 +1,27 @@
-//! Gives the programs the commit that they are built from: `AXON_COMMIT`, with `-dirty` behind it
-//! if the sources differ from it, or `unknown` where there is no repository.
+//! Sets `AXON_COMMIT` to the commit from which the programs are built. `-dirty` is appended if the
+//! sources differ from it. If there is no repository, the value is `unknown`.
 //!
-//! A debug build does not name its commit: `unknown` as well. Else each commit and each edit
-//! anywhere would rebuild this crate and every program.
+//! In a debug build, the value is also `unknown`. Otherwise, each commit and each edit anywhere
+//! would rebuild this crate and every program.
 
 use std::process::Command;
 
-/// The sources of a program, from this folder.
+/// Sources of a program, relative to this folder.
 const SOURCES: [&str; 2] = ["../../crates", "../../Cargo.lock"];
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
-    // Of a profile that inherits from `release` as well.
+    // A profile that inherits from `release` also has this value.
     let is_release = std::env::var("PROFILE").is_ok_and(|profile| profile == "release");
     let commit = if is_release { tracked_commit() } else { None };
     println!("cargo::rustc-env=AXON_COMMIT={}", commit.unwrap_or_else(|| "unknown".to_owned()));
 }
 
-/// Runs again at each commit and each change of a source.
+/// Returns the commit, and makes Cargo run this script again at each commit and each change of a
+/// source.
 fn tracked_commit() -> Option<String> {
     SOURCES.iter().for_each(|path| println!("cargo::rerun-if-changed={path}"));
-    // Grows with every commit and every change of branch.
+    // This file grows with every commit and every change of branch.
     if let Some(log) = git(&["rev-parse", "--git-path", "logs/HEAD"]) {
         println!("cargo::rerun-if-changed={log}");
     }
@@ -35,7 +36,7 @@ fn commit() -> Option<String> {
     Some(commit + dirty)
 }
 
-/// The output of git, without the end of the line.
+/// Returns the output of git, without the line end.
 fn git(arguments: &[&str]) -> Option<String> {
     let output = Command::new("git").args(arguments).output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;

@@ -5,8 +5,8 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-/// Returns the error of every command for a file that cannot be opened: the path, the reason, and
-/// the expected contents.
+/// Returns the error of every command for a file that cannot be opened. It contains the path, the
+/// reason, and the expected contents.
 pub fn unread(path: &Path, error: &io::Error, wanted: &str) -> Error {
     anyhow!("{}: cannot be read: {error}; expected {wanted}", path.display())
 }
@@ -14,7 +14,7 @@ pub fn unread(path: &Path, error: &io::Error, wanted: &str) -> Error {
 /// Refuses a file that is missing or cannot be opened.
 ///
 /// # Errors
-/// As for [`unread`].
+/// The error of [`unread`].
 pub fn check_there(path: &Path, wanted: &str) -> Result<()> {
     // Opening a pipe would wait for its writer.
     let found = std::fs::metadata(path);
@@ -25,11 +25,11 @@ pub fn check_there(path: &Path, wanted: &str) -> Result<()> {
     opened.map_err(|error| unread(path, &error, wanted))
 }
 
-/// Checks that `path` exists, can be read and is not a directory. `wanted` is the expectation in
-/// the error.
+/// Checks that `path` exists, can be read and is not a directory. `wanted` describes the expected
+/// contents in the error.
 ///
 /// # Errors
-/// As for [`unread`].
+/// The error of [`unread`].
 pub fn check_no_directory(path: &Path, wanted: &str) -> Result<()> {
     check_there(path, wanted)?;
     ensure!(!path.is_dir(), "{}: it is a directory; expected {wanted}", path.display());

@@ -1,8 +1,8 @@
-//! Command line of Axon's programs: exit statuses, standard output and error, result files, usage
-//! errors, and the commit of the build.
+//! Command line of Axon's programs: exit statuses, standard output and standard error, result
+//! files, usage errors, and the commit of the build.
 
 #![forbid(unsafe_code)]
-// Both panic if the reader has gone or the disk is full; see `say`.
+// Both macros panic if the reader has gone or the disk is full; see `say`.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 pub mod file;
@@ -12,6 +12,6 @@ pub mod reserve;
 pub mod say;
 pub mod usage;
 
-/// Commit that the program is built from, with `-dirty` appended if the sources differed from it;
-/// `unknown` in a debug build, and where there was no repository.
+/// Commit from which the program is built, with `-dirty` appended if the sources differed from it.
+/// `unknown` in a debug build, and if there was no repository.
 pub const COMMIT: &str = env!("AXON_COMMIT");

@@ -1,7 +1,7 @@
 //! Result files. `-` is standard output, for every option that names a file.
 //!
-//! JSON has the version of its format at the top, and figures that depend on the machine rather
-//! than the result in one object, `machine`.
+//! JSON has the version of its format at the top. Figures that depend on the machine rather than on
+//! the result are in one object, `machine`.
 
 use anyhow::{Context, Result, ensure};
 use serde::Serialize;
@@ -11,8 +11,8 @@ use std::io::{self, ErrorKind, Write};
 use std::os::fd::AsFd;
 use std::path::Path;
 
-/// Version of all JSON and CSV formats. It is incremented when a key or a column is removed, or
-/// changes its meaning or its unit; a new key or a new last column does not change it.
+/// Version of all JSON and CSV formats. It is incremented when a key or a column is removed or
+/// changes its meaning or its unit. A new key or a new last column does not change it.
 pub const FORMAT: u32 = 2;
 
 /// A result with the version of its format.
@@ -24,7 +24,7 @@ struct Versioned<'a, T> {
     result: &'a T,
 }
 
-/// File beside CSV tables that has the version of their format.
+/// File next to CSV tables that contains the version of their format.
 pub const CSV_FORMAT: &str = "format.json";
 
 /// Contents of [`CSV_FORMAT`].
@@ -42,11 +42,11 @@ pub fn json<T: Serialize>(result: &T) -> Result<String> {
     Ok(serde_json::to_string_pretty(&Versioned { format: FORMAT, result })? + "\n")
 }
 
-/// A result that is being written. If it is standard output and its reader closes it, the rest is
+/// Result that is being written. If it is standard output and its reader closes it, further data is
 /// discarded.
 #[derive(Debug)]
 pub struct Output {
-    /// The file; `None` after the reader has closed it.
+    /// File to write to. `None` after the reader has closed it.
     file: Option<File>,
     is_standard: bool,
 }
@@ -73,7 +73,7 @@ pub fn is_standard(path: &Path) -> bool {
     path == Path::new("-")
 }
 
-/// Opens a result, empty; for `-`, standard output unchanged.
+/// Opens a result file and empties it. For `-`, opens standard output unchanged.
 ///
 /// # Errors
 /// The file cannot be opened.
@@ -89,21 +89,21 @@ pub fn create(path: &Path) -> io::Result<Output> {
 /// Writes a whole result. A reader of standard output that has closed its end is not an error.
 ///
 /// # Errors
-/// The result cannot be written; the error names it.
+/// The result cannot be written. The error names it.
 pub fn write(path: &Path, contents: &str) -> Result<()> {
     let written = create(path).and_then(|mut out| out.write_all(contents.as_bytes()));
     written.with_context(|| format!("cannot write {}", name(path)))
 }
 
-/// Returns the name of a path in an error.
+/// Returns the name of a path for use in an error.
 pub fn name(path: &Path) -> String {
     if is_standard(path) { "standard output".into() } else { path.display().to_string() }
 }
 
-/// Returns whether one of some results goes to standard output, which then takes nothing else.
+/// Returns whether one of these results goes to standard output. If so, nothing else may go there.
 ///
 /// # Errors
-/// More than one does.
+/// More than one result goes to standard output.
 pub fn standard<'a>(paths: impl Iterator<Item = (&'a str, &'a Path)>) -> Result<bool> {
     let options: Vec<&str> =
         paths.filter(|(_, path)| is_standard(path)).map(|(option, _)| option).collect();

@@ -1,13 +1,13 @@
-//! Checks that results can be written before anything runs, so that an error does not appear after
-//! hours. Existing files stay unchanged, and a refusal leaves nothing behind.
+//! Checks that results can be written before anything runs, so that an error does not appear only
+//! after hours. Existing files stay unchanged, and a refusal leaves nothing behind.
 
 use anyhow::{Context, Result, bail};
 use std::fs::{self, OpenOptions};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// Files and folders created for later results; they are removed on drop unless [`Reserved::keep`]
-/// was called.
+/// Files and folders that were created for later results. They are removed on drop, unless
+/// [`Reserved::keep`] was called.
 #[derive(Default)]
 pub struct Reserved {
     made: Vec<PathBuf>,
@@ -34,7 +34,7 @@ impl Reserved {
     /// # Errors
     /// The file cannot be written.
     pub fn file(&mut self, path: &Path) -> Result<()> {
-        // The reader of a pipe would see its end after this check.
+        // After such a check, the reader of a pipe would see its end.
         if fs::metadata(path).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
             return Ok(());
         }
@@ -63,11 +63,11 @@ impl Drop for Reserved {
     }
 }
 
-/// Refuses a file that is written for two options, or that the run reads: each with its role, such
+/// Refuses a file that two options write, or that the run also reads. Each file has its role, such
 /// as `--json`. Devices and pipes may be written twice.
 ///
 /// # Errors
-/// An error that names both.
+/// Such a file exists. The error names both roles.
 pub fn apart(inputs: &[(String, PathBuf)], outputs: &[(String, PathBuf)]) -> Result<()> {
     let mut known: Vec<(PathBuf, &str)> = Vec::new();
     let inputs = inputs.iter().map(|input| (input, false));
@@ -85,7 +85,8 @@ pub fn apart(inputs: &[(String, PathBuf)], outputs: &[(String, PathBuf)]) -> Res
     Ok(())
 }
 
-/// Returns the canonical path of a file, as far as it exists, and the rest unchanged.
+/// Returns the canonical path of a file, as far as the path exists, with the further part
+/// unchanged.
 fn place(path: &Path) -> PathBuf {
     if let Ok(there) = path.canonicalize() {
         return there;

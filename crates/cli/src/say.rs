@@ -1,8 +1,8 @@
 //! Standard output, standard error and exit statuses.
 //!
-//! A reader of either that closes its end early, as `head` does, is not an error. Text that
-//! standard error does not accept is lost; text that standard output does not accept, such as on a
-//! full disk, is an error. Nothing here panics, as `println!` and `eprintln!` do.
+//! It is not an error if a reader of either closes its end early, as `head` does. Text that
+//! standard error does not accept is lost. Text that standard output does not accept, for example
+//! on a full disk, is an error. Unlike `println!` and `eprintln!`, nothing here panics.
 
 use anyhow::{Context, Result};
 use std::io::{ErrorKind, Write};
@@ -10,18 +10,18 @@ use std::process::ExitCode;
 
 /// Exit status of a negative result.
 pub const NO: u8 = 1;
-/// Exit status of an unknown result: the command could not run or its result could not be written,
-/// or the usage was wrong.
+/// Exit status of an unknown result. The command could not run, its result could not be written, or
+/// the usage was wrong.
 pub const UNTRIED: u8 = 2;
-/// Exit status of an interrupted command: that of a shell for SIGINT.
+/// Exit status of an interrupted command, which is the one that a shell reports for SIGINT.
 pub const INTERRUPTED: u8 = 130;
 
-/// Returns the exit status of a result.
+/// Returns the exit status for a result.
 pub fn answer(yes: bool) -> ExitCode {
     if yes { ExitCode::SUCCESS } else { NO.into() }
 }
 
-/// Writes a line to standard error, or to the log that replaces it; a line that cannot be written
+/// Writes a line to standard error, or to the log that replaces it. A line that cannot be written
 /// is lost.
 #[macro_export]
 macro_rules! note {
@@ -31,9 +31,9 @@ pub use axon_log::line;
 
 pub use crate::note;
 
-/// Returns the number of threads to run when `asked` are requested: at most one per core, with a
-/// note to the user if that is fewer. Threads wait for one another at every step, so more threads
-/// than cores gain nothing; results are the same with any number.
+/// Returns the number of threads to run if `asked` are requested. It is at most one per core, and a
+/// note informs the user if it is lower than requested. Threads wait for one another at every step,
+/// so more threads than cores gain nothing. The results are the same with any number.
 pub fn threads(asked: usize) -> usize {
     let cores = std::thread::available_parallelism().map_or(asked, std::num::NonZero::get);
     if asked > cores {
@@ -47,7 +47,7 @@ pub fn threads(asked: usize) -> usize {
 /// Writes a text to standard output.
 ///
 /// # Errors
-/// The text cannot be written, for another reason than that the reader has closed its end.
+/// The text cannot be written, for a reason other than that the reader has closed its end.
 pub fn print(text: &str) -> Result<()> {
     print_again(text).map(drop)
 }
@@ -56,7 +56,7 @@ pub fn print(text: &str) -> Result<()> {
 /// (a closed pipe).
 ///
 /// # Errors
-/// As for [`print()`].
+/// The errors of [`print()`].
 pub fn print_again(text: &str) -> Result<bool> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -81,13 +81,13 @@ impl Unwritten {
         }
     }
 
-    /// Returns the exit status: [`UNTRIED`] if anything could not be written, else that of the
-    /// result.
+    /// Returns the exit status: [`UNTRIED`] if any result could not be written, and otherwise that
+    /// of the result.
     pub fn answer(&self, yes: bool) -> ExitCode {
         self.status(yes).into()
     }
 
-    /// Returns the number of that exit status.
+    /// Returns the exit status as a number; see [`answer`](Unwritten::answer).
     pub fn status(&self, yes: bool) -> u8 {
         match (self.failures > 0, yes) {
             (true, _) => UNTRIED,

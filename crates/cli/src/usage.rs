@@ -1,12 +1,12 @@
-//! Response to a command line that starts nothing: help, the version, or the usage error.
+//! Answers a command line that starts nothing: prints help, the version, or the usage error.
 
 use crate::say;
 use clap::error::Error;
 use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
 
-/// Prints help, the version or the error, and after an error the `hint`, if there is one. Returns
-/// the exit status: that of the error, or [`say::UNTRIED`] if standard output did not accept the
+/// Prints help, the version or the error. After an error, also prints the `hint`, if there is one.
+/// Returns the exit status of the error, or [`say::UNTRIED`] if standard output did not accept the
 /// help.
 pub fn answer(error: &Error, hint: Option<&str>) -> ExitCode {
     let printed = error.print().and_then(|()| io::stdout().flush());

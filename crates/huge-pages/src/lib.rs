@@ -1,26 +1,26 @@
 //! Huge pages for processes that access much of their memory at random.
 //!
-//! An event of a large simulation may touch any part of memory. With pages of 4 KiB the TLB covers
+//! An event in a large simulation may touch any part of memory. With pages of 4 KiB, the TLB covers
 //! little of it, and each miss walks the page tables, twice in a virtual machine. With pages of 2
-//! MiB the TLB covers most of it.
+//! MiB, the TLB covers most of it.
 //!
-//! A kernel provides huge pages on request (`madvise`), always, or never:
-//! `/sys/kernel/mm/transparent_hugepage/enabled`. [`HugePages`] requests them for all allocated
-//! memory of the process and moves memory in use into them (`MADV_COLLAPSE`, since Linux 6.1; older
-//! kernels do so in their own time). The content is unchanged. Resident memory grows: a huge page
-//! in use is resident as a whole.
+//! A kernel provides huge pages on request (`madvise`), always, or never
+//! (`/sys/kernel/mm/transparent_hugepage/enabled`). [`HugePages`] requests them for all allocated
+//! memory of the process, and moves memory in use into them (`MADV_COLLAPSE`, since Linux 6.1;
+//! older kernels do so in their own time). The contents are unchanged. Resident memory grows,
+//! because a huge page in use is resident as a whole.
 
 use std::fs;
 
-/// Resident bytes below which a process keeps small pages.
+/// Number of resident bytes below which a process keeps small pages.
 const WORTH: u64 = 8 << 20;
-/// Size of a huge page in bytes, on the known processors.
+/// Size of a huge page on the known processors, in bytes.
 const HUGE: u64 = 2 << 20;
 
-/// Huge pages for all current and future allocations of this process.
+/// Requests huge pages for all current and future allocations of this process.
 #[derive(Debug)]
 pub struct HugePages {
-    /// Resident bytes that trigger the next request.
+    /// Number of resident bytes that triggers the next request.
     next: u64,
 }
 
@@ -33,8 +33,8 @@ impl Default for HugePages {
 
 impl HugePages {
     /// Requests huge pages if the process is large and has grown by an eighth since the last
-    /// request. `resident` is an upper bound of its resident bytes. Returns true if it made a
-    /// request.
+    /// request. `resident` is an upper bound of its resident bytes. Returns whether a request was
+    /// made.
     pub fn ask(&mut self, resident: u64) -> bool {
         if self.next == u64::MAX || resident < self.next {
             return false;
@@ -51,13 +51,13 @@ impl HugePages {
     }
 }
 
-/// True if the kernel provides huge pages.
+/// Returns whether the kernel provides huge pages.
 fn is_allowed() -> bool {
     let enabled = fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled");
     enabled.is_ok_and(|enabled| !enabled.contains("[never]"))
 }
 
-/// Address range of whole huge pages.
+/// Address range that consists of whole huge pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Range {
     begin: u64,
@@ -65,8 +65,9 @@ struct Range {
 }
 
 impl Range {
-    /// Returns the huge pages in a line of `/proc/self/maps` if it is allocated memory: private and
-    /// without a file. Stacks of threads look alike, and do no harm.
+    /// Returns the huge pages in a line of `/proc/self/maps` if the line describes allocated
+    /// memory, that is, private memory without a file. Thread stacks look the same, which does no
+    /// harm.
     fn of_heap(line: &str) -> Option<Range> {
         let mut words = line.split_whitespace();
         let (begin, end) = words.next()?.split_once('-')?;
@@ -85,8 +86,8 @@ impl Range {
         self.end - self.begin
     }
 
-    /// Advises the kernel on the use of the range; a refusal does no harm. Returns true if
-    /// accepted.
+    /// Advises the kernel on the use of the range. Returns whether the kernel accepted the advice.
+    /// A refusal does no harm.
     fn advise(self, advice: libc::c_int) -> bool {
         let begin = std::ptr::without_provenance_mut(self.begin as usize);
         // SAFETY: neither advice changes what any address holds, or whether it may be used.
@@ -135,7 +136,7 @@ mod tests {
         let address = block.as_ptr() as u64;
         let holds = |range: &Range| (range.begin..range.end).contains(&(address + HUGE));
         let range = maps.lines().filter_map(Range::of_heap).find(holds).expect("of the block");
-        // A kernel before 6.1, or one without free huge pages, does not collapse them at once.
+        // A kernel older than 6.1, or one without free huge pages, does not collapse them at once.
         if is_allowed() && range.advise(libc::MADV_COLLAPSE) {
             let rollup = fs::read_to_string("/proc/self/smaps_rollup").expect("of this process");
             let line = rollup.lines().find_map(|line| line.strip_prefix("AnonHugePages:"));

@@ -26,8 +26,8 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// Number of slots in a receive ring. They hold the frames that arrive at a million per second
-/// until a busy switch polls again, with a margin for other load on its CPU. 1.7 MiB at an MTU of
-/// 1500.
+/// until a busy switch polls again, with a margin for other load on its CPU. At an MTU of 1500, the
+/// ring takes 1.7 MiB.
 const RING_SLOTS: usize = 1024;
 /// Number of slots in the receive ring of a lossless port, sized for any load on the machine.
 const RING_SLOTS_LOSSLESS: usize = 2048;

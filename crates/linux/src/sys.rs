@@ -79,7 +79,7 @@ fn check(result: c_int) -> io::Result<c_int> {
 
 fn owned(result: c_int) -> io::Result<OwnedFd> {
     let fd = check(result)?;
-    // SAFETY: the kernel has just returned this descriptor; it has no other owner.
+    // SAFETY: the kernel has just returned this descriptor, and it has no other owner.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
@@ -268,7 +268,7 @@ pub fn promiscuous(fd: BorrowedFd<'_>, index: u32) -> io::Result<()> {
 pub fn set_packet_option<T: Copy>(fd: BorrowedFd<'_>, option: c_int, value: &T) -> io::Result<()> {
     let length = size_of::<T>() as libc::socklen_t;
     let value: *const T = value;
-    // SAFETY: `value` is valid for the length given; the kernel only reads it.
+    // SAFETY: `value` is valid for the length given, and the kernel only reads it.
     check(unsafe {
         libc::setsockopt(fd.as_raw_fd(), libc::SOL_PACKET, option, value.cast::<c_void>(), length)
     })?;

@@ -1,4 +1,4 @@
-//! Shared by tests of programs: folders, scenarios, and checks of printed output.
+//! Helpers for tests of programs: folders, scenarios, and checks of printed output.
 #![allow(dead_code, reason = "each test file uses its own part")]
 
 use std::fs::File;
@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A directory that is removed when the test ends.
+/// Directory that is removed when the test ends.
 pub struct Folder(pub PathBuf);
 
 impl Folder {
     pub fn new(name: &str) -> Folder {
-        // Tests of one process may use the same name.
+        // Tests in one process may use the same name.
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let (process, number) = (std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
         let path = std::env::temp_dir().join(format!("axon-{name}-{process}-{number}"));
@@ -24,7 +24,7 @@ impl Folder {
         self.0.join(name).to_str().unwrap().to_owned()
     }
 
-    /// Writes a file; returns its path.
+    /// Writes a file. Returns its path.
     pub fn file(&self, name: &str, contents: impl AsRef<[u8]>) -> String {
         std::fs::write(self.0.join(name), contents).unwrap();
         self.path(name)
@@ -58,13 +58,14 @@ pub fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).unwrap()
 }
 
-/// Asserts that a run succeeded; returns its standard output.
+/// Asserts that a run succeeded. Returns its standard output.
 pub fn good(output: &Output) -> &str {
     assert!(output.status.success(), "{output:?}");
     text(&output.stdout)
 }
 
-/// Asserts that a run exited with `code` and printed nothing; returns its standard error.
+/// Asserts that a run exited with `code` and printed nothing to standard output. Returns its
+/// standard error.
 pub fn bad(output: &Output, code: i32) -> &str {
     assert_eq!(output.status.code(), Some(code), "{output:?}");
     assert_eq!(text(&output.stdout), "");
@@ -72,20 +73,20 @@ pub fn bad(output: &Output, code: i32) -> &str {
     text(&output.stderr)
 }
 
-/// Asserts that a run failed, with or without output; returns its standard error.
+/// Asserts that a run failed, with or without output. Returns its standard error.
 pub fn failed(output: &Output) -> &str {
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     text(&output.stderr)
 }
 
-/// Asserts that a run could not complete its task, with or without output; returns its standard
+/// Asserts that a run could not complete its task, with or without output. Returns its standard
 /// error.
 pub fn incomplete(output: &Output) -> &str {
     assert_eq!(output.status.code(), Some(2), "{output:?}");
     text(&output.stderr)
 }
 
-/// Writes Ethernet frames as a pcap file, all with one timestamp.
+/// Writes Ethernet frames as a pcap file, all with the same timestamp.
 pub fn pcap(frames: &[Vec<u8>]) -> Vec<u8> {
     let mut bytes = vec![0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     bytes.extend([0xff, 0xff, 0, 0, 1, 0, 0, 0]);
@@ -98,8 +99,8 @@ pub fn pcap(frames: &[Vec<u8>]) -> Vec<u8> {
     bytes
 }
 
-/// Checks help, version and usage errors of a program beside `axon`, such as `axon-bench`, also
-/// when started by `axon bench`.
+/// Checks help, version and usage errors of a program other than `axon`, such as `axon-bench`, also
+/// when it is started by `axon bench`.
 pub fn check_usage(program: &str) {
     let name = Path::new(program).file_name().unwrap().to_str().unwrap().to_owned();
     let from_axon = name.replacen('-', " ", 1);

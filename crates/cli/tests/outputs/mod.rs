@@ -11,8 +11,8 @@ use std::process::Command;
 /// Page that lists every key.
 pub const PAGE: &str = "docs/outputs.md";
 
-/// Checks a command's JSON against the type `of` (its name and the end of its file's path), except
-/// for `format`, which is 2.
+/// Checks a command's JSON against the type `of`, which is its name and the end of its file's path.
+/// The key `format` must be 2.
 pub fn checked(title: &str, of: (&str, &str), mut value: Value) {
     let mut model = Model::read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."));
     let at = model.root(of.0, of.1);
@@ -22,7 +22,7 @@ pub fn checked(title: &str, of: (&str, &str), mut value: Value) {
     check(&model, &Shape::Type(at), &value, title);
 }
 
-/// Returns the JSON of a command with any exit status.
+/// Returns the JSON that a command prints, whatever its exit status.
 fn json(program: &str, arguments: &[&str]) -> Value {
     let output = Command::new(program).args(arguments).output().unwrap();
     let error = String::from_utf8_lossy(&output.stderr).into_owned();

@@ -1,11 +1,11 @@
-//! The shape of serde's output for a type, read from the sources: keys, kinds of values, and the
+//! Shape of serde's output for a type, read from the sources: keys, kinds of values, and the
 //! comments of fields.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use syn::{Attribute, Fields, GenericArgument, Item, PathArguments, Type};
 
-/// Types with a `Serialize` written by hand, and their output.
+/// Types with a hand-written `Serialize`, and their output.
 const BY_HAND: [(&str, &str); 7] = [
     ("text::mac", "text, `02:00:00:00:00:01`"),
     ("text::optional_mac", "text, `02:00:00:00:00:01`, or null"),
@@ -19,19 +19,19 @@ const BY_HAND: [(&str, &str); 7] = [
 /// Shape of a value.
 #[derive(Clone, Debug)]
 pub enum Shape {
-    /// A number, a text, or a description in words.
+    /// Number, text, or a description in words.
     Plain(String),
-    /// A list of values of this shape.
+    /// List of values of this shape.
     List(Box<Shape>),
-    /// An object with one value of this shape for each of some names.
+    /// Object with one value of this shape for each of several names.
     Map(Box<Shape>),
-    /// Null, or a value of this shape.
+    /// Null or a value of this shape.
     Maybe(Box<Shape>),
-    /// A type of [`Model`], by its index.
+    /// Type in [`Model`], by its index.
     Type(usize),
 }
 
-/// A key of an object, or a column.
+/// Key of an object, or column of a table.
 #[derive(Clone, Debug)]
 pub struct Field {
     pub key: String,
@@ -41,18 +41,18 @@ pub struct Field {
     pub doc: String,
 }
 
-/// Output of a type.
+/// Output form of a type.
 #[derive(Clone, Debug)]
 pub enum Body {
-    /// An object with these keys.
+    /// Object with these keys.
     Object(Vec<Field>),
-    /// One of some texts, each with its meaning.
+    /// One of several texts, each with its meaning.
     Texts(Vec<(String, String)>),
-    /// An object in one of several forms, each with its keys.
+    /// Object in one of several forms, each with its keys.
     Forms(Vec<(String, Vec<Field>)>),
 }
 
-/// A type with serialised output.
+/// Type with serialised output.
 #[derive(Clone, Debug)]
 pub struct Written {
     pub name: String,
@@ -65,13 +65,13 @@ pub struct Model {
     /// Name, file and declaration of each item.
     items: Vec<(String, PathBuf, Item)>,
     pub types: Vec<Written>,
-    /// The path of each import without the name itself, by file and name.
+    /// Path of each import, without the name itself, by file and name.
     imports: BTreeMap<(PathBuf, String), Vec<String>>,
     places: BTreeMap<usize, usize>,
 }
 
 impl Model {
-    /// Reads the sources of all crates of the repository at `root`.
+    /// Reads the sources of all crates in the repository at `root`.
     pub fn read(root: &Path) -> Model {
         let (mut items, mut imports) = (Vec::new(), BTreeMap::new());
         let mut ahead = vec![root.join("experiments"), root.join("crates")];
@@ -91,7 +91,7 @@ impl Model {
         Model { items, types: Vec::new(), imports, places: BTreeMap::new() }
     }
 
-    /// Returns the index of type `name`, declared in a file whose path ends in `file`.
+    /// Returns the index of type `name` that is declared in a file whose path ends in `file`.
     pub fn root(&mut self, name: &str, file: &str) -> usize {
         let found =
             self.items.iter().position(|(its, path, _)| its == name && path.ends_with(file));
@@ -242,7 +242,8 @@ impl Model {
         }
     }
 
-    /// Chooses among types of one name the one that a file refers to: its own or the imported one.
+    /// Of several types with the same name, chooses the one that a file refers to: its own or the
+    /// imported one.
     fn among(&self, all: &[usize], name: &str, file: &Path) -> usize {
         if let Some(&here) = all.iter().find(|&&item| self.items[item].1 == file) {
             return here;
@@ -294,7 +295,7 @@ impl Model {
     }
 }
 
-/// Returns the form of an enum variant with contents, by serde's tagging.
+/// Returns the form of an enum variant with contents, according to serde's tagging.
 fn form(serde: &Serde, of: String, content: Vec<Field>, doc: String) -> (String, Vec<Field>) {
     if serde.has("untagged") {
         return (of, content);
@@ -304,7 +305,7 @@ fn form(serde: &Serde, of: String, content: Vec<Field>, doc: String) -> (String,
         let tag = Field { key: tag, shape, optional: false, doc };
         return (of, [vec![tag], content].concat());
     }
-    // A key for the variant, with an object or a value.
+    // The variant gets a key that contains an object or a value.
     let (shape, inner) = match &content[..] {
         [only] if only.key.is_empty() => (only.shape.clone(), Vec::new()),
         _ => (plain("object"), content),
@@ -323,7 +324,7 @@ fn by_hand(name: &str) -> Option<Shape> {
     BY_HAND.iter().find(|(by, _)| *by == name).map(|(_, text)| plain(text))
 }
 
-/// Returns the structs and enums of a file that serde writes, including those of private modules.
+/// Returns the structs and enums in a file that serde writes, including those in private modules.
 /// Adds the imports of the file.
 fn declared(
     path: &Path,
@@ -366,7 +367,7 @@ fn declared(
     named.collect()
 }
 
-/// Returns the names of a `use` declaration and the paths that lead to them.
+/// Returns the names in a `use` declaration and the paths that lead to them.
 fn imported(
     tree: &syn::UseTree,
     from: &mut Vec<String>,
@@ -386,7 +387,7 @@ fn imported(
     }
 }
 
-/// Returns the folder of the crate that a file belongs to.
+/// Returns the folder of the crate to which a file belongs.
 fn of_crate(file: &Path) -> String {
     let parts: Vec<_> = file.iter().map(|part| part.to_string_lossy()).collect();
     let source = parts.iter().rposition(|part| part == "src").unwrap();
@@ -401,7 +402,7 @@ fn attributes(item: &Item) -> &[Attribute] {
     }
 }
 
-/// Returns the doc comment of an item in one line, with its links to code as plain text.
+/// Returns the doc comment of an item as one line, with links to code as plain text.
 fn doc(attributes: &[Attribute]) -> String {
     let lines = attributes.iter().filter_map(|attribute| match &attribute.meta {
         syn::Meta::NameValue(meta) if meta.path.is_ident("doc") => match &meta.value {
@@ -414,7 +415,7 @@ fn doc(attributes: &[Attribute]) -> String {
     text.replace("[`", "`").replace("`]", "`")
 }
 
-/// Serde's attributes of an item: `rename_all = "snake_case"`, `flatten`.
+/// Serde attributes of an item, such as `rename_all = "snake_case"` or `flatten`.
 struct Serde(BTreeMap<String, Option<String>>);
 
 impl Serde {
@@ -443,7 +444,7 @@ impl Serde {
         self.0.get(name).cloned().flatten()
     }
 
-    /// Returns a variant's name as serde writes it.
+    /// Returns the name of a variant as serde writes it.
     fn rename(&self, name: &str) -> String {
         match self.value("rename_all").as_deref() {
             None => name.to_owned(),

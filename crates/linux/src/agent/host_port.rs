@@ -116,8 +116,7 @@ impl Port for HostPort {
         Ok(())
     }
 
-    /// Replaces the rules. During the change, and if it fails, frames go to the queue of priority
-    /// 0.
+    /// Replaces the rules. Until this has succeeded, frames go to the queue of priority 0.
     fn set_rules(&mut self, rules: &Rules) -> Result<()> {
         self.queues.rules = rules.clone();
         let device = self.device.as_str();

@@ -15,13 +15,13 @@ use axon_wire::priority::PrioritySet;
 pub struct AgentOptions {
     /// Name in status and log.
     pub name: String,
-    /// Interface of the host's programs: a TAP device, created if it is missing.
+    /// Interface of the host's programs: a TAP device that is created if it is missing.
     pub host: String,
     /// Port to the fabric.
     pub port: String,
     /// Rate of the link to the fabric.
     pub rate: Rate,
-    /// Rate at which the host receives frames; unlimited if absent.
+    /// Rate at which the host receives frames. If absent, the rate is unlimited.
     pub host_rate: Option<Rate>,
     /// Priorities with PFC, unless the switch advertises others. If empty, the agent honours PAUSE.
     pub pfc: PrioritySet,
@@ -35,7 +35,7 @@ pub struct AgentOptions {
     pub interpretations: RpInterpretations,
     /// Interpretation of the congestion notification format, where sources differ.
     pub format: CnmFormat,
-    /// LLDP and DCBX settings of the port to the fabric; both are off if absent.
+    /// LLDP and DCBX settings of the port to the fabric. If absent, both are off.
     pub dcbx: Option<LldpConfig>,
     /// Tie rule for PFC if switch and agent are both willing. Both ends must use the same rule.
     pub tie: TieRule,

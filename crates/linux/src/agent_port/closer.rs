@@ -42,7 +42,7 @@ impl Closer {
                 waiting.fetch_sub(1, Ordering::Relaxed);
             }
         };
-        // Signals are handled by the calling thread; the new thread inherits the blocked mask.
+        // The calling thread handles signals. The new thread inherits the blocked mask.
         let before = SigSet::all().thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
         let started = std::thread::Builder::new().name("close".into()).spawn(close);
         before.thread_set_mask()?;

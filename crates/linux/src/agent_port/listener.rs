@@ -32,7 +32,7 @@ pub(super) fn timer() -> nix::Result<TimerFd> {
     TimerFd::new(ClockId::CLOCK_MONOTONIC, TimerFlags::TFD_CLOEXEC | TimerFlags::TFD_NONBLOCK)
 }
 
-/// Arms a timer; returns whether that succeeded.
+/// Arms a timer. Returns whether that succeeded.
 pub(super) fn wake_after(timer: &TimerFd, wait: Span) -> bool {
     let wait = TimeSpec::from_duration(Duration::from_nanos(wait.as_nanos().max(1)));
     timer.set(Expiration::OneShot(wait), TimerSetTimeFlags::empty()).is_ok()

@@ -152,11 +152,11 @@ pub(super) struct Tables {
     ports: Array<MapData, u64>,
     routes: HashMap<MapData, Flow, Value>,
     traffic: PerCpuArray<MapData, [u64; 6]>,
-    /// Device for packets to the node; tc only.
+    /// Device for packets to the node, with tc only.
     node: Option<Array<MapData, u32>>,
-    /// Device maps; XDP only.
+    /// Device maps, with XDP only.
     devices: Option<Devices>,
-    /// Version counter of the routes; XDP only.
+    /// Version counter of the routes, with XDP only.
     version: Option<Version>,
     /// Number of routes of each port. The kernel does not count them.
     lengths: BTreeMap<u16, usize>,

@@ -192,7 +192,7 @@ impl KernelPorts {
         }
     }
 
-    /// Returns the queues to the node; XDP has none.
+    /// Returns the queues to the node, which only tc has.
     pub fn queues(&self) -> Option<&NodeQueues> {
         self.queues.as_ref()
     }
