@@ -1,5 +1,5 @@
 //! Backup routes. Every route gets a backup, which its edge uses as soon as a link of the route is
-//! down (`edge/backup.rs`).
+//! down (`edge/failover.rs`).
 //!
 //! A route that was made, moved or taken over is queued. Shortly after the answer to its request,
 //! the controller computes a path that shares no links with it, or as few links as the graph allows

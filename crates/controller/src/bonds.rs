@@ -12,7 +12,7 @@
 //! numbers of routes. A route keeps its port while that port distributes and is reachable. When a
 //! port is lost, its routes move to the others at once. When a port is added, routes move to it
 //! until the numbers are equal, but only after ten heartbeats. Edges remember a lost link for that
-//! long (`edge/backup.rs`), and a flapping cable must not move routes back and forth.
+//! long (`edge/failover.rs`), and a flapping cable must not move routes back and forth.
 //!
 //! **Frames from the host** may arrive on any of the ports. Each port has its own routes, set up on
 //! demand. A host at a bond is not queried when a route to it is set up, because its answer might

@@ -2,8 +2,8 @@
 //! agent ([`SwitchNode`]) or the controller ([`ControllerNode`]).
 //!
 //! A node handles one input in rounds. The plane answers with actions. Punts among them go to the
-//! control plane, whose effects ([`axon_edge::Effect`]) return as frames for the plane. The
-//! round ends when no part has output. A transit frame passes through the plane only.
+//! control plane, whose effects (`effect.rs`) return as frames for the plane. The round
+//! ends when no part has output. A transit frame passes through the plane only.
 #![no_std]
 #![forbid(unsafe_code)]
 

@@ -361,8 +361,8 @@ impl Dcb {
         self.ports.get(port.index()).map(|port| port.classes.class_of(priority))
     }
 
-    /// Passes a host's `frame` that will be queued for `port`, in a `queue` with so
-    /// many bytes and with `bytes` bytes, to the marker and congestion point of its queue.
+    /// Passes a host's `frame` of `bytes` bytes, which will be queued for `port`, to the marker and
+    /// congestion point of its `queue`, given by class and length.
     pub(crate) fn observe(
         &mut self,
         now: Time,
@@ -384,6 +384,7 @@ impl Dcb {
         let port = &self.ports[port.index()];
         port.pauses.holds(now, &port.classes, self.config.watchdog.as_ref())
     }
+
     /// Returns the classes that the peer of `port` has paused, if there is a watchdog.
     pub(crate) fn watched_pauses(&self, now: Time, port: PortNo) -> Option<ClassSet> {
         let port = &self.ports[port.index()];

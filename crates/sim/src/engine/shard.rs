@@ -7,7 +7,7 @@ use crate::engine::prefetch;
 use crate::engine::station::Station;
 use axon_wire::Time;
 
-/// Number of stations in a shard above which event data is prefetched.
+/// Number of stations in a shard from which event data is prefetched.
 const LARGE: usize = 256;
 
 /// Stations and their events.

@@ -77,7 +77,8 @@ pub(crate) struct Apps {
 }
 
 impl Apps {
-    /// Adds an application. It is polled at its deadline and when a frame arrives for it.
+    /// Adds an application. It is polled at its deadline, and called when a datagram or a
+    /// change of a connection arrives for it.
     pub(crate) fn add(&mut self, app: Box<dyn App>) -> AppId {
         let id = self.all.len();
         if let Some(port) = app.udp_port() {
