@@ -7,6 +7,7 @@ use crate::connection::{Connection, Failure, State};
 use crate::receive::Echo;
 use crate::segment::{Flags, Segment, Seq};
 use axon_wire::{Span, Time};
+use core::ops::Range;
 
 /// Minimum MSS, in bytes (Linux: `TCP_MIN_SND_MSS`): options alone would fill a smaller segment.
 const MSS_MIN: u16 = 48;
@@ -68,14 +69,14 @@ impl Connection {
     }
 
     /// Processes a segment. [`Connection::poll_transmit`] returns the segments sent in response.
-    /// Returns whether the part of its payload that lies in the window was taken.
-    pub fn on_segment(&mut self, now: Time, segment: &Segment) -> bool {
+    /// Returns the part of its payload that is kept, which lies in the window.
+    pub fn on_segment(&mut self, now: Time, segment: &Segment) -> Range<u32> {
         match self.state {
-            State::Closed => return false,
+            State::Closed => {}
             State::SynSent => self.take_answer(now, segment),
-            _ => return self.take_any(now, segment),
+            _ => return self.take_any(now, segment).unwrap_or_default(),
         }
-        false
+        0..0
     }
 
     /// Processes a segment in SYN-SENT (RFC 9293 §3.10.7.3).
@@ -121,32 +122,32 @@ impl Connection {
 
     /// Processes a segment in any other state (RFC 9293 §3.10.7.4). Returns whether its payload was
     /// taken.
-    fn take_any(&mut self, now: Time, segment: &Segment) -> bool {
+    fn take_any(&mut self, now: Time, segment: &Segment) -> Option<Range<u32>> {
         let flags = segment.flags;
         if flags.has(Flags::RST) {
             self.take_reset(now, segment);
-            return false;
+            return None;
         }
         let again = flags.has(Flags::SYN) && segment.seq + 1 == self.receiver.next;
         if self.state == State::SynReceived && again && !flags.has(Flags::ACK) {
             // The SYN-ACK was lost.
             self.syn_due = true;
-            return false;
+            return None;
         }
         let opens = self.state == State::SynReceived && again;
         if !opens && (!self.receiver.accepts(segment) || flags.has(Flags::SYN)) {
             self.answer(now, segment);
-            return false;
+            return None;
         }
         if !flags.has(Flags::ACK) {
-            return false;
+            return None;
         }
         if self.state == State::SynReceived {
             if segment.ack != self.first + 1 {
                 let after = segment.ack.is_after(self.sender.board.end());
                 if after || segment.ack.is_before(self.first + 1) {
                     self.reset = Connection::refuse(segment);
-                    return false;
+                    return None;
                 }
             }
             self.establish(now);
@@ -156,11 +157,14 @@ impl Connection {
         }
         if segment.ack.is_after(self.sender.board.end()) {
             self.answer(now, segment);
-            return false;
+            return None;
         }
         self.sender.acknowledged(now, segment, &self.config);
         self.acknowledged_fin(now);
-        !opens && self.state != State::Closed && self.take_payload(now, segment)
+        match opens || self.state == State::Closed {
+            true => None,
+            false => self.take_payload(now, segment),
+        }
     }
 
     /// Answers a segment outside the window with the current window.
@@ -212,11 +216,12 @@ impl Connection {
         (self.state, self.at) = (State::TimeWait, Some(now + self.config.time_wait));
     }
 
-    fn take_payload(&mut self, now: Time, segment: &Segment) -> bool {
+    fn take_payload(&mut self, now: Time, segment: &Segment) -> Option<Range<u32>> {
         if self.receiver.is_finished() {
-            return false;
+            return None;
         }
-        self.received += u64::from(self.receiver.take(now, segment));
+        let (in_order, kept) = self.receiver.take(now, segment);
+        self.received += u64::from(in_order);
         match self.state {
             _ if !self.receiver.is_finished() => {}
             State::Established => self.state = State::CloseWait,
@@ -224,7 +229,7 @@ impl Connection {
             State::FinWait2 => self.wait(now),
             _ => {}
         }
-        true
+        Some(kept)
     }
 }
 

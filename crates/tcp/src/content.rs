@@ -6,6 +6,9 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
+/// Maximum length of a span that grows, in bytes: a span is forgotten as a whole.
+const JOINED_MAX: usize = 4096;
+
 /// Byte of a stream at every place without content.
 pub const FILL: u8 = 0x61;
 
@@ -32,9 +35,21 @@ impl Content {
             let count = if known > 0 { known } else { (next - at).min(bytes.len() as u64) };
             let (here, rest) = bytes.split_at(count as usize);
             if known == 0 {
-                self.spans.insert(at, here.to_vec());
+                self.add(at, here);
             }
             (at, bytes) = (at + count, rest);
+        }
+    }
+
+    /// Adds bytes at a place without content, to a short span that ends there or as a new one.
+    fn add(&mut self, at: u64, bytes: &[u8]) {
+        match self.spans.range_mut(..at).next_back() {
+            Some((from, span))
+                if from + span.len() as u64 == at && span.len() + bytes.len() <= JOINED_MAX =>
+            {
+                span.extend_from_slice(bytes);
+            }
+            _ => drop(self.spans.insert(at, bytes.to_vec())),
         }
     }
 
@@ -73,9 +88,10 @@ impl Content {
         }
     }
 
-    /// Returns the heap memory in bytes, without that of the map's nodes.
+    /// Returns the heap memory in bytes, without the free places in the map's nodes.
     pub(crate) fn memory(&self) -> usize {
-        self.spans.values().map(Vec::capacity).sum()
+        let heads = self.spans.len() * size_of::<(u64, Vec<u8>)>();
+        heads + self.spans.values().map(Vec::capacity).sum::<usize>()
     }
 }
 

@@ -7,6 +7,7 @@ use crate::config::Config;
 use crate::segment::{Flags, Mark, Sacks, Segment, Seq};
 use alloc::vec::Vec;
 use axon_wire::{Span, Time};
+use core::ops::Range;
 
 /// Maximum number of blocks. Data that would need one more is discarded as if lost.
 const BLOCKS_MAX: usize = 1024;
@@ -147,10 +148,11 @@ impl Receiver {
         }
     }
 
-    /// Processes payload and FIN of a segment in the window. Returns the bytes that came in order.
-    pub(crate) fn take(&mut self, now: Time, segment: &Segment) -> u32 {
+    /// Processes payload and FIN of a segment in the window. Returns the number of bytes that came
+    /// in order, and the part of the payload that is kept, which lies in the window.
+    pub(crate) fn take(&mut self, now: Time, segment: &Segment) -> (u32, Range<u32>) {
         if segment.length() == 0 {
-            return 0;
+            return (0, 0..0);
         }
         if segment.bytes > 0 {
             self.take_mark(segment);
@@ -166,9 +168,10 @@ impl Receiver {
             self.at_once = true;
         }
         let (from, before) = (from.max(self.next), self.next);
-        if from.is_before(to) {
-            self.insert(from, to);
-        }
+        let kept = match from.is_before(to) && self.insert(from, to) {
+            true => from.since(segment.seq)..to.since(segment.seq),
+            false => 0..0,
+        };
         let bytes = self.next.since(before);
         self.unread = self.unread.saturating_add(bytes);
         if self.fin == Some(self.next) {
@@ -177,7 +180,7 @@ impl Receiver {
             self.at_once = true;
         }
         self.plan(now, segment, bytes);
-        bytes
+        (bytes, kept)
     }
 
     /// Schedules the acknowledgement (RFC 9293 §3.8.6.3, RFC 5681 §4.2): at once for data that is
@@ -196,7 +199,8 @@ impl Receiver {
         }
     }
 
-    fn insert(&mut self, mut from: Seq, mut to: Seq) {
+    /// Records received bytes. Returns whether they are kept: a block too many is not.
+    fn insert(&mut self, mut from: Seq, mut to: Seq) -> bool {
         if from == self.next {
             self.next = to;
         } else {
@@ -206,7 +210,7 @@ impl Receiver {
                 self.duplicate = Some((from, to));
                 (from, to) = block;
             } else if self.blocks.len() >= BLOCKS_MAX && !self.blocks.iter().any(touches) {
-                return;
+                return false;
             }
             // Blocks do not touch, so one pass merges all that the new block touches.
             let (mut first, mut last) = (from, to);
@@ -226,6 +230,7 @@ impl Receiver {
         if self.blocks.is_empty() {
             self.blocks = Vec::new();
         }
+        true
     }
 
     /// Reads at most `limit` bytes that have arrived in order and returns their number. Advertises

@@ -80,22 +80,18 @@ impl Socket {
     /// described.
     pub fn on_segment(&mut self, now: Time, segment: &Segment, payload: Contents<'_>) {
         let (received, next) = (self.connection.received(), self.connection.receiver.next);
-        let taken = self.connection.on_segment(now, segment);
+        let Range { start, end } = self.connection.on_segment(now, segment);
         self.sent.forget(self.connection.acknowledged());
-        if !taken {
+        if start == end {
             return;
         }
-        // What was read before and what lies beyond the window is left out.
-        let place = received as i64 + i64::from(segment.seq.since(next) as i32);
-        let edge = received as i64 + i64::from(self.connection.config.window());
-        let part = |to: i64| (to - place).clamp(0, segment.bytes.into()) as usize;
-        let (old, end) = (part(self.read as i64), part(edge));
+        let place = received + u64::from((segment.seq + start).since(next));
         let payload = match payload.filling.byte {
             FILL => payload.stored.into(),
             _ => payload.whole(),
         };
-        if let Some(new) = payload.get(old..end.min(payload.len())) {
-            self.received.put((place + old as i64) as u64, new);
+        if let Some(kept) = payload.get(start as usize..payload.len().min(end as usize)) {
+            self.received.put(place, kept);
         }
     }
 

@@ -1,8 +1,10 @@
 //! Segments that no correct TCP sends.
 
 use crate::link::{CLEAN, FIRST, Pair};
-use axon_tcp::{Algorithm, Config, Connection, Flags, Mark, Options, Sacks, Segment, Seq, parse};
-use axon_wire::{Span, Time};
+use axon_tcp::{
+    Algorithm, Config, Connection, Flags, Mark, Options, Sacks, Segment, Seq, Socket, parse,
+};
+use axon_wire::{Contents, Span, Time};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -73,6 +75,16 @@ fn perform(end: &mut Connection, mut now: Time, acts: &[Act]) -> Result<(), Test
     Ok(())
 }
 
+/// Draws the place of a segment, counted from the next byte expected.
+fn place() -> impl Strategy<Value = i32> {
+    prop_oneof![3 => Just(0), 1 => -20_000i32..0, 2 => 0i32..120_000]
+}
+
+/// Draws the number of bytes that an application reads, mostly none.
+fn read() -> impl Strategy<Value = u64> {
+    prop_oneof![8 => Just(0u64), 1 => 0u64..4000, 1 => Just(u64::MAX)]
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
@@ -102,6 +114,39 @@ proptest! {
             }
         };
         perform(&mut end, now, &acts)?;
+    }
+
+    /// Content in segments anywhere around the window of an end that reads at times.
+    #[test]
+    fn content_is_kept_within_the_window(
+        scaled: bool,
+        buffer in 3_000u32..100_000,
+        acts in vec((place(), 1u32..3000, any::<bool>(), read()), 1..300),
+    ) {
+        let config = Config { receive_buffer: buffer, ..Config::default() };
+        let scale = scaled.then_some(7);
+        let options = Options { scale, sack_permitted: true, ..Options::default() };
+        let syn = Segment { seq: FIRST[1], flags: Flags::SYN, options, ..Segment::default() };
+        let accepted = Connection::accept(Time::ZERO, config, FIRST[0], &syn).unwrap();
+        let mut end = Socket::new(accepted);
+        while end.connection.poll_transmit(Time::ZERO).is_some() {}
+        for (by, bytes, short, count) in acts {
+            let bytes = if short { 1 } else { bytes };
+            let seq = FIRST[1] + 1 + end.connection.received() as u32 + by as u32;
+            let ack = FIRST[0] + 1;
+            let segment = Segment { seq, ack, flags: Flags::ACK, bytes, ..Segment::default() };
+            let payload = vec![1; bytes as usize];
+            end.on_segment(Time::ZERO, &segment, Contents::from(&payload[..]));
+            while end.connection.poll_transmit(Time::ZERO).is_some() {}
+            let kept = end.memory() - end.connection.memory();
+            // A window that is rounded up to the scale, the last span read in part, and what spans
+            // need beside their bytes: vectors that grow have up to twice their length.
+            let most = 2 * (buffer as usize + 128 + 4096) + 32 * 2048 + size_of::<Socket>();
+            prop_assert!(kept <= most, "{kept} of {most} bytes");
+            let mut read = Vec::new();
+            let count = end.read(count, &mut read);
+            prop_assert!(read.len() as u64 == count && read.iter().all(|&byte| byte == 1));
+        }
     }
 
     #[test]
