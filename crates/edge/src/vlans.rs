@@ -357,11 +357,13 @@ impl Edges {
         self.with_all(now, ports, out, |mut call| call.fail_over(ends));
     }
 
-    /// Calls [`Call::timeout`].
+    /// Calls [`Call::timeout`] of the edges whose deadline has come.
     pub fn timeout(&mut self, now: Time, ports: &dyn PortView, out: &mut Vec<impl From<Effect>>) {
-        self.with_all(now, ports, out, |mut call| {
-            call.timeout();
-        });
+        let is_due = |edge: &Edge| edge.deadline().is_some_and(|at| at <= now);
+        let due = self.of.iter().filter(|(_, edge)| is_due(edge)).map(|(&vlan, _)| vlan);
+        for vlan in due.collect::<Vec<_>>() {
+            self.with((now, vlan), ports, out, |mut call| call.timeout());
+        }
     }
 
     /// Returns when to call [`Edges::timeout`] next.

@@ -7,9 +7,9 @@
 //! switch, and one that has only aggregation switches as neighbours is core. The level is
 //! permanent. An aggregation switch is in the pod of the edge switches below it.
 //!
-//! Location discovery messages also carry the distance to the fabric manager. A switch selects the nearest
-//! neighbour whose path does not lead through this switch. A distance above the maximum means
-//! unreachable, so that a stale distance in a cycle dies out. This forms the tree along which
+//! Location discovery messages also carry the distance to the fabric manager. A switch selects the
+//! nearest neighbour whose path does not lead through this switch. A distance above the maximum
+//! means unreachable, so that a stale distance in a cycle dies out. This forms the tree along which
 //! control frames travel, which the paper does not specify.
 //!
 //! There is one difference from the paper. The fabric manager assigns positions together with the

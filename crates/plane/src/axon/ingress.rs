@@ -64,7 +64,7 @@ impl<T: Lookups> Plane<T> {
     #[cold]
     fn stamp_ingress(&mut self, now: Time, meta: &mut FrameMeta) {
         let unit = (ProbeUnit::Ingress, meta.ingress);
-        if !self.probes.stamp(meta, unit, (now, Bytes(0))) {
+        if !self.ports.probes().stamp(meta, unit, (now, Bytes(0))) {
             self.ports.count(meta.ingress, PortEvent::Unstamped);
         }
     }

@@ -28,7 +28,6 @@ use axon_wire::{Bytes, FrameBuf, PortNo, Route, Time};
 #[derive(Clone, Debug)]
 pub struct Plane<T = RouteTables> {
     pub(super) ports: Ports,
-    pub(super) probes: ProbeStamps,
     pub(super) config: PlaneConfig,
     pub(super) tables: T,
     pub(super) memory: RouteMemory,
@@ -96,7 +95,6 @@ impl<T: Lookups> Plane<T> {
             tables: lookups,
             memory: RouteMemory::new(&config),
             ports,
-            probes,
             guards: alloc::vec![Guard::default(); usize::from(config.ports)],
             paces: Paces {
                 punt: Pace::new(config.punt),

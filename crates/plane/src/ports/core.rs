@@ -61,6 +61,11 @@ impl Ports {
         }
     }
 
+    /// Returns the probe units.
+    pub(crate) fn probes(&self) -> &ProbeStamps {
+        &self.probes
+    }
+
     /// Sets the probe units, and the bytes of refused frames that each input port may keep;
     /// initially the units are beside the ports, and no frame is kept.
     pub(crate) fn set_options(&mut self, probes: ProbeStamps, nack_bytes_max: Bytes) {

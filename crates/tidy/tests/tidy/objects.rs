@@ -27,7 +27,7 @@ const UNCUT: &[(&str, &str, Size)] = &[
     ("crates/linux", "Session", Size::of(25, 14, 5)),
     ("crates/linux", "Slot", Size::of(26, 16, 7)),
     ("crates/pipeline", "Tables", Size::of(44, 19, 4)),
-    ("crates/plane", "Plane", Size::of(68, 8, 8)),
+    ("crates/plane", "Plane", Size::of(68, 7, 7)),
     ("crates/plane", "Reference", Size::of(22, 5, 4)),
     ("crates/programs", "Local", Size::of(22, 12, 5)),
     ("crates/sim", "Adapter", Size::of(34, 22, 15)),
