@@ -429,6 +429,10 @@ impl Node for Host {
             dcb.timeout(now);
         }
         self.serve_tcp(now);
+        if self.stack.neighbours.has_new() {
+            self.run(now);
+            self.serve_tcp(now);
+        }
         self.transmit(now, out);
         if let Some(dcb) = &mut self.stack.nic.dcb {
             dcb.plan(now, self.busy);

@@ -32,19 +32,39 @@ pub(crate) struct Neighbours {
     known: BTreeMap<IpAddr, MacAddr>,
     /// Unresolved addresses and the time of the next request for each.
     unknown: BTreeMap<IpAddr, Time>,
+    /// True if an address was added that [`Neighbours::ask`] has not seen.
+    has_new: bool,
 }
+
+/// Maximum number of unresolved addresses at which the sender of a stray segment is resolved.
+const STRAYS_MAX: usize = 16;
 
 impl Neighbours {
     pub(crate) fn new(interval: Span) -> Neighbours {
-        Neighbours { interval, known: BTreeMap::new(), unknown: BTreeMap::new() }
+        Neighbours { interval, known: BTreeMap::new(), unknown: BTreeMap::new(), has_new: false }
     }
 
     /// Marks `ip` as wanted by an application.
     pub(crate) fn want(&mut self, ip: impl Into<IpAddr>) {
         let ip = ip.into();
-        if !self.known.contains_key(&ip) {
-            self.unknown.entry(ip).or_insert(Time::ZERO);
+        if !self.known.contains_key(&ip) && !self.unknown.contains_key(&ip) {
+            self.unknown.insert(ip, Time::ZERO);
+            self.has_new = true;
         }
+    }
+
+    /// Returns the MAC of the sender of a stray segment. Resolves the sender if it is unknown and
+    /// few addresses are unresolved: anyone may send such segments.
+    pub(crate) fn stray(&mut self, ip: IpAddr) -> Option<MacAddr> {
+        if self.unknown.len() < STRAYS_MAX {
+            self.want(ip);
+        }
+        self.known(ip)
+    }
+
+    /// Returns whether [`Neighbours::ask`] has to be called now.
+    pub(crate) const fn has_new(&self) -> bool {
+        self.has_new
     }
 
     /// Returns the MAC of `ip`, if it is known.
@@ -84,6 +104,7 @@ impl Neighbours {
     /// Sends the due requests, for neighbours of the address families in which the host has an
     /// address.
     pub(crate) fn ask(&mut self, now: Time, mac: MacAddr, own: Own<'_>, nic: &mut Nic) {
+        self.has_new = false;
         for (&target, next) in &mut self.unknown {
             if *next > now {
                 continue;
@@ -207,4 +228,21 @@ pub(crate) fn is_dhcp_ack(frame: &[u8]) -> bool {
         Some(DhcpRepr::parse(&message).ok()?.message_type)
     };
     message() == Some(DhcpMessageType::Ack)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn senders_of_stray_segments_are_resolved_if_they_are_few() {
+        let mut neighbours = Neighbours::new(Span::from_secs(1));
+        for last in 0..200 {
+            let stray = IpAddr::V4(Ipv4Addr::new(10, 0, 0, last));
+            assert_eq!(neighbours.stray(stray), None);
+        }
+        assert_eq!(neighbours.unknown.len(), STRAYS_MAX);
+        neighbours.want(Ipv4Addr::new(10, 0, 1, 1));
+        assert!(neighbours.has_new() && neighbours.unknown.len() == STRAYS_MAX + 1);
+    }
 }

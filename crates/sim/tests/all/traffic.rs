@@ -299,6 +299,20 @@ fn a_lost_request_is_sent_again() {
 }
 
 #[test]
+fn a_client_that_starts_later_resolves_its_server_then() {
+    let mut world = boot(&line(2, 1, true));
+    let tcp = Transport::Tcp(TcpOptions::default());
+    let (request, respond) = requests(&world, tcp, Span::from_millis(10));
+    give(&mut world, 1, |host, _| host.respond(respond));
+    let start = Span::from_millis(20);
+    let client = give(&mut world, 0, |host, now| host.request(request, now + start));
+    world.run_for(start);
+    assert_eq!(stats(&world, 0, client).sent_packets, 0);
+    world.run_for(Span::from_millis(9));
+    assert_eq!(stats(&world, 0, client).completed, 200);
+}
+
+#[test]
 fn a_refused_connection_is_opened_again_at_the_timeout() {
     let mut world = boot(&line(2, 1, true));
     let tcp = Transport::Tcp(TcpOptions::default());

@@ -89,6 +89,8 @@ struct Peer {
     /// True if there was a connection before.
     known: bool,
     owed: u64,
+    /// True if a connection was aborted with data in flight, so that this round cannot end.
+    lost: bool,
 }
 
 /// Running collective operation. A round's time runs from its first step until the last byte that
@@ -182,7 +184,7 @@ impl Collective {
         let (mut more, mut all) = (false, true);
         for peer in self.peers.values_mut() {
             let Some(id) = peer.connection else {
-                all &= peer.owed == 0;
+                all &= peer.owed == 0 && !peer.lost;
                 continue;
             };
             let Some(socket) = stack.tcp.look(id) else { continue };
@@ -190,11 +192,12 @@ impl Collective {
             if socket.connection.state() == State::Closed {
                 // The connection was aborted: its data in flight is lost, and the round with it.
                 peer.connection = None;
+                peer.lost |= left;
                 self.stats.failed += u64::from(left);
-                (more, all) = (true, all && !left);
+                (more, all) = (true, all && !peer.lost);
                 continue;
             }
-            all &= !left;
+            all &= !left && !peer.lost;
             if peer.owed > 0
                 && let Some(socket) = stack.tcp.get(id)
                 && let wrote @ 1.. = socket.write(&[], peer.owed)

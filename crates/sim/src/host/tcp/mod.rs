@@ -95,7 +95,8 @@ impl Stack {
 fn refuse(stack: &mut Stack, arrived: &frame::Arrived<'_>, own: Ipv4Addr) {
     let Some(reset) = Connection::refuse(&arrived.segment) else { return };
     let (remote, port) = arrived.from;
-    let Some((_, mac)) = stack.way_to(remote) else { return };
+    let next = stack.next_hop(remote.into());
+    let Some(mac) = stack.neighbours.stray(next) else { return };
     let source = (stack.mac, own, arrived.to_port);
     let addresses = frame::Addresses { source, target: (mac, remote, port) };
     frame::send(&mut stack.nic, &reset, addresses, &[]);
