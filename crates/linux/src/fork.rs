@@ -11,15 +11,21 @@ use nix::unistd::{ForkResult, Pid, dup2_stderr, dup2_stdout, fork, getpid, getpp
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::process::ExitStatus;
+use std::process::{Command, ExitStatus};
 use std::time::Duration;
 
 /// Number of checks for threads that are ending, 10 ms apart.
 const ENDING_CHECKS: u32 = 200;
 /// Exit status of a Rust program that has panicked.
 pub const PANICKED: i32 = 101;
+
+/// Lets the kernel kill the process that `command` starts when the thread that starts it ends.
+pub fn end_with_parent(command: &mut Command) {
+    // SAFETY: one system call, which the new process may make before it executes the program.
+    unsafe { command.pre_exec(|| set_pdeathsig(Signal::SIGKILL).map_err(Into::into)) };
+}
 
 /// Running copy of this process. It is killed if it is dropped before its end, or when the thread
 /// that started it ends.

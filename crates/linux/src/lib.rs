@@ -1,7 +1,6 @@
 //! Axon nodes on real Linux hosts: ports, the run loop, the daemons and the lab.
 //!
-//! All unsafe code is in [`sys`], [`ring`] and [`fork`], except for one call in the lab's
-//! `own_program`.
+//! All unsafe code is in [`sys`], [`ring`] and [`fork`].
 
 pub mod agent;
 pub mod agent_port;

@@ -3,14 +3,13 @@
 //! A user program does not limit the size of its log. Therefore, the daemon stays as its parent,
 //! copies its standard error to the log line by line, and forwards signals.
 
-use crate::log;
+use crate::{fork, log};
 use anyhow::{Context, Result, bail};
 use nix::errno::Errno;
-use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::{SigSet, Signal, kill};
 use nix::unistd::Pid;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Sender, channel};
@@ -32,8 +31,7 @@ pub(super) fn run(mut program: Command, log: PathBuf) -> Result<()> {
     let mut signals = SigSet::empty();
     signals.extend([Signal::SIGTERM, Signal::SIGINT, Signal::SIGCHLD]);
     signals.thread_block().context("cannot hold signals back")?;
-    // SAFETY: one system call, which the new process may make before it executes the program.
-    unsafe { program.pre_exec(|| set_pdeathsig(Signal::SIGKILL).map_err(Into::into)) };
+    fork::end_with_parent(&mut program);
     // The standard library unblocks all signals for the program.
     let child = program.stderr(Stdio::piped()).spawn();
     let mut child = child.with_context(|| format!("cannot run {:?}", program.get_program()))?;

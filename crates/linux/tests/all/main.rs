@@ -34,17 +34,10 @@ mod torus;
 mod uplinks;
 mod vlans;
 
+use axon_linux::lab::STATE_VARIABLE;
 use nix::sched::CloneFlags;
-use runner::{Module, Part, Place, Test, Tests};
+use runner::{Labs, Module, Tests};
 use std::process::ExitCode;
-
-const fn module(name: &'static str, place: Place, tests: &'static [Test]) -> Module {
-    Module { name, place, tests, part: None }
-}
-
-const fn with_part(part: Part, module: Module) -> Module {
-    Module { part: Some(part), ..module }
-}
 
 /// Private mounts and System V objects of other programs' daemons.
 const NEW_MOUNTS: CloneFlags = CloneFlags::CLONE_NEWNS;
@@ -53,35 +46,38 @@ const NEW_IPC: CloneFlags = CloneFlags::CLONE_NEWIPC;
 static TESTS: Tests = Tests {
     modules: &[
         // The longest first, so that the last one to end is short.
-        module("torus", Place::Lab, torus::TESTS),
-        module("tenants", Place::Lab, tenants::TESTS),
-        module("groups", Place::Lab, groups::TESTS),
-        module("uplinks", Place::Lab, uplinks::TESTS),
-        module("dual_stack", Place::Lab, dual_stack::TESTS),
-        module("lab", Place::Lab, lab::TESTS),
-        with_part(store::run_part, module("store", Place::Plain, store::TESTS)),
-        with_part(restart::run_part, module("restart", Place::Lab, restart::TESTS)),
-        module("behind", Place::Lab, behind::TESTS),
-        with_part(attached::run_part, module("attached", Place::Lab, attached::TESTS)),
-        module("conflicts", Place::Lab, conflicts::TESTS),
-        module("replay", Place::Lab, replay::TESTS),
-        module("services", Place::Lab, services::TESTS),
-        with_part(deadlock::run_part, module("deadlock", Place::Lab, deadlock::TESTS)),
-        with_part(overload::run_part, module("overload", Place::Lab, overload::TESTS)),
-        with_part(hostile::run_part, module("hostile", Place::Lab, hostile::TESTS)),
-        module("silent", Place::Lab, silent::TESTS),
-        with_part(agent::run_part, module("agent", Place::Lab, agent::TESTS)),
-        module("agent_port", Place::Plain, agent_port::TESTS),
-        with_part(dataplanes::run_part, module("dataplanes", Place::Lab, dataplanes::TESTS)),
-        with_part(kernel::run_part, module("kernel", Place::Alone(NEW_MOUNTS), kernel::TESTS)),
-        module("lldp_peers", Place::Alone(NEW_MOUNTS.union(NEW_IPC)), lldp_peers::TESTS),
-        with_part(masquerading::run_part, module("masquerading", Place::Lab, masquerading::TESTS)),
-        module("moves", Place::Lab, moves::TESTS),
-        module("ports", Place::Alone(CloneFlags::empty()), ports::TESTS),
-        module("programs", Place::Lab, programs::TESTS),
-        module("static_mode", Place::Lab, static_mode::TESTS),
-        module("vlans", Place::Lab, vlans::TESTS),
+        Module::new("torus", needs::lab, torus::TESTS),
+        Module::new("tenants", needs::lab, tenants::TESTS),
+        Module::new("groups", needs::lab, groups::TESTS),
+        Module::new("uplinks", needs::lab, uplinks::TESTS),
+        Module::new("dual_stack", needs::lab, dual_stack::TESTS),
+        Module::new("lab", needs::lab, lab::TESTS),
+        Module::new("store", || true, store::TESTS).with_part(store::run_part),
+        Module::new("restart", needs::lab, restart::TESTS).with_part(restart::run_part),
+        Module::new("behind", needs::lab, behind::TESTS),
+        Module::new("attached", needs::lab, attached::TESTS).with_part(attached::run_part),
+        Module::new("conflicts", needs::lab, conflicts::TESTS),
+        Module::new("replay", needs::lab, replay::TESTS),
+        Module::new("services", needs::lab, services::TESTS),
+        Module::new("deadlock", needs::lab, deadlock::TESTS).with_part(deadlock::run_part),
+        Module::new("overload", needs::lab, overload::TESTS).with_part(overload::run_part),
+        Module::new("hostile", needs::lab, hostile::TESTS).with_part(hostile::run_part),
+        Module::new("silent", needs::lab, silent::TESTS),
+        Module::new("agent", needs::lab, agent::TESTS).with_part(agent::run_part),
+        Module::new("agent_port", || true, agent_port::TESTS),
+        Module::new("dataplanes", needs::lab, dataplanes::TESTS).with_part(dataplanes::run_part),
+        Module::new("kernel", || alone::enter(NEW_MOUNTS), kernel::TESTS)
+            .with_part(kernel::run_part),
+        Module::new("lldp_peers", || alone::enter(NEW_MOUNTS.union(NEW_IPC)), lldp_peers::TESTS),
+        Module::new("masquerading", needs::lab, masquerading::TESTS)
+            .with_part(masquerading::run_part),
+        Module::new("moves", needs::lab, moves::TESTS),
+        Module::new("ports", || alone::enter(CloneFlags::empty()), ports::TESTS),
+        Module::new("programs", needs::lab, programs::TESTS),
+        Module::new("static_mode", needs::lab, static_mode::TESTS),
+        Module::new("vlans", needs::lab, vlans::TESTS),
     ],
+    labs: Some(Labs { state_variable: STATE_VARIABLE, end: support::end_labs }),
     exclusive: &[],
     ignored: &[("agent::cost", "it measures, and asserts nothing")],
 };

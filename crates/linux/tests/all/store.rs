@@ -1,6 +1,6 @@
 //! The store of a controller whose process is killed at random moments.
 
-use crate::support::{Test, part};
+use crate::runner::{Test, part};
 use axon_linux::clock::Clock;
 use axon_linux::store::Store;
 use axon_node::{StoreChange, Stored, StoredLease, StoredState};

@@ -10,11 +10,13 @@ use std::process::Command;
 pub(crate) use crate::needs;
 
 /// Moves this process, which has one thread, into a new network namespace and into new ones of
-/// these kinds.
-///
-/// # Errors
-/// The kernel does not permit this user new namespaces.
-pub fn enter(kinds: CloneFlags) -> Result<(), String> {
+/// these kinds. Returns false, and prints why, if the kernel does not permit this user new
+/// namespaces.
+pub fn enter(kinds: CloneFlags) -> bool {
+    enter_or_say(kinds).map_err(|missing| needs::skip(&missing)).is_ok()
+}
+
+fn enter_or_say(kinds: CloneFlags) -> Result<(), String> {
     let (user, kinds) = (nix::unistd::geteuid(), CloneFlags::CLONE_NEWNET | kinds);
     if !(user.is_root() && unshare(kinds).is_ok()) {
         unshare(CloneFlags::CLONE_NEWUSER | kinds)

@@ -4,7 +4,7 @@ use super::chain::{at_tc, attach, next, pair, receive};
 use super::step::hex;
 use super::{BPF, bpf, kernel, settings};
 use crate::alone;
-use crate::support::part;
+use crate::runner::part;
 use axon_linux::kernel::{AttachedPort, Attachment, Kernel, KernelError, KernelSettings, Plane};
 use axon_linux::packet::PacketPort;
 use axon_node::{PortKind, RouteError};

@@ -8,15 +8,14 @@
 //! kills the test. When the guard is killed, the kernel kills the test, and the runner starts
 //! another process that cleans up.
 
-use super::TEST;
-use axon_linux::lab::{self, STATE_VARIABLE, StateDir};
+use super::{Labs, TEST};
 use nix::errno::Errno;
 use nix::sys::prctl;
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{Pid, setsid};
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,8 +25,8 @@ use std::time::{Duration, Instant};
 const END_LIMIT: Duration = Duration::from_secs(10);
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Runs the test of this name, and cleans up.
-pub fn guard(name: &str) -> ExitCode {
+/// Runs the test of this name, and cleans up: ends its labs and removes its folder.
+pub fn guard(name: &str, folder: &Path, labs: Option<&Labs>) -> ExitCode {
     setsid().expect("a new process leads no group yet");
     prctl::set_child_subreaper(true).expect("Linux has it");
     let program = std::env::current_exe().expect("a running program has a path");
@@ -53,14 +52,14 @@ pub fn guard(name: &str) -> ExitCode {
         }
     };
     has_ended.store(true, Ordering::SeqCst);
-    let mut left = end_labs();
+    let mut left = end(labs);
     if code == 0 {
         left.extend(wait_for_children());
     }
     kill_children();
     // Labs that were just being started.
-    end_labs();
-    remove_folder();
+    end(labs);
+    remove(folder);
     if code == 0 && !left.is_empty() {
         eprintln!("the test has passed and left: {}", left.join(", "));
         return ExitCode::FAILURE;
@@ -69,27 +68,20 @@ pub fn guard(name: &str) -> ExitCode {
 }
 
 /// Cleans up after a guard that was killed. The kernel has killed the test.
-pub fn clean_after(guard: i32) -> ExitCode {
+pub fn clean_after(guard: i32, folder: &Path, labs: Option<&Labs>) -> ExitCode {
     let _ = killpg(Pid::from_raw(guard), Signal::SIGKILL);
-    end_labs();
-    remove_folder();
+    end(labs);
+    remove(folder);
     ExitCode::SUCCESS
 }
 
 /// Ends all labs; returns their names.
-fn end_labs() -> Vec<String> {
-    let names = StateDir::all().unwrap_or_default();
-    for name in &names {
-        if let Err(error) = lab::down(Some(name)) {
-            eprintln!("lab {name} does not end: {error:#}");
-        }
-    }
+fn end(labs: Option<&Labs>) -> Vec<String> {
+    let names = labs.map_or_else(Vec::new, |labs| (labs.end)());
     names.into_iter().map(|name| format!("lab {name}")).collect()
 }
 
-fn remove_folder() {
-    let state = PathBuf::from(std::env::var_os(STATE_VARIABLE).expect("the runner has set it"));
-    let folder = state.parent().expect("it is in the folder of the test");
+fn remove(folder: &Path) {
     if let Err(error) = std::fs::remove_dir_all(folder) {
         eprintln!("{} stays: {error}", folder.display());
     }

@@ -7,38 +7,40 @@
 //!
 //! ```text
 //! runner        selects tests, and shows the output of those that fail
-//!   guard       leads a session, ends all processes of the test, removes its folder
+//!   guard       leads a session, ends all labs and processes of the test, removes its folder
 //!     test      runs one function, in namespaces of its own where it needs them
 //! ```
 //!
 //! Each test has a folder for its temporary files ([`std::env::temp_dir`]) and the state of its
 //! labs, so labs of the same name may be up side by side. `AXON_TEST_TIMES=1` lists the time of
 //! each test, the longest first.
+//!
+//! The tests of ports and those of labs are two programs, and both use this module.
 
 mod guard;
 
 use crate::needs;
-use axon_linux::lab::STATE_VARIABLE;
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
-use nix::sched::CloneFlags;
 use nix::sys::prctl;
 use nix::sys::signal::Signal;
 use std::fs::{DirBuilder, File};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::process::ExitStatusExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, ExitCode, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, RwLock};
 use std::time::{Duration, Instant};
 
 /// First argument of a process that a test starts from this program; the module comes next.
-pub const PART: &str = "test-part";
-/// First argument of a guard and of a test; the name of the test comes next.
+const PART: &str = "test-part";
+/// First argument of a guard, followed by the name of the test and its folder.
 const GUARD: &str = "test-guard";
+/// First argument of a test, followed by its name.
 const TEST: &str = "test-run";
-/// First argument of a process that cleans up after a guard that was killed; its number comes next.
+/// First argument of a process that cleans up after a guard that was killed, followed by the number
+/// of the guard and the folder of the test.
 const CLEAN: &str = "test-clean";
 /// Tests that run at a time, unless `--test-threads` sets another number.
 const THREADS_PER_CPU: usize = 2;
@@ -50,23 +52,32 @@ pub type Test = (&'static str, fn());
 /// Runs a process that a test has started, with the words after [`PART`] and the module.
 pub type Part = fn(&[&str]) -> ExitCode;
 
-/// Surroundings of the tests of a module.
-#[derive(Clone, Copy)]
-pub enum Place {
-    /// The machine's own namespaces; the test starts labs.
-    Lab,
-    /// A new network namespace, and new ones of these kinds.
-    Alone(CloneFlags),
-    /// The machine's own namespaces; no lab.
-    Plain,
-}
-
 /// The tests of one file.
 pub struct Module {
-    pub name: &'static str,
-    pub place: Place,
-    pub tests: &'static [Test],
-    pub part: Option<Part>,
+    name: &'static str,
+    /// Prepares the process of a test. Returns false, and prints why, if the machine lacks something.
+    prepare: fn() -> bool,
+    tests: &'static [Test],
+    part: Option<Part>,
+}
+
+impl Module {
+    pub const fn new(name: &'static str, prepare: fn() -> bool, tests: &'static [Test]) -> Module {
+        Module { name, prepare, tests, part: None }
+    }
+
+    /// Returns the module with the processes that its tests start.
+    pub const fn with_part(self, part: Part) -> Module {
+        Module { part: Some(part), ..self }
+    }
+}
+
+/// The labs of a test, for a program whose tests start some.
+pub struct Labs {
+    /// Environment variable that sets the directory of their state.
+    pub state_variable: &'static str,
+    /// Ends all labs in that directory; returns their names.
+    pub end: fn() -> Vec<String>,
 }
 
 /// A test, by its whole name, that is treated in another way than most, and the reason.
@@ -75,6 +86,7 @@ pub type Exception = (&'static str, &'static str);
 /// All tests of this program.
 pub struct Tests {
     pub modules: &'static [Module],
+    pub labs: Option<Labs>,
     /// Tests that run while no other test does.
     pub exclusive: &'static [Exception],
     /// Tests that run with `--ignored` only.
@@ -92,8 +104,11 @@ impl Tests {
                 let part = module.and_then(|module| module.part).expect("a module with parts");
                 part(words)
             }
-            [GUARD, name] => guard::guard(name),
-            [CLEAN, guard] => guard::clean_after(guard.parse().expect("a number")),
+            [GUARD, name, folder] => guard::guard(name, Path::new(folder), self.labs.as_ref()),
+            [CLEAN, guard, folder] => {
+                let guard = guard.parse().expect("a number");
+                guard::clean_after(guard, Path::new(folder), self.labs.as_ref())
+            }
             [TEST, name] => self.test(name),
             _ => self.run(),
         }
@@ -111,19 +126,11 @@ impl Tests {
     fn test(&self, name: &str) -> ExitCode {
         end_with_guard();
         let (_, module, run) = self.all().find(|(one, ..)| one == name).expect("a test");
-        match module.place {
-            Place::Lab if !needs::lab() => return ExitCode::SUCCESS,
-            Place::Lab | Place::Plain => {}
-            Place::Alone(kinds) => {
-                if let Err(missing) = crate::alone::enter(kinds) {
-                    needs::skip(&missing);
-                    return ExitCode::SUCCESS;
-                }
-                // The setting is lost with the old user namespace.
-                end_with_guard();
-            }
+        if (module.prepare)() {
+            // The setting is lost with the old user namespace, if the test has a new one.
+            end_with_guard();
+            run();
         }
-        run();
         ExitCode::SUCCESS
     }
 
@@ -137,6 +144,7 @@ impl Tests {
             machine: RwLock::new(()),
             folders: AtomicU32::new(0),
             times: Mutex::new(Vec::new()),
+            state_variable: self.labs.as_ref().map(|labs| labs.state_variable),
         });
         let has = |list: &[Exception], name: &str| list.iter().any(|(one, _)| *one == name);
         let names: Vec<String> = self.all().map(|(name, ..)| name).collect();
@@ -173,6 +181,8 @@ struct Runner {
     /// Folders that were made.
     folders: AtomicU32,
     times: Mutex<Vec<(Duration, String)>>,
+    /// Environment variable that sets the directory of the state of labs.
+    state_variable: Option<&'static str>,
 }
 
 impl Runner {
@@ -203,11 +213,14 @@ impl Runner {
         DirBuilder::new().mode(0o700).create(&state)?;
         let own = |word: &str| -> std::io::Result<Command> {
             let mut command = Command::new(std::env::current_exe()?);
-            command.arg(word).env(STATE_VARIABLE, &state).env("TMPDIR", &folder);
+            command.arg(word).env("TMPDIR", &folder);
+            if let Some(variable) = self.state_variable {
+                command.env(variable, &state);
+            }
             Ok(command)
         };
         let (mut output, mut guard) = (unnamed_file(&folder)?, own(GUARD)?);
-        guard.arg(name).stdin(Stdio::piped());
+        guard.arg(name).arg(&folder).stdin(Stdio::piped());
         if !self.shows_all {
             guard.stdout(output.try_clone()?).stderr(output.try_clone()?);
         }
@@ -217,7 +230,8 @@ impl Runner {
         let status = guard.wait()?;
         drop(lifeline);
         if status.signal().is_some() {
-            own(CLEAN)?.arg(guard.id().to_string()).stderr(output.try_clone()?).status()?;
+            let mut clean = own(CLEAN)?;
+            clean.arg(guard.id().to_string()).arg(&folder).stderr(output.try_clone()?).status()?;
         }
         let mut bytes = Vec::new();
         output.seek(SeekFrom::Start(0))?;
@@ -239,8 +253,15 @@ impl Runner {
 
 /// A file that is removed when the last process has closed it.
 fn unnamed_file(folder: &Path) -> std::io::Result<File> {
-    let path: PathBuf = folder.join("output");
+    let path = folder.join("output");
     let file = File::options().read(true).append(true).create_new(true).open(&path)?;
     std::fs::remove_file(path)?;
     Ok(file)
+}
+
+/// Command line of a process of this program that runs the part of a module, with these words.
+pub fn part<const N: usize>(module: &str, words: [&str; N]) -> Vec<String> {
+    let program = std::env::current_exe().expect("a running program has a path");
+    let program = program.to_str().expect("a path in plain text");
+    [program, PART, module].into_iter().chain(words).map(str::to_owned).collect()
 }

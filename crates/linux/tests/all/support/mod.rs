@@ -1,7 +1,6 @@
 //! Helpers of the tests of labs.
 
-use crate::runner::PART;
-use axon_linux::lab::{self, Lab};
+use axon_linux::lab::{self, Lab, StateDir};
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
@@ -11,18 +10,22 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 pub(crate) use crate::needs;
-pub use crate::runner::Test;
+pub use crate::runner::{Test, part};
 
 /// Directory of the state of this test's labs. Names beside it belong to the test, too.
 pub fn state_root() -> PathBuf {
     PathBuf::from(std::env::var_os(lab::STATE_VARIABLE).expect("the runner has set it"))
 }
 
-/// Command line of a process of this program that runs the part of a module, with these words.
-pub fn part<const N: usize>(module: &str, words: [&str; N]) -> Vec<String> {
-    let program = std::env::current_exe().expect("a running program has a path");
-    let program = program.to_str().expect("a path in plain text");
-    [program, PART, module].into_iter().chain(words).map(str::to_owned).collect()
+/// Ends all labs of this test; returns their names.
+pub fn end_labs() -> Vec<String> {
+    let names = StateDir::all().unwrap_or_default();
+    for name in &names {
+        if let Err(error) = lab::down(Some(name)) {
+            eprintln!("lab {name} does not end: {error:#}");
+        }
+    }
+    names
 }
 
 /// Processes that this test has started, directly or through others, with their command lines.
