@@ -75,7 +75,7 @@ guest: $(if $(AXON),,build) ## a virtual machine under QEMU moves, with its TCP 
 	tools/guest --axon $(or $(AXON),target/release/axon)
 
 dual-stack: setup ## 50 dual-stack hosts on a torus, silent until asked: all pairs, names, groups; as root
-	AXON_DUAL_STACK=torus cargo test --locked -p axon-linux --test all dual_stack::
+	AXON_DUAL_STACK=torus cargo test --locked -p axon-lab --test all dual_stack::
 
 bond: $(if $(AXON),,build) ## a virtual machine with an LACP bond to two switches, each of which fails; as root
 	tools/bond --axon $(or $(AXON),target/release/axon)

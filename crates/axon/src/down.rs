@@ -17,7 +17,7 @@ pub struct Arguments {
 
 /// Stops the lab.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let name = axon_linux::lab::down(arguments.lab.name())?;
+    let name = axon_lab::down(arguments.lab.name())?;
     crate::cli::say::print(&format!("{name} is down\n"))?;
     Ok(ExitCode::SUCCESS)
 }

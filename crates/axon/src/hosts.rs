@@ -3,8 +3,8 @@
 use crate::cli::lab::Choice;
 use crate::cli::say;
 use anyhow::Result;
-use axon_linux::lab::view::Directory;
-use axon_linux::lab::view::hosts::{HostView, hosts, text};
+use axon_lab::view::Directory;
+use axon_lab::view::hosts::{HostView, hosts, text};
 use serde::Serialize;
 use std::process::ExitCode;
 

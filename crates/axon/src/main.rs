@@ -147,7 +147,7 @@ impl Verb {
 /// the command could not run.
 fn main() -> ExitCode {
     // Before any thread starts, since this may be a process of a lab.
-    if let Some(code) = axon_linux::lab::part() {
+    if let Some(code) = axon_lab::part() {
         return code;
     }
     let cli = match Cli::try_parse() {
@@ -199,6 +199,5 @@ fn main() -> ExitCode {
         Verb::Completions(arguments) => completions::run(&arguments, Cli::command()),
         Verb::Man(arguments) => man::run(&arguments, Cli::command()),
     };
-    outcome
-        .unwrap_or_else(|error| program::ended(&error, error.is::<axon_linux::lab::Interrupted>()))
+    outcome.unwrap_or_else(|error| program::ended(&error, error.is::<axon_lab::Interrupted>()))
 }

@@ -4,8 +4,8 @@ use crate::cli::lab::Choice;
 use crate::cli::say;
 use anyhow::{Context, Result, ensure};
 use axon_fabric::assemble::host_index;
-use axon_linux::lab::view::Directory;
-use axon_linux::lab::view::path::{PathView, path, text};
+use axon_lab::view::Directory;
+use axon_lab::view::path::{PathView, path, text};
 use serde::Serialize;
 use std::process::ExitCode;
 

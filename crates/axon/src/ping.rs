@@ -7,7 +7,7 @@ use crate::cli::say;
 use anyhow::{Context, Result, bail, ensure};
 use axon_fabric::assemble::host_index;
 use axon_fabric::model::Fabric;
-use axon_linux::lab::{Family, Ping};
+use axon_lab::{Family, Ping};
 use axon_node::random::Random;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;

@@ -6,7 +6,7 @@ use crate::cli::lab::Choice;
 use anyhow::{Context, Result, bail, ensure};
 use axon_fabric::assemble::{host_index, split_port, switch_index};
 use axon_fabric::model::Fabric;
-use axon_linux::lab::Lab;
+use axon_lab::Lab;
 use axon_linux::status::NodeStatus;
 use axon_node::probe::{PlanKind, ProbePlan, ProbeReport};
 use axon_node::telemetry::NodeTelemetry;

@@ -1,7 +1,7 @@
 //! `axon rekey FILE [SOCKET]`: new keys for running nodes.
 
 use anyhow::{Context, Result, bail};
-use axon_linux::lab::Lab;
+use axon_lab::Lab;
 use axon_linux::rekey::rekey;
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -3,8 +3,8 @@
 use crate::cli::lab::Choice;
 use crate::cli::say;
 use anyhow::Result;
-use axon_linux::lab::Lab;
-use axon_linux::lab::view::top::{PortLoad, loads, text};
+use axon_lab::Lab;
+use axon_lab::view::top::{PortLoad, loads, text};
 use serde::Serialize;
 use std::process::ExitCode;
 use std::time::Duration;

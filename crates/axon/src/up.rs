@@ -4,7 +4,7 @@ use crate::cli::real;
 use crate::cli::say::{self, note};
 use anyhow::{Result, ensure};
 use axon_fabric::model::{Fabric, Network, RouterKind};
-use axon_linux::lab::{self, RecordInto, UpOptions};
+use axon_lab::{RecordInto, UpOptions};
 use axon_linux::record::RECORD_BYTES_MAX;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::path::PathBuf;
@@ -74,7 +74,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     };
     let bar = ProgressBar::no_length();
     bar.set_style(ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len}")?);
-    let outcome = lab::up(&arguments.file, &options, |progress| {
+    let outcome = axon_lab::up(&arguments.file, &options, |progress| {
         bar.set_message(progress.step.clone());
         bar.set_length(progress.of as u64);
         bar.set_position(progress.done as u64);
@@ -99,7 +99,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
                 note!("{what} after {seconds} s: {}", nodes.join(", "));
             }
         }
-        lab::down(Some(name))?;
+        axon_lab::down(Some(name))?;
         note!("{name} was ended again; expected a longer --timeout, or links that carry frames");
         return Ok(say::answer(false));
     }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 /// Formats one line for the headings and one for each row, with columns as wide as their widest
 /// cell. Returns an empty text if there are no rows. A row with a different number of cells does
 /// not widen the columns.
-pub(crate) fn columns(headings: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
+pub fn columns(headings: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
     let mut all: Vec<Vec<String>> = vec![headings.iter().map(ToString::to_string).collect()];
     all.extend(rows);
     let mut text = String::new();

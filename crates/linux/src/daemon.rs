@@ -36,13 +36,11 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 /// Reason why the kernel does not carry the frames of a recorded switch.
-pub(crate) const RECORDED: &str =
-    "a recording (--record) holds every frame, so the process carries them";
+pub const RECORDED: &str = "a recording (--record) holds every frame, so the process carries them";
 const TAPPED: &str = "the far ends of TAP devices are in the process, so it carries the frames";
 
 /// Reason why the kernel does not carry the frames of a switch with agents.
-pub(crate) const AGENTS: &str =
-    "the far ends of agent ports are in the process, so it carries the frames";
+pub const AGENTS: &str = "the far ends of agent ports are in the process, so it carries the frames";
 /// Folder of agent sockets on a machine without a lab, with a subfolder for each fabric.
 const AGENT_SOCKETS: &str = "/run/axon";
 
@@ -172,7 +170,7 @@ pub fn switch(fabric: &Fabric, name: &str, options: &DaemonOptions) -> Result<()
 }
 
 /// Returns the agents that attach to a switch.
-pub(crate) fn agents_at(fabric: &Fabric, switch: usize) -> impl Iterator<Item = &AgentSetup> {
+pub fn agents_at(fabric: &Fabric, switch: usize) -> impl Iterator<Item = &AgentSetup> {
     fabric.agents.iter().filter(move |agent| agent.at.switch == switch)
 }
 

@@ -16,7 +16,7 @@ pub fn run(program: &str, arguments: &[&str], input: &str) -> Result<()> {
 ///
 /// # Errors
 /// As [`run`].
-pub(crate) fn output(program: &str, arguments: &[&str]) -> Result<Vec<u8>> {
+pub fn output(program: &str, arguments: &[&str]) -> Result<Vec<u8>> {
     call(program, arguments, "")
 }
 

@@ -1,4 +1,4 @@
-//! Axon nodes on real Linux hosts: ports, the run loop, the daemons and the lab.
+//! Axon nodes on real Linux hosts: ports, the run loop and the daemons.
 //!
 //! All unsafe code is in [`sys`], [`ring`] and [`fork`].
 
@@ -9,7 +9,7 @@ pub mod chain;
 pub mod choice;
 pub mod clock;
 mod closing;
-mod columns;
+pub mod columns;
 pub mod daemon;
 pub mod dataplane;
 pub mod dcbx;
@@ -19,11 +19,10 @@ pub mod incarnation;
 pub mod inspect;
 pub mod iproute;
 pub mod kernel;
-pub mod lab;
 pub mod link_watch;
 pub mod machine;
 pub mod moderation;
-mod namespace;
+pub mod namespace;
 mod notes;
 pub mod offload;
 pub mod pacer;
@@ -34,7 +33,7 @@ pub mod port;
 mod port_capture;
 pub mod probe;
 pub mod process;
-mod programmable;
+pub mod programmable;
 pub mod record;
 mod record_queue;
 pub mod rekey;

@@ -121,7 +121,7 @@ fn place(fabric: &str, switch: &str) -> PathBuf {
 ///
 /// # Errors
 /// EPERM without root, and ENODEV if the kernel does not support this file system.
-pub(crate) fn mount_bpf(at: &Path) -> Result<()> {
+pub fn mount_bpf(at: &Path) -> Result<()> {
     let none: Option<&str> = None;
     fs::create_dir_all(at).with_context(|| format!("cannot make {}", at.display()))?;
     mount(Some("bpf"), at, Some("bpf"), MsFlags::empty(), none)

@@ -7,25 +7,30 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 /// Network namespace. It exists while this value, or a process or device in it, exists.
 #[derive(Debug)]
-pub(crate) struct Namespace(File);
+pub struct Namespace(File);
 
 impl Namespace {
     /// Returns the namespace of the calling thread.
-    pub(crate) fn here() -> Result<Namespace> {
+    ///
+    /// # Errors
+    /// `/proc` is not mounted.
+    pub fn here() -> Result<Namespace> {
         Ok(Namespace(File::open("/proc/thread-self/ns/net")?))
     }
 
     /// Moves the calling thread into this namespace.
-    pub(crate) fn enter(&self) -> Result<()> {
+    ///
+    /// # Errors
+    /// The thread lacks `CAP_SYS_ADMIN`.
+    pub fn enter(&self) -> Result<()> {
         setns(&self.0, CloneFlags::CLONE_NEWNET).context("cannot enter a network namespace")
     }
 
     /// Runs a function in this namespace and then moves the thread back to `home`.
-    pub(crate) fn inside<T>(
-        &self,
-        home: &Namespace,
-        what: impl FnOnce() -> Result<T>,
-    ) -> Result<T> {
+    ///
+    /// # Errors
+    /// As [`Namespace::enter`], and those of the function.
+    pub fn inside<T>(&self, home: &Namespace, what: impl FnOnce() -> Result<T>) -> Result<T> {
         self.enter()?;
         let done = what();
         home.enter()?;
@@ -33,7 +38,7 @@ impl Namespace {
     }
 
     /// Returns the path that names the namespace to `ip`.
-    pub(crate) fn path(&self) -> String {
+    pub fn path(&self) -> String {
         format!("/proc/{}/fd/{}", std::process::id(), self.0.as_raw_fd())
     }
 }

@@ -17,7 +17,7 @@ use std::sync::Arc;
 ///
 /// # Errors
 /// There is no such file or no such interpreter.
-pub(crate) fn check(fabric: &Fabric) -> Result<()> {
+pub fn check(fabric: &Fabric) -> Result<()> {
     let source = fabric.program.as_ref().map(|setup| &setup.source);
     let Some(ProgramSource::Python(path)) = source else { return Ok(()) };
     let name = || format!("program {}", path.display());

@@ -1,4 +1,5 @@
-//! Builds status reports for tests of the code that reads them.
+//! Builds status reports for tests of the code that reads them, here and in the lab.
+#![allow(dead_code, reason = "each crate uses its own part")]
 
 use crate::choice::{Carrier, DataplaneChoice};
 use crate::status::{Answer, LoopCounters, NodeStatus, PortStatus, Status};

@@ -122,10 +122,10 @@ enum Part {
 
 fn main() -> ExitCode {
     // This must precede any thread, because the process may belong to a lab.
-    if let Some(code) = axon_linux::lab::part() {
+    if let Some(code) = axon_lab::part() {
         return code;
     }
-    axon_cli::program::run(run, |error| error.is::<axon_linux::lab::Interrupted>())
+    axon_cli::program::run(run, |error| error.is::<axon_lab::Interrupted>())
 }
 
 /// Runs the measurements. Returns whether all of them succeeded.

@@ -12,7 +12,7 @@ use anyhow::{Result, ensure};
 use axon_demo::machine::has_program;
 use axon_demo::process::Stop;
 use axon_demo::progress::Progress;
-use axon_linux::lab::Interrupted;
+use axon_lab::Interrupted;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};

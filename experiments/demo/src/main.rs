@@ -28,10 +28,10 @@ struct Arguments {
 fn main() -> ExitCode {
     // This must precede any thread, because the lab and the demo start their parts from this
     // program.
-    if let Some(code) = axon_linux::lab::part().or_else(axon_demo::part) {
+    if let Some(code) = axon_lab::part().or_else(axon_demo::part) {
         return code;
     }
-    axon_cli::program::run(run, |error| error.is::<axon_linux::lab::Interrupted>())
+    axon_cli::program::run(run, |error| error.is::<axon_lab::Interrupted>())
 }
 
 /// Runs the demo. Returns whether every bound is met.

@@ -11,7 +11,7 @@ use std::time::Duration;
 const PART: &str = "demo-part";
 
 /// Runs the part of the demo that this process was started for, if any. Call it first in `main`,
-/// like [`axon_linux::lab::part`].
+/// like [`axon_lab::part`].
 pub fn part() -> Option<ExitCode> {
     let arguments: Vec<String> =
         std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();

@@ -9,8 +9,8 @@ use crate::table1::{AXON_OF_HOST, HOSTS};
 use anyhow::{Context, Result, bail, ensure};
 use axon_fabric::assemble::port_name;
 use axon_fabric::model::Fabric;
+use axon_lab::{Lab, StateDir, UpOptions};
 use axon_linux::choice::DataplaneChoice;
-use axon_linux::lab::{self, Lab, StateDir, UpOptions};
 use axon_linux::machine::Machine;
 use axon_linux::status::NodeStatus;
 use axon_node::telemetry::NodeTelemetry;
@@ -68,7 +68,7 @@ impl<'a> World<'a> {
         let placed = fabric.hosts.iter().map(|host| host.switch);
         ensure!(placed.eq(AXON_OF_HOST), "{name} has not the hosts of the experiment");
         if StateDir::of(name)?.exists() {
-            lab::down(Some(name)).context("a demo that was killed has left a lab")?;
+            axon_lab::down(Some(name)).context("a demo that was killed has left a lab")?;
         }
         stop.check()?;
         let switches = fabric.switches.iter().map(|switch| switch.name.clone());
@@ -83,7 +83,7 @@ impl<'a> World<'a> {
         };
         let addresses =
             if bridges { axon_fabric::addresses::of_hosts(&fabric) } else { Vec::new() };
-        let (lab, report) = lab::up(&path, &options, |_| {})?;
+        let (lab, report) = axon_lab::up(&path, &options, |_| {})?;
         let world = World {
             clients: Vec::new(),
             captures: Vec::new(),
@@ -289,7 +289,7 @@ impl std::ops::Drop for World<'_> {
     fn drop(&mut self) {
         self.captures.clear();
         self.clients.clear();
-        if let Err(error) = lab::down(Some(self.lab.name())) {
+        if let Err(error) = axon_lab::down(Some(self.lab.name())) {
             eprintln!("axon: cannot end lab {}: {error:#}", self.lab.name());
         }
     }

@@ -2,7 +2,7 @@
 
 use anyhow::{Result, bail};
 use axon_fabric::model::{Fabric, Network};
-use axon_linux::lab::Lab;
+use axon_lab::Lab;
 use axon_linux::status::NodeStatus;
 
 /// Choice of a lab.

@@ -1,7 +1,7 @@
 //! Pings as text tables.
 
 use axon_fabric::model::Fabric;
-use axon_linux::lab::Ping;
+use axon_lab::Ping;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 

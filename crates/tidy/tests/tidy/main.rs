@@ -48,6 +48,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("axon-fabric", &FABRIC),
     ("axon-sim", &SIM),
     ("axon-linux", &LINUX),
+    ("axon-lab", &LAB),
     ("axon-demo", &DEMO),
     ("axon-model", &MODEL),
     ("axon-conformance", &CONFORMANCE),
@@ -85,11 +86,14 @@ const FABRIC: [&str; 14] = with(
 const SIM: [&str; 17] = with(FABRIC, ["axon-baselines", "axon-fabric", "axon-tcp"]);
 const LINUX: [&str; 18] =
     with(FABRIC, ["axon-agent-port", "axon-external", "axon-fabric", "axon-log"]);
-const DEMO: [&str; 20] = with(LINUX, ["axon-cli", "axon-linux"]);
+const LAB: [&str; 19] = with(LINUX, ["axon-linux"]);
+const DEMO: [&str; 21] = with(LAB, ["axon-cli", "axon-lab"]);
 const MODEL: [&str; 4] = ["axon-cache", "axon-cli", "axon-fabric", "axon-wire"];
 const CONFORMANCE: [&str; 19] = with(SIM, ["axon-linux", "axon-sim"]);
-const PAPERS: [&str; 24] =
-    with(CONFORMANCE, ["axon-cli", "axon-conformance", "axon-demo", "axon-model", "axon-plot"]);
+const PAPERS: [&str; 25] = with(
+    CONFORMANCE,
+    ["axon-cli", "axon-conformance", "axon-demo", "axon-lab", "axon-model", "axon-plot"],
+);
 const FUZZ: [&str; 8] = [
     "axon-capture",
     "axon-fabric",
@@ -100,11 +104,11 @@ const FUZZ: [&str; 8] = [
     "axon-switch",
     "axon-wire",
 ];
-const BENCH: [&str; 22] = with(DEMO, ["axon-demo", "axon-plot"]);
+const BENCH: [&str; 23] = with(DEMO, ["axon-demo", "axon-plot"]);
 /// Crates of the product. Experiments are separate programs on which none of them depends.
-const AXON: [&str; 24] = with(
+const AXON: [&str; 25] = with(
     CONFORMANCE,
-    ["axon-cli", "axon-conformance", "axon-external", "axon-huge-pages", "axon-plot"],
+    ["axon-cli", "axon-conformance", "axon-external", "axon-huge-pages", "axon-lab", "axon-plot"],
 );
 /// Packages that a plain `cargo build` omits: experiments, tools and the Python module.
 const NOT_BY_DEFAULT: [&str; 8] = [

@@ -4,7 +4,7 @@ use super::shape::Shape;
 use anyhow::{Context, Result, ensure};
 use axon_demo::process::Stop;
 use axon_fabric::LoadError;
-use axon_linux::lab::{self, Lab, StateDir, UpOptions};
+use axon_lab::{Lab, StateDir, UpOptions};
 use axon_wire::MacAddr;
 use std::fs;
 use std::net::Ipv4Addr;
@@ -41,10 +41,10 @@ impl FabricLab {
         let mut fabric = axon_fabric::load(&path)?;
         axon_fabric::program::fix_addresses(&mut fabric);
         if StateDir::of(&name)?.exists() {
-            lab::down(Some(&name)).context("a run that was killed has left a lab")?;
+            axon_lab::down(Some(&name)).context("a run that was killed has left a lab")?;
         }
         let options = UpOptions { timeout_ms: UP_LIMIT_MS, ..UpOptions::default() };
-        let (lab, report) = lab::up(&path, &options, |_| {})?;
+        let (lab, report) = axon_lab::up(&path, &options, |_| {})?;
         let addresses = axon_fabric::addresses::of_hosts(&fabric);
         let hosts = fabric.hosts.iter().zip(addresses);
         let hosts = hosts.filter_map(|(host, address)| Some((host.mac, address?))).collect();
@@ -75,7 +75,7 @@ impl FabricLab {
 
 impl Drop for FabricLab {
     fn drop(&mut self) {
-        if let Err(error) = lab::down(Some(self.lab.name())) {
+        if let Err(error) = axon_lab::down(Some(self.lab.name())) {
             axon_linux::log::line(format_args!(
                 "axon: cannot end lab {}: {error:#}",
                 self.lab.name()

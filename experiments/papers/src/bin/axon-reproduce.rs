@@ -52,13 +52,13 @@ struct Arguments {
 
 fn main() -> ExitCode {
     // Must precede any thread: this may be a process of a lab, of the demo, or of a measurement.
-    if let Some(code) = axon_linux::lab::part()
+    if let Some(code) = axon_lab::part()
         .or_else(axon_demo::part)
         .or_else(axon_linux::agent_port::measure::process::part)
     {
         return code;
     }
-    axon_cli::program::run(run, |error| error.is::<axon_linux::lab::Interrupted>())
+    axon_cli::program::run(run, |error| error.is::<axon_lab::Interrupted>())
 }
 
 /// Runs the selected experiments. Returns whether every bound is met. If an experiment cannot be

@@ -55,7 +55,7 @@ pub type Part = fn(&[&str]) -> ExitCode;
 /// The tests of one file.
 pub struct Module {
     name: &'static str,
-    /// Prepares the process of a test. Returns false, and prints why, if the machine lacks something.
+    /// Prepares the process of a test. Returns false, and prints why, if it cannot run here.
     prepare: fn() -> bool,
     tests: &'static [Test],
     part: Option<Part>,

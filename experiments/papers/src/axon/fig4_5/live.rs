@@ -1,7 +1,7 @@
 //! Ping among real Linux hosts, through software switches in namespaces.
 
 use anyhow::{Context, Result, bail};
-use axon_linux::lab::{self, Lab, StateDir, UpOptions};
+use axon_lab::{Lab, StateDir, UpOptions};
 use axon_wire::Span;
 use std::fs;
 use std::path::Path;
@@ -16,7 +16,7 @@ struct Guard(Lab);
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        if let Err(error) = lab::down(Some(self.0.name())) {
+        if let Err(error) = axon_lab::down(Some(self.0.name())) {
             eprintln!("axon: cannot end lab {}: {error:#}", self.0.name());
         }
     }
@@ -41,9 +41,9 @@ pub fn shortest(switches: usize, data_bytes: &[u16], folder: &Path) -> Result<Ve
     let path = folder.join("lab.yaml");
     fs::write(&path, text).with_context(|| path.display().to_string())?;
     if StateDir::of(NAME)?.exists() {
-        lab::down(Some(NAME)).context("an earlier run has left a lab")?;
+        axon_lab::down(Some(NAME)).context("an earlier run has left a lab")?;
     }
-    let (lab, report) = lab::up(&path, &UpOptions::default(), |_| {})?;
+    let (lab, report) = axon_lab::up(&path, &UpOptions::default(), |_| {})?;
     let guard = Guard(lab);
     if !report.missing.is_empty() {
         bail!("no way to the controller from {:?}", report.missing);
