@@ -1,7 +1,7 @@
 //! Configured data plane of each switch, and the key that sets it.
 
 use crate::error::Problem;
-use crate::file::{self, DataplaneName, File};
+use crate::file::{self, DataplaneKind, File};
 use crate::model::{Dataplanes, Fabric};
 use crate::names::switch_index;
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 const KEY: &str = "dataplane";
 
 /// Returns the configured data plane of a switch, by its index, and the key that sets it.
-pub fn of_switch(fabric: &Fabric, switch: usize) -> (DataplaneName, &str) {
+pub fn of_switch(fabric: &Fabric, switch: usize) -> (DataplaneKind, &str) {
     let Dataplanes { common, overrides } = &fabric.dataplanes;
     overrides.get(&switch).map_or((*common, KEY), |(name, key)| (*name, key))
 }
@@ -67,13 +67,13 @@ mod tests {
             let text = format!("name: a\ntopology: {{ring: {{switches: 3}}}}\n{more}");
             crate::parse("a.yaml".as_ref(), &text).unwrap()
         };
-        assert_eq!(of_switch(&fabric(""), 0), (DataplaneName::Auto, "dataplane"));
+        assert_eq!(of_switch(&fabric(""), 0), (DataplaneKind::Auto, "dataplane"));
         let mixed = fabric(
             "dataplane: xdp\noverrides:\n- {between: [s1, s2], rate: 1Mbps}\n\
              - {switches: [s2, s3], dataplane: full}\n- {switches: [s3], dataplane: tc}\n",
         );
-        assert_eq!(of_switch(&mixed, 0), (DataplaneName::Xdp, "dataplane"));
-        assert_eq!(of_switch(&mixed, 1), (DataplaneName::Full, "overrides[1].dataplane"));
-        assert_eq!(of_switch(&mixed, 2), (DataplaneName::Tc, "overrides[2].dataplane"));
+        assert_eq!(of_switch(&mixed, 0), (DataplaneKind::Xdp, "dataplane"));
+        assert_eq!(of_switch(&mixed, 1), (DataplaneKind::Software, "overrides[1].dataplane"));
+        assert_eq!(of_switch(&mixed, 2), (DataplaneKind::Tc, "overrides[2].dataplane"));
     }
 }

@@ -8,7 +8,7 @@ pub use crate::dcb::{Buffers, Dcb, FlowControl};
 pub use crate::device::{Device, Side, Stage};
 pub use crate::end::End;
 pub use crate::fault::{Cable, Fault, FaultKind};
-pub use crate::file::{AxonPorts, DataplaneName, Mode};
+pub use crate::file::{AxonPorts, DataplaneKind, Mode};
 pub use crate::traffic::{App, Traffic};
 pub use crate::unfit::Unfit;
 use axon_agents::AgentPortConfig;
@@ -115,9 +115,9 @@ pub struct Fabric {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Dataplanes {
     /// Data plane of a switch without an override.
-    pub common: DataplaneName,
+    pub common: DataplaneKind,
     /// Override by the index of the switch: the data plane, and the key that sets it.
-    pub overrides: BTreeMap<usize, (DataplaneName, String)>,
+    pub overrides: BTreeMap<usize, (DataplaneKind, String)>,
 }
 
 impl Fabric {

@@ -17,7 +17,7 @@
 
 use super::plan::{HostPlan, Offloads, Plan};
 use anyhow::{Context, Result};
-use axon_linux::choice::Carrier;
+use axon_fabric::model::DataplaneKind;
 use axon_linux::iproute::run;
 use axon_linux::kernel::shares::is_shaped;
 use axon_linux::pacer::WIRE_OVERHEAD_BYTES;
@@ -207,12 +207,12 @@ pub fn set_up_host(host: &HostPlan) -> Result<()> {
         Offloads::Bare => &[Offload::Tso, Offload::Gso, Offload::TxChecksum, Offload::TxVlan],
     };
     // XDP cannot redirect to a device without GRO, so GRO stays on there.
-    let gro: &[Offload] = if host.carrier.is_process() { &[Offload::Gro] } else { &[] };
+    let gro: &[Offload] = if !host.carrier.is_in_kernel() { &[Offload::Gro] } else { &[] };
     for offload in off.iter().chain(gro) {
         sys::set_offload(device, *offload, false)
             .with_context(|| format!("cannot switch {offload:?} of {device} off"))?;
     }
-    if host.carrier != Carrier::Xdp {
+    if host.carrier != DataplaneKind::Xdp {
         let queues = Queues { device, rate: host.rate, offloads: host.offloads };
         run("tc", &["-batch", "-"], &queues.batch()?)?;
     }

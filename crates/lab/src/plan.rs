@@ -3,8 +3,8 @@
 use super::options::UpOptions;
 use axon_fabric::Problem;
 use axon_fabric::assemble::port_name;
-use axon_fabric::model::{End, Fabric, Host, Link, Network, Shape};
-use axon_linux::choice::{Carrier, DataplaneChoice};
+use axon_fabric::model::{DataplaneKind, End, Fabric, Host, Link, Network, Shape};
+use axon_linux::choice::DataplaneChoice;
 use axon_linux::daemon::edge_name;
 use axon_linux::port::link_mtu;
 use axon_wire::{MacAddr, PortNo, Rate};
@@ -65,7 +65,7 @@ pub struct HostPlan {
     /// True if an agent is between `device`, which is then a TAP device, and the cable.
     pub has_host_agent: bool,
     /// Data plane of the host's switch.
-    pub carrier: Carrier,
+    pub carrier: DataplaneKind,
     /// Offloads of the host's NIC.
     pub offloads: Offloads,
 }
@@ -116,8 +116,10 @@ pub enum Offloads {
 
 impl Offloads {
     fn of(dataplanes: &[DataplaneChoice]) -> Offloads {
-        let any = |is: fn(Carrier) -> bool| dataplanes.iter().any(|choice| is(choice.carrier));
-        match (any(|carrier| carrier == Carrier::Xdp), any(Carrier::is_process)) {
+        let any =
+            |is: fn(DataplaneKind) -> bool| dataplanes.iter().any(|choice| is(choice.carrier));
+        let is_xdp = any(|carrier| carrier == DataplaneKind::Xdp);
+        match (is_xdp, any(|carrier| !carrier.is_in_kernel())) {
             (true, _) => Offloads::Bare,
             (false, true) => Offloads::Finished,
             (false, false) => Offloads::Kept,
@@ -227,7 +229,7 @@ impl Plan {
             CableEnd { device: port_name(&node, end.port), node, mac: None, gro: false }
         };
         let far_end =
-            |end: CableEnd, switch| CableEnd { gro: carrier(switch) == Carrier::Xdp, ..end };
+            |end: CableEnd, switch| CableEnd { gro: carrier(switch) == DataplaneKind::Xdp, ..end };
         let link = |link: &Link| {
             let (a, b) = (switch_end(link.a), switch_end(link.b));
             let ends = [far_end(a, link.b.switch), far_end(b, link.a.switch)];
@@ -283,7 +285,7 @@ impl Plan {
             attached: if options.bridges { Vec::new() } else { attached(fabric) },
             cables,
             uplinks,
-            has_kernel: dataplanes.iter().any(|choice| !choice.carrier.is_process()),
+            has_kernel: dataplanes.iter().any(|choice| choice.carrier.is_in_kernel()),
             has_bridges: options.bridges,
         })
     }
@@ -379,8 +381,8 @@ mod tests {
         let fabric = axon_fabric::parse("a.yaml".as_ref(), text).unwrap();
         let options = UpOptions { machine: Some(Machine::ABLE), ..UpOptions::default() };
         let chosen = options.dataplanes(&fabric).unwrap();
-        let carriers: Vec<Carrier> = chosen.iter().map(|choice| choice.carrier).collect();
-        assert_eq!(carriers, [Carrier::Tc, Carrier::Full, Carrier::Tc]);
+        let carriers: Vec<DataplaneKind> = chosen.iter().map(|choice| choice.carrier).collect();
+        assert_eq!(carriers, [DataplaneKind::Tc, DataplaneKind::Software, DataplaneKind::Tc]);
         assert!(chosen[1].why.contains("agent ports"), "{}", chosen[1].why);
         let plan = Plan::of(&fabric, &options).unwrap();
         let (name, switch, port) = ("lb".into(), "s2".into(), "s2-p7".into());

@@ -66,7 +66,7 @@ pub fn up(
             options.dataplanes(&fabric).map_err(|error| axon_fabric::placed(file, error))
         };
         // A trial takes time, so a file that does not need the kernel skips it.
-        if chosen(&options)?.iter().any(|choice| !choice.carrier.is_process()) {
+        if chosen(&options)?.iter().any(|choice| choice.carrier.is_in_kernel()) {
             options.machine = Some(asked.machine.clone().unwrap_or_else(Machine::tried));
         }
         let plan = Plan::of(&fabric, &options).map_err(|error| axon_fabric::placed(file, error))?;

@@ -1,6 +1,7 @@
 //! Status of a lab as a text table.
 
-use axon_linux::choice::{Carrier, DataplaneChoice};
+use axon_fabric::model::DataplaneKind;
+use axon_linux::choice::DataplaneChoice;
 use axon_linux::columns::columns;
 use axon_linux::port::PortCounters;
 use axon_linux::status::{Answer, NodeStatus, PortStatus, Status};
@@ -54,15 +55,15 @@ fn programs(status: &[NodeStatus]) -> String {
 
 /// Formats data planes and reasons, with one line for all switches that share both.
 fn dataplanes(status: &[NodeStatus]) -> String {
-    let mut alike: BTreeMap<(Carrier, &str), Vec<&str>> = BTreeMap::new();
+    let mut alike: BTreeMap<(DataplaneKind, &str), Vec<&str>> = BTreeMap::new();
     for status in status.iter().filter_map(NodeStatus::status) {
         if let Some(DataplaneChoice { carrier, why }) = &status.dataplane {
             alike.entry((*carrier, why.as_str())).or_default().push(&status.name);
         }
     }
-    let line = |((carrier, why), names): ((Carrier, &str), Vec<&str>)| {
+    let line = |((carrier, why), names): ((DataplaneKind, &str), Vec<&str>)| {
         let names = listed(names.into_iter().map(str::to_owned));
-        format!("data plane {} at {names}: {why}\n", carrier.name())
+        format!("data plane {} at {names}: {why}\n", carrier.setting())
     };
     alike.into_iter().map(line).collect()
 }

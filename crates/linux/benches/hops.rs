@@ -9,7 +9,7 @@
 
 use anyhow::{Context, Result};
 use axon_linux::chain::{Chain, Forwarding, bind_to};
-use axon_linux::kernel::Plane;
+use axon_linux::kernel::Hook;
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};
 use std::path::Path;
@@ -21,13 +21,13 @@ const ROUNDS: usize = 9;
 const THOUSAND_FRAMES: u32 = 1000;
 
 const KINDS: [Forwarding; 8] = [
-    Forwarding::Redirect(Plane::Xdp),
+    Forwarding::Redirect(Hook::Xdp),
     Forwarding::RedirectByMap,
-    Forwarding::Transit(Plane::Xdp),
-    Forwarding::Push(Plane::Xdp),
-    Forwarding::Strip(Plane::Xdp),
-    Forwarding::Redirect(Plane::Tc),
-    Forwarding::Transit(Plane::Tc),
+    Forwarding::Transit(Hook::Xdp),
+    Forwarding::Push(Hook::Xdp),
+    Forwarding::Strip(Hook::Xdp),
+    Forwarding::Redirect(Hook::Tc),
+    Forwarding::Transit(Hook::Tc),
     Forwarding::Bridge,
 ];
 
@@ -110,15 +110,15 @@ fn print(kinds: &[Forwarding], hops: &[Vec<[f64; 3]>], frames: u32) {
         Some(median(of.iter().zip(to).map(|(of, to)| hop(of) / hop(to)).collect()))
     };
     let bars = [
-        (Forwarding::Transit(Plane::Xdp), Forwarding::RedirectByMap, 1.05),
-        (Forwarding::Push(Plane::Xdp), Forwarding::RedirectByMap, 1.25),
-        (Forwarding::Strip(Plane::Xdp), Forwarding::RedirectByMap, 1.25),
-        (Forwarding::Transit(Plane::Xdp), Forwarding::Redirect(Plane::Xdp), 1.05),
-        (Forwarding::Push(Plane::Xdp), Forwarding::Redirect(Plane::Xdp), 1.25),
-        (Forwarding::Strip(Plane::Xdp), Forwarding::Redirect(Plane::Xdp), 1.25),
-        (Forwarding::Transit(Plane::Xdp), Forwarding::Bridge, 0.2),
-        (Forwarding::Transit(Plane::Tc), Forwarding::Redirect(Plane::Tc), 1.15),
-        (Forwarding::Transit(Plane::Tc), Forwarding::Bridge, 0.7),
+        (Forwarding::Transit(Hook::Xdp), Forwarding::RedirectByMap, 1.05),
+        (Forwarding::Push(Hook::Xdp), Forwarding::RedirectByMap, 1.25),
+        (Forwarding::Strip(Hook::Xdp), Forwarding::RedirectByMap, 1.25),
+        (Forwarding::Transit(Hook::Xdp), Forwarding::Redirect(Hook::Xdp), 1.05),
+        (Forwarding::Push(Hook::Xdp), Forwarding::Redirect(Hook::Xdp), 1.25),
+        (Forwarding::Strip(Hook::Xdp), Forwarding::Redirect(Hook::Xdp), 1.25),
+        (Forwarding::Transit(Hook::Xdp), Forwarding::Bridge, 0.2),
+        (Forwarding::Transit(Hook::Tc), Forwarding::Redirect(Hook::Tc), 1.15),
+        (Forwarding::Transit(Hook::Tc), Forwarding::Bridge, 0.7),
     ];
     for (of, to, most) in bars {
         let Some(ratio) = ratio(of, to) else { continue };

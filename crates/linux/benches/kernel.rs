@@ -9,7 +9,7 @@
 //! as much, and are not included: see the benchmark `hops`.
 
 use axon_linux::chain::Program;
-use axon_linux::kernel::{Kernel, KernelSettings, LoadedProgram, Plane};
+use axon_linux::kernel::{Hook, Kernel, KernelSettings, LoadedProgram};
 use axon_node::PortKind;
 use axon_wire::header::{self, PacketType};
 use axon_wire::{HopWidth, MacAddr, PortNo, Route};
@@ -28,10 +28,10 @@ const HOST: MacAddr = MacAddr([2, 0, 0, 0, 0, 9]);
 /// Device that frames are sent to; no frame reaches it.
 const LOOPBACK: u32 = 1;
 
-const fn repeat(plane: Plane) -> u32 {
-    match plane {
-        Plane::Tc => REPEAT_MAX,
-        Plane::Xdp => 1,
+const fn repeat(hook: Hook) -> u32 {
+    match hook {
+        Hook::Tc => REPEAT_MAX,
+        Hook::Xdp => 1,
     }
 }
 
@@ -40,9 +40,9 @@ fn main() {
         println!("no BPF file system can be mounted here ({why})");
         return;
     }
-    for plane in [Plane::Tc, Plane::Xdp] {
-        if let Err(why) = measure(plane) {
-            println!("{plane:?}: {why}");
+    for hook in [Hook::Tc, Hook::Xdp] {
+        if let Err(why) = measure(hook) {
+            println!("{hook:?}: {why}");
         }
     }
 }
@@ -54,12 +54,12 @@ fn own_file_system() -> nix::Result<()> {
     mount(Some("bpf"), BPF, Some("bpf"), MsFlags::empty(), none)
 }
 
-fn measure(plane: Plane) -> anyhow::Result<()> {
-    let name = format!("{plane:?}").to_lowercase();
+fn measure(hook: Hook) -> anyhow::Result<()> {
+    let name = format!("{hook:?}").to_lowercase();
     let mut kernel = Kernel::open(
         &Path::new(BPF).join(&name),
         KernelSettings {
-            plane,
+            hook,
             hop_width: HopWidth::Eight,
             ports: 4,
             routes_per_port_max: 4096,
@@ -76,10 +76,10 @@ fn measure(plane: Plane) -> anyhow::Result<()> {
     kernel.set_route(HOSTS, MacAddr([0x10, 0, 0x80, 1, 0, 0x10]), &route)?;
     let (transit, strip, push) = (transit(), strip(), push());
     let mut jobs: Vec<(&str, Duration)> = Vec::new();
-    let repeat = repeat(plane);
-    let bare = match plane {
-        Plane::Tc => ["tc_nothing", "tc_redirect"],
-        Plane::Xdp => ["xdp_nothing", "xdp_redirect"],
+    let repeat = repeat(hook);
+    let bare = match hook {
+        Hook::Tc => ["tc_nothing", "tc_redirect"],
+        Hook::Xdp => ["xdp_nothing", "xdp_redirect"],
     };
     for (job, program) in ["nothing", "redirect"].into_iter().zip(bare) {
         let mut program = Program::load(program, LOOPBACK)?;

@@ -8,58 +8,20 @@
 //! it does not enforce rates.
 
 use crate::dataplane::{capabilities, in_kernel, on_pipeline};
-use crate::kernel::Plane;
+use crate::kernel::Hook;
 use crate::machine::Machine;
 use axon_fabric::Problem;
-use axon_fabric::model::{DataplaneName, Fabric, Network};
+use axon_fabric::model::{DataplaneKind, Fabric, Network};
 use axon_fabric::needs::{Runtime, needs_of};
+use axon_node::Capabilities;
+use axon_wire::HopWidth;
 use serde::{Deserialize, Serialize};
-
-/// Data plane that carries the frames of a switch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Carrier {
-    /// Kernel, with programs at tc.
-    Tc,
-    /// Kernel, with programs in drivers (XDP).
-    Xdp,
-    /// Process of the switch.
-    Full,
-    /// Process of the switch, with routes and steps in the tables of a pipeline.
-    Pipeline,
-}
-
-impl Carrier {
-    /// Returns the name in the fabric file.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Carrier::Tc => "tc",
-            Carrier::Xdp => "xdp",
-            Carrier::Full => "full",
-            Carrier::Pipeline => "pipeline",
-        }
-    }
-
-    /// Returns the kernel's data plane if the kernel carries the frames, otherwise `None`.
-    pub const fn plane(self) -> Option<Plane> {
-        match self {
-            Carrier::Tc => Some(Plane::Tc),
-            Carrier::Xdp => Some(Plane::Xdp),
-            Carrier::Full | Carrier::Pipeline => None,
-        }
-    }
-
-    /// Returns whether the process of the switch carries the frames.
-    pub const fn is_process(self) -> bool {
-        self.plane().is_none()
-    }
-}
 
 /// Selected data plane of a switch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DataplaneChoice {
-    /// Data plane that carries the frames.
-    pub carrier: Carrier,
+    /// Data plane that carries the frames, never `Auto`.
+    pub carrier: DataplaneKind,
     /// Reason for the selection, in a sentence.
     pub why: String,
 }
@@ -74,26 +36,23 @@ pub fn choose(
     switch: usize,
     machine: &Machine,
 ) -> Result<DataplaneChoice, Problem> {
-    let (asked, key) = axon_fabric::dataplane::of_switch(fabric, switch);
+    let (carrier, key) = axon_fabric::dataplane::of_switch(fabric, switch);
     if fabric.network == Network::Program {
-        return programmable(asked, key);
+        return programmable(carrier, key);
     }
-    let carrier = match asked {
-        DataplaneName::Auto => return automatic(fabric, switch, machine),
-        DataplaneName::Tc => Carrier::Tc,
-        DataplaneName::Xdp => Carrier::Xdp,
-        DataplaneName::Full => Carrier::Full,
-        DataplaneName::Pipeline => Carrier::Pipeline,
-    };
+    if carrier == DataplaneKind::Auto {
+        return automatic(fabric, switch, machine);
+    }
+    let asked = carrier.setting();
     let refused = |what: String, expected: String| Err(Problem { key: key.into(), what, expected });
     let missing = lacking(fabric, switch, carrier);
     if !missing.is_empty() {
         let what = format!("the data plane `{asked}` lacks {}", missing.join(", "));
-        let fits = |carrier: &&Carrier| {
-            lacking(fabric, switch, **carrier).is_empty() && refusal(machine, **carrier).is_none()
+        let fits = |&other: &DataplaneKind| {
+            lacking(fabric, switch, other).is_empty() && refusal(machine, other).is_none()
         };
-        let others = [Carrier::Tc, Carrier::Full];
-        let expected = others.iter().find(fits).map_or("a file that needs less", |one| one.name());
+        let mut others = [DataplaneKind::Tc, DataplaneKind::Software].into_iter();
+        let expected = others.find(fits).map_or("a file that needs less", DataplaneKind::setting);
         return refused(what, expected.into());
     }
     if let Some(lacks) = refusal(machine, carrier) {
@@ -103,21 +62,22 @@ pub fn choose(
 }
 
 /// Returns the data plane of a programmable switch, which always runs in its process.
-fn programmable(asked: DataplaneName, key: &str) -> Result<DataplaneChoice, Problem> {
+fn programmable(asked: DataplaneKind, key: &str) -> Result<DataplaneChoice, Problem> {
     let why = match asked {
-        DataplaneName::Auto => "the tables of a programmable switch are in its process".into(),
-        DataplaneName::Pipeline => format!("asked for by `{key}`"),
-        DataplaneName::Tc | DataplaneName::Xdp | DataplaneName::Full => {
+        DataplaneKind::Auto => "the tables of a programmable switch are in its process".into(),
+        DataplaneKind::Pipeline => format!("asked for by `{key}`"),
+        _ => {
+            let asked = asked.setting();
             let what = format!("the data plane `{asked}` has no tables for a program to fill");
             return Err(Problem { key: key.into(), what, expected: "pipeline, or auto".into() });
         }
     };
-    Ok(DataplaneChoice { carrier: Carrier::Pipeline, why })
+    Ok(DataplaneChoice { carrier: DataplaneKind::Pipeline, why })
 }
 
 /// Returns the reason why this machine does not allow a data plane, if any.
-fn refusal(machine: &Machine, carrier: Carrier) -> Option<&str> {
-    carrier.plane().and_then(|plane| machine.lacks(plane))
+fn refusal(machine: &Machine, carrier: DataplaneKind) -> Option<&str> {
+    Hook::of(carrier).and_then(|hook| machine.lacks(hook))
 }
 
 /// Selects the fastest suitable data plane.
@@ -126,13 +86,13 @@ fn automatic(
     switch: usize,
     machine: &Machine,
 ) -> Result<DataplaneChoice, Problem> {
-    let missing = lacking(fabric, switch, Carrier::Tc);
+    let missing = lacking(fabric, switch, DataplaneKind::Tc);
     let (carrier, why) = if !missing.is_empty() {
-        (Carrier::Full, format!("tc lacks {}", missing.join(", ")))
-    } else if let Some(lacks) = machine.lacks(Plane::Tc) {
-        (Carrier::Full, lacks.into())
+        (DataplaneKind::Software, format!("tc lacks {}", missing.join(", ")))
+    } else if let Some(lacks) = machine.lacks(Hook::Tc) {
+        (DataplaneKind::Software, lacks.into())
     } else {
-        (Carrier::Tc, "the fastest that has all that the file needs".into())
+        (DataplaneKind::Tc, "the fastest that has all that the file needs".into())
     };
     match lacking(fabric, switch, carrier) {
         missing if missing.is_empty() => Ok(DataplaneChoice { carrier, why }),
@@ -148,15 +108,21 @@ fn automatic(
     }
 }
 
-fn lacking(fabric: &Fabric, switch: usize, carrier: Carrier) -> Vec<String> {
-    let software = capabilities(fabric.hop_width);
-    let has = match carrier {
-        Carrier::Tc => in_kernel(Plane::Tc, software),
-        Carrier::Xdp => in_kernel(Plane::Xdp, software),
-        Carrier::Full => software,
-        Carrier::Pipeline => on_pipeline(fabric.hop_width, software),
-    };
-    has.missing(&needs_of(fabric, switch, Runtime::Ports))
+fn lacking(fabric: &Fabric, switch: usize, carrier: DataplaneKind) -> Vec<String> {
+    let has = |has: Capabilities| has.missing(&needs_of(fabric, switch, Runtime::Ports));
+    on_ports(carrier, fabric.hop_width).map_or_else(|| vec!["real ports".into()], has)
+}
+
+/// Returns the capabilities of a data plane on real ports; `None` if it has none.
+fn on_ports(carrier: DataplaneKind, hop_width: HopWidth) -> Option<Capabilities> {
+    let software = capabilities(hop_width);
+    match carrier {
+        DataplaneKind::Tc => Some(in_kernel(Hook::Tc, software)),
+        DataplaneKind::Xdp => Some(in_kernel(Hook::Xdp, software)),
+        DataplaneKind::Software => Some(software),
+        DataplaneKind::Pipeline => Some(on_pipeline(hop_width, software)),
+        DataplaneKind::Auto | DataplaneKind::Reference | DataplaneKind::Refusing => None,
+    }
 }
 
 #[cfg(test)]
@@ -174,10 +140,10 @@ mod tests {
 
     #[test]
     fn the_choice_follows_from_file_and_machine() {
-        use Carrier::{Full, Pipeline, Tc, Xdp};
+        use DataplaneKind::{Pipeline, Software as Full, Tc, Xdp};
         let (able, none) = (&Machine::ABLE, &Machine::without("as the test says"));
         let only_xdp = &Machine { no_tc: Some("no TCX".into()), no_xdp: None };
-        let table: [(&str, &str, &Machine, Carrier, &str); 12] = [
+        let table: [(&str, &str, &Machine, DataplaneKind, &str); 12] = [
             (NONE, NONE, able, Tc, "the fastest"),
             (NONE, RATE, able, Tc, "the fastest"),
             (NONE, NONE, none, Full, "as the test says"),
@@ -237,7 +203,7 @@ mod tests {
             assert_eq!(refused.to_string(), says);
         }
         let mut wide = fabric("dataplane: pipeline\nhop_width: 16\n");
-        assert_eq!(choose(&wide, 1, none).unwrap().carrier, Carrier::Pipeline);
+        assert_eq!(choose(&wide, 1, none).unwrap().carrier, DataplaneKind::Pipeline);
         wide.switches[1].ports = 1023;
         let refused = choose(&wide, 1, none).unwrap_err().to_string();
         let says = "dataplane: the data plane `pipeline` lacks 1023 ports (asked for by \
@@ -247,7 +213,7 @@ mod tests {
             "overrides: [{switches: [s2], dataplane: xdp}, {between: [s1, s3], \
                             rate: 1Mbps}]",
         );
-        assert_eq!(choose(&mixed, 0, able).unwrap().carrier, Carrier::Tc);
+        assert_eq!(choose(&mixed, 0, able).unwrap().carrier, DataplaneKind::Tc);
         let key = choose(&mixed, 1, able).unwrap_err().key;
         assert_eq!(key, "overrides[0].dataplane");
     }

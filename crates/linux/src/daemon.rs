@@ -4,12 +4,12 @@ pub use crate::process::DaemonOptions;
 
 use crate::agent::{self, AgentOptions};
 use crate::agent_port::AgentPortSetup;
-use crate::choice::{Carrier, DataplaneChoice, choose};
+use crate::choice::{DataplaneChoice, choose};
 use crate::clock::Clock;
 use crate::dataplane;
 use crate::incarnation::{self, beside};
 use crate::kernel::ports::{KernelPorts, lock};
-use crate::kernel::{Kernel, KernelSettings, Plane};
+use crate::kernel::{Hook, Kernel, KernelSettings};
 use crate::machine::{self, Machine};
 use crate::port::link_mtu;
 use crate::process::run;
@@ -23,7 +23,7 @@ use axon_fabric::assemble::{
     SwitchSetup, controller_config, port_name, switch_config, switch_id, switch_index,
 };
 use axon_fabric::dcb::FlowControl;
-use axon_fabric::model::{AgentSetup, End, Fabric, Network};
+use axon_fabric::model::{AgentSetup, DataplaneKind, End, Fabric, Network};
 use axon_node::{Dataplane, NodeKind};
 use axon_plane::Lookups;
 use axon_programs::axon::AxonTables;
@@ -144,8 +144,8 @@ pub fn switch(fabric: &Fabric, name: &str, options: &DaemonOptions) -> Result<()
     // The lock is held until the daemon ends.
     let (started, seed) = (incarnation::next(&clock, options.state.as_deref())?, seed()?);
     let config = switch_config(fabric, index, started.number, seed);
-    if let Some(plane) = choice.carrier.plane() {
-        return on_kernel(fabric, name, (config, ports), (plane, choice), clock, options);
+    if let Some(hook) = Hook::of(choice.carrier) {
+        return on_kernel(fabric, name, (config, ports), (hook, choice), clock, options);
     }
     // An earlier process may have ended and left the kernel's data plane forwarding.
     if let Some(pins) = options.pins.clone().or_else(|| machine::pins_there(&fabric.name, name)) {
@@ -159,7 +159,7 @@ pub fn switch(fabric: &Fabric, name: &str, options: &DaemonOptions) -> Result<()
         setup: Setup::Switch { fabric, seed },
     });
     let name = (name, identity);
-    if choice.carrier == Carrier::Pipeline {
+    if choice.carrier == DataplaneKind::Pipeline {
         let tables = AxonTables::with_config(&config.plane);
         let plane = axon_plane::Plane::with_lookups(config.plane, tables);
         let node = SwitchNode::<_>::new(config.control, plane);
@@ -212,7 +212,7 @@ fn on_kernel(
     fabric: &Fabric,
     name: &str,
     (config, ports): (SwitchSetup, Vec<PortSetup>),
-    (plane, choice): (Plane, DataplaneChoice),
+    (hook, choice): (Hook, DataplaneChoice),
     clock: Clock,
     options: &DaemonOptions,
 ) -> Result<()> {
@@ -223,7 +223,7 @@ fn on_kernel(
     let software = axon_plane::Plane::new(config.plane);
     let has = Dataplane::capabilities(&software);
     let settings = KernelSettings {
-        plane,
+        hook,
         hop_width: fabric.hop_width,
         ports: has.ports,
         routes_per_port_max: has.routes_per_port_max,
@@ -232,11 +232,11 @@ fn on_kernel(
         node_frames_per_ms: NODE_FRAMES_PER_MS,
     };
     let kernel = KernelPorts::open(&pins, name, settings).with_context(|| {
-        format!("cannot start {name} on the data plane {}", choice.carrier.name())
+        format!("cannot start {name} on the data plane {}", choice.carrier.setting())
     })?;
     let node = SwitchNode::<_>::new(config.control, kernel.plane(software)?);
     let mut held = ports.clone();
-    if plane == Plane::Xdp {
+    if hook == Hook::Xdp {
         // XDP enforces no rates, so none is reported.
         held.iter_mut().for_each(|port| port.rate = None);
     }

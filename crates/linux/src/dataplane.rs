@@ -1,6 +1,6 @@
 //! Capabilities of the data planes on real ports.
 
-use crate::kernel::Plane;
+use crate::kernel::Hook;
 use axon_fabric::model::Fabric;
 use axon_fabric::needs::{self, Lacking, Runtime};
 use axon_node::{Capabilities, Feature, FeatureSet};
@@ -22,15 +22,15 @@ pub fn capabilities(hop_width: HopWidth) -> Capabilities {
     Capabilities { port_rate_max: PORT_RATE_MAX, features, ..plane }
 }
 
-/// Returns the capabilities of a kernel data plane that leaves the frames that it does not handle
-/// to the software plane `software`. Frames that the process never sees have no traffic classes and
-/// get no congestion notification. Only the software plane supports routes by source. At tc, HTB
-/// enforces link rates. XDP has no queues.
-pub fn in_kernel(plane: Plane, software: Capabilities) -> Capabilities {
+/// Returns the capabilities of a data plane at this hook that leaves the frames that it does not
+/// handle to the software plane `software`. Frames that the process never sees have no traffic
+/// classes and get no congestion notification. Only the software plane supports routes by source.
+/// At tc, HTB enforces link rates. XDP has no queues.
+pub fn in_kernel(hook: Hook, software: Capabilities) -> Capabilities {
     let by_source = FeatureSet::EMPTY.with(Feature::RoutesBySource);
-    let (name, features) = match plane {
-        Plane::Tc => ("tc", by_source.with(Feature::Shaping)),
-        Plane::Xdp => ("xdp", by_source),
+    let (name, features) = match hook {
+        Hook::Tc => ("tc", by_source.with(Feature::Shaping)),
+        Hook::Xdp => ("xdp", by_source),
     };
     Capabilities { name, features, queues_per_port: 1, lossless_classes: 0, ..software }
 }
@@ -55,8 +55,8 @@ mod tests {
 
     #[test]
     fn the_kernel_has_no_queues_of_classes_and_holds_rates_at_tc_only() {
-        let in_kernel = |plane| in_kernel(plane, capabilities(HopWidth::Eight));
-        let (tc, xdp) = (in_kernel(Plane::Tc), in_kernel(Plane::Xdp));
+        let in_kernel = |hook| in_kernel(hook, capabilities(HopWidth::Eight));
+        let (tc, xdp) = (in_kernel(Hook::Tc), in_kernel(Hook::Xdp));
         assert!(tc.features.iter().eq([Feature::Shaping, Feature::RoutesBySource]));
         let by_source = FeatureSet::EMPTY.with(Feature::RoutesBySource);
         assert_eq!((xdp.features, xdp.name), (by_source, "xdp"));

@@ -1,7 +1,7 @@
 //! Probes whether this machine supports the kernel's data planes.
 
 use crate::kernel::ports::KernelPorts;
-use crate::kernel::{KernelError, KernelSettings, Plane};
+use crate::kernel::{Hook, KernelError, KernelSettings};
 use anyhow::{Context, Result, anyhow};
 use axon_wire::{HopWidth, PortNo, Rate};
 use nix::mount::{MsFlags, mount};
@@ -45,12 +45,12 @@ impl Machine {
     /// side effects. Each probe loads and attaches programs, sets up the queues of an egress, and
     /// creates the node's queues.
     pub fn tried() -> Machine {
-        let no = |plane| std::thread::spawn(move || try_plane(plane)).join();
-        let why = |plane| match no(plane) {
+        let no = |hook| std::thread::spawn(move || try_hook(hook)).join();
+        let why = |hook| match no(hook) {
             Ok(tried) => tried.err().map(|why| format!("{why:#}")),
             Err(_) => Some("the trial of it has failed".to_owned()),
         };
-        Machine { no_tc: why(Plane::Tc), no_xdp: why(Plane::Xdp) }
+        Machine { no_tc: why(Hook::Tc), no_xdp: why(Hook::Xdp) }
     }
 
     /// Returns the support for a switch whose frames are captured.
@@ -60,22 +60,22 @@ impl Machine {
     }
 
     /// Returns the reason against a data plane, or `None` if this machine supports it.
-    pub(crate) fn lacks(&self, plane: Plane) -> Option<&str> {
-        match plane {
-            Plane::Tc => self.no_tc.as_deref(),
-            Plane::Xdp => self.no_xdp.as_deref(),
+    pub(crate) fn lacks(&self, hook: Hook) -> Option<&str> {
+        match hook {
+            Hook::Tc => self.no_tc.as_deref(),
+            Hook::Xdp => self.no_xdp.as_deref(),
         }
     }
 }
 
-fn try_plane(plane: Plane) -> Result<()> {
+fn try_hook(hook: Hook) -> Result<()> {
     let none: Option<&str> = None;
     unshare(CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWNET)
         .and_then(|()| mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none))
         .and_then(|()| mount(Some("bpf"), TRIAL, Some("bpf"), MsFlags::empty(), none))
         .map_err(|_| KernelError::NotPermitted)?;
     let settings = KernelSettings {
-        plane,
+        hook,
         hop_width: HopWidth::Eight,
         ports: 1,
         routes_per_port_max: 1,

@@ -1,8 +1,9 @@
 //! Builds status reports for tests of the code that reads them, here and in the lab.
 #![allow(dead_code, reason = "each crate uses its own part")]
 
-use crate::choice::{Carrier, DataplaneChoice};
+use crate::choice::DataplaneChoice;
 use crate::status::{Answer, LoopCounters, NodeStatus, PortStatus, Status};
+use axon_fabric::model::DataplaneKind;
 use axon_node::PortKind;
 use axon_node::telemetry::{
     ControllerTelemetry, NodeTelemetry, PlaneTelemetry, PortTelemetry, SwitchTelemetry,
@@ -82,7 +83,7 @@ pub(crate) fn node(name: &str, ports: usize, node: NodeTelemetry) -> NodeStatus 
         run_loop: LoopCounters::default(),
         ports: (0..ports).map(port).collect(),
         store: None,
-        dataplane: Some(DataplaneChoice { carrier: Carrier::Full, why: "a test".into() }),
+        dataplane: Some(DataplaneChoice { carrier: DataplaneKind::Software, why: "a test".into() }),
         node,
     };
     NodeStatus { restarts: 0, answer: Answer::Status(Box::new(status)) }

@@ -11,7 +11,8 @@ pub mod host;
 pub mod link;
 pub mod world;
 
-pub use engine::dataplane::{DataplaneKind, SwitchPlane};
+pub use axon_fabric::model::DataplaneKind;
+pub use engine::dataplane::{SwitchPlane, capabilities};
 pub use engine::{Engine, station};
 pub use host::ping::{PingPlan, PingStats};
 pub use host::{apps, arp_host, dcb_nic};

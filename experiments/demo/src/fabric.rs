@@ -2,7 +2,7 @@
 //! machine can easily carry.
 
 use crate::iperf::MTU;
-use axon_linux::choice::Carrier;
+use axon_fabric::model::DataplaneKind;
 use axon_linux::machine::Machine;
 
 /// The line, with hosts numbered and connected as in the paper.
@@ -17,14 +17,14 @@ const KERNEL_LINKS: &str = "{ rate: 200Mbps }";
 const PROCESS_LINKS: &str = "{ rate: 50Mbps, queue: 96KiB }";
 
 /// Returns the data plane that a fabric without traffic classes uses on this machine.
-pub fn carrier(machine: &Machine) -> Carrier {
-    if machine.no_tc.is_none() { Carrier::Tc } else { Carrier::Full }
+pub fn carrier(machine: &Machine) -> DataplaneKind {
+    if machine.no_tc.is_none() { DataplaneKind::Tc } else { DataplaneKind::Software }
 }
 
 /// Returns the fabric file `topology` under another name, which differs from any lab that the user
 /// may run from the same file. It has the MTU of the load and the rate of its links.
-pub fn scenario(topology: &str, name: &str, carrier: Carrier) -> String {
-    let links = if carrier == Carrier::Full { PROCESS_LINKS } else { KERNEL_LINKS };
+pub fn scenario(topology: &str, name: &str, carrier: DataplaneKind) -> String {
+    let links = if carrier == DataplaneKind::Software { PROCESS_LINKS } else { KERNEL_LINKS };
     let rename = |line: &str| match line.strip_prefix("name:") {
         Some(_) => format!("name: {name}\n"),
         None => format!("{line}\n"),
@@ -41,8 +41,10 @@ mod tests {
 
     #[test]
     fn both_scenarios_are_the_experiment_under_any_name_and_on_any_data_plane() {
-        let planes =
-            [(Machine::ABLE, Carrier::Tc, 200), (Machine::without("x"), Carrier::Full, 50)];
+        let planes = [
+            (Machine::ABLE, DataplaneKind::Tc, 200),
+            (Machine::without("x"), DataplaneKind::Software, 50),
+        ];
         for (machine, expected, mbps) in planes {
             assert_eq!(carrier(&machine), expected);
             for (topology, links) in [(LINE, 2), (RING, 3)] {

@@ -40,7 +40,7 @@ pub use part::part;
 
 use crate::table1::{Comparison, Transport};
 use anyhow::{Context, Result, ensure};
-use axon_linux::choice::Carrier;
+use axon_fabric::model::DataplaneKind;
 use axon_linux::machine::Machine;
 use beside::{Bridges, BridgesResult};
 use capture::Captured;
@@ -250,7 +250,7 @@ impl<'a> Run<'a> {
         }
         let world = &*world;
         self.progress.step("demo-bridges: the same link is cut; tshark reads all captures");
-        let offloads = fabric::carrier(&self.machine) != Carrier::Full;
+        let offloads = fabric::carrier(&self.machine) != DataplaneKind::Software;
         let (rate, congestion) = (link_bits_per_second(world), self.congestion);
         let (cut, findings) = std::thread::scope(|scope| {
             let cut = scope.spawn(|| bridges::cut(world, rate, congestion));

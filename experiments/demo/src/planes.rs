@@ -1,7 +1,8 @@
 //! Data planes of the switches, as the switches report them.
 
 use crate::fabric::carrier;
-use axon_linux::choice::{Carrier, DataplaneChoice};
+use axon_fabric::model::DataplaneKind;
+use axon_linux::choice::DataplaneChoice;
 use axon_linux::machine::Machine;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -10,7 +11,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Dataplanes {
     /// Fastest data plane of this machine: `tc`, or else `full`.
-    pub expected: Carrier,
+    pub expected: DataplaneKind,
     /// Reason why this machine has no tc, if so.
     pub no_tc: Option<String>,
     /// Reported data plane of each switch, by lab.
@@ -47,8 +48,8 @@ impl Dataplanes {
         let mut switches = BTreeMap::<&str, Vec<&str>>::new();
         for (switch, choice) in self.labs.values().flatten() {
             let carriers = switches.entry(switch).or_default();
-            if !carriers.contains(&choice.carrier.name()) {
-                carriers.push(choice.carrier.name());
+            if !carriers.contains(&choice.carrier.setting()) {
+                carriers.push(choice.carrier.setting());
             }
         }
         let each = switches.iter().map(|(name, planes)| format!("{name} {}", planes.join("/")));
@@ -64,7 +65,7 @@ impl Dataplanes {
 pub(crate) mod tests {
     use super::*;
 
-    pub(crate) fn sample(machine: &Machine, carriers: [Carrier; 3]) -> Dataplanes {
+    pub(crate) fn sample(machine: &Machine, carriers: [DataplaneKind; 3]) -> Dataplanes {
         let mut planes = Dataplanes::expected(machine);
         let choice = |carrier| DataplaneChoice { carrier, why: "the fastest".into() };
         let names = ["s1", "s2", "s3"].map(str::to_owned);
@@ -74,7 +75,7 @@ pub(crate) mod tests {
 
     #[test]
     fn a_switch_on_another_data_plane_than_the_machine_allows_is_seen() {
-        use Carrier::{Full, Tc};
+        use DataplaneKind::{Software as Full, Tc};
         let good = sample(&Machine::ABLE, [Tc; 3]);
         assert_eq!((good.counts(), good.text()), ((3, 3), "s1 tc, s2 tc, s3 tc".into()));
         let mixed = sample(&Machine::ABLE, [Tc, Full, Tc]);

@@ -283,7 +283,7 @@ pub(super) mod tests {
     use super::*;
     use crate::cut::Stream;
     use crate::gap::Outage;
-    use axon_linux::choice::Carrier;
+    use axon_fabric::model::DataplaneKind;
     use axon_linux::machine::Machine as Allowed;
 
     pub(crate) fn sample() -> Summary {
@@ -297,7 +297,7 @@ pub(super) mod tests {
             date: "2026-01-01T00:00:00Z".into(),
             machine: Machine { cpu: "CPU".into(), cpus: 2, kernel: "6.18".into() },
             units: units(),
-            dataplanes: planes::tests::sample(&Allowed::ABLE, [Carrier::Tc; 3]),
+            dataplanes: planes::tests::sample(&Allowed::ABLE, [DataplaneKind::Tc; 3]),
             link_mbps: 100.0,
             tcp_congestion: "cubic".into(),
             pairs_reachable: 30,
@@ -354,7 +354,9 @@ pub(super) mod tests {
     #[test]
     fn every_bar_can_be_missed() {
         let edits: [fn(&mut Summary); 13] = [
-            |s| s.dataplanes = planes::tests::sample(&Allowed::without("x"), [Carrier::Tc; 3]),
+            |s| {
+                s.dataplanes = planes::tests::sample(&Allowed::without("x"), [DataplaneKind::Tc; 3])
+            },
             |s| s.pairs_reachable = 29,
             |s| s.pairs.ring_cut = 29,
             |s| s.udp.gain = 0.89,

@@ -13,15 +13,16 @@ use std::path::Path;
 /// The capability that is missing.
 pub fn check_dataplane(file: &Path, chosen: DataplaneKind, fabric: &Fabric) -> Result<()> {
     let file = || file.display().to_string();
-    if fabric.network != Network::Axon && chosen != DataplaneKind::default() {
+    if fabric.network != Network::Axon && chosen != DataplaneKind::Software {
         return Err(anyhow!(
             "the switches of this network have data planes of their own, not `{chosen}`; leave \
              --dataplane out"
         ))
         .with_context(file);
     }
-    let has = chosen.capabilities(fabric.hop_width);
-    let others = DataplaneKind::NAMED.map(|kind| kind.capabilities(fabric.hop_width));
+    let capabilities = |kind| axon_sim::capabilities(kind, fabric.hop_width);
+    let has = capabilities(chosen).with_context(|| format!("`{chosen}` is not simulated"))?;
+    let others: Vec<_> = DataplaneKind::SIMULATED.into_iter().filter_map(capabilities).collect();
     needs::check(fabric, Runtime::Simulator, &has, &others).with_context(file)
 }
 

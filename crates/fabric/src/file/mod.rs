@@ -24,7 +24,7 @@ mod vlans;
 pub use agents::*;
 pub use bonds::*;
 pub use congestion::*;
-pub use dataplane::DataplaneName;
+pub use dataplane::DataplaneKind;
 pub use dcb::*;
 pub use dcbx::*;
 pub use failover::Failover;
@@ -88,7 +88,7 @@ pub struct File {
     pub device: ShortOr<DeviceName, Device>,
     /// Data plane of switches with real ports; the simulator ignores it.
     #[serde(default)]
-    pub dataplane: DataplaneName,
+    pub dataplane: DataplaneKind,
     /// Settings of the controller, and whether there is one.
     #[serde(default)]
     pub controller: Controller,
@@ -232,7 +232,7 @@ pub struct OverrideKeys {
     /// Names of switches, in place of `between`.
     pub switches: Option<Vec<String>>,
     /// Data plane of the switches.
-    pub dataplane: Option<DataplaneName>,
+    pub dataplane: Option<DataplaneKind>,
 }
 
 /// Algorithm by which the controller chooses paths.

@@ -4,8 +4,8 @@
 
 use crate::support::{Test, needs, part, state_root};
 use axon_fabric::assemble::host_mac;
+use axon_fabric::model::DataplaneKind;
 use axon_lab::{Lab, UpOptions};
-use axon_linux::choice::Carrier;
 use axon_linux::machine::Machine;
 use axon_node::random::Random;
 use nix::sys::socket::{setsockopt, sockopt};
@@ -185,7 +185,7 @@ fn set_ipv6(lab: &Lab) {
     }
 }
 
-fn carriers(lab: &Lab) -> Vec<(Carrier, String)> {
+fn carriers(lab: &Lab) -> Vec<(DataplaneKind, String)> {
     let status = lab.status().expect("daemons answer");
     let choices = status.iter().filter_map(|node| node.status()?.dataplane.clone());
     choices.map(|choice| (choice.carrier, choice.why)).collect()
@@ -197,14 +197,14 @@ fn every_plane() {
     }
     let whole = format!("{STREAM_BYTES} {:016x}", xxhash_rust::xxh3::xxh3_64(&stream()));
     let planes = [
-        ("dataplane: tc\nlinks: {rate: 1Gbps}", Carrier::Tc),
-        ("dataplane: xdp", Carrier::Xdp),
-        ("dataplane: full\nlinks: {rate: 1Gbps}", Carrier::Full),
-        ("dataplane: pipeline\nlinks: {rate: 1Gbps}", Carrier::Pipeline),
+        ("dataplane: tc\nlinks: {rate: 1Gbps}", DataplaneKind::Tc),
+        ("dataplane: xdp", DataplaneKind::Xdp),
+        ("dataplane: full\nlinks: {rate: 1Gbps}", DataplaneKind::Software),
+        ("dataplane: pipeline\nlinks: {rate: 1Gbps}", DataplaneKind::Pipeline),
         // Neighbours of other kinds.
         (
             "overrides: [{switches: [s2], dataplane: xdp}, {switches: [s3], dataplane: full}]",
-            Carrier::Tc,
+            DataplaneKind::Tc,
         ),
     ];
     for (more, first) in planes {
@@ -225,7 +225,7 @@ fn without_kernel() {
     let machine = Some(Machine::without("as the test says"));
     let options = UpOptions { machine, ..UpOptions::default() };
     let lab = up("", &options);
-    assert_eq!(carriers(&lab), vec![(Carrier::Full, "as the test says".to_owned()); 3]);
+    assert_eq!(carriers(&lab), vec![(DataplaneKind::Software, "as the test says".to_owned()); 3]);
     on(&lab, "h1", "ping -c 1 -w 5 10.0.77.3");
     axon_lab::down(Some(lab.name())).unwrap();
     let refused = axon_lab::up(&fabric_file("dataplane: tc"), &options, |_| ()).unwrap_err();
@@ -246,7 +246,7 @@ fn capture() {
     }
     let options = UpOptions { capture: vec!["s2".into()], ..UpOptions::default() };
     let lab = up("", &options);
-    assert_eq!(carriers(&lab)[1].0, Carrier::Tc);
+    assert_eq!(carriers(&lab)[1].0, DataplaneKind::Tc);
     let mark: String = MARK.iter().map(|byte| format!("{byte:02x}")).collect();
     on(&lab, "h1", "ping -c 1 -w 5 10.0.77.3");
     on(&lab, "h1", &format!("ping -c 10 -i 0.05 -s 32 -p {mark} 10.0.77.3"));

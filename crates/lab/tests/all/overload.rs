@@ -2,8 +2,8 @@
 //! the status names as lost.
 
 use crate::support::{Test, needs, part, shell, state_root, until};
+use axon_fabric::model::DataplaneKind;
 use axon_lab::{Lab, UpOptions};
-use axon_linux::choice::Carrier;
 use axon_linux::machine::Machine;
 use axon_node::Drop;
 use serde_json::Value;
@@ -46,13 +46,13 @@ pub fn run_part(words: &[&str]) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn up(plane: Carrier) -> Lab {
+fn up(plane: DataplaneKind) -> Lab {
     let text = format!(
         "name: overload\ntopology:\n  listed:\n    switches: [s1, s2, s3]\n    hosts:\n      \
          h1: {{ at: s1, ip: 10.0.77.1 }}\n      h2: {{ at: s2, ip: 10.0.77.2 }}\n      \
          h3: {{ at: s3, ip: 10.0.77.3 }}\n    links: [[s1, s2], [s2, s3]]\n\
          links: {{ rate: 20Mbps }}\ndataplane: {}\n",
-        plane.name(),
+        plane.setting(),
     );
     let path = state_root().with_extension("yaml");
     std::fs::write(&path, text).expect("a file");
@@ -108,10 +108,10 @@ fn start(lab: &Lab, host: &str, words: &[&str]) -> Child {
 }
 
 fn each_plane() {
-    let mut planes = vec![Carrier::Full, Carrier::Pipeline];
+    let mut planes = vec![DataplaneKind::Software, DataplaneKind::Pipeline];
     match Machine::tried().no_tc {
         // XDP has no queues, so its links have no rate that could be exceeded.
-        None => planes.push(Carrier::Tc),
+        None => planes.push(DataplaneKind::Tc),
         Some(why) => needs::skip(&why),
     }
     for plane in planes {
@@ -119,7 +119,7 @@ fn each_plane() {
     }
 }
 
-fn overload(plane: Carrier) {
+fn overload(plane: DataplaneKind) {
     let lab = up(plane);
     let mut reader = start(&lab, "h3", &["read"]);
     let mut word = [0; 6];

@@ -4,8 +4,8 @@
 //! `AXON_RESTARTS=n` sets the number of kills; the default is five.
 
 use crate::support::{Pinging, Test, daemon, needs, part, replies, state_root};
+use axon_fabric::model::DataplaneKind;
 use axon_lab::{Lab, UpOptions};
-use axon_linux::choice::Carrier;
 use axon_linux::status::NodeStatus;
 use axon_node::telemetry::NodeTelemetry;
 use nix::sys::signal::{Signal, kill};
@@ -131,7 +131,7 @@ fn killed() {
     assert!(report.missing.is_empty(), "without controller: {:?}", report.missing);
     let status = lab.status().expect("daemons answer");
     let carriers = status.iter().filter_map(|of| Some(of.status()?.dataplane.as_ref()?.carrier));
-    if carriers.into_iter().any(|carrier| carrier != Carrier::Tc) {
+    if carriers.into_iter().any(|carrier| carrier != DataplaneKind::Tc) {
         needs::skip("this kernel does not carry the frames of switches");
         axon_lab::down(Some(lab.name())).expect("it ends");
         return;

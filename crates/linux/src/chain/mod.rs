@@ -17,7 +17,7 @@ mod programs;
 
 pub use programs::Program;
 
-use crate::kernel::{Kernel, KernelSettings, Plane};
+use crate::kernel::{Hook, Kernel, KernelSettings};
 use crate::namespace::Namespace;
 use anyhow::{Context, Result, ensure};
 use axon_node::PortKind;
@@ -43,15 +43,15 @@ const HOST: MacAddr = MacAddr([2, 0, 0, 0, 0, 9]);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Forwarding {
     /// Program that redirects to a fixed ifindex.
-    Redirect(Plane),
+    Redirect(Hook),
     /// XDP program that redirects to the device in a map.
     RedirectByMap,
     /// Axon program for frames between switches: consumes one hop.
-    Transit(Plane),
+    Transit(Hook),
     /// Axon program for frames from a host: each switch prepends one more header.
-    Push(Plane),
+    Push(Hook),
     /// Axon program for frames to a host: each switch removes a header.
-    Strip(Plane),
+    Strip(Hook),
     /// Linux bridge with a static entry.
     Bridge,
 }
@@ -60,28 +60,28 @@ impl Forwarding {
     /// Returns the name used in tables.
     pub const fn name(self) -> &'static str {
         match self {
-            Forwarding::Redirect(Plane::Tc) => "tc redirect",
-            Forwarding::Redirect(Plane::Xdp) => "xdp redirect",
+            Forwarding::Redirect(Hook::Tc) => "tc redirect",
+            Forwarding::Redirect(Hook::Xdp) => "xdp redirect",
             Forwarding::RedirectByMap => "xdp redirect by map",
-            Forwarding::Transit(Plane::Tc) => "tc transit",
-            Forwarding::Transit(Plane::Xdp) => "xdp transit",
-            Forwarding::Push(Plane::Tc) => "tc push",
-            Forwarding::Push(Plane::Xdp) => "xdp push",
-            Forwarding::Strip(Plane::Tc) => "tc strip",
-            Forwarding::Strip(Plane::Xdp) => "xdp strip",
+            Forwarding::Transit(Hook::Tc) => "tc transit",
+            Forwarding::Transit(Hook::Xdp) => "xdp transit",
+            Forwarding::Push(Hook::Tc) => "tc push",
+            Forwarding::Push(Hook::Xdp) => "xdp push",
+            Forwarding::Strip(Hook::Tc) => "tc strip",
+            Forwarding::Strip(Hook::Xdp) => "xdp strip",
             Forwarding::Bridge => "bridge",
         }
     }
 
     /// Returns the place where frames are forwarded: in drivers (XDP) or in the stack (tc).
-    const fn plane(self) -> Plane {
+    const fn hook(self) -> Hook {
         match self {
-            Forwarding::Redirect(plane)
-            | Forwarding::Transit(plane)
-            | Forwarding::Push(plane)
-            | Forwarding::Strip(plane) => plane,
-            Forwarding::RedirectByMap => Plane::Xdp,
-            Forwarding::Bridge => Plane::Tc,
+            Forwarding::Redirect(hook)
+            | Forwarding::Transit(hook)
+            | Forwarding::Push(hook)
+            | Forwarding::Strip(hook) => hook,
+            Forwarding::RedirectByMap => Hook::Xdp,
+            Forwarding::Bridge => Hook::Tc,
         }
     }
 
@@ -153,7 +153,7 @@ impl Chain {
             generator.set_device()?;
             Ok(generator)
         })?;
-        let name = if forwarding.plane() == Plane::Tc { "tc_take" } else { "xdp_take" };
+        let name = if forwarding.hook() == Hook::Tc { "tc_take" } else { "xdp_take" };
         let end = namespaces[switches + 1].inside(&home, || {
             let mut end = Program::load(name, 0)?;
             end.attach(LEFT)?;
@@ -214,17 +214,17 @@ fn make_switch(folder: &Path, forwarding: Forwarding, number: usize) -> Result<S
         program.attach(LEFT)?;
         Ok(Switch::Bare { _program: program })
     };
-    let axon = |plane: Plane, kinds| {
-        let switch = make_axon(folder, plane, kinds, number);
+    let axon = |hook: Hook, kinds| {
+        let switch = make_axon(folder, hook, kinds, number);
         Ok(Switch::Axon(Box::new(switch.context("cannot make a switch")?)))
     };
     match forwarding {
-        Forwarding::Redirect(Plane::Tc) => bare("tc_redirect"),
-        Forwarding::Redirect(Plane::Xdp) => bare("xdp_redirect"),
+        Forwarding::Redirect(Hook::Tc) => bare("tc_redirect"),
+        Forwarding::Redirect(Hook::Xdp) => bare("xdp_redirect"),
         Forwarding::RedirectByMap => bare("xdp_redirect_map"),
-        Forwarding::Transit(plane) => axon(plane, [PortKind::Axon, PortKind::Axon]),
-        Forwarding::Push(plane) => axon(plane, [PortKind::Host, PortKind::Axon]),
-        Forwarding::Strip(plane) => axon(plane, [PortKind::Axon, PortKind::Host]),
+        Forwarding::Transit(hook) => axon(hook, [PortKind::Axon, PortKind::Axon]),
+        Forwarding::Push(hook) => axon(hook, [PortKind::Host, PortKind::Axon]),
+        Forwarding::Strip(hook) => axon(hook, [PortKind::Axon, PortKind::Host]),
         Forwarding::Bridge => {
             devices::bridge(&HOST.to_string())?;
             Ok(Switch::Bridge)
@@ -233,9 +233,9 @@ fn make_switch(folder: &Path, forwarding: Forwarding, number: usize) -> Result<S
 }
 
 /// Creates a switch with ports of these kinds, and installs the route for each incoming frame.
-fn make_axon(folder: &Path, plane: Plane, kinds: [PortKind; 2], number: usize) -> Result<Kernel> {
+fn make_axon(folder: &Path, hook: Hook, kinds: [PortKind; 2], number: usize) -> Result<Kernel> {
     let settings = KernelSettings {
-        plane,
+        hook,
         hop_width: WIDTH,
         ports: 16,
         routes_per_port_max: 4096,

@@ -27,7 +27,7 @@ pub use error::KernelError;
 pub use maps::{HEADER_BYTES_MAX, NodeQueue, Traffic};
 pub use program::{Attachment, LoadedProgram, TestRunOutcome, Verdict};
 pub use queues::{NodeQueues, QUEUES};
-pub use settings::{KernelSettings, Plane};
+pub use settings::{Hook, KernelSettings};
 
 use axon_node::{PortKind, RouteError};
 use axon_wire::{MacAddr, PortNo, Route};
@@ -95,7 +95,7 @@ impl Kernel {
         if is.filesystem_type() != BPF_FS_MAGIC {
             return Err(KernelError::NotBpfFileSystem(folder.into()));
         }
-        let name = settings.name(object(settings.plane));
+        let name = settings.name(object(settings.hook));
         if let Some(found) = names(folder)?.into_iter().find(|found| *found != name) {
             return Err(KernelError::OtherPlane { folder: folder.into(), found });
         }
@@ -217,7 +217,7 @@ impl Kernel {
     /// # Errors
     /// The kernel's error.
     pub fn queue_drops(&self, ifindex: u32) -> Result<Vec<(PortNo, u64)>, KernelError> {
-        if self.settings.plane == Plane::Xdp || ifindex == 0 {
+        if self.settings.hook == Hook::Xdp || ifindex == 0 {
             return Ok(Vec::new());
         }
         let dropped = losses::dropped(ifindex, self.settings.ports)
@@ -277,7 +277,7 @@ impl Kernel {
                 link.pin(self.folder.join(attached.name()))?;
                 Ok(attachment)
             }
-            Err(KernelError::Missing { .. }) if self.settings.plane == Plane::Tc => {
+            Err(KernelError::Missing { .. }) if self.settings.hook == Hook::Tc => {
                 self.attach_filter(port, device)
             }
             Err(error) => Err(error),
@@ -380,7 +380,7 @@ mod tests {
     fn a_folder_outside_of_a_bpf_file_system_is_refused_in_one_sentence() {
         let folder = std::env::temp_dir().join(format!("axon-kernel-{}", std::process::id()));
         let settings = KernelSettings {
-            plane: Plane::Tc,
+            hook: Hook::Tc,
             hop_width: HopWidth::Eight,
             ports: 4,
             routes_per_port_max: 4,

@@ -317,7 +317,7 @@ impl<P: Dataplane + Shortcuts, T: Tables> Shortcuts for KernelPlane<P, T> {
 
 impl<P: Dataplane, T: Tables> Dataplane for KernelPlane<P, T> {
     fn capabilities(&self) -> Capabilities {
-        let has = in_kernel(self.tables.settings().plane, self.software.capabilities());
+        let has = in_kernel(self.tables.settings().hook, self.software.capabilities());
         let program = self.tables.settings();
         Capabilities {
             ports: has.ports.min(program.ports),

@@ -9,7 +9,7 @@ use super::plane::KernelPlane;
 use super::queues::NodeQueues;
 use super::shares::{Shares, is_shaped, veths, with_queues};
 use super::tables::Devices;
-use super::{Kernel, KernelError, KernelSettings, Plane};
+use super::{Hook, Kernel, KernelError, KernelSettings};
 use crate::iproute::{output, run};
 use crate::packet::PacketPort;
 use crate::port::Port;
@@ -79,9 +79,9 @@ impl KernelPorts {
             }
             opened => opened?,
         };
-        let queues = match settings.plane {
-            Plane::Tc => Some(NodeQueues::open(name, &mut kernel)?),
-            Plane::Xdp => None,
+        let queues = match settings.hook {
+            Hook::Tc => Some(NodeQueues::open(name, &mut kernel)?),
+            Hook::Xdp => None,
         };
         Ok(KernelPorts {
             folder: folder.into(),
@@ -110,7 +110,7 @@ impl KernelPorts {
     /// # Errors
     /// iproute2 is not installed, or it fails. The error includes its message.
     pub fn shape<'a>(&mut self, devices: impl Iterator<Item = (&'a str, Rate)>) -> Result<()> {
-        if self.kernel.settings().plane == Plane::Xdp {
+        if self.kernel.settings().hook == Hook::Xdp {
             return Ok(());
         }
         let there = devices.filter_map(|(device, rate)| {
@@ -160,9 +160,9 @@ impl KernelPorts {
         let ifindex = nix::net::if_::if_nametoindex(device)?;
         self.shape(rate.map(|rate| (device, rate)).into_iter())
             .with_context(|| format!("no queues for the rate of {device}"))?;
-        let opened: Box<dyn Port> = match self.kernel.settings().plane {
-            Plane::Tc => Box::new(SendPort::open(device)?),
-            Plane::Xdp => Box::new(PacketPort::open(device, false)?),
+        let opened: Box<dyn Port> = match self.kernel.settings().hook {
+            Hook::Tc => Box::new(SendPort::open(device)?),
+            Hook::Xdp => Box::new(PacketPort::open(device, false)?),
         };
         if let Some(sniffers) = &mut self.sniffers {
             sniffers.insert(port, Sniffer::open(device)?);

@@ -2,7 +2,7 @@
 
 use super::error::KernelError;
 use super::filter;
-use super::settings::{KernelSettings, Plane};
+use super::settings::{Hook, KernelSettings};
 use axon_wire::{HopWidth, PortNo};
 use aya::maps::Map;
 use aya::programs::links::{FdLink, PinnedLink};
@@ -54,24 +54,24 @@ impl Attachment {
 }
 
 /// Returns the object file that contains the program for this data plane.
-pub(super) const fn object(plane: Plane) -> &'static [u8] {
-    match plane {
-        Plane::Tc => TC,
-        Plane::Xdp => XDP,
+pub(super) const fn object(hook: Hook) -> &'static [u8] {
+    match hook {
+        Hook::Tc => TC,
+        Hook::Xdp => XDP,
     }
 }
 
-const fn name(plane: Plane) -> &'static str {
-    match plane {
-        Plane::Tc => "axon_tc",
-        Plane::Xdp => "axon_xdp",
+const fn name(hook: Hook) -> &'static str {
+    match hook {
+        Hook::Tc => "axon_tc",
+        Hook::Xdp => "axon_xdp",
     }
 }
 
-const fn tables(plane: Plane) -> &'static [&'static str] {
-    match plane {
-        Plane::Tc => &["ports", "routes", "traffic", "node"],
-        Plane::Xdp => &["ports", "routes", "traffic", "links", "hosts", "version", "recent"],
+const fn tables(hook: Hook) -> &'static [&'static str] {
+    match hook {
+        Hook::Tc => &["ports", "routes", "traffic", "node"],
+        Hook::Xdp => &["ports", "routes", "traffic", "links", "hosts", "version", "recent"],
     }
 }
 
@@ -79,7 +79,7 @@ const fn tables(plane: Plane) -> &'static [&'static str] {
 /// is attached and pinned.
 pub struct LoadedProgram {
     ebpf: Ebpf,
-    plane: Plane,
+    hook: Hook,
 }
 
 /// Result of a test run of a program.
@@ -129,7 +129,7 @@ const fn constant(number: usize) -> &'static u16 {
 /// the kernel, which takes longer than loading a program.
 pub(super) struct Loader {
     loader: EbpfLoader<'static>,
-    plane: Plane,
+    hook: Hook,
 }
 
 impl Loader {
@@ -151,23 +151,23 @@ impl Loader {
             .override_global(
                 "NODE_FRAMES_PER_MS",
                 constant(usize::from(settings.node_frames_per_ms)),
-                settings.plane == Plane::Tc,
+                settings.hook == Hook::Tc,
             )
             .map_max_entries("ports", ports)
             .map_max_entries("traffic", ports)
             .map_max_entries("routes", routes.clamp(1, ROUTES_MAX));
-        if settings.plane == Plane::Xdp {
+        if settings.hook == Hook::Xdp {
             loader.map_max_entries("links", ports).map_max_entries("hosts", ports);
         }
-        for table in tables(settings.plane) {
+        for table in tables(settings.hook) {
             loader.map_pin_path(table, folder.join(table));
         }
-        Loader { loader, plane: settings.plane }
+        Loader { loader, hook: settings.hook }
     }
 
     fn open(&mut self, port: PortNo) -> Result<Ebpf, KernelError> {
         self.loader.override_global("PORT", constant(port.index()), true);
-        Ok(self.loader.load(object(self.plane))?)
+        Ok(self.loader.load(object(self.hook))?)
     }
 
     /// Pins and returns the tables of this data plane, by name.
@@ -178,17 +178,17 @@ impl Loader {
 
     /// Loads the program of `port`.
     pub(super) fn load(&mut self, port: PortNo) -> Result<LoadedProgram, KernelError> {
-        let plane = self.plane;
+        let hook = self.hook;
         let mut ebpf = self.open(port)?;
-        let loaded = match program_of(&mut ebpf, plane) {
+        let loaded = match program_of(&mut ebpf, hook) {
             Program::Xdp(program) => program.load(),
             Program::SchedClassifier(program) => program.load(),
             _ => Err(ProgramError::UnexpectedProgramType),
         };
         match loaded {
-            Ok(()) => Ok(LoadedProgram { ebpf, plane }),
+            Ok(()) => Ok(LoadedProgram { ebpf, hook }),
             Err(ProgramError::LoadError { io_error, verifier_log }) => {
-                Err(refused(name(plane), verifier_log.to_string(), io_error))
+                Err(refused(name(hook), verifier_log.to_string(), io_error))
             }
             Err(error) => Err(error.into()),
         }
@@ -204,8 +204,8 @@ fn refused(program: &'static str, log: String, source: io::Error) -> KernelError
     KernelError::Refused { program, log, source }
 }
 
-fn program_of(ebpf: &mut Ebpf, plane: Plane) -> &mut Program {
-    ebpf.program_mut(name(plane)).expect("the object has its program")
+fn program_of(ebpf: &mut Ebpf, hook: Hook) -> &mut Program {
+    ebpf.program_mut(name(hook)).expect("the object has its program")
 }
 
 impl LoadedProgram {
@@ -226,7 +226,7 @@ impl LoadedProgram {
             repeat,
             ..Default::default()
         };
-        let (result, verdicts) = match program_of(&mut self.ebpf, self.plane) {
+        let (result, verdicts) = match program_of(&mut self.ebpf, self.hook) {
             Program::Xdp(program) => (program.test_run(options)?, [4, 2, 1]),
             Program::SchedClassifier(program) => (program.test_run(options)?, [7, 0, 2]),
             _ => return Err(ProgramError::UnexpectedProgramType.into()),
@@ -243,7 +243,7 @@ impl LoadedProgram {
     /// Attaches the program to `device` in the calling thread's network namespace with a filter,
     /// which `folder` records.
     pub(super) fn attach_filter(&mut self, device: &str, folder: &Path) -> Result<(), KernelError> {
-        match program_of(&mut self.ebpf, self.plane) {
+        match program_of(&mut self.ebpf, self.hook) {
             Program::SchedClassifier(program) => {
                 filter::attach(program, device, folder).map_err(|error| at_device(device, error))
             }
@@ -253,7 +253,7 @@ impl LoadedProgram {
 
     /// Attaches the program to `device` in the calling thread's network namespace.
     pub(super) fn attach(&mut self, device: &str) -> Result<(FdLink, Attachment), KernelError> {
-        match program_of(&mut self.ebpf, self.plane) {
+        match program_of(&mut self.ebpf, self.hook) {
             Program::Xdp(program) => attach_xdp(program, device),
             Program::SchedClassifier(program) => attach_tc(program, device),
             _ => Err(ProgramError::UnexpectedProgramType.into()),
@@ -263,7 +263,7 @@ impl LoadedProgram {
     /// Replaces the pinned program without a gap. Returns whether its device still exists.
     pub(super) fn replace(&mut self, pinned: PinnedLink) -> Result<bool, KernelError> {
         let link = FdLink::from(pinned);
-        let replaced = match program_of(&mut self.ebpf, self.plane) {
+        let replaced = match program_of(&mut self.ebpf, self.hook) {
             Program::Xdp(program) => program.attach_to_link(link.try_into()?).map(|_| ()),
             Program::SchedClassifier(program) => {
                 program.attach_to_link(link.try_into()?).map(|_| ())

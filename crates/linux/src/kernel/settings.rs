@@ -1,21 +1,33 @@
 //! Settings of a kernel data plane.
 
+use axon_fabric::model::DataplaneKind;
 use axon_wire::HopWidth;
 
-/// Kernel data plane that carries the frames.
+/// Hook of the kernel at which the programs of a switch run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Plane {
+pub enum Hook {
     /// tc ingress: super-packets stay whole, and the devices have egress queues.
     Tc,
     /// XDP in drivers: single frames, without queues.
     Xdp,
 }
 
+impl Hook {
+    /// Returns the hook of a data plane in the kernel; `None` for any other.
+    pub const fn of(dataplane: DataplaneKind) -> Option<Hook> {
+        match dataplane {
+            DataplaneKind::Tc => Some(Hook::Tc),
+            DataplaneKind::Xdp => Some(Hook::Xdp),
+            _ => None,
+        }
+    }
+}
+
 /// Settings for the programs of a switch. A folder holds the tables for one set of settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KernelSettings {
-    /// Kind of data plane.
-    pub plane: Plane,
+    /// Hook of the programs.
+    pub hook: Hook,
     /// Hop width of the fabric.
     pub hop_width: HopWidth,
     /// Number of ports of the switch, 1 to [`HopWidth::ports_max`].
@@ -36,10 +48,10 @@ impl KernelSettings {
     pub(super) fn name(&self, object: &[u8]) -> String {
         let version = xxhash_rust::xxh3::xxh3_64(object);
         let KernelSettings { ports, routes_per_port_max, route_bytes_max, .. } = self;
-        let (plane, bits) = (format!("{:?}", self.plane).to_lowercase(), self.hop_width.bits());
+        let (hook, bits) = (format!("{:?}", self.hook).to_lowercase(), self.hop_width.bits());
         let KernelSettings { frame_bytes_max, node_frames_per_ms, .. } = self;
         format!(
-            "{plane}-hops{bits}-ports{ports}-routes{routes_per_port_max}-\
+            "{hook}-hops{bits}-ports{ports}-routes{routes_per_port_max}-\
              header{route_bytes_max}-frame{frame_bytes_max}-node{node_frames_per_ms}-{version:016x}"
         )
     }

@@ -1,5 +1,6 @@
 //! Data planes for the switches and the controller of a world.
 
+use axon_fabric::model::DataplaneKind;
 use axon_node::telemetry::PlaneTelemetry;
 use axon_node::{
     Action, Awaited, Capabilities, Counters, Dataplane, Drop, Input, Node, PortKind, PortSetting,
@@ -11,53 +12,19 @@ use axon_plane::{Lookups, Plane, PlaneConfig, Ports, axon};
 use axon_programs::axon::{self as program, AxonTables};
 use axon_wire::header::PacketType;
 use axon_wire::{FrameBuf, HopWidth, Hops, PortNo, Route, Time};
-use std::fmt;
 
-/// Kind of data plane of a world's nodes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum DataplaneKind {
-    /// Software plane.
-    #[default]
-    Software,
-    /// Reference plane: slow and simple, without traffic classes, flow control and cut-through.
-    Reference,
-    /// Software plane that refuses every tenth install, delays some, and occasionally loses its
-    /// tables.
-    Refusing,
-    /// Software plane with its lookups in the tables of a programmable pipeline.
-    Pipeline,
-}
-
-impl DataplaneKind {
-    /// Kinds that an operator can select by name.
-    pub const NAMED: [DataplaneKind; 3] =
-        [DataplaneKind::Software, DataplaneKind::Reference, DataplaneKind::Pipeline];
-
-    /// Returns the name used by `axon sim --dataplane` and in messages.
-    pub const fn name(self) -> &'static str {
-        match self {
-            DataplaneKind::Software => "software",
-            DataplaneKind::Reference => "reference",
-            DataplaneKind::Refusing => "refusing",
-            DataplaneKind::Pipeline => AxonTables::NAME,
+/// Returns the maximum capabilities of a data plane with hops of this width; `None` if it is not
+/// simulated.
+pub fn capabilities(kind: DataplaneKind, hop_width: HopWidth) -> Option<Capabilities> {
+    let largest = PlaneConfig::largest(hop_width);
+    match kind {
+        DataplaneKind::Auto | DataplaneKind::Software => Some(axon::capabilities(&largest)),
+        DataplaneKind::Reference => Some(reference::capabilities(&largest)),
+        DataplaneKind::Refusing => {
+            Some(Capabilities { name: kind.name(), ..axon::capabilities(&largest) })
         }
-    }
-
-    /// Returns the maximum capabilities with hops of this width.
-    pub fn capabilities(self, hop_width: HopWidth) -> Capabilities {
-        let largest = PlaneConfig::largest(hop_width);
-        let inner = match self {
-            DataplaneKind::Software | DataplaneKind::Refusing => axon::capabilities(&largest),
-            DataplaneKind::Reference => reference::capabilities(&largest),
-            DataplaneKind::Pipeline => program::capabilities(&largest),
-        };
-        Capabilities { name: self.name(), ..inner }
-    }
-}
-
-impl fmt::Display for DataplaneKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+        DataplaneKind::Pipeline => Some(program::capabilities(&largest)),
+        DataplaneKind::Tc | DataplaneKind::Xdp => None,
     }
 }
 
@@ -100,10 +67,12 @@ impl SwitchPlane {
     ///
     /// # Panics
     /// Panics as [`Plane::new`], [`Reference::new`] and [`AxonTables::new`] do, if the
-    /// configuration exceeds the capabilities.
+    /// configuration exceeds the capabilities. Panics if the data plane is not simulated.
     pub fn new(kind: DataplaneKind, config: PlaneConfig) -> SwitchPlane {
         match kind {
-            DataplaneKind::Software => SwitchPlane::Software(Plane::new(config)),
+            DataplaneKind::Auto | DataplaneKind::Software => {
+                SwitchPlane::Software(Plane::new(config))
+            }
             DataplaneKind::Reference => SwitchPlane::Reference(Box::new(Reference::new(config))),
             DataplaneKind::Refusing => {
                 SwitchPlane::Refusing(Box::new(Refusing::new(Plane::new(config))))
@@ -111,6 +80,9 @@ impl SwitchPlane {
             DataplaneKind::Pipeline => {
                 let tables = AxonTables::with_config(&config);
                 SwitchPlane::Pipeline(Box::new(Plane::with_lookups(config, tables)))
+            }
+            DataplaneKind::Tc | DataplaneKind::Xdp => {
+                panic!("{kind} is a data plane of the Linux kernel, which is not simulated")
             }
         }
     }

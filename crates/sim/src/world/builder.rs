@@ -1,6 +1,6 @@
 //! Builds the nodes of a world from its fabric: each call returns one for a new incarnation.
 
-use crate::engine::dataplane::{DataplaneKind, SwitchPlane};
+use crate::engine::dataplane::SwitchPlane;
 use crate::engine::station::StationNode;
 use crate::host::arp_host::{ArpHost, ArpHostConfig, ArpHosts};
 use crate::host::{Host, HostConfig};
@@ -11,7 +11,7 @@ use crate::world::setup::Setup;
 use crate::world::{host_dcb, reach};
 use axon_agents::AgentNode;
 use axon_fabric::assemble;
-use axon_fabric::model::Fabric;
+use axon_fabric::model::{DataplaneKind, Fabric};
 use axon_switch::config::SwitchConfig;
 use axon_switch::{ControllerNode, SwitchNode};
 use axon_wire::Span;

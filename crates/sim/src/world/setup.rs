@@ -1,9 +1,9 @@
 //! Initial settings of a world.
 
-use crate::engine::dataplane::DataplaneKind;
 use crate::host::arp_host::ArpHosts;
 use crate::link::links::WireEnd;
 use crate::world::python::PythonLoader;
+use axon_fabric::model::DataplaneKind;
 use std::io::Write;
 
 /// Initial settings of a world, in addition to its fabric.

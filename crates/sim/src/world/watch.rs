@@ -1,9 +1,9 @@
 //! Options and observers of a scenario run.
 
-use crate::engine::dataplane::DataplaneKind;
 use crate::link::links::WireEnd;
 use crate::world::PythonLoader;
 use crate::world::capture::Captured;
+use axon_fabric::model::DataplaneKind;
 use axon_wire::{Span, Time};
 use std::io::Write;
 use std::ops::ControlFlow;

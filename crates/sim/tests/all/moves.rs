@@ -73,7 +73,7 @@ fn gaps(dataplane: DataplaneKind, silent: bool, unplugged: Span) -> Vec<Span> {
 
 #[test]
 fn a_host_that_moves_is_silent_for_less_than_200_ms_whether_it_says_so_or_not() {
-    let [software, reference, pipeline] = DataplaneKind::NAMED;
+    let [software, reference, pipeline] = DataplaneKind::SIMULATED;
     for dataplane in [software, reference, pipeline] {
         for silent in [false, true] {
             let mut gaps = gaps(dataplane, silent, UNPLUGGED);

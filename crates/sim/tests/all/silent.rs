@@ -20,7 +20,7 @@ fn silent(builder: &Builder, dataplane: DataplaneKind) -> World {
 
 #[test]
 fn silent_hosts_reach_each_other_over_every_data_plane() {
-    let [software, reference, pipeline] = DataplaneKind::NAMED;
+    let [software, reference, pipeline] = DataplaneKind::SIMULATED;
     for dataplane in [software, reference, pipeline, DataplaneKind::Refusing] {
         let mut world = silent(&ring(4, 2, true), dataplane);
         let hosts: Vec<usize> = (0..8).collect();

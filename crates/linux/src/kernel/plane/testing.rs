@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::kernel::Traffic;
-use crate::kernel::{HEADER_BYTES_MAX, KernelSettings, Plane as Programs};
+use crate::kernel::{HEADER_BYTES_MAX, Hook, KernelSettings};
 use axon_node::random::Random;
 use axon_plane::{Plane, PlaneConfig};
 use axon_wire::HopWidth;
@@ -39,7 +39,7 @@ pub(super) fn failed() -> KernelError {
 impl Fake {
     pub(super) fn new() -> Fake {
         let settings = KernelSettings {
-            plane: Programs::Tc,
+            hook: Hook::Tc,
             hop_width: HopWidth::Eight,
             ports: PORTS,
             routes_per_port_max: ROOM,

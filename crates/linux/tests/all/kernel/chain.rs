@@ -4,7 +4,7 @@
 use super::step::hex;
 use super::{BPF, bpf, kernel, settings};
 use crate::alone::ip;
-use axon_linux::kernel::{Attachment, Kernel, KernelSettings, Plane};
+use axon_linux::kernel::{Attachment, Hook, Kernel, KernelSettings};
 use axon_linux::packet::PacketPort;
 use axon_linux::port::{Pool, Port};
 use axon_linux::sys;
@@ -119,7 +119,7 @@ impl Chain {
         }
         let made = (0..switches).map(|switch| {
             let settings =
-                KernelSettings { routes_per_port_max: 70_000, ..settings(Plane::Tc, width, 2) };
+                KernelSettings { routes_per_port_max: 70_000, ..settings(Hook::Tc, width, 2) };
             let mut kernel = kernel(&format!("switch{switch}"), settings);
             for port in [LEFT, RIGHT] {
                 let is_host =

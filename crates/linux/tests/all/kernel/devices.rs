@@ -4,7 +4,7 @@ use super::chain::{Host, at_tc, attach, next, pair};
 use super::step::hex;
 use super::{bpf, kernel, settings};
 use crate::alone::{ip, needs};
-use axon_linux::kernel::{Attachment, Kernel, KernelSettings, NodeQueue, Plane, Verdict};
+use axon_linux::kernel::{Attachment, Hook, Kernel, KernelSettings, NodeQueue, Verdict};
 use axon_linux::packet::PacketPort;
 use axon_node::PortKind;
 use axon_wire::header::{self, PacketType};
@@ -66,7 +66,7 @@ pub fn node() {
     if bpf().is_none() {
         return;
     }
-    let mut kernel = kernel("switch", settings(Plane::Tc, HopWidth::Eight, 4));
+    let mut kernel = kernel("switch", settings(Hook::Tc, HopWidth::Eight, 4));
     let kinds = [(HOSTS, PortKind::Host), (AXON, PortKind::Axon), (UNKNOWN, PortKind::Unknown)];
     let mut outside: Vec<PacketPort> = Vec::new();
     for (port, kind) in kinds {
@@ -129,7 +129,7 @@ pub fn budget() {
         return;
     }
     let one_per_ms =
-        KernelSettings { node_frames_per_ms: 1, ..settings(Plane::Tc, HopWidth::Eight, 2) };
+        KernelSettings { node_frames_per_ms: 1, ..settings(Hook::Tc, HopWidth::Eight, 2) };
     let mut kernel = kernel("budget", one_per_ms);
     for queue in [NodeQueue::Links, NodeQueue::Hosts] {
         kernel.set_node(queue, 1).unwrap();
@@ -212,7 +212,7 @@ pub fn xdp() {
     if bpf().is_none() {
         return;
     }
-    let mut kernel = kernel("switch", settings(Plane::Xdp, HopWidth::Eight, 4));
+    let mut kernel = kernel("switch", settings(Hook::Xdp, HopWidth::Eight, 4));
     for (port, kind) in [(HOSTS, PortKind::Host), (AXON, PortKind::Axon)] {
         let (inner, outer) = (format!("in{}", port.0), format!("out{}", port.0));
         pair(&inner, &outer);

@@ -4,7 +4,7 @@
 use super::random::raw;
 use super::step::{LOOPBACK, run};
 use super::{bpf, kernel, settings};
-use axon_linux::kernel::{Kernel, KernelSettings, LoadedProgram, Plane};
+use axon_linux::kernel::{Hook, Kernel, KernelSettings, LoadedProgram};
 use axon_node::PortKind;
 use axon_wire::{HopWidth, MacAddr, PortNo, Route};
 use aya::maps::xdp::DevMap;
@@ -15,7 +15,7 @@ const OUT: PortNo = PortNo(1);
 const HOST: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
 
 fn xdp() -> KernelSettings {
-    settings(Plane::Xdp, HopWidth::Eight, 4)
+    settings(Hook::Xdp, HopWidth::Eight, 4)
 }
 
 /// A switch with a host port and a link, and the program of the host port.
@@ -29,7 +29,7 @@ fn switch() -> (Kernel, LoadedProgram) {
 
 /// Passes a frame of the host; returns the frame behind the switch.
 fn pass(program: &mut LoadedProgram) -> Option<Vec<u8>> {
-    run(program, Plane::Xdp, &[&HOST.0[..], &[0x5a; 60]].concat())
+    run(program, Hook::Xdp, &[&HOST.0[..], &[0x5a; 60]].concat())
 }
 
 pub fn routes() {

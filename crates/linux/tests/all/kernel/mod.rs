@@ -12,7 +12,7 @@ mod step;
 
 use crate::alone::needs;
 use crate::runner::Test;
-use axon_linux::kernel::{Kernel, KernelSettings, Plane};
+use axon_linux::kernel::{Hook, Kernel, KernelSettings};
 use axon_wire::HopWidth;
 use nix::mount::{MsFlags, mount};
 use std::path::{Path, PathBuf};
@@ -52,7 +52,7 @@ fn bpf() -> Option<&'static Path> {
         return None;
     }
     let probe = Path::new(BPF).join("probe");
-    match Kernel::open(&probe, settings(Plane::Xdp, HopWidth::Eight, 1)) {
+    match Kernel::open(&probe, settings(Hook::Xdp, HopWidth::Eight, 1)) {
         Ok(_) => Kernel::remove(&probe).unwrap(),
         Err(why) => {
             needs::skip(&why.to_string());
@@ -62,10 +62,10 @@ fn bpf() -> Option<&'static Path> {
     Some(Path::new(BPF))
 }
 
-fn settings(plane: Plane, hop_width: HopWidth, ports: u16) -> KernelSettings {
+fn settings(hook: Hook, hop_width: HopWidth, ports: u16) -> KernelSettings {
     let (routes_per_port_max, route_bytes_max, frame_bytes_max) = (4096, 128, 1514);
     KernelSettings {
-        plane,
+        hook,
         hop_width,
         ports,
         routes_per_port_max,

@@ -5,7 +5,7 @@ use super::step::hex;
 use super::{BPF, bpf, kernel, settings};
 use crate::alone;
 use crate::runner::part;
-use axon_linux::kernel::{AttachedPort, Attachment, Kernel, KernelError, KernelSettings, Plane};
+use axon_linux::kernel::{AttachedPort, Attachment, Hook, Kernel, KernelError, KernelSettings};
 use axon_linux::packet::PacketPort;
 use axon_node::{PortKind, RouteError};
 use axon_wire::{FrameBuf, HopWidth, MacAddr, PortNo, Route};
@@ -25,7 +25,7 @@ const AXON: PortNo = PortNo(2);
 const HOST: MacAddr = MacAddr([2, 0, 0, 0, 0, 9]);
 
 fn one_route() -> KernelSettings {
-    KernelSettings { routes_per_port_max: 1, ..settings(Plane::Tc, HopWidth::Eight, 4) }
+    KernelSettings { routes_per_port_max: 1, ..settings(Hook::Tc, HopWidth::Eight, 4) }
 }
 
 /// One of the processes that the tests below start.
@@ -257,9 +257,9 @@ pub fn replaced_device() {
     if bpf().is_none() {
         return;
     }
-    for plane in [Plane::Tc, Plane::Xdp] {
-        let mut kernel = kernel(&format!("{plane:?}"), settings(plane, HopWidth::Eight, 4));
-        let attachment = if plane == Plane::Tc { Attachment::Tc } else { Attachment::XdpNative };
+    for hook in [Hook::Tc, Hook::Xdp] {
+        let mut kernel = kernel(&format!("{hook:?}"), settings(hook, HopWidth::Eight, 4));
+        let attachment = if hook == Hook::Tc { Attachment::Tc } else { Attachment::XdpNative };
         let mut programs = Vec::new();
         for index in [101, 101, 103] {
             let name = "link add name in1 index";
@@ -267,7 +267,7 @@ pub fn replaced_device() {
             assert_eq!(kernel.attach(HOSTS, "in1").unwrap(), attachment);
             let expected = AttachedPort { port: HOSTS, ifindex: index, attachment };
             assert_eq!(kernel.attached().unwrap(), [expected]);
-            programs.extend(Ids::pinned(&Path::new(BPF).join(format!("{plane:?}"))).programs);
+            programs.extend(Ids::pinned(&Path::new(BPF).join(format!("{hook:?}"))).programs);
             alone::ip("link delete in1");
         }
         assert!(programs[0] != programs[1] && programs[1] != programs[2], "{programs:?}");

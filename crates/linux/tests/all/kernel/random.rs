@@ -2,7 +2,7 @@
 
 use super::step::{LOOPBACK, SHORTEST, hex, is_within_limits, run, transit};
 use super::{BPF, bpf, kernel, settings};
-use axon_linux::kernel::{Kernel, KernelError, LoadedProgram, Plane, Traffic};
+use axon_linux::kernel::{Hook, Kernel, KernelError, LoadedProgram, Traffic};
 use axon_node::{Action, Dataplane, Input, Node, PortKind, PortSetting};
 use axon_plane::{Lookups, PlaneConfig};
 use axon_wire::header::{self, PacketType};
@@ -125,13 +125,13 @@ impl Tally {
         (of.out_frames, of.out_bytes) = (of.out_frames + 1, of.out_bytes + left as u64);
     }
 
-    fn left(&mut self, ingress: PortNo, plane: Plane) {
+    fn left(&mut self, ingress: PortNo, plane: Hook) {
         self.left += 1;
         let of = self.traffic.entry(ingress.0).or_default();
         match plane {
             // No node is running.
-            Plane::Tc => of.lost_packets += 1,
-            Plane::Xdp => of.node_packets += 1,
+            Hook::Tc => of.lost_packets += 1,
+            Hook::Xdp => of.node_packets += 1,
         }
     }
 }
@@ -150,7 +150,7 @@ fn random_transit(
     for _ in 0..frames {
         let frame = random_packet(rand, settings.hop_width);
         let expected = transit(&frame, settings, ingress, kind_of);
-        let out = run(program, settings.plane, &frame);
+        let out = run(program, settings.hook, &frame);
         tally.valid += u32::from(expected.is_some());
         let context = || format!("seed {}, {settings:?}, {ingress}: {}", seed(), hex(&frame));
         match (expected, out) {
@@ -163,7 +163,7 @@ fn random_transit(
                 let within =
                     expected.is_some_and(|(_, left)| is_within_limits(&frame, &left, settings));
                 assert!(!within, "left to the node: {}", context());
-                tally.left(ingress, settings.plane);
+                tally.left(ingress, settings.hook);
             }
         }
     }
@@ -258,7 +258,7 @@ fn random_hosts(
     for _ in 0..frames {
         let frame = random_frame(rand);
         let expected = of_plane(&mut plane, ingress, &frame, &mut out);
-        let out = run(program, settings.plane, &frame);
+        let out = run(program, settings.hook, &frame);
         let context = || format!("seed {}, {settings:?}, {ingress}: {}", seed(), hex(&frame));
         tally.valid += u32::from(expected.is_some());
         match (expected, out) {
@@ -266,7 +266,7 @@ fn random_hosts(
                 same(&out, &expected, context);
                 tally.forwarded(ingress, egress, frame.len(), out.len());
             }
-            (None, None) => tally.left(ingress, settings.plane),
+            (None, None) => tally.left(ingress, settings.hook),
             (expected, out) => panic!("{expected:?}, but {out:?}: {}", context()),
         }
     }
@@ -283,7 +283,7 @@ fn random_hosts(
 }
 
 /// Passes all frames of one data plane.
-fn frames_of(data_plane: Plane) -> Tally {
+fn frames_of(data_plane: Hook) -> Tally {
     let mut rand = Rand32::new(seed());
     let mut all = Tally::default();
     let share = FRAMES / (WIDTHS.len() as u32 * 4);
@@ -318,9 +318,8 @@ pub fn frames() {
     if bpf().is_none() {
         return;
     }
-    let [tc, xdp] =
-        [Plane::Tc, Plane::Xdp].map(|plane| std::thread::spawn(move || frames_of(plane)));
-    for (plane, frames) in [(Plane::Tc, tc), (Plane::Xdp, xdp)] {
+    let [tc, xdp] = [Hook::Tc, Hook::Xdp].map(|plane| std::thread::spawn(move || frames_of(plane)));
+    for (plane, frames) in [(Hook::Tc, tc), (Hook::Xdp, xdp)] {
         let Tally { valid, decided, left, .. } = frames.join().expect("the frames are as expected");
         let share = 100.0 * f64::from(decided) / f64::from(valid);
         println!(
@@ -347,7 +346,7 @@ pub fn mixed_routes() {
     if bpf().is_none() {
         return;
     }
-    for (plane, name) in [(Plane::Tc, "tc"), (Plane::Xdp, "xdp")] {
+    for (plane, name) in [(Hook::Tc, "tc"), (Hook::Xdp, "xdp")] {
         let mut kernel = kernel(name, settings(plane, HopWidth::Eight, 4));
         kernel.set_port(PortNo(0), LOOPBACK, PortKind::Host).unwrap();
         kernel.set_port(PortNo(1), LOOPBACK, PortKind::Axon).unwrap();
@@ -382,7 +381,7 @@ pub fn changed_routes() {
     if bpf().is_none() {
         return;
     }
-    let mut kernel = kernel("switch", settings(Plane::Xdp, HopWidth::Eight, 4));
+    let mut kernel = kernel("switch", settings(Hook::Xdp, HopWidth::Eight, 4));
     kernel.set_port(PortNo(0), LOOPBACK, PortKind::Host).unwrap();
     kernel.set_port(PortNo(1), LOOPBACK, PortKind::Axon).unwrap();
     let mut program = kernel.load(PortNo(0)).unwrap();
@@ -393,7 +392,7 @@ pub fn changed_routes() {
     let own: Vec<Vec<u8>> = [1, 2]
         .map(|hop| {
             kernel.set_route(PortNo(0), hosts[0], &route(hop)).unwrap();
-            run(&mut program, Plane::Xdp, &frame).unwrap()
+            run(&mut program, Hook::Xdp, &frame).unwrap()
         })
         .into();
     let end = AtomicBool::new(false);
@@ -411,7 +410,7 @@ pub fn changed_routes() {
         });
         let (mut seen, mut other) = ([0u32; 3], None);
         for _ in 0..RUNS_WHILE_CHANGED {
-            let out = run(&mut program, Plane::Xdp, &frame);
+            let out = run(&mut program, Hook::Xdp, &frame);
             match out.map(|out| own.iter().position(|own| *own == out).ok_or(out)) {
                 None => seen[2] += 1,
                 Some(Ok(index)) => seen[index] += 1,

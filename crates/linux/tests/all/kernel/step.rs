@@ -1,7 +1,7 @@
 //! Expected decisions of the programs, from `axon_plane` and the golden vectors.
 
 use super::{bpf, kernel, settings};
-use axon_linux::kernel::{Kernel, KernelSettings, LoadedProgram, Plane, Verdict};
+use axon_linux::kernel::{Hook, Kernel, KernelSettings, LoadedProgram, Verdict};
 use axon_node::PortKind;
 use axon_plane::{Step, ethernet, forward};
 use axon_wire::header::{HeaderFields, PacketType};
@@ -51,7 +51,7 @@ pub fn is_within_limits(frame: &[u8], left: &[u8], settings: &KernelSettings) ->
     let stripped = left.len() < frame.len();
     let (at, skip) = if width == HopWidth::Four { (5, 4) } else { (6, 0) };
     let words = (skip + header.forward_count * width.bits()).div_ceil(64);
-    let shortest = if settings.plane == Plane::Tc { SHORTEST_OF_TC } else { 0 };
+    let shortest = if settings.hook == Hook::Tc { SHORTEST_OF_TC } else { 0 };
     let tag = matches!(left.get(12..14), Some([0x81, 0] | [0x88, 0xa8]));
     let longest = settings.frame_bytes_max + if tag { 4 } else { 0 };
     let hops = stripped || words <= WORDS_MAX && at + 8 * words <= frame.len();
@@ -61,7 +61,7 @@ pub fn is_within_limits(frame: &[u8], left: &[u8], settings: &KernelSettings) ->
 
 /// Passes a frame through a program. Returns the frame if it leaves by a port, and `None` if it
 /// goes to the node, unchanged. The tables name no device of the node, so tc drops frames for it.
-pub fn run(program: &mut LoadedProgram, plane: Plane, frame: &[u8]) -> Option<Vec<u8>> {
+pub fn run(program: &mut LoadedProgram, hook: Hook, frame: &[u8]) -> Option<Vec<u8>> {
     let mut out = [0; 4096];
     let run = program.run(frame, &mut out, 1);
     let outcome = run.unwrap_or_else(|error| panic!("{} bytes: {error}", frame.len()));
@@ -69,7 +69,7 @@ pub fn run(program: &mut LoadedProgram, plane: Plane, frame: &[u8]) -> Option<Ve
     if outcome.verdict == Verdict::Redirect {
         return Some(bytes.to_vec());
     }
-    let left = if plane == Plane::Tc { Verdict::Drop } else { Verdict::Pass };
+    let left = if hook == Hook::Tc { Verdict::Drop } else { Verdict::Pass };
     assert_eq!((outcome.verdict, bytes), (left, frame));
     None
 }
@@ -90,7 +90,7 @@ pub fn vectors() {
         return;
     }
     let text = include_str!("../../../../../vectors/forward.txt");
-    for plane in [Plane::Tc, Plane::Xdp] {
+    for hook in [Hook::Tc, Hook::Xdp] {
         let mut switches = BTreeMap::new();
         let mut tally = (0, 0);
         for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
@@ -105,7 +105,7 @@ pub fn vectors() {
             let ingress = PortNo(ingress.parse().unwrap());
             let switch = switches
                 .entry((width, ingress, kinds))
-                .or_insert_with(|| Switch::new(plane, width, ingress, kinds));
+                .or_insert_with(|| Switch::new(hook, width, ingress, kinds));
             let (packet, left) = (bytes(packet), bytes(left));
             let forwarded = ["egress", "strip"].contains(&verdict);
             if packet.len() >= SHORTEST {
@@ -123,7 +123,7 @@ pub fn vectors() {
             switch.check(&packet, left.as_deref(), &mut tally);
         }
         let (decided, left) = tally;
-        println!("{plane:?}: {decided} decided, {left} left to the node");
+        println!("{hook:?}: {decided} decided, {left} left to the node");
         assert!(decided >= 20 && left >= 20);
     }
 }
@@ -136,8 +136,8 @@ struct Switch {
 }
 
 impl Switch {
-    fn new(plane: Plane, width: &str, ingress: PortNo, kinds: &str) -> Switch {
-        let name = format!("{plane:?}-{width}-{ingress}-{kinds}");
+    fn new(hook: Hook, width: &str, ingress: PortNo, kinds: &str) -> Switch {
+        let name = format!("{hook:?}-{width}-{ingress}-{kinds}");
         let width = match width {
             "4" => HopWidth::Four,
             "8" => HopWidth::Eight,
@@ -151,7 +151,7 @@ impl Switch {
         let mut kinds: Vec<PortKind> = kinds.chars().map(kind).collect();
         // The kind of the ingress port is not part of a case, but its program needs it.
         kinds[ingress.index()] = PortKind::Axon;
-        let most = settings(plane, width, kinds.len() as u16);
+        let most = settings(hook, width, kinds.len() as u16);
         let mut kernel = kernel(&name, KernelSettings { route_bytes_max: 65535, ..most });
         for (port, &kind) in (0..).map(PortNo).zip(&kinds) {
             kernel.set_port(port, LOOPBACK, kind).unwrap();
@@ -168,7 +168,7 @@ impl Switch {
     fn check(&mut self, packet: &[u8], expected: Option<&[u8]>, tally: &mut (u32, u32)) {
         let settings = self.kernel.settings();
         let context = || format!("{settings:?}: {}", hex(packet));
-        match (expected, run(&mut self.program, settings.plane, packet)) {
+        match (expected, run(&mut self.program, settings.hook, packet)) {
             (Some(expected), Some(out)) => {
                 assert_eq!(hex(&out), hex(expected), "{}", context());
                 tally.0 += 1;
