@@ -95,19 +95,18 @@ GROUP_ITEMS = several(
     item(11, number(1), SOURCE_MAC, MDNS, number(0), NO, several()),
 )
 
+# A message ends with the VLAN of its hosts, if they are in one.
 VLAN = number(300)
 VLAN_ITEMS = several(
-    item(12, VLAN, octets(
-        item(2, number(1), TARGET_MAC_ADDRESS, NONE, STAMP,
-             route(2, 5, layer=3, tagged=True)))),
+    item(2, number(1), TARGET_MAC_ADDRESS, NONE, STAMP, route(2, 5, layer=3, tagged=True)),
 )
 
 PARTNER = number(0xFFFF) + SOURCE_MAC + number(9)
 DOWN, DISTRIBUTING = number(0), number(6)
 BOND_ITEMS = several(
-    item(13, number(3), DISTRIBUTING, some(PARTNER), YES),
-    item(13, number(3), DOWN, NONE, NO),
-    item(14, number(3), PARTNER, YES),
+    item(12, number(3), DISTRIBUTING, some(PARTNER), YES),
+    item(12, number(3), DOWN, NONE, NO),
+    item(13, number(3), PARTNER, YES),
 )
 
 MESSAGES = {
@@ -146,6 +145,6 @@ MESSAGES = {
     "segment-empty": message(11, number(0), number(0), several()),
     "seek": message(12, TARGET_IP_ADDRESS, NONE),
     "seek-except": message(12, LOCALHOST, some(number(300))),
-    "vlan": message(14, VLAN, octets(message(12, TARGET_IP_ADDRESS, NONE))),
-    "segment-vlan": message(11, number(3), number(4), VLAN_ITEMS),
+    "vlan": message(12, TARGET_IP_ADDRESS, NONE, VLAN),
+    "segment-vlan": message(11, number(3), number(4), VLAN_ITEMS, VLAN),
 }

@@ -18,7 +18,7 @@ sys.dont_write_bytecode = True
 from messages import MESSAGES  # noqa: E402
 
 # The wire, once more: this reader is a witness only if it does not take them from the code.
-VERSIONS = {"envelope": 7, "probe": 1, "congestion": 1}
+VERSIONS = {"envelope": 8, "probe": 1, "congestion": 1}
 TYPES = {"ethernet": 1, "control": 2, "probe": 3, "error": 4, "congestion": 5}
 TYPE_NAMES = {number: name for name, number in TYPES.items()}
 UNITS = {"ingress": 1, "egress": 2}

@@ -17,10 +17,10 @@ pub fn run(bytes: &[u8]) {
 }
 
 fn check_message(bytes: &[u8]) {
-    let Some(message) = Message::decode(bytes) else {
+    let Some((vlan, message)) = Message::decode(bytes) else {
         return;
     };
-    let written = message.encode();
+    let written = message.encode(vlan);
     assert!(written.len() <= bytes.len(), "no encoding is longer than the one that was read");
-    assert_eq!(Message::decode(&written), Some(message));
+    assert_eq!(Message::decode(&written), Some((vlan, message)));
 }

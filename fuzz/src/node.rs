@@ -15,6 +15,7 @@ use axon_switch::SwitchNode;
 use axon_wire::header::{self, HeaderView, PacketType};
 use axon_wire::message::{Hello, HelloConfirm, Message, Role};
 use axon_wire::probe::ProbeOptions;
+use axon_wire::vlan::VlanId;
 use axon_wire::{FrameBuf, HopWidth, Hops, Incarnation, MacAddr, NodeId, PortNo, Span, Time, link};
 use std::sync::LazyLock;
 
@@ -125,7 +126,7 @@ impl<N: Node> World<N> {
     }
 
     /// A message by a source route that ends at this node, from `behind` hops away.
-    fn routed_message(&mut self, port: PortNo, behind: u8, message: &Message) {
+    fn routed_message(&mut self, port: PortNo, behind: u8, message: (VlanId, &Message)) {
         let reverse: Hops = (0..u16::from(behind % 9)).map(PortNo).collect();
         let sealed = self.friend.seal_routed(self.incarnation, message);
         let mut packet = vec![0; 64];
@@ -163,11 +164,11 @@ impl<N: Node> World<N> {
             }
             2 | 3 => {
                 let behind = reader.byte()?;
-                let message = self.message(reader.string()?)?;
-                self.routed_message(PortNo(0), behind, &message);
+                let (vlan, message) = self.message(reader.string()?)?;
+                self.routed_message(PortNo(0), behind, (vlan, &message));
             }
             4 => {
-                let message = self.message(reader.string()?)?;
+                let (_, message) = self.message(reader.string()?)?;
                 let to = (!matches!(message, Message::Hello(_))).then_some(self.incarnation);
                 self.link_message(port, to, &message);
             }
@@ -181,15 +182,15 @@ impl<N: Node> World<N> {
     }
 
     /// Arbitrary bytes as a message, with the echo that gets it past the handshake.
-    fn message(&self, bytes: &[u8]) -> Option<Message> {
-        let mut message = Message::decode(bytes)?;
+    fn message(&self, bytes: &[u8]) -> Option<(VlanId, Message)> {
+        let (vlan, mut message) = Message::decode(bytes)?;
         match &mut message {
             Message::HelloConfirm(confirm) => confirm.echo = self.challenge,
             Message::HelloReply(reply) => reply.echo = self.challenge,
             Message::Heartbeat(beat) => beat.echo = self.challenge,
             _ => {}
         }
-        Some(message)
+        Some((vlan, message))
     }
 }
 

@@ -323,7 +323,6 @@ impl Controller {
             | Item::SelectMember { .. }
             | Item::AskLoad { .. }
             | Item::SetBackup { .. }
-            | Item::Vlan { .. }
             | Item::GroupHosts { .. } => false,
         };
         self.counters.item_misplaced += u64::from(!is_placed);

@@ -94,7 +94,7 @@ impl Controllers {
     fn with(
         &mut self,
         vlan: VlanId,
-        out: &mut Vec<impl From<Effect>>,
+        out: &mut Vec<impl From<(VlanId, Effect)>>,
         call: impl FnOnce(&mut Controller, &mut Vec<Effect>),
     ) {
         let Some(controller) = self.of.get_mut(&vlan) else {
@@ -104,19 +104,19 @@ impl Controllers {
         let mut own = Vec::new();
         call(controller, &mut own);
         if vlan.is_none() {
-            out.extend(own.into_iter().map(Into::into));
+            out.extend(own.into_iter().map(|effect| (vlan, effect).into()));
             return;
         }
         let is_tagged =
             |at: (NodeId, PortNo)| self.ports.get(&at).is_some_and(|vlans| vlans.is_tagged(vlan));
         let within = |effect| within(vlan, effect, controller, &is_tagged);
-        out.extend(own.into_iter().filter_map(within).map(Into::into));
+        out.extend(own.into_iter().filter_map(within).map(|effect| (vlan, effect).into()));
     }
 
     /// Calls each controller.
     fn with_all(
         &mut self,
-        out: &mut Vec<impl From<Effect>>,
+        out: &mut Vec<impl From<(VlanId, Effect)>>,
         mut call: impl FnMut(&mut Controller, &mut Vec<Effect>),
     ) {
         let vlans: Vec<VlanId> = self.of.keys().copied().collect();
@@ -128,7 +128,12 @@ impl Controllers {
     /// Calls [`Controller::restore`]: each controller gets the entries of its VLAN, and all get
     /// operators' changes of the policy. Entries of a VLAN that no longer exists, or that their
     /// port is not in, are dropped.
-    pub fn restore(&mut self, now: Time, stored: &[Stored], out: &mut Vec<impl From<Effect>>) {
+    pub fn restore(
+        &mut self,
+        now: Time,
+        stored: &[Stored],
+        out: &mut Vec<impl From<(VlanId, Effect)>>,
+    ) {
         let policy: Vec<Stored> =
             stored.iter().filter(|entry| entry.open().is_none()).cloned().collect();
         let mut own: BTreeMap<VlanId, Vec<Stored>> =
@@ -140,7 +145,7 @@ impl Controllers {
                 Some(own) => own.push(inner),
                 None => {
                     self.given_up += 1;
-                    out.push(Effect::Store(StoreChange::Delete(entry.key())).into());
+                    out.push((vlan, Effect::Store(StoreChange::Delete(entry.key()))).into());
                 }
             }
         }
@@ -150,7 +155,7 @@ impl Controllers {
     }
 
     /// Calls [`Controller::keep`].
-    pub fn keep(&mut self, out: &mut Vec<impl From<Effect>>) {
+    pub fn keep(&mut self, out: &mut Vec<impl From<(VlanId, Effect)>>) {
         self.with_all(out, |controller, out| controller.keep(out));
     }
 
@@ -195,7 +200,7 @@ impl Controllers {
         from: Incarnation,
         reverse: &Hops,
         m: &ControllerHello,
-        out: &mut Vec<impl From<Effect>>,
+        out: &mut Vec<impl From<(VlanId, Effect)>>,
     ) {
         self.with_all(out, |controller, out| {
             controller.controller_hello(now, from, reverse.clone(), m.clone(), out);
@@ -209,7 +214,7 @@ impl Controllers {
         now: Time,
         from: Incarnation,
         (vlan, message): (VlanId, Message),
-        out: &mut Vec<impl From<Effect>>,
+        out: &mut Vec<impl From<(VlanId, Effect)>>,
     ) -> bool {
         let port = match &message {
             Message::ArpRequest(request) => request.port,
@@ -234,14 +239,9 @@ impl Controllers {
         &mut self,
         now: Time,
         from: Incarnation,
-        item: Item,
-        out: &mut Vec<impl From<Effect>>,
+        (vlan, mut item): (VlanId, Item),
+        out: &mut Vec<impl From<(VlanId, Effect)>>,
     ) {
-        let (vlan, item) = item.open();
-        let Some(mut item) = item else {
-            self.misplaced += 1;
-            return;
-        };
         if let Item::PortLoad { .. } = item {
             return self
                 .with_all(out, |controller, out| controller.item(now, from, item.clone(), out));
@@ -258,7 +258,7 @@ impl Controllers {
     }
 
     /// Calls [`Controller::timeout`].
-    pub fn timeout(&mut self, now: Time, out: &mut Vec<impl From<Effect>>) {
+    pub fn timeout(&mut self, now: Time, out: &mut Vec<impl From<(VlanId, Effect)>>) {
         self.with_all(out, |controller, out| {
             if controller.deadline().is_some_and(|at| at <= now) {
                 controller.timeout(now, out);
@@ -276,7 +276,7 @@ impl Controllers {
         &mut self,
         now: Time,
         (vlan, to): (VlanId, NodeId),
-        out: &mut Vec<impl From<Effect>>,
+        out: &mut Vec<impl From<(VlanId, Effect)>>,
     ) {
         self.with(vlan, out, |controller, out| controller.query_refused(now, to, out));
     }
@@ -302,7 +302,7 @@ impl Controllers {
         &mut self,
         now: Time,
         change: PolicyChange,
-        out: &mut Vec<impl From<Effect>>,
+        out: &mut Vec<impl From<(VlanId, Effect)>>,
     ) -> Result<PolicyDone, PolicyRefusal> {
         let (mut routes_removed, mut switches, mut reach) = (0, BTreeSet::new(), false);
         let mut all = Ok(());
@@ -385,22 +385,18 @@ fn within(
                 let source = (target.source_switch.node, target.source_port);
                 target.to_source.tagged = is_tagged(source);
             }
-            *message = message.in_vlan(vlan);
         }
-        Effect::Command { item, .. } => {
-            match item {
-                Item::SetRoute { destination, route, .. } => {
-                    route.tagged = is_tagged_at(*destination);
-                }
-                Item::SetBackup { destination, primary, backup, .. } => {
-                    let tagged = is_tagged_at(*destination);
-                    primary.route.tagged = tagged;
-                    backup.iter_mut().for_each(|path| path.route.tagged = tagged);
-                }
-                _ => {}
+        Effect::Command { item, .. } => match item {
+            Item::SetRoute { destination, route, .. } => {
+                route.tagged = is_tagged_at(*destination);
             }
-            *item = item.in_vlan(vlan);
-        }
+            Item::SetBackup { destination, primary, backup, .. } => {
+                let tagged = is_tagged_at(*destination);
+                primary.route.tagged = tagged;
+                backup.iter_mut().for_each(|path| path.route.tagged = tagged);
+            }
+            _ => {}
+        },
         Effect::AwaitAcknowledged { vlan: of, .. } => *of = vlan,
         Effect::Note(_) => {}
     }

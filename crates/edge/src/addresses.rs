@@ -173,6 +173,6 @@ mod tests {
         }));
         assert_eq!(reported(&again)[..2], [51, 1].map(ip), "a new controller has none of them");
         assert_eq!(bench.port(0, None).len(), 4, "two notes, and two hosts that are gone");
-        assert_eq!(bench.edge.hosts().count(), 0);
+        assert_eq!(bench.edge.plain().hosts().count(), 0);
     }
 }

@@ -95,7 +95,7 @@ mod tests {
 
     pub(super) fn change(bench: &mut Bench, port: u16, state: MemberState) -> Vec<Effect> {
         let changed = (PortNo(port), member(state));
-        bench.call(|edge, now, ports, out| edge.at(now, ports, out).member_changed(changed))
+        bench.call(|edge, now, ports, out| edge.untagged(now, ports, out).member_changed(changed))
     }
 
     fn reports(effects: &[Effect]) -> Vec<Item> {
@@ -119,7 +119,7 @@ mod tests {
     fn a_host_sends_from_any_port_of_its_bond_and_is_at_one() {
         let mut bench = bonded();
         assert_eq!(reports(&bench.frame(1, &announcement(1))), []);
-        let at: Vec<_> = bench.edge.hosts().map(|(_, host)| host.port).collect();
+        let at: Vec<_> = bench.edge.plain().hosts().map(|(_, host)| host.port).collect();
         assert_eq!(at, [PortNo(0)]);
         assert_eq!(bench.edge.counters().hosts_moved, 0);
         bench.set_route(1, 9, 1, 3);
@@ -140,7 +140,7 @@ mod tests {
             bench.frame(0, &announcement(1));
             let passes = state == MemberState::Individual || state == MemberState::Collecting;
             assert_eq!(bench.last_drop(), (!passes).then_some(Drop::Refused), "{state:?}");
-            assert_eq!(bench.edge.hosts().count(), usize::from(passes));
+            assert_eq!(bench.edge.plain().hosts().count(), usize::from(passes));
         }
     }
 
@@ -152,7 +152,7 @@ mod tests {
         let seen = Item::HostSeen { port: PortNo(1), mac: mac(1), ips: [ip(1).into()].into() };
         let gone = Item::HostGone { port: PortNo(0), mac: mac(1) };
         assert_eq!(reports(&effects)[1..], [seen, gone]);
-        let far = LinkEnd { node: bench.edge.settings().node, port: PortNo(0) };
+        let far = LinkEnd { node: bench.edge.plain_mut().settings().node, port: PortNo(0) };
         assert!(effects.contains(&Effect::LinkLost { port: PortNo(0), far }));
         assert_eq!(bench.placed(1, 9), Some(Route::from([3])));
     }
@@ -165,7 +165,7 @@ mod tests {
         bench.set_route(0, 9, 1, 3);
         let effects = change(&mut bench, 0, MemberState::Detached);
         assert!(reports(&effects).contains(&Item::HostGone { port: PortNo(0), mac: mac(1) }));
-        assert_eq!((bench.placed(0, 9), bench.edge.hosts().count()), (None, 0));
+        assert_eq!((bench.placed(0, 9), bench.edge.plain().hosts().count()), (None, 0));
     }
 
     #[test]
@@ -184,7 +184,7 @@ mod tests {
         // The port is no longer a host port.
         let gone = bench.port(0, Some(PortKind::Unknown));
         assert!(reports(&gone).contains(&member(false)), "{gone:?}");
-        assert_eq!(bench.edge.members().count(), 0);
+        assert_eq!(bench.edge.plain().members().count(), 0);
     }
 
     #[test]
@@ -193,7 +193,7 @@ mod tests {
         for _ in 0..60 {
             bench.pass(axon_wire::Span::from_secs(1));
         }
-        assert_eq!(bench.edge.hosts().count(), 1, "its answers may go elsewhere");
+        assert_eq!(bench.edge.plain().hosts().count(), 1, "its answers may go elsewhere");
         assert_eq!(bench.edge.counters().hosts_lost, 0);
     }
 

@@ -13,11 +13,10 @@ use super::flows::Flow;
 use super::hosts::Hosts;
 use super::install::Installer;
 use super::places::Key;
-use super::settings::Settings;
 use super::tables::Tables;
 use super::tombstones::Tombstones;
 use crate::effect::Effect;
-use axon_node::{RouteAnswer, RouteError, RouteKey};
+use axon_node::{RouteAnswer, RouteKey};
 use axon_wire::message::{Item, LinkEnd, RoutePath, Stamp};
 use axon_wire::{PortNo, Route, Time};
 use core::net::IpAddr;
@@ -101,7 +100,7 @@ impl Decisions {
         if self.removed.get(key).is_some_and(|newest| newest >= stamp) {
             return Verdict::Removed;
         }
-        if !installer.tables().can_hold(cx.ports, key.0, route) {
+        if !cx.tables.can_hold(cx.ports, key.0, route) {
             // The later decision counts, even if it cannot be used.
             self.remove(cx, installer, key, Some(stamp));
             return Verdict::Unusable;
@@ -166,20 +165,14 @@ impl Decisions {
         }
     }
 
-    /// Forgets old removals, and counts changes with overdue answers as refused.
-    pub(super) fn timeout(&mut self, cx: &mut Cx, installer: &mut Installer) {
-        self.removed.expire(cx.now);
-        while let Some(ticket) = installer.tables().overdue(cx.now) {
-            let result = Err(RouteError::Unavailable);
-            self.answered(cx, installer, RouteAnswer { ticket, result });
-            cx.counters.changes_unanswered += 1;
-        }
-        installer.resynchronise_lost(cx);
+    /// Forgets old removals.
+    pub(super) fn timeout(&mut self, now: Time) {
+        self.removed.expire(now);
     }
 
     /// Returns when [`Decisions::timeout`] is due next.
-    pub(super) fn deadline(&self, installer: &Installer) -> Option<Time> {
-        self.removed.next_expiry().into_iter().chain(installer.tables().deadline()).min()
+    pub(super) fn deadline(&self) -> Option<Time> {
+        self.removed.next_expiry()
     }
 
     /// Makes all flows inherited ones: a new incarnation of the controller restarts its numbers,
@@ -202,18 +195,13 @@ impl Decisions {
         let Some(backup) = backup else { return };
         let sound = cx.ports.is_host(key.0)
             && [&primary, &backup].into_iter().all(|path| is_from(cx.settings.node, path))
-            && installer.tables().can_hold(cx.ports, key.0, &backup.route);
+            && cx.tables.can_hold(cx.ports, key.0, &backup.route);
         let is_live = |key| installer.flows().get(key).is_some();
         if !sound || !self.backups.set(key, (primary, backup), is_live) {
             cx.counters.messages_ignored += 1;
             return;
         }
         self.use_backup(cx, installer, key);
-    }
-
-    /// Records that a link is down; returns whether that is new.
-    pub(super) fn link_down(&mut self, now: Time, settings: &Settings, ends: [LinkEnd; 2]) -> bool {
-        self.backups.mark(now, settings.heartbeat, ends, settings.node)
     }
 
     /// Switches every flow over this lost link to its backup route.
@@ -227,7 +215,7 @@ impl Decisions {
     /// down.
     fn use_backup(&mut self, cx: &mut Cx, installer: &mut Installer, key: Key) {
         let flow = installer.flows().get(key).filter(|flow: &&Flow| !flow.inherited);
-        let backup = flow.and_then(|flow| self.backups.take(cx.now, key, &flow.route));
+        let backup = flow.and_then(|flow| self.backups.take((cx.now, cx.down), key, &flow.route));
         let Some(route) = backup else { return };
         let Some(stamp) = installer.reroute(cx, key, &route) else { return };
         let (port, RouteKey { destination, source, .. }) = key;
@@ -260,9 +248,11 @@ mod tests {
         installer: Installer,
     }
 
-    fn flows(device: &TestDevice) -> Flows {
-        let tables = Tables::new(&device.capabilities(), 1);
-        Flows { decisions: Decisions::new(&tables), installer: Installer::new(tables) }
+    fn flows(device: &TestDevice) -> (Flows, Around) {
+        let around = Around::new(&device.capabilities());
+        let tables = &around.tables;
+        let flows = Flows { decisions: Decisions::new(tables), installer: Installer::new(tables) };
+        (flows, around)
     }
 
     impl Flows {
@@ -305,8 +295,7 @@ mod tests {
             repeats in prop::collection::vec(0..6usize, 0..6),
         ) {
             let mut device = TestDevice::new(4);
-            let mut flows = flows(&device);
-            let mut around = Around::new();
+            let (mut flows, mut around) = flows(&device);
             let again: Vec<_> = repeats.into_iter().map(|index| order[index]).collect();
             for number in order.into_iter().chain(again) {
                 let cx = &mut around.cx(&device);
@@ -331,8 +320,7 @@ mod tests {
     #[test]
     fn a_removal_is_remembered_for_a_while_only() {
         let device = TestDevice::new(4);
-        let mut flows = flows(&device);
-        let mut around = Around::new();
+        let (mut flows, mut around) = flows(&device);
         let cx = &mut around.cx(&device);
         flows.remove(cx, KEY, 5);
         assert_eq!(flows.set(cx, (KEY, 4), &Route::from([1]), None), Verdict::Removed);
@@ -345,8 +333,7 @@ mod tests {
     #[test]
     fn a_route_that_no_header_holds_takes_the_old_one_away() {
         let device = TestDevice::new(4);
-        let mut flows = flows(&device);
-        let mut around = Around::new();
+        let (mut flows, mut around) = flows(&device);
         let cx = &mut around.cx(&device);
         flows.set(cx, (KEY, 1), &Route::from([1]), None);
         assert_eq!(flows.set(cx, (KEY, 2), &Route::from([999]), None), Verdict::Unusable);
@@ -358,8 +345,7 @@ mod tests {
     #[test]
     fn software_keeps_as_many_routes_as_it_may() {
         let device = TestDevice::new(1);
-        let mut flows = flows(&device);
-        let mut around = Around::new();
+        let (mut flows, mut around) = flows(&device);
         let cx = &mut around.cx(&device);
         let verdicts: Vec<_> = (1..=4)
             .map(|n| {
@@ -376,8 +362,7 @@ mod tests {
     #[test]
     fn an_address_belongs_to_the_flow_that_learned_it_last() {
         let device = TestDevice::new(4);
-        let mut flows = flows(&device);
-        let mut around = Around::new();
+        let (mut flows, mut around) = flows(&device);
         let cx = &mut around.cx(&device);
         let route = Route::from([1]);
         flows.set(cx, ((PortNo(0), mac(1).into()), 1), &route, Some(ip(1).into()));
@@ -393,7 +378,7 @@ mod tests {
     fn look(bench: &mut Bench, used: &[u8]) -> Vec<MacAddr> {
         bench.now += ROUTE_LOOK;
         let is_used = |_, key| used.iter().any(|&host| key == mac(host).into());
-        let idle = bench.edge.idle_flows(bench.now, is_used);
+        let idle = bench.edge.age(bench.now, is_used);
         let removed = |effect: &Effect| match effect {
             Effect::Report(Item::RemoveRoute { destination, .. }) => Some(*destination),
             _ => None,

@@ -156,7 +156,7 @@ mod tests {
         config.advertisement.domain = Some("lab.example".into());
         config.dhcp = Some(Dhcpv6Config { server, address: None });
         let mut bench = Bench::new();
-        bench.edge.settings().services =
+        bench.edge.plain_mut().settings().services =
             EdgeServices { ipv6: Some(config.into()), ..EdgeServices::default() };
         bench
     }

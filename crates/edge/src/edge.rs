@@ -1,109 +1,150 @@
-//! Edge of a switch: what its parts share, and reports on it.
+//! Edge of a VLAN: its parts, and reports on it; and what the edges of all VLANs share.
 
 use super::context::{Cx, Timer};
 use super::controller::Controller;
+use super::failover::DownLinks;
 use super::flows::Flow;
+use super::given::mixed;
 use super::hosts::Host;
-use super::install::Installer;
 use super::parts::{Call, Parts};
 use super::settings::Settings;
+use super::tables::Tables;
 use crate::config::EdgeConfig;
 use crate::effect::Effect;
 use alloc::vec::Vec;
+use axon_link::config::NodeConfig;
 use axon_link::member::Member;
 use axon_node::agenda::Agenda;
-use axon_node::telemetry::{EdgeCounters, EdgeDebts};
+use axon_node::telemetry::EdgeCounters;
 use axon_node::{Capabilities, PortView, RouteKey, Snapshot};
 use axon_wire::message::{LinkEnd, RoutePath};
-use axon_wire::{MacAddr, PortNo, Route, Time};
+use axon_wire::vlan::VlanId;
+use axon_wire::{Incarnation, MacAddr, NodeId, PortNo, Route, Span, Time};
 use core::net::IpAddr;
 
-/// Edge of one switch: its parts, and what they share. [`Edge::at`] begins a call.
+/// What the edges of all VLANs share.
+#[derive(Clone, Debug)]
+pub(super) struct Shared {
+    node: NodeId,
+    heartbeat: Span,
+    pub(super) controller: Controller,
+    pub(super) tables: Tables,
+    down: DownLinks,
+    pub(super) counters: EdgeCounters,
+}
+
+impl Shared {
+    /// Creates the state of a switch without a controller, on a data plane with these capabilities.
+    pub(super) fn new(config: &EdgeConfig, has: &Capabilities) -> Shared {
+        let NodeConfig { incarnation: Incarnation { node, number }, timers, seed, .. } =
+            config.node;
+        // Unique to this incarnation of this switch.
+        let seed = seed ^ mixed(node.0 ^ mixed(number));
+        Shared {
+            node,
+            heartbeat: timers.heartbeat,
+            controller: Controller::new(&timers),
+            tables: Tables::new(has, seed, !config.vlans.is_empty()),
+            down: DownLinks::default(),
+            counters: EdgeCounters::default(),
+        }
+    }
+
+    /// Records that a link is down; returns whether that is new.
+    pub(super) fn link_down(&mut self, now: Time, ends: [LinkEnd; 2]) -> bool {
+        self.down.mark(now, self.heartbeat, ends, self.node)
+    }
+
+    /// Returns whether the loss of a link is known already.
+    pub(super) fn knows_down(&self, now: Time, ends: [LinkEnd; 2]) -> bool {
+        self.down.knows(now, self.heartbeat, ends)
+    }
+}
+
+/// Edge of one VLAN: its hosts, and all that belongs to them.
 #[derive(Clone, Debug)]
 pub struct Edge {
+    vlan: VlanId,
     settings: Settings,
-    controller: Controller,
     agenda: Agenda<Timer>,
-    counters: EdgeCounters,
     parts: Parts,
 }
 
 impl Edge {
-    /// Creates the edge of a switch whose ports have no carrier and that has no controller yet, on
-    /// a data plane with these capabilities.
+    /// Creates the edge of a VLAN without hosts, for routes in these tables.
     ///
     /// Intervals below 1 ms count as 1 ms.
-    pub fn new(config: &EdgeConfig, has: &Capabilities) -> Edge {
+    pub(super) fn new(
+        (vlan, config): (VlanId, &EdgeConfig),
+        has: &Capabilities,
+        tables: &Tables,
+    ) -> Edge {
         Edge {
+            vlan,
             settings: Settings::new(config, has),
-            controller: Controller::new(&config.node.timers),
             agenda: Agenda::new(),
-            counters: EdgeCounters::default(),
-            parts: Parts::new(config, has),
+            parts: Parts::new(config, tables),
         }
     }
 
     /// Begins a call at `now` with the ports of the data plane. Its requests are appended to
     /// `out`.
-    pub fn at<'a>(
+    pub(super) fn at<'a>(
         &'a mut self,
-        now: Time,
-        ports: &'a dyn PortView,
+        shared: &'a mut Shared,
+        (now, ports): (Time, &'a dyn PortView),
         out: &'a mut Vec<Effect>,
     ) -> Call<'a> {
-        let Edge { settings, controller, agenda, counters, parts } = self;
-        parts.call(Cx { now, ports, out, settings, controller, agenda, counters })
+        let Edge { vlan, settings, agenda, parts } = self;
+        let Shared { controller, tables, down, counters, .. } = shared;
+        let vlan = *vlan;
+        parts.call(Cx {
+            now,
+            vlan,
+            ports,
+            out,
+            settings,
+            agenda,
+            controller,
+            tables,
+            down,
+            counters,
+        })
     }
 
     /// Returns all routes that the data plane should have: the ingress port and the address in its
     /// table or route memory, the destination, the route.
-    pub fn wanted_routes(&self) -> impl Iterator<Item = ((PortNo, RouteKey), MacAddr, &Route)> {
-        self.installer().wanted()
-    }
-
-    /// Returns the masqueraded address of a destination for hosts of `port`, if it has one.
-    pub fn masquerade_of(&self, port: PortNo, destination: MacAddr) -> Option<MacAddr> {
-        let (_, address) = self.installer().tables().address((port, destination.into()));
-        Some(address.destination).filter(|mac| *mac != destination)
+    pub(super) fn wanted_routes<'a>(
+        &'a self,
+        tables: &'a Tables,
+    ) -> impl Iterator<Item = ((PortNo, RouteKey), MacAddr, &'a Route)> {
+        self.parts.routes().installer().wanted(tables)
     }
 
     /// Records the routes of a data plane that has outlived the previous incarnation. Call it
     /// before anything else.
-    pub fn found(&mut self, has: &Snapshot) {
-        self.parts.found(has);
-    }
-
-    /// Records that a link is down, detected by this switch or another. Returns whether that is
-    /// new; then it must be passed on before [`Call::fail_over`].
-    pub fn link_down(&mut self, now: Time, ends: [LinkEnd; 2]) -> bool {
-        self.parts.link_down(now, &self.settings, ends)
-    }
-
-    /// Returns whether the loss of a link is known already.
-    pub fn knows_down(&self, now: Time, ends: [LinkEnd; 2]) -> bool {
-        self.parts.routes().backups().knows(now, self.settings.heartbeat, ends)
+    pub(super) fn found(&mut self, has: &Snapshot) {
+        self.parts.routes_mut().found(has, self.vlan);
     }
 
     /// Returns whether there are routes that may age.
-    pub fn has_flows(&self) -> bool {
-        !self.installer().flows().is_empty()
+    pub(super) fn has_flows(&self) -> bool {
+        !self.parts.routes().installer().flows().is_empty()
     }
 
     /// Returns the routes without frames since the last call. `used` is called for each route's
     /// address in the data plane's table or route memory, and returns whether it was used.
-    ///
-    /// Returns none while the controller is unreachable, because it could not set them up again.
-    pub fn idle_flows(
+    pub(super) fn idle_flows(
         &mut self,
         now: Time,
+        tables: &Tables,
         used: impl FnMut(PortNo, RouteKey) -> bool,
     ) -> Vec<(PortNo, RouteKey)> {
-        let idle = self.parts.idle(now, used);
-        if self.controller.is_reachable() { idle } else { Vec::new() }
+        self.parts.routes_mut().idle(now, tables, used)
     }
 
     /// Returns when to call [`Call::timeout`] next.
-    pub fn deadline(&self) -> Option<Time> {
+    pub(super) fn deadline(&self) -> Option<Time> {
         [self.agenda.next(), self.parts.deadline()].into_iter().flatten().min()
     }
 
@@ -119,7 +160,7 @@ impl Edge {
 
     /// Returns all flows of local hosts, with the source of those for one host.
     pub fn keyed_flows(&self) -> impl Iterator<Item = ((PortNo, RouteKey), &Flow)> {
-        self.installer().flows().all()
+        self.parts.routes().installer().flows().all()
     }
 
     /// Returns all backups: ingress port, destination, the primary route, the backup route.
@@ -141,26 +182,6 @@ impl Edge {
     /// Returns the number of route requests to the controller in flight.
     pub fn setups(&self) -> usize {
         self.parts.routes().setups().count()
-    }
-
-    /// Returns the counters of this edge since its start.
-    pub fn counters(&self) -> EdgeCounters {
-        let tables = self.installer().tables();
-        EdgeCounters {
-            answers_lost: tables.losses(),
-            macs_masqueraded: tables.given_count() as u64,
-            ..self.counters
-        }
-    }
-
-    /// Returns the outstanding answers of the data plane.
-    pub fn debts(&self) -> EdgeDebts {
-        self.installer().tables().debts()
-    }
-
-    /// Returns the flows and tables.
-    fn installer(&self) -> &Installer {
-        self.parts.routes().installer()
     }
 
     #[cfg(test)]

@@ -3,9 +3,10 @@
 use alloc::vec::Vec;
 use axon_node::{Note, RouteChange, RouteKey, RouteTicket};
 use axon_wire::message::{Item, LinkEnd, Message};
+use axon_wire::vlan::VlanId;
 use axon_wire::{Hops, Incarnation, PortNo, Route};
 
-/// Request of an edge. The node seals messages, builds frames and passes them to the plane.
+/// Request of an edge, about hosts of its VLAN. The node seals messages, builds frames and passes them to the plane.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// Seal `message` and send it by a source route from this control plane.
@@ -70,4 +71,11 @@ pub enum Effect {
     },
     /// Report this note to the operator.
     Note(Note),
+}
+
+impl From<(VlanId, Effect)> for Effect {
+    /// Returns the request alone, where a fabric has no VLANs.
+    fn from((_, effect): (VlanId, Effect)) -> Effect {
+        effect
+    }
 }

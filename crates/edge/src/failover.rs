@@ -29,15 +29,17 @@ const DOWN_HEARTBEATS: u64 = 10;
 /// expire, except links of this switch. This bounds the messages that a neighbour can have flooded.
 const DOWN_MAX: usize = 2_048;
 
-/// Backups of an edge, and the links that are down.
+/// Backups of the routes of one VLAN.
 #[derive(Clone, Debug)]
 pub(super) struct Backups {
     /// Maximum number of backups of one port, that of its routes.
     per_port_max: usize,
     of: BTreeMap<Key, Backup>,
-    /// Expiry of each direction of a lost link, by its near end.
-    down: BTreeMap<LinkEnd, Time>,
 }
+
+/// Links that are down: the expiry of each direction of a lost link, by its near end.
+#[derive(Clone, Debug, Default)]
+pub(super) struct DownLinks(BTreeMap<LinkEnd, Time>);
 
 /// Backup of one flow.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,7 +53,7 @@ struct Backup {
 impl Backups {
     /// Creates an empty set with at most `per_port_max` backups for each port.
     pub(super) const fn new(per_port_max: usize) -> Backups {
-        Backups { per_port_max, of: BTreeMap::new(), down: BTreeMap::new() }
+        Backups { per_port_max, of: BTreeMap::new() }
     }
 
     /// Returns all backups: the flow, the primary route, the backup route.
@@ -96,24 +98,37 @@ impl Backups {
 
     /// Removes and returns the backup of a flow if it is for the flow's route, and a link of that
     /// is down.
-    pub(super) fn take(&mut self, now: Time, key: Key, route: &Route) -> Option<Route> {
+    pub(super) fn take(
+        &mut self,
+        (now, down): (Time, &DownLinks),
+        key: Key,
+        route: &Route,
+    ) -> Option<Route> {
         let Backup { primary, backup } = self.of.get(&key)?;
-        let is_down = |path| self.is_over_down(now, path);
+        let is_down = |path| down.has_one_of(now, path);
         if primary.route != *route || !is_down(primary) || is_down(backup) {
             return None;
         }
         self.of.remove(&key).map(|kept| kept.backup.route)
     }
 
+    /// Returns the number of backups.
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.of.len()
+    }
+}
+
+impl DownLinks {
     /// Returns whether a path crosses a link that is down.
-    fn is_over_down(&self, now: Time, path: &RoutePath) -> bool {
-        path.links().any(|end| self.down.get(&end).is_some_and(|&until| now < until))
+    fn has_one_of(&self, now: Time, path: &RoutePath) -> bool {
+        path.links().any(|end| self.0.get(&end).is_some_and(|&until| now < until))
     }
 
     /// Returns whether a link has been known as down for less than one heartbeat.
     pub(super) fn knows(&self, now: Time, heartbeat: Span, ends: [LinkEnd; 2]) -> bool {
         let fresh = |kept: &Time| now + down_max(heartbeat) < *kept + heartbeat;
-        ends.iter().all(|end| self.down.get(end).is_some_and(fresh))
+        ends.iter().all(|end| self.0.get(end).is_some_and(fresh))
     }
 
     /// Remembers a link as down for ten heartbeats. Returns `false` if it has been known for less
@@ -127,28 +142,22 @@ impl Backups {
         here: NodeId,
     ) -> bool {
         let until = now + down_max(heartbeat);
-        self.down.retain(|_, until| now < *until);
+        self.0.retain(|_, until| now < *until);
         if self.knows(now, heartbeat, ends) {
             return false;
         }
-        let more = ends.iter().filter(|end| !self.down.contains_key(end)).count();
-        while self.down.len() + more > DOWN_MAX {
+        let more = ends.iter().filter(|end| !self.0.contains_key(end)).count();
+        while self.0.len() + more > DOWN_MAX {
             let is_of_others = |end: &LinkEnd| end.node != here;
-            let others = self.down.iter().filter(|(end, _)| is_of_others(end));
+            let others = self.0.iter().filter(|(end, _)| is_of_others(end));
             let oldest = others.min_by_key(|(_, until)| **until).map(|(end, _)| *end);
             match oldest {
-                Some(oldest) if !ends.iter().all(is_of_others) => self.down.remove(&oldest),
+                Some(oldest) if !ends.iter().all(is_of_others) => self.0.remove(&oldest),
                 _ => return false,
             };
         }
-        self.down.extend(ends.map(|end| (end, until)));
+        self.0.extend(ends.map(|end| (end, until)));
         true
-    }
-
-    /// Returns the number of backups.
-    #[cfg(test)]
-    pub(super) fn len(&self) -> usize {
-        self.of.len()
     }
 }
 
@@ -210,7 +219,8 @@ mod tests {
     /// Handles a link-down message as the node does.
     fn down(bench: &mut Bench, ends: [LinkEnd; 2]) -> (bool, Vec<Effect>) {
         let news = bench.edge.link_down(bench.now, ends);
-        let out = bench.call(|edge, now, ports, out| edge.at(now, ports, out).fail_over(ends));
+        let out =
+            bench.call(|edge, now, ports, out| edge.untagged(now, ports, out).fail_over(ends));
         (news, out)
     }
 
@@ -315,7 +325,7 @@ mod tests {
         let frame = udp_frame(mac(9), mac(1), 1);
         bench.frame(0, &frame);
         assert_eq!(bench.sent, [(PortNo(0), backup().route, frame)]);
-        let flows: Vec<_> = bench.edge.flows().map(|(_, _, flow)| flow.placement).collect();
+        let flows: Vec<_> = bench.edge.plain().flows().map(|(_, _, flow)| flow.placement).collect();
         assert_eq!(flows, [Placement::Installed, Placement::Software]);
     }
 
@@ -348,11 +358,11 @@ mod tests {
     fn backups_go_with_their_flows_and_no_port_has_more_than_routes() {
         let mut bench = bench();
         bench.remove_route(0, 9, 2);
-        assert_eq!(bench.edge.parts().routes().backups().len(), 0);
+        assert_eq!(bench.edge.plain().parts().routes().backups().len(), 0);
         // 8 places in the table, 8 more in software; none of these has a route.
         for to in 10..40 {
             give(&mut bench, to, primary(), backup());
-            assert!(bench.edge.parts().routes().backups().len() <= 16);
+            assert!(bench.edge.plain().parts().routes().backups().len() <= 16);
         }
         set(&mut bench, 9, 3, &primary());
         give(&mut bench, 9, primary(), backup());
@@ -368,7 +378,7 @@ mod tests {
         let wide = path(&[(1, 999), (3, 1)], 5);
         for wrong in [elsewhere, short, wide, RoutePath::default()] {
             give(&mut bench, 9, primary(), wrong);
-            assert_eq!(bench.edge.parts().routes().backups().len(), 0);
+            assert_eq!(bench.edge.plain().parts().routes().backups().len(), 0);
         }
         assert_eq!(bench.edge.counters().messages_ignored, before + 4);
     }

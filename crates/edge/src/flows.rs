@@ -60,7 +60,7 @@ impl Flow {
     }
 }
 
-/// All flows of the switch.
+/// All flows of one VLAN.
 #[derive(Clone, Debug)]
 pub(super) struct Flows {
     software_per_port_max: usize,
@@ -109,11 +109,10 @@ impl Flows {
         self.of.range(of_port(port)).map(|(&key, _)| key).collect()
     }
 
-    /// Returns the key of the route for frames of `source` to `destination`: that of this source if
-    /// it exists, or else that of any source.
-    pub(super) fn key_of(&self, port: PortNo, source: MacAddr, destination: MacAddr) -> Key {
-        let any = (port, RouteKey::to(destination));
-        let pair = (port, any.1.from_source(Some(source)));
+    /// Returns the key of the route for frames of `source` with this key of any source: that of
+    /// this source if it exists, or else that of any.
+    pub(super) fn key_of(&self, any: Key, source: MacAddr) -> Key {
+        let pair = (any.0, any.1.from_source(Some(source)));
         if self.of.contains_key(&pair) { pair } else { any }
     }
 
@@ -239,7 +238,7 @@ impl Flows {
         let (port, RouteKey { destination: mac, source, .. }) = key;
         if let Some(other) = self.by_ip.insert((port, source, ip), mac)
             && other != mac
-            && let Some(flow) = self.of.get_mut(&(port, RouteKey::to(other).from_source(source)))
+            && let Some(flow) = self.of.get_mut(&(port, RouteKey { destination: other, ..key.1 }))
         {
             flow.ip = None;
         }

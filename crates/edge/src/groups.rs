@@ -229,7 +229,7 @@ mod tests {
         for second in 1..=260 {
             effects.extend(bench.pass(Span::from_secs(1)));
             bench.host(1, 1);
-            let known = bench.edge.members().count();
+            let known = bench.edge.plain().members().count();
             assert_eq!(known, usize::from(second < 260), "after {second} s");
         }
         assert_eq!(queries(&effects), 4, "two rounds");
@@ -237,7 +237,7 @@ mod tests {
         bench.frame(1, &report(1, GROUP, true));
         let down = bench.port(1, Some(PortKind::Unknown));
         assert!(down.contains(&member(1, 1, GROUP, false)), "{down:?}");
-        let groups = &bench.edge.parts().groups();
+        let groups = &bench.edge.plain().parts().groups();
         assert_eq!(groups.members().ports().chain(groups.senders().ports()).count(), 0);
     }
 
@@ -285,7 +285,7 @@ mod tests {
         let counters = bench.edge.counters();
         assert_eq!((counters.group_frames, counters.group_copies), (2, 4));
         let gone = bench.pass(SENDER_MAX);
-        let senders = bench.edge.parts().groups().senders();
+        let senders = bench.edge.plain().parts().groups().senders();
         assert!(senders.ports().all(|port| senders.count_on(port) == 0));
         let (port, mac) = (PortNo(0), mac1);
         let over = Effect::Report(Item::AskGroup { port, mac, group, wanted: false });
@@ -314,12 +314,15 @@ mod tests {
         bench.now += Span::from_secs(100);
         let other = |n: u32| Ipv4Addr::from(0xef02_0000 + n);
         (0..400).for_each(|n| drop(bench.frame(0, &datagram(1, other(n)))));
-        assert_eq!(bench.edge.parts().groups().senders().count_on(PortNo(0)), SENDERS_PER_PORT_MAX);
+        assert_eq!(
+            bench.edge.plain().parts().groups().senders().count_on(PortNo(0)),
+            SENDERS_PER_PORT_MAX
+        );
         for n in 0..1_000 {
             bench.now += Span::from_millis(20);
             bench.frame(0, &report(1, other(n), true));
         }
-        assert_eq!(bench.edge.members().count(), MEMBERS_PER_PORT_MAX);
+        assert_eq!(bench.edge.plain().members().count(), MEMBERS_PER_PORT_MAX);
         let counters = bench.edge.counters();
         assert_eq!(counters.members_refused, 1_000 - MEMBERS_PER_PORT_MAX as u64);
         assert_eq!(counters.senders_refused, 400 - SENDERS_PER_PORT_MAX as u64 + 1);
@@ -355,7 +358,7 @@ mod tests {
         for second in 0..600 {
             bench.host(1, 1);
             let mut effects = Vec::new();
-            if bench.edge.members().count() == 0 {
+            if bench.edge.plain().members().count() == 0 {
                 seconds.push(second);
                 effects.extend(bench.frame(1, &report(1, GROUP, true)));
                 effects.extend(bench.frame(1, &report(1, GROUP, false)));
@@ -373,7 +376,7 @@ mod tests {
             bench.pass(Span::from_secs(1));
             bench.host(1, 1);
         }
-        assert_eq!(bench.edge.parts().groups().members().left_count(PortNo(1)), 0);
+        assert_eq!(bench.edge.plain().parts().groups().members().left_count(PortNo(1)), 0);
         bench.frame(1, &report(1, GROUP, true));
         bench.frame(1, &report(1, GROUP, false));
         assert!(bench.pass(Span::from_secs(2)).contains(&member(1, 1, GROUP, false)));

@@ -23,7 +23,7 @@
 use super::context::Cx;
 use super::decisions::Decisions;
 use super::flows::Flow;
-use super::install::Installer;
+use super::install::{Installer, by_address};
 use super::places::{Key, of_port};
 use crate::effect::Effect;
 use alloc::collections::BTreeMap;
@@ -73,35 +73,23 @@ impl Inherited {
         self.until = waits.then_some(cx.now + cx.settings.inherited_max);
     }
 
-    /// Records the routes of a data plane that has outlived the previous incarnation. Call it
-    /// before anything else.
-    pub(super) fn found(&mut self, has: &Snapshot) {
-        for (port, is) in (0..).map(PortNo).zip(&has.ports) {
-            let found =
-                |destination: MacAddr, route: &Route| Found { destination, route: route.clone() };
-            let at = |key: RouteKey| (port, RouteKey { vlan: VlanId::NONE, ..key });
-            let routes = is.routes.iter();
-            let routes = routes.map(|(key, route)| (at(*key), found(key.destination, route)));
-            self.found.extend(routes);
-            let masqueraded = is.masqueraded.iter();
-            self.found
-                .extend(masqueraded.map(|one| (at(one.key), found(one.destination, &one.route))));
-        }
+    /// Records the routes in a VLAN of a data plane that has outlived the previous incarnation.
+    /// Call it before anything else.
+    pub(super) fn found(&mut self, has: &Snapshot, vlan: VlanId) {
+        let all = by_address(has, vlan).into_iter();
+        self.found.extend(all.map(|(address, (destination, route))| {
+            (address, Found { destination, route: route.clone() })
+        }));
     }
 
     /// Handles a change of carrier. Routes found at a port without carrier are removed; others wait
     /// from now on for at most [`Timers::inherited_max`].
     ///
     /// [`Timers::inherited_max`]: axon_link::config::Timers::inherited_max
-    pub(super) fn link(
-        &mut self,
-        cx: &mut Cx,
-        installer: &mut Installer,
-        (port, up): (PortNo, bool),
-    ) {
+    pub(super) fn link(&mut self, cx: &mut Cx, (port, up): (PortNo, bool)) {
         if !up {
             let keys: Vec<Key> = self.found.range(of_port(port)).map(|(&key, _)| key).collect();
-            self.give_up(cx, installer, keys);
+            self.give_up(cx, keys);
         }
         if !self.found.is_empty() {
             self.until.get_or_insert(cx.now + cx.settings.inherited_max);
@@ -109,10 +97,10 @@ impl Inherited {
     }
 
     /// Removes found routes that are no longer usable.
-    fn give_up(&mut self, cx: &mut Cx, installer: &mut Installer, keys: Vec<Key>) {
+    fn give_up(&mut self, cx: &mut Cx, keys: Vec<Key>) {
         for key in keys {
             self.found.remove(&key);
-            installer.take_out(cx, key);
+            cx.tables.take_out(cx.now, cx.out, key);
         }
     }
 
@@ -157,7 +145,7 @@ impl Inherited {
             return;
         }
         // The port's kind would be known by now, with or without a controller.
-        self.give_up(cx, installer, self.found.keys().copied().collect());
+        self.give_up(cx, self.found.keys().copied().collect());
         if !cx.controller.is_reachable() {
             let waits = !installer.flows().inherited().is_empty();
             self.until = waits.then_some(cx.now + cx.settings.inherited_max);
@@ -270,7 +258,7 @@ mod tests {
         assert_eq!(bench.placed(0, 9), Some(route));
         asked(&bench.frame(0, &arp_request(1, 9)));
         pass(&mut bench, Span::from_secs(60));
-        assert_eq!(bench.edge.flows().count(), 1, "the other was not");
+        assert_eq!(bench.edge.plain().flows().count(), 1, "the other was not");
     }
 
     #[test]
@@ -280,11 +268,11 @@ mod tests {
         pass(&mut bench, Span::from_secs(10));
         bench.controller(None);
         pass(&mut bench, Span::from_secs(300));
-        assert_eq!(bench.edge.flows().count(), 2, "without a controller they stay");
+        assert_eq!(bench.edge.plain().flows().count(), 2, "without a controller they stay");
         bench.controller(Some(NEXT));
-        let inherited_max = bench.edge.settings().inherited_max;
+        let inherited_max = bench.edge.plain_mut().settings().inherited_max;
         pass(&mut bench, inherited_max);
-        assert_eq!(bench.edge.flows().count(), 0);
+        assert_eq!(bench.edge.plain().flows().count(), 0);
         assert_eq!((bench.places(0), bench.edge.counters().routes_unconfirmed), (0, 2));
         bench.item(set(8, 1, 5));
         assert_eq!(bench.placed(0, 8), Some(Route::from([5])), "a late decision counts");
@@ -307,7 +295,7 @@ mod tests {
     #[test]
     fn routes_that_outlived_the_switch_are_flows_of_their_port_and_are_decided_about() {
         let mut bench = reborn();
-        assert_eq!(bench.edge.flows().count(), 0, "nothing is known of their ports");
+        assert_eq!(bench.edge.plain().flows().count(), 0, "nothing is known of their ports");
         let old = |port, host, hop| Item::SetRoute {
             port: PortNo(port),
             destination: mac(host),
@@ -326,7 +314,7 @@ mod tests {
         bench.set_route(0, 9, 2, 7);
         assert_eq!((bench.placed(0, 8), bench.placed(0, 9)), (Some([3].into()), Some([7].into())));
         pass(&mut bench, Span::from_secs(60));
-        assert_eq!(bench.edge.flows().filter(|(port, ..)| *port == PortNo(0)).count(), 2);
+        assert_eq!(bench.edge.plain().flows().filter(|(port, ..)| *port == PortNo(0)).count(), 2);
         // There is a switch.
         assert_eq!(claims(&bench.port(1, Some(PortKind::Axon))), []);
         assert_eq!(bench.placed(1, 8), None);
@@ -381,7 +369,7 @@ mod tests {
         // index.
         bench.set_route(0, 8, 2, 3);
         bench.set_route(0, 9, 3, 9);
-        let inherited_max = bench.edge.settings().inherited_max;
+        let inherited_max = bench.edge.plain_mut().settings().inherited_max;
         pass(&mut bench, inherited_max);
         assert!(!bench.tables.memory.contains_key(&(PortNo(0), given(3, 2))), "unconfirmed");
         assert!(bench.tables.memory.contains_key(&(PortNo(0), given(1, 5))), "confirmed");
@@ -406,7 +394,7 @@ mod tests {
         assert_eq!(left, [given(2, 0), given(0, 1)], "the first of each counts");
         assert_eq!(bench.placed(0, 8), None, "it is in route memory");
         bench.host(0, 1);
-        assert_eq!(bench.edge.flows().count(), 2);
+        assert_eq!(bench.edge.plain().flows().count(), 2);
     }
 
     #[test]
@@ -417,7 +405,7 @@ mod tests {
             |bench| drop(bench.port(0, Some(PortKind::Axon))),
             |bench| {
                 bench.link(2, true);
-                let inherited_max = bench.edge.settings().inherited_max;
+                let inherited_max = bench.edge.plain_mut().settings().inherited_max;
                 bench.pass(inherited_max);
             },
         ];
@@ -435,11 +423,15 @@ mod tests {
         bench.controller(None);
         assert_eq!(claims(&bench.port(0, Some(PortKind::Host))), []);
         pass(&mut bench, Span::from_secs(300));
-        assert_eq!(bench.edge.flows().count(), 2, "without a controller they stay");
+        assert_eq!(bench.edge.plain().flows().count(), 2, "without a controller they stay");
         assert_eq!(claims(&bench.controller(Some(NEXT))).len(), 2);
-        let inherited_max = bench.edge.settings().inherited_max;
+        let inherited_max = bench.edge.plain_mut().settings().inherited_max;
         pass(&mut bench, inherited_max);
-        assert_eq!((bench.edge.flows().count(), bench.placed(0, 8)), (0, None), "undecided");
+        assert_eq!(
+            (bench.edge.plain().flows().count(), bench.placed(0, 8)),
+            (0, None),
+            "undecided"
+        );
     }
 
     #[test]
@@ -449,7 +441,7 @@ mod tests {
         assert_eq!(bench.placed(0, 8), None, "the data plane has lost it too");
         bench.link(0, true);
         assert_eq!(claims(&bench.port(0, Some(PortKind::Host))), [], "another host");
-        assert_eq!(bench.edge.flows().count(), 0);
+        assert_eq!(bench.edge.plain().flows().count(), 0);
         bench.link(1, true);
         assert_eq!(claims(&bench.port(1, Some(PortKind::Host))).len(), 1, "another port");
     }
@@ -460,11 +452,11 @@ mod tests {
             let mut bench = reborn();
             bench.controller(met.then_some(NEXT));
             bench.link(2, true);
-            let inherited_max = bench.edge.settings().inherited_max;
+            let inherited_max = bench.edge.plain_mut().settings().inherited_max;
             bench.pass(inherited_max);
             assert_eq!((bench.placed(0, 8), bench.placed(1, 8)), (None, None));
             assert_eq!(claims(&bench.port(0, Some(PortKind::Host))), []);
-            assert_eq!(bench.edge.flows().count(), 0);
+            assert_eq!(bench.edge.plain().flows().count(), 0);
         }
     }
 

@@ -19,18 +19,18 @@
 //!   set-up if there is no route (`routes.rs`).
 
 use super::answers::{Requester, answer_with};
-use super::context::Cx;
+use super::context::{Cx, Timer};
 use super::fate::Fate;
 use super::flows::{Flow, Flows, Placement};
 use super::hosts::Hosts;
 use super::places::{Key, of_port};
-use super::tables::{Requested, Tables};
+use super::tables::{PAUSE, Requested, Tables};
 use crate::effect::Effect;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use axon_node::{Note, RouteAnswer, RouteKey, Snapshot};
 use axon_wire::masquerade::index_of;
-use axon_wire::message::{Stamp, Target};
+use axon_wire::message::Stamp;
 use axon_wire::vlan::VlanId;
 use axon_wire::{MacAddr, PortNo, Route, Span, Time, host_frame};
 use core::net::IpAddr;
@@ -38,33 +38,28 @@ use core::net::IpAddr;
 /// Minimum interval at which a host is sent the current address of one destination.
 pub(super) const CORRECT_PAUSE: Span = Span::from_secs(1);
 
-/// Flows with the tables of the data plane, in which their routes are installed.
+/// Flows of a VLAN, whose routes are installed in the tables of the data plane.
 #[derive(Clone, Debug)]
 pub(super) struct Installer {
     flows: Flows,
-    tables: Tables,
 }
 
 impl Installer {
     /// Creates an empty set. Besides its table each port may have as many routes in software as the
     /// table holds.
-    pub(super) fn new(tables: Tables) -> Installer {
-        Installer { flows: Flows::new(tables.per_port_max()), tables }
+    pub(super) fn new(tables: &Tables) -> Installer {
+        Installer { flows: Flows::new(tables.per_port_max()) }
     }
 
     pub(super) fn flows(&self) -> &Flows {
         &self.flows
     }
 
-    pub(super) fn tables(&self) -> &Tables {
-        &self.tables
-    }
-
     /// Returns whether the data plane has a route at this address of its tables, or may have one.
-    fn is_placed_at(&self, address: Key) -> bool {
-        let destination = self.tables.owner(address).unwrap_or(address.1.destination);
+    fn is_placed_at(&self, tables: &Tables, address: Key) -> bool {
+        let destination = tables.owner(address).unwrap_or(address.1.destination);
         let key = (address.0, RouteKey { destination, ..address.1 });
-        self.flows.is_placed(key) && self.tables.address(key) == address
+        self.flows.is_placed(key) && tables.address(key) == address
     }
 
     /// Sets the route of a flow. The data plane has priority. If its table is full, the route is
@@ -80,7 +75,7 @@ impl Installer {
         let before = self.flows.get(key);
         let ip = ip.or(before.filter(|flow| !flow.inherited).and_then(|flow| flow.ip));
         let has_room = before.is_some() || !self.flows.software_is_full(key.0);
-        if !has_room && !self.tables.reserve(key) {
+        if !has_room && !cx.tables.reserve(key) {
             return false;
         }
         let placement = self.request(cx, key, route);
@@ -92,10 +87,10 @@ impl Installer {
     /// Requests a route, if the tables have room. A lost data plane takes none, not even as a
     /// replacement.
     fn request(&mut self, cx: &mut Cx, key: Key, route: &Route) -> Placement {
-        match self.tables.reserve(key) {
-            true => Placement::Requested(self.tables.install(cx, key, route.clone())),
+        match cx.tables.reserve(key) {
+            true => Placement::Requested(cx.tables.install(cx.now, cx.out, (key, route.clone()))),
             false => {
-                self.tables.free(key);
+                cx.tables.free(key);
                 Placement::Software
             }
         }
@@ -114,24 +109,20 @@ impl Installer {
         let is_kept = cx.ports.is_host(key.0)
             && self.flows.get(key).is_none()
             && cx.settings.is_host_mac(destination)
-            && self.tables.can_hold(cx.ports, key.0, route)
-            && self.tables.take_over(address, destination);
-        let is_elsewhere = self.tables.address(key) != address;
+            && cx.tables.can_hold(cx.ports, key.0, route)
+            && cx.tables.take_over(address, destination);
+        let is_elsewhere = cx.tables.address(key) != address;
         if is_elsewhere || !is_kept && !self.flows.is_placed(key) {
-            self.tables.take_out(cx, address);
+            cx.tables.take_out(cx.now, cx.out, address);
         }
         if is_kept {
-            let placement = Placement::Requested(self.tables.install(cx, key, route.clone()));
+            let placement =
+                Placement::Requested(cx.tables.install(cx.now, cx.out, (key, route.clone())));
             let mut flow = Flow::new(cx.now, Stamp::default(), route.clone(), placement);
             flow.inherited = true;
             self.flows.insert(key, flow);
         }
         is_kept
-    }
-
-    /// Removes the route at an address that no flow has.
-    pub(super) fn take_out(&mut self, cx: &mut Cx, address: Key) {
-        self.tables.take_out(cx, address);
     }
 
     /// Takes an inherited route over if the controller has decided for the same one; returns
@@ -164,7 +155,7 @@ impl Installer {
     /// Removes a flow and its route.
     pub(super) fn remove(&mut self, cx: &mut Cx, key: Key) {
         if self.flows.remove(key).is_some_and(|flow| flow.is_placed()) {
-            self.tables.remove(cx, key);
+            cx.tables.remove(cx.now, cx.out, key);
         }
     }
 
@@ -173,10 +164,10 @@ impl Installer {
     pub(super) fn idle(
         &mut self,
         now: Time,
+        tables: &Tables,
         mut used: impl FnMut(PortNo, RouteKey) -> bool,
     ) -> Vec<Key> {
-        let Installer { flows, tables } = self;
-        flows.idle(now, |key| {
+        self.flows.idle(now, |key| {
             let (port, address) = tables.address(key);
             used(port, address)
         })
@@ -186,12 +177,12 @@ impl Installer {
     /// Returns a flow that is removed, because software has no room for it.
     pub(super) fn answered(&mut self, cx: &mut Cx, answer: RouteAnswer) -> Option<Key> {
         let mut removed = None;
-        let port = match (self.tables.answered(answer.ticket)?, answer.result) {
+        let port = match (cx.tables.answered(answer.ticket)?, answer.result) {
             (Requested::Remove(_), Ok(())) => return None,
             (Requested::Remove(address), Err(_)) => {
                 // A later install has replaced the route, or will.
-                if !self.is_placed_at(address) {
-                    self.tables.keep_stale(address);
+                if !self.is_placed_at(cx.tables, address) {
+                    cx.tables.keep_stale(address);
                 }
                 address.0
             }
@@ -205,9 +196,9 @@ impl Installer {
                     cx.out.push(Effect::Note(Note::RouteSet { port, destination }));
                     return None;
                 }
-                let address = self.tables.address(key);
-                self.tables.free(key);
-                self.tables.take_out(cx, address);
+                let address = cx.tables.address(key);
+                cx.tables.free(key);
+                cx.tables.take_out(cx.now, cx.out, address);
                 if self.flows.software_is_full(key.0) {
                     self.flows.remove(key);
                     removed = Some(key);
@@ -216,20 +207,13 @@ impl Installer {
                 key.0
             }
         };
-        self.tables.pause(cx, port);
+        pause(cx, port);
         removed
-    }
-
-    /// Requests a resynchronisation of a lost data plane when it is due.
-    pub(super) fn resynchronise_lost(&mut self, cx: &mut Cx) {
-        if self.tables.take_lost(cx.now) {
-            cx.out.push(Effect::Resynchronise);
-        }
     }
 
     /// Repeats the refused requests of `port`.
     pub(super) fn try_again(&mut self, cx: &mut Cx, port: PortNo) {
-        self.tables.end_pause(cx, port);
+        cx.tables.end_pause(cx.now, cx.out, port);
         self.promote(cx, port);
     }
 
@@ -237,7 +221,7 @@ impl Installer {
     /// in the table may take an index of route memory, unless it is for one source. A port with a
     /// refusal waits for its pause to end.
     pub(super) fn promote(&mut self, cx: &mut Cx, port: PortNo) {
-        if self.tables.is_paused(port) {
+        if cx.tables.is_paused(port) {
             return;
         }
         let (mut from, end) = of_port(port).into_inner();
@@ -256,32 +240,36 @@ impl Installer {
         let Some(flow) = self.flows.get(key).filter(|flow| !flow.is_placed()) else {
             return false;
         };
-        if !self.tables.reserve(key) {
+        if !cx.tables.reserve(key) {
             return false;
         }
-        let ticket = self.tables.install(cx, key, flow.route.clone());
+        let ticket = cx.tables.install(cx.now, cx.out, (key, flow.route.clone()));
         self.flows.set_placement(key, Placement::Requested(ticket));
         true
     }
 
     /// Returns all routes that the data plane should have: the address in its tables, the
     /// destination itself, and the route.
-    pub(super) fn wanted(&self) -> impl Iterator<Item = (Key, MacAddr, &Route)> {
+    pub(super) fn wanted<'a>(
+        &'a self,
+        tables: &'a Tables,
+    ) -> impl Iterator<Item = (Key, MacAddr, &'a Route)> {
         let placed = self.flows.placed();
-        placed.map(|(key, flow)| (self.tables.address(key), key.1.destination, &flow.route))
+        placed.map(|(key, flow)| (tables.address(key), key.1.destination, &flow.route))
     }
 
-    /// Compares the routes with those of a resynchronised data plane, `has`. Missing routes are
-    /// kept in software and requested later, and excess ones are removed.
-    pub(super) fn resynchronised(&mut self, cx: &mut Cx, has: &Snapshot) {
-        let was_lost = self.tables.is_lost();
-        self.tables.settle();
-        let there = by_address(has);
-        let excess = there.keys().copied().filter(|&address| !self.is_placed_at(address));
+    /// Compares the routes with those of a resynchronised data plane, `has`, that `was_lost` or
+    /// not. Missing routes are kept in software and requested later, and excess ones are removed.
+    pub(super) fn resynchronised(&mut self, cx: &mut Cx, (has, was_lost): (&Snapshot, bool)) {
+        let there = by_address(has, cx.vlan);
+        let excess =
+            there.keys().copied().filter(|&address| !self.is_placed_at(cx.tables, address));
         let excess: Vec<Key> = excess.collect();
-        excess.into_iter().for_each(|address| self.tables.take_out(cx, address));
+        for address in excess {
+            cx.tables.take_out(cx.now, cx.out, address);
+        }
         let is_there = |(key, flow): (Key, &Flow)| {
-            let found = there.get(&self.tables.address(key));
+            let found = there.get(&cx.tables.address(key));
             let same =
                 |(to, route): &(MacAddr, &Route)| *to == key.1.destination && **route == flow.route;
             (key, found.is_some_and(same))
@@ -293,46 +281,19 @@ impl Installer {
                 continue;
             }
             self.flows.set_placement(key, Placement::Software);
-            self.tables.free(key);
-            self.tables.pause(cx, key.0);
+            cx.tables.free(key);
+            pause(cx, key.0);
         }
         // Routes added while the data plane was lost are placed later.
         if was_lost {
             for port in self.flows.ports_in_software() {
-                self.tables.pause(cx, port);
+                pause(cx, port);
             }
         }
     }
 
     /// Reserves an entry for the target of a set-up; `false` if the table is full. It is not known
     /// yet whether the route will be for all hosts of the port.
-    pub(super) fn hold(&mut self, port: PortNo, target: Target) -> bool {
-        match target {
-            Target::Ip(_) => self.tables.hold(port),
-            Target::Mac(mac) => self.tables.reserve((port, mac.into())),
-        }
-    }
-
-    /// Releases an entry that was reserved for an IP address.
-    pub(super) fn release(&mut self, port: PortNo) {
-        self.tables.release(port);
-    }
-
-    /// Reserves an entry for a route, if the table has room.
-    pub(super) fn reserve(&mut self, key: Key) {
-        self.tables.reserve(key);
-    }
-
-    /// Frees the entry of a route that was not requested.
-    pub(super) fn free(&mut self, key: Key) {
-        self.tables.free(key);
-    }
-
-    /// Frees all entries of a port, whose routes are gone.
-    pub(super) fn clear(&mut self, port: PortNo) {
-        self.tables.clear(port);
-    }
-
     /// Returns the fate of a host's frame that missed, if its port has a route for it.
     pub(super) fn by_software(
         &mut self,
@@ -342,11 +303,11 @@ impl Installer {
         (source, destination): (MacAddr, MacAddr),
         hint: Option<IpAddr>,
     ) -> Option<Fate> {
-        let owner = self.tables.owner((port, destination.into())).unwrap_or(destination);
-        let key = self.flows.key_of(port, source, owner);
+        let owner = cx.tables.owner((port, cx.to(destination))).unwrap_or(destination);
+        let key = self.flows.key_of((port, cx.to(owner)), source);
         let route = self.flows.use_route(key)?;
         cx.counters.slow_path += 1;
-        if self.tables.address(key).1.destination != destination {
+        if cx.tables.address(key).1.destination != destination {
             self.correct(cx, hosts, source, key, hint);
         }
         Some(match owner == destination {
@@ -366,12 +327,12 @@ impl Installer {
         like: Option<IpAddr>,
     ) {
         let flow = self.flows.get(key).and_then(|flow| flow.ip);
-        let Some(place) = self.tables.given_place(key) else { return };
+        let Some(place) = cx.tables.given_place(key) else { return };
         let same = |ip: &IpAddr| like.is_none_or(|like| like.is_ipv4() == ip.is_ipv4());
         let Some(ip) = flow.filter(same).or(place.ip(like)) else { return };
         let recently = place.corrected.is_some_and(|at| cx.now.since(at) < CORRECT_PAUSE);
         let Some(requester) = hosts.requester(host, ip).filter(|_| !recently) else { return };
-        if let Some(place) = self.tables.given_place(key) {
+        if let Some(place) = cx.tables.given_place(key) {
             place.corrected = Some(cx.now);
         }
         cx.counters.macs_corrected += 1;
@@ -389,46 +350,37 @@ impl Installer {
         ip: IpAddr,
     ) {
         if requester.mac != destination {
-            let key = self.flows.key_of(port, requester.mac, destination);
-            let shown = self.tables.show(key, ip);
+            let key = self.flows.key_of((port, cx.to(destination)), requester.mac);
+            let shown = cx.tables.show(key, ip);
             answer_with(cx, port, requester, (shown, ip), cx.settings.advertise_neighbour(ip));
         }
-    }
-
-    /// Returns the MAC address of a destination that a host is given for `ip`.
-    pub(super) fn shown(&mut self, key: Key, ip: IpAddr) -> MacAddr {
-        self.tables.show(key, ip)
     }
 
     /// Reserves the MAC address of a host of `port`, which is not given there meanwhile.
     pub(super) fn keep_own(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr) {
         if index_of(mac).is_some() {
-            self.tables.occupy(port, mac);
+            cx.tables.occupy(port, mac);
             self.evade(cx, port, mac);
         }
-    }
-
-    /// Releases a MAC address that no host of `port` has any more.
-    pub(super) fn vacate(&mut self, port: PortNo, mac: MacAddr) {
-        self.tables.vacate(port, mac);
     }
 
     /// Handles a MAC address in use by a host of `port` or one that its hosts reach. If it was
     /// given for another destination there, that gets another address, and the hosts of the port
     /// are sent it.
     pub(super) fn evade(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr) {
-        let Some(destination) = self.tables.owner((port, mac.into())) else {
+        let Some(destination) = cx.tables.owner((port, cx.to(mac))) else {
             // A destination that had it before does not get it back.
-            return self.tables.give_up(port, mac);
+            return cx.tables.give_up(port, mac);
         };
-        let key = (port, RouteKey::to(destination));
+        let key = (port, cx.to(destination));
         if self.flows.is_placed(key) {
             self.flows.set_placement(key, Placement::Software);
-            self.tables.take_out(cx, (port, mac.into()));
+            let address = (port, cx.to(mac));
+            cx.tables.take_out(cx.now, cx.out, address);
         }
-        self.tables.give_up(port, mac);
+        cx.tables.give_up(port, mac);
         if !self.place(cx, key) {
-            self.tables.reserve(key);
+            cx.tables.reserve(key);
         }
         self.announce(cx, key);
     }
@@ -436,7 +388,7 @@ impl Installer {
     /// Sends all hosts of a port the current MAC address of a destination.
     fn announce(&mut self, cx: &mut Cx, key: Key) {
         let Some(ip) = self.flows.get(key).and_then(|flow| flow.ip) else { return };
-        let (port, mac) = (key.0, self.tables.show(key, ip));
+        let (port, mac) = (key.0, cx.tables.show(key, ip));
         let frame = match ip {
             IpAddr::V4(ip) => host_frame::request(mac, ip, MacAddr::BROADCAST, ip),
             IpAddr::V6(of) => cx.settings.advertise_neighbour(ip)(mac, of, None),
@@ -445,15 +397,22 @@ impl Installer {
     }
 }
 
-/// Returns the routes of a data plane, by the address in its tables, with the destination itself.
-fn by_address(has: &Snapshot) -> BTreeMap<Key, (MacAddr, &Route)> {
+/// Starts the pause of a port with a refusal, unless it has one.
+fn pause(cx: &mut Cx, port: PortNo) {
+    if cx.tables.pause(port) {
+        cx.agenda.set(Timer::Place(port), cx.now + PAUSE);
+    }
+}
+
+/// Returns the routes of a data plane that are of a VLAN, by the address in its tables, with the
+/// destination itself.
+pub(super) fn by_address(has: &Snapshot, vlan: VlanId) -> BTreeMap<Key, (MacAddr, &Route)> {
     let mut all = BTreeMap::new();
     for (port, is) in (0..).map(PortNo).zip(&has.ports) {
-        let any_vlan = |key: RouteKey| (port, RouteKey { vlan: VlanId::NONE, ..key });
-        let routes = is.routes.iter();
-        all.extend(routes.map(|(key, route)| (any_vlan(*key), (key.destination, route))));
-        let masqueraded = is.masqueraded.iter();
-        all.extend(masqueraded.map(|one| (any_vlan(one.key), (one.destination, &one.route))));
+        let routes = is.routes.iter().map(|(key, route)| (*key, (key.destination, route)));
+        let masqueraded = is.masqueraded.iter().map(|one| (one.key, (one.destination, &one.route)));
+        let of_vlan = routes.chain(masqueraded).filter(|(key, _)| key.vlan == vlan);
+        all.extend(of_vlan.map(|(key, route)| ((port, key), route)));
     }
     all
 }

@@ -226,7 +226,7 @@ impl Learning {
         let macs: Vec<MacAddr> = self.hosts.on_port(port).collect();
         for mac in macs {
             self.hosts.change_port(mac, to);
-            routes.vacate(port, mac);
+            cx.tables.vacate(port, mac);
             self.hosts.report_moved(cx, groups, (port, mac));
         }
         routes.clear_port(cx, port);

@@ -63,6 +63,7 @@ mod settings;
 mod setup;
 mod tables;
 mod tombstones;
+mod view;
 mod vlans;
 pub mod waiting;
 

@@ -172,7 +172,7 @@ fn routes_age_by_their_use_under_the_address_that_is_given() {
     let mut bench = full();
     let given = ask(&mut bench, 9, 2).unwrap();
     bench.now += ROUTE_LOOK;
-    let idle = bench.edge.idle_flows(bench.now, |_, address| address == given.into());
+    let idle = bench.edge.age(bench.now, |_, address| address == given.into());
     assert_eq!(idle, [(P, mac(8).into())], "the other is in use");
     bench.remove_idle(&idle);
     assert_eq!(ask(&mut bench, 7, 3), Some(mac(7)), "there is room in the table again");
@@ -336,10 +336,11 @@ impl Caches {
                 }
                 let key = self.bench.edge.masquerade_of(P, mac(in_use)).unwrap_or(mac(in_use));
                 let now = self.bench.now;
-                let idle = self.bench.edge.idle_flows(now, |_, address| address == key.into());
+                let idle = self.bench.edge.age(now, |_, address| address == key.into());
                 let flow = self
                     .bench
                     .edge
+                    .plain()
                     .parts()
                     .routes()
                     .installer()

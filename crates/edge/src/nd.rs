@@ -145,7 +145,7 @@ mod tests {
             ..super::super::ra::tests::config()
         };
         let mut bench = Bench::new();
-        bench.edge.settings().services.ipv6 = Some(ipv6.into());
+        bench.edge.plain_mut().settings().services.ipv6 = Some(ipv6.into());
         for (target, frame) in [(9, nd::router_neighbour as Advertise), (8, nd::advertisement)] {
             let ip = ip6(target);
             let effects = bench.frame(0, &solicitation(1, target));
@@ -209,7 +209,7 @@ mod tests {
         let to_all = nd::advertisement(mac(9), ip6(9), None);
         let answered = Effect::Host { port: PortNo(0), frame: to_all };
         assert!(bench.reply(reply).contains(&answered), "not for host 1");
-        assert!(bench.edge.hosts().all(|(_, host)| host.ips.is_empty()));
+        assert!(bench.edge.plain().hosts().all(|(_, host)| host.ips.is_empty()));
 
         let effects = bench.frame(1, &detection(2, 7));
         assert!(reported(&effects).is_empty(), "not before it is free");
@@ -267,7 +267,7 @@ mod tests {
         let question =
             |target| Nd::Solicitation { source: Some(own), source_mac: Some(SERVER.mac), target };
         let m = Seek { ip: ip6(9).into(), except: Some(PortNo(0)) };
-        let sought = bench.call(|edge, now, tables, out| edge.at(now, tables, out).seek(m));
+        let sought = bench.call(|edge, now, tables, out| edge.untagged(now, tables, out).seek(m));
         let group = nd::group_mac(nd::solicited_node(ip6(9)));
         let to = |port| (PortNo(port), group, question(ip6(9)));
         assert_eq!(messages(&sought), [to(1), to(2)]);

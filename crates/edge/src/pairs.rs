@@ -85,16 +85,16 @@ fn an_answer_for_one_host_ends_the_request_of_that_one_alone() {
     let answer = ArpReply { target_ip: None, target_by_pair: true, ..answer_to(requests[0], 1) };
     bench.reply(answer);
     assert_eq!(bench.sent, [(PortNo(0), Route::from([3, 4]), frames[0].clone())]);
-    assert_eq!((bench.edge.setups(), bench.dropped.len()), (1, 0));
+    assert_eq!((bench.edge.plain().setups(), bench.dropped.len()), (1, 0));
     // The other host is denied: no answer arrives, and its frame is dropped.
     bench.pass(axon_wire::Span::from_secs(4));
     assert_eq!(bench.last_drop(), Some(Drop::NoRoute));
-    assert_eq!((bench.sent.len(), bench.edge.setups()), (1, 0));
+    assert_eq!((bench.sent.len(), bench.edge.plain().setups()), (1, 0));
     // An answer for all hosts completes the set-ups of all.
     let frames = [1, 2].map(|host| udp_frame(mac(8), mac(host), 1));
     let requests = [0, 1].map(|at: usize| asked(&bench.frame(0, &frames[at])));
     bench.reply(ArpReply { target_mac: mac(8), target_ip: None, ..answer_to(requests[0], 2) });
-    assert_eq!((bench.sent.len(), bench.edge.setups()), (3, 0));
+    assert_eq!((bench.sent.len(), bench.edge.plain().setups()), (3, 0));
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn the_removal_of_one_hosts_route_leaves_that_of_its_neighbour_and_that_of_all()
     let mut bench = one_of_two();
     bench.set_pair(0, (2, 9), 2, 5);
     bench.set_route(0, 9, 3, 6);
-    assert_eq!((bench.places(0), bench.edge.flows().count()), (3, 3));
+    assert_eq!((bench.places(0), bench.edge.plain().flows().count()), (3, 3));
     bench.remove_pair(0, (1, 9), 4);
     assert_eq!(bench.placed_for(0, (1, 9)), None);
     assert_eq!(bench.placed_for(0, (2, 9)), Some(Route::from([5])));
@@ -190,7 +190,7 @@ fn routes_of_single_hosts_age_are_reported_and_take_backups_by_their_own_key() {
     bench.controller(None);
     bench.controller(Some(CONTROLLER));
     bench.now += super::ROUTE_LOOK;
-    let idle = bench.edge.idle_flows(bench.now, |_, key| key.source == Some(mac(1)));
+    let idle = bench.edge.age(bench.now, |_, key| key.source == Some(mac(1)));
     assert_eq!(idle.len(), 1);
     let reports = bench.remove_idle(&idle);
     let aged = |effect: &Effect| match effect {
@@ -222,7 +222,8 @@ fn the_backup_of_one_hosts_route_replaces_that_one_alone() {
     let end = |node, port| LinkEnd { node: NodeId(node), port: PortNo(port) };
     let ends = [end(7, 1), end(9, 1)];
     assert!(bench.edge.link_down(bench.now, ends));
-    let effects = bench.call(|edge, now, tables, out| edge.at(now, tables, out).fail_over(ends));
+    let effects =
+        bench.call(|edge, now, tables, out| edge.untagged(now, tables, out).fail_over(ends));
     let used = |effect: &Effect| match effect {
         Effect::Report(Item::BackupUsed { source, .. }) => *source == Some(mac(1)),
         _ => false,
@@ -230,7 +231,7 @@ fn the_backup_of_one_hosts_route_replaces_that_one_alone() {
     assert!(effects.iter().any(used), "{effects:?}");
     assert_eq!(bench.placed_for(0, (1, 9)), Some(Route::from([2, 2, 5])));
     assert_eq!(bench.placed_for(0, (2, 9)), Some(Route::from([3, 1, 5])));
-    assert!(bench.edge.flows().all(|(.., flow)| flow.placement == Placement::Installed));
+    assert!(bench.edge.plain().flows().all(|(.., flow)| flow.placement == Placement::Installed));
     bench.port(0, Some(PortKind::Axon));
     assert!(bench.is_empty());
 }

@@ -3,8 +3,8 @@
 use super::answers::{AddressMessage, Content, answer};
 use super::bonds::Bonds;
 use super::context::{Cx, Timer};
+use super::controller::Change;
 use super::fate::Fate;
-use super::given::mixed;
 use super::groups::Groups;
 use super::hosts::Hosts;
 use super::intercept::{self, Intercepted};
@@ -12,21 +12,20 @@ use super::learning::Learning;
 use super::members::Pair;
 use super::routes::Routes;
 use super::services::Services;
-use super::settings::Settings;
 use super::tables::Tables;
 use crate::config::EdgeConfig;
 use crate::effect::Effect;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use axon_link::member::Member;
-use axon_node::{Capabilities, Drop, RouteAnswer, RouteKey, Snapshot};
+use axon_node::{Drop, RouteAnswer, RouteKey, Snapshot};
 use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::message::{
     ArpReply, ArpTarget, HostFrame, Item, LinkEnd, MemberState, Message, Seek,
 };
-use axon_wire::{Incarnation, MacAddr, PortNo, Time, host_frame, membership};
+use axon_wire::{MacAddr, PortNo, Time, host_frame, membership};
 
-/// Parts of an edge. Each owns one concern.
+/// Parts of the edge of a VLAN. Each owns one concern.
 #[derive(Clone, Debug)]
 pub(super) struct Parts {
     learning: Learning,
@@ -36,12 +35,6 @@ pub(super) struct Parts {
     groups: Groups,
 }
 
-/// Returns a seed that is unique to this incarnation of this switch.
-fn incarnation_seed(config: &EdgeConfig) -> u64 {
-    let Incarnation { node, number } = config.node.incarnation;
-    config.node.seed ^ mixed(node.0 ^ mixed(number))
-}
-
 fn uplinks(config: &EdgeConfig) -> BTreeSet<PortNo> {
     let policies = config.ports.iter().zip(0..);
     policies.filter(|(policy, _)| policy.uplink).map(|(_, port)| PortNo(port)).collect()
@@ -49,11 +42,11 @@ fn uplinks(config: &EdgeConfig) -> BTreeSet<PortNo> {
 
 impl Parts {
     /// Creates the parts of an edge without hosts.
-    pub(super) fn new(config: &EdgeConfig, has: &Capabilities) -> Parts {
+    pub(super) fn new(config: &EdgeConfig, tables: &Tables) -> Parts {
         Parts {
             learning: Learning::new(Hosts::new(config.hosts_per_port_max, uplinks(config))),
             bonds: Bonds::default(),
-            routes: Routes::new(Tables::new(has, incarnation_seed(config))),
+            routes: Routes::new(tables),
             services: Services::default(),
             groups: Groups::new(config.groups),
         }
@@ -85,23 +78,8 @@ impl Parts {
         &self.services
     }
 
-    /// Records the routes that the data plane had at the start.
-    pub(super) fn found(&mut self, has: &Snapshot) {
-        self.routes.found(has);
-    }
-
-    /// Records that a link is down; returns whether that is new.
-    pub(super) fn link_down(&mut self, now: Time, settings: &Settings, ends: [LinkEnd; 2]) -> bool {
-        self.routes.link_down(now, settings, ends)
-    }
-
-    /// Returns the routes without frames since the last call.
-    pub(super) fn idle(
-        &mut self,
-        now: Time,
-        used: impl FnMut(PortNo, RouteKey) -> bool,
-    ) -> Vec<(PortNo, RouteKey)> {
-        self.routes.idle(now, used)
+    pub(super) fn routes_mut(&mut self) -> &mut Routes {
+        &mut self.routes
     }
 
     /// Returns when to call [`Call::timeout`] next, timers of the agenda apart.
@@ -115,8 +93,7 @@ impl Parts {
     }
 }
 
-/// A call of an edge at one time. Requests are appended to the list given to
-/// [`Edge::at`](super::Edge::at).
+/// A call of the edge of a VLAN at one time. Requests are appended to a list.
 pub struct Call<'a> {
     parts: &'a mut Parts,
     cx: Cx<'a>,
@@ -155,7 +132,7 @@ impl Call<'_> {
             Intercepted::Address(message) => {
                 self.address_message(port, message)?;
                 Ok(match message.content {
-                    Content::Reply => self.parts.routes.fate_of_reply(port, destination),
+                    Content::Reply => self.parts.routes.fate_of_reply(&self.cx, port, destination),
                     _ => Fate::Served,
                 })
             }
@@ -308,9 +285,14 @@ impl Call<'_> {
         self.parts.routes.route_changed(&mut self.cx, answer);
     }
 
+    /// Requests the software routes of a port while its table has room.
+    pub(super) fn promote(&mut self, port: PortNo) {
+        self.parts.routes.promote(&mut self.cx, port);
+    }
+
     /// Resynchronises the flows with a data plane that has lost its tables. `has` is its current
-    /// state.
-    pub fn resynchronised(&mut self, has: &Snapshot) {
+    /// state, and whether it had too many answers outstanding.
+    pub(super) fn resynchronised(&mut self, has: (&Snapshot, bool)) {
         self.parts.routes.resynchronised(&mut self.cx, has);
     }
 
@@ -347,7 +329,7 @@ impl Call<'_> {
         );
         if !self.cx.ports.is_host(port) {
             self.clear_port(port);
-            self.parts.routes.free_port(port);
+            self.cx.tables.clear(port, self.cx.vlan);
         }
     }
 
@@ -357,16 +339,15 @@ impl Call<'_> {
         parts.learning.clear_port(cx, (&mut parts.groups, &mut parts.routes), port);
     }
 
-    /// Handles a change of the controller; `None` if it is unreachable.
+    /// Handles a controller that is reachable again, or another one.
     ///
-    /// While it is unreachable, flows and routes are kept. When the same incarnation is back, the
+    /// While none is reachable, flows and routes are kept. When the same incarnation is back, the
     /// edge reports changes; after half of [`Timers::silence_max`](axon_link::config::Timers)
     /// without it, all hosts, because it may have removed them. A new incarnation has none of the
     /// old decisions: all hosts and routes are reported, and the routes are kept until it has
     /// decided; see `inherited.rs`. In both cases open requests are repeated at once.
-    pub fn controller_changed(&mut self, controller: Option<Incarnation>) {
+    pub(super) fn controller_changed(&mut self, change: Change) {
         let Call { parts, cx } = self;
-        let Some(change) = cx.controller.changed(cx.now, controller) else { return };
         if change.is_new {
             parts.routes.end_queries(cx);
         }

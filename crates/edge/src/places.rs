@@ -1,20 +1,22 @@
 //! Reserved entries of each host port's route table.
 
 use super::given::{Given, Place};
-use alloc::collections::BTreeSet;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use axon_node::RouteKey;
+use axon_wire::vlan::VlanId;
 use axon_wire::{MacAddr, PortNo};
 use core::net::IpAddr;
 
-/// Ingress port and route key: the destination MAC address, and the source if the route is for that
-/// one only. The key has no VLAN at an edge.
+/// Ingress port and route key: the VLAN, the destination MAC address, and the source if the route is
+/// for that one only.
 pub(super) type Key = (PortNo, RouteKey);
 
 /// Returns the range of all keys of one port.
 pub(super) fn of_port(port: PortNo) -> core::ops::RangeInclusive<Key> {
-    let last = RouteKey::to(MacAddr::BROADCAST).from_source(Some(MacAddr::BROADCAST));
-    (port, RouteKey::to(MacAddr([0; 6])))..=(port, last)
+    let (first, last) = (MacAddr([0; 6]), MacAddr::BROADCAST);
+    let last = RouteKey { vlan: VlanId::MAX, destination: last, source: Some(last) };
+    (port, RouteKey::to(first))..=(port, last)
 }
 
 /// Entries of every port's route table that the edge has reserved.
@@ -31,7 +33,8 @@ pub(super) struct Places {
 #[derive(Clone, Debug)]
 struct PortPlaces {
     named: BTreeSet<RouteKey>,
-    unnamed: usize,
+    /// Number of places, above zero, that each VLAN has taken without a MAC address.
+    unnamed: BTreeMap<VlanId, usize>,
     /// Masqueraded addresses of destinations without a place in the table.
     given: Given,
     /// Hosts' own MAC addresses at this port that have masqueraded form.
@@ -44,7 +47,7 @@ impl Places {
     pub(super) fn new(ports: u16, per_port_max: usize, (indexes, seed): (usize, u64)) -> Places {
         let port = |port| PortPlaces {
             named: BTreeSet::new(),
-            unnamed: 0,
+            unnamed: BTreeMap::new(),
             given: Given::new(indexes, seed, port),
             own: BTreeSet::new(),
         };
@@ -79,25 +82,29 @@ impl Places {
         };
         let is_used = own.contains(&mac)
             || is_named(named, mac)
-            || named.contains(&RouteKey::to(destination));
+            || named.contains(&RouteKey { destination, ..address });
         !is_used && given.take_over(mac, destination)
     }
 
     /// Takes a place for a destination whose MAC address is not known yet; `false` if there is none
     /// left.
-    pub(super) fn hold(&mut self, port: PortNo) -> bool {
+    pub(super) fn hold(&mut self, port: PortNo, vlan: VlanId) -> bool {
         let most = self.per_port_max;
         let place = self.ports.get_mut(port.index()).filter(|places| places.taken() < most);
         place.is_some_and(|places| {
-            places.unnamed += 1;
+            *places.unnamed.entry(vlan).or_default() += 1;
             true
         })
     }
 
     /// Releases a place that [`Places::hold`] took, if any.
-    pub(super) fn release(&mut self, port: PortNo) {
-        if let Some(places) = self.ports.get_mut(port.index()) {
-            places.unnamed = places.unnamed.saturating_sub(1);
+    pub(super) fn release(&mut self, port: PortNo, vlan: VlanId) {
+        let Some(places) = self.ports.get_mut(port.index()) else { return };
+        if let Some(unnamed) = places.unnamed.get_mut(&vlan) {
+            *unnamed -= 1;
+            if *unnamed == 0 {
+                places.unnamed.remove(&vlan);
+            }
         }
     }
 
@@ -111,10 +118,11 @@ impl Places {
         }
     }
 
-    /// Releases all places of one port.
-    pub(super) fn clear(&mut self, port: PortNo) {
+    /// Releases all places of a VLAN at one port.
+    pub(super) fn clear(&mut self, port: PortNo, vlan: VlanId) {
         if let Some(places) = self.ports.get_mut(port.index()) {
-            (places.named, places.unnamed) = (BTreeSet::new(), 0);
+            places.named.retain(|key| key.vlan != vlan);
+            places.unnamed.remove(&vlan);
             places.given.release_all();
         }
     }
@@ -179,11 +187,12 @@ impl Places {
 
 impl PortPlaces {
     fn taken(&self) -> usize {
-        self.named.len() + self.unnamed
+        self.named.len() + self.unnamed.values().sum::<usize>()
     }
 }
 
-/// Returns whether a MAC address is the destination of a route in the table.
+/// Returns whether a MAC address is the destination of an untagged route in the table. Only
+/// untagged hosts are given masqueraded addresses.
 fn is_named(named: &BTreeSet<RouteKey>, mac: MacAddr) -> bool {
     let last = RouteKey::to(mac).from_source(Some(MacAddr::BROADCAST));
     named.range(RouteKey::to(mac)..=last).next().is_some()
@@ -203,16 +212,16 @@ mod tests {
     fn a_place_is_taken_once_for_a_destination_and_counts_until_it_is_given_back() {
         let mut places = Places::new(2, 2, (0, 1));
         assert!(places.reserve((PORT, to(1))) && places.reserve((PORT, to(1))));
-        assert!(places.hold(PORT));
-        assert!(!places.reserve((PORT, to(2))) && !places.hold(PORT));
+        assert!(places.hold(PORT, VlanId::NONE));
+        assert!(!places.reserve((PORT, to(2))) && !places.hold(PORT, VlanId::NONE));
         assert!(places.reserve((PORT, to(1))), "it has its place");
         assert!(places.reserve((PortNo(0), to(2))), "each port has places of its own");
-        places.release(PORT);
-        places.release(PORT);
+        places.release(PORT, VlanId::NONE);
+        places.release(PORT, VlanId::NONE);
         assert!(places.reserve((PORT, to(2))));
         places.free((PORT, to(1)));
-        assert_eq!((places.taken(PORT), places.hold(PORT)), (1, true));
-        places.clear(PORT);
+        assert_eq!((places.taken(PORT), places.hold(PORT, VlanId::NONE)), (1, true));
+        places.clear(PORT, VlanId::NONE);
         assert_eq!(places.taken(PORT), 0);
     }
 
@@ -231,6 +240,6 @@ mod tests {
     #[test]
     fn a_port_that_is_not_there_has_no_places() {
         let mut places = Places::new(1, 4, (0, 1));
-        assert!(!places.reserve((PORT, to(1))) && !places.hold(PORT));
+        assert!(!places.reserve((PORT, to(1))) && !places.hold(PORT, VlanId::NONE));
     }
 }

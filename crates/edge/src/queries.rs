@@ -9,6 +9,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use axon_node::RouteKey;
 use axon_wire::message::ArpTarget;
+use axon_wire::vlan::VlanId;
 use axon_wire::{MacAddr, PortNo, Time, host_frame, nd};
 use core::net::IpAddr;
 
@@ -62,9 +63,14 @@ impl Queries {
 
     /// Replaces the request of a query by one that is not older. Returns the previous reverse route
     /// and the new one, if they differ.
-    pub(super) fn renew(&mut self, key: Key, m: ArpTarget) -> Option<(RouteOf, RouteOf)> {
+    pub(super) fn renew(
+        &mut self,
+        vlan: VlanId,
+        key: Key,
+        m: ArpTarget,
+    ) -> Option<(RouteOf, RouteOf)> {
         let query = self.of.get_mut(&key).filter(|query| m.stamp >= query.m.stamp)?;
-        let (before, after) = (way_back(&query.m), way_back(&m));
+        let (before, after) = (way_back(vlan, &query.m), way_back(vlan, &m));
         query.m = m;
         (before != after).then_some((before, after))
     }
@@ -81,12 +87,12 @@ impl Queries {
         query.tries = query.tries.saturating_add(1);
         let due = query.until.min(cx.now + pause);
         cx.agenda.set(Timer::Query(port, target_mac, source_mac), due);
-        let to = RouteKey::to(source_mac);
+        let to = cx.to(source_mac);
         let from_target = to.from_source(Some(target_mac));
         let is_placed = [to, from_target].map(|key| installer.flows().is_placed((port, key)));
         let source_ip = query.m.source_ip.filter(|_| is_placed == [false; 2]);
         let shown = match source_ip {
-            Some(ip) => installer.shown(way_back(&query.m), ip),
+            Some(ip) => cx.tables.show(way_back(cx.vlan, &query.m), ip),
             None => source_mac,
         };
         let frame = match (source_ip, query.target_ip) {
@@ -130,7 +136,7 @@ impl Queries {
 
     /// Returns whether an entry is reserved for this reverse route.
     pub(super) fn is_for(&self, route: RouteOf) -> bool {
-        self.of.range(of_port(route.0)).any(|(_, query)| way_back(&query.m) == route)
+        self.of.range(of_port(route.0)).any(|(_, query)| way_back(route.1.vlan, &query.m) == route)
     }
 
     /// Returns the queries to a host.
@@ -148,9 +154,9 @@ impl Queries {
 
 /// Returns the key of the reverse route to the source host: for the target host's frames, or for
 /// all of its port.
-pub(super) fn way_back(m: &ArpTarget) -> RouteOf {
+pub(super) fn way_back(vlan: VlanId, m: &ArpTarget) -> RouteOf {
     let source = m.source_by_pair.then_some(m.target_mac);
-    (m.target_port, RouteKey::to(m.source_mac).from_source(source))
+    (m.target_port, RouteKey { vlan, destination: m.source_mac, source })
 }
 
 fn of_port(port: PortNo) -> core::ops::RangeInclusive<Key> {

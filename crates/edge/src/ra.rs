@@ -183,7 +183,7 @@ pub(super) mod tests {
 
     fn bench(config: Ipv6Config) -> Bench {
         let mut bench = Bench::new();
-        bench.edge.settings().services =
+        bench.edge.plain_mut().settings().services =
             EdgeServices { ipv6: Some(config.into()), ..EdgeServices::default() };
         for port in 0..2 {
             bench.port(port, None);

@@ -164,7 +164,7 @@ mod tests {
     }
 
     fn listed(bench: &Bench) -> Vec<Key> {
-        bench.edge.parts().learning().recalls().keys().collect()
+        bench.edge.plain().parts().learning().recalls().keys().collect()
     }
 
     fn seen(effects: &[Effect]) -> usize {
@@ -185,7 +185,7 @@ mod tests {
         let mut bench = Bench::new();
         bench.host(0, 7);
         bench.port(0, None);
-        assert_eq!(bench.edge.hosts().count(), 0);
+        assert_eq!(bench.edge.plain().hosts().count(), 0);
         bench.pass(Span::from_secs(60));
         assert_eq!(arps(&bench.port(0, Some(PortKind::Host))).len(), 1);
         assert!(seen(&bench.frame(0, &answer(7))) > 0);
@@ -213,7 +213,7 @@ mod tests {
         let effects = bench.frame(0, &answer(7));
         assert!(seen(&effects) > 0);
         assert_eq!(arps(&effects).len(), 0, "nobody else is queried");
-        assert_eq!(bench.edge.hosts().next().unwrap().1.port, PortNo(0));
+        assert_eq!(bench.edge.plain().hosts().next().unwrap().1.port, PortNo(0));
     }
 
     #[test]

@@ -15,7 +15,6 @@ use super::install::Installer;
 use super::places::Key;
 use super::queries::{Key as QueryKey, Queries, way_back};
 use super::recall::Recalls;
-use super::settings::Settings;
 use super::setup::{Key as SetupKey, Setups};
 use super::tables::Tables;
 use crate::effect::Effect;
@@ -23,6 +22,7 @@ use alloc::vec::Vec;
 use axon_node::{Drop, RouteAnswer, RouteKey, Snapshot};
 use axon_wire::masquerade::index_of;
 use axon_wire::message::{ArpReply, ArpTarget, Item, LinkEnd, Message, Target};
+use axon_wire::vlan::VlanId;
 use axon_wire::{MacAddr, PortNo, Route, Time};
 use core::net::IpAddr;
 
@@ -38,9 +38,9 @@ pub(super) struct Routes {
 
 impl Routes {
     /// Creates an empty set.
-    pub(super) fn new(tables: Tables) -> Routes {
+    pub(super) fn new(tables: &Tables) -> Routes {
         Routes {
-            decisions: Decisions::new(&tables),
+            decisions: Decisions::new(tables),
             installer: Installer::new(tables),
             inherited: Inherited::default(),
             setups: Setups::new(),
@@ -90,7 +90,7 @@ impl Routes {
         }
         let key = (port, Target::Ip(wanted), requester.mac);
         let source_ip = (!requester.ip.is_unspecified()).then_some(requester.ip);
-        if self.setups.begin(cx, &mut self.installer, key, source_ip, None) {
+        if self.setups.begin(cx, key, source_ip, None) {
             self.setups.wait(key, requester);
         }
     }
@@ -118,7 +118,7 @@ impl Routes {
         let own = |host: &Host| host.ips.ipv4().map(IpAddr::V4).or(host.ips.newest());
         let source_ip = hosts.get(source).and_then(own);
         let key = (port, Target::Mac(destination), source);
-        match self.setups.begin(cx, &mut self.installer, key, source_ip, hint) {
+        match self.setups.begin(cx, key, source_ip, hint) {
             true => Ok(Fate::Wait(destination)),
             false => Err(Drop::NoRoute),
         }
@@ -135,11 +135,10 @@ impl Routes {
         (source, destination): (MacAddr, MacAddr),
         hint: Option<IpAddr>,
     ) -> Result<(), Drop> {
-        let tables = self.installer.tables();
-        if index_of(destination).is_none() || !tables.can_masquerade() {
+        if index_of(destination).is_none() || !cx.tables.can_masquerade() {
             return Ok(());
         }
-        let former = tables.former((port, RouteKey::to(destination)));
+        let former = cx.tables.former((port, cx.to(destination)));
         let ip = former.and_then(|place| place.ip(hint)).or(hint);
         let was_given = former.is_some();
         if let Some(ip) = ip.filter(|&ip| cx.settings.is_host_ip(ip))
@@ -154,9 +153,9 @@ impl Routes {
     /// Returns the fate of a reply to a remote host, whose own MAC address was in the query. It
     /// would take the route to that host unless hosts of this port were given another MAC address
     /// for it, so it is forwarded in software (thesis 000 §4.1.1).
-    pub(super) fn fate_of_reply(&self, port: PortNo, destination: MacAddr) -> Fate {
-        let key = (port, destination.into());
-        let given_another = self.installer.tables().address(key) != key;
+    pub(super) fn fate_of_reply(&self, cx: &Cx, port: PortNo, destination: MacAddr) -> Fate {
+        let key = (port, cx.to(destination));
+        let given_another = cx.tables.address(key) != key;
         let flow = self.installer.flows().get(key).filter(|_| given_another);
         flow.map_or(Fate::Served, |flow| Fate::Forward(flow.route.clone()))
     }
@@ -169,11 +168,11 @@ impl Routes {
         };
         let (port, target, source) = key;
         match target {
-            Target::Ip(_) if setup.held => self.installer.release(port),
+            Target::Ip(_) if setup.held => cx.tables.release(port, cx.vlan),
             Target::Ip(_) => {}
             Target::Mac(mac) => {
-                let to = RouteKey::to(mac);
-                self.unreserve((port, to));
+                let to = cx.to(mac);
+                self.unreserve(cx, (port, to));
                 let key = to.from_source(Some(source));
                 cx.out.push(Effect::Abandon { ingress: port, key });
             }
@@ -183,13 +182,13 @@ impl Routes {
     }
 
     /// Frees a reserved entry, unless a route, a set-up or a query needs it.
-    fn unreserve(&mut self, key: Key) {
+    fn unreserve(&self, cx: &mut Cx, key: Key) {
         let (port, RouteKey { destination, source, .. }) = key;
         let is_any = source.is_none();
         let wanted = || self.setups.towards((port, Target::Mac(destination)), None);
         let wanted = is_any && !wanted().is_empty();
         if !self.installer.flows().is_placed(key) && !wanted && !self.queries.is_for(key) {
-            self.installer.free(key);
+            cx.tables.free(key);
         }
     }
 
@@ -203,17 +202,17 @@ impl Routes {
         }
         let target_ip = m.target_ip;
         let source = m.target_by_pair.then_some(m.source_mac);
-        let route = (port, RouteKey::to(m.target_mac).from_source(source));
+        let route = (port, cx.to(m.target_mac).from_source(source));
         let by_ip = target_ip.or_else(|| self.setups.asked_ip(port, m.id));
         let answered = by_ip.map(|ip| self.setups.towards((port, Target::Ip(ip)), source));
         let answered = answered.unwrap_or_default();
-        let held = self.setups.release(&mut self.installer, &answered);
+        let held = self.setups.release(cx, &answered);
         let decision = Decision { key: route, stamp: m.stamp, route: &m.to_target, ip: target_ip };
         let verdict = self.decisions.set_route(cx, &mut self.installer, hosts, decision);
         if matches!(verdict, Verdict::Removed | Verdict::Unusable) {
             // A later decision has removed the route. The next retry requests a new one.
             cx.counters.messages_ignored += 1;
-            self.setups.hold_again(&mut self.installer, held);
+            self.setups.hold_again(cx, held);
             return;
         }
         for (key, ip) in answered.into_iter().zip(by_ip.into_iter().cycle()) {
@@ -235,11 +234,12 @@ impl Routes {
             let Some(setup) = self.setups.take(cx, (port, target, host)) else { continue };
             // The host has used the destination's own MAC address.
             self.installer.correct(cx, hosts, host, key, setup.hint);
-            self.unreserve((port, RouteKey::to(to.destination)));
+            let any = (port, to.from_source(None));
+            self.unreserve(cx, any);
             cx.counters.setups_done += 1;
-            let taken = self.installer.flows().key_of(port, host, to.destination);
+            let taken = self.installer.flows().key_of(any, host);
             let route = self.installer.flows().get(taken).map_or(route, |flow| &flow.route).clone();
-            let key = RouteKey::to(to.destination).from_source(Some(host));
+            let key = to.from_source(Some(host));
             cx.out.push(Effect::Release { ingress: port, key, route });
         }
     }
@@ -250,9 +250,9 @@ impl Routes {
     pub(super) fn phase_two(&mut self, cx: &mut Cx, hosts: &Hosts, m: ArpTarget) {
         let key = (m.target_port, m.target_mac, m.source_mac);
         if self.queries.contains(key) {
-            if let Some((before, after)) = self.queries.renew(key, m) {
-                self.installer.reserve(after);
-                self.unreserve(before);
+            if let Some((before, after)) = self.queries.renew(cx.vlan, key, m) {
+                cx.tables.reserve(after);
+                self.unreserve(cx, before);
             }
             return;
         }
@@ -262,7 +262,7 @@ impl Routes {
         }
         self.installer.evade(cx, m.target_port, m.source_mac);
         // If the table is full, the reverse route will be kept in software.
-        self.installer.reserve(way_back(&m));
+        cx.tables.reserve(way_back(cx.vlan, &m));
         let Some(target_ip) = m.target_ip else {
             return self.phase_three(cx, hosts, &m);
         };
@@ -272,7 +272,7 @@ impl Routes {
     /// Ends a query without an answer.
     fn end_query(&mut self, cx: &mut Cx, key: QueryKey) {
         if let Some(m) = self.queries.take(cx, key) {
-            self.unreserve(way_back(&m));
+            self.unreserve(cx, way_back(cx.vlan, &m));
             self.installer.promote(cx, key.0);
         }
     }
@@ -300,12 +300,12 @@ impl Routes {
     /// The reply is sent even if a newer reverse route exists: its route towards the target carries
     /// the stamp of the message, which the source switch checks.
     fn phase_three(&mut self, cx: &mut Cx, hosts: &Hosts, m: &ArpTarget) {
-        let back = way_back(m);
+        let back = way_back(cx.vlan, m);
         let decision = Decision { key: back, stamp: m.stamp, route: &m.to_source, ip: m.source_ip };
         let verdict = self.decisions.set_route(cx, &mut self.installer, hosts, decision);
         if matches!(verdict, Verdict::Removed | Verdict::Unusable) {
             cx.counters.messages_ignored += 1;
-            self.unreserve(back);
+            self.unreserve(cx, back);
             return;
         }
         cx.out.push(Effect::Routed {
@@ -323,7 +323,7 @@ impl Routes {
             Item::SetRoute { port, destination, source, stamp, route }
                 if cx.controller.is_current(stamp) =>
             {
-                let key = (port, RouteKey::to(destination).from_source(source));
+                let key = (port, cx.to(destination).from_source(source));
                 let decision = Decision { key, stamp, route: &route, ip: None };
                 match self.decisions.set_route(cx, &mut self.installer, hosts, decision) {
                     Verdict::Removed | Verdict::Unusable => cx.counters.messages_ignored += 1,
@@ -334,22 +334,17 @@ impl Routes {
             Item::RemoveRoute { port, destination, source, stamp }
                 if cx.controller.is_current(stamp) =>
             {
-                let key = (port, RouteKey::to(destination).from_source(source));
+                let key = (port, cx.to(destination).from_source(source));
                 self.decisions.remove(cx, &mut self.installer, key, Some(stamp));
                 self.installer.promote(cx, port);
             }
             Item::SetBackup { port, destination, source, primary, backup } => {
-                let key = (port, RouteKey::to(destination).from_source(source));
+                let key = (port, cx.to(destination).from_source(source));
                 self.decisions.set_backup(cx, &mut self.installer, key, (primary, backup));
             }
             item => return Some(item),
         }
         None
-    }
-
-    /// Records that a link is down; returns whether that is new.
-    pub(super) fn link_down(&mut self, now: Time, settings: &Settings, ends: [LinkEnd; 2]) -> bool {
-        self.decisions.link_down(now, settings, ends)
     }
 
     /// Switches every flow over this lost link to its backup route.
@@ -361,9 +356,10 @@ impl Routes {
     pub(super) fn idle(
         &mut self,
         now: Time,
+        tables: &Tables,
         used: impl FnMut(PortNo, RouteKey) -> bool,
     ) -> Vec<Key> {
-        self.installer.idle(now, used)
+        self.installer.idle(now, tables, used)
     }
 
     /// Removes these routes and reports that to the controller.
@@ -373,24 +369,23 @@ impl Routes {
 
     /// Handles the data plane's answer to a route change.
     pub(super) fn route_changed(&mut self, cx: &mut Cx, answer: RouteAnswer) {
-        cx.counters.changes_refused += u64::from(answer.result.is_err());
         self.decisions.answered(cx, &mut self.installer, answer);
     }
 
     /// Resynchronises the flows with a data plane that has lost its tables. `has` is its current
-    /// state.
-    pub(super) fn resynchronised(&mut self, cx: &mut Cx, has: &Snapshot) {
+    /// state, and whether it had too many answers outstanding.
+    pub(super) fn resynchronised(&mut self, cx: &mut Cx, has: (&Snapshot, bool)) {
         self.installer.resynchronised(cx, has);
     }
 
-    /// Records the routes that the data plane had at the start.
-    pub(super) fn found(&mut self, has: &Snapshot) {
-        self.inherited.found(has);
+    /// Records the routes in a VLAN that the data plane had at the start.
+    pub(super) fn found(&mut self, has: &Snapshot, vlan: VlanId) {
+        self.inherited.found(has, vlan);
     }
 
     /// Handles a change of carrier.
     pub(super) fn link(&mut self, cx: &mut Cx, link: (PortNo, bool)) {
-        self.inherited.link(cx, &mut self.installer, link);
+        self.inherited.link(cx, link);
     }
 
     /// Handles a port whose kind is known now.
@@ -441,14 +436,13 @@ impl Routes {
 
     /// Handles what is due besides the timers of the agenda.
     pub(super) fn timeout(&mut self, cx: &mut Cx) {
-        self.decisions.timeout(cx, &mut self.installer);
+        self.decisions.timeout(cx.now);
         self.inherited.due(cx, &mut self.decisions, &mut self.installer);
     }
 
     /// Returns when [`Routes::timeout`] is due next.
     pub(super) fn deadline(&self) -> Option<Time> {
-        let decisions = self.decisions.deadline(&self.installer);
-        decisions.into_iter().chain(self.inherited.until()).min()
+        self.decisions.deadline().into_iter().chain(self.inherited.until()).min()
     }
 
     /// Handles a host that has been learned at a port.
@@ -456,14 +450,9 @@ impl Routes {
         self.installer.keep_own(cx, port, mac);
     }
 
-    /// Releases the own MAC address of a host that has left a port.
-    pub(super) fn vacate(&mut self, port: PortNo, mac: MacAddr) {
-        self.installer.vacate(port, mac);
-    }
-
     /// Ends all queries and set-ups of a host that has left a port.
     pub(super) fn host_gone(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr) {
-        self.vacate(port, mac);
+        cx.tables.vacate(port, mac);
         for key in self.queries.to(port, mac) {
             self.end_query(cx, key);
         }
@@ -480,11 +469,6 @@ impl Routes {
     /// Removes all flows of a port.
     pub(super) fn clear_port(&mut self, cx: &mut Cx, port: PortNo) {
         self.decisions.clear_port(cx, &mut self.installer, port);
-    }
-
-    /// Frees all reserved entries of a port, whose routes are gone.
-    pub(super) fn free_port(&mut self, port: PortNo) {
-        self.installer.clear(port);
     }
 
     #[cfg(test)]

@@ -156,7 +156,7 @@ mod tests {
 
     fn seek(bench: &mut Bench, host: u8, except: Option<u16>) -> Vec<Effect> {
         let m = Seek { ip: ip(host).into(), except: except.map(PortNo) };
-        bench.call(|edge, now, tables, out| edge.at(now, tables, out).seek(m))
+        bench.call(|edge, now, tables, out| edge.untagged(now, tables, out).seek(m))
     }
 
     #[test]
@@ -220,7 +220,7 @@ mod tests {
         forged[22..28].copy_from_slice(&mac(5).0);
         bench.frame(0, &forged);
         assert_eq!(bench.last_drop(), Some(axon_node::Drop::Refused));
-        assert!(bench.edge.hosts().all(|(_, host)| host.ips.is_empty()));
+        assert!(bench.edge.plain().hosts().all(|(_, host)| host.ips.is_empty()));
     }
 
     #[test]
@@ -237,7 +237,7 @@ mod tests {
 
     fn seek_ip(bench: &mut Bench, ip: Ipv4Addr) -> Vec<Effect> {
         let m = Seek { ip: ip.into(), except: None };
-        bench.call(|edge, now, tables, out| edge.at(now, tables, out).seek(m))
+        bench.call(|edge, now, tables, out| edge.untagged(now, tables, out).seek(m))
     }
 
     #[test]
@@ -266,7 +266,7 @@ mod tests {
         let first = arps(&bench.port(2, Some(PortKind::Host))).len();
         let later = arps(&bench.pass(Span::from_secs(20))).len();
         assert_eq!((first + later) as u32, TRIES);
-        assert!(bench.edge.parts().learning().search().asked.is_empty());
+        assert!(bench.edge.plain().parts().learning().search().asked.is_empty());
         assert_eq!(bench.port(1, None), []);
         assert_eq!(bench.port(1, Some(PortKind::Host)), [], "6 s are over");
         bench.pass(Span::from_secs(1));
@@ -276,7 +276,7 @@ mod tests {
         bench.port(2, Some(PortKind::Host));
         bench.port(2, None);
         assert_eq!(arps(&bench.pass(Span::from_secs(1))).len(), 0);
-        assert!(bench.edge.parts().learning().search().asked.is_empty());
+        assert!(bench.edge.plain().parts().learning().search().asked.is_empty());
     }
 
     #[test]
@@ -301,7 +301,7 @@ mod tests {
             bench.pass(Span::from_millis(10));
             seek_ip(&mut bench, Ipv4Addr::from(0x0a00_0100 + n));
         }
-        assert_eq!(bench.edge.parts().learning().search().until.len(), SOUGHT_MAX);
+        assert_eq!(bench.edge.plain().parts().learning().search().until.len(), SOUGHT_MAX);
         let asked = arps(&bench.port(2, Some(PortKind::Host)));
         assert_eq!(asked.len(), SOUGHT_MAX);
         let newest = Ipv4Addr::from(0x0a00_0100 + 299);

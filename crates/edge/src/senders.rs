@@ -170,7 +170,7 @@ impl Senders {
         if sender.is_known && !was_known {
             sender.until = until;
             let destination = membership::mac_of(pair.1);
-            cx.out.push(Effect::Spread { ingress: port, key: destination.into() });
+            cx.out.push(Effect::Spread { ingress: port, key: cx.to(destination) });
         }
         true
     }
@@ -183,7 +183,7 @@ impl Senders {
         ask_for_list(cx, port, pair, false);
         if !sender.is_known {
             let destination = membership::mac_of(pair.1);
-            cx.out.push(Effect::Abandon { ingress: port, key: destination.into() });
+            cx.out.push(Effect::Abandon { ingress: port, key: cx.to(destination) });
         }
     }
 

@@ -91,7 +91,7 @@ mod tests {
             assert_eq!(bench.last_drop(), Some(reason));
         }
         assert_eq!(bench.edge.counters().dhcp_servers_refused, 2);
-        bench.edge.settings().services.dhcp_server = Some(mac(2));
+        bench.edge.plain_mut().settings().services.dhcp_server = Some(mac(2));
         bench.frame(1, &offer(mac(9), 2));
         assert_eq!(bench.edge.counters().dhcp_servers_refused, 2, "it is the server");
         bench.frame(0, &offer(mac(9), 1));
@@ -104,9 +104,9 @@ mod tests {
         let mut edge_config = Bench::config(1000, 4);
         edge_config.ports = [PortPolicy { uplink: true, ..PortPolicy::default() }].into();
         let mut bench = Bench::on(TestDevice::new(8), edge_config);
-        bench.edge.settings().services =
+        bench.edge.plain_mut().settings().services =
             EdgeServices { ipv6: Some(config().into()), ..EdgeServices::default() };
-        bench.edge.settings().services.dhcp_server = Some(mac(1));
+        bench.edge.plain_mut().settings().services.dhcp_server = Some(mac(1));
         let local = (mac(1), nd::link_local(mac(1)));
         let asks = [
             dhcp_frame(MacAddr::BROADCAST, mac(1), (68, 67), b"discover"),
@@ -143,7 +143,7 @@ mod tests {
         };
         bench.frame(0, &forged(1, None));
         assert_eq!(bench.edge.counters().advertisements_refused, 0, "none are asked for");
-        bench.edge.settings().services =
+        bench.edge.plain_mut().settings().services =
             EdgeServices { ipv6: Some(config().into()), ..EdgeServices::default() };
         let victim = Some((mac(2), nd::link_local(mac(2))));
         for (to, reason) in [(None, Drop::Broadcast), (victim, Drop::Refused)] {

@@ -28,7 +28,6 @@ pub(super) struct Settings {
     pub(super) host_probe: Span,
     pub(super) host_probes_max: u32,
     pub(super) frame_bytes_max: usize,
-    pub(super) heartbeat: Span,
     /// Time for which routes without a controller's decision are kept.
     pub(super) inherited_max: Span,
     /// Services for the configuration of hosts.
@@ -48,7 +47,6 @@ impl Settings {
             host_probe: node.timers.host_probe.max(INTERVAL_MIN),
             host_probes_max: node.timers.host_probes_max,
             frame_bytes_max: has.frame_bytes_max,
-            heartbeat: node.timers.heartbeat,
             inherited_max: node.timers.inherited_max(),
             services: config.services.clone(),
         }

@@ -3,7 +3,6 @@
 
 use super::answers::Requester;
 use super::context::{Cx, Timer};
-use super::install::Installer;
 use crate::effect::Effect;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -120,7 +119,6 @@ impl Setups {
     pub(super) fn begin(
         &mut self,
         cx: &mut Cx,
-        installer: &mut Installer,
         key: Key,
         source_ip: Option<IpAddr>,
         hint: Option<IpAddr>,
@@ -138,7 +136,7 @@ impl Setups {
             id: self.next_id,
             source_ip,
             hint,
-            held: installer.hold(key.0, key.1),
+            held: hold(cx, key),
             requesters: Vec::new(),
             tries: 0,
             until: cx.now + cx.settings.arp_wait,
@@ -243,12 +241,12 @@ impl Setups {
     }
 
     /// Releases the entries that these set-ups have reserved. Returns those that had one.
-    pub(super) fn release(&mut self, installer: &mut Installer, keys: &[Key]) -> Vec<Key> {
+    pub(super) fn release(&mut self, cx: &mut Cx, keys: &[Key]) -> Vec<Key> {
         let mut held = Vec::new();
         for &key in keys {
             let setup = self.open.get_mut(&key);
             if setup.is_some_and(|setup| core::mem::take(&mut setup.held)) {
-                installer.release(key.0);
+                cx.tables.release(key.0, cx.vlan);
                 held.push(key);
             }
         }
@@ -256,10 +254,10 @@ impl Setups {
     }
 
     /// Reserves entries for these set-ups again.
-    pub(super) fn hold_again(&mut self, installer: &mut Installer, keys: Vec<Key>) {
+    pub(super) fn hold_again(&mut self, cx: &mut Cx, keys: Vec<Key>) {
         for key in keys {
             if let Some(setup) = self.open.get_mut(&key) {
-                setup.held = installer.hold(key.0, key.1);
+                setup.held = hold(cx, key);
             }
         }
     }
@@ -283,6 +281,18 @@ impl Setups {
             *on == port && matches!(target, Target::Ip(_)) && setup.held
         };
         self.open.iter().filter(|&(key, setup)| held((key, setup))).count()
+    }
+}
+
+/// Reserves an entry for the target of a set-up; `false` if the table is full. It is not known yet
+/// whether the route will be for all hosts of the port.
+fn hold(cx: &mut Cx, (port, target, _): Key) -> bool {
+    match target {
+        Target::Ip(_) => cx.tables.hold(port, cx.vlan),
+        Target::Mac(mac) => {
+            let key = (port, cx.to(mac));
+            cx.tables.reserve(key)
+        }
     }
 }
 
@@ -351,7 +361,7 @@ mod tests {
         for host in 2..=255 {
             bench.frame(0, &arp_request(1, host));
         }
-        assert_eq!(bench.edge.setups(), SETUPS_PER_PORT_MAX);
+        assert_eq!(bench.edge.plain().setups(), SETUPS_PER_PORT_MAX);
         assert!(bench.edge.counters().setups_refused > 0);
         bench.host(1, 2);
         asked(&bench.frame(1, &arp_request(2, 9)));
@@ -365,7 +375,7 @@ mod tests {
         bench.pass(Span::from_secs(2));
         bench.target(looked_for(1));
         bench.pass(Span::from_millis(1500));
-        assert_eq!((bench.edge.setups(), bench.places(0)), (0, 1));
+        assert_eq!((bench.edge.plain().setups(), bench.places(0)), (0, 1));
         bench.pass(Span::from_secs(2));
         assert!(bench.is_empty());
     }

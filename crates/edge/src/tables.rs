@@ -6,14 +6,15 @@
 //! change is requested until the data plane is resynchronised a second later, which removes excess
 //! routes. Meanwhile software forwards the frames of new flows.
 
-use super::context::{Cx, Timer};
 use super::given::{Place, mixed};
 use super::places::{Key, Places, of_port};
 use crate::effect::Effect;
 use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
 use axon_node::telemetry::EdgeDebts;
 use axon_node::{Capabilities, Feature, Note, PortView, RouteChange, RouteKey, RouteTicket};
 use axon_wire::masquerade::INDEXES;
+use axon_wire::vlan::VlanId;
 use axon_wire::{HopWidth, MacAddr, PortNo, Route, Span, Time};
 use core::net::IpAddr;
 
@@ -26,7 +27,7 @@ const OWED_MIN: usize = 64;
 /// Maximum number of changes remembered, for large tables.
 const OWED_MAX: usize = 1 << 16;
 
-/// Route tables of a data plane, with the entries requested by the edge.
+/// Route tables of a data plane, with the entries that the edge has requested for all VLANs.
 #[derive(Clone, Debug)]
 pub(super) struct Tables {
     per_port_max: usize,
@@ -50,6 +51,10 @@ pub(super) struct Tables {
     lost: Option<Time>,
     /// Number of losses of the data plane.
     losses: u64,
+    /// True if several VLANs share the tables.
+    is_shared: bool,
+    /// Ports of shared tables that may have room again.
+    freed: BTreeSet<PortNo>,
 }
 
 /// A change that the data plane has not answered yet.
@@ -62,8 +67,9 @@ pub(super) enum Requested {
 
 impl Tables {
     /// Creates an empty table at each port of a data plane with these capabilities. Masqueraded
-    /// addresses depend on a seed that is unique to the incarnation.
-    pub(super) fn new(has: &Capabilities, seed: u64) -> Tables {
+    /// addresses depend on a seed that is unique to the incarnation. `is_shared` is true if there are
+    /// VLANs.
+    pub(super) fn new(has: &Capabilities, seed: u64, is_shared: bool) -> Tables {
         let masqueraded_max = has.masqueraded_per_port_max.min(INDEXES);
         let seed = mixed(seed);
         Tables {
@@ -82,6 +88,8 @@ impl Tables {
                 .clamp(OWED_MIN, OWED_MAX),
             lost: None,
             losses: 0,
+            is_shared,
+            freed: BTreeSet::new(),
         }
     }
 
@@ -117,16 +125,34 @@ impl Tables {
         Some(ticket)
     }
 
+    /// Returns the VLAN of the route that an answer is for. An answer that is not expected any more
+    /// is of no VLAN.
+    pub(super) fn vlan_of(&self, ticket: RouteTicket) -> VlanId {
+        let requested = self.requested.get(&ticket).map(|(requested, _)| requested);
+        requested
+            .map_or(VlanId::NONE, |(Requested::Install(key) | Requested::Remove(key))| key.1.vlan)
+    }
+
+    /// Records that a port of shared tables may have room again.
+    fn freed(&mut self, port: PortNo) {
+        if self.is_shared {
+            self.freed.insert(port);
+        }
+    }
+
+    /// Returns the ports of shared tables that may have room again since the last call.
+    pub(super) fn take_freed(&mut self) -> BTreeSet<PortNo> {
+        core::mem::take(&mut self.freed)
+    }
+
     /// Removes the change that an answer is for; `None` if it is not expected any more.
     pub(super) fn answered(&mut self, ticket: RouteTicket) -> Option<Requested> {
         self.requested.remove(&ticket).map(|(request, _)| request)
     }
 
-    /// Starts the pause of a port with a refusal, unless it has one.
-    pub(super) fn pause(&mut self, cx: &mut Cx, port: PortNo) {
-        if self.paused.insert(port) {
-            cx.agenda.set(Timer::Place(port), cx.now + PAUSE);
-        }
+    /// Starts the pause of a port with a refusal; `false` if it has one already.
+    pub(super) fn pause(&mut self, port: PortNo) -> bool {
+        self.paused.insert(port)
     }
 
     /// Returns whether a port has a refusal and its pause has not ended.
@@ -135,11 +161,12 @@ impl Tables {
     }
 
     /// Ends the pause of a port, and requests its refused removals again.
-    pub(super) fn end_pause(&mut self, cx: &mut Cx, port: PortNo) {
+    pub(super) fn end_pause(&mut self, now: Time, out: &mut Vec<Effect>, port: PortNo) {
         self.paused.remove(&port);
+        self.freed(port);
         let stale: BTreeSet<Key> = self.stale.range(of_port(port)).copied().collect();
         for key in stale {
-            self.take_out(cx, key);
+            self.take_out(now, out, key);
         }
     }
 
@@ -254,27 +281,35 @@ impl Tables {
     }
 
     /// Reserves an entry for a destination whose MAC address is not known yet.
-    pub(super) fn hold(&mut self, port: PortNo) -> bool {
-        self.places.hold(port)
+    pub(super) fn hold(&mut self, port: PortNo, vlan: VlanId) -> bool {
+        self.places.hold(port, vlan)
     }
 
     /// Releases a place that [`Tables::hold`] took.
-    pub(super) fn release(&mut self, port: PortNo) {
-        self.places.release(port);
+    pub(super) fn release(&mut self, port: PortNo, vlan: VlanId) {
+        self.freed(port);
+        self.places.release(port, vlan);
     }
 
     /// Frees the entry of a route that was not requested.
     pub(super) fn free(&mut self, key: Key) {
+        self.freed(key.0);
         self.places.free(key);
     }
 
-    /// Frees all entries of one port, whose routes are gone.
-    pub(super) fn clear(&mut self, port: PortNo) {
-        self.places.clear(port);
+    /// Frees all entries of a VLAN at one port, whose routes are gone.
+    pub(super) fn clear(&mut self, port: PortNo, vlan: VlanId) {
+        self.freed(port);
+        self.places.clear(port, vlan);
     }
 
     /// Requests a route that has an entry.
-    pub(super) fn install(&mut self, cx: &mut Cx, key: Key, route: Route) -> RouteTicket {
+    pub(super) fn install(
+        &mut self,
+        now: Time,
+        out: &mut Vec<Effect>,
+        (key, route): (Key, Route),
+    ) -> RouteTicket {
         let (port, RouteKey { destination, .. }) = key;
         let (_, address) = self.address(key);
         self.stale.remove(&(port, address));
@@ -282,26 +317,31 @@ impl Tables {
             true => RouteChange::Install { port, key: address, route },
             false => RouteChange::Masquerade { port, key: address, destination, route },
         };
-        self.ask(cx, Requested::Install(key), change)
+        self.ask(now, out, (Requested::Install(key), change))
     }
 
     /// Requests the removal of a route, and frees its entry.
-    pub(super) fn remove(&mut self, cx: &mut Cx, key: Key) {
+    pub(super) fn remove(&mut self, now: Time, out: &mut Vec<Effect>, key: Key) {
         let (port, RouteKey { destination, .. }) = key;
         let address = self.address(key);
-        self.places.free(key);
-        cx.out.push(Effect::Note(Note::RouteRemoved { port, destination }));
-        self.take_out(cx, address);
+        self.free(key);
+        out.push(Effect::Note(Note::RouteRemoved { port, destination }));
+        self.take_out(now, out, address);
     }
 
     /// Requests the removal of the route at an address in the tables.
-    pub(super) fn take_out(&mut self, cx: &mut Cx, address: Key) {
+    pub(super) fn take_out(&mut self, now: Time, out: &mut Vec<Effect>, address: Key) {
         let (port, key) = address;
         self.stale.remove(&address);
-        self.ask(cx, Requested::Remove(address), RouteChange::Remove { port, key });
+        self.ask(now, out, (Requested::Remove(address), RouteChange::Remove { port, key }));
     }
 
-    fn ask(&mut self, cx: &mut Cx, request: Requested, change: RouteChange) -> RouteTicket {
+    fn ask(
+        &mut self,
+        now: Time,
+        out: &mut Vec<Effect>,
+        (request, change): (Requested, RouteChange),
+    ) -> RouteTicket {
         self.tickets += 1;
         let ticket = RouteTicket(self.tickets);
         if self.is_lost() {
@@ -310,14 +350,14 @@ impl Tables {
         let owed = self.requested.len() + self.stale.len();
         if owed >= self.owed_max {
             self.settle();
-            self.lost = Some(cx.now + PAUSE);
+            self.lost = Some(now + PAUSE);
             self.losses += 1;
             let count = u32::try_from(owed).unwrap_or(u32::MAX);
-            cx.out.push(Effect::Note(Note::AnswersOwed { count }));
+            out.push(Effect::Note(Note::AnswersOwed { count }));
             return ticket;
         }
-        self.requested.insert(ticket, (request, cx.now + ANSWER_WAIT));
-        cx.out.push(Effect::Route { ticket, change });
+        self.requested.insert(ticket, (request, now + ANSWER_WAIT));
+        out.push(Effect::Route { ticket, change });
         ticket
     }
 
@@ -325,11 +365,5 @@ impl Tables {
     #[cfg(test)]
     pub(super) fn taken(&self, port: PortNo) -> usize {
         self.places.taken(port)
-    }
-
-    /// Returns the number of ports with a refusal.
-    #[cfg(test)]
-    pub(super) fn paused(&self) -> usize {
-        self.paused.len()
     }
 }

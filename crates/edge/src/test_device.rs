@@ -2,7 +2,9 @@
 
 use super::context::{Cx, Timer};
 use super::controller::Controller;
+use super::failover::DownLinks;
 use super::settings::Settings;
+use super::tables::Tables;
 use crate::effect::Effect;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -13,6 +15,7 @@ use axon_node::{
     RouteTicket,
 };
 use axon_wire::Time;
+use axon_wire::vlan::VlanId;
 use axon_wire::{HopWidth, MacAddr, PortNo, Rate, Route};
 
 /// Number of ports of the switch under test: 0 to 2 for hosts, 3 an Axon port.
@@ -158,16 +161,20 @@ pub(super) struct Around {
     settings: Settings,
     controller: Controller,
     agenda: Agenda<Timer>,
+    pub(super) tables: Tables,
+    down: DownLinks,
     counters: EdgeCounters,
     pub(super) out: Vec<Effect>,
 }
 
 impl Around {
-    pub(super) fn new() -> Around {
+    pub(super) fn new(has: &Capabilities) -> Around {
         use super::testing::Bench;
         let config = Bench::config(1000, 4);
         Around {
-            settings: Settings::new(&config, &TestDevice::new(4).capabilities()),
+            settings: Settings::new(&config, has),
+            tables: Tables::new(has, 1, false),
+            down: DownLinks::default(),
             controller: Controller::new(&config.node.timers),
             agenda: Agenda::new(),
             counters: EdgeCounters::default(),
@@ -177,7 +184,8 @@ impl Around {
 
     /// Returns a context at time zero.
     pub(super) fn cx<'a>(&'a mut self, ports: &'a dyn PortView) -> Cx<'a> {
-        let Around { settings, controller, agenda, counters, out } = self;
-        Cx { now: Time::ZERO, ports, out, settings, controller, agenda, counters }
+        let Around { settings, controller, agenda, tables, down, counters, out } = self;
+        let (now, vlan) = (Time::ZERO, VlanId::NONE);
+        Cx { now, vlan, ports, out, settings, agenda, controller, tables, down, counters }
     }
 }

@@ -78,7 +78,7 @@ pub(super) fn dhcp_frame(
 
 /// The switch under test. Host `n` has MAC ..:n and address 10.0.0.n.
 pub(super) struct Bench {
-    pub(super) edge: Edge,
+    pub(super) edge: Edges,
     pub(super) tables: TestDevice,
     pub(super) now: Time,
     waiting: Waiting,
@@ -130,7 +130,7 @@ impl Bench {
         let (waiting, hosts) = (config.waiting_bytes_max, config.hosts_per_port_max);
         let routes = tables.capabilities().routes_per_port_max;
         let mut bench = Bench {
-            edge: Edge::new(&config, &tables.capabilities()),
+            edge: Edges::new(&config, &tables.capabilities()),
             tables,
             now: Time::from_nanos(1_000_000_000),
             waiting: Waiting::new(waiting),
@@ -148,7 +148,7 @@ impl Bench {
     /// Calls the edge and carries out its requests to its node; returns the other effects.
     pub(super) fn call(
         &mut self,
-        call: impl FnOnce(&mut Edge, Time, &TestDevice, &mut Vec<Effect>),
+        call: impl FnOnce(&mut Edges, Time, &TestDevice, &mut Vec<Effect>),
     ) -> Vec<Effect> {
         let mut out = Vec::new();
         call(&mut self.edge, self.now, &self.tables, &mut out);
@@ -163,7 +163,7 @@ impl Bench {
                     }
                     let answer = self.tables.change(ticket, &change);
                     let mut more = Vec::new();
-                    self.edge.at(self.now, &self.tables, &mut more).route_changed(answer);
+                    self.edge.route_changed(self.now, answer, &self.tables, &mut more);
                     more.into_iter().rev().for_each(|effect| ahead.push_front(effect));
                 }
                 Effect::Release { ingress, key, route } => {
@@ -179,7 +179,7 @@ impl Bench {
                 Effect::Spread { ingress, key } => {
                     for frame in self.waiting.take(ingress, key) {
                         let mut more = Vec::new();
-                        let mut call = self.edge.at(self.now, &self.tables, &mut more);
+                        let mut call = self.edge.untagged(self.now, &self.tables, &mut more);
                         let fate = call.waited_for_list(ingress, frame.bytes());
                         if let Ok(Fate::Copies(fates)) = fate {
                             self.copies(ingress.0, fates, frame.bytes(), Vec::new());
@@ -200,7 +200,7 @@ impl Bench {
         let held = self.tables.late.as_mut().map(core::mem::take).unwrap_or_default();
         for (ticket, change) in held {
             let answer = self.tables.change(ticket, &change);
-            self.call(|edge, now, tables, out| edge.at(now, tables, out).route_changed(answer));
+            self.call(|edge, now, tables, out| edge.route_changed(now, answer, tables, out));
         }
     }
 
@@ -208,25 +208,25 @@ impl Bench {
         if let Some(of_port) = self.tables.kinds.get_mut(usize::from(port)) {
             *of_port = kind.unwrap_or_default();
         }
-        self.call(|edge, now, tables, out| edge.at(now, tables, out).port_changed(PortNo(port)))
+        self.call(|edge, now, tables, out| {
+            edge.untagged(now, tables, out).port_changed(PortNo(port))
+        })
     }
 
     pub(super) fn link(&mut self, port: u16, up: bool) -> Vec<Effect> {
         let link = (PortNo(port), up);
-        self.call(|edge, now, tables, out| edge.at(now, tables, out).link(link))
+        self.call(|edge, now, tables, out| edge.untagged(now, tables, out).link(link))
     }
 
     pub(super) fn controller(&mut self, incarnation: Option<Incarnation>) -> Vec<Effect> {
-        self.call(|edge, now, tables, out| {
-            edge.at(now, tables, out).controller_changed(incarnation)
-        })
+        self.call(|edge, now, tables, out| edge.controller_changed(now, incarnation, tables, out))
     }
 
     pub(super) fn frame(&mut self, port: u16, frame: &[u8]) -> Vec<Effect> {
         let (ingress, host_ports) = (PortNo(port), PORTS - 1);
         let mut fate = Ok(Fate::Served);
         let effects = self.call(|edge, now, tables, out| {
-            fate = edge.at(now, tables, out).host_frame(ingress, frame);
+            fate = edge.untagged(now, tables, out).host_frame(ingress, frame);
         });
         let reason = match fate {
             Ok(Fate::Served) => return effects,
@@ -287,7 +287,7 @@ impl Bench {
 
     /// Returns the places taken on a port, for current and pending routes.
     pub(super) fn places(&self, port: u16) -> usize {
-        self.edge.parts().routes().installer().tables().taken(PortNo(port))
+        self.edge.tables().taken(PortNo(port))
     }
 
     /// Restarts the device and resynchronises it; it refuses the routes to `refused`.
@@ -303,7 +303,7 @@ impl Bench {
         for ((port, key), route) in &self.tables.routes {
             has.ports[port.index()].routes.push((*key, route.clone()));
         }
-        self.call(|edge, now, tables, out| edge.at(now, tables, out).resynchronised(&has));
+        self.call(|edge, now, tables, out| edge.resynchronised(now, &has, tables, out));
     }
 
     /// Returns the drop reason of the last frame dropped since the previous call.
@@ -312,24 +312,24 @@ impl Bench {
     }
 
     pub(super) fn target(&mut self, m: ArpTarget) -> Vec<Effect> {
-        self.call(|edge, now, tables, out| edge.at(now, tables, out).arp_target(m))
+        self.call(|edge, now, tables, out| edge.untagged(now, tables, out).arp_target(m))
     }
 
     pub(super) fn reply(&mut self, m: ArpReply) -> Vec<Effect> {
-        self.call(|edge, now, tables, out| edge.at(now, tables, out).arp_reply(m))
+        self.call(|edge, now, tables, out| edge.untagged(now, tables, out).arp_reply(m))
     }
 
     pub(super) fn remove_idle(&mut self, idle: &[(PortNo, RouteKey)]) -> Vec<Effect> {
-        self.call(|edge, now, tables, out| edge.at(now, tables, out).remove_idle(idle))
+        self.call(|edge, now, tables, out| edge.untagged(now, tables, out).remove_idle(idle))
     }
 
     pub(super) fn item(&mut self, item: Item) -> Vec<Effect> {
-        self.call(|edge, now, tables, out| edge.at(now, tables, out).item(item))
+        self.call(|edge, now, tables, out| edge.untagged(now, tables, out).item(item))
     }
 
     pub(super) fn send_to_host(&mut self, port: u16, frame: Vec<u8>) -> Vec<Effect> {
         let m = HostFrame { port: PortNo(port), frame };
-        self.call(|edge, now, tables, out| edge.at(now, tables, out).host_frame_out(m))
+        self.call(|edge, now, tables, out| edge.untagged(now, tables, out).host_frame_out(m))
     }
 
     pub(super) fn set_route(&mut self, port: u16, to: u8, number: u64, hop: u16) -> Vec<Effect> {
@@ -355,7 +355,7 @@ impl Bench {
         let mut all = Vec::new();
         while let Some(at) = self.edge.deadline().filter(|&at| at <= end) {
             self.now = self.now.max(at);
-            all.extend(self.call(|edge, now, tables, out| edge.at(now, tables, out).timeout()));
+            all.extend(self.call(|edge, now, tables, out| edge.timeout(now, tables, out)));
         }
         self.now = end;
         all
@@ -369,7 +369,8 @@ impl Bench {
     /// Checks that all state is within its bounds, and that every reserved place has an owner.
     pub(super) fn check_bounds(&self) {
         let (routes, waiting, hosts) = self.limits;
-        let (edge, parts, of) = (&self.edge, self.edge.parts(), self.edge.parts().routes());
+        let (edge, parts, of) =
+            (&self.edge, self.edge.plain().parts(), self.edge.plain().parts().routes());
         let (setups, (queries, _)) = (of.setups(), of.pending());
         assert!(self.waiting.bytes() <= waiting);
         for (port, RouteKey { destination: mac, source, .. }) in self.waiting.keys() {
@@ -380,7 +381,7 @@ impl Bench {
         }
         assert!(of.removed() <= 16_384 && setups.failures() <= FAILURES_MAX);
         for port in (0..PORTS).map(PortNo) {
-            assert!(of.installer().tables().taken(port) <= routes);
+            assert!(edge.tables().taken(port) <= routes);
             let hosts = if parts.hosts().is_uplink(port) { 1_000 } else { hosts };
             assert!(parts.hosts().count_on(port) <= hosts);
             assert!(setups.count_on(port) <= SETUPS_PER_PORT_MAX);
@@ -393,17 +394,17 @@ impl Bench {
         let recalls = parts.learning().recalls();
         let recalled = recalls.keys().filter(|key| self.tables.is_host(key.0)).count();
         let asked = (0..PORTS).map(|on| queries.count_on(PortNo(on))).sum::<usize>() + recalled;
-        let refused = of.installer().tables().paused();
+        let refused = (0..PORTS).filter(|&on| edge.tables().is_paused(PortNo(on))).count();
         let new_ports = parts.learning().search().asked();
         let groups = parts.groups().timers();
         let waits = setups.count() + setups.failures() + asked;
         let advertised = parts.services().advertising.count();
         let due = waits + hosts_due + refused + new_ports + groups + advertised;
-        assert_eq!(edge.timers(), due, "each thing is due once");
+        assert_eq!(edge.plain().timers(), due, "each thing is due once");
     }
 
     fn check_places(&self, port: PortNo) {
-        let (edge, of) = (&self.edge, self.edge.parts().routes());
+        let (edge, of) = (&self.edge, self.edge.plain().parts().routes());
         let (queries, inherited) = of.pending();
         let of_port = || of.installer().flows().all().filter(|((on, _), _)| *on == port);
         let placed = of_port().filter(|(_, flow)| flow.placement == Placement::Installed).count();
@@ -412,13 +413,13 @@ impl Bench {
         let by_index = self.tables.memory.keys().filter(|key| key.0 == port).count();
         assert_eq!(self.tables.count(port) + by_index, placed + found);
         let by_index = by_index - found_by_index;
-        let reserved = of.installer().tables().taken(port) + by_index - placed;
+        let reserved = edge.tables().taken(port) + by_index - placed;
         let macs = of.setups().macs_on(port).count();
         let asked = queries.count_on(port);
         let held = of.setups().held_on(port);
         assert!(held <= reserved && reserved <= held + macs + asked, "a place belongs to nobody");
         for ((on, key), flow) in of_port() {
-            let for_hosts = edge.parts().hosts().count_on(on) > 0 || flow.inherited;
+            let for_hosts = edge.plain().parts().hosts().count_on(on) > 0 || flow.inherited;
             assert!(for_hosts, "a port without hosts has a flow");
             let given = edge.masquerade_of(on, key.destination).filter(|_| key.source.is_none());
             let has = match given {

@@ -1,18 +1,21 @@
 //! Edges of a switch: one for each VLAN, and one for untagged frames.
 //!
-//! A VLAN is a separate network. So each has an edge of its own, with the hosts, addresses, routes
+//! A VLAN is a separate network. So each has an edge of its own, with the hosts, addresses, flows
 //! and groups of that VLAN only, and for which the ports of other VLANs are no host ports. An edge
-//! receives the frames of its VLAN without tags. Its requests get the VLAN on output: messages,
-//! items and route keys carry it, and a frame for the hosts of a port gets its tag where the VLAN
-//! is tagged. Edges exchange nothing, so no host resolves or reaches a host of another VLAN.
+//! receives the frames of its VLAN without tags, and a frame for the hosts of a port gets its tag
+//! on output where the VLAN is tagged. Edges exchange nothing, so no host resolves or reaches a
+//! host of another VLAN.
 //!
-//! The table of a port that is in several VLANs is shared by their edges. Each counts only its own
-//! routes; those that do not fit in the data plane are kept in software as usual.
+//! What is not about hosts exists once for all VLANs: the tables of the data plane and the changes
+//! that it has not answered, the relation to the controller, the links that are down, the counters.
+//! The route keys there have their VLAN. A port's table is shared by its VLANs: where one frees an
+//! entry, the software routes of the others may take it.
 
-use super::edge::Edge;
+use super::edge::{Edge, Shared};
 use super::fate::Fate;
 use super::hosts::Host;
 use super::parts::Call;
+use super::view::{View, tag, without_vid};
 use crate::config::EdgeConfig;
 use crate::config::EdgeServices;
 use crate::effect::Effect;
@@ -20,140 +23,140 @@ use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use axon_link::config::NodeConfig;
-use axon_link::member::Member;
+use axon_node::agenda::Agenda;
 use axon_node::telemetry::{EdgeCounters, EdgeDebts};
 use axon_node::{
-    Capabilities, Drop, PortKind, PortView, PortVlans, RouteAnswer, RouteChange, RouteKey,
-    RouteTicket, Snapshot,
+    Capabilities, Drop, PortView, PortVlans, RouteAnswer, RouteError, RouteKey, Snapshot,
 };
-use axon_wire::message::{Item, LinkEnd, Message};
-use axon_wire::vlan::{self, VlanId};
-use axon_wire::{FrameBuf, Incarnation, MacAddr, PortNo, Route, Time};
-
-/// Bit position of the VLAN in a ticket, above the edge's own number.
-const TICKET_BITS: u32 = 48;
+use axon_wire::message::{LinkEnd, Message};
+use axon_wire::vlan::VlanId;
+use axon_wire::{Incarnation, MacAddr, PortNo, Route, Time};
 
 /// All edges of a switch.
 #[derive(Clone, Debug)]
 pub struct Edges {
-    /// Edges by VLAN; that of untagged frames has `VlanId::NONE`. Boxed, because most switches have
-    /// one edge, and a node of the map has room for eleven.
+    /// Edge of untagged frames.
+    plain: Edge,
+    /// Edges of the VLANs. Boxed, because a node of the map has room for eleven.
     of: BTreeMap<VlanId, Box<Edge>>,
+    shared: Shared,
+    /// When the edges of VLANs are due.
+    due: Agenda<VlanId>,
     /// VLANs of each port. A port without an entry accepts frames unchanged; so do all ports if the
     /// fabric has no VLANs.
     ports: Vec<Option<PortVlans>>,
 }
 
-/// Ports as seen by the edge of one VLAN.
-struct View<'a> {
-    ports: &'a dyn PortView,
-    vlans: &'a [Option<PortVlans>],
-    vlan: VlanId,
-}
-
-impl PortView for View<'_> {
-    fn count(&self) -> u16 {
-        self.ports.count()
-    }
-
-    fn kind(&self, port: PortNo) -> Option<PortKind> {
-        let kind = self.ports.kind(port)?;
-        let is_in = match self.vlans.get(port.index()).and_then(Option::as_ref) {
-            Some(vlans) => vlans.has(self.vlan),
-            None => self.vlan.is_none(),
-        };
-        Some(if kind == PortKind::Host && !is_in { PortKind::Unknown } else { kind })
-    }
-
-    fn is_up(&self, port: PortNo) -> bool {
-        self.ports.is_up(port)
-    }
-}
-
-/// Returns a host's frame without the VID, as the edge of its VLAN receives it.
-fn untagged(frame: &[u8]) -> Vec<u8> {
-    let mut frame = frame.to_vec();
-    vlan::set_vid(&mut frame, 0);
-    frame
-}
-
 impl Edges {
-    /// Creates the edges of a switch, each by [`Edge::new`].
+    /// Creates the edges of a switch whose ports have no carrier and that has no controller yet, on
+    /// a data plane with these capabilities.
+    ///
+    /// Intervals below 1 ms count as 1 ms.
     pub fn new(config: &EdgeConfig, has: &Capabilities) -> Edges {
-        let mut of = BTreeMap::from([(VlanId::NONE, Box::new(Edge::new(config, has)))]);
+        let shared = Shared::new(config, has);
+        let edge = |vlan, config: &EdgeConfig| Edge::new((vlan, config), has, &shared.tables);
+        let mut of = BTreeMap::new();
         for vlan in &config.vlans {
-            let node = NodeConfig {
-                server: vlan.server,
-                // Each VLAN has its own masqueraded addresses.
-                seed: config.node.seed ^ u64::from(vlan.id.value()) << TICKET_BITS,
-                ..config.node.clone()
-            };
+            let node = NodeConfig { server: vlan.server, ..config.node.clone() };
             let services = EdgeServices { dhcp_server: None, ipv6: vlan.ipv6.clone() };
             let config = EdgeConfig { node, services, ..config.clone() };
-            of.insert(vlan.id, Box::new(Edge::new(&config, has)));
+            of.insert(vlan.id, Box::new(edge(vlan.id, &config)));
         }
         Edges {
+            plain: edge(VlanId::NONE, config),
             of,
+            shared,
+            due: Agenda::new(),
             ports: config.ports.iter().map(|port| port.vlans.as_deref().cloned()).collect(),
         }
     }
 
     /// Returns the edge of untagged frames.
     pub fn plain(&self) -> &Edge {
-        &self.of[&VlanId::NONE]
+        &self.plain
     }
 
     /// Returns the edge of a VLAN, if the fabric has it.
     pub fn get(&self, vlan: VlanId) -> Option<&Edge> {
-        self.of.get(&vlan).map(|edge| &**edge)
+        if vlan.is_none() { Some(&self.plain) } else { self.of.get(&vlan).map(|edge| &**edge) }
     }
 
     /// Returns all edges in the order of their VLANs, that of untagged frames first.
     pub fn iter(&self) -> impl Iterator<Item = (VlanId, &Edge)> {
-        self.of.iter().map(|(&vlan, edge)| (vlan, &**edge))
+        let tagged = self.of.iter().map(|(&vlan, edge)| (vlan, &**edge));
+        core::iter::once((VlanId::NONE, &self.plain)).chain(tagged)
     }
 
-    /// Returns whether the edge of untagged frames is the only one.
-    fn is_single(&self) -> bool {
-        self.of.len() == 1
+    /// Begins a call of the edge of untagged frames, in a fabric without VLANs.
+    pub fn untagged<'a>(
+        &'a mut self,
+        now: Time,
+        ports: &'a dyn PortView,
+        out: &'a mut Vec<Effect>,
+    ) -> Call<'a> {
+        self.plain.at(&mut self.shared, (now, ports), out)
     }
 
-    /// Calls the edge of one VLAN, and adds the VLAN to its requests. `None` if the fabric does not
-    /// have that VLAN.
-    fn with<R>(
+    /// Calls the edge of one VLAN, and passes its requests on with the VLAN. `None` if the fabric
+    /// does not have that VLAN. Bonds are at the edge of untagged frames.
+    pub fn with<R>(
         &mut self,
         (now, vlan): (Time, VlanId),
         ports: &dyn PortView,
-        out: &mut Vec<impl From<Effect>>,
+        out: &mut Vec<impl From<(VlanId, Effect)>>,
         call: impl FnOnce(Call<'_>) -> R,
     ) -> Option<R> {
-        let edge = self.of.get_mut(&vlan)?;
+        let edge = if vlan.is_none() { &mut self.plain } else { self.of.get_mut(&vlan)? };
         let view = View { ports, vlans: &self.ports, vlan };
         let mut own = Vec::new();
-        let done = call(edge.at(now, &view, &mut own));
-        out.extend(own.into_iter().map(|mut effect| {
-            if !vlan.is_none() {
-                within(vlan, &self.ports, &mut effect);
+        let done = call(edge.at(&mut self.shared, (now, &view), &mut own));
+        if !vlan.is_none() {
+            match edge.deadline() {
+                Some(at) => self.due.set(vlan, at),
+                None => self.due.cancel(vlan),
             }
-            effect.into()
+        }
+        out.extend(own.into_iter().map(|mut effect| {
+            if let Effect::Host { port, frame } = &mut effect {
+                tag(vlan, self.ports.get(port.index()).and_then(Option::as_ref), frame);
+            }
+            (vlan, effect).into()
         }));
+        for port in self.shared.tables.take_freed() {
+            self.promote(now, (port, vlan), ports, out);
+        }
         Some(done)
     }
 
-    /// Calls each edge.
-    fn with_all(
+    /// Requests the software routes of the other VLANs of a port whose table may have room again.
+    fn promote(
+        &mut self,
+        now: Time,
+        (port, by): (PortNo, VlanId),
+        ports: &dyn PortView,
+        out: &mut Vec<impl From<(VlanId, Effect)>>,
+    ) {
+        let Some(Some(vlans)) = self.ports.get(port.index()) else { return };
+        let all = vlans.tagged.iter().copied().chain([vlans.untagged]);
+        for vlan in all.filter(|&vlan| vlan != by).collect::<Vec<_>>() {
+            self.with((now, vlan), ports, out, |mut call| call.promote(port));
+        }
+    }
+
+    /// Returns the VLANs of all edges.
+    fn vlans(&self) -> Vec<VlanId> {
+        self.iter().map(|(vlan, _)| vlan).collect()
+    }
+
+    /// Calls the edge of each VLAN.
+    pub fn with_all(
         &mut self,
         now: Time,
         ports: &dyn PortView,
-        out: &mut Vec<impl From<Effect>>,
+        out: &mut Vec<impl From<(VlanId, Effect)>>,
         mut call: impl FnMut(Call<'_>),
     ) {
-        if self.is_single() {
-            self.with((now, VlanId::NONE), ports, out, call);
-            return;
-        }
-        let vlans: Vec<VlanId> = self.of.keys().copied().collect();
-        for vlan in vlans {
+        for vlan in self.vlans() {
             self.with((now, vlan), ports, out, &mut call);
         }
     }
@@ -179,7 +182,7 @@ impl Edges {
         port: PortNo,
         frame: &[u8],
         ports: &dyn PortView,
-        out: &mut Vec<impl From<Effect>>,
+        out: &mut Vec<impl From<(VlanId, Effect)>>,
     ) -> (VlanId, Result<Fate, Drop>) {
         let vlan = match self.vlan_of(port, frame) {
             Ok(vlan) => vlan,
@@ -189,7 +192,7 @@ impl Edges {
             let fate = self.with((now, vlan), ports, out, |mut call| call.host_frame(port, frame));
             return (vlan, fate.unwrap_or(Err(Drop::ForeignVlan)));
         }
-        let frame = untagged(frame);
+        let frame = without_vid(frame);
         let fate = self.with((now, vlan), ports, out, |mut call| call.host_frame(port, &frame));
         (vlan, fate.unwrap_or(Err(Drop::ForeignVlan)))
     }
@@ -200,9 +203,9 @@ impl Edges {
         (now, port, vlan): (Time, PortNo, VlanId),
         frame: &[u8],
         ports: &dyn PortView,
-        out: &mut Vec<impl From<Effect>>,
+        out: &mut Vec<impl From<(VlanId, Effect)>>,
     ) -> Result<Fate, Drop> {
-        let frame = if vlan.is_none() { frame.to_vec() } else { untagged(frame) };
+        let frame = if vlan.is_none() { frame.to_vec() } else { without_vid(frame) };
         let fate =
             self.with((now, vlan), ports, out, |mut call| call.waited_for_list(port, &frame));
         fate.unwrap_or(Err(Drop::ForeignVlan))
@@ -215,7 +218,7 @@ impl Edges {
         now: Time,
         (vlan, message): (VlanId, Message),
         ports: &dyn PortView,
-        out: &mut Vec<impl From<Effect>>,
+        out: &mut Vec<impl From<(VlanId, Effect)>>,
     ) -> Option<()> {
         self.with((now, vlan), ports, out, |mut call| match message {
             Message::ArpTarget(m) => call.arp_target(m),
@@ -226,182 +229,150 @@ impl Edges {
         })
     }
 
-    /// Calls [`Call::item`].
-    pub fn item(
-        &mut self,
-        now: Time,
-        item: Item,
-        ports: &dyn PortView,
-        out: &mut Vec<impl From<Effect>>,
-    ) {
-        let (vlan, item) = item.open();
-        if let Some(item) = item {
-            self.with((now, vlan), ports, out, |mut call| call.item(item));
-        }
-    }
-
     /// Calls [`Call::route_changed`].
     pub fn route_changed(
         &mut self,
         now: Time,
         answer: RouteAnswer,
         ports: &dyn PortView,
-        out: &mut Vec<impl From<Effect>>,
+        out: &mut Vec<impl From<(VlanId, Effect)>>,
     ) {
-        let RouteTicket(ticket) = answer.ticket;
-        let Some(vlan) = VlanId::new((ticket >> TICKET_BITS) as u16) else { return };
-        let ticket = RouteTicket(ticket & ((1 << TICKET_BITS) - 1));
-        let answer = RouteAnswer { ticket, ..answer };
+        self.shared.counters.changes_refused += u64::from(answer.result.is_err());
+        self.answered(now, answer, ports, out);
+    }
+
+    /// Passes an answer on to the edge of the VLAN of its route.
+    fn answered(
+        &mut self,
+        now: Time,
+        answer: RouteAnswer,
+        ports: &dyn PortView,
+        out: &mut Vec<impl From<(VlanId, Effect)>>,
+    ) {
+        let vlan = self.shared.tables.vlan_of(answer.ticket);
         self.with((now, vlan), ports, out, |mut call| call.route_changed(answer));
     }
 
-    /// Returns all routes that the data plane should have: the ingress port, the key, the
-    /// destination, the route.
-    pub fn wanted_routes(&self) -> impl Iterator<Item = (PortNo, RouteKey, MacAddr, &Route)> {
-        self.iter().flat_map(|(vlan, edge)| {
-            edge.wanted_routes().map(move |((port, address), destination, route)| {
-                (port, RouteKey { vlan, ..address }, destination, route)
-            })
-        })
+    /// Returns all routes that the data plane should have: the ingress port and the address in its
+    /// table or route memory, the destination, the route.
+    pub fn wanted_routes(&self) -> impl Iterator<Item = ((PortNo, RouteKey), MacAddr, &Route)> {
+        self.iter().flat_map(|(_, edge)| edge.wanted_routes(&self.shared.tables))
     }
 
-    /// Calls [`Call::resynchronised`].
+    /// Returns the masqueraded address of a destination for untagged hosts of `port`, if it has
+    /// one.
+    pub fn masquerade_of(&self, port: PortNo, destination: MacAddr) -> Option<MacAddr> {
+        let (_, address) = self.shared.tables.address((port, destination.into()));
+        Some(address.destination).filter(|mac| *mac != destination)
+    }
+
+    /// Resynchronises the flows with a data plane that has lost its tables. `has` is its current
+    /// state.
     pub fn resynchronised(
         &mut self,
         now: Time,
         has: &Snapshot,
         ports: &dyn PortView,
-        out: &mut Vec<impl From<Effect>>,
+        out: &mut Vec<impl From<(VlanId, Effect)>>,
     ) {
-        let vlans: Vec<VlanId> = self.of.keys().copied().collect();
-        for vlan in vlans {
-            let has = of_vlan(has, vlan);
-            self.with((now, vlan), ports, out, |mut call| {
-                call.resynchronised(&has);
-            });
-        }
+        let was_lost = self.shared.tables.is_lost();
+        self.shared.tables.settle();
+        self.with_all(now, ports, out, |mut call| call.resynchronised((has, was_lost)));
     }
 
-    /// Calls [`Edge::found`].
+    /// Records the routes of a data plane that has outlived the previous incarnation. Call it
+    /// before anything else.
     pub fn found(&mut self, has: &Snapshot) {
-        for (&vlan, edge) in &mut self.of {
-            edge.found(&of_vlan(has, vlan));
-        }
+        self.plain.found(has);
+        self.of.values_mut().for_each(|edge| edge.found(has));
     }
 
-    /// Calls [`Call::link`].
-    pub fn link(
-        &mut self,
-        now: Time,
-        link: (PortNo, bool),
-        ports: &dyn PortView,
-        out: &mut Vec<impl From<Effect>>,
-    ) {
-        self.with_all(now, ports, out, |mut call| call.link(link));
-    }
-
-    /// Calls [`Call::member_changed`] of all edges, because a bond is in no VLAN.
-    pub fn member_changed(
-        &mut self,
-        now: Time,
-        changed: (PortNo, Member),
-        ports: &dyn PortView,
-        out: &mut Vec<impl From<Effect>>,
-    ) {
-        self.with((now, VlanId::NONE), ports, out, |mut call| {
-            call.member_changed(changed);
-        });
-    }
-
-    /// Calls [`Call::port_changed`].
-    pub fn port_changed(
-        &mut self,
-        now: Time,
-        port: PortNo,
-        ports: &dyn PortView,
-        out: &mut Vec<impl From<Effect>>,
-    ) {
-        self.with_all(now, ports, out, |mut call| call.port_changed(port));
-    }
-
-    /// Calls [`Call::controller_changed`].
+    /// Handles a change of the controller; `None` if it is unreachable.
     pub fn controller_changed(
         &mut self,
         now: Time,
         controller: Option<Incarnation>,
         ports: &dyn PortView,
-        out: &mut Vec<impl From<Effect>>,
+        out: &mut Vec<impl From<(VlanId, Effect)>>,
     ) {
-        self.with_all(now, ports, out, |mut call| {
-            call.controller_changed(controller);
-        });
+        let Some(change) = self.shared.controller.changed(now, controller) else { return };
+        self.with_all(now, ports, out, |mut call| call.controller_changed(change));
     }
 
-    /// Calls [`Edge::link_down`]. All edges have the same result.
+    /// Records that a link is down, detected by this switch or another. Returns whether that is
+    /// new; then it must be passed on before [`Call::fail_over`].
     pub fn link_down(&mut self, now: Time, ends: [LinkEnd; 2]) -> bool {
-        let mut news = false;
-        for edge in self.of.values_mut() {
-            news |= edge.link_down(now, ends);
-        }
-        news
+        self.shared.link_down(now, ends)
     }
 
-    /// Calls [`Call::fail_over`].
-    pub fn fail_over(
+    /// Returns whether the loss of a link is known already.
+    pub fn knows_down(&self, now: Time, ends: [LinkEnd; 2]) -> bool {
+        self.shared.knows_down(now, ends)
+    }
+
+    /// Handles expired timers. Early or repeated calls are harmless.
+    ///
+    /// Counts changes with overdue answers as refused, and calls the edges whose deadline has come.
+    pub fn timeout(
         &mut self,
         now: Time,
-        ends: [LinkEnd; 2],
         ports: &dyn PortView,
-        out: &mut Vec<impl From<Effect>>,
+        out: &mut Vec<impl From<(VlanId, Effect)>>,
     ) {
-        self.with_all(now, ports, out, |mut call| call.fail_over(ends));
-    }
-
-    /// Calls [`Call::timeout`] of the edges whose deadline has come.
-    pub fn timeout(&mut self, now: Time, ports: &dyn PortView, out: &mut Vec<impl From<Effect>>) {
-        let is_due = |edge: &Edge| edge.deadline().is_some_and(|at| at <= now);
-        let due = self.of.iter().filter(|(_, edge)| is_due(edge)).map(|(&vlan, _)| vlan);
-        for vlan in due.collect::<Vec<_>>() {
+        while let Some(ticket) = self.shared.tables.overdue(now) {
+            self.shared.counters.changes_unanswered += 1;
+            let answer = RouteAnswer { ticket, result: Err(RouteError::Unavailable) };
+            self.answered(now, answer, ports, out);
+        }
+        if self.shared.tables.take_lost(now) {
+            out.push((VlanId::NONE, Effect::Resynchronise).into());
+        }
+        let plain = self.plain.deadline().filter(|&at| at <= now).map(|_| VlanId::NONE);
+        let due = core::iter::from_fn(|| self.due.pop_due(now));
+        let due: Vec<VlanId> = plain.into_iter().chain(due).collect();
+        for vlan in due {
             self.with((now, vlan), ports, out, |mut call| call.timeout());
         }
     }
 
     /// Returns when to call [`Edges::timeout`] next.
     pub fn deadline(&self) -> Option<Time> {
-        self.of.values().filter_map(|edge| edge.deadline()).min()
+        let all = [self.shared.tables.deadline(), self.plain.deadline(), self.due.next()];
+        all.into_iter().flatten().min()
     }
 
-    /// Calls [`Edge::has_flows`].
+    /// Returns whether there are routes that may age.
     pub fn has_flows(&self) -> bool {
-        self.of.values().any(|edge| edge.has_flows())
+        self.iter().any(|(_, edge)| edge.has_flows())
     }
 
-    /// Removes the routes without frames since the last call, by [`Edge::idle_flows`] and
-    /// [`Call::remove_idle`].
+    /// Returns the routes without frames since the last call. `used` is called for each route's
+    /// address in the data plane's table or route memory, and returns whether it was used.
+    ///
+    /// Returns none while the controller is unreachable, because it could not set them up again.
     pub fn age(
         &mut self,
         now: Time,
         mut used: impl FnMut(PortNo, RouteKey) -> bool,
-    ) -> Vec<(VlanId, Vec<(PortNo, RouteKey)>)> {
-        let idle = |(&vlan, edge): (&VlanId, &mut Box<Edge>)| {
-            let used = |port, key| used(port, RouteKey { vlan, ..key });
-            (vlan, edge.idle_flows(now, used))
-        };
-        self.of.iter_mut().map(idle).collect()
+    ) -> Vec<(PortNo, RouteKey)> {
+        let Edges { plain, of, shared, .. } = self;
+        let edges = core::iter::once(plain).chain(of.values_mut().map(|edge| &mut **edge));
+        let idle = edges.flat_map(|edge| edge.idle_flows(now, &shared.tables, &mut used)).collect();
+        if shared.controller.is_reachable() { idle } else { Vec::new() }
     }
 
-    /// Calls [`Call::remove_idle`] for all routes that [`Edges::age`] has returned.
+    /// Removes these routes and reports that to the controller.
     pub fn remove_idle(
         &mut self,
         now: Time,
-        idle: &[(VlanId, Vec<(PortNo, RouteKey)>)],
+        idle: &[(PortNo, RouteKey)],
         ports: &dyn PortView,
-        out: &mut Vec<impl From<Effect>>,
+        out: &mut Vec<impl From<(VlanId, Effect)>>,
     ) {
-        for (vlan, idle) in idle {
-            self.with((now, *vlan), ports, out, |mut call| {
-                call.remove_idle(idle);
-            });
+        for vlan in self.vlans() {
+            let own = idle.iter().filter(|(_, key)| key.vlan == vlan).copied();
+            let own: Vec<(PortNo, RouteKey)> = own.collect();
+            self.with((now, vlan), ports, out, |mut call| call.remove_idle(&own));
         }
     }
 
@@ -410,61 +381,32 @@ impl Edges {
         self.iter().flat_map(|(vlan, edge)| edge.hosts().map(move |(mac, host)| (vlan, mac, host)))
     }
 
-    /// Returns the counters, summed over all edges.
+    /// Returns the counters since the start.
     pub fn counters(&self) -> EdgeCounters {
-        self.of.values().fold(EdgeCounters::default(), |sum, edge| sum.plus(&edge.counters()))
+        let Shared { tables, counters, .. } = &self.shared;
+        EdgeCounters {
+            answers_lost: tables.losses(),
+            macs_masqueraded: tables.given_count() as u64,
+            ..*counters
+        }
     }
 
-    /// Returns the outstanding answers of the data plane, summed over all edges.
+    /// Returns the outstanding answers of the data plane.
     pub fn debts(&self) -> EdgeDebts {
-        self.of.values().map(|edge| edge.debts()).fold(EdgeDebts::default(), |sum, debts| {
-            EdgeDebts {
-                unanswered: sum.unanswered + debts.unanswered,
-                stale: sum.stale + debts.stale,
-                lost: sum.lost || debts.lost,
-            }
-        })
+        self.shared.tables.debts()
+    }
+
+    #[cfg(test)]
+    pub(super) fn tables(&self) -> &super::tables::Tables {
+        &self.shared.tables
+    }
+
+    /// Returns the edge of untagged frames, which a test may change before it begins.
+    #[cfg(test)]
+    pub(super) fn plain_mut(&mut self) -> &mut Edge {
+        &mut self.plain
     }
 }
 
-/// Returns the routes of a snapshot that are of one VLAN.
-fn of_vlan(has: &Snapshot, vlan: VlanId) -> Snapshot {
-    let mut has = has.clone();
-    for port in &mut has.ports {
-        port.routes.retain(|(key, _)| key.vlan == vlan);
-        port.masqueraded.retain(|one| one.key.vlan == vlan);
-    }
-    has
-}
-
-/// Adds the VLAN of an edge to its request.
-fn within(vlan: VlanId, ports: &[Option<PortVlans>], effect: &mut Effect) {
-    match effect {
-        Effect::ToController(message) | Effect::Routed { message, .. } => {
-            *message = message.in_vlan(vlan);
-        }
-        Effect::Report(item) => *item = item.in_vlan(vlan),
-        Effect::Host { port, frame } => {
-            let vlans = ports.get(port.index()).and_then(Option::as_ref);
-            if vlans.is_some_and(|vlans| vlans.is_tagged(vlan)) {
-                let mut tagged = FrameBuf::new(frame);
-                // There is headroom.
-                let _ = vlan::leave(&mut tagged, vlan, true);
-                *frame = tagged.bytes().to_vec();
-            }
-        }
-        Effect::Release { key, .. } | Effect::Abandon { key, .. } | Effect::Spread { key, .. } => {
-            key.vlan = vlan;
-        }
-        Effect::Route { ticket, change } => {
-            ticket.0 |= u64::from(vlan.value()) << TICKET_BITS;
-            match change {
-                RouteChange::Install { key, .. }
-                | RouteChange::Masquerade { key, .. }
-                | RouteChange::Remove { key, .. } => key.vlan = vlan,
-            }
-        }
-        // They are not about hosts.
-        Effect::Resynchronise | Effect::LinkLost { .. } | Effect::Note(_) => {}
-    }
-}
+#[cfg(test)]
+mod tests;

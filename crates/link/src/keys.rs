@@ -34,11 +34,7 @@ pub enum Channel {
 impl Channel {
     /// Returns the channel of a source-routed message.
     pub(crate) fn routed(message: &Message) -> Channel {
-        let is_reply = match message {
-            Message::Vlan { .. } => matches!(message.clone().open().1, Some(Message::ArpReply(_))),
-            message => matches!(message, Message::ArpReply(_)),
-        };
-        if is_reply { Channel::Peer } else { Channel::Control }
+        if matches!(message, Message::ArpReply(_)) { Channel::Peer } else { Channel::Control }
     }
 }
 

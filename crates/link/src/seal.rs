@@ -45,6 +45,8 @@ pub struct Sealer {
 pub struct Opened {
     /// The incarnation that sealed it.
     pub from: Incarnation,
+    /// The VLAN of the hosts that the message is about.
+    pub vlan: VlanId,
     /// The message.
     pub message: Message,
     /// True if it was sealed for this incarnation, not for any receiver.
@@ -76,14 +78,15 @@ impl Sealer {
     /// envelope.
     pub fn seal_link(&mut self, to: Option<Incarnation>, message: &Message) -> Vec<u8> {
         let sequence = self.next();
-        seal(self.current.link(), (self.incarnation, sequence), to, message)
+        let message = message.encode(VlanId::NONE);
+        seal(self.current.link(), (self.incarnation, sequence), to, &message)
     }
 
-    /// Seals a source-routed message and returns the envelope.
-    pub fn seal_routed(&mut self, to: Incarnation, message: &Message) -> Vec<u8> {
+    /// Seals a source-routed message about hosts of a VLAN, and returns the envelope.
+    pub fn seal_routed(&mut self, to: Incarnation, (vlan, message): (VlanId, &Message)) -> Vec<u8> {
         let sequence = self.next();
         let cipher = self.current.cipher(self.channel(message), to.node);
-        seal(&cipher, (self.incarnation, sequence), Some(to), message)
+        seal(&cipher, (self.incarnation, sequence), Some(to), &message.encode(vlan))
     }
 
     /// Seals the number of an echo that leaves and returns by `port`, and returns the envelope. No
@@ -254,17 +257,16 @@ impl Sealer {
     }
 }
 
-/// Seals a message under a key and returns the envelope.
+/// Seals an encoded message under a key and returns the envelope.
 fn seal(
     cipher: &XChaCha20Poly1305,
     (from, sequence): (Incarnation, u64),
     to: Option<Incarnation>,
-    message: &Message,
+    message: &[u8],
 ) -> Vec<u8> {
     let nonce = XNonce::from(envelope::nonce(from, sequence));
-    let (aad, plain) = (associated(to), message.encode());
     let sealed = cipher
-        .encrypt(&nonce, Payload { msg: &plain, aad: &aad })
+        .encrypt(&nonce, Payload { msg: message, aad: &associated(to) })
         .expect("a control message is far shorter than the cipher's limit");
     Envelope { from, sequence, sealed: &sealed }.emit()
 }
@@ -282,7 +284,7 @@ fn associated(to: Option<Incarnation>) -> [u8; 16] {
 /// Returns the data that a grant authenticates: the answer without its grant, and its VLAN. No
 /// other associated data are as long.
 fn provable(vlan: VlanId, reply: ArpReply) -> Vec<u8> {
-    Message::ArpReply(ArpReply { grant: Grant::default(), ..reply }).in_vlan(vlan).encode()
+    Message::ArpReply(ArpReply { grant: Grant::default(), ..reply }).encode(vlan)
 }
 
 /// Returns the current and the previous ciphers of a node with these keys.
@@ -293,8 +295,8 @@ fn rings(keys: &Keys, node: NodeId, role: Role) -> (Ring, Option<Ring>) {
 
 /// Decodes the message of an envelope whose seal is valid.
 fn open(envelope: &Envelope, plain: &[u8], addressed: bool) -> Result<Opened, Refusal> {
-    let message = Message::decode(plain).ok_or(Refusal::Malformed)?;
-    Ok(Opened { from: envelope.from, message, addressed })
+    let (vlan, message) = Message::decode(plain).ok_or(Refusal::Malformed)?;
+    Ok(Opened { from: envelope.from, vlan, message, addressed })
 }
 
 fn decrypt(cipher: &XChaCha20Poly1305, envelope: &Envelope, aad: &[u8]) -> Option<Vec<u8>> {
@@ -442,11 +444,11 @@ mod tests {
     fn controller_and_switch_understand_each_other_and_so_do_two_switches() {
         let (mut alice, mut bob) = pair();
         let mut controller = controller();
-        let bytes = controller.seal_routed(incarnation(1, 1), &control(3));
+        let bytes = controller.seal_routed(incarnation(1, 1), (VlanId::NONE, &control(3)));
         assert_eq!(alice.open_routed(&bytes).unwrap().message, control(3));
-        let bytes = alice.seal_routed(CONTROLLER, &control(4));
+        let bytes = alice.seal_routed(CONTROLLER, (VlanId::NONE, &control(4)));
         assert_eq!(controller.open_routed(&bytes).unwrap().message, control(4));
-        let bytes = alice.seal_routed(incarnation(2, 1), &reply());
+        let bytes = alice.seal_routed(incarnation(2, 1), (VlanId::NONE, &reply()));
         assert_eq!(bob.open_routed(&bytes).unwrap().message, reply());
     }
 
@@ -459,19 +461,36 @@ mod tests {
             let from = incarnation(CONTROLLER.node.0, number);
             let keys = Keys { current: Secret::Switch(mallory.clone()), other: None };
             let mut posing = Sealer::new(&keys, from, role);
-            assert_eq!(bob.open_routed(&posing.seal_routed(victim, &control(1))), BAD);
+            assert_eq!(
+                bob.open_routed(&posing.seal_routed(victim, (VlanId::NONE, &control(1)))),
+                BAD
+            );
             // A message under the shared key is refused too.
             let cipher = posing.current.link().clone();
-            let bytes =
-                seal(&cipher, (posing.incarnation, posing.next()), Some(victim), &control(1));
+            let bytes = seal(
+                &cipher,
+                (posing.incarnation, posing.next()),
+                Some(victim),
+                &control(1).encode(VlanId::NONE),
+            );
             assert_eq!(bob.open_routed(&bytes), Err(Refusal::Unauthorised));
             let keys = Keys { current: Secret::Switch(mallory.clone()), other: None };
             let mut posing = Sealer::new(&keys, incarnation(2, u64::MAX), role);
-            assert_eq!(controller.open_routed(&posing.seal_routed(CONTROLLER, &control(1))), BAD);
+            assert_eq!(
+                controller
+                    .open_routed(&posing.seal_routed(CONTROLLER, (VlanId::NONE, &control(1)))),
+                BAD
+            );
         }
         // Genuine messages are accepted as before, although their incarnations are lower.
-        assert!(bob.open_routed(&controller.seal_routed(victim, &control(1))).is_ok());
-        assert!(controller.open_routed(&bob.seal_routed(CONTROLLER, &control(1))).is_ok());
+        assert!(
+            bob.open_routed(&controller.seal_routed(victim, (VlanId::NONE, &control(1)))).is_ok()
+        );
+        assert!(
+            controller
+                .open_routed(&bob.seal_routed(CONTROLLER, (VlanId::NONE, &control(1))))
+                .is_ok()
+        );
     }
 
     #[test]
@@ -522,11 +541,11 @@ mod tests {
         let mut posing = Sealer::new(&keys, later, Role::Switch);
         let to = incarnation(3, 1);
         assert!(alice.open_link(PORT, &posing.seal_link(Some(to), &message(1))).is_ok());
-        assert!(alice.open_routed(&posing.seal_routed(to, &reply())).is_ok());
+        assert!(alice.open_routed(&posing.seal_routed(to, (VlanId::NONE, &reply()))).is_ok());
         let genuine = bob.seal_link(Some(to), &message(1));
         assert_eq!(alice.open_link(PORT, &genuine), Err(Refusal::StaleIncarnation));
         assert!(alice.open_link(PortNo(1), &genuine).is_ok());
-        assert!(alice.open_routed(&bob.seal_routed(to, &reply())).is_ok());
+        assert!(alice.open_routed(&bob.seal_routed(to, (VlanId::NONE, &reply()))).is_ok());
     }
 
     const FORGED: Result<(), Refusal> = Err(Refusal::Unauthorised);
@@ -545,11 +564,11 @@ mod tests {
         let exchange = |alice: &mut Sealer, bob: &mut Sealer, controller: &mut Sealer| {
             let bytes = alice.seal_link(None, &message(1));
             bob.open_link(PORT, &bytes).unwrap();
-            let bytes = bob.seal_routed(incarnation(1, 1), &reply());
+            let bytes = bob.seal_routed(incarnation(1, 1), (VlanId::NONE, &reply()));
             alice.open_routed(&bytes).unwrap();
-            let bytes = alice.seal_routed(CONTROLLER, &control(1));
+            let bytes = alice.seal_routed(CONTROLLER, (VlanId::NONE, &control(1)));
             controller.open_routed(&bytes).unwrap();
-            let bytes = controller.seal_routed(incarnation(2, 1), &control(1));
+            let bytes = controller.seal_routed(incarnation(2, 1), (VlanId::NONE, &control(1)));
             bob.open_routed(&bytes).unwrap();
             bytes
         };

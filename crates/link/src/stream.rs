@@ -2,7 +2,8 @@
 //!
 //! Items are numbered from 0 in each direction and sent in segments. The receiver answers with the
 //! next number it expects. All unacknowledged items are sent again at growing intervals, without
-//! limit (go-back-N). A stream ends with the incarnation of either end.
+//! limit (go-back-N). The items of one segment are in one VLAN, which its message names. A stream
+//! ends with the incarnation of either end.
 //!
 //! The queue to an unreachable switch is bounded: a newer item replaces an unsent item about the
 //! same route or host, and addresses of the host that were not sent are kept. A controller, which
@@ -36,7 +37,7 @@ pub struct Stream {
     in_flight: usize,
     /// Number of items of `queue` sent since the last timeout.
     cursor: usize,
-    queue: VecDeque<Item>,
+    queue: VecDeque<(VlanId, Item)>,
     /// Numbers of unsent items, by subject.
     unsent: BTreeMap<(VlanId, About), u64>,
     expected: u64,
@@ -100,25 +101,25 @@ impl Stream {
     }
 
     /// Returns whether an item can be put on the stream without exceeding `most` items.
-    pub fn has_room_for(&self, item: &Item, most: usize) -> bool {
-        self.queue.len() < most || self.unsent.contains_key(&subject(item))
+    pub fn has_room_for(&self, (vlan, item): (VlanId, &Item), most: usize) -> bool {
+        self.queue.len() < most || self.unsent.contains_key(&(vlan, about(item)))
     }
 
-    /// Puts an item on the stream.
-    pub fn push(&mut self, item: Item) {
-        let key = subject(&item);
+    /// Puts an item about hosts of a VLAN on the stream.
+    pub fn push(&mut self, vlan: VlanId, item: Item) {
+        let key = (vlan, about(&item));
         if let (_, (Subject::List(_), ..)) = key {
             // The parts of a list stay together, in order.
-            return self.queue.push_back(item);
+            return self.queue.push_back((vlan, item));
         }
         if let Some(&number) = self.unsent.get(&key) {
-            let unsent = &mut self.queue[(number - self.base) as usize];
+            let (_, unsent) = &mut self.queue[(number - self.base) as usize];
             let before = core::mem::replace(unsent, item);
             keep_addresses(unsent, before);
             return;
         }
         self.unsent.insert(key, self.base + self.queue.len() as u64);
-        self.queue.push_back(item);
+        self.queue.push_back((vlan, item));
     }
 
     /// Handles a segment of the other end; returns the items that are next in order.
@@ -160,43 +161,43 @@ impl Stream {
             || self.resend_at.is_some_and(|at| at <= now)
     }
 
-    /// Returns the next segment to send, if any. Call until it returns `None`.
-    pub fn poll(&mut self, now: Time) -> Option<Segment> {
+    /// Returns the next segment to send, with its VLAN, if any. Call until it returns `None`.
+    pub fn poll(&mut self, now: Time) -> Option<(VlanId, Segment)> {
         if self.resend_at.is_some_and(|at| at <= now) {
             self.cursor = 0;
             self.backoff = (self.backoff * 2).min(BACKOFF_MAX);
             self.resend_at = None;
         }
-        let items = self.next_items();
+        let (vlan, items) = self.next_items();
         if items.is_empty() && !self.ack_due {
             return None;
         }
         let first = self.base + self.cursor as u64;
         self.cursor += items.len();
         while self.in_flight < self.cursor {
-            self.unsent.remove(&subject(&self.queue[self.in_flight]));
+            let (vlan, item) = &self.queue[self.in_flight];
+            self.unsent.remove(&(*vlan, about(item)));
             self.in_flight += 1;
         }
         if !items.is_empty() && self.resend_at.is_none() {
             self.resend_at = Some(now + self.retry * self.backoff);
         }
         self.ack_due = false;
-        Some(Segment { first, ack: self.expected, items })
+        Some((vlan, Segment { first, ack: self.expected, items }))
     }
 
-    fn next_items(&self) -> Vec<Item> {
+    /// Returns the items of the next segment and their VLAN.
+    fn next_items(&self) -> (VlanId, Vec<Item>) {
         let mut hops = 0;
         let end = self.queue.len().min(IN_FLIGHT_MAX);
-        self.queue
-            .range(self.cursor.min(end)..end)
-            .take(SEGMENT_ITEMS_MAX)
-            .take_while(|item| {
-                let first = hops == 0;
-                hops += hop_count(item);
-                first || hops <= SEGMENT_HOPS_MAX
-            })
-            .cloned()
-            .collect()
+        let next = self.queue.range(self.cursor.min(end)..end).take(SEGMENT_ITEMS_MAX);
+        let vlan = next.clone().next().map_or(VlanId::NONE, |&(vlan, _)| vlan);
+        let items = next.take_while(|(of, item)| {
+            let first = hops == 0;
+            hops += hop_count(item);
+            *of == vlan && (first || hops <= SEGMENT_HOPS_MAX)
+        });
+        (vlan, items.map(|(_, item)| item.clone()).collect())
     }
 
     /// Returns when [`Stream::poll`] next has something to send.
@@ -208,13 +209,6 @@ impl Stream {
 /// Moves the addresses of a replaced, unsent host report into the newer report. A host report
 /// carries only addresses that earlier ones did not.
 fn keep_addresses(item: &mut Item, before: Item) {
-    if let Item::Vlan { vlan, .. } = *item {
-        if let ((_, Some(mut newer)), (_, Some(before))) = (item.clone().open(), before.open()) {
-            keep_addresses(&mut newer, before);
-            *item = newer.in_vlan(vlan);
-        }
-        return;
-    }
     let (Item::HostSeen { ips, .. }, Item::HostSeen { ips: mut all, .. }) = (item, before) else {
         return;
     };
@@ -238,22 +232,11 @@ pub fn hop_count(item: &Item) -> usize {
         // An address takes at most 17 bytes.
         Item::HostSeen { ips, .. } => ips.len() * 9,
         Item::GroupHosts { hosts, .. } => hosts.len() * 3,
-        Item::Vlan { item, .. } => item.len() / 2,
         _ => 0,
     }
 }
 
-fn subject(item: &Item) -> (VlanId, About) {
-    if let Item::Vlan { vlan, .. } = *item {
-        let (_, within) = item.clone().open();
-        return (vlan, within.as_ref().map_or(NOTHING, about));
-    }
-    (VlanId::NONE, about(item))
-}
-
-/// Subject of an unreadable item.
-const NOTHING: About = (Subject::Load, PortNo::CONTROL, MacAddr([0; 6]));
-
+/// Returns the subject of an item.
 fn about(item: &Item) -> About {
     match *item {
         // Keyed by port. When a host moves, the old port reports it gone and the new one reports it
@@ -275,7 +258,7 @@ fn about(item: &Item) -> About {
         Item::BondMember { port, .. } | Item::SelectMember { port, .. } => {
             (Subject::Bond, port, MacAddr([0; 6]))
         }
-        Item::AskLoad { .. } | Item::Vlan { .. } => NOTHING,
+        Item::AskLoad { .. } => (Subject::Load, PortNo::CONTROL, MacAddr([0; 6])),
         Item::PortLoad { ref ports, .. } => {
             let first = ports.first().map_or(PortNo::CONTROL, |first| first.port);
             (Subject::Load, first, MacAddr([0; 6]))
@@ -298,14 +281,14 @@ mod tests {
             Item::HostSeen { port: PortNo(1), mac, ips }
         };
         for vlan in vlans {
-            (1..3).for_each(|last| stream.push(seen(last).in_vlan(vlan)));
+            (1..3).for_each(|last| stream.push(vlan, seen(last)));
         }
-        let sent = stream.poll(Time::ZERO).unwrap().items;
-        assert_eq!(sent.len(), 3, "in one VLAN the later one has both addresses");
-        for (item, vlan) in sent.into_iter().zip(vlans) {
-            let (of, Some(Item::HostSeen { ips, .. })) = item.open() else { panic!() };
-            assert_eq!((of, ips.len()), (vlan, 2));
+        for vlan in vlans {
+            let (of, segment) = stream.poll(Time::ZERO).unwrap();
+            let [Item::HostSeen { ips, .. }] = &segment.items[..] else { panic!("{segment:?}") };
+            assert_eq!((of, ips.len()), (vlan, 2), "the later one has both addresses");
         }
+        assert_eq!(stream.poll(Time::ZERO), None);
     }
     use axon_wire::NodeId;
     use axon_wire::message::Stamp;
@@ -336,30 +319,32 @@ mod tests {
             Item::HostSeen { port, mac, ips: ips.collect() }
         };
         let mut sender = stream();
-        [seen(1, 2), seen(2, 3), seen(5, 4)].into_iter().for_each(|item| sender.push(item));
-        assert_eq!(sender.poll(Time::ZERO).unwrap().items, [seen(1, 3)]);
-        sender.push(seen(4, 4));
-        (5..40).for_each(|n| sender.push(seen(n, n)));
-        let items = sender.poll(Time::ZERO).unwrap().items;
+        [seen(1, 2), seen(2, 3), seen(5, 4)]
+            .into_iter()
+            .for_each(|item| sender.push(VlanId::NONE, item));
+        assert_eq!(sender.poll(Time::ZERO).unwrap().1.items, [seen(1, 3)]);
+        sender.push(VlanId::NONE, seen(4, 4));
+        (5..40).for_each(|n| sender.push(VlanId::NONE, seen(n, n)));
+        let items = sender.poll(Time::ZERO).unwrap().1.items;
         assert_eq!(items, [seen(24, 39)], "what was sent is not sent again, and 16 are enough");
-        sender.push(seen(1, 1));
+        sender.push(VlanId::NONE, seen(1, 1));
         let (port, mac) = (PortNo(0), MacAddr([2; 6]));
-        sender.push(Item::HostGone { port, mac });
-        sender.push(seen(2, 2));
-        assert_eq!(sender.poll(Time::ZERO).unwrap().items, [seen(2, 2)]);
+        sender.push(VlanId::NONE, Item::HostGone { port, mac });
+        sender.push(VlanId::NONE, seen(2, 2));
+        assert_eq!(sender.poll(Time::ZERO).unwrap().1.items, [seen(2, 2)]);
     }
 
     #[test]
     fn an_unsent_item_gives_way_to_a_newer_one_about_the_same_route() {
         let (mut sender, now) = (stream(), Time::ZERO);
-        sender.push(remove(1));
-        let first = sender.poll(now).unwrap();
+        sender.push(VlanId::NONE, remove(1));
+        let (_, first) = sender.poll(now).unwrap();
         assert_eq!(first.items, [remove(1)]);
         for number in 2..1000 {
-            sender.push(remove(number));
+            sender.push(VlanId::NONE, remove(number));
         }
         assert_eq!(sender.unacknowledged(), 2, "one in flight, one waiting");
-        assert_eq!(sender.poll(now).unwrap().items, [remove(999)]);
+        assert_eq!(sender.poll(now).unwrap().1.items, [remove(999)]);
     }
 
     #[test]
@@ -373,8 +358,8 @@ mod tests {
             other => other,
         };
         let all = [of(1, 1), of(2, 2), remove(3), of(4, 1)];
-        all.iter().cloned().for_each(|item| sender.push(item));
-        let sent = sender.poll(Time::ZERO).unwrap().items;
+        all.iter().cloned().for_each(|item| sender.push(VlanId::NONE, item));
+        let sent = sender.poll(Time::ZERO).unwrap().1.items;
         assert_eq!(sent.len(), 3, "the last is about the same route as the first");
         assert!(all[1..].iter().all(|item| sent.contains(item)), "{sent:?}");
     }
@@ -382,24 +367,27 @@ mod tests {
     #[test]
     fn a_full_stream_has_room_for_what_replaces_an_unsent_item_alone() {
         let (mut sender, now) = (stream(), Time::ZERO);
-        (1..=2).for_each(|host| sender.push(gone(host)));
-        assert!(sender.has_room_for(&gone(2), 2) && !sender.has_room_for(&gone(3), 2));
+        (1..=2).for_each(|host| sender.push(VlanId::NONE, gone(host)));
+        assert!(
+            sender.has_room_for((VlanId::NONE, &gone(2)), 2)
+                && !sender.has_room_for((VlanId::NONE, &gone(3)), 2)
+        );
         sender.poll(now).unwrap();
-        assert!(!sender.has_room_for(&gone(2), 2), "it is in flight");
+        assert!(!sender.has_room_for((VlanId::NONE, &gone(2)), 2), "it is in flight");
         sender.receive(now, Segment { first: 0, ack: 1, items: Vec::new() });
-        assert!(sender.has_room_for(&gone(3), 2));
+        assert!(sender.has_room_for((VlanId::NONE, &gone(3)), 2));
     }
 
     #[test]
     fn silence_is_met_with_patience_that_grows_and_ends_with_an_answer() {
         let (mut sender, mut now) = (stream(), Time::ZERO);
-        sender.push(gone(1));
+        sender.push(VlanId::NONE, gone(1));
         sender.poll(now).unwrap();
         for times in [1, 2, 4, 8, 16, 16] {
             assert_eq!(sender.poll(now), None);
             assert_eq!(sender.deadline(), Some(now + RETRY * times));
             now = sender.deadline().unwrap();
-            assert_eq!(sender.poll(now).unwrap().items, [gone(1)]);
+            assert_eq!(sender.poll(now).unwrap().1.items, [gone(1)]);
         }
         let answer = Segment { first: 0, ack: 1, items: Vec::new() };
         sender.receive(now, answer);
@@ -409,9 +397,9 @@ mod tests {
     #[test]
     fn an_acknowledgement_of_what_was_never_sent_changes_nothing() {
         let (mut sender, now) = (stream(), Time::ZERO);
-        sender.push(gone(1));
+        sender.push(VlanId::NONE, gone(1));
         sender.receive(now, Segment { first: 0, ack: 1, items: Vec::new() });
-        assert_eq!(sender.poll(now).unwrap().items, [gone(1)]);
+        assert_eq!(sender.poll(now).unwrap().1.items, [gone(1)]);
         sender.receive(now, Segment { first: 9, ack: u64::MAX, items: Vec::new() });
         assert_eq!(sender.unacknowledged(), 1);
     }
@@ -427,11 +415,11 @@ mod tests {
             let mut fates = fates.into_iter();
             let mut late: Vec<(bool, Segment)> = Vec::new();
             let mut arrived = Vec::new();
-            (0..count).for_each(|host| alice.push(gone(host)));
+            (0..count).for_each(|host| alice.push(VlanId::NONE, gone(host)));
             for _ in 0..2000 {
                 let mut sent = Vec::new();
-                while let Some(segment) = alice.poll(now) { sent.push((true, segment)); }
-                while let Some(segment) = bob.poll(now) { sent.push((false, segment)); }
+                while let Some((_, segment)) = alice.poll(now) { sent.push((true, segment)); }
+                while let Some((_, segment)) = bob.poll(now) { sent.push((false, segment)); }
                 for (to_bob, segment) in sent {
                     let mut deliver = |to_bob: bool, segment: Segment| {
                         if to_bob {

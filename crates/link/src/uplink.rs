@@ -258,6 +258,7 @@ mod tests {
     use crate::seal::Opened;
     use alloc::vec;
     use axon_wire::message::{Heartbeat, Hello, HelloConfirm, Role};
+    use axon_wire::vlan::VlanId;
     use axon_wire::{HopWidth, Hops, MacAddr, NodeId, Span};
 
     const CONTROL: u16 = PortNo::CONTROL.0;
@@ -298,7 +299,7 @@ mod tests {
         fn receive(&mut self, port: PortNo, message: Message, addressed: bool) -> Vec<Effect> {
             let from = incarnation(100 + u64::from(port.0), 1);
             let mut effects = vec![];
-            let opened = Opened { from, message, addressed };
+            let opened = Opened { from, vlan: VlanId::NONE, message, addressed };
             self.discovery.message(self.now, port, &opened, &mut effects);
             effects
         }

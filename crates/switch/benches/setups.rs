@@ -20,6 +20,7 @@ use axon_wire::message::{
     ArpRequest, ControllerHello, Hello, HelloConfirm, Item, Message, Peer, PortState, Role,
     Segment, Target,
 };
+use axon_wire::vlan::VlanId;
 use axon_wire::{FrameBuf, Hops, Incarnation, MacAddr, NodeId, PortNo, Span, Time, link};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
@@ -268,8 +269,8 @@ impl Whole {
 
     /// Returns a sealed message as it arrives after a few hops.
     fn packet(&mut self, switch: u64, message: &Message) -> Vec<u8> {
-        let sealed =
-            self.switches[switch as usize].seal_routed(incarnation_of_controller(), message);
+        let sealed = self.switches[switch as usize]
+            .seal_routed(incarnation_of_controller(), (VlanId::NONE, message));
         let mut packet = vec![0; 64];
         let (forward, reverse) = (Hops::to_control(), Hops::from([0, 1, 2, PortNo::CONTROL.0]));
         let kind = PacketType::Control;

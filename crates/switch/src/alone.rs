@@ -10,6 +10,7 @@ use axon_controller::Effect;
 use axon_link::seal::Opened;
 use axon_node::{Action, CommandError, Dataplane, Done, PolicyChange, Refusal, Reply, RequestId};
 use axon_wire::message::Item;
+use axon_wire::vlan::VlanId;
 use axon_wire::{Hops, NodeId, Time};
 
 impl<D: Dataplane> SwitchNode<D> {
@@ -65,7 +66,8 @@ impl<D: Dataplane> SwitchNode<D> {
         let Some(alone) = &mut self.alone else { return };
         if let Some(item) = alone.command(to, item) {
             let Chassis { plane, effects, .. } = &mut self.chassis;
-            self.edge.item(now, item, plane, effects);
+            let to = (now, VlanId::NONE);
+            self.edge.with(to, plane, effects, |mut call| call.item(item));
         }
     }
 

@@ -339,8 +339,14 @@ impl<D: Dataplane, E: From<Effect>> Chassis<D, E> {
         self.plane.send(now, port, FrameBuf::with_headroom(0, &frame), &mut self.actions);
     }
 
-    /// Seals a message and sends it along a source route.
-    pub fn send_routed(&mut self, now: Time, hops: &Hops, to: Incarnation, message: &Message) {
+    /// Seals a message about hosts of a VLAN and sends it along a source route.
+    pub fn send_routed(
+        &mut self,
+        now: Time,
+        hops: &Hops,
+        to: Incarnation,
+        message: (VlanId, &Message),
+    ) {
         let sealed = self.sealer.seal_routed(to, message);
         self.inject(now, PacketType::Control, hops, &sealed);
     }

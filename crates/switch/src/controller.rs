@@ -199,9 +199,9 @@ impl<D: Dataplane> ControllerNode<D> {
                 self.resends.remove(&(at, node));
             }
             let (to, path) = (stream.peer(), self.controller.path_to(node));
-            while let Some(segment) = stream.poll(now) {
+            while let Some((vlan, segment)) = stream.poll(now) {
                 if let Some(hops) = &path {
-                    self.chassis.send_routed(now, hops, to, &Message::Segment(segment));
+                    self.chassis.send_routed(now, hops, to, (vlan, &Message::Segment(segment)));
                 }
             }
             if let Some(at) = stream.deadline() {
@@ -233,7 +233,7 @@ impl<D: Dataplane> ControllerNode<D> {
     }
 
     fn message(&mut self, now: Time, reverse: Hops, opened: Opened) -> Result<(), Refusal> {
-        let Opened { from, message, .. } = opened;
+        let Opened { from, vlan, message, .. } = opened;
         let effects = &mut self.chassis.effects;
         if let Message::ControllerHello(hello) = message {
             if self.streams.get(&from.node).is_none_or(|stream| stream.peer() != from) {
@@ -248,8 +248,7 @@ impl<D: Dataplane> ControllerNode<D> {
         // All other messages are for switches that have sent a Controller Hello.
         let stream = self.streams.get_mut(&from.node).filter(|stream| stream.peer() == from);
         let stream = stream.ok_or(Refusal::Unexpected)?;
-        let (vlan, message) = message.open();
-        match message.ok_or(Refusal::Malformed)? {
+        match message {
             Message::Segment(segment) => {
                 if let Some(at) = stream.deadline() {
                     self.resends.remove(&(at, from.node));
@@ -260,7 +259,7 @@ impl<D: Dataplane> ControllerNode<D> {
                     self.controller.backlog(from.node, false);
                 }
                 for item in items {
-                    self.controller.item(now, from, item, effects);
+                    self.controller.item(now, from, (vlan, item), effects);
                 }
                 if let Some(at) = stream.deadline() {
                     self.resends.insert((at, from.node));
@@ -286,15 +285,14 @@ impl<D: Dataplane> ControllerNode<D> {
         let chassis = &mut self.chassis;
         match effect {
             ControllerEffect::Link(effect) => self.apply_link(now, effect, out),
-            ControllerEffect::Controller(effect) => match effect {
-                Effect::Routed { hops, to, message } => {
-                    let (vlan, Some(mut message)) = message.open() else { return };
+            ControllerEffect::Controller(vlan, effect) => match effect {
+                Effect::Routed { hops, to, mut message } => {
                     if let Message::ArpTarget(target) = &mut message {
                         chassis.grant(vlan, target);
                     }
-                    chassis.send_routed(now, &hops, to, &message.in_vlan(vlan));
+                    chassis.send_routed(now, &hops, to, (vlan, &message));
                 }
-                Effect::Command { to, item } => self.command(now, to, item),
+                Effect::Command { to, item } => self.command(now, to, (vlan, item)),
                 Effect::Store(change) => out.push(Action::Store(Box::new(change))),
                 Effect::AwaitAcknowledged { vlan, number } => {
                     let (mut waits, all) = (Revoked::default(), self.streams.keys());
@@ -311,7 +309,7 @@ impl<D: Dataplane> ControllerNode<D> {
         match effect {
             LinkEffect::Link { port, to, message } => chassis.send_link(now, port, to, &message),
             LinkEffect::Routed { hops, to, message } => {
-                chassis.send_routed(now, &hops, to, &message);
+                chassis.send_routed(now, &hops, to, (VlanId::NONE, &message));
             }
             LinkEffect::Echo { port, hops, number } => chassis.send_echo(now, port, &hops, number),
             LinkEffect::PortKind { port, kind } => {
@@ -333,22 +331,20 @@ impl<D: Dataplane> ControllerNode<D> {
     /// Puts a command on the stream to its switch. A host query is refused if too many commands are
     /// unacknowledged. Other commands never are: meanwhile the controller adds no state that needs
     /// a command (see [`bounds`](axon_controller::bounds)).
-    fn command(&mut self, now: Time, to: NodeId, item: Item) {
+    fn command(&mut self, now: Time, to: NodeId, (vlan, item): (VlanId, Item)) {
         let Some(stream) = self.streams.get_mut(&to) else {
             return;
         };
-        // The item without its VLAN.
-        let (vlan, inner) = item.clone().open();
-        let is_query = matches!(inner, Some(Item::AskHost { .. }));
-        if is_query && !stream.has_room_for(&item, self.commands_max) {
+        let is_query = matches!(item, Item::AskHost { .. });
+        if is_query && !stream.has_room_for((vlan, &item), self.commands_max) {
             return self.controller.query_refused(now, (vlan, to), &mut self.chassis.effects);
         }
-        if let Some(Item::GroupHosts { port, mac, group, .. }) = inner
-            && !stream.has_room_for(&item, LISTS_AHEAD_MAX)
+        if let Item::GroupHosts { port, mac, group, .. } = item
+            && !stream.has_room_for((vlan, &item), LISTS_AHEAD_MAX)
         {
             return self.controller.list_refused(now, (vlan, to), (port, mac, group));
         }
-        stream.push(item);
+        stream.push(vlan, item);
         self.busy.insert(to);
         if stream.unacknowledged() >= self.commands_max {
             self.controller.backlog(to, true);
@@ -502,7 +498,7 @@ mod tests {
 
         fn message(&mut self, from: Incarnation, message: Message) {
             let (reverse, mut out) = (Hops::from([0, PortNo::CONTROL.0]), Vec::new());
-            let opened = Opened { from, message, addressed: true };
+            let opened = Opened { from, vlan: VlanId::NONE, message, addressed: true };
             assert_eq!(self.node.message(self.now, reverse, opened), Ok(()));
             self.node.settle(self.now, &mut out);
             let note = |action: Action| match action {
@@ -553,7 +549,7 @@ mod tests {
                 // The retry interval has passed.
                 self.now += Span::from_secs(10);
                 let stream = self.node.streams.get_mut(&NodeId(1)).unwrap();
-                let segment = stream.poll(self.now).unwrap();
+                let (_, segment) = stream.poll(self.now).unwrap();
                 assert_eq!(segment.first, self.expected);
                 self.expected += segment.items.len() as u64;
                 commands.extend(segment.items);

@@ -1,10 +1,13 @@
 //! Requests of the parts of a node, by sender.
 
+use axon_wire::vlan::VlanId;
+
 /// Request of a part of a switch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum SwitchEffect {
     Link(axon_link::effect::Effect),
-    Edge(axon_edge::Effect),
+    /// With the VLAN of the hosts that it is about.
+    Edge(VlanId, axon_edge::Effect),
     /// In a fabric without a controller.
     Controller(axon_controller::Effect),
 }
@@ -13,7 +16,8 @@ pub(super) enum SwitchEffect {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ControllerEffect {
     Link(axon_link::effect::Effect),
-    Controller(axon_controller::Effect),
+    /// With the VLAN of the hosts that it is about.
+    Controller(VlanId, axon_controller::Effect),
 }
 
 impl From<axon_link::effect::Effect> for SwitchEffect {
@@ -22,9 +26,9 @@ impl From<axon_link::effect::Effect> for SwitchEffect {
     }
 }
 
-impl From<axon_edge::Effect> for SwitchEffect {
-    fn from(effect: axon_edge::Effect) -> SwitchEffect {
-        SwitchEffect::Edge(effect)
+impl From<(VlanId, axon_edge::Effect)> for SwitchEffect {
+    fn from((vlan, effect): (VlanId, axon_edge::Effect)) -> SwitchEffect {
+        SwitchEffect::Edge(vlan, effect)
     }
 }
 
@@ -40,8 +44,8 @@ impl From<axon_link::effect::Effect> for ControllerEffect {
     }
 }
 
-impl From<axon_controller::Effect> for ControllerEffect {
-    fn from(effect: axon_controller::Effect) -> ControllerEffect {
-        ControllerEffect::Controller(effect)
+impl From<(VlanId, axon_controller::Effect)> for ControllerEffect {
+    fn from((vlan, effect): (VlanId, axon_controller::Effect)) -> ControllerEffect {
+        ControllerEffect::Controller(vlan, effect)
     }
 }

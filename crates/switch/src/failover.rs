@@ -29,7 +29,7 @@ impl<D: Dataplane> SwitchNode<D> {
         self.link_down(now, port, LinkDown { ends, hops_left: HOPS_MAX });
         // A second loss within a heartbeat is not sent again.
         let Chassis { plane, effects, .. } = &mut self.chassis;
-        self.edge.fail_over(now, ends, plane, effects);
+        self.edge.with_all(now, plane, effects, |mut call| call.fail_over(ends));
     }
 
     /// Handles a link-down message from a neighbour at `ingress`, or of this switch. Neighbours are
@@ -43,7 +43,7 @@ impl<D: Dataplane> SwitchNode<D> {
             pass_on(chassis, now, ingress, LinkDown { hops_left, ..news });
         }
         let Chassis { plane, effects, .. } = chassis;
-        edge.fail_over(now, news.ends, plane, effects);
+        edge.with_all(now, plane, effects, |mut call| call.fail_over(news.ends));
     }
 }
 

@@ -77,11 +77,10 @@ impl HostLimits {
 
 /// Returns the bytes that an effect sends to another node.
 fn bytes_of(effect: &SwitchEffect) -> u64 {
-    let SwitchEffect::Edge(effect) = effect else { return 0 };
+    let SwitchEffect::Edge(_, effect) = effect else { return 0 };
     match effect {
         Effect::ToController(message) | Effect::Routed { message, .. } => match message {
             Message::DhcpRelay(relay) => MESSAGE_BYTES + relay.frame.len() as u64,
-            Message::Vlan { message, .. } => MESSAGE_BYTES + message.len() as u64,
             _ => MESSAGE_BYTES,
         },
         Effect::Report(_) => MESSAGE_BYTES,
@@ -95,6 +94,7 @@ fn bytes_of(effect: &SwitchEffect) -> u64 {
 mod tests {
     use super::*;
     use axon_wire::message::HostFrame;
+    use axon_wire::vlan::VlanId;
 
     const PORT: PortNo = PortNo(3);
 
@@ -109,7 +109,8 @@ mod tests {
 
     fn relay(bytes: usize) -> SwitchEffect {
         let frame = alloc::vec![0; bytes];
-        Effect::ToController(Message::DhcpRelay(HostFrame { port: PORT, frame })).into()
+        let relay = Message::DhcpRelay(HostFrame { port: PORT, frame });
+        (VlanId::NONE, Effect::ToController(relay)).into()
     }
 
     #[test]
@@ -129,7 +130,8 @@ mod tests {
     #[test]
     fn only_what_leaves_for_another_node_is_charged() {
         let mut limits = limits();
-        let host = Effect::Host { port: PORT, frame: alloc::vec![0; 9000] }.into();
+        let host = Effect::Host { port: PORT, frame: alloc::vec![0; 9000] };
+        let host = (VlanId::NONE, host).into();
         (0..100).for_each(|_| limits.charge(Time::ZERO, PORT, core::slice::from_ref(&host)));
         assert!(limits.admits(Time::ZERO, PORT) && limits.spent.is_empty());
     }

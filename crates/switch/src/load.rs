@@ -3,6 +3,7 @@
 use alloc::vec::Vec;
 use axon_edge::Effect;
 use axon_wire::message::{Item, PortBytes};
+use axon_wire::vlan::VlanId;
 use axon_wire::{PortNo, Span, Time};
 
 /// Maximum ports in one item, which then fits in a frame.
@@ -45,7 +46,7 @@ impl LoadReports {
         &mut self,
         now: Time,
         sent: impl Fn(PortNo) -> u64,
-        out: &mut Vec<impl From<Effect>>,
+        out: &mut Vec<impl From<(VlanId, Effect)>>,
     ) {
         if self.deadline().is_none_or(|at| at > now) {
             return;
@@ -64,7 +65,7 @@ impl LoadReports {
         }
         for ports in changed.chunks(ITEM_PORTS_MAX) {
             let item = Item::PortLoad { over_us, ports: ports.to_vec() };
-            out.push(Effect::Report(item).into());
+            out.push((VlanId::NONE, Effect::Report(item)).into());
         }
     }
 }
@@ -80,7 +81,7 @@ mod tests {
         loads.timeout(loads.deadline().unwrap(), |_| 5_100, &mut out);
         loads.timeout(loads.deadline().unwrap(), |_| 300, &mut out);
         let bytes = out.iter().map(|effect| match effect {
-            Effect::Report(Item::PortLoad { ports, .. }) => ports[0].bytes,
+            (_, Effect::Report(Item::PortLoad { ports, .. })) => ports[0].bytes,
             other => panic!("{other:?}"),
         });
         assert_eq!(bytes.collect::<Vec<_>>(), [100, 300]);

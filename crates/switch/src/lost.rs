@@ -25,7 +25,7 @@ impl<D: Dataplane> SwitchNode<D> {
             wanted
         };
         let mut wanted = Snapshot { ports: (0..plane.count()).map(PortNo).map(port).collect() };
-        for (port, key, destination, route) in self.edge.wanted_routes() {
+        for ((port, key), destination, route) in self.edge.wanted_routes() {
             let Some(port) = wanted.ports.get_mut(port.index()) else { continue };
             let route = route.clone();
             match key.destination == destination {
@@ -35,7 +35,7 @@ impl<D: Dataplane> SwitchNode<D> {
         }
         // Route changes not passed on yet are included in the wanted state, and their answers would
         // have no receiver.
-        effects.retain(|effect| !matches!(effect, SwitchEffect::Edge(Effect::Route { .. })));
+        effects.retain(|effect| !matches!(effect, SwitchEffect::Edge(_, Effect::Route { .. })));
         // Refused state shows in the snapshot that follows.
         let _ = plane.resynchronise(now, &wanted, actions);
         let has = plane.snapshot();

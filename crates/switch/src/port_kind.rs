@@ -23,7 +23,7 @@ impl<D: Dataplane> SwitchNode<D> {
             self.chassis.lacp_link(now, port, false);
         }
         let Chassis { plane, effects, .. } = &mut self.chassis;
-        self.edge.port_changed(now, port, plane, effects);
+        self.edge.with_all(now, plane, effects, |mut call| call.port_changed(port));
         if is_host {
             self.chassis.lacp_link(now, port, true);
         }

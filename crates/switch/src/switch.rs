@@ -28,6 +28,7 @@ use axon_node::{
     Shortcuts,
 };
 use axon_wire::message::{Message, Role};
+use axon_wire::vlan::VlanId;
 use axon_wire::{FrameBuf, Incarnation, PortNo, Time};
 
 /// A complete switch, on any data plane.
@@ -185,7 +186,7 @@ impl<D: Dataplane> SwitchNode<D> {
         self.chassis.lacp_timeout(now);
         for port in self.chassis.set_ports_again(now) {
             let Chassis { plane, effects, .. } = &mut self.chassis;
-            self.edge.port_changed(now, port, plane, effects);
+            self.edge.with_all(now, plane, effects, |mut call| call.port_changed(port));
         }
         let Chassis { plane, discovery, effects, .. } = &mut self.chassis;
         let due = |deadline: Option<Time>| deadline.is_some_and(|at| at <= now);
@@ -280,9 +281,9 @@ impl<D: Dataplane> SwitchNode<D> {
         let (Some(path), Some(stream)) = (self.uplink.path(), &mut self.stream) else {
             return;
         };
-        while let Some(segment) = stream.poll(now) {
-            let message = Message::Segment(segment);
-            self.chassis.send_routed(now, &path.hops, path.controller, &message);
+        while let Some((vlan, segment)) = stream.poll(now) {
+            let message = (vlan, &Message::Segment(segment));
+            self.chassis.send_routed(now, &path.hops, path.controller, message);
         }
     }
 
@@ -332,10 +333,10 @@ impl<D: Dataplane> SwitchNode<D> {
     pub(super) fn apply(&mut self, now: Time, effect: SwitchEffect, out: &mut Vec<Action>) {
         match effect {
             SwitchEffect::Link(effect) => self.apply_link(now, effect, out),
-            SwitchEffect::Edge(effect) => self.apply_edge(now, effect, out),
+            SwitchEffect::Edge(vlan, effect) => self.apply_edge(now, (vlan, effect), out),
             SwitchEffect::Controller(effect) => match effect {
                 OwnEffect::Routed { hops, to, message } => {
-                    self.routed(now, &hops, (to, message), out);
+                    self.routed(now, &hops, (to, (VlanId::NONE, message)), out);
                 }
                 OwnEffect::Command { to, item } => self.command_alone(now, to, item),
                 // The switch decides about the routes of its own edge only, which has carried them
@@ -355,7 +356,7 @@ impl<D: Dataplane> SwitchNode<D> {
         match effect {
             LinkEffect::Link { port, to, message } => chassis.send_link(now, port, to, &message),
             LinkEffect::Routed { hops, to, message } => {
-                self.routed(now, &hops, (to, message), out);
+                self.routed(now, &hops, (to, (VlanId::NONE, message)), out);
             }
             LinkEffect::Echo { port, hops, number } => chassis.send_echo(now, port, &hops, number),
             LinkEffect::PortKind { port, kind } => self.port_kind(now, port, kind),
@@ -363,18 +364,24 @@ impl<D: Dataplane> SwitchNode<D> {
             LinkEffect::LinkDown { ingress, news } => self.link_down(now, ingress, news),
             LinkEffect::Member { port, member } => {
                 let Chassis { plane, effects, .. } = chassis;
-                self.edge.member_changed(now, (port, member), plane, effects);
+                let (at, changed) = ((now, VlanId::NONE), (port, member));
+                self.edge.with(at, plane, effects, |mut call| call.member_changed(changed));
             }
             LinkEffect::Refuse { port, refusal } => chassis.refuse(port, refusal, out),
             LinkEffect::Note(note) => out.push(Action::Note(note)),
         }
     }
 
-    fn apply_edge(&mut self, now: Time, effect: EdgeEffect, out: &mut Vec<Action>) {
+    fn apply_edge(
+        &mut self,
+        now: Time,
+        (vlan, effect): (VlanId, EdgeEffect),
+        out: &mut Vec<Action>,
+    ) {
         let chassis = &mut self.chassis;
         match effect {
             EdgeEffect::Routed { hops, to, message } => {
-                self.routed(now, &hops, (to, message), out);
+                self.routed(now, &hops, (to, (vlan, message)), out);
             }
             EdgeEffect::ToController(message) if self.alone.is_some() => {
                 self.with_alone(|alone, out| alone.request(now, message, out));
@@ -384,7 +391,8 @@ impl<D: Dataplane> SwitchNode<D> {
                 self.report(now);
                 let chassis = &mut self.chassis;
                 if let Some(path) = self.uplink.path() {
-                    chassis.send_routed(now, &path.hops, path.controller, &message);
+                    let message = (vlan, &message);
+                    chassis.send_routed(now, &path.hops, path.controller, message);
                 }
             }
             EdgeEffect::Report(item) if self.alone.is_some() => {
@@ -392,7 +400,7 @@ impl<D: Dataplane> SwitchNode<D> {
             }
             EdgeEffect::Report(item) => {
                 if let Some(stream) = &mut self.stream {
-                    stream.push(item);
+                    stream.push(vlan, item);
                 }
             }
             EdgeEffect::Host { port, frame } => chassis.send_host(now, port, &frame),
@@ -439,7 +447,7 @@ impl<D: Dataplane> Node for SwitchNode<D> {
         }
         if let Some(link) = link {
             let Chassis { plane, effects, .. } = &mut self.chassis;
-            self.edge.link(now, link, plane, effects);
+            self.edge.with_all(now, plane, effects, |mut call| call.link(link));
         }
         let was_due = self.timeouts(now);
         if self.settle(now, out) || was_due || link.is_some() {
@@ -524,11 +532,12 @@ mod tests {
             Plane::new(PlaneConfig::with_ports(1, mac)),
         );
         let change = RouteChange::Remove { port, key: mac.into() };
-        let request = EdgeEffect::Route { ticket: RouteTicket(7), change };
+        let request = (VlanId::NONE, EdgeEffect::Route { ticket: RouteTicket(7), change });
         switch.chassis.effects.push(request.into());
         switch.resynchronise(Time::ZERO);
-        let is_route =
-            |effect: &SwitchEffect| matches!(effect, SwitchEffect::Edge(EdgeEffect::Route { .. }));
+        let is_route = |effect: &SwitchEffect| {
+            matches!(effect, SwitchEffect::Edge(_, EdgeEffect::Route { .. }))
+        };
         assert!(!switch.chassis.effects.iter().any(is_route), "its answer would come to nobody");
     }
 }

@@ -1,8 +1,8 @@
 //! Messages between control planes, one type each.
 //!
-//! They are encoded by postcard (a published format: varints, fields in order) and sealed in an
-//! [`Envelope`](crate::envelope::Envelope). The version of the envelope covers them and rises with
-//! each change.
+//! They are encoded by postcard (a published format: varints, fields in order; see `encoding.rs`)
+//! and sealed in an [`Envelope`](crate::envelope::Envelope). The version of the envelope covers
+//! them and rises with each change.
 
 use crate::addr::{Incarnation, MacAddr, NodeId, PortNo};
 use crate::constants::length::SEAL as SEAL_BYTES;
@@ -12,7 +12,6 @@ pub use crate::lacp::MemberState;
 use crate::lacp::Partner;
 use crate::route::Route;
 pub use crate::route_path::{LinkEnd, RoutePath};
-use crate::vlan::VlanId;
 use alloc::vec::Vec;
 use core::net::IpAddr;
 use serde::{Deserialize, Serialize};
@@ -48,29 +47,6 @@ pub enum Message {
     Seek(Seek),
     /// Link: failure of a link between switches, flooded by every switch.
     LinkDown(LinkDown),
-    /// A message about hosts in a VLAN. Those about hosts in none are not wrapped.
-    Vlan {
-        /// The VLAN, never none.
-        vlan: VlanId,
-        /// The encoded message, which is not itself of this kind.
-        message: Vec<u8>,
-    },
-}
-
-impl Message {
-    /// Returns the encoded message, ready to be sealed.
-    pub fn encode(&self) -> Vec<u8> {
-        postcard::to_allocvec(self).expect("a message in memory always encodes")
-    }
-
-    /// Decodes a message that fills `bytes` exactly.
-    ///
-    /// # Errors
-    /// `None` for bytes that are not exactly one message.
-    pub fn decode(bytes: &[u8]) -> Option<Message> {
-        let (message, rest) = postcard::take_from_bytes(bytes).ok()?;
-        rest.is_empty().then_some(message)
-    }
 }
 
 /// Heartbeat, sent every heartbeat interval on a link whose handshake is complete.
@@ -430,13 +406,6 @@ pub enum Item {
         /// The hosts of this part, in the order of their MACs; at most 64.
         hosts: Vec<MacAddr>,
     },
-    /// Either direction: an item about hosts in a VLAN. Those about hosts in none are not wrapped.
-    Vlan {
-        /// The VLAN, never none.
-        vlan: VlanId,
-        /// The encoded item, which is not itself of this kind.
-        item: Vec<u8>,
-    },
     /// Switch: the state of a bond port (again).
     BondMember {
         /// The port.
@@ -466,25 +435,4 @@ pub struct PortBytes {
     pub port: PortNo,
     /// Bytes of frames, without FCS.
     pub bytes: u64,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_message_survives_its_bytes_and_nothing_may_follow_it() {
-        let message = Message::Heartbeat(Heartbeat {
-            echo: 5,
-            path: Some(ControllerPath {
-                controller: Incarnation { node: NodeId(1), number: 2 },
-                hops: Hops::from([3, PortNo::CONTROL.0]),
-            }),
-        });
-        let mut bytes = message.encode();
-        assert_eq!(Message::decode(&bytes), Some(message));
-        bytes.push(0);
-        assert_eq!(Message::decode(&bytes), None);
-        assert_eq!(Message::decode(&[0xff; 40]), None);
-    }
 }

@@ -11,6 +11,7 @@ use crate::flight::Flight;
 use crate::print;
 use axon_link::stream::Stream;
 use axon_wire::message::{Item, Segment};
+use axon_wire::vlan::VlanId;
 use axon_wire::{Incarnation, MacAddr, NodeId, PortNo, Span, Time};
 use stateright::{Model, Property};
 use std::fmt::Debug;
@@ -110,17 +111,17 @@ impl Ends {
     }
 
     fn push(&mut self) {
-        self.sender.push(item(self.next));
+        self.sender.push(VlanId::NONE, item(self.next));
         self.next += 1;
         self.poll();
     }
 
     /// Sends the pending segments from both ends.
     fn poll(&mut self) {
-        while let Some(segment) = self.sender.poll(self.now) {
+        while let Some((_, segment)) = self.sender.poll(self.now) {
             self.flight.push((true, segment));
         }
-        while let Some(segment) = self.receiver.poll(self.now) {
+        while let Some((_, segment)) = self.receiver.poll(self.now) {
             self.flight.push((false, segment));
         }
     }

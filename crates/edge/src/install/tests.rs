@@ -4,7 +4,7 @@ use super::super::context::Timer;
 use super::super::test_device::Around;
 use super::super::testing::*;
 use super::*;
-use crate::tables::{PAUSE, Tables};
+use crate::tables::PAUSE;
 use alloc::collections::VecDeque;
 use axon_node::telemetry::EdgeDebts;
 use axon_node::{PortSnapshot, RouteChange, RouteError, RouteKey, RouteTicket};
@@ -152,7 +152,7 @@ fn a_route_that_a_resynchronised_device_has_and_should_not_have_is_removed() {
     let mut has = Snapshot { ports: alloc::vec![PortSnapshot::default(); 4] };
     has.ports[0].routes.push((mac(9).into(), Route::from([3])));
     bench.tables.routes.insert((PortNo(0), mac(9).into()), Route::from([3]));
-    bench.call(|edge, now, tables, out| edge.at(now, tables, out).resynchronised(&has));
+    bench.call(|edge, now, tables, out| edge.resynchronised(now, &has, tables, out));
     assert_eq!(bench.placed(0, 9), None);
 }
 
@@ -198,12 +198,13 @@ fn key(host: u8) -> RouteKey {
 impl Late {
     fn new(room: usize) -> Late {
         let device = TestDevice::new(room);
+        let around = Around::new(&device.capabilities());
         Late {
-            installer: Installer::new(Tables::new(&device.capabilities(), 1)),
+            installer: Installer::new(&around.tables),
             device,
             asked: VecDeque::new(),
             routes: BTreeMap::new(),
-            around: Around::new(),
+            around,
             stamps: 0,
         }
     }
@@ -265,13 +266,16 @@ impl Late {
             }
             Event::Lose(left_out) => {
                 self.asked.clear();
-                let wanted = self.installer.wanted().filter(|(_, to, _)| *to != mac(left_out));
+                let wanted = self.installer.wanted(&self.around.tables);
+                let wanted = wanted.filter(|(_, to, _)| *to != mac(left_out));
                 self.routes = wanted.map(|(at, _, route)| (at, route.clone())).collect();
                 let mut has = Snapshot { ports: alloc::vec![PortSnapshot::default(); 4] };
                 for ((port, to), route) in &self.routes {
                     has.ports[port.index()].routes.push((*to, route.clone()));
                 }
-                self.with(|installer, cx| installer.resynchronised(cx, &has));
+                let was_lost = self.around.tables.is_lost();
+                self.around.tables.settle();
+                self.with(|installer, cx| installer.resynchronised(cx, (&has, was_lost)));
             }
             Event::Pause => {
                 if let Some(port) = self.end_pause() {
@@ -297,13 +301,13 @@ proptest! {
             let Some(port) = late.end_pause() else { break };
             late.with(|installer, cx| installer.try_again(cx, port));
         }
-        let Late { installer, routes, .. } = &late;
-        prop_assert_eq!(installer.tables.debts(), EdgeDebts::default());
+        let Late { installer, routes, around, .. } = &late;
+        prop_assert_eq!(around.tables.debts(), EdgeDebts::default());
         let placed = installer.flows.placed();
         let placed = placed.map(|(key, flow)| (key, flow.route.clone()));
         prop_assert_eq!(routes, &placed.collect::<BTreeMap<_, _>>());
         for port in installer.flows.ports_in_software() {
-            prop_assert_eq!(installer.tables.taken(port), room, "{:?} has room", port);
+            prop_assert_eq!(around.tables.taken(port), room, "{:?} has room", port);
         }
     }
 }

@@ -72,17 +72,17 @@ fn an_uplink_has_room_for_many_and_the_longest_silent_gives_its_place_up() {
     for number in 0..1_000 {
         bench.frame(0, &from(number));
     }
-    assert_eq!(bench.edge.parts().hosts().count_on(PortNo(0)), 1_000);
+    assert_eq!(bench.edge.plain().parts().hosts().count_on(PortNo(0)), 1_000);
     bench.frame(0, &from(1_000));
     assert_eq!(bench.edge.counters().hosts_refused, 1, "none of them was silent for long");
-    let silence =
-        bench.edge.settings().host_probe * u64::from(bench.edge.settings().host_probes_max + 1);
+    let silence = bench.edge.plain_mut().settings().host_probe
+        * u64::from(bench.edge.plain_mut().settings().host_probes_max + 1);
     bench.pass(silence + Span::from_secs(1));
     bench.frame(0, &from(0));
     bench.frame(0, &from(1_000));
     let is_there = |number: u16| {
         let [a, b] = number.to_be_bytes();
-        bench.edge.parts().hosts().is_on(MacAddr([2, 7, 0, 0, a, b]), PortNo(0))
+        bench.edge.plain().parts().hosts().is_on(MacAddr([2, 7, 0, 0, a, b]), PortNo(0))
     };
     assert_eq!([0, 1, 2, 1_000].map(is_there), [true, false, true, true]);
 }
@@ -132,13 +132,13 @@ fn the_fabrics_own_and_group_addresses_are_never_learned() {
         assert_eq!(bench.frame(0, &udp_frame(mac(9), source, 0)), []);
         assert!(bench.last_drop().is_some(), "{source}");
     }
-    assert_eq!(bench.edge.hosts().count(), 0);
+    assert_eq!(bench.edge.plain().hosts().count(), 0);
     let mut claims_server = host_frame::request(mac(1), SERVER.ip, MacAddr::BROADCAST, ip(9));
     bench.frame(0, &claims_server);
     assert_eq!(bench.last_drop(), Some(Drop::Refused));
     claims_server[22..28].copy_from_slice(&mac(5).0);
     bench.frame(0, &claims_server);
-    assert!(bench.edge.hosts().next().unwrap().1.ips.is_empty());
+    assert!(bench.edge.plain().hosts().next().unwrap().1.ips.is_empty());
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn a_host_that_answers_its_probes_stays() {
         assert_eq!(arp.target_ip, ip(1));
         bench.frame(0, &host_frame::reply(mac(1), ip(1), SERVER.mac, SERVER.ip));
     }
-    assert_eq!(bench.edge.hosts().count(), 1);
+    assert_eq!(bench.edge.plain().hosts().count(), 1);
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn a_dead_host_takes_its_flows_along() {
     assert!(effects.contains(&Effect::Note(Note::RouteRemoved { port, destination })));
     assert!(effects.contains(&Effect::Note(Note::HostDown { port, mac: mac(1) })));
     assert!(bench.is_empty());
-    assert_eq!(bench.edge.flows().count(), 0);
+    assert_eq!(bench.edge.plain().flows().count(), 0);
     bench.set_route(0, 9, 2, 3);
     assert!(bench.is_empty(), "a port without hosts has no routes");
 }
@@ -180,7 +180,7 @@ fn a_dead_host_leaves_the_routes_of_its_neighbour() {
     bench.set_route(0, 9, 1, 3);
     assert_eq!(reports(&bench.pass(Span::from_secs(60))), [gone(0, 1)]);
     assert_eq!(bench.placed(0, 9), Some(Route::from([3])));
-    let left: Vec<_> = bench.edge.hosts().map(|(mac, _)| mac).collect();
+    let left: Vec<_> = bench.edge.plain().hosts().map(|(mac, _)| mac).collect();
     assert_eq!(left, [mac(2)], "without an address it cannot be asked");
 }
 
@@ -194,7 +194,7 @@ fn a_moved_host_leaves_its_old_port_with_its_flows() {
     let effects = bench.host(1, 1);
     assert_eq!(reports(&effects), [gone(0, 1), seen(1, 1, false), seen(1, 1, true)]);
     assert!(bench.is_empty());
-    assert_eq!(bench.edge.setups(), 0);
+    assert_eq!(bench.edge.plain().setups(), 0);
     assert_eq!(reports(&bench.host(0, 1)), [], "it cannot be on two ports at once");
     assert_eq!(bench.edge.counters().hosts_refused, 1);
 }
@@ -213,7 +213,7 @@ fn a_port_that_goes_takes_hosts_flows_and_waiting_frames_along() {
         assert_eq!(reports(&effects), [gone(0, 1)]);
         assert_eq!(bench.dropped, [(PortNo(0), Drop::NoRoute, frame.clone())]);
         assert!(bench.is_empty());
-        assert_eq!((bench.edge.setups(), bench.waiting_bytes()), (0, 0));
+        assert_eq!((bench.edge.plain().setups(), bench.waiting_bytes()), (0, 0));
         assert_eq!(bench.frame(0, &frame), []);
         assert_eq!(bench.last_drop(), Some(Drop::Refused));
     }

@@ -2,6 +2,7 @@
 
 use super::*;
 use alloc::vec;
+use axon_wire::vlan::VlanId;
 use axon_wire::{MacAddr, NodeId, Span};
 use proptest::prelude::*;
 
@@ -82,8 +83,9 @@ impl Pair {
                         self.refusals.push(Refusal::BadSeal);
                         continue;
                     }
-                    let opened =
-                        Opened { from: self.incarnations[side], message, addressed: to.is_some() };
+                    let (from, vlan, addressed) =
+                        (self.incarnations[side], VlanId::NONE, to.is_some());
+                    let opened = Opened { from, vlan, message, addressed };
                     let mut answers = Vec::new();
                     self.ends[other].message(self.now, PORT, &opened, &mut answers);
                     self.check();

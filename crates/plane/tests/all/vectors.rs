@@ -394,11 +394,12 @@ fn seal_case(node: &str, incarnation: &str, sequence: &str, sealed: &str) -> Str
 
 fn message_case(name: &str) -> String {
     let samples = samples::all();
-    let Some((_, message)) = samples.iter().find(|(sample, _)| *sample == name) else {
+    let Some((_, (vlan, message))) = samples.iter().find(|(sample, _)| *sample == name) else {
         panic!("{name} is no sample")
     };
-    let bytes = message.encode();
-    assert_eq!(Message::decode(&bytes).as_ref(), Some(message), "{name} is read as written");
+    let bytes = message.encode(*vlan);
+    let read = Message::decode(&bytes);
+    assert_eq!(read, Some((*vlan, message.clone())), "{name} is read as written");
     hex(&bytes)
 }
 

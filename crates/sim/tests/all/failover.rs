@@ -92,7 +92,7 @@ fn gap_of(
 
 fn used(world: &World) -> u64 {
     let switches = (0..world.fabric().switches.len()).filter_map(|at| world.switch(at));
-    switches.map(|switch| switch.edge().counters().backups_used).sum()
+    switches.map(|switch| switch.edges().counters().backups_used).sum()
 }
 
 /// Longest gap over every link of a fabric, with backups and without.

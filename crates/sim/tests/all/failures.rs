@@ -321,7 +321,7 @@ fn settings_and_removals_that_a_data_plane_refuses_are_made_in_the_end() {
             assert_eq!(kind, Some(switch.discovery().kind(port)), "s{}-{port}", index + 1);
         }
         let SwitchPlane::Refusing(plane) = switch.plane() else { panic!("another data plane") };
-        let at_edge = switch.edge().counters().changes_refused;
+        let at_edge = switch.edges().counters().changes_refused;
         let now = [plane.settings_refused(), plane.removals_refused(), at_edge];
         (0..3).for_each(|number| refused[number] += now[number]);
     }

@@ -132,7 +132,7 @@ fn twenty_members_on_a_torus_have_each_frame_once_and_nobody_else_any() {
     world.run_for(Span::from_secs(3));
     stream(&mut world, 0, GROUP.into(), 20);
     assert_once(&mut world, &members[10..], 20);
-    let counters = world.switch(0).unwrap().edge().counters();
+    let counters = world.switch(0).unwrap().edges().counters();
     assert_eq!((counters.group_frames, counters.group_limited), (220, 0), "{counters:?}");
     println!("220 frames, {} copies", counters.group_copies);
     world.engine().check_conservation().unwrap();

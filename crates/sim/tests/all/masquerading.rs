@@ -84,7 +84,7 @@ fn fullest(world: &World) -> (usize, usize) {
 /// they sent.
 fn slow(world: &World) -> (u64, u64) {
     let switches = (0..world.fabric().switches.len()).filter_map(|at| world.switch(at));
-    let counters = switches.map(|switch| switch.edge().counters());
+    let counters = switches.map(|switch| switch.edges().counters());
     counters.fold((0, 0), |sum, one| (sum.0 + one.slow_path, sum.1 + one.macs_corrected))
 }
 
@@ -150,9 +150,9 @@ fn after_a_restart_of_a_switch_what_its_hosts_were_given_before_leads_nowhere() 
     let hosts: Vec<usize> = (0..6).collect();
     assert_eq!(unreached(&mut world, &pairs(&hosts), 20), []);
     let given = |world: &World| -> Vec<(PortNo, MacAddr)> {
-        let edge = world.switch(0).unwrap().edge();
-        let mac = |(port, to, _)| edge.masquerade_of(port, to).map(|mac| (port, mac));
-        edge.flows().filter_map(mac).collect()
+        let edges = world.switch(0).unwrap().edges();
+        let mac = |(port, to, _)| edges.masquerade_of(port, to).map(|mac| (port, mac));
+        edges.plain().flows().filter_map(mac).collect()
     };
     let before = given(&world);
     assert!(before.len() >= 6, "{before:?}");
@@ -182,9 +182,9 @@ fn what_hosts_were_given_goes_on_when_a_node_starts_anew_on_its_data_plane() {
         entries.collect()
     };
     let knows = |world: &World| -> BTreeSet<(PortNo, MacAddr, MacAddr)> {
-        let edge = world.switch(0).unwrap().edge();
-        let mac = |(port, to, _)| edge.masquerade_of(port, to).map(|mac| (port, mac, to));
-        edge.flows().filter_map(mac).collect()
+        let edges = world.switch(0).unwrap().edges();
+        let mac = |(port, to, _)| edges.masquerade_of(port, to).map(|mac| (port, mac, to));
+        edges.plain().flows().filter_map(mac).collect()
     };
     let before = has(&world);
     assert!(before.len() >= 6 && before == knows(&world), "{before:?}");

@@ -176,7 +176,7 @@ impl StaticControl {
         opened: Opened,
         out: &mut Vec<Effect>,
     ) -> Result<(), Refusal> {
-        let Opened { from, message, addressed } = opened;
+        let Opened { from, message, addressed, .. } = opened;
         let peer = self.peers.get_mut(&from.node).ok_or(Refusal::Unexpected)?;
         let message = match message {
             Message::ControllerHello(_) if !addressed => {

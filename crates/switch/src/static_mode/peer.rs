@@ -10,6 +10,7 @@ use alloc::vec::Vec;
 use axon_link::seal::ANY_INCARNATION;
 use axon_link::stream::Stream;
 use axon_wire::message::{ControllerHelloAck, Item, Message, Segment};
+use axon_wire::vlan::VlanId;
 use axon_wire::{Incarnation, NodeId, Span, Time};
 
 /// Maximum number of queued reports; the same number of withdrawals may follow.
@@ -46,7 +47,7 @@ impl Peer {
     /// Starts a stream to a new incarnation, with all `reports`.
     pub fn met(&mut self, now: Time, it: Incarnation, retry: Span, reports: Vec<Item>) {
         let mut stream = Stream::new(it, retry);
-        reports.into_iter().for_each(|item| stream.push(item));
+        reports.into_iter().for_each(|item| stream.push(VlanId::NONE, item));
         self.stream = Some(stream);
         self.has_news(now);
     }
@@ -74,8 +75,8 @@ impl Peer {
             Item::GroupMember { joined, .. } => !joined,
             _ => false,
         };
-        if withdraws || stream.has_room_for(item, ITEMS_MAX) {
-            stream.push(item.clone());
+        if withdraws || stream.has_room_for((VlanId::NONE, item), ITEMS_MAX) {
+            stream.push(VlanId::NONE, item.clone());
         }
     }
 
@@ -119,7 +120,8 @@ impl Peer {
                 all.push((any, all[0].1.clone()));
             }
         }
-        while let Some(segment) = self.stream.as_mut().and_then(|stream| stream.poll(now)) {
+        // A fabric without a controller has no VLANs.
+        while let Some((_, segment)) = self.stream.as_mut().and_then(|stream| stream.poll(now)) {
             all.push((to, Message::Segment(segment)));
         }
         all

@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 use axon_link::seal::Opened;
 use axon_node::{Action, Dataplane, Refusal};
 use axon_wire::message::{Item, Message};
+use axon_wire::vlan::VlanId;
 use axon_wire::{Hops, Incarnation, PortNo, Time};
 
 impl<D: Dataplane> SwitchNode<D> {
@@ -16,16 +17,16 @@ impl<D: Dataplane> SwitchNode<D> {
         &mut self,
         now: Time,
         hops: &Hops,
-        (to, message): (Incarnation, Message),
+        (to, (vlan, message)): (Incarnation, (VlanId, Message)),
         out: &mut Vec<Action>,
     ) {
         if to == self.chassis.incarnation {
-            let opened = Opened { from: to, message, addressed: true };
+            let opened = Opened { from: to, vlan, message, addressed: true };
             if let Err(refusal) = self.message(now, opened) {
                 self.chassis.refuse(PortNo::CONTROL, refusal, out);
             }
         } else if !is_for_nobody(to, &message) {
-            self.chassis.send_routed(now, hops, to, &message);
+            self.chassis.send_routed(now, hops, to, (vlan, &message));
         }
     }
 
@@ -34,8 +35,8 @@ impl<D: Dataplane> SwitchNode<D> {
         let own = self.alone.is_some() && opened.from == self.chassis.incarnation;
         let Chassis { plane, effects, .. } = &mut self.chassis;
         let ours = own || self.uplink.controller() == Some(opened.from);
-        let (vlan, message) = opened.message.open();
-        match message.ok_or(Refusal::Malformed)? {
+        let vlan = opened.vlan;
+        match opened.message {
             Message::ControllerHelloAck(_) if own => {}
             Message::ArpReply(reply) if own => {
                 let reply = (vlan, Message::ArpReply(reply));
@@ -68,7 +69,10 @@ impl<D: Dataplane> SwitchNode<D> {
                         Item::SelectMember { port, partner, selected } => {
                             chosen.push((port, partner, selected));
                         }
-                        item => self.edge.item(now, item, plane, effects),
+                        item => {
+                            let edge = &mut self.edge;
+                            edge.with((now, vlan), plane, effects, |mut call| call.item(item));
+                        }
                     }
                 }
                 for (port, partner, selected) in chosen {

@@ -162,7 +162,7 @@ fn a_message_of_the_wrong_kind_on_a_link_is_refused() {
 fn a_source_routed_control_packet_from_a_host_is_refused_even_under_the_right_key() {
     let mut scene = Scene::new();
     let segment = Message::Segment(Segment { first: 0, ack: 0, items: vec![] });
-    let sealed = neighbour(KEY).seal_routed(SWITCH, &segment);
+    let sealed = neighbour(KEY).seal_routed(SWITCH, (VlanId::NONE, &segment));
     scene.frame(&routed(&sealed));
     scene.refused(Refusal::FromHost, 1);
 }
@@ -231,7 +231,7 @@ impl Imposter {
     fn answer(&mut self) {
         for version in 0..9 {
             let ack = Message::ControllerHelloAck(ControllerHelloAck { version, nonce: 1 });
-            let sealed = self.control.seal_routed(SWITCH, &ack);
+            let sealed = self.control.seal_routed(SWITCH, (VlanId::NONE, &ack));
             let packet = routed(&sealed);
             self.scene.frame(&packet);
         }
@@ -292,7 +292,8 @@ fn whoever_owns_one_switch_gives_no_route_to_another() {
     let keys = Keys { current: own, other: None };
     let mut mallory = Sealer::new(&keys, STRANGER, Role::Switch);
     let mut answer = |reply: ArpReply| {
-        let packet = routed(&mallory.seal_routed(SWITCH, &Message::ArpReply(reply)));
+        let packet =
+            routed(&mallory.seal_routed(SWITCH, (VlanId::NONE, &Message::ArpReply(reply))));
         scene.frame(&packet);
         let refusals = scene.switch.refusals();
         (refusals.of(Refusal::Unauthorised), refusals.total() - before)

@@ -10,7 +10,7 @@ use axon_controller::policy::Policy;
 use axon_controller::router::RouterKind;
 use axon_controller::topology::SwitchIndex;
 use axon_edge::config::*;
-use axon_edge::{Edge, Effect};
+use axon_edge::{Edges, Effect};
 use axon_link::config::*;
 use axon_node::{Capabilities, FeatureSet, PortKind, PortView, RouteAnswer, Stored};
 use axon_wire::message::{ControllerHello, Message};
@@ -69,7 +69,7 @@ pub struct Net {
     config: ControllerConfig,
     /// Store of the controller, for its next incarnation.
     pub store: Kept,
-    edges: Vec<(Edge, Ports)>,
+    edges: Vec<(Edges, Ports)>,
     /// Edges that have found this incarnation of the controller; it receives only from these.
     found: [bool; 2],
     ahead: VecDeque<Sent>,
@@ -124,7 +124,7 @@ impl Net {
                 services: Default::default(),
                 vlans: Vec::new(),
             };
-            (Edge::new(&config, &has), Ports([PortKind::Host; PORTS as usize]))
+            (Edges::new(&config, &has), Ports([PortKind::Host; PORTS as usize]))
         };
         let mut net = Net {
             now: Time::from_nanos(1_000_000_000),
@@ -162,7 +162,7 @@ impl Net {
         self.found[number] = true;
         let found = Some(self.config.node.incarnation);
         self.edge(number, |edge, now, ports, out| {
-            edge.at(now, ports, out).controller_changed(found);
+            edge.controller_changed(now, found, ports, out);
         });
         self.carry_out();
     }
@@ -170,7 +170,7 @@ impl Net {
     /// As [`Net::send`], but the controller is killed after so many of the messages that follow.
     pub fn send_and_kill(&mut self, (edge, port): At, frame: &[u8], messages: usize) {
         self.edge(edge, |edge, now, ports, out| {
-            edge.at(now, ports, out).host_frame(PortNo(port), frame).ok();
+            edge.untagged(now, ports, out).host_frame(PortNo(port), frame).ok();
         });
         for _ in 0..messages {
             self.carry_out_one();
@@ -182,7 +182,7 @@ impl Net {
     fn edge(
         &mut self,
         number: usize,
-        call: impl FnOnce(&mut Edge, Time, &Ports, &mut Vec<Effect>),
+        call: impl FnOnce(&mut Edges, Time, &Ports, &mut Vec<Effect>),
     ) {
         let mut out = Vec::new();
         let (edge, ports) = &mut self.edges[number];
@@ -201,7 +201,7 @@ impl Net {
     /// A station sends a frame.
     pub fn send(&mut self, (edge, port): At, frame: &[u8]) {
         self.edge(edge, |edge, now, ports, out| {
-            edge.at(now, ports, out).host_frame(PortNo(port), frame).ok();
+            edge.untagged(now, ports, out).host_frame(PortNo(port), frame).ok();
         });
         self.carry_out();
     }
@@ -211,7 +211,7 @@ impl Net {
         let kind = if up { PortKind::Host } else { PortKind::Unknown };
         self.edges[edge].1.0[usize::from(port)] = kind;
         self.edge(edge, |edge, now, ports, out| {
-            edge.at(now, ports, out).port_changed(PortNo(port))
+            edge.untagged(now, ports, out).port_changed(PortNo(port))
         });
         self.carry_out();
     }
@@ -226,7 +226,7 @@ impl Net {
     pub fn go_on_to(&mut self, time: Time) {
         self.now = self.now.max(time);
         for number in 0..2 {
-            self.edge(number, |edge, now, ports, out| edge.at(now, ports, out).timeout());
+            self.edge(number, |edge, now, ports, out| edge.timeout(now, ports, out));
         }
         self.control(|controller, now, out| controller.timeout(now, out));
         self.carry_out();
@@ -263,7 +263,7 @@ impl Net {
             Effect::Route { ticket, .. } => {
                 let answer = RouteAnswer { ticket, result: Ok(()) };
                 self.edge(edge, |edge, now, ports, out| {
-                    edge.at(now, ports, out).route_changed(answer);
+                    edge.route_changed(now, answer, ports, out);
                 });
             }
             _ => {}
@@ -274,12 +274,12 @@ impl Net {
         match effect {
             Command::Command { to, item } => {
                 self.edge(to.0 as usize - 1, |edge, now, ports, out| {
-                    edge.at(now, ports, out).item(item);
+                    edge.untagged(now, ports, out).item(item);
                 });
             }
             Command::Routed { to, message: Message::HostFrame(m), .. } => {
                 self.edge(to.node.0 as usize - 1, |edge, now, ports, out| {
-                    edge.at(now, ports, out).host_frame_out(m);
+                    edge.untagged(now, ports, out).host_frame_out(m);
                 });
             }
             _ => {}

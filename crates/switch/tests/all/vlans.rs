@@ -58,11 +58,15 @@ impl World {
     }
 
     /// Calls the controllers, and keeps what they say.
-    fn call(&mut self, call: impl FnOnce(&mut Controllers, Time, &mut Vec<Effect>)) -> Vec<Effect> {
+    fn call(
+        &mut self,
+        call: impl FnOnce(&mut Controllers, Time, &mut Vec<(VlanId, Effect)>),
+    ) -> Vec<(VlanId, Effect)> {
         let mut out = Vec::new();
         call(&mut self.all, self.now, &mut out);
         self.all.keep(&mut out);
-        keep(&mut self.store, &mut out);
+        let mut changes = out.iter().map(|(_, effect)| effect.clone()).collect();
+        keep(&mut self.store, &mut changes);
         out
     }
 
@@ -81,10 +85,10 @@ impl World {
             assert!(all.request(now, SWITCH, (vlan(id), message), out));
         });
         out.into_iter().find_map(|effect| match effect {
-            Effect::Routed { message, .. } => match message.open() {
-                (of, Some(Message::HostFrame(m))) if of == vlan(id) => Some(Reply::parse(&m.frame)),
-                other => panic!("{other:?}"),
-            },
+            (of, Effect::Routed { message: Message::HostFrame(m), .. }) if of == vlan(id) => {
+                Some(Reply::parse(&m.frame))
+            }
+            (_, Effect::Routed { message, .. }) => panic!("{message:?}"),
             _ => None,
         })
     }
@@ -97,7 +101,7 @@ impl World {
 
     fn seen(&mut self, id: u16, host: u8) {
         let (port, ips) = (PortNo(host.into()), vec![ip(100).into()]);
-        let seen = Item::HostSeen { port, mac: mac(host), ips }.in_vlan(vlan(id));
+        let seen = (vlan(id), Item::HostSeen { port, mac: mac(host), ips });
         self.call(|all, now, out| all.item(now, SWITCH, seen, out));
     }
 

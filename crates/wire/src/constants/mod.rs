@@ -13,7 +13,7 @@ mod link_local;
 /// Versions of the formats that have one. Any change to the bytes of a format needs a new version.
 pub mod version {
     /// Version of the envelope and of every control message sealed in it.
-    pub const ENVELOPE: u8 = 7;
+    pub const ENVELOPE: u8 = 8;
     /// Version of the probe's head and records.
     pub const PROBE: u8 = 1;
     /// Version of the congestion message.

@@ -92,8 +92,8 @@ fn a_fault_in_any_case_is_found_with_its_file_and_line() {
 fn a_file_whose_good_cases_became_errors_is_refused() {
     let change = |_: &str, text: String| {
         let rewrite = |line: &str| match line.split_once(" => ") {
-            Some((inputs, _)) if line.starts_with("open 07") && inputs.len() >= 59 => {
-                format!("{} => error version\n", inputs.replacen("open 07", "open 02", 1))
+            Some((inputs, _)) if line.starts_with("open 08") && inputs.len() >= 59 => {
+                format!("{} => error version\n", inputs.replacen("open 08", "open 02", 1))
             }
             _ => format!("{line}\n"),
         };

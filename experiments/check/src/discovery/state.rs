@@ -6,6 +6,7 @@ use axon_link::discovery::Discovery;
 use axon_link::effect::Effect;
 use axon_link::seal::Opened;
 use axon_wire::message::{self, Role};
+use axon_wire::vlan::VlanId;
 use axon_wire::{HopWidth, Incarnation, MacAddr, NodeId, PortNo, Time};
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -223,7 +224,8 @@ impl Line {
                     end.met.entry(port).or_default().sort_unstable();
                     end.met.entry(port).or_default().dedup();
                 }
-                let opened = Opened { from, message: is, addressed: seal.is_some() };
+                let opened =
+                    Opened { from, vlan: VlanId::NONE, message: is, addressed: seal.is_some() };
                 self.with(node, |discovery, now, out| discovery.message(now, port, &opened, out));
             }
         }

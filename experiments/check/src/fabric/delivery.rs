@@ -55,7 +55,7 @@ impl World {
         let mut route = routes.get(&(at.port, to)).cloned();
         if route.is_none() {
             self.at_switch(switch, |edge, now, device, out| {
-                let fate = edge.at(now, device, out).host_frame(at.port, frame);
+                let fate = edge.untagged(now, device, out).host_frame(at.port, frame);
                 // A frame that has to wait, or is dropped, is outside the model.
                 if let Ok(Fate::Forward(by)) = fate {
                     route = Some(by);
@@ -99,7 +99,9 @@ impl World {
         }
         let ends = [at, far];
         self.link_down(switch, at.port, LinkDown { ends, hops_left: NEWS_HOPS });
-        self.at_switch(switch, |edge, now, device, out| edge.at(now, device, out).fail_over(ends));
+        self.at_switch(switch, |edge, now, device, out| {
+            edge.untagged(now, device, out).fail_over(ends)
+        });
         let this = &self.switches[switch];
         let waits = this.trial == Some(self.running) && this.controller != this.trial;
         if self.fault != Fault::KeepsNews || !waits {
@@ -127,7 +129,9 @@ impl World {
             }
         }
         let ends = news.ends;
-        self.at_switch(switch, |edge, now, device, out| edge.at(now, device, out).fail_over(ends));
+        self.at_switch(switch, |edge, now, device, out| {
+            edge.untagged(now, device, out).fail_over(ends)
+        });
     }
 
     fn message_to_switch(&mut self, switch: usize, from: Incarnation, message: Message) {
@@ -142,12 +146,12 @@ impl World {
             Message::ArpReply(reply) => self.reply(switch, reply),
             Message::ArpTarget(target) if ours => {
                 self.at_switch(switch, |edge, now, device, out| {
-                    edge.at(now, device, out).arp_target(target);
+                    edge.untagged(now, device, out).arp_target(target);
                 });
             }
             Message::Seek(seek) if ours => {
                 self.at_switch(switch, |edge, now, device, out| {
-                    edge.at(now, device, out).seek(seek)
+                    edge.untagged(now, device, out).seek(seek)
                 });
             }
             _ => {}
@@ -167,7 +171,9 @@ impl World {
             reply.stamp.number = reply.stamp.number.max(known.number + 1);
         }
         let used = this.edge.counters().backups_used;
-        self.at_switch(switch, |edge, now, device, out| edge.at(now, device, out).arp_reply(reply));
+        self.at_switch(switch, |edge, now, device, out| {
+            edge.untagged(now, device, out).arp_reply(reply)
+        });
         let this = &self.switches[switch];
         let took_backup = this.edge.counters().backups_used > used;
         let is_older = newest.as_ref().is_some_and(|(known, _)| stamp < *known);
@@ -185,7 +191,7 @@ impl World {
         this.controller = Some(from);
         this.reports.clear();
         self.at_switch(switch, |edge, now, device, out| {
-            edge.at(now, device, out).controller_changed(Some(from));
+            edge.controller_changed(now, Some(from), device, out);
         });
     }
 
@@ -251,7 +257,7 @@ impl World {
                 Effect::Route { ticket, change } => {
                     let answer = device.change(ticket, change);
                     let mut more = Vec::new();
-                    edge.at(now, device, &mut more).route_changed(answer);
+                    edge.route_changed(now, answer, device, &mut more);
                     more.into_iter().rev().for_each(|effect| ahead.push_front(effect));
                 }
                 Effect::Routed { to, message, .. } if to == from => {
@@ -361,6 +367,6 @@ impl World {
                 newest.insert((port, destination), (stamp, None));
             }
         }
-        self.at_switch(switch, |edge, now, device, out| edge.at(now, device, out).item(item));
+        self.at_switch(switch, |edge, now, device, out| edge.untagged(now, device, out).item(item));
     }
 }

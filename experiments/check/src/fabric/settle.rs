@@ -85,7 +85,7 @@ impl World {
         for _ in 0..START_TICKS {
             self.quiesce();
             let has_backups =
-                self.switches.iter().any(|switch| switch.edge.backups().next().is_some());
+                self.switches.iter().any(|switch| switch.edge.plain().backups().next().is_some());
             if self.is_connected() && (has_backups || self.wiring.links.len() < 3) {
                 return;
             }

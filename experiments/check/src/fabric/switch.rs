@@ -2,7 +2,7 @@
 
 use super::device::Device;
 use super::wiring::{self, Wiring};
-use axon_edge::Edge;
+use axon_edge::Edges;
 use axon_edge::config::{ByteLimit, EdgeConfig, EdgeServices, GroupConfig};
 use axon_link::config::{NodeConfig, ServerIdentity, Timers};
 use axon_wire::message::{Item, Stamp};
@@ -14,7 +14,7 @@ use std::net::Ipv4Addr;
 #[derive(Clone, Debug)]
 pub(super) struct Switch {
     pub(super) incarnation: Incarnation,
-    pub(super) edge: Edge,
+    pub(super) edge: Edges,
     pub(super) device: Device,
     /// Controller that has answered the switch.
     pub(super) controller: Option<Incarnation>,
@@ -58,7 +58,7 @@ impl Switch {
             vlans: Vec::new(),
             ports: Vec::new(),
         };
-        let mut edge = Edge::new(&config, &Device::capabilities());
+        let mut edge = Edges::new(&config, &Device::capabilities());
         edge.found(&device.snapshot());
         Switch {
             incarnation,

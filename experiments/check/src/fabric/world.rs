@@ -13,7 +13,7 @@ use axon_controller::Effect as ControllerEffect;
 use axon_controller::config::{ControllerConfig, DhcpConfig};
 use axon_controller::policy::Policy;
 use axon_controller::router::RouterKind;
-use axon_edge::Edge;
+use axon_edge::Edges;
 use axon_edge::Effect;
 use axon_link::config::NodeConfig;
 use axon_node::Stored;
@@ -179,7 +179,7 @@ impl World {
         let ports = self.switches[switch].device.host_ports();
         for port in ports {
             self.at_switch(switch, |edge, now, device, out| {
-                edge.at(now, device, out).port_changed(port);
+                edge.untagged(now, device, out).port_changed(port);
             });
         }
     }
@@ -230,13 +230,13 @@ impl World {
     pub(super) fn at_switch(
         &mut self,
         switch: usize,
-        call: impl FnOnce(&mut Edge, Time, &Device, &mut Vec<Effect>),
+        call: impl FnOnce(&mut Edges, Time, &Device, &mut Vec<Effect>),
     ) {
         let mut out = Vec::new();
         let Switch { edge, device, .. } = &mut *self.switches[switch];
         let used = edge.counters().backups_used;
         if edge.deadline().is_some_and(|at| at <= self.now) {
-            edge.at(self.now, device, &mut out).timeout();
+            edge.timeout(self.now, device, &mut out);
         }
         call(edge, self.now, device, &mut out);
         self.carry_out(switch, out);

@@ -56,7 +56,7 @@ impl World {
         let node = wiring::node_id(switch);
         let this = &self.switches[switch];
         let tables = this.device.routes.iter().map(|(&(_, to), route)| (to, route));
-        let kept = this.edge.flows().map(|(_, to, flow)| (to, &flow.route));
+        let kept = this.edge.plain().flows().map(|(_, to, flow)| (to, &flow.route));
         tables.chain(kept).find_map(|(to, route)| self.leads_to(node, route, to).err())
     }
 
@@ -69,7 +69,7 @@ impl World {
             };
             path.switches.first() == Some(&node) && links.windows(2).all(follows)
         };
-        self.switches[switch].edge.backups().find_map(|(_, to, primary, backup)| {
+        self.switches[switch].edge.plain().backups().find_map(|(_, to, primary, backup)| {
             if !is_whole(primary) || !is_whole(backup) || primary == backup {
                 return Some(Wrong::Backup);
             }
@@ -88,7 +88,7 @@ impl World {
                 }
             }
         }
-        let flows = self.switches.iter().flat_map(|switch| switch.edge.flows());
+        let flows = self.switches.iter().flat_map(|switch| switch.edge.plain().flows());
         let wrong = |(to, ip): (MacAddr, std::net::IpAddr)| {
             !(0..self.wiring.hosts()).any(|host| (mac(host), wiring::ip(host).into()) == (to, ip))
         };
@@ -100,7 +100,7 @@ impl World {
     pub(super) fn look_at_order(&mut self, switch: usize, backups_used: u64) {
         let this = &mut *self.switches[switch];
         let took_backup = this.edge.counters().backups_used > backups_used;
-        for (port, to, flow) in this.edge.flows().filter(|(.., flow)| !flow.inherited) {
+        for (port, to, flow) in this.edge.plain().flows().filter(|(.., flow)| !flow.inherited) {
             let now = (flow.stamp, Some(flow.route.clone()));
             let Some((stamp, route)) = this.newest.insert((port, to), now) else { continue };
             let is_other = route.is_some_and(|route| route != flow.route);
@@ -140,7 +140,11 @@ impl World {
         }
         let held = self.switches.iter().flat_map(|switch| {
             let node = switch.incarnation.node;
-            switch.edge.flows().map(move |(port, to, flow)| (node, port, to, key(&flow.route)))
+            switch
+                .edge
+                .plain()
+                .flows()
+                .map(move |(port, to, flow)| (node, port, to, key(&flow.route)))
         });
         decided == held.collect()
     }

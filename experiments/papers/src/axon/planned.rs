@@ -9,6 +9,7 @@ use axon_fabric::model::{End, Fabric, Link};
 use axon_link::seal::Sealer;
 use axon_link::stream::Stream;
 use axon_wire::message::{Message, Role, Segment};
+use axon_wire::vlan::VlanId;
 use axon_wire::{Incarnation, NodeId, Span};
 use std::collections::BTreeMap;
 
@@ -116,7 +117,7 @@ impl<'a> Planned<'a> {
             let Effect::Command { to, item } = effect else { continue };
             failure.routes += 1;
             let fresh = || Stream::new(Incarnation { node: to, number: 1 }, Span::from_millis(50));
-            streams.entry(to).or_insert_with(fresh).push(item);
+            streams.entry(to).or_insert_with(fresh).push(VlanId::NONE, item);
         }
         let own = Incarnation { node: assemble::CONTROLLER_ID, number: 1 };
         let mut sealer = Sealer::new(&self.fabric.keys, own, Role::Controller);
@@ -124,10 +125,10 @@ impl<'a> Planned<'a> {
             let hops =
                 self.plan.controller_mut().path_to(node).context("a switch without a way to it")?;
             let mut sent = 0;
-            while let Some(segment) = stream.poll(self.plan.now()) {
+            while let Some((vlan, segment)) = stream.poll(self.plan.now()) {
                 sent += segment.items.len() as u64;
                 let peer = stream.peer();
-                let sealed = sealer.seal_routed(peer, &Message::Segment(segment));
+                let sealed = sealer.seal_routed(peer, (vlan, &Message::Segment(segment)));
                 failure.packets += 1;
                 let header = self.fabric.hop_width.header_bytes(hops.0.len());
                 failure.bytes += header + sealed.len() + FCS_BYTES;

@@ -265,7 +265,7 @@ pub fn take_all(world: &mut World) {
         let controller = world.controller().is_none_or(|node| node.refused_settings().is_empty());
         controller
             && switches.all(|switch| {
-                let debts = switch.edge().debts();
+                let debts = switch.edges().debts();
                 switch.refused_settings().is_empty() && debts == EdgeDebts::default()
             })
     };
@@ -379,7 +379,7 @@ pub fn describe(world: &World, from: usize, to: usize) -> String {
             far.port,
             switch.plane().kind(far.port),
             flow.map(|(_, _, flow)| flow),
-            edge.counters(),
+            switch.edges().counters(),
         ));
         if let Some(controller) = world.controller() {
             let controller = controller.controller();

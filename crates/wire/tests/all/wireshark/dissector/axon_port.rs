@@ -156,9 +156,9 @@ fn every_packet_type_is_read_with_hops_of_every_width_and_with_its_priority() {
 #[test]
 fn every_control_message_is_read_as_an_envelope_in_packets_and_link_frames() {
     let mut cases = Vec::new();
-    for (name, message) in samples::all() {
+    for (name, (vlan, message)) in samples::all() {
         // Number of sealed bytes: the message and the tag.
-        let sealed = [message.encode(), vec![0x5e; 16]].concat();
+        let sealed = [message.encode(vlan), vec![0x5e; 16]].concat();
         let (envelope, fields) = envelope(&sealed);
         let (frame, header) = plain_packet(PacketType::Control, &envelope);
         cases.push(good(format!("{name} in a packet"), frame, [header, fields.clone()].concat()));
