@@ -27,7 +27,7 @@ use super::dhcp::DhcpServer;
 use super::forwarding::Forwarding;
 use super::hosts::{Host, HostIndex, Learned, Place};
 use super::leases6::Leases6;
-use super::network::Network;
+use super::network::{Network, View};
 use super::topology::SwitchIndex;
 use crate::effect::Effect;
 use alloc::collections::BTreeSet;
@@ -35,7 +35,6 @@ use alloc::vec::Vec;
 use axon_node::Note;
 use axon_node::telemetry::{ConflictingHost, ControllerCounters, IpConflict};
 use axon_wire::message::{ArpRequest, HostFrame, Message, Seek, Target};
-use axon_wire::vlan::VlanId;
 use axon_wire::{MacAddr, Time};
 use core::net::IpAddr;
 
@@ -139,7 +138,7 @@ impl Addresses {
         out: &mut Vec<Effect>,
     ) -> bool {
         let to = fwd.net.graph().switch(place.switch).incarnation;
-        let Some(hops) = fwd.routes.paths_mut().path_to(&fwd.net, to.node) else {
+        let Some(hops) = fwd.routes.paths_mut().path_to(fwd.net.fabric(), to.node) else {
             self.counters.dhcp_unreachable += 1;
             return false;
         };
@@ -320,7 +319,7 @@ impl Addresses {
                 self.listen(fwd, ip, mac, out);
                 continue;
             }
-            let Some([holder, claimant]) = self.conflict_of(&fwd.net, ip) else {
+            let Some([holder, claimant]) = self.conflict_of(&fwd.net.view(), ip) else {
                 self.conflicts.end(ip);
                 continue;
             };
@@ -353,7 +352,7 @@ impl Addresses {
 
     /// Returns the holder and the claimant of an address in conflict. Returns `None` if one of them
     /// is gone, or if the claimant may not have the address.
-    fn conflict_of(&self, net: &Network, ip: IpAddr) -> Option<[HostIndex; 2]> {
+    fn conflict_of(&self, net: &View, ip: IpAddr) -> Option<[HostIndex; 2]> {
         let mac = self.conflicts.claimant(ip)?;
         let (holder, claimant) = (net.hosts().by_ip(ip)?, net.hosts().by_mac(mac)?);
         let is_one = holder != claimant && net.may_own(claimant, mac, ip);
@@ -362,7 +361,7 @@ impl Addresses {
 
     /// Queries the hosts of the holder's switch for an address.
     fn ask_holder(&mut self, fwd: &mut Forwarding, ip: IpAddr, out: &mut Vec<Effect>) {
-        if let Some([holder, claimant]) = self.conflict_of(&fwd.net, ip) {
+        if let Some([holder, claimant]) = self.conflict_of(&fwd.net.view(), ip) {
             self.ask_at(fwd, ip, (holder, claimant), false, out);
         }
     }
@@ -400,15 +399,16 @@ impl Addresses {
         out: &mut Vec<Effect>,
     ) {
         let to = fwd.net.graph().switch(switch).incarnation;
-        if let Some(hops) = fwd.routes.paths_mut().path_to(&fwd.net, to.node) {
+        if let Some(hops) = fwd.routes.paths_mut().path_to(fwd.net.fabric(), to.node) {
             out.push(Effect::Routed { hops, to, message: Message::Seek(m) });
         }
     }
 
     /// Counts and logs a conflict whose holder has answered.
     fn conflict_stands(&mut self, fwd: &mut Forwarding, ip: IpAddr, out: &mut Vec<Effect>) {
-        let Some(conflict) =
-            self.conflict_of(&fwd.net, ip).and_then(|of| self.described(&fwd.net, ip, of))
+        let Some(conflict) = self
+            .conflict_of(&fwd.net.view(), ip)
+            .and_then(|of| self.described(&fwd.net.view(), ip, of))
         else {
             return;
         };
@@ -422,7 +422,7 @@ impl Addresses {
     /// claimant's switch, which reports the conflict.
     fn described(
         &self,
-        net: &Network,
+        net: &View,
         ip: IpAddr,
         [holder, claimant]: [HostIndex; 2],
     ) -> Option<IpConflict> {
@@ -434,14 +434,14 @@ impl Addresses {
         };
         let at = net.hosts().get(claimant)?.place().switch;
         let (holder, claimant) = (end(holder)?, end(claimant)?);
-        let conflict = IpConflict { ip, vlan: VlanId::NONE, holder, claimant };
+        let conflict = IpConflict { ip, vlan: net.vlan(), holder, claimant };
         Some(conflict).filter(|_| !net.fabric().is_elsewhere(at))
     }
 
     /// Returns the standing conflicts: addresses that two hosts use.
-    pub(super) fn ip_conflicts(&self, net: &Network) -> impl Iterator<Item = IpConflict> {
+    pub(super) fn ip_conflicts(&self, net: View) -> impl Iterator<Item = IpConflict> {
         let standing = self.conflicts.standing();
-        standing.filter_map(|(ip, _)| self.described(net, ip, self.conflict_of(net, ip)?))
+        standing.filter_map(move |(ip, _)| self.described(&net, ip, self.conflict_of(&net, ip)?))
     }
 
     /// Removes an address that a host has given up. Its claimant, if any, gets it.
@@ -492,7 +492,7 @@ impl Addresses {
     /// Ends the conflicts about addresses that their claimants may no longer have.
     pub(super) fn end_conflicts(&mut self, net: &Network) {
         for ip in self.conflicts.all() {
-            if self.conflict_of(net, ip).is_none() {
+            if self.conflict_of(&net.view(), ip).is_none() {
                 self.conflicts.end(ip);
             }
         }

@@ -14,7 +14,7 @@
 use super::flows::{Flows, Origin, RouteIndex};
 use super::hosts::{Host, HostIndex, Place};
 use super::network::Network;
-use super::router::{Detour, Step};
+use super::router::Step;
 use super::routes::Routes;
 use crate::effect::Effect;
 use alloc::collections::BTreeMap;
@@ -40,7 +40,6 @@ pub(super) struct Backups {
     /// Next route to check after a change in the graph, or `None` if all have been checked.
     sweep: Option<u32>,
     sent: BTreeMap<RouteIndex, Sent>,
-    detour: Detour,
     /// Scratch memory for the path being computed.
     path: Vec<Step>,
     /// Scratch memory for the path of the route.
@@ -69,7 +68,6 @@ impl Backups {
             not_before: Time::ZERO,
             sweep: None,
             sent: BTreeMap::new(),
-            detour: Detour::default(),
             path: Vec::new(),
             primary: Vec::new(),
             counters: ControllerCounters::default(),
@@ -204,28 +202,26 @@ impl Backups {
         if let Some(other) = net.other_exit(exit, destination)
             && let Some((flow, _)) = routes.paths().flow_to(net, from, destination, other)
         {
-            let Backups { detour, path, primary: _, .. } = self;
-            let router = routes.paths_mut().router_mut();
+            let (path, paths) = (&mut self.path, routes.paths_mut());
             let found = match flow.from == flow.to {
                 true => {
                     path.clear();
                     true
                 }
                 false => {
-                    detour.find(net.graph(), &flow, &self.primary, router, path)
-                        || router.path(net.graph(), &flow, path)
+                    paths.detour(net.graph(), &flow, &self.primary, path)
+                        || paths.router_mut().path(net.graph(), &flow, path)
                 }
             };
-            if found && path.len() < routes.paths().hops_max() {
+            if found && path.len() < paths.hops_max() {
                 return Some((true, other));
             }
         }
         let (flow, exit) = routes.paths().flow_to(net, from, destination, exit)?;
-        let Backups { detour, path, primary: _, .. } = self;
-        let router = routes.paths_mut().router_mut();
-        let found = router.backup(net.graph(), &flow, &self.primary, path)
-            || detour.find(net.graph(), &flow, &self.primary, router, path);
-        Some((found && path.len() < routes.paths().hops_max(), exit))
+        let (path, paths) = (&mut self.path, routes.paths_mut());
+        let found = paths.router_mut().backup(net.graph(), &flow, &self.primary, path)
+            || paths.detour(net.graph(), &flow, &self.primary, path);
+        Some((found && path.len() < paths.hops_max(), exit))
     }
 
     /// Handles a switch's report that it has used a backup. Unless a later decision is in flight,

@@ -17,7 +17,7 @@ use super::hosts::Place;
 use crate::effect::Effect;
 use alloc::vec::Vec;
 
-impl Forwarding {
+impl Forwarding<'_> {
     /// Replaces shared routes by separate routes for each host, after several hosts have appeared
     /// at a port where every host has its own routes.
     pub(super) fn split_at(&mut self, at: Place, out: &mut Vec<Effect>) {

@@ -10,7 +10,7 @@ use crate::effect::Effect;
 use alloc::vec::Vec;
 
 /// Choice of the port where each route ends.
-impl Routes {
+impl Routes<'_> {
     /// Returns the ports where a route to a host may end, in order of preference. The current port
     /// of the route comes first, then the ports with the fewest routes to the host.
     pub(super) fn exits_in_order(

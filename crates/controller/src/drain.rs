@@ -22,7 +22,6 @@
 
 use crate::effect::Effect;
 use alloc::vec::Vec;
-use axon_wire::vlan::VlanId;
 use axon_wire::{Span, Time};
 
 /// Progress of draining.
@@ -92,7 +91,7 @@ impl Drain {
             State::Replacing if of.is_some() && is_replaced => {
                 self.state = State::Acknowledging;
                 self.number += 1;
-                out.push(Effect::AwaitAcknowledged { vlan: VlanId::NONE, number: self.number });
+                out.push(Effect::AwaitAcknowledged { number: self.number });
             }
             State::Until(until) if of.is_some() && until <= now => {
                 self.of = None;

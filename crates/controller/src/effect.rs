@@ -1,5 +1,6 @@
 //! Requests of a controller to its node.
 
+use alloc::vec::Vec;
 use axon_node::{Note, StoreChange};
 use axon_wire::message::{Item, Message};
 use axon_wire::vlan::VlanId;
@@ -27,8 +28,6 @@ pub enum Effect {
     /// Call its `acknowledged` with `number` once every switch with links has
     /// acknowledged all commands so far. Replaces an earlier request.
     AwaitAcknowledged {
-        /// The VLAN of the controller; `VlanId::NONE` for the controller of untagged hosts.
-        vlan: VlanId,
         /// The controller's number for this request.
         number: u64,
     },
@@ -36,4 +35,15 @@ pub enum Effect {
     Store(StoreChange),
     /// Report this note to the operator.
     Note(Note),
+}
+
+/// Requests of a controller, each with the VLAN of the hosts that it is about.
+pub type Effects = Vec<(VlanId, Effect)>;
+
+/// Makes a call whose requests are not about hosts.
+pub(crate) fn of_fabric<R>(out: &mut Effects, call: impl FnOnce(&mut Vec<Effect>) -> R) -> R {
+    let mut own = Vec::new();
+    let result = call(&mut own);
+    out.extend(own.into_iter().map(|effect| (VlanId::NONE, effect)));
+    result
 }

@@ -1,4 +1,5 @@
-//! The fabric as the controller knows it: the graph of switches, its own ports, and the bonds.
+//! The fabric as the controller knows it: the graph of switches, its own ports, the bonds, and the
+//! VLANs of host ports.
 
 use super::bonds::{Bond, Bonds, Exits};
 use super::hosts::Place;
@@ -8,10 +9,12 @@ use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use axon_node::PortVlans;
 use axon_wire::message::{Peer, Role};
+use axon_wire::vlan::VlanId;
 use axon_wire::{Hops, NodeId, PortNo};
 
-/// Switches, links and bonds.
+/// Switches, links, bonds and the VLANs of ports. They are the same for all VLANs.
 #[derive(Clone, Debug)]
 pub(super) struct Fabric {
     graph: Graph,
@@ -21,12 +24,24 @@ pub(super) struct Fabric {
     /// only. `None` for the controller of a whole fabric.
     home: Option<SwitchIndex>,
     bonds: Bonds,
+    /// VLANs of host ports. A port without an entry is in no VLAN.
+    vlans: BTreeMap<(NodeId, PortNo), PortVlans>,
 }
 
 impl Fabric {
     /// Creates a fabric without switches.
-    pub(super) fn new(bonds: Bonds) -> Fabric {
-        Fabric { graph: Graph::default(), attachments: BTreeMap::new(), home: None, bonds }
+    pub(super) fn new(bonds: Bonds, vlans: BTreeMap<(NodeId, PortNo), PortVlans>) -> Fabric {
+        Fabric { graph: Graph::default(), attachments: BTreeMap::new(), home: None, bonds, vlans }
+    }
+
+    /// Returns whether hosts in a VLAN may be at a port.
+    pub(super) fn is_in(&self, vlan: VlanId, at: (NodeId, PortNo)) -> bool {
+        self.vlans.get(&at).map_or(vlan.is_none(), |vlans| vlans.has(vlan))
+    }
+
+    /// Returns whether frames of a VLAN are tagged at a port.
+    pub(super) fn is_tagged(&self, vlan: VlanId, at: (NodeId, PortNo)) -> bool {
+        self.vlans.get(&at).is_some_and(|vlans| vlans.is_tagged(vlan))
     }
 
     /// Returns the graph of switches.

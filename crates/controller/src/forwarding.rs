@@ -5,27 +5,37 @@
 //! the admission of hosts and the policy, and `by_source.rs` for routes of single hosts.
 
 use super::excess::Bounds;
+use super::fabric::Fabric;
 use super::hosts::HostIndex;
-use super::network::Network;
-use super::routes::Routes;
+use super::network::{Network, Rights};
+use super::routes::{Decisions, Routes};
 use super::seeking::Seeking;
 use super::takeover::TakeOver;
 use crate::effect::Effect;
 use alloc::vec::Vec;
 
-/// Locations and rights of hosts, their routes, and the bounds of both.
+/// State that all VLANs share.
 #[derive(Clone, Debug)]
-pub(super) struct Forwarding {
-    pub(super) net: Network,
-    pub(super) routes: Routes,
-    /// Routes from an earlier incarnation that are in the tables of edges.
-    pub(super) take_over: TakeOver,
-    /// Pending searches for addresses of unknown hosts.
-    pub(super) seeking: Seeking,
+pub(super) struct Shared {
+    pub(super) fabric: Fabric,
+    pub(super) rights: Rights,
+    pub(super) decisions: Decisions,
     pub(super) bounds: Bounds,
 }
 
-impl Forwarding {
+/// Locations and rights of the hosts of one VLAN, their routes, and the bounds of both.
+#[derive(Debug)]
+pub(super) struct Forwarding<'a> {
+    pub(super) net: Network<'a>,
+    pub(super) routes: Routes<'a>,
+    /// Routes from an earlier incarnation that are in the tables of edges.
+    pub(super) take_over: &'a mut TakeOver,
+    /// Pending searches for addresses of unknown hosts.
+    pub(super) seeking: &'a mut Seeking,
+    pub(super) bounds: &'a mut Bounds,
+}
+
+impl Forwarding<'_> {
     /// Removes all routes to a host.
     pub(super) fn cut_off(&mut self, host: HostIndex, out: &mut Vec<Effect>) {
         self.take_over.cut_off((&self.net, &mut self.routes), host, out);

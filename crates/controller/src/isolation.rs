@@ -21,11 +21,11 @@ use super::hosts::{Host, HostIndex, Learned, Place};
 use crate::effect::Effect;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
-use axon_node::{Note, PolicyChange, PolicyDone, PolicyRefusal, Subject};
+use axon_node::{Note, PolicyChange, Subject};
 use axon_wire::{MacAddr, NodeId, Time};
 
 /// Admission of hosts, and removal of forbidden routes.
-impl Forwarding {
+impl Forwarding<'_> {
     /// Records a report from a switch, if the policy admits the host at the reported port.
     pub(super) fn reported(
         &mut self,
@@ -152,45 +152,20 @@ impl Forwarding {
         (removed, switches)
     }
 
-    /// Changes the policy, stores the change for the next incarnation, and removes the routes that
-    /// have become forbidden.
-    ///
-    /// # Errors
-    /// Those of [`Policy::change_pair`] and [`Policy::change_quarantine`]; in either case nothing
-    /// has changed.
-    ///
-    /// [`Policy::change_pair`]: super::policy::Policy::change_pair
-    /// [`Policy::change_quarantine`]: super::policy::Policy::change_quarantine
-    pub(super) fn change_policy(
+    /// Removes the routes that a change of the policy forbids, which start or end at one port.
+    /// Returns their number, and the switches that have to remove them.
+    pub(super) fn enforce(
         &mut self,
         change: PolicyChange,
         out: &mut Vec<Effect>,
-    ) -> Result<PolicyDone, PolicyRefusal> {
-        let (stored, at) = match change {
-            PolicyChange::Pair(pair, allowed) => {
-                let [a, b] = pair.hosts().map(|mac| self.net.identify(mac));
-                let stored = self.net.policy_mut().change_pair([&a, &b], allowed)?;
-                (stored, self.net.place_of(a.mac))
-            }
-            PolicyChange::Quarantine(subject, on) => {
-                let at = match subject {
-                    Subject::Mac(mac) => self.net.place_of(mac),
-                    Subject::Port(node, port) => self.net.fabric().place((node, port)),
-                };
-                (self.net.policy_mut().change_quarantine(subject, on)?, at)
+    ) -> (u64, BTreeSet<NodeId>) {
+        let at = match change {
+            PolicyChange::Pair(pair, _) => self.net.place_of(pair.hosts()[0]),
+            PolicyChange::Quarantine(Subject::Mac(mac), _) => self.net.place_of(mac),
+            PolicyChange::Quarantine(Subject::Port(node, port), _) => {
+                self.net.fabric().place((node, port))
             }
         };
-        out.push(Effect::Store(stored));
-        // All affected routes start or end at this port.
-        let enforced = at.map(|at| self.enforce_at(at, out));
-        let (routes_removed, switches) = enforced.unwrap_or_default();
-        let reach = match change {
-            PolicyChange::Pair(pair, _) => {
-                let [a, b] = pair.hosts().map(|mac| self.net.identify(mac));
-                self.net.policy().allows(&a, &b)
-            }
-            PolicyChange::Quarantine(_, on) => !on,
-        };
-        Ok(PolicyDone { routes_removed, switches: switches.into_iter().collect(), reach })
+        at.map(|at| self.enforce_at(at, out)).unwrap_or_default()
     }
 }

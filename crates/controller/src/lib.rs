@@ -1,4 +1,4 @@
-//! The controller: topology graph, host table, flow registry, DHCP server (paper 001 §4.2).
+//! The controller: topology graph, host tables, flow registries, DHCP servers (paper 001 §4.2).
 //!
 //! The controller sends to switches in three ways. Commands must arrive, so they use the reliable
 //! stream to a switch's incarnation. Answers to requests are datagrams, because a requester repeats
@@ -58,4 +58,4 @@ mod upkeep;
 pub mod vlans;
 
 pub use conductor::Controller;
-pub use effect::Effect;
+pub use effect::{Effect, Effects};

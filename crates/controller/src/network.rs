@@ -1,10 +1,11 @@
-//! Locations and rights: the fabric, its hosts, and the policy that determines which hosts may
-//! reach each other.
+//! Locations and rights: the fabric, the hosts of one VLAN, and the policy that determines which
+//! hosts may reach each other.
 //!
-//! Every other part reads these to decide about routes, addresses and groups. See `isolation.rs`
-//! for the cases in which the policy applies.
+//! Every other part reads these to decide about routes, addresses and groups. What a VLAN does
+//! changes its own hosts only: fabric and policy are those of all VLANs. See `isolation.rs` for the
+//! cases in which the policy applies.
 
-use super::bonds::{Bonds, Exits};
+use super::bonds::Exits;
 use super::fabric::Fabric;
 use super::flows::Origin;
 use super::hosts::{Host, HostIndex, HostTable, Learned, Place};
@@ -17,68 +18,96 @@ use alloc::vec::Vec;
 use axon_node::telemetry::{PairTelemetry, PolicyTelemetry, QuarantineTelemetry, TenantTelemetry};
 use axon_node::{RouteKey, Subject};
 use axon_wire::message::Item;
+use axon_wire::vlan::VlanId;
 use axon_wire::{MacAddr, NodeId, PortNo};
 use core::net::IpAddr;
+use core::ops::Deref;
 
-/// Fabric, hosts and policy.
+/// Fabric and policy, with the hosts of one VLAN.
+#[derive(Debug)]
+pub(super) struct Network<'a, H = &'a mut HostTable> {
+    vlan: VlanId,
+    fabric: &'a Fabric,
+    rights: &'a Rights,
+    hosts: H,
+}
+
+/// Hosts of a VLAN that cannot be changed.
+pub(super) type View<'a> = Network<'a, &'a HostTable>;
+
+/// Policy, and the ports where it is applied to single hosts.
 #[derive(Clone, Debug)]
-pub(super) struct Network {
-    fabric: Fabric,
-    hosts: HostTable,
-    policy: Policy,
+pub(super) struct Rights {
+    pub(super) policy: Policy,
     by_source: BySource,
     uplinks: Vec<UplinkConfig>,
 }
 
+impl Rights {
+    /// Creates the configured rights.
+    pub(super) fn new(config: &ControllerConfig) -> Rights {
+        let (policy, uplinks) = (config.policy.clone(), config.uplinks.clone());
+        Rights { policy, by_source: config.by_source, uplinks }
+    }
+}
+
 /// Access to the parts.
-impl Network {
-    /// Creates a network without switches and hosts.
-    pub(super) fn new(config: &ControllerConfig) -> Network {
-        let server = config.node.server;
-        Network {
-            fabric: Fabric::new(Bonds::new(&config.bonds, config.node.timers.heartbeat * 10)),
-            hosts: HostTable::new(server.mac, IpAddr::V4(server.ip)),
-            policy: config.policy.clone(),
-            by_source: config.by_source,
-            uplinks: config.uplinks.clone(),
-        }
+impl<'a, H: Deref<Target = HostTable>> Network<'a, H> {
+    /// Combines the hosts of a VLAN with fabric and policy.
+    pub(super) const fn new(
+        vlan: VlanId,
+        fabric: &'a Fabric,
+        rights: &'a Rights,
+        hosts: H,
+    ) -> Network<'a, H> {
+        Network { vlan, fabric, rights, hosts }
     }
 
-    pub(super) const fn fabric(&self) -> &Fabric {
-        &self.fabric
+    /// Returns the VLAN of the hosts.
+    pub(super) const fn vlan(&self) -> VlanId {
+        self.vlan
     }
 
-    pub(super) const fn fabric_mut(&mut self) -> &mut Fabric {
-        &mut self.fabric
+    pub(super) const fn fabric(&self) -> &'a Fabric {
+        self.fabric
     }
 
-    pub(super) const fn graph(&self) -> &Graph {
+    pub(super) const fn graph(&self) -> &'a Graph {
         self.fabric.graph()
     }
 
-    pub(super) const fn graph_mut(&mut self) -> &mut Graph {
-        self.fabric.graph_mut()
-    }
-
-    pub(super) const fn hosts(&self) -> &HostTable {
+    pub(super) fn hosts(&self) -> &HostTable {
         &self.hosts
     }
 
+    pub(super) fn view(&self) -> View<'_> {
+        Network::new(self.vlan, self.fabric, self.rights, &self.hosts)
+    }
+
+    pub(super) const fn policy(&self) -> &'a Policy {
+        &self.rights.policy
+    }
+}
+
+/// Changes of hosts.
+impl Network<'_> {
     pub(super) const fn hosts_mut(&mut self) -> &mut HostTable {
-        &mut self.hosts
+        self.hosts
     }
 
-    pub(super) const fn policy(&self) -> &Policy {
-        &self.policy
-    }
-
-    pub(super) const fn policy_mut(&mut self) -> &mut Policy {
-        &mut self.policy
+    /// Returns whether a host stays at a bond when its claim at one port ends. If so, claims it at
+    /// another port of the bond, because the host may have sent only through the first one.
+    pub(super) fn stays_at_bond(&mut self, place: Place, mac: MacAddr) -> bool {
+        let Some(other) = self.fabric.other_port(place) else { return false };
+        if self.place_of(mac).is_none_or(|at| at != place) {
+            return false;
+        }
+        matches!(self.hosts.report(other, mac), Learned::Here(_) | Learned::Moved(_))
     }
 }
 
 /// Locations.
-impl Network {
+impl<H: Deref<Target = HostTable>> Network<'_, H> {
     /// Returns the host with a MAC address, if it is known.
     pub(super) fn host(&self, mac: MacAddr) -> Option<&Host> {
         self.hosts.get(self.hosts.by_mac(mac)?)
@@ -148,16 +177,6 @@ impl Network {
         }
     }
 
-    /// Returns whether a host stays at a bond when its claim at one port ends. If so, claims it at
-    /// another port of the bond, because the host may have sent only through the first one.
-    pub(super) fn stays_at_bond(&mut self, place: Place, mac: MacAddr) -> bool {
-        let Some(other) = self.fabric.other_port(place) else { return false };
-        if self.place_of(mac).is_none_or(|at| at != place) {
-            return false;
-        }
-        matches!(self.hosts.report(other, mac), Learned::Here(_) | Learned::Moved(_))
-    }
-
     /// Returns whether this controller sends the queries for a host that was at a switch. It does
     /// if it is the controller of that switch or of the host's current switch.
     pub(super) fn queries(&self, was: SwitchIndex, mac: MacAddr) -> bool {
@@ -191,19 +210,19 @@ impl Network {
 }
 
 /// Rights.
-impl Network {
+impl<H: Deref<Target = HostTable>> Network<'_, H> {
     /// Returns whether hosts at a port may have their own routes.
     pub(super) fn has_pairs(&self, at: Place) -> bool {
         let is_uplink = || {
             let here = (self.fabric.node(at.switch), at.port);
-            self.uplinks.iter().any(|uplink| uplink.at == here)
+            self.rights.uplinks.iter().any(|uplink| uplink.at == here)
         };
-        self.by_source != BySource::Never && !is_uplink()
+        self.rights.by_source != BySource::Never && !is_uplink()
     }
 
     /// Returns whether all hosts at a port have their own routes, and none share one.
     pub(super) fn has_pairs_only(&self, at: Place) -> bool {
-        self.by_source == BySource::Always
+        self.rights.by_source == BySource::Always
             && self.has_pairs(at)
             && self.hosts.hosts_at(at).nth(1).is_some()
     }
@@ -230,7 +249,7 @@ impl Network {
     /// their own routes, they must also be allowed to reach all other hosts at its port.
     pub(super) fn may_reach(&self, from: Origin, destination: HostIndex) -> bool {
         let source = self.mac_of(from.source);
-        self.policy.is_open()
+        self.rights.policy.is_open()
             || self
                 .hosts
                 .get(destination)
@@ -270,13 +289,14 @@ impl Network {
         destination: MacAddr,
         beside: Option<Place>,
     ) -> bool {
-        if self.policy.is_open() {
+        if self.rights.policy.is_open() {
             return true;
         }
         let itself = self.identify(destination);
         let beside = || beside.into_iter().flat_map(|there| self.identities_at(there));
         let reaches = |from: Identity| {
-            self.policy.allows(&from, &itself) && beside().all(|to| self.policy.allows(&from, &to))
+            self.rights.policy.allows(&from, &itself)
+                && beside().all(|to| self.rights.policy.allows(&from, &to))
         };
         match source {
             Some(mac) => reaches(self.identity(mac, Some(at))),
@@ -287,38 +307,38 @@ impl Network {
     /// Returns whether a host may own an address. The address must not be reserved for another
     /// group, and the host must be allowed to reach the current owner.
     pub(super) fn may_own(&self, host: HostIndex, mac: MacAddr, ip: IpAddr) -> bool {
-        if self.policy.is_open() {
+        if self.rights.policy.is_open() {
             return true;
         }
         let identity = self.identify(mac);
         let owner = self.hosts.by_ip(ip).filter(|&owner| owner != host);
         let owner = owner.and_then(|owner| self.hosts.get(owner));
         let yields = owner.is_none_or(|owner| {
-            self.policy.allows(&self.identity(owner.mac, Some(owner.place())), &identity)
+            self.rights.policy.allows(&self.identity(owner.mac, Some(owner.place())), &identity)
         });
-        yields && self.policy.may_own(&identity, ip)
+        yields && self.rights.policy.may_own(&identity, ip)
     }
 
     /// Returns whether the gateway rule lets a host at a port have an address. A gateway's address
     /// is valid only at its uplink.
     pub(super) fn may_be_gateway(&self, at: Place, ip: IpAddr) -> bool {
         let here = (self.fabric.node(at.switch), at.port);
-        self.uplinks.iter().all(|uplink| ip != uplink.gateway || here == uplink.at)
+        self.rights.uplinks.iter().all(|uplink| ip != uplink.gateway || here == uplink.at)
     }
 
     /// Returns whether the routes of a port do not depend on the hosts behind it.
     pub(super) fn is_free(&self) -> bool {
-        self.policy.is_open() && self.by_source != BySource::Always
+        self.rights.policy.is_open() && self.rights.by_source != BySource::Always
     }
 
     /// Returns whether hosts at the same port may have different rights.
     pub(super) fn is_mixed(&self, at: Place) -> bool {
-        let mut groups = self.identities_at(at).map(|host| self.policy.group(&host));
+        let mut groups = self.identities_at(at).map(|host| self.rights.policy.group(&host));
         let first = groups.next();
         let more = groups.next();
         more.is_some()
-            && (self.policy.is_changed()
-                || self.policy.quarantined().next().is_some()
+            && (self.rights.policy.is_changed()
+                || self.rights.policy.quarantined().next().is_some()
                 || more != first
                 || groups.any(|group| Some(group) != first))
     }
@@ -326,24 +346,24 @@ impl Network {
     /// Returns the policy as the controller has it. Acknowledgements that switches still owe are
     /// not included.
     pub(super) fn policy_telemetry(&self) -> PolicyTelemetry {
-        let mut counts = alloc::vec![0; self.policy.tenants().count()];
+        let mut counts = alloc::vec![0; self.rights.policy.tenants().count()];
         let (mut shared_hosts, mut other_hosts) = (0, 0);
         for (_, host) in self.hosts.iter() {
-            match self.policy.group(&self.identity(host.mac, Some(host.place()))) {
+            match self.rights.policy.group(&self.identity(host.mac, Some(host.place()))) {
                 Group::Other => other_hosts += 1,
                 Group::Shared => shared_hosts += 1,
                 Group::Tenant(number) => counts[number] += 1,
             }
         }
-        let tenants = self.policy.tenants().zip(counts);
+        let tenants = self.rights.policy.tenants().zip(counts);
         let tenant = |(name, hosts): (&str, u64)| TenantTelemetry { name: name.into(), hosts };
-        let quarantine = self.policy.quarantined().map(|subject| match subject {
+        let quarantine = self.rights.policy.quarantined().map(|subject| match subject {
             Subject::Mac(mac) => QuarantineTelemetry { mac: Some(mac), switch: None, port: None },
             Subject::Port(switch, port) => {
                 QuarantineTelemetry { mac: None, switch: Some(switch), port: Some(port) }
             }
         });
-        let pairs = self.policy.changed_pairs().map(|(pair, allowed)| {
+        let pairs = self.rights.policy.changed_pairs().map(|(pair, allowed)| {
             let [a, b] = pair.hosts();
             PairTelemetry { a, b, allowed }
         });
@@ -361,7 +381,7 @@ impl Network {
     /// have separate hashes if their own routes serve to share the load ([`BySource::Always`]). If
     /// such routes exist only because of the policy, all of them keep the path of the port.
     pub(super) fn hash_of(&self, from: Origin, of_port: u64) -> u64 {
-        let source = self.mac_of(from.source).filter(|_| self.by_source == BySource::Always);
+        let source = self.mac_of(from.source).filter(|_| self.rights.by_source == BySource::Always);
         source.map_or(of_port, |source| pair_hash(of_port, source))
     }
 }

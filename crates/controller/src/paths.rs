@@ -1,9 +1,10 @@
 //! Paths: the router, and the path that is being computed.
 
+use super::fabric::Fabric;
 use super::flows::{Origin, Route};
 use super::hosts::{HostIndex, Place};
 use super::network::Network;
-use super::router::{Flow, Router, Step, flow_hash};
+use super::router::{Detour, Flow, Router, Step, flow_hash};
 use super::topology::{Graph, SwitchIndex};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -21,13 +22,14 @@ pub(super) struct Paths {
     layer: Layer,
     /// Current path of the route under consideration.
     current: Vec<Step>,
+    detour: Detour,
 }
 
 impl Paths {
     /// Creates the state of a router without flows.
     pub(super) fn new(router: Box<dyn Router>, hops_max: usize) -> Paths {
-        let (found, current) = (Vec::new(), Vec::new());
-        Paths { router, hops_max, found, layer: Layer::ZERO, current }
+        let (found, current, detour) = Default::default();
+        Paths { router, hops_max, found, layer: Layer::ZERO, current, detour }
     }
 
     pub(super) fn router(&self) -> &dyn Router {
@@ -114,6 +116,18 @@ impl Paths {
         moves && self.set_layer(graph)
     }
 
+    /// Replaces `path` with the best backup of `primary`, the current path of `flow`, that the
+    /// router does not compute itself. Returns whether there is one ([`Detour::find`]).
+    pub(super) fn detour(
+        &mut self,
+        graph: &Graph,
+        flow: &Flow,
+        primary: &[Step],
+        path: &mut Vec<Step>,
+    ) -> bool {
+        self.detour.find(graph, flow, primary, &mut *self.router, path)
+    }
+
     fn set_layer(&mut self, graph: &Graph) -> bool {
         let layer = self.router.layer(graph, &self.found);
         self.layer = layer.unwrap_or(self.layer);
@@ -137,14 +151,15 @@ impl Paths {
     /// Returns the path from here to a switch's control plane, ending in [`PortNo::CONTROL`]: the
     /// shortest one over all of the controller's own links, lowest port first. If the graph has no
     /// path yet, returns the reverse path of the switch's last Controller Hello.
-    pub(super) fn path_to(&mut self, net: &Network, switch: NodeId) -> Option<Hops> {
-        if let Some(home) = net.fabric().home() {
-            return self.between(net.graph(), (home, net.graph().index_of(switch)?), switch.0);
+    pub(super) fn path_to(&mut self, fabric: &Fabric, switch: NodeId) -> Option<Hops> {
+        let graph = fabric.graph();
+        let to = graph.index_of(switch)?;
+        if let Some(home) = fabric.home() {
+            return self.between(graph, (home, to), switch.0);
         }
-        let to = net.graph().index_of(switch)?;
         let mut best: Option<(usize, PortNo, SwitchIndex)> = None;
-        for (port, via) in net.fabric().attachments() {
-            let Some(distance) = self.router.shortest().distance(net.graph(), via, to) else {
+        for (port, via) in fabric.attachments() {
+            let Some(distance) = self.router.shortest().distance(graph, via, to) else {
                 continue;
             };
             if best.is_none_or(|(least, ..)| distance < least) {
@@ -152,9 +167,9 @@ impl Paths {
             }
         }
         let Some((_, port, via)) = best else {
-            return net.graph().switch(to).reverse.clone();
+            return graph.switch(to).reverse.clone();
         };
-        if !self.router.shortest().pick(net.graph(), via, to, switch.0, &mut self.found) {
+        if !self.router.shortest().pick(graph, via, to, switch.0, &mut self.found) {
             return None;
         }
         let mut hops = Vec::with_capacity(self.found.len() + 2);
@@ -181,6 +196,7 @@ impl Paths {
         let hash = flow_hash(net.fabric().node(at.switch), at.port, host.mac);
         let hash = net.hash_of(from, hash);
         let from = at.switch;
-        Some((Flow { from, to: to.switch, hash, towards: destination.0 }, to))
+        let towards = u64::from(net.vlan().value()) << 32 | u64::from(destination.0);
+        Some((Flow { from, to: to.switch, hash, towards }, to))
     }
 }

@@ -5,18 +5,17 @@
 //! addresses, group memberships and routes are updated accordingly.
 
 use super::addresses::Addresses;
-use super::ageing::Ageing;
 use super::dhcp::DhcpServer;
 use super::forwarding::Forwarding;
 use super::groups::Groups;
 use super::hosts::{Host, HostIndex, Learned, Place, Withdrawn};
 use super::leases6::Leases6;
-use super::network::Network;
+use super::network::View;
 use super::topology::SwitchIndex;
-use crate::config::ControllerConfig;
+use crate::config::{ControllerConfig, DhcpConfig};
 use crate::effect::Effect;
 use alloc::vec::Vec;
-use axon_link::config::IPS_PER_HOST_MAX;
+use axon_link::config::{IPS_PER_HOST_MAX, ServerIdentity};
 use axon_wire::message::Item;
 use axon_wire::{MacAddr, Time};
 use core::net::IpAddr;
@@ -26,7 +25,6 @@ use core::net::IpAddr;
 pub(super) struct Presence {
     addresses: Addresses,
     groups: Groups,
-    ageing: Ageing,
     /// Number of hosts removed because their switch was silent.
     aged: u64,
 }
@@ -34,20 +32,19 @@ pub(super) struct Presence {
 /// Access to the parts.
 impl Presence {
     /// Creates the state without hosts.
-    pub(super) fn new(config: &ControllerConfig) -> Presence {
-        let mut dhcp = DhcpServer::new(config.node.server, &config.dhcp);
+    pub(super) fn new(
+        config: &ControllerConfig,
+        (server, dhcp): (ServerIdentity, &DhcpConfig),
+    ) -> Presence {
+        let leases6 = Leases6::new(dhcp.leases_per_port_max);
+        let mut dhcp = DhcpServer::new(server, dhcp);
         let v4 = |ip| match ip {
             IpAddr::V4(ip) => Some(ip),
             IpAddr::V6(_) => None,
         };
         dhcp.withhold(config.policy.addresses().filter_map(v4));
         dhcp.withhold(config.uplinks.iter().map(|uplink| uplink.gateway));
-        Presence {
-            addresses: Addresses::new(dhcp, Leases6::new(config.dhcp.leases_per_port_max)),
-            groups: Groups::default(),
-            ageing: Ageing::new(config.node.timers.silence_max()),
-            aged: 0,
-        }
+        Presence { addresses: Addresses::new(dhcp, leases6), groups: Groups::default(), aged: 0 }
     }
 
     pub(super) const fn addresses(&self) -> &Addresses {
@@ -71,16 +68,9 @@ impl Presence {
         self.aged
     }
 
-    /// Records a message from a switch.
-    pub(super) fn heard(&mut self, now: Time, switch: SwitchIndex) {
-        self.ageing.heard(now, switch);
-    }
-
-    /// Returns when the next timer of hosts, addresses, groups or switches expires.
-    pub(super) fn deadline(&self, net: &Network) -> Option<Time> {
-        let (hosts, addresses) = (net.hosts().deadline(), self.addresses.deadline());
-        let (groups, ageing) = (self.groups.deadline(), self.ageing.deadline());
-        [hosts, addresses, groups, ageing].into_iter().flatten().min()
+    /// Returns when the next timer of addresses or groups expires.
+    pub(super) fn deadline(&self) -> Option<Time> {
+        [self.addresses.deadline(), self.groups.deadline()].into_iter().flatten().min()
     }
 }
 
@@ -132,13 +122,17 @@ impl Presence {
         self.addresses.conflicts_due(fwd, now, out);
     }
 
-    /// Removes the hosts of switches that have been silent for too long.
-    pub(super) fn age(&mut self, fwd: &mut Forwarding, now: Time, out: &mut Vec<Effect>) {
-        for switch in self.ageing.silent(now) {
-            for claim in fwd.net.hosts().claimed_by(switch) {
-                self.aged += 1;
-                self.withdraw(fwd, now, claim, out);
-            }
+    /// Removes the hosts of a switch that has been silent for too long.
+    pub(super) fn age(
+        &mut self,
+        fwd: &mut Forwarding,
+        now: Time,
+        switch: SwitchIndex,
+        out: &mut Vec<Effect>,
+    ) {
+        for claim in fwd.net.hosts().claimed_by(switch) {
+            self.aged += 1;
+            self.withdraw(fwd, now, claim, out);
         }
     }
 
@@ -207,7 +201,7 @@ impl Presence {
 
     /// Returns the reports from this switch that another switch needs after a first or repeated
     /// greeting: hosts first, then their groups. Empty if this controller is not within a switch.
-    pub(super) fn reports(&self, net: &Network) -> Vec<Item> {
+    pub(super) fn reports(&self, net: &View) -> Vec<Item> {
         let Some(home) = net.fabric().home() else { return Vec::new() };
         let here = |host: &&Host| host.place().switch == home && !host.is_provisional();
         let hosts = net.hosts().iter().map(|(_, host)| host).filter(here);

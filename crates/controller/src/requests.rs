@@ -268,7 +268,7 @@ fn answer(
     let bonded = net.is_bonded(target);
     let target_ip = asked.or_else(|| host.ips.last().copied()).filter(|_| !bonded);
     let to = net.graph().switch(there.switch).incarnation;
-    let hops = routes.paths_mut().path_to(net, to.node)?;
+    let hops = routes.paths_mut().path_to(net.fabric(), to.node)?;
     let account = Account::Requested(place, there.switch);
     let forward = routes.found_or_made(net, found[0], from, target, (source, account))?;
     let (backward, answer_by) = match net.fabric().is_elsewhere(there.switch) {

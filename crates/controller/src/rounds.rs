@@ -20,10 +20,11 @@
 //! slower one.
 
 use super::flows::RouteIndex;
-use super::network::Network;
-use super::routes::Routes;
-use crate::effect::Effect;
+use super::routes::Decisions;
+use super::vlans::Vlans;
+use crate::effect::Effects;
 use alloc::vec::Vec;
+use axon_wire::vlan::VlanId;
 use axon_wire::{Span, Time};
 
 /// Number of routes checked in one batch of a round.
@@ -42,8 +43,8 @@ pub(super) struct Rounds {
 struct Round {
     /// Time of the next batch.
     next: Time,
-    /// Index of the next route to be checked.
-    at: u32,
+    /// Next route to be checked: its VLAN, and its index there.
+    at: (VlanId, u32),
     /// Number of routes moved in this round so far.
     moved: u32,
 }
@@ -56,12 +57,13 @@ impl Rounds {
 
     /// Starts a new round, after links were added to the graph.
     pub(super) fn restart(&mut self, now: Time) {
-        self.current = Some(Round { next: now + self.settle, at: 0, moved: 0 });
+        self.current = Some(Round { next: now + self.settle, at: (VlanId::NONE, 0), moved: 0 });
     }
 
     /// Schedules a round if the router needs one and none is in progress.
-    pub(super) fn plan(&mut self, now: Time, routes: &Routes) {
-        if routes.round_wanted() && self.current.is_none() && routes.paths().router().improves() {
+    pub(super) fn plan(&mut self, now: Time, decisions: &Decisions) {
+        let is_wanted = decisions.round_wanted && decisions.paths.router().improves();
+        if is_wanted && self.current.is_none() {
             self.restart(now);
         }
     }
@@ -72,30 +74,47 @@ impl Rounds {
     }
 
     /// Runs one batch of a round if it is due.
-    pub(super) fn improve(
-        &mut self,
-        now: Time,
-        (net, routes): (&Network, &mut Routes),
-        out: &mut Vec<Effect>,
-    ) {
+    pub(super) fn improve(&mut self, now: Time, all: &mut Vlans, out: &mut Effects) {
         let Some(mut round) = self.current.filter(|round| round.next <= now) else {
             return;
         };
-        if round.at == 0 {
-            routes.begin_round(net);
+        if round.at == (VlanId::NONE, 0) {
+            begin(all);
         }
-        let end = routes.flows().end();
-        let until = round.at.saturating_add(BATCH).min(end);
-        for at in round.at..until {
-            round.moved += u32::from(routes.improve(net, RouteIndex(at), out));
-        }
+        let (mut left, mut next) = (BATCH, None);
+        all.each(out, |fwd, _, out| {
+            let (net, routes) = (&fwd.net, &mut fwd.routes);
+            let (vlan, end) = (net.vlan(), routes.flows().end());
+            let first = if vlan == round.at.0 { round.at.1 } else { 0 };
+            if vlan < round.at.0 || first >= end {
+                return;
+            }
+            let until = first.saturating_add(left).min(end);
+            for at in first..until {
+                round.moved += u32::from(routes.improve(net, RouteIndex(at), out));
+            }
+            left -= until - first;
+            next = next.or((until < end).then_some((vlan, until)));
+        });
         let pause = Span::from_ticks(self.settle.ticks() / 10);
-        self.current = if until < end {
-            Some(Round { next: now + pause, at: until, ..round })
-        } else {
-            routes.end_round(round.moved as usize);
-            None
-        };
-        self.plan(now, routes);
+        self.current = next.map(|at| Round { next: now + pause, at, ..round });
+        let flows = all.iter().map(|(_, vlan)| vlan.flows().len()).sum();
+        let decisions = &mut all.shared.decisions;
+        if next.is_none() {
+            let is_settled = decisions.paths.router().settled(round.moved as usize, flows);
+            decisions.round_wanted |= !is_settled;
+        }
+        self.plan(now, decisions);
+    }
+}
+
+/// Begins a round in the router with the flows of all VLANs.
+fn begin(all: &mut Vlans) {
+    all.shared.decisions.round_wanted = false;
+    if all.shared.decisions.paths.router().improves() {
+        let mut flows = Vec::new();
+        all.each(&mut Vec::new(), |fwd, _, _| flows.extend(fwd.routes.all(&fwd.net)));
+        let router = all.shared.decisions.paths.router_mut();
+        router.round(all.shared.fabric.graph(), &flows);
     }
 }

@@ -20,87 +20,88 @@ use axon_node::RouteKey;
 use axon_node::telemetry::ControllerCounters;
 use axon_wire::message::{Item, Stamp};
 
-/// Routes, and the router that chooses their paths.
+/// State of decisions about routes, whichever VLAN they are in. The router counts the routes of all
+/// of them.
 #[derive(Clone, Debug)]
-pub(super) struct Routes {
+pub(super) struct Decisions {
     /// Epoch in the stamps, which is the number of this controller's incarnation.
-    epoch: u64,
+    pub(super) epoch: u64,
     /// Number of the last stamp issued.
-    number: u64,
-    paths: Paths,
-    flows: Flows,
-    drain: Drain,
+    pub(super) number: u64,
+    pub(super) paths: Paths,
+    pub(super) drain: Drain,
     /// True if routes were added or moved since the last round began.
-    round_wanted: bool,
+    pub(super) round_wanted: bool,
     /// Counts of routes that were moved, removed or aged out, and of moves within bonds.
-    counters: ControllerCounters,
+    pub(super) counters: ControllerCounters,
 }
 
-/// State that the other parts use.
-impl Routes {
-    /// Creates a registry without routes. Its routes have at most `hops_max` hops.
-    pub(super) fn new(config: &NodeConfig, router: Box<dyn Router>, hops_max: usize) -> Routes {
-        Routes {
+impl Decisions {
+    /// Creates the state without routes, which will have at most `hops_max` hops.
+    pub(super) fn new(config: &NodeConfig, router: Box<dyn Router>, hops_max: usize) -> Decisions {
+        Decisions {
             epoch: config.incarnation.number,
             number: 0,
             paths: Paths::new(router, hops_max),
-            flows: Flows::default(),
             drain: Drain::new(config.timers.drain_max()),
             round_wanted: false,
             counters: ControllerCounters::default(),
         }
     }
+}
+
+/// Routes in one VLAN, and the decisions about those in all.
+#[derive(Debug)]
+pub(super) struct Routes<'a> {
+    decisions: &'a mut Decisions,
+    flows: &'a mut Flows,
+}
+
+/// State that the other parts use.
+impl<'a> Routes<'a> {
+    /// Combines the routes in a VLAN with the decisions about those in all.
+    pub(super) const fn new(decisions: &'a mut Decisions, flows: &'a mut Flows) -> Routes<'a> {
+        Routes { decisions, flows }
+    }
 
     pub(super) const fn flows(&self) -> &Flows {
-        &self.flows
+        self.flows
     }
 
     pub(super) const fn flows_mut(&mut self) -> &mut Flows {
-        &mut self.flows
+        self.flows
     }
 
     pub(super) const fn paths(&self) -> &Paths {
-        &self.paths
+        &self.decisions.paths
     }
 
     pub(super) const fn paths_mut(&mut self) -> &mut Paths {
-        &mut self.paths
-    }
-
-    pub(super) const fn drain_mut(&mut self) -> &mut Drain {
-        &mut self.drain
-    }
-
-    pub(super) const fn drain(&self) -> &Drain {
-        &self.drain
+        &mut self.decisions.paths
     }
 
     pub(super) const fn epoch(&self) -> u64 {
-        self.epoch
-    }
-
-    pub(super) const fn counters(&self) -> &ControllerCounters {
-        &self.counters
+        self.decisions.epoch
     }
 
     /// Counts a move of a route to another port of its bond.
     pub(super) const fn count_bond_move(&mut self) {
-        self.counters.bond_moves += 1;
+        self.decisions.counters.bond_moves += 1;
     }
 
     /// Returns whether routes were added or moved since the last round began.
     pub(super) const fn round_wanted(&self) -> bool {
-        self.round_wanted
+        self.decisions.round_wanted
     }
 
     /// Records whether a round is wanted.
     pub(super) const fn want_round(&mut self, wanted: bool) {
-        self.round_wanted = wanted;
+        self.decisions.round_wanted = wanted;
     }
 }
 
 /// Paths and commands.
-impl Routes {
+impl Routes<'_> {
     /// Returns the origin of the route from a host to another host. It is the host alone if the
     /// host has or needs its own route, otherwise all hosts at the port. Returns `None` if the
     /// policy forbids both.
@@ -151,9 +152,15 @@ impl Routes {
             None => {
                 let exit = self.find_path(net, from, destination)?;
                 let number = self.next_number();
-                self.paths.place();
-                self.round_wanted = true;
-                self.flows.insert(from, destination, self.paths.found(), exit, (number, account))
+                self.decisions.paths.place();
+                self.decisions.round_wanted = true;
+                self.flows.insert(
+                    from,
+                    destination,
+                    self.decisions.paths.found(),
+                    exit,
+                    (number, account),
+                )
             }
         };
         self.flows.add_user(route, user);
@@ -170,10 +177,10 @@ impl Routes {
         destination: HostIndex,
     ) -> Option<Place> {
         match self.exits_in_order(net, from, destination)? {
-            Exits::One(exit) => self.paths.find_to(net, from, destination, exit),
-            Exits::Of(exits) => {
-                exits.into_iter().find_map(|exit| self.paths.find_to(net, from, destination, exit))
-            }
+            Exits::One(exit) => self.decisions.paths.find_to(net, from, destination, exit),
+            Exits::Of(exits) => exits
+                .into_iter()
+                .find_map(|exit| self.decisions.paths.find_to(net, from, destination, exit)),
         }
     }
 
@@ -202,13 +209,13 @@ impl Routes {
             Exits::One(exit) => exit,
             Exits::Of(exits) => *exits.first()?,
         };
-        self.paths.flow_to(net, from, destination, exit)
+        self.decisions.paths.flow_to(net, from, destination, exit)
     }
 
     /// Removes a route's path from the router's counts.
     pub(super) fn unplace(&mut self, index: RouteIndex) {
         if let Some(route) = self.flows.get(index) {
-            self.paths.unplace(route);
+            self.decisions.paths.unplace(route);
         }
     }
 
@@ -221,22 +228,22 @@ impl Routes {
         };
         let (from, destination, layer) = (route.origin(), route.destination, route.layer);
         self.unplace(index);
-        if self.paths.router().draining().is_some()
-            && !self.paths.allows_current(net.graph(), layer)
+        if self.decisions.paths.router().draining().is_some()
+            && !self.decisions.paths.allows_current(net.graph(), layer)
         {
-            self.drain.again();
+            self.decisions.drain.again();
         }
         let found = self.find_path(net, from, destination);
         let found = found.filter(|exit| !net.fabric().is_one_place(*exit, from.at));
         // When the route is removed later, the registered path is subtracted from the router's
         // counts.
         let Some(exit) = found else {
-            self.paths.place_current();
+            self.decisions.paths.place_current();
             self.remove(net, index, out);
             return;
         };
-        self.paths.place();
-        self.round_wanted = true;
+        self.decisions.paths.place();
+        self.decisions.round_wanted = true;
         self.switch_over(net, index, exit, out);
     }
 
@@ -251,13 +258,13 @@ impl Routes {
         let Some(route) = self.flows.get(index) else { return false };
         let (from, destination) = (route.origin(), route.destination);
         self.unplace(index);
-        let found = self.paths.find_to(net, from, destination, exit);
+        let found = self.decisions.paths.find_to(net, from, destination, exit);
         match found {
             Some(exit) => {
-                self.paths.place();
+                self.decisions.paths.place();
                 self.switch_over(net, index, exit, out);
             }
-            None => self.paths.place_current(),
+            None => self.decisions.paths.place_current(),
         }
         found.is_some()
     }
@@ -275,8 +282,8 @@ impl Routes {
             return;
         }
         let number = self.next_number();
-        self.flows.change(index, self.paths.found(), exit, number);
-        self.counters.routes_moved += 1;
+        self.flows.change(index, self.decisions.paths.found(), exit, number);
+        self.decisions.counters.routes_moved += 1;
         self.send(net, index, out);
     }
 
@@ -286,9 +293,9 @@ impl Routes {
             return;
         };
         let (exit, layer) = (route.exit, route.layer);
-        self.paths.set_current(route);
+        self.decisions.paths.set_current(route);
         let number = self.next_number();
-        self.flows.change(index, (self.paths.current(), layer), exit, number);
+        self.flows.change(index, (self.decisions.paths.current(), layer), exit, number);
         self.send(net, index, out);
     }
 
@@ -321,7 +328,7 @@ impl Routes {
         if number.is_some_and(|number| self.stamp(number) == stamp) {
             self.unplace(index);
             self.flows.remove(index);
-            self.counters.routes_aged += 1;
+            self.decisions.counters.routes_aged += 1;
         }
     }
 
@@ -335,7 +342,7 @@ impl Routes {
             return;
         };
         let number = self.next_number();
-        self.counters.routes_removed += 1;
+        self.decisions.counters.routes_removed += 1;
         let item = Item::RemoveRoute {
             port: route.at.port,
             destination: host.mac,
@@ -382,25 +389,30 @@ impl Routes {
     }
 
     pub(super) const fn stamp(&self, number: u64) -> Stamp {
-        Stamp { epoch: self.epoch, number }
+        Stamp { epoch: self.decisions.epoch, number }
     }
 
     pub(super) const fn next_number(&mut self) -> u64 {
-        self.number += 1;
-        self.number
+        self.decisions.number += 1;
+        self.decisions.number
     }
 
-    /// Returns the routes that cross lost links, or that violate a new rule of the router, after a
-    /// change in the graph.
-    pub(super) fn hit_by(&mut self, net: &Network, change: &Change) -> Vec<RouteIndex> {
+    /// Returns the routes that a change in the graph affects: those that cross lost links, and, if
+    /// the router has changed its rule, those that violate it.
+    pub(super) fn hit_by(
+        &mut self,
+        net: &Network,
+        change: &Change,
+        has_new_rule: bool,
+    ) -> Vec<RouteIndex> {
         let mut hit: Vec<RouteIndex> = Vec::new();
         for &(switch, port) in &change.lost {
             hit.extend(self.flows.over(switch, port));
         }
-        if self.paths.router_mut().changed(net.graph()) {
+        if has_new_rule {
             for (index, route) in self.flows.iter() {
-                self.paths.set_current(route);
-                if !self.paths.allows_current(net.graph(), route.layer) {
+                self.decisions.paths.set_current(route);
+                if !self.decisions.paths.allows_current(net.graph(), route.layer) {
                     hit.push(index);
                 }
             }
@@ -420,19 +432,10 @@ impl Routes {
         }
     }
 
-    /// Begins a round in the router with all flows.
-    pub(super) fn begin_round(&mut self, net: &Network) {
-        self.round_wanted = false;
-        if self.paths.router().improves() {
-            let flow = |(_, route): (_, &Route)| self.flow(net, route.origin(), route.destination);
-            let flows: Vec<Flow> = self.flows.iter().filter_map(flow).map(|(f, _)| f).collect();
-            self.paths.router_mut().round(net.graph(), &flows);
-        }
-    }
-
-    /// Ends a round that has moved this many routes.
-    pub(super) fn end_round(&mut self, moved: usize) {
-        self.round_wanted |= !self.paths.router().settled(moved, self.flows.len());
+    /// Returns all flows, as input for a round of the router.
+    pub(super) fn all(&self, net: &Network) -> impl Iterator<Item = Flow> {
+        let flow = |route: &Route| self.flow(net, route.origin(), route.destination);
+        self.flows.iter().filter_map(move |(_, route)| flow(route)).map(|(flow, _)| flow)
     }
 
     /// Moves one route if the router has a better path. Returns whether it was moved.
@@ -454,11 +457,11 @@ impl Routes {
             return true;
         }
         self.unplace(index);
-        if !self.paths.find_better(net.graph(), &flow) {
-            self.paths.place_current();
+        if !self.decisions.paths.find_better(net.graph(), &flow) {
+            self.decisions.paths.place_current();
             return false;
         }
-        self.paths.place();
+        self.decisions.paths.place();
         self.switch_over(net, index, exit, out);
         true
     }

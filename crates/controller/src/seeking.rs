@@ -218,7 +218,7 @@ impl Seeking {
         let by_place = net.graph().index_of(by.0).map(|switch| Place { switch, port: by.1 });
         let own = by_place.map_or(Vec::new(), |place| net.fabric().ports_of(place));
         for to in edges {
-            let Some(hops) = routes.paths_mut().path_to(net, to.node) else { continue };
+            let Some(hops) = routes.paths_mut().path_to(net.fabric(), to.node) else { continue };
             let is_here = |place: &&Place| net.graph().switch(place.switch).incarnation == to;
             let except = own.iter().find(is_here).map(|place| place.port);
             let message = Message::Seek(Seek { ip, except });
@@ -234,7 +234,7 @@ impl Seeking {
         to: Incarnation,
         out: &mut Vec<Effect>,
     ) {
-        let Some(hops) = routes.paths_mut().path_to(net, to.node) else { return };
+        let Some(hops) = routes.paths_mut().path_to(net.fabric(), to.node) else { return };
         for ip in self.wanted(now) {
             let message = Message::Seek(Seek { ip, except: None });
             out.push(Effect::Routed { hops: hops.clone(), to, message });

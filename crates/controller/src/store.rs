@@ -18,111 +18,71 @@ use super::hosts::{HostIndex, Place};
 use super::lease::{Holder, Lease, LeaseState};
 use super::leases6::Lease6;
 use super::network::Network;
-use super::presence::Presence;
 use super::topology::Graph;
+use super::vlans::Services;
 use crate::effect::Effect;
 use alloc::vec::Vec;
-use axon_node::telemetry::Restored;
 use axon_node::{
     StoreChange, StoreKey, Stored, StoredHost, StoredLease, StoredLease6, StoredState,
 };
-use axon_wire::{NodeId, PortNo, Span, Time};
+use axon_wire::{Span, Time};
 use core::net::Ipv4Addr;
 
 /// Minimum remaining duration of a restored lease, in case the clock was set in the meantime.
 const STANDS: Span = Span::from_secs(60);
 
-/// Counts of restored state.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Store {
-    restored: Restored,
-}
-
-impl Store {
-    /// Restores the stored state of an earlier incarnation. Entries that do not fit this
-    /// configuration are dropped. DHCPv6 leases fit if there is a relay agent for them.
-    pub(super) fn restore(
-        &mut self,
-        (fwd, presence): (&mut Forwarding, &mut Presence),
-        now: Time,
-        (stored, has_relay6): (&[Stored], bool),
-        out: &mut Vec<Effect>,
-    ) {
-        stored.iter().for_each(|entry| fwd.net.policy_mut().restore(entry));
-        let mut entered: Vec<(HostIndex, &StoredHost)> = Vec::new();
-        for entry in stored {
-            if let Stored::Host(host) = entry {
-                let at = (host.switch, host.port);
-                let ports = fwd.net.fabric().bonds().ports_with(at);
-                let is_admitted = fwd.net.policy().admits(host.mac, &ports);
-                let place = remembered_place((&mut *fwd, &mut *presence), now, at);
-                let restored = is_admitted.then(|| fwd.net.hosts_mut().restore(place, host.mac));
-                match restored.flatten() {
-                    Some(index) => entered.push((index, host)),
-                    None => self.give_up(entry.key(), out),
-                }
-            }
-        }
-        self.restored.hosts = entered.len() as u64;
-        for entry in stored {
-            if let Stored::Lease(lease) = entry {
-                let at = (lease.switch, lease.port);
-                let place = remembered_place((&mut *fwd, &mut *presence), now, at);
-                let shown_at = fwd.net.place_of(lease.mac);
-                let dhcp = presence.addresses_mut().dhcp_mut();
-                match dhcp.restore(now, lease.ip, from_stored(now, lease, place), shown_at) {
-                    true => self.restored.leases += 1,
-                    false => self.give_up(entry.key(), out),
-                }
-            }
-        }
-        for entry in stored {
-            if let Stored::Lease6(lease) = entry {
-                let at = (lease.switch, lease.port);
-                let place = remembered_place((&mut *fwd, &mut *presence), now, at);
-                let (mac, until) = (lease.mac, lease.until.max(now + STANDS));
-                let restored = Lease6 { mac, place, until };
-                let leases6 = presence.addresses_mut().leases6_mut();
-                match has_relay6 && leases6.restore(now, lease.ip, restored) {
-                    true => self.restored.leases += 1,
-                    false => self.give_up(entry.key(), out),
-                }
-            }
-        }
-        // The leases determine the owner of an address in this table too.
-        for (index, host) in entered {
-            for &ip in &host.ips {
-                presence.addresses_mut().own(fwd, now, index, ip, out);
-            }
-        }
-    }
-
-    fn give_up(&mut self, key: StoreKey, out: &mut Vec<Effect>) {
-        self.restored.refused += 1;
-        out.push(Effect::Store(StoreChange::Delete(key)));
-    }
-
-    /// Returns the counts of restored state, and of the part that is still provisional.
-    pub(super) fn restored(&self, fwd: &Forwarding) -> Restored {
-        let provisional = fwd.net.hosts().iter().filter(|(_, host)| host.is_provisional());
-        Restored {
-            hosts_provisional: provisional.count() as u64,
-            routes_pending: fwd.take_over.len() as u64,
-            ..self.restored.plus(fwd.take_over.decided())
-        }
-    }
-}
-
-/// Returns the place for a port of a switch that has not been received yet. From now on, the
-/// silence of that switch counts.
-fn remembered_place(
-    (fwd, presence): (&mut Forwarding, &mut Presence),
+/// Restores the stored hosts and leases of one VLAN. Entries that do not fit this configuration are
+/// dropped. DHCPv6 leases fit if there is a relay agent for them. The graph has the switches of all
+/// entries.
+pub(super) fn restore(
+    (fwd, own): (&mut Forwarding, &mut Services),
     now: Time,
-    (switch, port): (NodeId, PortNo),
-) -> Place {
-    let switch = fwd.net.graph_mut().remember(switch);
-    presence.heard(now, switch);
-    Place { switch, port }
+    stored: &[Stored],
+    out: &mut Vec<Effect>,
+) {
+    let Services { presence, relay6, restored, .. } = own;
+    let mut entered: Vec<(HostIndex, &StoredHost)> = Vec::new();
+    for entry in stored {
+        let Some(place) = entry.at().and_then(|at| fwd.net.fabric().place(at)) else { continue };
+        let is_restored = match entry {
+            Stored::Host(host) => {
+                let ports = fwd.net.fabric().bonds().ports_with((host.switch, host.port));
+                let is_admitted = fwd.net.policy().admits(host.mac, &ports);
+                let index = is_admitted.then(|| fwd.net.hosts_mut().restore(place, host.mac));
+                let index = index.flatten();
+                entered.extend(index.map(|index| (index, host)));
+                restored.hosts += u64::from(index.is_some());
+                index.is_some()
+            }
+            Stored::Lease(lease) => {
+                let shown_at = fwd.net.place_of(lease.mac);
+                let from = from_stored(now, lease, place);
+                let dhcp = presence.addresses_mut().dhcp_mut();
+                let is_restored = dhcp.restore(now, lease.ip, from, shown_at);
+                restored.leases += u64::from(is_restored);
+                is_restored
+            }
+            Stored::Lease6(lease) => {
+                let (mac, until) = (lease.mac, lease.until.max(now + STANDS));
+                let leases6 = presence.addresses_mut().leases6_mut();
+                let is_restored = relay6.is_some()
+                    && leases6.restore(now, lease.ip, Lease6 { mac, place, until });
+                restored.leases += u64::from(is_restored);
+                is_restored
+            }
+            Stored::Pair(..) | Stored::Quarantine(..) | Stored::InVlan(..) => continue,
+        };
+        if !is_restored {
+            restored.refused += 1;
+            out.push(Effect::Store(StoreChange::Delete(entry.key())));
+        }
+    }
+    // The leases determine the owner of an address in this table too.
+    for (index, host) in entered {
+        for &ip in &host.ips {
+            presence.addresses_mut().own(fwd, now, index, ip, out);
+        }
+    }
 }
 
 /// Emits the changes since the last call that are to be stored: hosts, DHCP leases, DHCPv6 leases.

@@ -157,6 +157,11 @@ impl TakeOver {
         self.next
     }
 
+    /// Returns whether a check is due.
+    pub(super) fn is_due(&self, now: Time) -> bool {
+        self.next.is_some_and(|next| next <= now)
+    }
+
     /// Schedules a check once the graph and the routes have been stable for a while.
     pub(super) fn graph_changed(&mut self, now: Time) {
         if !self.pending.is_empty() {
@@ -233,14 +238,15 @@ impl TakeOver {
         self.graph_changed(now);
     }
 
-    /// Checks the waiting routes if a check is due. Returns whether it was.
+    /// Checks the waiting routes if a check is due. Returns whether it was. The paths in use must
+    /// have been registered ([`TakeOver::find_in_flight`]), those in other VLANs too.
     pub(super) fn check(
         &mut self,
         now: Time,
         (net, routes): (&Network, &mut Routes),
         out: &mut Vec<Effect>,
     ) -> bool {
-        if self.next.is_none_or(|next| next > now) {
+        if !self.is_due(now) {
             return false;
         }
         let mut users: BTreeMap<Place, Vec<HostIndex>> = BTreeMap::new();
@@ -248,7 +254,6 @@ impl TakeOver {
             users.entry(net.fabric().first_port(host.place())).or_default().push(index);
         }
         let whole = self.quiet <= now;
-        self.find_in_flight((net, routes));
         let lost = core::mem::take(&mut self.lost);
         let pending = core::mem::take(&mut self.pending);
         let each = pending.into_iter().flat_map(|(switch, waiting)| {
@@ -281,7 +286,7 @@ impl TakeOver {
 
     /// Registers the paths on which frames are in flight, before any decision that may close a
     /// cycle with them.
-    fn find_in_flight(&self, (net, routes): (&Network, &mut Routes)) {
+    pub(super) fn find_in_flight(&self, (net, routes): (&Network, &mut Routes)) {
         let mut path = Vec::new();
         for (&switch, waiting) in &self.pending {
             for waits in waiting.values() {

@@ -1,43 +1,66 @@
-//! Controllers in a fabric: one for each VLAN, and one for untagged hosts.
+//! VLANs: the state of each, and its way to what all of them share.
 //!
-//! A VLAN is a separate network. So each VLAN has its own controller, with only the hosts,
-//! addresses, leases, routes and groups in that VLAN. All controllers build the same graph from the
-//! same messages and choose paths by the same rules. A message about hosts in a VLAN names the VLAN
-//! and goes only to its controller, and only if the port in question is in that VLAN. So no route
-//! between two VLANs is ever made, regardless of the messages from hosts and switches.
+//! A VLAN is a separate network. So hosts, addresses, leases, routes and groups are in one state
+//! for each VLAN, and in one more for untagged hosts. No state refers to another one, so no route
+//! between two VLANs is ever made, regardless of the messages from hosts and switches. Graph,
+//! bonds, policy, router and bounds exist once.
 //!
-//! Outgoing messages to switches get the VLAN added. Each route also gets a flag for whether frames
-//! leave with a tag, which depends on the destination host's port.
+//! Nothing in a state names its VLAN. Effects get it here, when the call that caused them returns.
+//! Each route then also gets a flag for whether frames leave with a tag, which depends on the
+//! destination host's port.
 
-use super::conductor::Controller;
-use super::hosts::Place;
-use crate::config::{ControllerConfig, DhcpConfig};
-use crate::effect::Effect;
+use crate::backups::Backups;
+use crate::config::{ControllerConfig, DhcpConfig, VlanConfig};
+use crate::dhcp::DhcpServer;
+use crate::effect::{Effect, Effects};
+use crate::flows::{Flows, RouteIndex};
+use crate::forwarding::{Forwarding, Shared};
+use crate::hosts::{HostTable, Place};
+use crate::network::{Network, View};
+use crate::policy::Identity;
+use crate::presence::Presence;
+use crate::relay::Relay;
+use crate::relay6::Relay6;
+use crate::requests::Requests;
+use crate::router::Step;
+use crate::routes::Routes;
+use crate::seeking::Seeking;
+use crate::takeover::TakeOver;
+use crate::topology::SwitchIndex;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
-use axon_link::config::NodeConfig;
-use axon_node::telemetry::{ControllerCounters, DhcpCounters, Restored};
-use axon_node::{
-    HostPair, PolicyChange, PolicyDone, PolicyRefusal, PortVlans, StoreChange, Stored,
-};
-use axon_wire::message::{ControllerHello, Item, Message};
+use axon_node::RouteKey;
+use axon_node::telemetry::{ControllerCounters, Restored};
+use axon_wire::dhcpv6::Datagram;
+use axon_wire::message::{Item, Message};
 use axon_wire::vlan::VlanId;
-use axon_wire::{Hops, Incarnation, MacAddr, NodeId, PortNo, Time};
-use core::net::Ipv4Addr;
+use axon_wire::{Layer, MacAddr, NodeId, PortNo, Time};
+use core::net::{IpAddr, Ipv4Addr};
 
-/// All controllers in a fabric.
+/// Hosts in one VLAN, or untagged hosts, and everything about them.
 #[derive(Clone, Debug)]
-pub struct Controllers {
-    /// Controllers by VLAN. The one for untagged hosts has `VlanId::NONE`.
-    of: BTreeMap<VlanId, Controller>,
-    /// VLANs of host ports. A port without an entry is in no VLAN.
-    ports: BTreeMap<(NodeId, PortNo), PortVlans>,
-    /// VLANs in which hosts are leased addresses.
-    leasing: BTreeSet<VlanId>,
-    /// Number of messages and items about hosts in a VLAN at a port that is not in that VLAN.
-    misplaced: u64,
-    /// Number of stored entries dropped because their port is no longer in the VLAN.
-    given_up: u64,
+pub struct Vlan {
+    id: VlanId,
+    /// True if hosts are leased addresses.
+    leases: bool,
+    hosts: HostTable,
+    flows: Flows,
+    take_over: TakeOver,
+    seeking: Seeking,
+    own: Services,
+}
+
+/// Everything of a VLAN besides the locations of its hosts and their routes.
+#[derive(Clone, Debug)]
+pub(super) struct Services {
+    pub(super) presence: Presence,
+    pub(super) requests: Requests,
+    pub(super) backups: Backups,
+    /// Relay agent for requests to a DHCP server that is a host, if there is one.
+    relay: Option<Relay>,
+    pub(super) relay6: Option<Relay6>,
+    /// Counts of restored state.
+    pub(super) restored: Restored,
 }
 
 /// Returns the DHCP configuration for a VLAN without leases. Its hosts may have any address.
@@ -54,331 +77,288 @@ fn not_leased(config: &DhcpConfig) -> DhcpConfig {
     }
 }
 
-impl Controllers {
-    /// Creates all controllers with an empty state, using [`Controller::new`].
-    pub fn new(config: &ControllerConfig, hops_max: usize) -> Controllers {
-        let mut of = BTreeMap::from([(VlanId::NONE, Controller::new(config, hops_max))]);
-        let mut leasing = BTreeSet::from([VlanId::NONE]);
-        for vlan in &config.vlans.vlans {
-            let node = NodeConfig { server: vlan.server, ..config.node.clone() };
-            let dhcp = vlan.dhcp.clone().unwrap_or_else(|| not_leased(&config.dhcp));
-            let own = ControllerConfig { node, dhcp, ..config.clone() };
-            of.insert(vlan.vlan, Controller::new(&own, hops_max));
-            leasing.extend(vlan.dhcp.as_ref().map(|_| vlan.vlan));
+impl Vlan {
+    /// Creates the state for a VLAN, or for untagged hosts if `vlan` is `None`, without hosts.
+    fn new(config: &ControllerConfig, vlan: Option<&VlanConfig>) -> Vlan {
+        let node = &config.node;
+        let server = vlan.map_or(node.server, |vlan| vlan.server);
+        let none = vlan.filter(|vlan| vlan.dhcp.is_none()).map(|_| not_leased(&config.dhcp));
+        let own = vlan.and_then(|vlan| vlan.dhcp.as_ref());
+        let dhcp = own.or(none.as_ref()).unwrap_or(&config.dhcp);
+        Vlan {
+            id: vlan.map_or(VlanId::NONE, |vlan| vlan.vlan),
+            hosts: HostTable::new(server.mac, IpAddr::V4(server.ip)),
+            flows: Flows::default(),
+            take_over: TakeOver::new(&node.timers),
+            seeking: Seeking::default(),
+            own: Services {
+                presence: Presence::new(config, (server, dhcp)),
+                requests: Requests::default(),
+                backups: Backups::new(config.backups, node.timers.heartbeat),
+                relay: dhcp.relay.clone().map(|relay| Relay::new(relay, server)),
+                relay6: config.dhcpv6.clone().map(|relay| Relay6::new(relay, server)),
+                restored: Restored::default(),
+            },
+            leases: none.is_none(),
         }
-        Controllers { of, ports: config.vlans.ports.clone(), leasing, misplaced: 0, given_up: 0 }
     }
 
-    /// Returns the controller for untagged hosts.
-    pub fn plain(&self) -> &Controller {
-        &self.of[&VlanId::NONE]
+    /// Returns the host table.
+    pub const fn hosts(&self) -> &HostTable {
+        &self.hosts
     }
 
-    /// Returns the controller for a VLAN, if the fabric has that VLAN.
-    pub fn get(&self, vlan: VlanId) -> Option<&Controller> {
+    /// Returns the flow registry.
+    pub const fn flows(&self) -> &Flows {
+        &self.flows
+    }
+
+    /// Returns the address service.
+    pub const fn dhcp(&self) -> &DhcpServer {
+        self.own.presence.addresses().dhcp()
+    }
+
+    /// Returns the backup that the route's switch has: its links, nearest first, and its layer.
+    pub fn backup(&self, index: RouteIndex) -> Option<(&[Step], Layer)> {
+        self.own.backups.get(&self.flows, index)
+    }
+
+    /// Returns the number of group memberships and senders.
+    pub fn groups_len(&self) -> usize {
+        self.own.presence.groups().len()
+    }
+
+    /// Returns the reported members of a group, sorted by MAC address. A member reported by two
+    /// switches is listed once.
+    pub fn members_of(&self, group: IpAddr) -> impl Iterator<Item = MacAddr> {
+        self.own.presence.groups().members_of(group)
+    }
+
+    pub(super) const fn presence(&self) -> &Presence {
+        &self.own.presence
+    }
+
+    /// Returns whether hosts are leased addresses.
+    pub(super) const fn leases(&self) -> bool {
+        self.leases
+    }
+
+    /// Returns whether every route follows the router's rule and is known.
+    pub(super) fn is_replaced(&self) -> bool {
+        self.take_over.len() == 0 && self.own.backups.are_planned()
+    }
+
+    /// Returns the counters of this VLAN.
+    pub(super) fn counters(&self) -> ControllerCounters {
+        let sum = (self.seeking.counters())
+            .plus(self.own.backups.counters())
+            .plus(self.own.presence.addresses().counters())
+            .plus(&self.own.requests.counters());
+        let (hosts_aged, groups_refused) =
+            (self.own.presence.aged(), self.own.presence.groups().refused());
+        ControllerCounters { hosts_aged, groups_refused, ..sum }
+    }
+
+    /// Returns counts of the state restored from the previous incarnation.
+    pub(super) fn restored(&self) -> Restored {
+        let provisional = self.hosts.iter().filter(|(_, host)| host.is_provisional());
+        Restored {
+            hosts_provisional: provisional.count() as u64,
+            routes_pending: self.take_over.len() as u64,
+            ..self.own.restored.plus(self.take_over.decided())
+        }
+    }
+
+    /// Returns when the next timer expires.
+    pub(super) fn deadline(&self) -> Option<Time> {
+        let (hosts, presence) = (self.hosts.deadline(), self.own.presence.deadline());
+        let (routes, backups) = (self.take_over.deadline(), self.own.backups.deadline(&self.flows));
+        [hosts, presence, routes, backups].into_iter().flatten().min()
+    }
+
+    /// Calls this VLAN, and adds it to the effects.
+    fn call<R>(
+        &mut self,
+        shared: &mut Shared,
+        out: &mut Effects,
+        call: impl FnOnce(&mut Forwarding, &mut Services, &mut Vec<Effect>) -> R,
+    ) -> R {
+        let mut own = Vec::new();
+        let Shared { fabric, rights, decisions, bounds } = shared;
+        let mut fwd = Forwarding {
+            net: Network::new(self.id, fabric, rights, &mut self.hosts),
+            routes: Routes::new(decisions, &mut self.flows),
+            take_over: &mut self.take_over,
+            seeking: &mut self.seeking,
+            bounds,
+        };
+        let result = call(&mut fwd, &mut self.own, &mut own);
+        if self.id.is_none() {
+            out.extend(own.into_iter().map(|effect| (VlanId::NONE, effect)));
+        } else {
+            let net = fwd.net.view();
+            let own = own.into_iter().filter_map(|effect| within(&net, effect));
+            out.extend(own.map(|effect| (self.id, effect)));
+        }
+        result
+    }
+}
+
+/// Messages about hosts.
+impl Services {
+    /// Handles an item from a switch about hosts, their routes and their groups. Returns `false` if
+    /// it is misplaced.
+    pub(super) fn item(
+        &mut self,
+        fwd: &mut Forwarding,
+        (now, switch): (Time, SwitchIndex),
+        item: Item,
+        out: &mut Vec<Effect>,
+    ) -> bool {
+        let Services { presence, backups, .. } = self;
+        let place = |port| Place { switch, port };
+        let key = |to, source| RouteKey::to(to).from_source(source);
+        match item {
+            Item::HostGone { port, mac } => {
+                presence.withdraw(fwd, now, (place(port), mac), out);
+                true
+            }
+            Item::RemoveRoute { port, destination, source, stamp } => {
+                let (at, key) = (place(port), key(destination, source));
+                fwd.take_over.forget(at, key);
+                fwd.routes.route_aged(&fwd.net, at, key, stamp);
+                true
+            }
+            Item::SetRoute { port, destination, source, stamp, mut route } => {
+                // The port of the destination decides about the tag.
+                route.tagged = false;
+                let is_inherited = stamp.epoch != fwd.routes.epoch();
+                if is_inherited {
+                    let own = (&fwd.net, &mut fwd.routes, &mut *fwd.bounds);
+                    let route = (place(port), key(destination, source), route);
+                    fwd.take_over.inherit(now, route, own, out);
+                }
+                is_inherited
+            }
+            Item::BackupUsed { port, destination, source, stamp, mut route } => {
+                route.tagged = false;
+                let own = (&fwd.net, &mut fwd.routes);
+                let (at, key) = (place(port), key(destination, source));
+                backups.used(own, at, key, (stamp, &route), out);
+                true
+            }
+            Item::GroupMember { port, mac, group, joined } => {
+                presence.groups_mut().report(&fwd.net, now, (place(port), mac), (group, joined))
+            }
+            Item::AskGroup { port, mac, group, wanted } => {
+                presence.groups_mut().ask(&fwd.net, (place(port), mac), (group, wanted), out)
+            }
+            // Commands to switches, and items that concern more than one VLAN.
+            _ => false,
+        }
+    }
+
+    /// Handles a DHCP or DHCPv6 frame from a host at `place`. The reply leaves by that port.
+    pub(super) fn serve(
+        &mut self,
+        fwd: &mut Forwarding,
+        now: Time,
+        place: Place,
+        frame: &[u8],
+        out: &mut Vec<Effect>,
+    ) {
+        let addresses = self.presence.addresses_mut();
+        match (Datagram::parse(frame), &mut self.relay6, &mut self.relay) {
+            (Some(datagram), Some(relay), _) => {
+                relay.frame(fwd, addresses, now, place, &datagram, out);
+            }
+            (Some(_), None, _) => addresses.dhcp_mut().relaying().malformed += 1,
+            (None, _, Some(relay)) => relay.frame(fwd, addresses, now, place, frame, out),
+            (None, _, None) => addresses.serve(fwd, now, place, frame, out),
+        }
+    }
+}
+
+/// All VLANs of a fabric, and what they share.
+#[derive(Clone, Debug)]
+pub struct Vlans {
+    pub(super) shared: Shared,
+    /// VLANs by their number. That of untagged hosts is `VlanId::NONE`.
+    of: BTreeMap<VlanId, Vlan>,
+}
+
+impl Vlans {
+    /// Creates the configured VLANs without hosts.
+    pub(super) fn new(config: &ControllerConfig, shared: Shared) -> Vlans {
+        let tagged = config.vlans.vlans.iter().map(|vlan| Vlan::new(config, Some(vlan)));
+        let all = tagged.chain([Vlan::new(config, None)]);
+        Vlans { shared, of: all.map(|vlan| (vlan.id, vlan)).collect() }
+    }
+
+    /// Returns a VLAN, if the fabric has it.
+    pub fn get(&self, vlan: VlanId) -> Option<&Vlan> {
         self.of.get(&vlan)
     }
 
-    /// Returns all controllers in the order of their VLANs, starting with the one for untagged
-    /// hosts.
-    pub fn iter(&self) -> impl Iterator<Item = (VlanId, &Controller)> {
-        self.of.iter().map(|(&vlan, controller)| (vlan, controller))
+    /// Returns a VLAN, if the fabric has it and a port is in it.
+    pub(super) fn at_port(&self, vlan: VlanId, at: (NodeId, PortNo)) -> Option<&Vlan> {
+        self.get(vlan).filter(|_| self.shared.fabric.is_in(vlan, at))
     }
 
-    /// Returns whether hosts in a VLAN may be at a port.
-    fn is_in(&self, vlan: VlanId, at: (NodeId, PortNo)) -> bool {
-        self.ports.get(&at).map_or(vlan.is_none(), |vlans| vlans.has(vlan))
+    /// Returns the state for untagged hosts.
+    pub fn plain(&self) -> &Vlan {
+        &self.of[&VlanId::NONE]
     }
 
-    /// Calls the controller of one VLAN, and adds the VLAN to its effects.
-    fn with(
+    /// Returns all VLANs in order, starting with the state for untagged hosts.
+    pub fn iter(&self) -> impl Iterator<Item = (VlanId, &Vlan)> {
+        self.of.iter().map(|(&id, vlan)| (id, vlan))
+    }
+
+    /// Returns the hosts of a VLAN with fabric and policy, read-only.
+    pub(super) fn net<'a>(&'a self, vlan: &'a Vlan) -> View<'a> {
+        Network::new(vlan.id, &self.shared.fabric, &self.shared.rights, vlan.hosts())
+    }
+
+    /// Returns the policy identity of a host, and the VLANs in which the host is known.
+    pub(super) fn identify(&self, mac: MacAddr) -> (Identity, BTreeSet<VlanId>) {
+        let known = || self.of.values().filter(|vlan| vlan.hosts().by_mac(mac).is_some());
+        let first = known().next().unwrap_or(self.plain());
+        (self.net(first).identify(mac), known().map(|vlan| vlan.id).collect())
+    }
+
+    /// Calls one VLAN, and adds it to the effects. Returns `None` if the fabric does not have it.
+    pub(super) fn with<R>(
         &mut self,
         vlan: VlanId,
-        out: &mut Vec<impl From<(VlanId, Effect)>>,
-        call: impl FnOnce(&mut Controller, &mut Vec<Effect>),
+        out: &mut Effects,
+        call: impl FnOnce(&mut Forwarding, &mut Services, &mut Vec<Effect>) -> R,
+    ) -> Option<R> {
+        Some(self.of.get_mut(&vlan)?.call(&mut self.shared, out, call))
+    }
+
+    /// Calls each VLAN in order, and adds it to its effects.
+    pub(super) fn each(
+        &mut self,
+        out: &mut Effects,
+        mut call: impl FnMut(&mut Forwarding, &mut Services, &mut Vec<Effect>),
     ) {
-        let Some(controller) = self.of.get_mut(&vlan) else {
-            self.misplaced += 1;
-            return;
-        };
-        let mut own = Vec::new();
-        call(controller, &mut own);
-        if vlan.is_none() {
-            out.extend(own.into_iter().map(|effect| (vlan, effect).into()));
-            return;
+        for vlan in self.of.values_mut() {
+            vlan.call(&mut self.shared, out, &mut call);
         }
-        let is_tagged =
-            |at: (NodeId, PortNo)| self.ports.get(&at).is_some_and(|vlans| vlans.is_tagged(vlan));
-        let within = |effect| within(vlan, effect, controller, &is_tagged);
-        out.extend(own.into_iter().filter_map(within).map(|effect| (vlan, effect).into()));
-    }
-
-    /// Calls each controller.
-    fn with_all(
-        &mut self,
-        out: &mut Vec<impl From<(VlanId, Effect)>>,
-        mut call: impl FnMut(&mut Controller, &mut Vec<Effect>),
-    ) {
-        let vlans: Vec<VlanId> = self.of.keys().copied().collect();
-        for vlan in vlans {
-            self.with(vlan, out, &mut call);
-        }
-    }
-
-    /// Calls [`Controller::restore`]: each controller gets the entries of its VLAN, and all get
-    /// operators' changes of the policy. Entries of a VLAN that no longer exists, or that their
-    /// port is not in, are dropped.
-    pub fn restore(
-        &mut self,
-        now: Time,
-        stored: &[Stored],
-        out: &mut Vec<impl From<(VlanId, Effect)>>,
-    ) {
-        let policy: Vec<Stored> =
-            stored.iter().filter(|entry| entry.open().is_none()).cloned().collect();
-        let mut own: BTreeMap<VlanId, Vec<Stored>> =
-            self.of.keys().map(|&vlan| (vlan, policy.clone())).collect();
-        for entry in stored {
-            let Some((vlan, inner)) = entry.open() else { continue };
-            let is_in = entry.at().is_some_and(|at| self.is_in(vlan, at));
-            match own.get_mut(&vlan).filter(|_| is_in) {
-                Some(own) => own.push(inner),
-                None => {
-                    self.given_up += 1;
-                    out.push((vlan, Effect::Store(StoreChange::Delete(entry.key()))).into());
-                }
-            }
-        }
-        for (vlan, stored) in own {
-            self.with(vlan, out, |controller, out| controller.restore(now, &stored, out));
-        }
-    }
-
-    /// Calls [`Controller::keep`].
-    pub fn keep(&mut self, out: &mut Vec<impl From<(VlanId, Effect)>>) {
-        self.with_all(out, |controller, out| controller.keep(out));
-    }
-
-    /// Returns the counts of restored state, summed over all controllers.
-    pub fn restored(&self) -> Restored {
-        let all = self.of.values().map(Controller::restored);
-        let sum = all.fold(Restored::default(), |sum, one| sum.plus(&one));
-        Restored { refused: sum.refused + self.given_up, ..sum }
-    }
-
-    /// Calls [`Controller::attached`] on each controller.
-    pub fn attached(&mut self, port: PortNo, peer: Option<(NodeId, PortNo)>) {
-        self.of.values_mut().for_each(|controller| controller.attached(port, peer));
-    }
-
-    /// Calls [`Controller::path_to`] on the controller for untagged hosts.
-    pub fn path_to(&mut self, switch: NodeId) -> Option<Hops> {
-        self.of.get_mut(&VlanId::NONE)?.path_to(switch)
-    }
-
-    /// Calls [`Graph::has_links`](crate::topology::Graph::has_links).
-    pub fn has_links(&self, node: NodeId) -> bool {
-        self.plain().graph().has_links(node)
-    }
-
-    /// Calls [`Controller::acknowledged`] on the controller for one VLAN.
-    pub fn acknowledged(&mut self, now: Time, (vlan, number): (VlanId, u64)) {
-        if let Some(controller) = self.of.get_mut(&vlan) {
-            controller.acknowledged(now, number);
-        }
-    }
-
-    /// Calls [`Controller::backlog`] on each controller.
-    pub fn backlog(&mut self, of: NodeId, is_full: bool) {
-        self.of.values_mut().for_each(|controller| controller.backlog(of, is_full));
-    }
-
-    /// Calls [`Controller::controller_hello`] on each controller.
-    pub fn controller_hello(
-        &mut self,
-        now: Time,
-        from: Incarnation,
-        reverse: &Hops,
-        m: &ControllerHello,
-        out: &mut Vec<impl From<(VlanId, Effect)>>,
-    ) {
-        self.with_all(out, |controller, out| {
-            controller.controller_hello(now, from, reverse.clone(), m.clone(), out);
-        });
-    }
-
-    /// Handles a request from a host in this VLAN ([`Controller::arp_request`],
-    /// [`Controller::dhcp_relay`]). Returns whether the message was such a request.
-    pub fn request(
-        &mut self,
-        now: Time,
-        from: Incarnation,
-        (vlan, message): (VlanId, Message),
-        out: &mut Vec<impl From<(VlanId, Effect)>>,
-    ) -> bool {
-        let port = match &message {
-            Message::ArpRequest(request) => request.port,
-            Message::DhcpRelay(relay) => relay.port,
-            _ => return false,
-        };
-        if !self.is_in(vlan, (from.node, port)) {
-            self.misplaced += 1;
-            return true;
-        }
-        let leases = self.leasing.contains(&vlan);
-        self.with(vlan, out, |controller, out| match message {
-            Message::ArpRequest(request) => controller.arp_request(now, from, request, out),
-            Message::DhcpRelay(relay) if leases => controller.dhcp_relay(now, from, relay, out),
-            _ => {}
-        });
-        true
-    }
-
-    /// Calls [`Controller::item`] of the VLAN's controller. Load reports go to all controllers.
-    pub fn item(
-        &mut self,
-        now: Time,
-        from: Incarnation,
-        (vlan, mut item): (VlanId, Item),
-        out: &mut Vec<impl From<(VlanId, Effect)>>,
-    ) {
-        if let Item::PortLoad { .. } = item {
-            return self
-                .with_all(out, |controller, out| controller.item(now, from, item.clone(), out));
-        }
-        let port = port_of(&item);
-        if port.is_some_and(|port| !self.is_in(vlan, (from.node, port))) {
-            self.misplaced += 1;
-            return;
-        }
-        if let Item::SetRoute { route, .. } | Item::BackupUsed { route, .. } = &mut item {
-            route.tagged = false;
-        }
-        self.with(vlan, out, |controller, out| controller.item(now, from, item, out));
-    }
-
-    /// Calls [`Controller::timeout`].
-    pub fn timeout(&mut self, now: Time, out: &mut Vec<impl From<(VlanId, Effect)>>) {
-        self.with_all(out, |controller, out| {
-            if controller.deadline().is_some_and(|at| at <= now) {
-                controller.timeout(now, out);
-            }
-        });
-    }
-
-    /// Returns when to call [`Controllers::timeout`] next.
-    pub fn deadline(&self) -> Option<Time> {
-        self.of.values().filter_map(Controller::deadline).min()
-    }
-
-    /// Calls [`Controller::query_refused`].
-    pub fn query_refused(
-        &mut self,
-        now: Time,
-        (vlan, to): (VlanId, NodeId),
-        out: &mut Vec<impl From<(VlanId, Effect)>>,
-    ) {
-        self.with(vlan, out, |controller, out| controller.query_refused(now, to, out));
-    }
-
-    /// Calls [`Controller::list_refused`].
-    pub fn list_refused(
-        &mut self,
-        now: Time,
-        (vlan, to): (VlanId, NodeId),
-        list: (PortNo, MacAddr, core::net::IpAddr),
-    ) {
-        if let Some(controller) = self.of.get_mut(&vlan) {
-            controller.list_refused(now, to, list);
-        }
-    }
-
-    /// Calls [`Controller::change_policy`] on each controller. The change applies to all VLANs and
-    /// is stored once. Two hosts without a common VLAN do not reach each other under any policy.
-    ///
-    /// # Errors
-    /// The errors of [`Controller::change_policy`], in which case nothing has changed.
-    pub fn change_policy(
-        &mut self,
-        now: Time,
-        change: PolicyChange,
-        out: &mut Vec<impl From<(VlanId, Effect)>>,
-    ) -> Result<PolicyDone, PolicyRefusal> {
-        let (mut routes_removed, mut switches, mut reach) = (0, BTreeSet::new(), false);
-        let mut all = Ok(());
-        self.with_all(out, |controller, out| {
-            let done = controller.change_policy(now, change, out);
-            match done {
-                Ok(done) => {
-                    routes_removed += done.routes_removed;
-                    switches.extend(done.switches);
-                    reach = done.reach;
-                }
-                Err(refusal) => all = Err(refusal),
-            }
-        });
-        all?;
-        let apart = matches!(change, PolicyChange::Pair(pair, _) if self.are_apart(pair));
-        let switches = switches.into_iter().collect();
-        Ok(PolicyDone { routes_removed, switches, reach: reach && !apart })
-    }
-
-    /// Returns whether two known hosts have no VLAN in common.
-    fn are_apart(&self, pair: HostPair) -> bool {
-        let of = |mac: MacAddr| -> BTreeSet<VlanId> {
-            let known = self.iter().filter(|(_, one)| one.hosts().by_mac(mac).is_some());
-            known.map(|(vlan, _)| vlan).collect()
-        };
-        let [a, b] = pair.hosts().map(of);
-        !a.is_empty() && !b.is_empty() && a.is_disjoint(&b)
-    }
-
-    /// Returns the counters, summed over all controllers.
-    pub fn counters(&self) -> ControllerCounters {
-        let counters = self.of.values().map(Controller::counters);
-        let sum = counters.fold(ControllerCounters::default(), |sum, one| sum.plus(&one));
-        ControllerCounters { item_misplaced: sum.item_misplaced + self.misplaced, ..sum }
-    }
-
-    /// Returns the counters of the address services, summed over all controllers.
-    pub fn dhcp_counters(&self) -> DhcpCounters {
-        let counters = self.of.values().map(|controller| controller.dhcp().counters());
-        counters.fold(DhcpCounters::default(), |sum, one| sum.plus(&one))
     }
 }
 
-/// Returns the host port that an item from a switch is about.
-const fn port_of(item: &Item) -> Option<PortNo> {
-    match item {
-        Item::HostSeen { port, .. }
-        | Item::SetRoute { port, .. }
-        | Item::GroupMember { port, joined: true, .. }
-        | Item::AskGroup { port, wanted: true, .. } => Some(*port),
-        _ => None,
-    }
-}
-
-/// Adds the VLAN to an effect of its controller. Returns `None` for an effect that the controller
-/// for untagged hosts emits too, so that it is sent only once.
-fn within(
-    vlan: VlanId,
-    mut effect: Effect,
-    of: &Controller,
-    is_tagged: &impl Fn((NodeId, PortNo)) -> bool,
-) -> Option<Effect> {
+/// Adds to an effect what depends on the VLAN: tags of routes. Returns `None` for a change that is not stored for a VLAN.
+fn within(net: &View, mut effect: Effect) -> Option<Effect> {
+    let vlan = net.vlan();
+    let is_tagged = |at: (NodeId, PortNo)| net.fabric().is_tagged(vlan, at);
     let is_tagged_at = |mac: MacAddr| {
-        let host = of.hosts().by_mac(mac).and_then(|index| of.hosts().get(index));
-        host.is_some_and(|host| {
-            let Place { switch, port } = host.place();
-            is_tagged((of.graph().switch(switch).incarnation.node, port))
-        })
+        let place: Option<Place> = net.place_of(mac);
+        place.is_some_and(|place| is_tagged(net.fabric().port(place)))
     };
     match &mut effect {
-        Effect::Routed { message: Message::ControllerHelloAck(_), .. }
-        | Effect::Command { item: Item::AskLoad { .. }, .. } => return None,
-        Effect::Store(change) => {
-            return change.clone().in_vlan(vlan).map(Effect::Store);
-        }
+        Effect::Store(change) => return change.clone().in_vlan(vlan).map(Effect::Store),
         Effect::Routed { to, message, .. } => {
             if let Message::ArpTarget(target) = message {
                 target.to_target.tagged = is_tagged((to.node, target.target_port));
@@ -397,8 +377,7 @@ fn within(
             }
             _ => {}
         },
-        Effect::AwaitAcknowledged { vlan: of, .. } => *of = vlan,
-        Effect::Note(_) => {}
+        Effect::AwaitAcknowledged { .. } | Effect::Note(_) => {}
     }
     Some(effect)
 }

@@ -193,7 +193,7 @@ impl<'a> Planned<'a> {
         let index = |host: usize| hosts.by_mac(self.fabric.hosts[host].mac);
         let source = hosts.get(index(from)?)?;
         let found = flows.find(source.place(), index(to)?)?;
-        Some((flows.get(found)?, self.controller.backup(found)))
+        Some((flows.get(found)?, self.controller.vlans().plain().backup(found)))
     }
 
     /// Returns the connected component of each switch of the fabric, as the lowest switch in it, in

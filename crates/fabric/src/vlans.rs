@@ -65,7 +65,7 @@ pub(crate) fn resolve(fabric: &Fabric, asked: &[file::Vlan]) -> Result<Vec<Vlan>
     Ok(vlans)
 }
 
-/// Refuses settings that do not work with VLANs, each of which has a controller of its own.
+/// Refuses settings that do not work with VLANs.
 fn check_beside(fabric: &Fabric, asked: &[file::Vlan]) -> Result<(), Problem> {
     if asked.is_empty() {
         return Ok(());

@@ -8,10 +8,9 @@ use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use axon_controller::Controller;
-use axon_controller::Effect;
+use axon_controller::{Effect, Effects};
 use axon_controller::bounds::{COMMANDS_PER_SWITCH_MAX, LISTS_AHEAD_MAX};
 use axon_controller::config::ControllerConfig;
-use axon_controller::vlans::Controllers;
 use axon_link::config::Timers;
 use axon_link::discovery::Discovery;
 use axon_link::effect::Effect as LinkEffect;
@@ -30,15 +29,15 @@ use axon_wire::{Hops, Incarnation, NodeId, PortNo, Time};
 /// A complete controller, on any data plane.
 pub struct ControllerNode<D> {
     chassis: Chassis<D, ControllerEffect>,
-    controller: Controllers,
+    controller: Controller,
     streams: BTreeMap<NodeId, Stream>,
     /// Streams that may have something to send.
     busy: BTreeSet<NodeId>,
     /// Switches that have yet to remove routes forbidden by a policy change.
     revoked: Revoked,
-    /// Pending requests for acknowledgement of all commands so far, with the number to return to
-    /// the controller, by VLAN.
-    drains: BTreeMap<VlanId, (u64, Revoked)>,
+    /// Pending request for acknowledgement of all commands so far, with the number to return to the
+    /// controller.
+    drain: Option<(u64, Revoked)>,
     /// Deadlines of all streams, sorted.
     resends: BTreeSet<(Time, NodeId)>,
     timers: Timers,
@@ -63,15 +62,15 @@ impl<D: Dataplane> ControllerNode<D> {
         let mut chassis = Chassis::new(&config.node, plane, Role::Controller);
         let own = ControllerPath { controller: config.node.incarnation, hops: Hops::to_control() };
         chassis.discovery.advertise(now, Some(own), &mut chassis.effects);
-        let mut controller = Controllers::new(&config, chassis.has.hops_max());
-        controller.restore(now, stored, &mut chassis.effects);
+        let mut controller = Controller::new(&config, chassis.has.hops_max());
+        call(&mut controller, &mut chassis.effects, |all, out| all.restore(now, stored, out));
         ControllerNode {
             controller,
             chassis,
             streams: BTreeMap::new(),
             busy: BTreeSet::new(),
             revoked: Revoked::default(),
-            drains: BTreeMap::new(),
+            drain: None,
             resends: BTreeSet::new(),
             timers: config.node.timers,
             commands_max: COMMANDS_PER_SWITCH_MAX,
@@ -93,13 +92,8 @@ impl<D: Dataplane> ControllerNode<D> {
         &self.chassis.discovery
     }
 
-    /// Returns topology, hosts, flows and leases of untagged hosts.
+    /// Returns topology, hosts, flows and leases.
     pub fn controller(&self) -> &Controller {
-        self.controller.plain()
-    }
-
-    /// Returns the controllers of all VLANs.
-    pub fn controllers(&self) -> &Controllers {
         &self.controller
     }
 
@@ -137,7 +131,7 @@ impl<D: Dataplane> ControllerNode<D> {
             discovery.timeout(now, effects);
         }
         if self.controller.deadline().is_some_and(|at| at <= now) {
-            self.controller.timeout(now, effects);
+            call(&mut self.controller, effects, |all, out| all.timeout(now, out));
         }
         for &(at, node) in &self.resends {
             if at > now {
@@ -164,7 +158,7 @@ impl<D: Dataplane> ControllerNode<D> {
                 }
             }
             self.chassis.keep_for_next_round(round);
-            self.controller.keep(&mut self.chassis.effects);
+            call(&mut self.controller, &mut self.chassis.effects, Controller::keep);
             for effect in core::mem::take(&mut self.chassis.effects) {
                 self.apply(now, effect, out);
             }
@@ -179,14 +173,12 @@ impl<D: Dataplane> ControllerNode<D> {
     /// Checks whether all switches have acknowledged the commands that the controller waits for. A
     /// switch without links is skipped: none of its frames leaves it.
     fn acknowledged(&mut self, now: Time) {
-        let (controller, streams) = (&mut self.controller, &self.streams);
-        self.drains.retain(|&vlan, (number, waits)| {
-            let waits = waits.outstanding(streams).any(|node| controller.has_links(node));
-            if !waits {
-                controller.acknowledged(now, (vlan, *number));
-            }
-            waits
-        });
+        let Some((number, waits)) = &self.drain else { return };
+        let graph = self.controller.graph();
+        if !waits.outstanding(&self.streams).any(|node| graph.has_links(node)) {
+            self.controller.acknowledged(now, *number);
+            self.drain = None;
+        }
     }
 
     /// Sends the pending segments of all streams and keeps their deadlines sorted.
@@ -242,7 +234,9 @@ impl<D: Dataplane> ControllerNode<D> {
                 self.streams.insert(from.node, Stream::new(from, self.timers.retry));
             }
             let effects = &mut self.chassis.effects;
-            self.controller.controller_hello(now, from, &reverse, &hello, effects);
+            call(&mut self.controller, effects, |all, out| {
+                all.controller_hello(now, from, reverse, hello, out);
+            });
             return Ok(());
         }
         // All other messages are for switches that have sent a Controller Hello.
@@ -258,16 +252,19 @@ impl<D: Dataplane> ControllerNode<D> {
                 if was_full && stream.unacknowledged() < self.commands_max {
                     self.controller.backlog(from.node, false);
                 }
-                for item in items {
-                    self.controller.item(now, from, (vlan, item), effects);
-                }
+                call(&mut self.controller, effects, |all, out| {
+                    items.into_iter().for_each(|item| all.item(now, from, (vlan, item), out));
+                });
                 if let Some(at) = stream.deadline() {
                     self.resends.insert((at, from.node));
                 }
                 self.busy.insert(from.node);
             }
             message => {
-                if !self.controller.request(now, from, (vlan, message), effects) {
+                let request = (vlan, message);
+                if !call(&mut self.controller, effects, |all, out| {
+                    all.request(now, from, request, out)
+                }) {
                     return Err(Refusal::Misplaced);
                 }
             }
@@ -294,10 +291,10 @@ impl<D: Dataplane> ControllerNode<D> {
                 }
                 Effect::Command { to, item } => self.command(now, to, (vlan, item)),
                 Effect::Store(change) => out.push(Action::Store(Box::new(change))),
-                Effect::AwaitAcknowledged { vlan, number } => {
+                Effect::AwaitAcknowledged { number } => {
                     let (mut waits, all) = (Revoked::default(), self.streams.keys());
                     waits.enter(&all.copied().collect::<Vec<_>>(), &self.streams);
-                    self.drains.insert(vlan, (number, waits));
+                    self.drain = Some((number, waits));
                 }
                 Effect::Note(note) => out.push(Action::Note(note)),
             },
@@ -337,7 +334,9 @@ impl<D: Dataplane> ControllerNode<D> {
         };
         let is_query = matches!(item, Item::AskHost { .. });
         if is_query && !stream.has_room_for((vlan, &item), self.commands_max) {
-            return self.controller.query_refused(now, (vlan, to), &mut self.chassis.effects);
+            return call(&mut self.controller, &mut self.chassis.effects, |all, out| {
+                all.query_refused(now, to, out);
+            });
         }
         if let Item::GroupHosts { port, mac, group, .. } = item
             && !stream.has_room_for((vlan, &item), LISTS_AHEAD_MAX)
@@ -359,7 +358,9 @@ impl<D: Dataplane> ControllerNode<D> {
         (id, change): (RequestId, PolicyChange),
         out: &mut Vec<Action>,
     ) {
-        let changed = self.controller.change_policy(now, change, &mut self.chassis.effects);
+        let changed = call(&mut self.controller, &mut self.chassis.effects, |all, out| {
+            all.change_policy(now, change, out)
+        });
         for effect in core::mem::take(&mut self.chassis.effects) {
             self.apply(now, effect, out);
         }
@@ -373,7 +374,7 @@ impl<D: Dataplane> ControllerNode<D> {
     /// Returns the policy and its outstanding removals.
     pub fn policy_telemetry(&self) -> PolicyTelemetry {
         let outstanding = self.revoked.outstanding(&self.streams).collect();
-        PolicyTelemetry { outstanding, ..self.controller.plain().policy_telemetry() }
+        PolicyTelemetry { outstanding, ..self.controller.policy_telemetry() }
     }
 
     /// Reports to the controller the switch on one of its own ports.
@@ -386,6 +387,18 @@ impl<D: Dataplane> ControllerNode<D> {
             .map(|neighbour| (neighbour.incarnation.node, neighbour.port));
         self.controller.attached(port, peer);
     }
+}
+
+/// Calls the controller, and collects its effects.
+fn call<R>(
+    controller: &mut Controller,
+    effects: &mut Vec<ControllerEffect>,
+    call: impl FnOnce(&mut Controller, &mut Effects) -> R,
+) -> R {
+    let mut out = Vec::new();
+    let result = call(controller, &mut out);
+    effects.extend(out.into_iter().map(Into::into));
+    result
 }
 
 impl<D: Dataplane> Node for ControllerNode<D> {

@@ -7,8 +7,8 @@ use crate::static_mode::StaticControl;
 use alloc::vec::Vec;
 use axon_link::discovery::Discovery;
 use axon_node::telemetry::{
-    ControllerHost, ControllerTelemetry, Counts, EdgeCounters, EdgeHost, EdgeRoute, IpConflict,
-    Neighbour, SwitchTelemetry,
+    ControllerHost, ControllerTelemetry, Counts, EdgeCounters, EdgeHost, EdgeRoute, Neighbour,
+    SwitchTelemetry,
 };
 use axon_node::{Dataplane, Refusal};
 use axon_wire::{PortNo, Time};
@@ -66,35 +66,31 @@ impl<D: Dataplane> ControllerNode<D> {
     /// Returns the telemetry of the controller at `now`.
     pub fn telemetry(&self, now: Time) -> ControllerTelemetry {
         let controller = self.controller();
-        let controllers = self.controllers();
         let graph = controller.graph();
-        let hosts = controllers.iter().flat_map(|(vlan, one)| {
+        let hosts = controller.vlans().iter().flat_map(|(vlan, one)| {
             one.hosts().iter().map(move |(_, host)| {
                 let place = host.place();
-                let switch = one.graph().switch(place.switch).incarnation.node;
+                let switch = graph.switch(place.switch).incarnation.node;
                 let (mac, ips) = (host.mac, host.ips.clone());
                 ControllerHost { mac, vlan, switch, port: place.port, ips }
             })
-        });
-        let conflicts = controllers.iter().flat_map(|(vlan, one)| {
-            one.ip_conflicts().map(move |conflict| IpConflict { vlan, ..conflict })
         });
         ControllerTelemetry {
             id: self.incarnation().node,
             neighbours: neighbours(self.discovery()),
             switches: graph.switches().filter(|(_, switch)| switch.was_heard()).count() as u64,
             hosts: hosts.collect(),
-            ip_conflicts: conflicts.collect(),
-            routes: controllers.iter().map(|(_, one)| one.flows().len() as u64).sum(),
+            ip_conflicts: controller.ip_conflicts().collect(),
+            routes: controller.vlans().iter().map(|(_, one)| one.flows().len() as u64).sum(),
             policy: self.policy_telemetry(),
             bonds: controller.bonds_telemetry(),
-            restored: controllers.restored(),
+            restored: controller.restored(),
             unacknowledged: self.unacknowledged() as u64,
             plane: self.plane().telemetry(now),
             probes: self.probes().cloned().collect(),
             refusals: refusals(self.refusals()),
-            counters: controllers.counters(),
-            dhcp: controllers.dhcp_counters(),
+            counters: controller.counters(),
+            dhcp: controller.dhcp_counters(),
             refused_settings: self.refused_settings(),
             settings_refused: self.settings_refused(),
         }

@@ -12,8 +12,8 @@ pub struct Flow {
     pub to: SwitchIndex,
     /// Hash of the flow, see [`flow_hash`].
     pub hash: u64,
-    /// Index of the destination host in the host table.
-    pub towards: u32,
+    /// Number of the destination host, which no host of another VLAN has.
+    pub towards: u64,
 }
 
 /// Returns the hash for the frames that one port of a switch sends to one host. They share a table

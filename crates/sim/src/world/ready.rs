@@ -91,9 +91,9 @@ impl<'a> Readiness<'a> {
         if let Some(lacks) = self.unknown_link() {
             return Some(lacks);
         }
-        let controllers = controller.controllers();
+        let controllers = controller.controller();
         self.missing_host("the controller", |host, ip| {
-            let own = controllers.get(reach::vlan_of(self.fabric, host));
+            let own = controllers.vlans().get(reach::vlan_of(self.fabric, host));
             own.is_some_and(|own| own.hosts().by_ip(ip).is_some())
         })
     }

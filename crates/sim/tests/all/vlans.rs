@@ -129,7 +129,7 @@ fn a_controller_that_starts_anew_has_the_hosts_and_leases_of_vlans() {
         let macs = [4, 5].map(|host| mac(&world, host));
         world.run_for(Span::from_secs(1));
         let held = |world: &World| -> Vec<(Ipv4Addr, MacAddr)> {
-            let of_30 = world.controller().unwrap().controllers().get(VLAN).unwrap();
+            let of_30 = world.controller().unwrap().controller().vlans().get(VLAN).unwrap();
             let leases = of_30.dhcp().leases();
             let bound = leases.filter(|(_, lease)| lease.state == LeaseState::Bound);
             bound.map(|(ip, lease)| (ip, lease.holder.mac)).collect()
@@ -141,7 +141,7 @@ fn a_controller_that_starts_anew_has_the_hosts_and_leases_of_vlans() {
         let silent = world.layout().host_station(4);
         world.engine_mut().power_off(silent);
         world.start_controller();
-        let restored = world.controller().unwrap().controllers().restored();
+        let restored = world.controller().unwrap().controller().restored();
         // h2 is known once in each of its VLANs.
         assert_eq!((restored.hosts >= 8, restored.refused), (true, 0), "{restored:?}");
         assert_eq!(held(&world), all, "{dataplane:?}: before any switch was heard");
@@ -271,8 +271,9 @@ fn one_mac_in_two_vlans_over_a_trunk_has_the_neighbours_of_each() {
         assert!(!replies.contains(&mac(&world, 0)), "{dataplane:?}: h1 has it in VLAN 10");
         assert_eq!(at_h4, 3, "{dataplane:?}");
         assert_apart(&world);
-        let controllers = world.controller().unwrap().controllers();
-        let known = controllers.iter().filter(|(_, one)| one.hosts().by_mac(stick).is_some());
+        let controller = world.controller().unwrap().controller();
+        let known =
+            controller.vlans().iter().filter(|(_, one)| one.hosts().by_mac(stick).is_some());
         assert_eq!(known.count(), 2, "one MAC in two VLANs is two hosts");
     }
 }

@@ -28,7 +28,7 @@ use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use axon_controller::Controller;
-use axon_controller::Effect;
+use axon_controller::{Effect, Effects};
 use axon_link::config::Timers;
 use axon_link::discovery::Discovery;
 use axon_link::seal::{ANY_INCARNATION, Opened};
@@ -120,7 +120,10 @@ impl StaticControl {
     /// Enters the state of this switch's own ports and marks the switch as alive.
     fn enter_own(&mut self, now: Time, out: &mut Vec<Effect>) {
         let hello = ControllerHello { version: self.version, nonce: 0, ports: self.view.clone() };
-        self.controller.controller_hello(now, self.home, Hops::to_control(), hello, out);
+        let home = self.home;
+        self.ask(out, |all, out| {
+            all.controller_hello(now, home, Hops::to_control(), hello, out);
+        });
         self.refresh_at = Some(now + self.timers.heartbeat * REFRESH_HEARTBEATS);
     }
 
@@ -134,9 +137,13 @@ impl StaticControl {
     pub fn request(&mut self, now: Time, message: Message, out: &mut Vec<Effect>) {
         match message {
             Message::ArpRequest(request) => {
-                self.controller.arp_request(now, self.home, request, out);
+                let home = self.home;
+                self.ask(out, |all, out| all.arp_request(now, home, request, out));
             }
-            Message::DhcpRelay(relay) => self.controller.dhcp_relay(now, self.home, relay, out),
+            Message::DhcpRelay(relay) => {
+                let home = self.home;
+                self.ask(out, |all, out| all.dhcp_relay(now, home, relay, out));
+            }
             _ => {}
         }
     }
@@ -146,7 +153,8 @@ impl StaticControl {
         if is_shared(&item) {
             self.peers.values_mut().for_each(|peer| peer.push(&item));
         }
-        self.controller.item(now, self.home, item, out);
+        let home = self.home;
+        self.ask(out, |all, out| all.item(now, home, (VlanId::NONE, item), out));
     }
 
     /// Handles a command of the local controller. Returns the item if it is for this switch's edge.
@@ -161,6 +169,18 @@ impl StaticControl {
             peer.push(&item);
         }
         None
+    }
+
+    /// Calls the controller inside. A fabric without a controller node has no VLANs.
+    fn ask<R>(
+        &mut self,
+        out: &mut Vec<Effect>,
+        call: impl FnOnce(&mut Controller, &mut Effects) -> R,
+    ) -> R {
+        let mut own = Effects::new();
+        let result = call(&mut self.controller, &mut own);
+        out.extend(own.into_iter().map(|(_, effect)| effect));
+        result
     }
 
     /// Handles a message of another switch, to which `reverse` leads. Messages for the edge go out
@@ -201,11 +221,12 @@ impl StaticControl {
                 return Ok(());
             }
             Message::ArpTarget(target) => {
-                let asked = self.controller.target_asked(now, (from, reverse), target, out);
+                let asked = 
+                    self.ask(out, |all, out| all.target_asked(now, (from, reverse), target, out));
                 asked.map(Message::ArpTarget)
             }
             Message::ArpReply(reply) => {
-                self.controller.target_found(now, from, reply, out).map(Message::ArpReply)
+                self.ask(out, |all, out| all.target_found(now, from, reply, out)).map(Message::ArpReply)
             }
             Message::Seek(seek) => Some(Message::Seek(seek)),
             _ => return Err(Refusal::Misplaced),
@@ -247,7 +268,7 @@ impl StaticControl {
         }
         let ports = self.cables.filter(from.node, hello.ports);
         let hello = ControllerHello { ports, ..hello };
-        self.controller.controller_hello(now, from, reverse, hello, out);
+        self.ask(out, |all, out| all.controller_hello(now, from, reverse, hello, out));
         let Some(peer) = self.peers.get_mut(&from.node) else { return Ok(()) };
         if !peer.is(from) {
             peer.met(now, from, self.timers.retry, self.controller.reports());
@@ -259,7 +280,9 @@ impl StaticControl {
     fn item(&mut self, now: Time, from: Incarnation, item: Item, out: &mut Vec<Effect>) {
         match item {
             Item::AskHost { .. } => out.push(Effect::Command { to: self.home.node, item }),
-            item if is_shared(&item) => self.controller.item(now, from, item, out),
+            item if is_shared(&item) => {
+                self.ask(out, |all, out| all.item(now, from, (VlanId::NONE, item), out));
+            }
             _ => {}
         }
     }
@@ -267,7 +290,7 @@ impl StaticControl {
     /// Handles expired timers. Early or repeated calls are harmless.
     pub fn timeout(&mut self, now: Time, out: &mut Vec<Effect>) {
         if self.controller.deadline().is_some_and(|at| at <= now) {
-            self.controller.timeout(now, out);
+            self.ask(out, |all, out| all.timeout(now, out));
         }
         if self.version > 0 && self.refresh_at.is_some_and(|at| at <= now) {
             self.enter_own(now, out);
@@ -326,7 +349,7 @@ impl StaticControl {
         change: PolicyChange,
         out: &mut Vec<Effect>,
     ) -> Result<PolicyDone, PolicyRefusal> {
-        self.controller.change_policy(now, change, out)
+        self.ask(out, |all, out| all.change_policy(now, change, out))
     }
 
     /// Returns the telemetry of the static control plane.

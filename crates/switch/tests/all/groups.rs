@@ -73,13 +73,13 @@ fn a_member_that_moves_and_comes_back_is_a_member_where_it_is() {
     member(&mut world, 3, 2, false);
     gone(&mut world, 3, 2);
     pass(&mut world, SOON);
-    assert_eq!(world.controller.members_of(GROUP).collect::<Vec<_>>(), [mac(2)]);
+    assert_eq!(world.controller.vlans().plain().members_of(GROUP).collect::<Vec<_>>(), [mac(2)]);
     // Host 4 is another member: the list that is sent anew has both.
     member(&mut world, 4, 4, true);
     assert_eq!(pass(&mut world, SOON), [vec![mac(2), mac(4)]]);
     member(&mut world, 2, 2, false);
     assert_eq!(pass(&mut world, SOON), [vec![mac(4)]]);
-    assert_eq!(world.controller.groups_len(), 2, "a sender and a member");
+    assert_eq!(world.controller.vlans().plain().groups_len(), 2, "a sender and a member");
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn a_host_that_forges_another_takes_no_membership_of_it() {
     assert_eq!(world.controller.counters().item_misplaced, 1);
     gone(&mut world, 2, 2);
     assert_eq!(pass(&mut world, SOON), [vec![]]);
-    assert_eq!(world.controller.groups_len(), 1, "the sender");
+    assert_eq!(world.controller.vlans().plain().groups_len(), 1, "the sender");
 }
 
 #[test]

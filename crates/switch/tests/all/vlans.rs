@@ -1,17 +1,21 @@
-//! The controllers of VLANs: what the next incarnation has of each.
+//! VLANs at the controller: what the next incarnation has of each, and what they share.
 
 use crate::client::*;
 use crate::controller;
 use crate::kept::{Kept, keep};
 use crate::one_switch::{self, SWITCH};
-use axon_controller::Effect;
 use axon_controller::config::{ControllerConfig, VlanConfig};
-use axon_controller::vlans::Controllers;
+use axon_controller::router::{Flow, Router, ShortestPaths, Step};
+use axon_controller::topology::Graph;
+use axon_controller::{Controller, Effect, Effects};
 use axon_link::config::ServerIdentity;
 use axon_node::{KeyInVlan, PortVlans, StoreKey, Stored};
-use axon_wire::message::{HostFrame, Item, Message};
+use axon_wire::message::{
+    ArpRequest, ControllerHello, HostFrame, Item, Message, Peer, PortState, Role, Target,
+};
 use axon_wire::vlan::VlanId;
-use axon_wire::{PortNo, Span, Time};
+use axon_wire::{Hops, Incarnation, NodeId, PortNo, Span, Time};
+use std::sync::{Arc, Mutex};
 
 fn vlan(id: u16) -> VlanId {
     VlanId::new(id).unwrap()
@@ -39,14 +43,14 @@ fn config() -> ControllerConfig {
 }
 
 struct World {
-    all: Controllers,
+    all: Controller,
     store: Kept,
     now: Time,
 }
 
 impl World {
     fn new() -> World {
-        let all = Controllers::new(&config(), 16);
+        let all = Controller::new(&config(), 16);
         let mut world = World { all, store: Kept::new(), now: Time::ZERO };
         world.meet();
         world
@@ -54,14 +58,11 @@ impl World {
 
     fn meet(&mut self) {
         let (reverse, hello) = (one_switch::reverse(), one_switch::hello());
-        self.call(|all, now, out| all.controller_hello(now, SWITCH, &reverse, &hello, out));
+        self.call(|all, now, out| all.controller_hello(now, SWITCH, reverse, hello, out));
     }
 
     /// Calls the controllers, and keeps what they say.
-    fn call(
-        &mut self,
-        call: impl FnOnce(&mut Controllers, Time, &mut Vec<(VlanId, Effect)>),
-    ) -> Vec<(VlanId, Effect)> {
+    fn call(&mut self, call: impl FnOnce(&mut Controller, Time, &mut Effects)) -> Effects {
         let mut out = Vec::new();
         call(&mut self.all, self.now, &mut out);
         self.all.keep(&mut out);
@@ -72,7 +73,7 @@ impl World {
 
     /// The next incarnation, with this configuration, has what is in the store.
     fn restart(&mut self, config: &ControllerConfig) {
-        self.all = Controllers::new(config, 16);
+        self.all = Controller::new(config, 16);
         let stored: Vec<Stored> = self.store.values().cloned().collect();
         self.call(|all, now, out| all.restore(now, &stored, out));
     }
@@ -107,7 +108,7 @@ impl World {
 
     /// Whose the address is in a VLAN.
     fn owner(&self, id: u16) -> Option<axon_wire::MacAddr> {
-        let hosts = self.all.get(vlan(id))?.hosts();
+        let hosts = self.all.vlans().get(vlan(id))?.hosts();
         Some(hosts.get(hosts.by_ip(ip(100).into())?)?.mac)
     }
 }
@@ -158,4 +159,90 @@ fn what_is_of_a_vlan_that_its_port_is_not_in_any_more_is_given_up() {
     let restored = world.all.restored();
     assert_eq!((restored.hosts, restored.leases, restored.refused), (0, 0, before));
     assert_eq!(world.store.len(), 0);
+}
+
+/// A router that counts the changes of the graph, and the routes placed on its links.
+#[derive(Clone, Debug, Default)]
+struct Counting {
+    inner: ShortestPaths,
+    counts: Arc<Mutex<[usize; 2]>>,
+}
+
+impl Router for Counting {
+    fn path(&mut self, graph: &Graph, flow: &Flow, path: &mut Vec<Step>) -> bool {
+        self.inner.path(graph, flow, path)
+    }
+
+    fn shortest(&mut self) -> &mut ShortestPaths {
+        &mut self.inner
+    }
+
+    fn changed(&mut self, _: &Graph) -> bool {
+        self.counts.lock().unwrap()[0] += 1;
+        false
+    }
+
+    fn placed(&mut self, _: &[Step]) {
+        self.counts.lock().unwrap()[1] += 1;
+    }
+}
+
+/// Switches 1 and 2, with a host of each of these VLANs at port 1, meet the controller, and their
+/// link fails. Between the two, one host of each VLAN requests the other. Returns how many changes
+/// the router saw, how many routes were placed on it, and how many effects the events had.
+fn link_events(vlans: u16) -> ([usize; 2], usize) {
+    let mut config = ControllerConfig { backups: false, ..controller::config() };
+    let server = ServerIdentity { mac: SERVER_MAC, ip: SERVER };
+    let one = |id| VlanConfig { vlan: vlan(id), server, dhcp: None };
+    config.vlans.vlans = (1..=vlans).map(one).collect();
+    let tagged: Vec<VlanId> = (1..=vlans).map(vlan).collect();
+    let port = |node| {
+        let vlans = PortVlans { untagged: VlanId::NONE, tagged: tagged.clone() };
+        ((NodeId(node), PortNo(1)), vlans)
+    };
+    config.vlans.ports = [1, 2].map(port).into();
+    let (router, now) = (Counting::default(), Time::ZERO);
+    let counts = router.counts.clone();
+    let mut all = Controller::with_router(&config, 16, Box::new(router));
+    let from = |node| Incarnation { node: NodeId(node), number: 1 };
+    let hello = |all: &mut Controller, node, version, is_up: bool, out: &mut Effects| {
+        let there = NodeId(3 - node);
+        let link = Peer::Axon { node: there, port: PortNo(0), role: Role::Switch };
+        let mut ports = vec![PortState { port: PortNo(1), peer: Peer::Host }];
+        ports.extend(is_up.then_some(PortState { port: PortNo(0), peer: link }));
+        let hello = ControllerHello { version, nonce: 1, ports };
+        all.controller_hello(now, from(node), Hops::from([0, PortNo::CONTROL.0]), hello, out);
+    };
+    let (mut out, mut other) = (Vec::new(), Vec::new());
+    [1, 2].into_iter().for_each(|node| hello(&mut all, node, 1, true, &mut out));
+    for id in 1..=vlans {
+        for node in [1, 2] {
+            let (port, ips) = (PortNo(1), Vec::new());
+            let seen = Item::HostSeen { port, mac: mac(node as u8), ips };
+            all.item(now, from(node), (vlan(id), seen), &mut other);
+        }
+        let (port, target, source_ip) = (PortNo(1), Target::Mac(mac(2)), None);
+        let request = ArpRequest { id: 1, port, source_mac: mac(1), source_ip, target, hint: None };
+        all.request(now, from(1), (vlan(id), Message::ArpRequest(request)), &mut other);
+    }
+    assert_eq!(all.counters().arp_answered, u64::from(vlans));
+    hello(&mut all, 1, 2, false, &mut out);
+    // Each VLAN has both of its routes removed.
+    let is_removal =
+        |effect: &Effect| matches!(effect, Effect::Command { item: Item::RemoveRoute { .. }, .. });
+    let removals = out.extract_if(.., |(_, effect)| is_removal(effect)).count();
+    assert_eq!(removals, 2 * usize::from(vlans));
+    let counts = *counts.lock().unwrap();
+    (counts, out.len())
+}
+
+#[test]
+fn a_link_event_is_handled_once_however_many_vlans_there_are_and_one_router_has_all_routes() {
+    let ([changes, _], effects) = link_events(0);
+    for vlans in [1, 100] {
+        let ([changed, placed], sent) = link_events(vlans);
+        assert_eq!((changed, sent), (changes, effects), "{vlans}");
+        // Each route is placed for its path, and again before it is removed for want of one.
+        assert_eq!(placed, 4 * usize::from(vlans));
+    }
 }

@@ -4,6 +4,7 @@ use super::super::flow::mix;
 use super::super::{Flow, Loads, Router, ShortestPaths, Step};
 use super::CANDIDATES;
 use crate::topology::Graph;
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use axon_node::random::Random;
 
@@ -31,7 +32,7 @@ pub struct Annealing {
     loads: Loads,
     random: Random,
     /// Choice for each destination host.
-    choices: Vec<u8>,
+    choices: BTreeMap<u64, u8>,
     spare: Vec<Step>,
 }
 
@@ -63,13 +64,13 @@ impl Annealing {
         Annealing { shortest, loads, random: Random::new(seed), choices, spare }
     }
 
-    fn choice(&self, towards: u32) -> u8 {
-        self.choices.get(towards as usize).copied().unwrap_or(0)
+    fn choice(&self, towards: u64) -> u8 {
+        self.choices.get(&towards).copied().unwrap_or(0)
     }
 
     /// Computes, into `self.spare`, the path of a flow for a given choice of its destination.
     fn pick(&mut self, graph: &Graph, flow: &Flow, choice: u8) -> bool {
-        let hash = mix(u64::from(flow.towards) << 8 | u64::from(choice));
+        let hash = mix(flow.towards << 8 | u64::from(choice));
         self.shortest.pick(graph, flow.from, flow.to, hash, &mut self.spare)
     }
 
@@ -85,7 +86,7 @@ impl Annealing {
                 trial.add(&self.spare);
             }
         }
-        self.choices[towards as usize] = choice;
+        self.choices.insert(towards, choice);
     }
 
     /// Returns whether a step up by `rise` is taken at this temperature. The probability is
@@ -136,8 +137,9 @@ impl Router for Annealing {
     fn round(&mut self, graph: &Graph, flows: &[Flow]) {
         let mut flows = flows.to_vec();
         flows.sort_by_key(|flow| flow.towards);
-        let Some(last) = flows.last() else { return };
-        self.choices.resize((last.towards as usize + 1).max(self.choices.len()), 0);
+        if flows.is_empty() {
+            return;
+        }
         let fullest = self.loads.each().map(|(_, flows)| flows).max().unwrap_or(0);
         let limit = (fullest - fullest / 32).max(1);
         let mut trial = Trial { loads: Loads::default(), limit, energy: 0 };
