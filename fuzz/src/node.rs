@@ -214,7 +214,7 @@ fn check_switch(switch: &SwitchNode<Plane>, setup: &SwitchSetup) {
         assert!(report.returns.len() + report.lost as usize <= report.plan.count as usize);
     }
     let held_max = u64::from(plane.ports) * plane.queue_bytes_max.0 / 14;
-    assert!(switch.plane().held_frames() <= held_max);
+    assert!(switch.plane().ports().held_frames() <= held_max);
     for port in (0..plane.ports).map(PortNo) {
         assert!(switch.plane().tables().len(port) <= plane.routes_per_port_max);
         for (_, route) in switch.plane().tables().routes(port) {
@@ -228,7 +228,7 @@ fn check_switch(switch: &SwitchNode<Plane>, setup: &SwitchSetup) {
         let memory = ports.dcb().map_or(0, |dcb| dcb.memory().config().bytes().0);
         // A class has a buffer of its own for what the control plane sends.
         let classes = if memory > 0 { 8 } else { 1 };
-        assert!(switch.plane().queued_bytes(port).0 <= most * classes + 2 * memory);
+        assert!(ports.queues().bytes(port).0 <= most * classes + 2 * memory);
     }
     if let Some(dcb) = switch.plane().ports().dcb() {
         let memory = dcb.memory();

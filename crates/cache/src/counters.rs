@@ -1,5 +1,6 @@
 //! Counters of a cache.
 
+use crate::error::{HandleError, HandleFault, Side};
 use serde::{Deserialize, Serialize};
 
 /// Counters of one cache since its creation. They never decrease.
@@ -59,4 +60,38 @@ pub struct CacheCounters {
     pub in_use_max: u64,
     /// Maximum number of buffers of the send segment in use at once.
     pub send_in_use_max: u64,
+}
+
+impl CacheCounters {
+    /// Counts an allocation: whether a payload was evicted by it, or `None` if there was no buffer.
+    #[inline]
+    pub(crate) fn attached(&mut self, side: Side, evicted: Option<bool>) {
+        let (given, full) = match side {
+            Side::Receive => (&mut self.received, &mut self.full),
+            Side::Send => (&mut self.brought, &mut self.send_full),
+        };
+        *if evicted.is_some() { given } else { full } += 1;
+        self.evicted += u64::from(evicted == Some(true));
+    }
+
+    /// Updates the maximum number of buffers in use.
+    #[inline]
+    pub(crate) fn note_in_use(&mut self, side: Side, in_use: usize) {
+        let max = match side {
+            Side::Receive => &mut self.in_use_max,
+            Side::Send => &mut self.send_in_use_max,
+        };
+        *max = (*max).max(in_use as u64);
+    }
+
+    /// Counts a handle that is refused to the agent.
+    pub(crate) fn refused(&mut self, error: HandleError) -> HandleError {
+        match error.fault {
+            HandleFault::Forged => self.forged += 1,
+            HandleFault::Reallocated | HandleFault::Gone => self.stale += 1,
+            HandleFault::InTransfer => self.in_transfer += 1,
+            HandleFault::NoTransfer => {}
+        }
+        error
+    }
 }

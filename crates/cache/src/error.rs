@@ -26,6 +26,13 @@ pub enum HandleFault {
     NoTransfer,
 }
 
+impl HandleFault {
+    /// Returns the error that `handle` is refused for this reason.
+    pub(crate) const fn of(self, handle: Handle) -> HandleError {
+        HandleError { handle, fault: self }
+    }
+}
+
 /// Refused handle. Only a counter has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[error("payload handle {handle}: {fault}")]
@@ -43,6 +50,10 @@ pub enum Side {
     Receive,
     /// Send segment: buffers for payloads that the agent brings.
     Send,
+}
+
+impl Side {
+    pub(crate) const ALL: [Side; 2] = [Side::Receive, Side::Send];
 }
 
 impl fmt::Display for Side {

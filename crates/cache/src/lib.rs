@@ -33,6 +33,7 @@
 extern crate alloc;
 
 mod buffer;
+
 mod cache;
 mod config;
 mod counters;
@@ -41,8 +42,7 @@ mod free;
 mod handle;
 mod queue;
 mod segment;
-mod transfers;
-mod whole;
+mod store;
 
 pub use buffer::{OnSent, State};
 pub use cache::{Attached, PayloadCache};

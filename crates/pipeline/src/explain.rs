@@ -123,8 +123,8 @@ impl Pipeline {
         action: &Action,
     ) {
         action.mirror.iter().for_each(|&mirror| self.explain_mirror(way, frame, mirror));
-        let mut buffer = FrameBuf::new(frame);
-        let tunnel = |number| self.tables().tunnel(number);
+        let (objects, mut buffer) = (self.tables().objects(), FrameBuf::new(frame));
+        let tunnel = |number| objects.tunnel(number);
         let hop_width = self.config().hop_width;
         let context = Context { ingress, hop_width, tunnel: &tunnel };
         for change in &action.modify {
@@ -133,7 +133,7 @@ impl Pipeline {
             }
             way.say("modify", change.to_string());
         }
-        let interface = |number: u16| self.tables().interface(number).copied();
+        let interface = |number: u16| objects.interface(number).copied();
         let is_open = |port: PortNo| self.ports().wires().is_up(port);
         match action.target {
             Target::Drop | Target::Tables => way.say("out", "dropped: denied".into()),
@@ -147,8 +147,7 @@ impl Pipeline {
                 None => way.say("out", format!("no interface {number}: dropped: denied")),
             },
             Target::Group(number) => {
-                let members =
-                    self.tables().members(number).iter().filter_map(|&one| interface(one));
+                let members = objects.members(number).iter().filter_map(|&one| interface(one));
                 let open = |one: &Interface| one.port != ingress && is_open(one.port);
                 let open: Vec<Interface> = members.filter(open).collect();
                 if open.is_empty() {
@@ -159,7 +158,7 @@ impl Pipeline {
             Target::Spread(number) => {
                 let hash = flow_hash(self.config().seed, frame);
                 let usable = |one: u16| interface(one).is_some_and(|one| is_open(one.port));
-                match choose(hash, self.tables().members(number), usable).and_then(interface) {
+                match choose(hash, objects.members(number), usable).and_then(interface) {
                     Some(one) => self.explain_out(way, &buffer, parsed, &one),
                     None => way.say("out", "no member has carrier: dropped: port_down".into()),
                 }

@@ -36,5 +36,6 @@ pub use register::{Register, RegisterError};
 pub use request::{TablesAnswer, TablesRequest};
 pub use sizes::Sizes;
 pub use tables::{
-    EntryCount, Hit, MacKey, PortOptions, Prefix, Shown, TableName, Tables, TcamEntry, Verdict,
+    EntryCount, Hit, MacKey, Objects, PortOptions, Prefix, Shown, TableName, Tables, TcamEntry,
+    Verdict,
 };

@@ -199,8 +199,8 @@ impl Pipeline {
         if let Some(mirror) = action.mirror {
             send_copy(ports, cpu, now, &meta, mirror, out);
         }
-        let tunnels = verdict.tunnels;
-        let tunnel = |number| tunnels.get(number);
+        let objects = verdict.objects;
+        let tunnel = |number| objects.tunnel(number);
         let context = Context { ingress, hop_width: config.hop_width, tunnel: &tunnel };
         for change in &action.modify {
             if let Err(reason) = modify::modify(&mut meta.frame, &mut parsed, change, context) {
@@ -212,24 +212,23 @@ impl Pipeline {
             Target::Drop | Target::Tables => ports.discard(meta, Drop::Denied, out),
             Target::Cpu => trap(ports, cpu, Cause::Target, now, meta, out),
             Target::Port(port) => ports.deliver(now, meta, port, None, out),
-            Target::Interface(number) => match verdict.interfaces.get(number) {
+            Target::Interface(number) => match objects.interface(number) {
                 Some(interface) => leave(ports, now, meta, parsed, interface, out),
                 None => ports.discard(meta, Drop::Denied, out),
             },
             Target::Group(number) => {
-                let members = verdict.groups.get(number).map_or(&[][..], |group| &group.interfaces);
-                let members = members.iter().filter_map(|&one| verdict.interfaces.get(one));
+                let members = objects.members(number).iter();
+                let members = members.filter_map(|&one| objects.interface(one));
                 let open = |one: &&Interface| one.port != ingress && ports.wires().is_up(one.port);
                 let members: Vec<Interface> = members.filter(open).copied().collect();
                 replicate(ports, now, (meta, parsed), &members, out);
             }
             Target::Spread(number) => {
-                let members = verdict.groups.get(number).map_or(&[][..], |group| &group.interfaces);
-                let interface = |number: u16| verdict.interfaces.get(number);
+                let interface = |number: u16| objects.interface(number);
                 let is_up = |number: u16| {
                     interface(number).is_some_and(|one| ports.wires().is_up(one.port))
                 };
-                match choose(hash, members, is_up).and_then(interface) {
+                match choose(hash, objects.members(number), is_up).and_then(interface) {
                     Some(interface) => leave(ports, now, meta, parsed, interface, out),
                     None => ports.discard(meta, Drop::PortDown, out),
                 }

@@ -27,11 +27,11 @@ impl Rstp {
             ChangeState::Inactive if port.learn => port.change = ChangeState::Learning,
             ChangeState::Learning if active && port.forward && !port.oper_edge => {
                 port.change = ChangeState::Active;
-                port.new_tc_while(now);
+                new_tc_while(port, now);
                 port.new_info = true;
                 self.propagate(index);
             }
-            ChangeState::Learning if heard => port.forget_changes(),
+            ChangeState::Learning if heard => forget_changes(port),
             ChangeState::Learning if !active && !port.learn && !port.learning => {
                 port.change = ChangeState::Inactive;
                 port.tc.stop();
@@ -39,7 +39,7 @@ impl Rstp {
             }
             ChangeState::Active if !active || port.oper_edge => {
                 port.change = ChangeState::Learning;
-                port.forget_changes();
+                forget_changes(port);
             }
             ChangeState::Active if port.rcvd_tc => {
                 port.rcvd_tc = false;
@@ -47,7 +47,7 @@ impl Rstp {
             }
             ChangeState::Active if port.tc_prop => {
                 port.tc_prop = false;
-                port.new_tc_while(now);
+                new_tc_while(port, now);
                 requests.push(Request::Flush { port: PortNo(index as u16) });
             }
             ChangeState::Active if port.rcvd_tc_ack => {
@@ -70,7 +70,7 @@ impl Rstp {
     pub(super) fn transmit(&mut self, now: Time, index: usize, requests: &mut Vec<Request>) {
         let hello = self.config.times.hello.span();
         let port = &mut self.ports[index];
-        port.pay_back(now);
+        pay_back(port, now);
         if !port.enabled || port.role == Role::Disabled || !port.selected || port.updt_info {
             return;
         }
@@ -87,51 +87,49 @@ impl Rstp {
             port.tx_tick.start(now, Span::from_secs(1));
         }
         port.tx_count += 1;
-        let frame = port.rst_bpdu(now).emit(self.id.mac);
+        let frame = rst_bpdu(port, now).emit(self.id.mac);
         self.sent += 1;
         requests.push(Request::Send { port: PortNo(index as u16), frame });
     }
 }
 
-impl Port {
-    /// Runs `newTcWhile` (clause 17.21.7).
-    fn new_tc_while(&mut self, now: Time) {
-        if self.tc.is_over(now) {
-            self.tc.start(now, self.designated_times.hello.span() + Span::from_secs(1));
-            self.new_info = true;
-        }
+/// Runs `newTcWhile` (clause 17.21.7).
+fn new_tc_while(port: &mut Port, now: Time) {
+    if port.tc.is_over(now) {
+        port.tc.start(now, port.designated_times.hello.span() + Span::from_secs(1));
+        port.new_info = true;
     }
+}
 
-    fn forget_changes(&mut self) {
-        (self.rcvd_tc, self.rcvd_tc_ack, self.tc_prop) = (false, false, false);
+fn forget_changes(port: &mut Port) {
+    (port.rcvd_tc, port.rcvd_tc_ack, port.tc_prop) = (false, false, false);
+}
+
+/// Decrements `txCount` once each second.
+fn pay_back(port: &mut Port, now: Time) {
+    while port.tx_count > 0 && port.tx_tick.is_over(now) {
+        port.tx_count -= 1;
+        let last = port.tx_tick;
+        port.tx_tick.start(last.moment(), Span::from_secs(1));
     }
+}
 
-    /// Decrements `txCount` once each second.
-    fn pay_back(&mut self, now: Time) {
-        while self.tx_count > 0 && self.tx_tick.is_over(now) {
-            self.tx_count -= 1;
-            let last = self.tx_tick;
-            self.tx_tick.start(last.moment(), Span::from_secs(1));
-        }
-    }
-
-    /// Returns the BPDU that `txRstp` sends (clause 17.21.20).
-    fn rst_bpdu(&self, now: Time) -> Bpdu {
-        Bpdu {
-            vector: self.designated,
-            times: self.designated_times,
-            role: match self.role {
-                Role::Disabled => SentRole::Unknown,
-                Role::Alternate | Role::Backup => SentRole::AlternateOrBackup,
-                Role::Root => SentRole::Root,
-                Role::Designated => SentRole::Designated,
-            },
-            topology_change: !self.tc.is_over(now),
-            proposal: self.proposing,
-            agreement: self.agree,
-            learning: self.learning,
-            forwarding: self.forwarding,
-            acknowledgment: false,
-        }
+/// Returns the BPDU that `txRstp` sends (clause 17.21.20).
+fn rst_bpdu(port: &Port, now: Time) -> Bpdu {
+    Bpdu {
+        vector: port.designated,
+        times: port.designated_times,
+        role: match port.role {
+            Role::Disabled => SentRole::Unknown,
+            Role::Alternate | Role::Backup => SentRole::AlternateOrBackup,
+            Role::Root => SentRole::Root,
+            Role::Designated => SentRole::Designated,
+        },
+        topology_change: !port.tc.is_over(now),
+        proposal: port.proposing,
+        agreement: port.agree,
+        learning: port.learning,
+        forwarding: port.forwarding,
+        acknowledgment: false,
     }
 }

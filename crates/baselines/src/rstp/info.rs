@@ -22,153 +22,151 @@ enum Received {
     Other,
 }
 
-impl Port {
-    /// Runs bridge detection. Returns whether anything has changed.
-    pub(super) fn detect_edge(&mut self, now: Time) -> bool {
-        let alone = self.enabled && self.proposing && self.edge_delay.is_over(now);
-        let becomes = alone && !self.oper_edge;
-        self.oper_edge |= becomes;
-        becomes
-    }
+/// Runs bridge detection. Returns whether anything has changed.
+pub(super) fn detect_edge(port: &mut Port, now: Time) -> bool {
+    let alone = port.enabled && port.proposing && port.edge_delay.is_over(now);
+    let becomes = alone && !port.oper_edge;
+    port.oper_edge |= becomes;
+    becomes
+}
 
-    /// Runs the port information machine. Returns whether anything has changed.
-    pub(super) fn information(&mut self, now: Time) -> bool {
-        if !self.enabled {
-            let changed = self.info_is != InfoIs::Disabled;
-            if changed {
-                self.forget();
+/// Runs the port information machine. Returns whether anything has changed.
+pub(super) fn information(port: &mut Port, now: Time) -> bool {
+    if !port.enabled {
+        let changed = port.info_is != InfoIs::Disabled;
+        if changed {
+            forget(port);
+        }
+        port.message = None;
+        return changed;
+    }
+    if port.info_is == InfoIs::Disabled {
+        age(port);
+        return true;
+    }
+    if port.selected && port.updt_info {
+        update(port);
+        return true;
+    }
+    if port.info_is == InfoIs::Aged || port.updt_info {
+        return false;
+    }
+    if let Some(message) = port.message.take() {
+        take(port, now, &message);
+        return true;
+    }
+    if port.info_is == InfoIs::Received && port.info.is_over(now) {
+        age(port);
+        return true;
+    }
+    false
+}
+
+/// Enters state DISABLED.
+fn forget(port: &mut Port) {
+    (port.proposing, port.proposed, port.agree, port.agreed) = (false, false, false, false);
+    port.info.stop();
+    port.info_is = InfoIs::Disabled;
+    (port.reselect, port.selected) = (true, false);
+}
+
+/// Enters state AGED.
+fn age(port: &mut Port) {
+    port.info_is = InfoIs::Aged;
+    (port.reselect, port.selected) = (true, false);
+}
+
+/// Enters state UPDATE, in which the port adopts the bridge's own information.
+fn update(port: &mut Port) {
+    let better = better_or_same(port, port.designated, InfoIs::Mine);
+    (port.proposing, port.proposed) = (false, false);
+    port.agreed &= better;
+    port.synced &= port.agreed;
+    (port.vector, port.times) = (port.designated, port.designated_times);
+    port.updt_info = false;
+    port.info_is = InfoIs::Mine;
+    port.new_info = true;
+}
+
+/// Evaluates `betterorsameInfo` (clause 17.21.1) for information `new` of kind `kind`.
+fn better_or_same(port: &Port, new: super::vector::Vector, kind: InfoIs) -> bool {
+    port.info_is == kind && new <= port.vector
+}
+
+fn meaning(port: &Port, message: &Bpdu) -> Received {
+    match message.role {
+        SentRole::Designated => {
+            let same = message.vector == port.vector;
+            if message.vector.supersedes(&port.vector) || same && message.times != port.times {
+                Received::Superior
+            } else if same {
+                Received::Repeated
+            } else {
+                Received::Inferior
             }
-            self.message = None;
-            return changed;
         }
-        if self.info_is == InfoIs::Disabled {
-            self.age();
-            return true;
+        SentRole::Root | SentRole::AlternateOrBackup if message.vector >= port.vector => {
+            Received::NotDesignated
         }
-        if self.selected && self.updt_info {
-            self.update();
-            return true;
-        }
-        if self.info_is == InfoIs::Aged || self.updt_info {
-            return false;
-        }
-        if let Some(message) = self.message.take() {
-            self.take(now, &message);
-            return true;
-        }
-        if self.info_is == InfoIs::Received && self.info.is_over(now) {
-            self.age();
-            return true;
-        }
-        false
+        _ => Received::Other,
     }
+}
 
-    /// Enters state DISABLED.
-    fn forget(&mut self) {
-        (self.proposing, self.proposed, self.agree, self.agreed) = (false, false, false, false);
-        self.info.stop();
-        self.info_is = InfoIs::Disabled;
-        (self.reselect, self.selected) = (true, false);
-    }
-
-    /// Enters state AGED.
-    fn age(&mut self) {
-        self.info_is = InfoIs::Aged;
-        (self.reselect, self.selected) = (true, false);
-    }
-
-    /// Enters state UPDATE, in which the port adopts the bridge's own information.
-    fn update(&mut self) {
-        let better = self.better_or_same(self.designated, InfoIs::Mine);
-        (self.proposing, self.proposed) = (false, false);
-        self.agreed &= better;
-        self.synced &= self.agreed;
-        (self.vector, self.times) = (self.designated, self.designated_times);
-        self.updt_info = false;
-        self.info_is = InfoIs::Mine;
-        self.new_info = true;
-    }
-
-    /// Evaluates `betterorsameInfo` (clause 17.21.1) for information `new` of kind `kind`.
-    fn better_or_same(&self, new: super::vector::Vector, kind: InfoIs) -> bool {
-        self.info_is == kind && new <= self.vector
-    }
-
-    fn meaning(&self, message: &Bpdu) -> Received {
-        match message.role {
-            SentRole::Designated => {
-                let same = message.vector == self.vector;
-                if message.vector.supersedes(&self.vector) || same && message.times != self.times {
-                    Received::Superior
-                } else if same {
-                    Received::Repeated
-                } else {
-                    Received::Inferior
-                }
+/// Enters state RECEIVE and the states that follow it.
+fn take(port: &mut Port, now: Time, message: &Bpdu) {
+    match meaning(port, message) {
+        Received::Superior => {
+            (port.agreed, port.proposing) = (false, false);
+            port.proposed |= message.proposal;
+            topology_flags(port, message);
+            port.agree &= better_or_same(port, message.vector, InfoIs::Received);
+            record_agreement(port, message);
+            port.synced &= port.agreed;
+            (port.vector, port.times) = (message.vector, message.times);
+            refresh(port, now);
+            port.info_is = InfoIs::Received;
+            (port.reselect, port.selected) = (true, false);
+        }
+        Received::Repeated => {
+            port.proposed |= message.proposal;
+            topology_flags(port, message);
+            record_agreement(port, message);
+            refresh(port, now);
+        }
+        Received::Inferior => {
+            if message.learning {
+                port.disputed = true;
+                port.agreed = false;
             }
-            SentRole::Root | SentRole::AlternateOrBackup if message.vector >= self.vector => {
-                Received::NotDesignated
-            }
-            _ => Received::Other,
         }
-    }
-
-    /// Enters state RECEIVE and the states that follow it.
-    fn take(&mut self, now: Time, message: &Bpdu) {
-        match self.meaning(message) {
-            Received::Superior => {
-                (self.agreed, self.proposing) = (false, false);
-                self.proposed |= message.proposal;
-                self.topology_flags(message);
-                self.agree &= self.better_or_same(message.vector, InfoIs::Received);
-                self.record_agreement(message);
-                self.synced &= self.agreed;
-                (self.vector, self.times) = (message.vector, message.times);
-                self.refresh(now);
-                self.info_is = InfoIs::Received;
-                (self.reselect, self.selected) = (true, false);
-            }
-            Received::Repeated => {
-                self.proposed |= message.proposal;
-                self.topology_flags(message);
-                self.record_agreement(message);
-                self.refresh(now);
-            }
-            Received::Inferior => {
-                if message.learning {
-                    self.disputed = true;
-                    self.agreed = false;
-                }
-            }
-            Received::NotDesignated => {
-                self.record_agreement(message);
-                self.topology_flags(message);
-            }
-            Received::Other => {}
+        Received::NotDesignated => {
+            record_agreement(port, message);
+            topology_flags(port, message);
         }
+        Received::Other => {}
     }
+}
 
-    /// Runs `recordAgreement` (clause 17.21.9), given that every link is point-to-point.
-    fn record_agreement(&mut self, message: &Bpdu) {
-        self.agreed = message.agreement;
-        if message.agreement {
-            self.proposing = false;
-        }
+/// Runs `recordAgreement` (clause 17.21.9), given that every link is point-to-point.
+fn record_agreement(port: &mut Port, message: &Bpdu) {
+    port.agreed = message.agreement;
+    if message.agreement {
+        port.proposing = false;
     }
+}
 
-    /// Runs `setTcFlags` (clause 17.21.17).
-    fn topology_flags(&mut self, message: &Bpdu) {
-        self.rcvd_tc |= message.topology_change;
-        self.rcvd_tc_ack |= message.acknowledgment;
-    }
+/// Runs `setTcFlags` (clause 17.21.17).
+fn topology_flags(port: &mut Port, message: &Bpdu) {
+    port.rcvd_tc |= message.topology_change;
+    port.rcvd_tc_ack |= message.acknowledgment;
+}
 
-    /// Runs `updtRcvdInfoWhile` (clause 17.21.23). Information beyond the maximum age expires at
-    /// once.
-    fn refresh(&mut self, now: Time) {
-        if self.times.message_age.plus_one_second() <= self.times.max_age {
-            self.info.start(now, self.times.hello.span() * 3);
-        } else {
-            self.info.stop();
-        }
+/// Runs `updtRcvdInfoWhile` (clause 17.21.23). Information beyond the maximum age expires at
+/// once.
+fn refresh(port: &mut Port, now: Time) {
+    if port.times.message_age.plus_one_second() <= port.times.max_age {
+        port.info.start(now, port.times.hello.span() * 3);
+    } else {
+        port.info.stop();
     }
 }

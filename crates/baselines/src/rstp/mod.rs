@@ -205,8 +205,8 @@ impl Rstp {
     fn round(&mut self, now: Time, requests: &mut Vec<Request>) -> bool {
         let mut changed = false;
         for port in &mut self.ports {
-            changed |= port.detect_edge(now);
-            changed |= port.information(now);
+            changed |= info::detect_edge(port, now);
+            changed |= info::information(port, now);
         }
         changed |= self.select_roles();
         for index in 0..self.ports.len() {

@@ -95,7 +95,8 @@ impl Timer {
     }
 }
 
-/// Port variables, which have the standard's names and meanings, such as `oper_edge`.
+/// Port variables, which have the standard's names and meanings, such as `oper_edge`. The machines
+/// share them, as in the standard; each is functions on the variables of a port.
 #[derive(Clone, Debug)]
 pub(super) struct Port {
     pub id: PortId,
@@ -200,6 +201,14 @@ impl Port {
         };
         port.fd.hold(times.max_age.span());
         port
+    }
+
+    /// Runs the state transition machine (clause 17.30). The data plane follows at once. Returns
+    /// whether there was a transition.
+    pub fn follow(&mut self) -> bool {
+        let changed = (self.learning, self.forwarding) != (self.learn, self.learn && self.forward);
+        (self.learning, self.forwarding) = (self.learn, self.learn && self.forward);
+        changed
     }
 
     /// Returns the port state for the data plane.

@@ -22,9 +22,9 @@ impl Rstp {
             return true;
         }
         match port.role {
-            Role::Disabled => port.rest(false),
+            Role::Disabled => rest(port, false),
             Role::Root => self.root_step(now, index),
-            Role::Designated => self.ports[index].designated_step(now),
+            Role::Designated => designated_step(&mut self.ports[index], now),
             Role::Alternate | Role::Backup => self.blocked_step(index),
         }
     }
@@ -73,14 +73,14 @@ impl Rstp {
             return true;
         }
         let may = port.fd.is_over(now) || re_rooted && port.rb.is_over(now);
-        port.advance(now, may)
+        advance(port, now, may)
     }
 
     /// Runs one step for an alternate or backup port. Returns whether there was one.
     fn blocked_step(&mut self, index: usize) -> bool {
         let all_synced = self.all_synced();
         let port = &mut self.ports[index];
-        if port.rest(true) {
+        if rest(port, true) {
             return true;
         }
         if port.learning || port.forwarding {
@@ -117,77 +117,67 @@ impl Rstp {
     }
 }
 
-impl Port {
-    /// Enters state DISABLED_PORT or ALTERNATE_PORT. Returns whether anything had to be settled.
-    fn rest(&mut self, blocked: bool) -> bool {
-        let in_use = self.learning || self.forwarding;
-        let settled = self.fd.is_held() && !self.sync && !self.re_root && self.synced;
-        if in_use || settled {
-            return false;
-        }
-        let span =
-            if blocked { self.forward_delay() } else { self.designated_times.max_age.span() };
-        self.fd.hold(span);
-        self.synced = true;
-        self.rr.stop();
-        (self.sync, self.re_root) = (false, false);
-        true
+/// Enters state DISABLED_PORT or ALTERNATE_PORT. Returns whether anything had to be settled.
+fn rest(port: &mut Port, blocked: bool) -> bool {
+    let in_use = port.learning || port.forwarding;
+    let settled = port.fd.is_held() && !port.sync && !port.re_root && port.synced;
+    if in_use || settled {
+        return false;
     }
+    let span = if blocked { port.forward_delay() } else { port.designated_times.max_age.span() };
+    port.fd.hold(span);
+    port.synced = true;
+    port.rr.stop();
+    (port.sync, port.re_root) = (false, false);
+    true
+}
 
-    fn designated_step(&mut self, now: Time) -> bool {
-        let was_root = !self.rr.is_over(now);
-        if !self.forward && !self.agreed && !self.proposing && !self.oper_edge {
-            self.proposing = true;
-            self.new_info = true;
-            self.edge_delay.start(now, super::MIGRATE_TIME);
-            return true;
-        }
-        let idle = !self.learning && !self.forwarding;
-        if !self.synced && (idle || self.agreed || self.oper_edge) || self.sync && self.synced {
-            self.rr.stop();
-            (self.synced, self.sync) = (true, false);
-            return true;
-        }
-        if self.re_root && !was_root {
-            self.re_root = false;
-            return true;
-        }
-        let must_stop = self.sync && !self.synced || self.re_root && was_root || self.disputed;
-        if must_stop && !self.oper_edge && (self.learn || self.forward) {
-            (self.learn, self.forward, self.disputed) = (false, false, false);
-            self.fd.start(now, self.forward_delay());
-            return true;
-        }
-        let trusted = self.fd.is_over(now) || self.agreed || self.oper_edge;
-        let may = trusted && !(self.re_root && was_root) && !self.sync;
-        let forwarded = self.forward;
-        let stepped = self.advance(now, may);
-        if self.forward && !forwarded {
-            self.agreed = true;
-        }
-        stepped
+fn designated_step(port: &mut Port, now: Time) -> bool {
+    let was_root = !port.rr.is_over(now);
+    if !port.forward && !port.agreed && !port.proposing && !port.oper_edge {
+        port.proposing = true;
+        port.new_info = true;
+        port.edge_delay.start(now, super::MIGRATE_TIME);
+        return true;
     }
+    let idle = !port.learning && !port.forwarding;
+    if !port.synced && (idle || port.agreed || port.oper_edge) || port.sync && port.synced {
+        port.rr.stop();
+        (port.synced, port.sync) = (true, false);
+        return true;
+    }
+    if port.re_root && !was_root {
+        port.re_root = false;
+        return true;
+    }
+    let must_stop = port.sync && !port.synced || port.re_root && was_root || port.disputed;
+    if must_stop && !port.oper_edge && (port.learn || port.forward) {
+        (port.learn, port.forward, port.disputed) = (false, false, false);
+        port.fd.start(now, port.forward_delay());
+        return true;
+    }
+    let trusted = port.fd.is_over(now) || port.agreed || port.oper_edge;
+    let may = trusted && !(port.re_root && was_root) && !port.sync;
+    let forwarded = port.forward;
+    let stepped = advance(port, now, may);
+    if port.forward && !forwarded {
+        port.agreed = true;
+    }
+    stepped
+}
 
-    /// Enters state ROOT_LEARN, ROOT_FORWARD, DESIGNATED_LEARN or DESIGNATED_FORWARD if the port
-    /// `may`. Returns whether it has.
-    fn advance(&mut self, now: Time, may: bool) -> bool {
-        if !may || self.forward {
-            return false;
-        }
-        if self.learn {
-            self.forward = true;
-            self.fd.stop();
-        } else {
-            self.learn = true;
-            self.fd.start(now, self.forward_delay());
-        }
-        true
+/// Enters state ROOT_LEARN, ROOT_FORWARD, DESIGNATED_LEARN or DESIGNATED_FORWARD if the port
+/// `may`. Returns whether it has.
+fn advance(port: &mut Port, now: Time, may: bool) -> bool {
+    if !may || port.forward {
+        return false;
     }
-
-    /// Runs the state transition machine. The data plane follows at once.
-    pub(super) fn follow(&mut self) -> bool {
-        let changed = (self.learning, self.forwarding) != (self.learn, self.learn && self.forward);
-        (self.learning, self.forwarding) = (self.learn, self.learn && self.forward);
-        changed
+    if port.learn {
+        port.forward = true;
+        port.fd.stop();
+    } else {
+        port.learn = true;
+        port.fd.start(now, port.forward_delay());
     }
+    true
 }

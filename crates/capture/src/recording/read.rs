@@ -45,18 +45,24 @@ pub struct Reader<R> {
     input: BufReader<R>,
     header: Header,
     id: u64,
-    /// Offset in the file of the section in `payload`.
-    section: u64,
     /// Offset of the next section in the file.
     offset: u64,
-    payload: Vec<u8>,
-    /// Offset of the next record in the payload.
-    at: usize,
+    section: Section,
     /// Number of records read so far.
     records: u64,
     /// Time of the last record.
     last: Time,
     ending: Option<Ending>,
+}
+
+/// The section that was read last.
+#[derive(Default)]
+struct Section {
+    /// Offset in the file.
+    offset: u64,
+    payload: Vec<u8>,
+    /// Offset of the next record in the payload.
+    at: usize,
 }
 
 /// Result of an attempt to read a section.
@@ -77,10 +83,8 @@ impl<R: Read> Reader<R> {
             input: BufReader::with_capacity(1 << 18, input),
             header: Header::nobody(),
             id: 0,
-            section: 0,
             offset: 0,
-            payload: Vec::new(),
-            at: 0,
+            section: Section::default(),
             records: 0,
             last: Time::ZERO,
             ending: None,
@@ -99,13 +103,13 @@ impl<R: Read> Reader<R> {
             Found::Section(_) => return Err(reader.broken(0, "no header comes first".into())),
             Found::Nothing => return Err(RecordingError::NoHeader { offset: reader.offset }),
         }
-        reader.header = postcard::from_bytes(&reader.payload)
+        reader.header = postcard::from_bytes(&reader.section.payload)
             .map_err(|error| reader.broken(0, format!("the header cannot be read: {error}")))?;
         if reader.header.names().any(|name| name.contains(char::is_control)) {
             return Err(reader.broken(0, "a name in the header has control characters".into()));
         }
-        reader.id = xxh3_64(&reader.payload);
-        reader.at = reader.payload.len();
+        reader.id = xxh3_64(&reader.section.payload);
+        reader.section.at = reader.section.payload.len();
         Ok(reader)
     }
 
@@ -125,17 +129,17 @@ impl<R: Read> Reader<R> {
     /// The next section has been altered, is invalid, or cannot be read. Earlier records are as
     /// they were written, and no records follow.
     pub fn next_record(&mut self) -> Result<Option<Record>, RecordingError> {
-        while self.at >= self.payload.len() {
+        while self.section.at >= self.section.payload.len() {
             if self.ending.is_some() || !self.next_block()? {
                 return Ok(None);
             }
         }
-        let mut cursor = Cursor::new(&self.payload, self.at);
+        let mut cursor = Cursor::new(&self.section.payload, self.section.at);
         let taken = cursor.record(self.last);
         let end = cursor.at;
-        let taken = taken.map_err(|what| self.broken(self.at, what))?;
-        let offset = self.section + (PREFIX_BYTES + self.at) as u64;
-        (self.at, self.last) = (end, taken.at);
+        let taken = taken.map_err(|what| self.broken(self.section.at, what))?;
+        let offset = self.section.offset_of(self.section.at);
+        (self.section.at, self.last) = (end, taken.at);
         self.records += 1;
         Ok(Some(Record {
             number: self.records,
@@ -157,19 +161,19 @@ impl<R: Read> Reader<R> {
             Found::Section(Kind::Header) => Err(self.broken(0, "a second header".into())),
             Found::Section(Kind::Block) => {
                 let (first, last, at) =
-                    begin(&self.payload).map_err(|what| self.broken(0, what))?;
+                    self.section.begin().map_err(|what| self.broken(0, what))?;
                 if first != self.records + 1 || last < self.last {
                     let expected = self.records + 1;
                     let what = format!("the block begins with record {first} at {last}");
                     let what = format!("{what}; expected {expected}, not before {}", self.last);
                     return Err(self.broken(0, what));
                 }
-                (self.last, self.at) = (last, at);
+                (self.last, self.section.at) = (last, at);
                 Ok(true)
             }
             Found::Section(Kind::End) => {
                 let reason = self.check_end().map_err(|what| self.broken(0, what))?;
-                self.at = self.payload.len();
+                self.section.at = self.section.payload.len();
                 self.ending = Some(Ending::Whole(reason));
                 Ok(false)
             }
@@ -178,7 +182,7 @@ impl<R: Read> Reader<R> {
 
     /// Checks that the end section matches the records, and that nothing follows it.
     fn check_end(&mut self) -> Result<EndReason, String> {
-        let mut cursor = Cursor::new(&self.payload, 0);
+        let mut cursor = Cursor::new(&self.section.payload, 0);
         let code = cursor.take(1, "a reason")?[0];
         let records = cursor.number("a count")?;
         let reason = EndReason::from_code(code).ok_or(format!("unknown reason {code}"))?;
@@ -212,19 +216,19 @@ impl<R: Read> Reader<R> {
                 },
             });
         };
-        self.payload.clear();
-        self.at = 0;
+        self.section.payload.clear();
+        self.section.at = 0;
         let limit = bytes as u64;
-        let read = self.input.by_ref().take(limit).read_to_end(&mut self.payload);
+        let read = self.input.by_ref().take(limit).read_to_end(&mut self.section.payload);
         read.map_err(|error| RecordingError::Io { place: self.place(offset), error })?;
         let mut seal = [0; SEAL_BYTES];
-        if self.payload.len() < bytes || self.fill(&mut seal)? < SEAL_BYTES {
-            self.payload.clear();
+        if self.section.payload.len() < bytes || self.fill(&mut seal)? < SEAL_BYTES {
+            self.section.payload.clear();
             return Ok(Found::Nothing);
         }
-        self.section = offset;
+        self.section.offset = offset;
         let whole = PREFIX_BYTES + bytes + SEAL_BYTES;
-        if let Err(changed) = section::check_seal(&self.payload, &seal, id, offset) {
+        if let Err(changed) = section::check_seal(&self.section.payload, &seal, id, offset) {
             return Err(self.altered(kind, &seal, changed, whole as u64));
         }
         self.offset += whole as u64;
@@ -241,40 +245,23 @@ impl<R: Read> Reader<R> {
         whole: u64,
     ) -> RecordingError {
         let Some(Changed { at, written }) = changed else {
-            let place = self.place(self.section);
-            self.payload.clear();
-            return RecordingError::Altered { place, to: self.section + whole };
+            let place = self.place(self.section.offset);
+            self.section.payload.clear();
+            return RecordingError::Altered { place, to: self.section.offset + whole };
         };
-        let payload = self.payload.len();
-        let offset = self.section + (PREFIX_BYTES + at) as u64;
-        let found = match self.payload.get_mut(at) {
+        let payload = self.section.payload.len();
+        let offset = self.section.offset_of(at);
+        let found = match self.section.payload.get_mut(at) {
             Some(byte) => std::mem::replace(byte, written),
             None => seal[at - payload],
         };
         let mut place = self.place(offset);
         if kind == Kind::Block {
-            (place.record, place.time) = self.record_at(at);
+            (place.record, place.time) =
+                self.section.record_at(at).unwrap_or((place.record, place.time));
         }
-        self.payload.clear();
+        self.section.payload.clear();
         RecordingError::AlteredByte { place, written, found }
-    }
-
-    /// Returns the number and time of the record that contains byte `at` of the block's payload.
-    /// Beyond the last record, returns the next number and the time of the last record.
-    fn record_at(&self, at: usize) -> (u64, Time) {
-        let Ok((first, mut last, begin)) = begin(&self.payload) else {
-            return (self.records + 1, self.last);
-        };
-        let mut cursor = Cursor::new(&self.payload, begin);
-        let mut number = first;
-        while let Ok(taken) = cursor.record(last) {
-            last = taken.at;
-            if cursor.at > at {
-                break;
-            }
-            number += 1;
-        }
-        (number, last)
     }
 
     /// Fills `bytes` as far as the file has data. Returns the number of bytes that were read.
@@ -300,18 +287,40 @@ impl<R: Read> Reader<R> {
 
     /// Returns an error about byte `at` of the payload, and ends reading.
     fn broken(&mut self, at: usize, what: String) -> RecordingError {
-        let place = self.place(self.section + (PREFIX_BYTES + at) as u64);
-        self.payload.clear();
-        self.ending = Some(Ending::Cut { offset: self.section });
+        let place = self.place(self.section.offset_of(at));
+        self.section.payload.clear();
+        self.ending = Some(Ending::Cut { offset: self.section.offset });
         RecordingError::Broken { place, what }
     }
 }
 
-/// Parses the beginning of a block: the number and time of its first record, and the offset of the
-/// records.
-fn begin(payload: &[u8]) -> Result<(u64, Time, usize), String> {
-    let mut cursor = Cursor::new(payload, 0);
-    let first = cursor.number("a record's number")?;
-    let time = cursor.number("a time")?;
-    Ok((first, Time::from_ticks(time), cursor.at))
+impl Section {
+    /// Returns the offset in the file of byte `at` of the payload.
+    fn offset_of(&self, at: usize) -> u64 {
+        self.offset + (PREFIX_BYTES + at) as u64
+    }
+
+    /// Parses the beginning of a block: the number and time of its first record, and the offset of
+    /// the records.
+    fn begin(&self) -> Result<(u64, Time, usize), String> {
+        let mut cursor = Cursor::new(&self.payload, 0);
+        let first = cursor.number("a record's number")?;
+        let time = cursor.number("a time")?;
+        Ok((first, Time::from_ticks(time), cursor.at))
+    }
+
+    /// Returns the number and time of the record that contains byte `at` of a block. Beyond the
+    /// last record, returns the next number and the time of the last record.
+    fn record_at(&self, at: usize) -> Option<(u64, Time)> {
+        let (mut number, mut last, begin) = self.begin().ok()?;
+        let mut cursor = Cursor::new(&self.payload, begin);
+        while let Ok(taken) = cursor.record(last) {
+            last = taken.at;
+            if cursor.at > at {
+                break;
+            }
+            number += 1;
+        }
+        Some((number, last))
+    }
 }

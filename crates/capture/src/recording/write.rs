@@ -43,17 +43,9 @@ pub struct Writer<W> {
     /// Number of bytes written.
     offset: u64,
     bytes_max: u64,
-    block: Vec<u8>,
-    /// Offset in the block of its first record.
-    records_begin: usize,
-    /// Offset in the block of the record whose answer is pending.
-    begin: usize,
-    /// Time of the block's first record.
-    first: Time,
+    block: Block,
     /// Time of the last record.
     last: Time,
-    /// Time of the record before the one that begins at `begin`.
-    before: Time,
     /// Number of complete records so far.
     records: u64,
     /// Number of records written, and the time of the last of them.
@@ -61,6 +53,43 @@ pub struct Writer<W> {
     /// Buffer for encoded actions, which is reused.
     actions: Vec<u8>,
     end: Option<EndReason>,
+}
+
+/// Records that have not been written.
+#[derive(Default)]
+struct Block {
+    bytes: Vec<u8>,
+    /// Offset of the first record.
+    records_begin: usize,
+    /// Offset of the record whose answer is pending.
+    begin: usize,
+    /// Time of the first record.
+    first: Time,
+    /// Time of the record before the one that begins at `begin`.
+    before: Time,
+}
+
+impl Block {
+    /// Appends a record without its answer; the one before it was at `last`.
+    fn push(&mut self, (number, last): (u64, Time), at: Time, input: &Input) {
+        self.before = last;
+        if self.bytes.is_empty() {
+            put(&mut self.bytes, number);
+            put(&mut self.bytes, at.ticks());
+            self.records_begin = self.bytes.len();
+            (self.first, self.before) = (at, at);
+        }
+        self.begin = self.bytes.len();
+        put_input(&mut self.bytes, self.before, at, input);
+    }
+
+    /// Removes the last record, and all of the block if it was the only one. Returns the time of
+    /// the one before.
+    fn drop_last(&mut self) -> Time {
+        let is_first = self.begin == self.records_begin;
+        self.bytes.truncate(if is_first { 0 } else { self.begin });
+        self.before
+    }
 }
 
 impl<W: Write> Writer<W> {
@@ -75,12 +104,8 @@ impl<W: Write> Writer<W> {
             id: 0,
             offset: 0,
             bytes_max,
-            block: Vec::new(),
-            records_begin: 0,
-            begin: 0,
-            first: Time::ZERO,
+            block: Block::default(),
             last: Time::ZERO,
-            before: Time::ZERO,
             records: 0,
             sent: (0, Time::ZERO),
             actions: Vec::new(),
@@ -101,20 +126,10 @@ impl<W: Write> Writer<W> {
     /// Records an input that the node is about to handle at `at`, which must not be earlier than
     /// the time of the last input. Does nothing once the recording has ended.
     pub fn input(&mut self, at: Time, input: &Input) {
-        if self.end.is_some() {
-            return;
-        }
-        if self.block.is_empty() {
-            put(&mut self.block, self.records + 1);
-            put(&mut self.block, at.ticks());
-            self.records_begin = self.block.len();
-            self.first = at;
+        if self.end.is_none() {
+            self.block.push((self.records + 1, self.last), at, input);
             self.last = at;
         }
-        self.begin = self.block.len();
-        self.before = self.last;
-        put_input(&mut self.block, self.last, at, input);
-        self.last = at;
     }
 
     /// Records the node's answer to the last input. If the recording has ended, returns the reason.
@@ -131,30 +146,24 @@ impl<W: Write> Writer<W> {
             encode_action(action, &mut self.actions);
         }
         let hash = hash(&self.actions);
-        put_answer(&mut self.block, self.begin, actions.len() as u64, hash);
-        let size = self.offset + section_bytes(self.block.len()) + END_BYTES_MAX;
-        if size > self.bytes_max || self.block.len() > BLOCK_BYTES_MAX {
-            self.drop_last();
+        put_answer(&mut self.block.bytes, self.block.begin, actions.len() as u64, hash);
+        let block_bytes = self.block.bytes.len();
+        let size = self.offset + section_bytes(block_bytes) + END_BYTES_MAX;
+        if size > self.bytes_max || block_bytes > BLOCK_BYTES_MAX {
+            self.last = self.block.drop_last();
             self.finish(EndReason::SizeBound)?;
             return Ok(self.end);
         }
         self.records += 1;
-        if self.block.len() >= BLOCK_BYTES {
+        if block_bytes >= BLOCK_BYTES {
             self.flush()?;
         }
         Ok(None)
     }
 
-    /// Removes the last record, and its block if it was the only one.
-    fn drop_last(&mut self) {
-        let is_first = self.begin == self.records_begin;
-        self.block.truncate(if is_first { 0 } else { self.begin });
-        self.last = self.before;
-    }
-
     /// Returns the time at which [`Writer::flush`] is due next.
     pub fn flush_at(&self) -> Option<Time> {
-        (!self.block.is_empty()).then_some(self.first + FLUSH_INTERVAL)
+        (!self.block.bytes.is_empty()).then_some(self.block.first + FLUSH_INTERVAL)
     }
 
     /// Writes all complete records to the file.
@@ -162,13 +171,13 @@ impl<W: Write> Writer<W> {
     /// # Errors
     /// The error of the writer.
     pub fn flush(&mut self) -> io::Result<()> {
-        if self.block.is_empty() {
+        if self.block.bytes.is_empty() {
             return Ok(());
         }
-        let mut block = std::mem::take(&mut self.block);
+        let mut block = std::mem::take(&mut self.block.bytes);
         let sent = self.section(Kind::Block, &block);
         block.clear();
-        self.block = block;
+        self.block.bytes = block;
         self.sent = (self.records, self.last);
         sent.and_then(|()| self.out.flush())
     }
@@ -179,7 +188,7 @@ impl<W: Write> Writer<W> {
     /// The error of the writer.
     pub fn cut(&mut self, reason: EndReason) -> io::Result<()> {
         if self.end.is_none() {
-            self.block.clear();
+            self.block.bytes.clear();
             (self.records, self.last) = self.sent;
         }
         self.finish(reason)

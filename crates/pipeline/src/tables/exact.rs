@@ -34,17 +34,9 @@ impl Exact {
         self.entries.remove(&key)
     }
 
-    /// Returns whether there is room for one more entry.
-    pub(super) fn has_room(&self) -> bool {
-        self.entries.len() < self.size as usize
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.entries.len()
-    }
-
-    pub(super) fn size(&self) -> u32 {
-        self.size
+    /// Returns the number of entries, and its maximum.
+    pub(super) fn count(&self) -> (u32, u32) {
+        (self.entries.len() as u32, self.size)
     }
 
     /// Iterates over all entries, in no order.

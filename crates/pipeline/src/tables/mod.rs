@@ -12,70 +12,40 @@ mod entry;
 mod exact;
 mod lpm;
 mod numbered;
+mod objects;
+mod prefixes;
 mod read;
 mod tcam;
+mod ternary;
 
 pub(crate) use entry::Entry;
 pub use entry::{EntryCount, MacKey, PortOptions, Prefix, TableName, TcamEntry};
+pub use objects::Objects;
 pub use read::Shown;
 
-use crate::action::{Action, Group, Interface, Tunnel};
-use crate::frame_type::{FrameType, Parsed};
-use crate::key::{Extractor, KeyBytes, Udlk, UdlkId};
+use crate::action::Action;
+use crate::frame_type::Parsed;
 use crate::sizes::Sizes;
-use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use axon_wire::{HopWidth, PortNo};
 use exact::Exact;
-use lpm::Lpm;
-use numbered::Numbered;
+use prefixes::Prefixes;
 use tcam::Tcam;
-
-/// Maximum number of keys of one frame type.
-const KEYS_PER_TYPE: usize = 2;
+use ternary::{Keyed, Ternary};
 
 /// The tables of one switch.
 #[derive(Clone, Debug)]
 pub struct Tables {
-    pub(crate) sizes: Sizes,
     /// Bits of a hop, for routes that entries push.
     hop_width: HopWidth,
-    keys: Vec<Option<Key>>,
-    /// Keys by frame type.
-    of_type: [Vec<UdlkId>; FrameType::ALL.len()],
-    tcam: Vec<Option<TcamSlot>>,
-    tcam_entries: u32,
+    ternary: Ternary,
     mpls: Exact,
     ipv4: Exact,
     mac: Exact,
-    prefixes: BTreeMap<Prefix, u32>,
-    prefix_entries: Vec<Option<Entry>>,
-    free_prefixes: Vec<u32>,
-    lpm: Lpm,
-    /// True if the prefixes have changed since `lpm` was built.
-    lpm_is_stale: bool,
-    pub(crate) interfaces: Numbered<Interface>,
-    pub(crate) groups: Numbered<Group>,
-    pub(crate) tunnels: Numbered<Tunnel>,
+    prefixes: Prefixes,
+    objects: Objects,
     miss: Option<Entry>,
     ports: Vec<PortOptions>,
-}
-
-/// A lookup key and its entries.
-#[derive(Clone, Debug)]
-struct Key {
-    udlk: Udlk,
-    extractor: Extractor,
-    tcam: Tcam,
-    users: u32,
-}
-
-#[derive(Clone, Debug)]
-struct TcamSlot {
-    udlk: UdlkId,
-    value: Vec<u8>,
-    mask: Vec<u8>,
-    entry: Entry,
 }
 
 /// Location of the winning entry.
@@ -102,22 +72,19 @@ pub struct Verdict<'a> {
     pub action: Option<&'a Action>,
     /// True if the source of the frame is to be learned.
     pub learn: bool,
-    pub(crate) interfaces: &'a Numbered<Interface>,
-    pub(crate) groups: &'a Numbered<Group>,
-    pub(crate) tunnels: &'a Numbered<Tunnel>,
-}
-
-impl Verdict<'_> {
-    /// Returns an interface by its number.
-    pub fn interface(&self, number: u16) -> Option<&Interface> {
-        self.interfaces.get(number)
-    }
+    pub(crate) objects: &'a Objects,
 }
 
 /// Returns the bridge of a frame received on a port with these options.
 #[inline]
 fn bridge_of(parsed: &Parsed, options: PortOptions) -> u16 {
     parsed.bridge.unwrap_or(options.bridge)
+}
+
+/// Returns what the lookup keys of a frame are made of.
+#[inline]
+fn keyed<'a>(frame: &'a [u8], parsed: &Parsed, ingress: PortNo, priority: u8) -> Keyed<'a> {
+    Keyed { frame, frame_type: parsed.frame_type, ingress, priority }
 }
 
 impl Tables {
@@ -127,24 +94,14 @@ impl Tables {
     pub fn new(sizes: Sizes, hop_width: HopWidth, ports: u16, seed: u64) -> Tables {
         Tables {
             hop_width,
-            keys: (0..UdlkId::COUNT).map(|_| None).collect(),
-            of_type: Default::default(),
-            tcam: Vec::new(),
-            tcam_entries: 0,
+            ternary: Ternary::new(sizes.tcam.min(1 << 16)),
             mpls: Exact::new(sizes.mpls, seed),
             ipv4: Exact::new(sizes.ipv4, seed),
             mac: Exact::new(sizes.mac, seed),
-            prefixes: BTreeMap::new(),
-            prefix_entries: Vec::new(),
-            free_prefixes: Vec::new(),
-            lpm: Lpm::default(),
-            lpm_is_stale: false,
-            interfaces: Numbered::new(sizes.interface.min(1 << 16)),
-            groups: Numbered::new(sizes.group.min(1 << 16)),
-            tunnels: Numbered::new(sizes.tunnel.min(1 << 16)),
+            prefixes: Prefixes::new(sizes.prefix),
+            objects: Objects::new(&sizes),
             miss: None,
             ports: alloc::vec![PortOptions::default(); usize::from(ports)],
-            sizes: Sizes { tcam: sizes.tcam.min(1 << 16), ..sizes },
         }
     }
 
@@ -159,7 +116,7 @@ impl Tables {
         priority: u8,
     ) -> Verdict<'_> {
         let options = self.options(ingress);
-        let tcam = self.match_tcam(frame, parsed.frame_type, ingress, priority, Tcam::lookup);
+        let tcam = self.ternary.highest(keyed(frame, parsed, ingress, priority), Tcam::lookup);
         let learn = options.learn && self.is_to_learn(parsed, bridge_of(parsed, options), ingress);
         Verdict { learn, ..self.take_winner(tcam, frame, parsed, options) }
     }
@@ -175,8 +132,8 @@ impl Tables {
         priority: u8,
     ) -> Verdict<'_> {
         let options = self.options(ingress);
-        let search = Tcam::lookup_deciding;
-        let tcam = self.match_tcam(frame, parsed.frame_type, ingress, priority, search);
+        let keyed = keyed(frame, parsed, ingress, priority);
+        let tcam = self.ternary.highest(keyed, Tcam::lookup_deciding);
         self.take_winner(tcam, frame, parsed, options)
     }
 
@@ -194,18 +151,17 @@ impl Tables {
         let address = parsed.ipv4.filter(|_| options.routed);
         let bridge = bridge_of(parsed, options);
         let mac = parsed.destination.map(|mac| MacKey { bridge, mac }.packed());
-        let Tables { mpls, ipv4, lpm, interfaces, groups, tunnels, .. } = self;
+        let Tables { ternary, mpls, ipv4, prefixes, objects, .. } = self;
         let entry = if let Some(index) = tcam {
-            let slot = self.tcam.get_mut(usize::from(index)).and_then(Option::as_mut);
-            slot.map(|slot| &mut slot.entry)
+            ternary.entry_mut(index)
         } else if let Some(entry) = label.and_then(|label| mpls.get_mut(label.into())) {
             Some(entry)
         } else if let Some(entry) = address.and_then(|ip| ipv4.get_mut(ip.to_bits().into())) {
             Some(entry)
         } else if let Some(entry) = mac.and_then(|mac| self.mac.get_mut(mac)) {
             Some(entry)
-        } else if let Some(slot) = address.and_then(|ip| lpm.lookup(ip.to_bits())) {
-            self.prefix_entries.get_mut(slot as usize).and_then(Option::as_mut)
+        } else if let Some(entry) = address.and_then(|ip| prefixes.lookup_mut(ip)) {
+            Some(entry)
         } else {
             self.miss.as_mut()
         };
@@ -213,7 +169,7 @@ impl Tables {
             entry.count(frame.len());
             &entry.action
         });
-        Verdict { action, learn: false, interfaces, groups, tunnels }
+        Verdict { action, learn: false, objects }
     }
 
     /// Looks up a frame without counting: returns the location of the entry, and its action.
@@ -237,22 +193,8 @@ impl Tables {
         priority: u8,
     ) -> Vec<(Hit, &Action)> {
         let options = self.options(ingress);
-        let mut all = Vec::new();
-        let keys = self.keys_of(frame, parsed, ingress, priority);
-        let is_met = |slot: &TcamSlot| {
-            let masked = |key: &[u8]| {
-                let bits = key.iter().zip(&slot.mask).map(|(key, mask)| key & mask);
-                bits.eq(slot.value.iter().copied())
-            };
-            keys.iter().any(|(id, key)| *id == slot.udlk && masked(key))
-        };
-        let highest = self.match_tcam(frame, parsed.frame_type, ingress, priority, Tcam::lookup);
-        for index in highest.into_iter().flat_map(|highest| (0..=highest).rev()) {
-            let slot = self.tcam.get(usize::from(index)).and_then(Option::as_ref);
-            if let Some(slot) = slot.filter(|slot| is_met(slot)) {
-                all.push((Hit::Tcam(index), &slot.entry.action));
-            }
-        }
+        let tcam = self.ternary.matches(keyed(frame, parsed, ingress, priority));
+        let mut all: Vec<_> = tcam.map(|(index, action)| (Hit::Tcam(index), action)).collect();
         let label = parsed.label.filter(|_| options.routed);
         let address = parsed.ipv4.filter(|_| options.routed);
         if let Some(label) = label
@@ -271,31 +213,10 @@ impl Tables {
         {
             all.push((Hit::Mac(key), &entry.action));
         }
-        if let Some(slot) = address.and_then(|ip| self.lpm.lookup(ip.to_bits()))
-            && let Some(Some(entry)) = self.prefix_entries.get(slot as usize)
-        {
-            all.push((Hit::Prefix(slot), &entry.action));
-        }
+        let prefix = address.and_then(|ip| self.prefixes.lookup(ip));
+        all.extend(prefix.map(|(slot, entry)| (Hit::Prefix(slot), &entry.action)));
         all.extend(self.miss.as_ref().map(|entry| (Hit::Miss, &entry.action)));
         all
-    }
-
-    /// Returns the highest TCAM index that one of the keys of the frame matches, as found by
-    /// `search`.
-    #[inline(always)]
-    fn match_tcam(
-        &self,
-        frame: &[u8],
-        frame_type: FrameType,
-        ingress: PortNo,
-        priority: u8,
-        search: impl Fn(&Tcam, &KeyBytes) -> Option<u16>,
-    ) -> Option<u16> {
-        let keys = self.of_type[frame_type as usize].iter();
-        let keys = keys.filter_map(|id| self.keys[usize::from(id.0)].as_ref());
-        keys.filter(|key| key.users > 0)
-            .filter_map(|key| search(&key.tcam, &key.extractor.extract(frame, ingress, priority)))
-            .max()
     }
 
     /// Returns whether a frame received on `ingress` goes to the control program for its source.
@@ -311,12 +232,11 @@ impl Tables {
         let leads = |entry: &Entry| match entry.action.target {
             crate::Target::Port(port) => port == ingress,
             crate::Target::Interface(number) => {
-                self.interfaces.get(number).is_some_and(|interface| interface.port == ingress)
+                self.objects.interface(number).is_some_and(|interface| interface.port == ingress)
             }
             crate::Target::Group(number) => {
-                let members = self.groups.get(number).map_or(&[][..], |group| &group.interfaces);
-                let port = |&one: &u16| self.interfaces.get(one).map(|interface| interface.port);
-                matches!(members, [one] if port(one) == Some(ingress))
+                let port = |&one: &u16| self.objects.interface(one).map(|one| one.port);
+                matches!(self.objects.members(number), [one] if port(one) == Some(ingress))
             }
             _ => false,
         };

@@ -54,8 +54,9 @@ impl<T> Numbered<T> {
         self.size
     }
 
-    pub(crate) fn len(&self) -> u32 {
-        self.count
+    /// Returns the number of objects, and its maximum.
+    pub(crate) fn count(&self) -> (u32, u32) {
+        (self.count, self.size)
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u16, &T)> {

@@ -1,8 +1,8 @@
 //! Read access to tables: all entries, single counters, numbers of entries.
 
 use super::entry::{EntryCount, MacKey, PortOptions, TableName};
-use super::{Entry, Hit, Key, Tables};
-use crate::action::{Interface, Tunnel};
+use super::objects::Objects;
+use super::{Entry, Hit, Tables, keyed};
 use crate::change::{Change, EntryName};
 use crate::frame_type::Parsed;
 use crate::key::UdlkId;
@@ -31,17 +31,16 @@ impl Tables {
 
     /// Returns the number of entries of a table.
     pub fn count(&self, table: TableName) -> EntryCount {
-        let keys = self.keys.iter().flatten().count() as u32;
         let (entries, size) = match table {
-            TableName::Udlk => (keys, UdlkId::COUNT as u32),
-            TableName::Tcam => (self.tcam_entries, self.sizes.tcam),
-            TableName::Mpls => (self.mpls.len() as u32, self.mpls.size()),
-            TableName::Ipv4 => (self.ipv4.len() as u32, self.ipv4.size()),
-            TableName::Mac => (self.mac.len() as u32, self.mac.size()),
-            TableName::Prefix => (self.prefixes.len() as u32, self.sizes.prefix),
-            TableName::Interface => (self.interfaces.len(), self.interfaces.size()),
-            TableName::Group => (self.groups.len(), self.groups.size()),
-            TableName::Tunnel => (self.tunnels.len(), self.tunnels.size()),
+            TableName::Udlk => (self.ternary.udlks().count() as u32, UdlkId::COUNT as u32),
+            TableName::Tcam => self.ternary.count(),
+            TableName::Mpls => self.mpls.count(),
+            TableName::Ipv4 => self.ipv4.count(),
+            TableName::Mac => self.mac.count(),
+            TableName::Prefix => self.prefixes.count(),
+            TableName::Interface => self.objects.interfaces.count(),
+            TableName::Group => self.objects.groups.count(),
+            TableName::Tunnel => self.objects.tunnels.count(),
         };
         EntryCount { table, entries, size }
     }
@@ -51,33 +50,31 @@ impl Tables {
         let plain = |change| Shown { change, frames: 0, bytes: 0 };
         match table {
             TableName::Udlk => {
-                let keys = (0..).zip(&self.keys);
-                let udlk = |id, udlk| plain(Change::Udlk(UdlkId(id), Some(udlk)));
-                keys.filter_map(|(id, key)| Some(udlk(id, key.as_ref()?.udlk.clone()))).collect()
+                let keys = self.ternary.udlks();
+                keys.map(|(id, udlk)| plain(Change::Udlk(id, Some(udlk.clone())))).collect()
             }
             TableName::Interface => {
-                let all = self.interfaces.iter();
+                let all = self.objects.interfaces.iter();
                 all.map(|(number, one)| plain(Change::Interface(number, Some(*one)))).collect()
             }
             TableName::Group => {
-                let all = self.groups.iter();
+                let all = self.objects.groups.iter();
                 all.map(|(number, one)| plain(Change::Group(number, Some(one.clone())))).collect()
             }
             TableName::Tunnel => {
-                let all = self.tunnels.iter();
+                let all = self.objects.tunnels.iter();
                 all.map(|(number, one)| plain(Change::Tunnel(number, Some(one.clone())))).collect()
             }
             TableName::Tcam => {
-                let all = (0..=u16::MAX).zip(&self.tcam);
-                all.filter_map(|(index, slot)| {
-                    let slot = slot.as_ref()?;
+                let all = self.ternary.slots();
+                all.map(|(index, slot)| {
                     let entry = TcamEntry {
                         udlk: slot.udlk,
                         value: slot.value.clone(),
                         mask: slot.mask.clone(),
                         action: slot.entry.action.clone(),
                     };
-                    Some(shown(Change::Tcam(index, Some(entry)), &slot.entry))
+                    shown(Change::Tcam(index, Some(entry)), &slot.entry)
                 })
                 .collect()
             }
@@ -92,10 +89,8 @@ impl Tables {
                 Change::Mac(MacKey::unpacked(key), Some(entry.action.clone()))
             }),
             TableName::Prefix => {
-                let entries = self.prefixes.iter().filter_map(|(&prefix, &slot)| {
-                    let entry = self.prefix_entries.get(slot as usize)?.as_ref()?;
-                    let change = Change::Prefix(prefix, Some(entry.action.clone()));
-                    Some(shown(change, entry))
+                let entries = self.prefixes.iter().map(|(prefix, entry)| {
+                    shown(Change::Prefix(prefix, Some(entry.action.clone())), entry)
                 });
                 entries.collect()
             }
@@ -120,14 +115,11 @@ impl Tables {
     /// Returns frames and bytes that matched an entry; `None` if it does not exist or cannot match.
     pub fn counters(&self, name: EntryName) -> Option<(u64, u64)> {
         let entry = match name {
-            EntryName::Tcam(index) => &self.tcam.get(usize::from(index))?.as_ref()?.entry,
+            EntryName::Tcam(index) => &self.ternary.slot(index)?.entry,
             EntryName::Mac(key) => self.mac.get(key.packed())?,
             EntryName::Ipv4(address) => self.ipv4.get(address.to_bits().into())?,
             EntryName::Mpls(label) => self.mpls.get(label.into())?,
-            EntryName::Prefix(prefix) => {
-                let slot = *self.prefixes.get(&prefix)?;
-                self.prefix_entries.get(slot as usize)?.as_ref()?
-            }
+            EntryName::Prefix(prefix) => self.prefixes.get(prefix)?,
             EntryName::Miss => self.miss.as_ref()?,
             _ => return None,
         };
@@ -142,21 +134,15 @@ impl Tables {
             Hit::Ipv4(address) => EntryName::Ipv4(address),
             Hit::Mac(key) => EntryName::Mac(key),
             Hit::Prefix(slot) => {
-                let prefix = self.prefixes.iter().find(|(_, other)| **other == slot);
-                prefix.map_or(EntryName::Miss, |(&prefix, _)| EntryName::Prefix(prefix))
+                self.prefixes.prefix_of(slot).map_or(EntryName::Miss, EntryName::Prefix)
             }
             Hit::Miss => EntryName::Miss,
         }
     }
 
-    /// Returns an interface by its number.
-    pub fn interface(&self, number: u16) -> Option<&Interface> {
-        self.interfaces.get(number)
-    }
-
-    /// Returns the members of a group; none if it does not exist.
-    pub fn members(&self, group: u16) -> &[u16] {
-        self.groups.get(group).map_or(&[], |group| &group.interfaces)
+    /// Returns the objects that entries refer to.
+    pub fn objects(&self) -> &Objects {
+        &self.objects
     }
 
     /// Returns the lookup keys of a frame: the bytes in the order of the key's fields.
@@ -167,17 +153,7 @@ impl Tables {
         ingress: PortNo,
         priority: u8,
     ) -> Vec<(UdlkId, Vec<u8>)> {
-        let ids = self.of_type[parsed.frame_type as usize].iter();
-        let keys = ids.filter_map(|&id| Some((id, self.keys[usize::from(id.0)].as_ref()?)));
-        let value = |key: &Key| {
-            key.extractor.extract(frame, ingress, priority)[..key.extractor.len()].to_vec()
-        };
-        keys.map(|(id, key)| (id, value(key))).collect()
-    }
-
-    /// Returns a tunnel by its number.
-    pub fn tunnel(&self, number: u16) -> Option<&Tunnel> {
-        self.tunnels.get(number)
+        self.ternary.keys_of(keyed(frame, parsed, ingress, priority))
     }
 }
 

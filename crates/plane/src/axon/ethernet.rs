@@ -3,6 +3,7 @@
 use axon_node::Drop;
 use axon_wire::cn::CnTag;
 use axon_wire::constants::ethertype;
+use axon_wire::host_frame::{Kind, classify};
 use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::vlan::TAG_BYTES;
 
@@ -34,6 +35,11 @@ pub(crate) fn fault_of((frame, length): (&[u8], usize), bytes_max: usize) -> Opt
         at += TAG_BYTES;
     }
     (length > bytes_max + (at - 12)).then_some(Drop::Oversized)
+}
+
+/// Returns whether a frame is ARP, or a neighbour solicitation or advertisement.
+pub(crate) fn is_resolution(frame: &[u8]) -> bool {
+    matches!(classify(frame), Kind::Arp(_) | Kind::BadArp | Kind::Nd(_) | Kind::BadNd)
 }
 
 #[cfg(test)]

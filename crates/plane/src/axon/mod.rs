@@ -3,10 +3,9 @@
 
 mod cnm_meter;
 mod congestion;
-mod dataplane;
 pub mod ethernet;
 pub mod forward;
-mod ingress;
+mod guards;
 pub mod layers;
 mod lookups;
 pub mod meter;
@@ -17,9 +16,6 @@ mod plane;
 mod route_memory;
 pub mod routes;
 mod settings;
-mod telemetry;
-mod transit;
 
-pub use dataplane::capabilities;
 pub use lookups::Lookups;
-pub use plane::Plane;
+pub use plane::{Plane, capabilities};

@@ -1,7 +1,7 @@
 //! Blocked buffers: priority groups whose sender is paused, and the queues of their frames.
 
 use super::core::Ports;
-use super::queue_change::QueueChange;
+use crate::qos::admission::QueueChange;
 use alloc::vec::Vec;
 use axon_wire::priority::{Priority, PrioritySet};
 use axon_wire::{PortNo, Time};

@@ -61,11 +61,6 @@ impl Ports {
         }
     }
 
-    /// Returns the probe units.
-    pub(crate) fn probes(&self) -> &ProbeStamps {
-        &self.probes
-    }
-
     /// Sets the probe units, and the bytes of refused frames that each input port may keep;
     /// initially the units are beside the ports, and no frame is kept.
     pub(crate) fn set_options(&mut self, probes: ProbeStamps, nack_bytes_max: Bytes) {
@@ -369,12 +364,23 @@ impl Ports {
     /// probe.
     fn transmit(&mut self, now: Time, mut meta: FrameMeta, port: PortNo, out: &mut Vec<Action>) {
         if meta.kind.is_probe() {
-            let queued = self.queues.bytes(port);
-            if !self.probes.stamp(&mut meta, (ProbeUnit::Egress, port), (now, queued)) {
-                self.counters.count(port, PortEvent::Unstamped);
-            }
+            self.stamp(now, &mut meta, (ProbeUnit::Egress, port));
         }
         self.start(meta, port, out);
+    }
+
+    /// Appends the record of a probe unit to a probe.
+    #[cold]
+    pub(crate) fn stamp(
+        &mut self,
+        now: Time,
+        meta: &mut FrameMeta,
+        (unit, port): (ProbeUnit, PortNo),
+    ) {
+        let queued = self.queues.bytes(port);
+        if !self.probes.stamp(meta, (unit, port), (now, queued)) {
+            self.counters.count(port, PortEvent::Unstamped);
+        }
     }
 
     /// Starts a frame that needs no further changes.

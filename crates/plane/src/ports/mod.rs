@@ -1,7 +1,6 @@
 //! Ports of a switch, independent of the program that it runs: carrier, wire, buffers, shared
 //! memory, counters.
 
-pub(crate) mod admission;
 mod blocked;
 pub mod buffers;
 mod control_queues;
@@ -11,7 +10,6 @@ mod flood;
 mod frame_meta;
 mod hold;
 pub mod memory;
-mod queue_change;
 mod queued;
 pub mod telemetry;
 mod wires;
@@ -21,5 +19,4 @@ pub use blocked::{Blocked, WaitingQueue};
 pub use egress_queues::EgressQueues;
 pub use flood::{copy, flood};
 pub use frame_meta::{FrameMeta, HeaderKind};
-pub(crate) use queue_change::QueueChange;
 pub use wires::Wires;

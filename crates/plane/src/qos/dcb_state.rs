@@ -1,10 +1,11 @@
 //! State of Data Center Bridging in a switch: conducts the parts that decide about frames, which
-//! are memory and watermarks (`ports/admission.rs`), and by port the classes (`class_map.rs`), the
+//! are memory and watermarks (`admission.rs`), and by port the classes (`class_map.rs`), the
 //! pauses (`port_pauses.rs`), the schedule, and the congestion points (`notification.rs`).
 //!
 //! It sends nothing: [`Ports`](crate::Ports) asks it which frame goes next and which port is to
 //! send XOFF or XON, and reports every frame that joins or leaves a queue.
 
+use super::admission::{Admission, QueueChange};
 use super::class_map::ClassMap;
 use super::dcb::{DcbConfig, DcbError};
 use super::port_pauses::PortPauses;
@@ -14,9 +15,9 @@ use super::watchdog::{StormAction, StormChange};
 use crate::axon::layers::Layers;
 use crate::congestion::host_edge::HostEdge;
 use crate::congestion::notification::{CongestionSignal, Watch};
-use crate::ports::admission::Admission;
+use crate::ports::FrameMeta;
 use crate::ports::memory::{Memory, Owner, PriorityGroupLimits, Signal};
-use crate::ports::{FrameMeta, QueueChange};
+
 use alloc::vec::Vec;
 use axon_node::Drop;
 use axon_wire::mac_control::{MacControl, MacControlError, Pfc};

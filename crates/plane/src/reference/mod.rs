@@ -6,16 +6,15 @@
 //! is stored until its last byte has arrived. There are no traffic classes, no flow control and no
 //! cut-through, as its capabilities state.
 
-mod attach;
-mod dataplane;
+mod arrivals;
 mod limit;
+mod port;
 mod probes;
 mod refusing;
 mod rules;
 mod step;
 mod switch;
 
-pub use dataplane::capabilities;
 pub use refusing::Refusing;
 pub use step::{Verdict, step};
-pub use switch::Reference;
+pub use switch::{Reference, capabilities};

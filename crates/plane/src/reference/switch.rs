@@ -6,20 +6,26 @@
 //! are accepted. A frame that leaves goes to the wire if that is free, and into the FIFO of its
 //! port otherwise, as far as there is room.
 
-use super::limit::Limit;
+mod dataplane;
+
+pub use dataplane::capabilities;
+
+use super::arrivals::{Arrivals, Arriving};
+use super::port::{Port, Queued, bytes_of, queue_of};
 use super::probes;
 use super::rules;
 use super::step::{self, Verdict};
 use crate::config::{OnFull, PlaneConfig};
-use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use axon_node::{
-    Action, Counters, Drop, Input, Node, NodeKind, PortEvent, PortKind, PortVlans, Punt, RouteKey,
+    Action, Counters, Drop, Input, Node, NodeKind, PortEvent, PortKind, Punt, RouteKey,
 };
-use axon_wire::header::{self, HopWidth, PacketType};
+use axon_wire::header::{self, PacketType};
 use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::mac_control::{self, MacControl, Quanta};
 use axon_wire::probe::ProbeUnit;
+use axon_wire::vlan::VlanId;
 use axon_wire::{Bytes, FrameBuf, MacAddr, PortNo, Route, Time};
 
 /// Bytes per quantum of PAUSE, 512 bit times (IEEE 802.3 annex 31B).
@@ -30,91 +36,10 @@ const WIRE_OVERHEAD_BYTES: usize = 24;
 /// Simple data plane for comparison; see [the module](crate::reference).
 #[derive(Clone, Debug)]
 pub struct Reference {
-    pub(super) config: PlaneConfig,
-    pub(super) ports: Vec<Port>,
-    pub(super) counters: Counters,
-    /// Frames whose last byte has not arrived, by its arrival time, then in order of reception.
-    pub(super) arriving: BTreeMap<(Time, u64), Arriving>,
-    arrivals: u64,
-}
-
-/// One port.
-#[derive(Clone, Debug)]
-pub(super) struct Port {
-    pub(super) kind: PortKind,
-    pub(super) vlans: Option<PortVlans>,
-    pub(super) up: bool,
-    busy: bool,
-    /// Queues of link frames of the control plane, control messages, and all others, in this order.
-    queues: [VecDeque<Queued>; 3],
-    pub(super) routes: BTreeMap<RouteKey, Route>,
-    /// Keys of routes used since the last query.
-    pub(super) used: BTreeSet<RouteKey>,
-    misses: Limit,
-    link_frames: Limit,
-    addressed: Limit,
-    errors: Limit,
-    /// Bytes of headers between switches that its hosts have caused since they were last paused.
-    header_bytes: usize,
-}
-
-impl Port {
-    fn new(config: &PlaneConfig) -> Port {
-        Port {
-            kind: PortKind::Unknown,
-            vlans: None,
-            up: false,
-            busy: false,
-            queues: Default::default(),
-            routes: BTreeMap::new(),
-            used: BTreeSet::new(),
-            misses: Limit::new(config.punt),
-            link_frames: Limit::new(config.punt),
-            addressed: Limit::new(config.addressed),
-            errors: Limit::new(config.punt),
-            header_bytes: 0,
-        }
-    }
-
-    pub(super) fn queued_frames(&self) -> u64 {
-        self.queues.iter().map(|queue| queue.len() as u64).sum()
-    }
-
-    pub(super) fn queued_bytes(&self) -> u64 {
-        self.queues.iter().map(bytes_of).sum()
-    }
-}
-
-fn bytes_of(queue: &VecDeque<Queued>) -> u64 {
-    queue.iter().map(|queued| queued.frame.bytes().len() as u64).sum()
-}
-
-/// Returns the queue of a port that a frame belongs to.
-fn queue_of(queued: &Queued, width: HopWidth) -> usize {
-    match queued.kind {
-        None => 0,
-        Some(PortKind::Axon) if rules::is_control(queued.frame.bytes(), width) => 1,
-        Some(_) => 2,
-    }
-}
-
-#[derive(Clone, Debug)]
-struct Queued {
-    frame: FrameBuf,
-    ingress: PortNo,
-    /// The kind of port that the frame was made for; `None` if it suits any.
-    kind: Option<PortKind>,
-    /// Byte offset of the head of a probe in the frame, if it is one.
-    probe: Option<usize>,
-}
-
-#[derive(Clone, Debug)]
-pub(super) struct Arriving {
-    frame: FrameBuf,
-    ingress: PortNo,
-    /// Arrival time of the head.
-    came: Time,
-    intact: bool,
+    config: PlaneConfig,
+    ports: Vec<Port>,
+    counters: Counters,
+    arrivals: Arrivals,
 }
 
 impl Reference {
@@ -131,13 +56,12 @@ impl Reference {
         Reference {
             ports: (0..config.ports).map(|_| Port::new(&config)).collect(),
             counters: Counters::new(config.ports),
-            arriving: BTreeMap::new(),
-            arrivals: 0,
+            arrivals: Arrivals::default(),
             config,
         }
     }
 
-    pub(super) fn port(&self, port: PortNo) -> Option<&Port> {
+    fn port(&self, port: PortNo) -> Option<&Port> {
         self.ports.get(port.index())
     }
 
@@ -145,8 +69,7 @@ impl Reference {
     fn arrive(&mut self, now: Time, complete_at: Time, frame: Arriving, out: &mut Vec<Action>) {
         self.counters.received(frame.ingress, frame.frame.bytes().len());
         if complete_at > now {
-            self.arriving.insert((complete_at, self.arrivals), frame);
-            self.arrivals += 1;
+            self.arrivals.push(complete_at, frame);
         } else {
             self.whole(now, frame, out);
         }
@@ -154,10 +77,7 @@ impl Reference {
 
     /// Processes the frames whose last byte has arrived.
     fn release(&mut self, now: Time, out: &mut Vec<Action>) {
-        while let Some(first) = self.arriving.first_entry()
-            && first.key().0 <= now
-        {
-            let frame = first.remove();
+        while let Some(frame) = self.arrivals.pop(now) {
             self.whole(now, frame, out);
         }
     }
@@ -204,12 +124,12 @@ impl Reference {
         if rules::is_link_local(frame.bytes()) {
             return self.link_frame(now, ingress, frame, out);
         }
-        let Some(vlan) = self.vlan_of(ingress, &frame) else {
+        let port = &mut self.ports[ingress.index()];
+        let Some(vlan) = port.vlan_of(&frame) else {
             return self.end(ingress, Drop::ForeignVlan, frame, out);
         };
         let any = RouteKey::of_frame(vlan, frame.bytes());
         let pair = any.from_source(MacAddr::source_of(frame.bytes()));
-        let port = &mut self.ports[ingress.index()];
         let key = if port.routes.contains_key(&pair) { pair } else { any };
         let route = port.routes.get(&key).cloned();
         match route.filter(|_| !key.destination.is_multicast()) {
@@ -218,6 +138,31 @@ impl Reference {
                 self.attach(now, (ingress, vlan), &route, frame, out);
             }
             None => self.miss((came, now), ingress, frame, out),
+        }
+    }
+
+    /// Gives a host's frame its egress tag and the header of `route`; then it takes its first hop.
+    /// `ingress` is the control plane for a frame that was punted.
+    fn attach(
+        &mut self,
+        now: Time,
+        (ingress, vlan): (PortNo, VlanId),
+        route: &Route,
+        mut frame: FrameBuf,
+        out: &mut Vec<Action>,
+    ) {
+        if !rules::retag(&mut frame, vlan, route.tagged) {
+            return self.end(ingress, Drop::NoHeadroom, frame, out);
+        }
+        let header = step::header_of(route, self.config.hop_width);
+        let Some(header) = header.filter(|header| frame.push_front(header.len()).is_ok()) else {
+            return self.end(ingress, Drop::NoHeadroom, frame, out);
+        };
+        frame.bytes_mut()[..header.len()].copy_from_slice(&header);
+        let to_an_axon = self.take_hop(now, ingress, frame, out);
+        let from_host = ingress != PortNo::CONTROL;
+        if to_an_axon && from_host && self.config.self_congestion_pause {
+            self.count_header(now, ingress, header.len(), out);
         }
     }
 
@@ -261,7 +206,7 @@ impl Reference {
     }
 
     /// Takes one hop of a packet; returns whether it is now for another Axon.
-    pub(super) fn take_hop(
+    fn take_hop(
         &mut self,
         now: Time,
         ingress: PortNo,
@@ -297,13 +242,7 @@ impl Reference {
     }
 
     /// Sends an Ethernet frame of the control plane out of `port`.
-    pub(super) fn send_ethernet(
-        &mut self,
-        now: Time,
-        port: PortNo,
-        frame: FrameBuf,
-        out: &mut Vec<Action>,
-    ) {
+    fn send_ethernet(&mut self, now: Time, port: PortNo, frame: FrameBuf, out: &mut Vec<Action>) {
         let ingress = PortNo::CONTROL;
         self.counters.received(ingress, frame.bytes().len());
         let link_local = rules::is_link_local(frame.bytes());
@@ -374,8 +313,7 @@ impl Reference {
         for Queued { frame, ingress, .. } in queues.into_iter().flatten() {
             self.end(ingress, Drop::PortDown, frame, out);
         }
-        let broken = self.arriving.values_mut().filter(|arriving| arriving.ingress == port);
-        broken.for_each(|arriving| arriving.intact = false);
+        self.arrivals.break_off(port);
     }
 
     /// Appends the record of a probe unit to a probe, and counts it if there is no room.
@@ -393,7 +331,7 @@ impl Reference {
 
     /// Sends PAUSE to the hosts of `port` for the time of one frame of maximum length, if it is a
     /// host port.
-    pub(super) fn pause(&mut self, now: Time, port: PortNo, out: &mut Vec<Action>) {
+    fn pause(&mut self, now: Time, port: PortNo, out: &mut Vec<Action>) {
         if self.port(port).is_some_and(|state| state.kind == PortKind::Host) {
             let bytes = self.config.frame_bytes_max + WIRE_OVERHEAD_BYTES;
             let quanta = u16::try_from(bytes.div_ceil(QUANTUM_BYTES)).unwrap_or(u16::MAX);
@@ -404,13 +342,7 @@ impl Reference {
     }
 
     /// Pauses hosts whose frames have grown by a frame of maximum length (thesis 000 §3.3.3).
-    pub(super) fn count_header(
-        &mut self,
-        now: Time,
-        port: PortNo,
-        bytes: usize,
-        out: &mut Vec<Action>,
-    ) {
+    fn count_header(&mut self, now: Time, port: PortNo, bytes: usize, out: &mut Vec<Action>) {
         let frame_bytes_max = self.config.frame_bytes_max;
         let state = &mut self.ports[port.index()];
         state.header_bytes += bytes;
@@ -454,13 +386,7 @@ impl Reference {
         out.push(Action::Punt { ingress, frame, punt, header_bytes });
     }
 
-    pub(super) fn end(
-        &mut self,
-        ingress: PortNo,
-        reason: Drop,
-        frame: FrameBuf,
-        out: &mut Vec<Action>,
-    ) {
+    fn end(&mut self, ingress: PortNo, reason: Drop, frame: FrameBuf, out: &mut Vec<Action>) {
         self.counters.count(ingress, PortEvent::Drop(reason));
         out.push(Action::Dropped { ingress, reason, frame });
     }
@@ -493,6 +419,6 @@ impl Node for Reference {
     }
 
     fn deadline(&self) -> Option<Time> {
-        self.arriving.first_key_value().map(|(&(complete_at, _), _)| complete_at)
+        self.arrivals.deadline()
     }
 }

@@ -97,7 +97,7 @@ fn give(
 /// Returns all frames queued for `port`.
 fn drain(plane: &mut Plane, port: PortNo) -> Vec<FrameBuf> {
     let (mut out, mut sent) = (Vec::new(), Vec::new());
-    while plane.queued_frames(port) > 0 {
+    while plane.queue(port).frames > 0 {
         plane.tx_done(T0, port, &mut out);
         for action in out.drain(..) {
             let Action::Transmit { frame, .. } = action else { panic!("unexpected: {action:?}") };
@@ -184,7 +184,7 @@ fn the_first_switch_signals_the_host_itself() {
     assert!(cnm.cnm.feedback > 0 && cnm.cnm.offset < 0 && cnm.cnm.delta > 0);
     let counters = plane.counters();
     let cnms = counters.port(AXON).cnms;
-    assert_eq!(cnms, 1 + plane.queued_frames(HOST), "all but the first wait for the host's wire");
+    assert_eq!(cnms, 1 + plane.queue(HOST).frames, "all but the first wait for the host's wire");
     assert!((5..20).contains(&cnms), "{cnms} for 280 kB");
 }
 
@@ -291,7 +291,8 @@ fn hosts_outside_the_domain_leave_its_priorities_and_see_no_cn_tag() {
     };
     assert_eq!(flow_at(&mut plane, 0), (None, 1_396));
     assert_eq!(flow_at(&mut plane, 1), (Some(CnTag { flow: 9 }), 1_400));
-    plane.set_treatments(HOST, [Treatment { input: InputPriority::Kept, strip_tag: false }; 8]);
+    let kept = Box::new([Treatment { input: InputPriority::Kept, strip_tag: false }; 8]);
+    plane.set_port(T0, HOST, PortSetting::Defence(kept), &mut Vec::new()).unwrap();
     assert_eq!(flow_at(&mut plane, 0), (Some(CnTag { flow: 9 }), 1_400));
 }
 
@@ -330,7 +331,7 @@ fn a_moved_frame_without_a_tag_keeps_its_new_priority_to_the_last_queue() {
     });
     plane.install(HOST, FAR, &Route::from([1])).unwrap();
     give(&mut plane, HOST, (&frame(None, None, 0), 200));
-    assert!(plane.queued_frames(OTHER_HOST) > 100);
+    assert!(plane.queue(OTHER_HOST).frames > 100);
     assert_eq!(plane.counters().port(OTHER_HOST).cnms, 0, "priority 1 has no point");
 }
 

@@ -1,7 +1,7 @@
 //! Frames whose head arrives before their tail, with a correct or wrong FCS (thesis 000 §3.3.1),
 //! and the behaviour at a full output (§3.2.1).
 
-use axon_node::{Action, Drop, PortKind, Punt};
+use axon_node::{Action, Dataplane, Drop, PortKind, Punt};
 use axon_plane::{OnFull, Plane, PlaneConfig, PuntLimit};
 use axon_wire::congestion::Congestion;
 use axon_wire::header::{self, HeaderView, PacketType};
@@ -86,7 +86,7 @@ fn a_queued_frame_is_judged_when_its_turn_comes() {
     let mut out = Vec::new();
     plane.tx_done(at(40), OUT, &mut out);
     assert_eq!(words(out), ["3 bad_fcs"]);
-    assert!(!plane.waits_for(OUT));
+    assert!(!plane.ports().wires().is_waiting(OUT));
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn an_input_keeps_what_an_output_refuses_and_offers_it_again_in_order() {
         plane.receive(at(0), IN, transit(name), at(0), true, &mut out);
     }
     assert_eq!(words(std::mem::take(&mut out)), ["1 p2", "7 queue_full"]);
-    assert_eq!((plane.nacked_bytes(IN), plane.queued_frames(OUT)), (Bytes(207), 5));
+    assert_eq!((plane.queue(IN).refused_bytes, plane.queue(OUT).frames), (Bytes(207), 5));
     // Another output is not blocked, and another input has room of its own.
     plane.receive(
         at(0),
@@ -154,7 +154,8 @@ fn an_input_keeps_what_an_output_refuses_and_offers_it_again_in_order() {
     let sent = words(out);
     let of_input: Vec<&String> = sent.iter().filter(|word| !word.starts_with('9')).collect();
     assert_eq!(of_input, ["2 p2", "3 p2", "4 p2", "5 p2", "6 p2"]);
-    assert_eq!((sent.len(), plane.nacked_bytes(IN), plane.waits_for(OUT)), (6, Bytes(0), false));
+    assert_eq!((sent.len(), plane.queue(IN).refused_bytes), (6, Bytes(0)));
+    assert!(!plane.ports().wires().is_waiting(OUT));
     assert_eq!(plane.counters().port(IN).nacks, 3);
 }
 
@@ -172,7 +173,7 @@ fn what_an_input_keeps_ends_with_the_carrier_of_the_output() {
     plane.link(at(1), OUT, false, &mut out);
     let expected: Vec<String> = (2..=6).map(|name| format!("{name} port_down")).collect();
     assert_eq!(words(out), expected);
-    assert_eq!((plane.nacked_bytes(IN), plane.queued_frames(OUT)), (Bytes(0), 0));
+    assert_eq!((plane.queue(IN).refused_bytes, plane.queue(OUT).frames), (Bytes(0), 0));
 }
 
 #[test]

@@ -1,8 +1,7 @@
 //! One priority of hosts that is two priorities between switches: behaviour towards hosts and
 //! towards switches.
 
-use axon_node::PortKind;
-use axon_node::{Action, Drop};
+use axon_node::{Action, Dataplane, Drop, PortKind};
 use axon_plane::dcb::DcbConfig;
 use axon_plane::layers::Layers;
 use axon_plane::memory::{PriorityGroupLimits, Share};
@@ -150,7 +149,7 @@ fn a_host_is_stopped_by_its_own_priority_whatever_the_layer_that_has_no_room() {
     assert!(give(&mut plane, AXON, &[stop(&[4])]).is_empty());
     let (_, sent) = next(&mut plane, AXON).remove(0);
     assert_eq!(HeaderView::parse(&sent, WIDTH).unwrap().priority(), priority(3));
-    let waits = plane.queued_frames(AXON);
+    let waits = plane.queue(AXON).frames;
     assert_eq!(waits, 3, "layer 1 is blocked");
 }
 
@@ -159,7 +158,7 @@ fn a_switch_is_stopped_by_layer_and_a_host_stops_all_layers_at_once() {
     let mut plane = plane();
     assert!(give(&mut plane, HOST, &[stop(&[3])]).is_empty());
     let out = give(&mut plane, AXON, &[4, 4, 4, 4].map(packet));
-    assert_eq!(plane.queued_frames(HOST), 4, "the host has stopped what it knows as 3");
+    assert_eq!(plane.queue(HOST).frames, 4, "the host has stopped what it knows as 3");
     assert_eq!((out.len(), out[0].0, stops(&out[0].1)), (1, AXON, set(&[4])));
     let out = give(&mut plane, OTHER_AXON, &[3, 3, 3, 3].map(packet));
     assert_eq!((out.len(), out[0].0, stops(&out[0].1)), (1, OTHER_AXON, set(&[3])));
@@ -213,7 +212,7 @@ fn a_stop_is_not_left_behind_when_hosts_go() {
     let frames = vec![frame(FAR[1], 3); 5];
     give(&mut plane, HOST, &frames);
     plane.set_kind(HOST, PortKind::Unknown);
-    while plane.queued_frames(AXON) > 0 {
+    while plane.queue(AXON).frames > 0 {
         next(&mut plane, AXON);
     }
     let sent: Vec<_> = next(&mut plane, HOST).into_iter().map(|(_, frame)| stops(&frame)).collect();

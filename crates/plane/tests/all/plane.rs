@@ -1,8 +1,7 @@
 //! Behaviour of a whole plane: scripted cases, and invariants that hold for any input.
 
 use crate::model::{Event, PORTS, World};
-use axon_node::PortKind;
-use axon_node::{Action, Drop, Punt};
+use axon_node::{Action, Dataplane, Drop, PortKind, PortView, Punt};
 use axon_plane::dcb::DcbConfig;
 use axon_plane::memory::Share;
 use axon_plane::{OnFull, Plane, PlaneConfig, PuntLimit};
@@ -343,12 +342,12 @@ fn lost_carrier_empties_the_queue_and_frees_the_wire() {
     for _ in 0..3 {
         receive_any(&mut plane, PortNo(2), &transit);
     }
-    assert_eq!(plane.queued_frames(AXON), 2);
+    assert_eq!(plane.queue(AXON).frames, 2);
     let mut out = Vec::new();
     plane.link(T0, AXON, false, &mut out);
     assert_eq!(out.len(), 2);
     assert!(out.into_iter().all(|action| reason(action) == Some(Drop::PortDown)));
-    assert_eq!((plane.queued_bytes(AXON), plane.is_up(AXON)), (Bytes(0), false));
+    assert_eq!((plane.queue(AXON).bytes, plane.is_up(AXON)), (Bytes(0), false));
     assert_eq!(plane.counters().port(PortNo(2)).dropped(Drop::PortDown), 2);
     plane.link(T0, AXON, true, &mut Vec::new());
     assert!(matches!(receive(&mut plane, PortNo(2), &transit), Action::Transmit { .. }));

@@ -1,5 +1,7 @@
 //! Available bandwidth on a server's ports (paper 004 §5.1).
 
+use crate::server::HostPorts;
+use crate::site::Site;
 use alloc::collections::BTreeMap;
 use axon_pipeline::{Control, Register};
 use axon_wire::{PortNo, Rate, Span, Time};
@@ -25,11 +27,12 @@ struct Meter {
 }
 
 impl Bandwidth {
-    /// Creates meters for ports without traffic.
-    pub(super) fn new(ports: impl Iterator<Item = (PortNo, Rate)>) -> Bandwidth {
+    /// Creates meters for the links of a server, without traffic.
+    pub(super) fn of(site: &Site) -> Bandwidth {
+        let rate = |port: PortNo| site.own().ports[port.index()].rate;
         let meter =
             |rate: Rate| Meter { rate, bytes: [0; 2], available: [rate.bits_per_second(); 2] };
-        let ports = ports.map(|(port, rate)| (port, meter(rate))).collect();
+        let ports = HostPorts::links(site).map(|(port, _)| (port, meter(rate(port)))).collect();
         Bandwidth { ports, read_at: Time::ZERO }
     }
 

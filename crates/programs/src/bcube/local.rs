@@ -1,6 +1,5 @@
 //! A server with its ports and neighbours.
 
-use super::bandwidth::Bandwidth;
 use super::cube::{Cube, Nha};
 use super::entries;
 use super::header::{BcubePacket, Purpose};
@@ -13,9 +12,8 @@ use axon_wire::{MacAddr, PortNo, Time};
 
 /// Server of a BCube.
 pub(super) struct Local {
-    pub(super) cube: Cube,
-    pub(super) own: u32,
-    pub(super) bandwidth: Bandwidth,
+    cube: Cube,
+    own: u32,
     mac: MacAddr,
     /// Port of each level.
     ports: BTreeMap<u32, PortNo>,
@@ -26,19 +24,26 @@ pub(super) struct Local {
 
 impl Local {
     pub(super) fn new(site: &Site, cube: Cube) -> Local {
-        let links = || HostPorts::links(site);
         let level = |(port, node)| Some((cube.level_of_switch(node)?, port));
-        let rate = |port: PortNo| site.own().ports[port.index()].rate;
         let mac = |server: u32| site.plan.nodes[server as usize].mac;
         Local {
             cube,
             own: site.node,
-            bandwidth: Bandwidth::new(links().map(|(port, _)| (port, rate(port)))),
             mac: site.own().mac,
-            ports: links().filter_map(level).collect(),
+            ports: HostPorts::links(site).filter_map(level).collect(),
             neighbours: Neighbours::new(site.node),
             planned: cube.neighbours(site.node).map(|(nha, to)| (nha, mac(to))).collect(),
         }
+    }
+
+    /// Returns the cube that the server is part of.
+    pub(super) fn cube(&self) -> Cube {
+        self.cube
+    }
+
+    /// Returns the number of the server.
+    pub(super) fn own(&self) -> u32 {
+        self.own
     }
 
     /// Returns the filters and the current entries for all neighbours. Initially, no neighbour is

@@ -1,5 +1,6 @@
 //! The control program of a server.
 
+use super::bandwidth::Bandwidth;
 use super::cube::{Cube, Nha};
 use super::entries;
 use super::header::{BcubePacket, Purpose};
@@ -23,6 +24,7 @@ const READY_AFTER: u64 = 3;
 /// Control program of a BCube server.
 pub(crate) struct Bcube {
     local: Local,
+    bandwidth: Bandwidth,
     hosts: HostPorts,
     router: Router,
     /// Time of the last failure report to each source.
@@ -42,6 +44,7 @@ impl Bcube {
     pub(crate) fn new(site: &Site, cube: Cube) -> Bcube {
         Bcube {
             local: Local::new(site, cube),
+            bandwidth: Bandwidth::of(site),
             hosts: HostPorts::new(site, entries::HOST_INTERFACES),
             router: Router::new(site.seed),
             reported: BTreeMap::new(),
@@ -58,8 +61,8 @@ impl Bcube {
         now: Time,
         control: &'a mut dyn Control,
     ) -> (&'a mut Router, Here<'a>) {
-        let Bcube { local, hosts, router, .. } = self;
-        (router, Here { now, local, hosts, control })
+        let Bcube { local, bandwidth, hosts, router, .. } = self;
+        (router, Here { now, local, bandwidth, hosts, control })
     }
 
     /// Forwards, answers or consumes a query message.
@@ -71,10 +74,10 @@ impl Bcube {
         control: &mut dyn Control,
     ) {
         let Some(query) = Query::parse(packet.body) else { return };
-        let is_here = packet.destination.0 == self.local.own;
+        let is_here = packet.destination.0 == self.local.own();
         match query {
             Query::Request { id, available } => {
-                let available = available.min(self.local.bandwidth.to_receive(ingress));
+                let available = available.min(self.bandwidth.to_receive(ingress));
                 if is_here {
                     let answer = Query::Answer { id, available };
                     return self.send_back(packet, answer, control);
@@ -83,7 +86,7 @@ impl Bcube {
                 let Some(port) = self.local.port(nha).filter(|_| self.local.is_up(nha)) else {
                     return self.report(now, packet, control);
                 };
-                let available = available.min(self.local.bandwidth.to_send(port));
+                let available = available.min(self.bandwidth.to_send(port));
                 self.pass_on(packet, nha, Query::Request { id, available }, control);
             }
             Query::Answer { id, available } if is_here => {
@@ -110,10 +113,10 @@ impl Bcube {
 
     /// Sends a message back to the source of a packet.
     fn send_back(&self, packet: &BcubePacket<'_>, query: Query, control: &mut dyn Control) {
-        let Some(path) = packet.way_back(self.local.cube, self.local.own) else { return };
+        let Some(path) = packet.way_back(self.local.cube(), self.local.own()) else { return };
         let Some(&first) = path.first() else { return };
         let answer = BcubePacket {
-            source: self.local.own,
+            source: self.local.own(),
             destination: (packet.source, 0),
             purpose: Purpose::Query,
             ttl: path.len() as u8,
@@ -134,7 +137,7 @@ impl Bcube {
         self.reported.retain(|_, at| now.since(*at) < REPORT_EVERY);
         if let Entry::Vacant(place) = self.reported.entry(packet.source) {
             place.insert(now);
-            let failure = Query::Failure { server: self.local.own, nha };
+            let failure = Query::Failure { server: self.local.own(), nha };
             self.send_back(packet, failure, control);
         }
     }
@@ -208,7 +211,7 @@ impl Program for Bcube {
         }
         self.tick_at = Some(now + Neighbours::PERIOD);
         self.ticks += 1;
-        self.local.bandwidth.read(now, control);
+        self.bandwidth.read(now, control);
         self.local.announce(control);
         if self.local.expire(now, control) {
             self.lost(now, control);

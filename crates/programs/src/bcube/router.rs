@@ -6,6 +6,7 @@
 //! at once when a hop on the flow's path fails. An entry that has no packets for 30 seconds is
 //! removed.
 
+use super::bandwidth::Bandwidth;
 use super::bandwidth::bits_per_second;
 use super::cube::Nha;
 use super::entries;
@@ -39,6 +40,7 @@ const UNSEEN_FOR: Span = Span::from_millis(200);
 pub(super) struct Here<'a> {
     pub(super) now: Time,
     pub(super) local: &'a Local,
+    pub(super) bandwidth: &'a Bandwidth,
     pub(super) hosts: &'a HostPorts,
     pub(super) control: &'a mut dyn Control,
 }
@@ -84,7 +86,7 @@ impl Router {
         };
         match self.flows.add(flow) {
             None => self.send_past_tables(destination, frame, here),
-            Some(place) if destination.0 == here.local.own => self.set_path(place, &[], here),
+            Some(place) if destination.0 == here.local.own() => self.set_path(place, &[], here),
             Some(place) => self.ask(place, here),
         }
     }
@@ -108,7 +110,7 @@ impl Router {
             packet.get(..total.into())
         });
         if let (Some(path), Some(body)) = (path, packet) {
-            let (source, ttl) = (here.local.own, path.len() as u8);
+            let (source, ttl) = (here.local.own(), path.len() as u8);
             let first = path[0];
             let purpose = Purpose::Data;
             let packet = BcubePacket { source, destination, purpose, ttl, path, body };
@@ -118,7 +120,7 @@ impl Router {
 
     /// Returns whether a path is usable, as far as is known.
     fn is_usable(&self, path: &[Nha], here: &Here<'_>) -> bool {
-        let Local { cube, own, .. } = *here.local;
+        let (cube, own) = (here.local.cube(), here.local.own());
         path.first().is_some_and(|&first| here.local.is_up(first))
             && self.failures.is_path_open(here.now, cube, own, path)
     }
@@ -126,7 +128,7 @@ impl Router {
     /// Returns the usable parallel paths to a server. Each unusable one is replaced by another path
     /// that shares no server with the others, if there is one.
     fn usable(&self, to: u32, here: &Here<'_>) -> Vec<Path> {
-        let Local { cube, own, .. } = *here.local;
+        let (cube, own) = (here.local.cube(), here.local.own());
         let all = paths::parallel(cube, own, to);
         let wanted = all.len();
         let mut usable: Vec<Path> =
@@ -162,10 +164,10 @@ impl Router {
         for (offset, path) in (0..).zip(&paths) {
             let first = path[0];
             let port = here.local.port(first);
-            let available = port.map_or(0, |port| here.local.bandwidth.to_send(port));
+            let available = port.map_or(0, |port| here.bandwidth.to_send(port));
             let query = Query::Request { id: first_id.wrapping_add(offset), available };
             let packet = BcubePacket {
-                source: here.local.own,
+                source: here.local.own(),
                 destination: (destination, 0),
                 purpose: Purpose::Query,
                 ttl: path.len() as u8,
@@ -272,7 +274,7 @@ impl Router {
         let Some(flow) = self.flows.get(place) else { return };
         let (port, to, before) = (flow.key.ingress, flow.destination, flow.path.clone());
         let interface = here.hosts.interface(to.1);
-        let own = here.local.own;
+        let own = here.local.own();
         match self.flows.set_path(here.now, place, own, path, interface, here.control) {
             Some(waiting) => {
                 if before.as_deref() != Some(path) {

@@ -77,12 +77,12 @@ pub(super) fn entries(
     let mut all = Builder { local, entries: Entries::new(), tcam: 0 };
     hosts.entries().into_iter().for_each(|change| all.add(change));
     keys().into_iter().for_each(|key| all.add(key));
-    for (_, server) in local.cells.neighbours(local.own) {
+    for (_, server) in local.cells().neighbours(local.own()) {
         if let Some(interface) = local.interface(server) {
             all.add(Change::Interface(interface_to(local, server), Some(interface)));
         }
     }
-    let own = |slot| AddressBlock::DCELL.address(local.own, slot);
+    let own = |slot| AddressBlock::DCELL.address(local.own(), slot);
     let pop = Modify::TunnelPop { shim_bytes: SHIM_BYTES as u8 };
     for slot in hosts.slots() {
         let deliver = Action::from(Target::Interface(hosts.interface(slot))).with(pop.clone());
@@ -105,10 +105,10 @@ pub(super) fn entries(
         }
     }
     for recipient in recipients {
-        let action = if recipient.place.0 == local.own {
+        let action = if recipient.place.0 == local.own() {
             Action::from(Target::Interface(hosts.interface(recipient.place.1)))
         } else {
-            let tunnel = header::tunnel(local.own, recipient.place);
+            let tunnel = header::tunnel(local.own(), recipient.place);
             all.add(Change::Tunnel(recipient.tunnel, Some(tunnel)));
             let server = recipient.place.0;
             let to = |route: &&Route| (route.first..route.first + route.count).contains(&server);
@@ -137,7 +137,7 @@ impl Way {
         if local.is_up(route.next) {
             return Way::Direct(route.next);
         }
-        let around = detour(&local.cells, local.own, route, |server| local.is_up(server));
+        let around = detour(local.cells(), local.own(), route, |server| local.is_up(server));
         around.map_or(Way::None, Way::Around)
     }
 }
@@ -170,7 +170,7 @@ impl Builder<'_> {
 
     /// Returns the number of the tunnel to a proxy.
     fn proxy_tunnel(&mut self, proxy: u32) -> u16 {
-        let wanted = header::by_proxy(self.local.own, proxy);
+        let wanted = header::by_proxy(self.local.own(), proxy);
         let all =
             self.entries.range(EntryName::Tunnel(PROXY_TUNNELS)..=EntryName::Tunnel(u16::MAX));
         let mut next = PROXY_TUNNELS;
@@ -201,7 +201,7 @@ impl Builder<'_> {
 
     /// Adds an entry for packets to these servers for which this server is the proxy.
     fn at_proxy(&mut self, within: Prefix, action: Action) {
-        let own = AddressBlock::DCELL.address(self.local.own, 0);
+        let own = AddressBlock::DCELL.address(self.local.own(), 0);
         let entry = prefixed(by_proxy(action), PROXY, Prefix { address: own, length: 32 });
         self.tcam(prefixed(entry, WITHIN, within));
     }
@@ -281,8 +281,8 @@ fn prefixed(mut entry: TcamEntry, at: usize, prefix: Prefix) -> TcamEntry {
 
 /// Returns the number of the interface to a neighbour.
 fn interface_to(local: &Local, neighbour: u32) -> u16 {
-    match local.cells.level(local.own, neighbour) {
-        0 => (neighbour % local.cells.size(0)) as u16,
+    match local.cells().level(local.own(), neighbour) {
+        0 => (neighbour % local.cells().size(0)) as u16,
         level => PEER_INTERFACES + level as u16,
     }
 }

@@ -10,8 +10,8 @@ use axon_wire::{MacAddr, PortNo, Time};
 
 /// Server of a DCell.
 pub(super) struct Local {
-    pub(super) cells: Cells,
-    pub(super) own: u32,
+    cells: Cells,
+    own: u32,
     mac: MacAddr,
     /// Port of each level.
     ports: BTreeMap<usize, PortNo>,
@@ -24,6 +24,16 @@ impl Local {
         let level = |node| if node < cells.servers() { cells.level(own, node) } else { 0 };
         let ports = HostPorts::links(site).map(|(port, node)| (level(node), port)).collect();
         Local { own, mac: site.own().mac, ports, neighbours: Neighbours::new(own), cells }
+    }
+
+    /// Returns the cells that the server is part of.
+    pub(super) fn cells(&self) -> &Cells {
+        &self.cells
+    }
+
+    /// Returns the number of the server.
+    pub(super) fn own(&self) -> u32 {
+        self.own
     }
 
     /// Returns the port of a neighbour.

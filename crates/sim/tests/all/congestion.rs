@@ -119,12 +119,12 @@ struct Switch {
 impl Node for Switch {
     fn handle(&mut self, now: Time, input: Input, out: &mut Vec<Action>) {
         let mut seen = self.seen.lock().unwrap();
-        let queued = self.plane.queued_bytes(self.egress).0;
+        let queued = self.plane.ports().queues().bytes(self.egress).0;
         seen.area += u128::from(queued) * u128::from(now.since(self.last).ticks());
         self.last = now;
         let start = out.len();
         self.plane.handle(now, input, out);
-        seen.longest = seen.longest.max(self.plane.queued_bytes(self.egress).0);
+        seen.longest = seen.longest.max(self.plane.ports().queues().bytes(self.egress).0);
         let dropped = |action: &&Action| matches!(action, Action::Dropped { .. });
         seen.drops += out[start..].iter().filter(dropped).count() as u64;
         let cnms = self.plane.counters().port(self.egress).cnms;

@@ -55,7 +55,7 @@ impl Node for Switch {
     fn handle(&mut self, now: Time, mut input: Input, out: &mut Vec<Action>) {
         let sink = PortNo(SINK as u16);
         let mut seen = self.seen.lock().unwrap();
-        let queued = u128::from(self.plane.queued_bytes(sink).0);
+        let queued = u128::from(self.plane.ports().queues().bytes(sink).0);
         seen.area += queued * u128::from(now.since(self.last).ticks());
         self.last = now;
         let start = out.len();

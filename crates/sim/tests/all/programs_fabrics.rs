@@ -189,7 +189,9 @@ fn a_switch_that_restarts_fills_its_tables_and_learns_what_has_failed_meanwhile(
 fn forwarding(world: &World) -> Vec<usize> {
     let forwards = |switch: usize, port: PortNo| match world.nodes().baseline(switch) {
         Some(Baseline::Bridge(node)) => node.bridge().state(port) == PortState::Forwarding,
-        Some(Baseline::Program(node)) => node.pipeline().tables().members(0).contains(&port.0),
+        Some(Baseline::Program(node)) => {
+            node.pipeline().tables().objects().members(0).contains(&port.0)
+        }
         _ => false,
     };
     let links = world.fabric().links.iter().enumerate();
@@ -277,8 +279,10 @@ fn program_ways(world: &World) -> Ways {
             let tables = world.nodes().program(switch).unwrap().pipeline().tables();
             let found = tables.find(&frame, &Parsed::ethernet(&frame), ingress, 0);
             let ports = match found.unwrap().1.target {
-                Target::Interface(number) => [tables.interface(number).unwrap().port.0].into(),
-                Target::Spread(group) => tables.members(group).iter().copied().collect(),
+                Target::Interface(number) => {
+                    [tables.objects().interface(number).unwrap().port.0].into()
+                }
+                Target::Spread(group) => tables.objects().members(group).iter().copied().collect(),
                 _ => BTreeSet::new(),
             };
             ways.insert((switch, number), ports);

@@ -185,14 +185,14 @@ struct Switch {
 
 impl Node for Switch {
     fn handle(&mut self, now: Time, input: Input, out: &mut Vec<Action>) {
-        let queued = self.plane.queued_bytes(PORTS[1]).0;
+        let queued = self.plane.ports().queues().bytes(PORTS[1]).0;
         let span = now.since(std::mem::replace(&mut self.last, now));
         let start = out.len();
         self.plane.handle(now, input, out);
         let lost = |action: &&Action| matches!(action, Action::Dropped { .. });
         let cnms = self.plane.counters().port(PORTS[1]).cnms;
-        let samples = self.plane.congestion_samples(PORTS[1]);
-        let left = self.plane.queued_bytes(PORTS[1]).0;
+        let samples = self.plane.ports().dcb().map_or(0, |dcb| dcb.congestion_samples(PORTS[1]));
+        let left = self.plane.ports().queues().bytes(PORTS[1]).0;
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         seen.queue(queued, span, left);
         seen.lost += out[start..].iter().filter(lost).count() as u64;

@@ -3,7 +3,7 @@
 
 pub mod classes;
 
-use axon_node::{Action, Drop, PortKind, Shortcuts};
+use axon_node::{Action, Dataplane, Drop, PortKind, PortView, Shortcuts};
 use axon_plane::dcb::DcbConfig;
 use axon_plane::{Dcb, OnFull, Plane, PlaneConfig, PuntLimit};
 use axon_wire::priority::{PrioritySet, TrafficClass};
@@ -184,7 +184,7 @@ impl World {
                 assert!((14..=204).contains(&frame.bytes().len()), "a host can take this frame");
             }
         }
-        let queued: u64 = (0..PORTS).map(|port| self.plane.queued_frames(PortNo(port))).sum();
+        let queued: u64 = (0..PORTS).map(|port| self.plane.queue(PortNo(port)).frames).sum();
         let held = self.plane.held_frames();
         let deadline = self.plane.deadline();
         assert!(held == 0 || deadline.is_some(), "what is held has a deadline");
@@ -196,7 +196,7 @@ impl World {
         }
         if let Some(memory) = self.plane.ports().dcb().map(Dcb::memory) {
             assert!(memory.used() <= memory.config().bytes(), "the memory is bounded");
-            let empty = (0..PORTS).all(|port| self.plane.queued_frames(PortNo(port)) == 0);
+            let empty = (0..PORTS).all(|port| self.plane.queue(PortNo(port)).frames == 0);
             assert!(!empty || memory.used() == Bytes(0), "what has left takes no memory");
         }
         let total = self.plane.counters().total();
@@ -207,18 +207,18 @@ impl World {
     }
 
     fn check_port(&self, port: PortNo) {
-        let bytes = self.plane.queued_bytes(port);
+        let bytes = self.plane.queue(port).bytes;
         let idle = !self.on_wire[port.index()];
         let pauses = self.plane.ports().dcb().and_then(|dcb| dcb.pauses(port));
         let stopped = pauses.map_or(PrioritySet::EMPTY, |pauses| pauses.paused(self.now));
         if self.plane.config().dcb.is_some() {
             assert!(!idle || bytes.0 == 0 || !stopped.is_empty(), "no frame waits for a free wire");
-            assert!(bytes.0 == 0 || self.plane.waits_for(port));
+            assert!(bytes.0 == 0 || self.plane.ports().wires().is_waiting(port));
             return;
         }
         assert!(bytes.0 <= u64::from(PORTS + 1) * QUEUE_BYTES_MAX, "buffers are bounded");
-        assert!(self.plane.nacked_bytes(port).0 <= NACK_BYTES_MAX, "inputs are bounded");
+        assert!(self.plane.queue(port).refused_bytes.0 <= NACK_BYTES_MAX, "inputs are bounded");
         assert!(!idle || bytes.0 == 0, "no frame waits for a free wire");
-        assert_eq!(self.plane.waits_for(port), bytes.0 > 0);
+        assert_eq!(self.plane.ports().wires().is_waiting(port), bytes.0 > 0);
     }
 }

@@ -55,7 +55,7 @@ impl Switch {
             }
         }
         let ports = (0..self.plane.config().ports).map(PortNo);
-        let queued = ports.map(|port| self.plane.queued_bytes(port).0).max().unwrap_or(0);
+        let queued = ports.map(|port| self.plane.ports().queues().bytes(port).0).max().unwrap_or(0);
         if queued > self.queued_bytes_max {
             self.queued_bytes_max = queued;
             self.record(Event::Queued(self.index, queued));

@@ -1,6 +1,6 @@
 //! Whole operations, in which a frame changes hands at once.
 
-use crate::cache::{Attached, PayloadCache};
+use super::{Attached, PayloadCache};
 use crate::error::{FetchError, Full, HandleError, HandleFault, Refused, ReplaceError, Side};
 use crate::handle::Handle;
 use axon_wire::Time;
@@ -48,18 +48,17 @@ impl<P: AsRef<[u8]>> PayloadCache<P> {
             self.at_rest(place, handle)?;
             Ok(place)
         });
-        let (side, at) = match place {
+        let place = match place {
             Ok(place) => place,
             Err(error) => return Err(Refused { payload, error: error.into() }),
         };
-        if self.send.room() == 0 {
+        if self.send_room() == 0 {
             self.counters.send_full += 1;
-            let full = Full { side: Side::Send, buffers: self.send.len() };
+            let full = Full { side: Side::Send, buffers: self.store.of(Side::Send).len() };
             return Err(Refused { payload, error: full.into() });
         }
-        let Some(old) = self.segment_mut(side).change(at, |buffer| buffer.clear()) else {
-            let gone = HandleError { handle, fault: HandleFault::Gone };
-            return Err(Refused { payload, error: gone.into() });
+        let Some(old) = self.store.change(place, |buffer| buffer.clear()) else {
+            return Err(Refused { payload, error: HandleFault::Gone.of(handle).into() });
         };
         self.counters.replaced += 1;
         // The check above ensures that there is room.
@@ -78,12 +77,12 @@ impl<P: AsRef<[u8]>> PayloadCache<P> {
     /// [`begin_send`](PayloadCache::begin_send).
     #[inline]
     pub fn send(&mut self, handle: Handle, head_bytes: usize) -> Result<P, HandleError> {
-        let (side, at) = self.of_send(handle)?;
-        self.at_rest((side, at), handle)?;
-        self.count_send(side, at, head_bytes);
+        let place = self.of_send(handle)?;
+        self.at_rest(place, handle)?;
+        self.count_send(place, head_bytes);
         self.counters.sent_for_good += 1;
-        let taken = self.segment_mut(side).change(at, |buffer| buffer.clear());
-        taken.ok_or(HandleError { handle, fault: HandleFault::Gone })
+        let taken = self.store.change(place, |buffer| buffer.clear());
+        taken.ok_or(HandleFault::Gone.of(handle))
     }
 
     /// Returns a payload so that a copy of it can be sent, keeps it, and counts a hit. The payload
@@ -93,10 +92,10 @@ impl<P: AsRef<[u8]>> PayloadCache<P> {
     /// The handle is refused ([`HandleFault::Reallocated`] is a miss), or the payload is not here
     /// yet.
     pub fn send_kept(&mut self, handle: Handle, head_bytes: usize) -> Result<&P, HandleError> {
-        let (side, at) = self.of_send(handle)?;
-        self.count_send(side, at, head_bytes);
-        self.segment_mut(side).change(at, |buffer| buffer.held = false);
-        self.buffer(side, at).payload().ok_or(HandleError { handle, fault: HandleFault::Gone })
+        let place = self.of_send(handle)?;
+        self.count_send(place, head_bytes);
+        self.store.change(place, |buffer| buffer.held = false);
+        self.store.at(place).payload().ok_or(HandleFault::Gone.of(handle))
     }
 
     /// Removes a payload that the agent drops. The buffer is then free.
@@ -104,11 +103,11 @@ impl<P: AsRef<[u8]>> PayloadCache<P> {
     /// # Errors
     /// The handle is refused, or a transfer of the payload is pending.
     pub fn release(&mut self, handle: Handle) -> Result<P, HandleError> {
-        let (side, at) = self.of_agent(handle)?;
-        self.at_rest((side, at), handle)?;
+        let place = self.of_agent(handle)?;
+        self.at_rest(place, handle)?;
         self.counters.released += 1;
-        let taken = self.segment_mut(side).change(at, |buffer| buffer.clear());
-        taken.ok_or(HandleError { handle, fault: HandleFault::Gone })
+        let taken = self.store.change(place, |buffer| buffer.clear());
+        taken.ok_or(HandleFault::Gone.of(handle))
     }
 
     /// Returns part of a payload, so that it can be copied to the agent. The range is in bytes from
@@ -117,14 +116,9 @@ impl<P: AsRef<[u8]>> PayloadCache<P> {
     /// # Errors
     /// The handle is refused, the payload is not here yet, or the range is outside the frame.
     pub fn fetch(&mut self, handle: Handle, range: Range<usize>) -> Result<&[u8], FetchError> {
-        let (side, at) = self.of_agent(handle)?;
+        let place = self.of_agent(handle)?;
         let Range { start, end } = range;
-        // Single fields are borrowed, because the counters change while the bytes are borrowed.
-        let segment = match side {
-            Side::Receive => &self.receive,
-            Side::Send => &self.send,
-        };
-        let bytes = segment.at(at).payload().map_or(&[][..], P::as_ref);
+        let bytes = self.store.at(place).payload().map_or(&[][..], P::as_ref);
         let Some(part) = bytes.get(range) else {
             return Err(FetchError::Range { handle, start, end, bytes: bytes.len() });
         };
@@ -135,12 +129,12 @@ impl<P: AsRef<[u8]>> PayloadCache<P> {
     /// Allocates a buffer to a payload that is already here and has no pending transfers.
     #[inline]
     fn keep(&mut self, side: Side, now: Time, payload: P) -> Result<Attached<P>, Refused<P, Full>> {
-        let (at, evicted) = match self.attach(side, now) {
+        let (place, evicted) = match self.attach(side, now) {
             Ok(attached) => attached,
             Err(error) => return Err(Refused { payload, error }),
         };
         // The buffer has been allocated, so it is in use before and after this.
-        self.segment_mut(side).at_mut(at).put(payload);
-        Ok(Attached { handle: self.handle(side, at), evicted })
+        self.store.of_mut(side).at_mut(place.1).put(payload);
+        Ok(Attached { handle: self.store.handle(place), evicted })
     }
 }

@@ -6,13 +6,33 @@
 //! releases its room, and its sender may resume. Frames of the control plane, which is no port,
 //! take no room and have no sender.
 
-use super::memory::{Memory, MemoryConfig, NoRoom, Owner, PriorityGroupLimits, Signal};
-use super::queue_change::QueueChange;
-use crate::qos::targeted::{Queues, SenderRequest, Watermarks};
+use super::targeted::{Queues, SenderRequest, Watermarks};
+use crate::ports::memory::{Memory, MemoryConfig, NoRoom, Owner, PriorityGroupLimits, Signal};
 use alloc::vec::Vec;
 use axon_node::Drop;
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet, TrafficClass};
 use axon_wire::{PortNo, Span, Time};
+
+/// Record of changes in the queues of one priority group, for deadlock detection.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct QueueChange {
+    /// Frames that have left their queue since the start.
+    pub(crate) left: u64,
+    /// Time at which a frame last joined a queue or left it.
+    pub(crate) last: Time,
+}
+
+impl QueueChange {
+    /// Records that a frame joins a queue.
+    fn came(&mut self, now: Time) {
+        self.last = now;
+    }
+
+    /// Records that a frame leaves its queue.
+    fn left(&mut self, now: Time) {
+        (self.left, self.last) = (self.left + 1, now);
+    }
+}
 
 /// Memory and watermarks of a switch.
 #[derive(Clone, Debug)]

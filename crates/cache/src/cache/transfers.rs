@@ -7,10 +7,11 @@
 //! and from the buffer to the network. Sending a payload that is already here needs no transfer
 //! from the agent, so it adds one pending transfer.
 
+use super::{Attached, PayloadCache};
 use crate::buffer::{Buffer, OnSent, State};
-use crate::cache::{Attached, PayloadCache};
 use crate::error::{Full, HandleError, HandleFault, Refused, Side};
 use crate::handle::Handle;
+use crate::store::Place;
 use axon_wire::Time;
 
 impl<P: AsRef<[u8]>> PayloadCache<P> {
@@ -21,12 +22,12 @@ impl<P: AsRef<[u8]>> PayloadCache<P> {
     /// # Errors
     /// All buffers are in use.
     pub fn begin_receive(&mut self, now: Time) -> Result<Attached<P>, Full> {
-        let (at, evicted) = self.attach(Side::Receive, now)?;
-        self.receive.change(at, |buffer| {
+        let (place, evicted) = self.attach(Side::Receive, now)?;
+        self.store.change(place, |buffer| {
             buffer.pending = 2;
             buffer.delivering = true;
         });
-        Ok(Attached { handle: self.handle(Side::Receive, at), evicted })
+        Ok(Attached { handle: self.store.handle(place), evicted })
     }
 
     /// Allocates a buffer in the send segment to a payload that begins to come from the agent, and
@@ -36,14 +37,14 @@ impl<P: AsRef<[u8]>> PayloadCache<P> {
     /// # Errors
     /// All buffers of the send segment are in use.
     pub fn begin_own(&mut self, now: Time, on_sent: OnSent) -> Result<Attached<P>, Full> {
-        let (at, evicted) = self.attach(Side::Send, now)?;
+        let (place, evicted) = self.attach(Side::Send, now)?;
         self.counters.own += 1;
-        self.send.change(at, |buffer| {
+        self.store.change(place, |buffer| {
             buffer.pending = 2;
             (buffer.own, buffer.held) = (false, false);
             buffer.last = on_sent == OnSent::Free;
         });
-        Ok(Attached { handle: self.handle(Side::Send, at), evicted })
+        Ok(Attached { handle: self.store.handle(place), evicted })
     }
 
     /// Ends the first transfer. The payload is now in the buffer, which is valid and drains.
@@ -53,14 +54,14 @@ impl<P: AsRef<[u8]>> PayloadCache<P> {
     /// since. The payload is returned, and nothing is counted.
     pub fn filled(&mut self, handle: Handle, payload: P) -> Result<(), Refused<P, HandleError>> {
         let fills = |buffer: &Buffer<P>| buffer.state() == State::Fill;
-        let (side, at) = match self.in_transfer(handle, fills) {
+        let place = match self.in_transfer(handle, fills) {
             Ok(place) => place,
             Err(error) => return Err(Refused { payload, error }),
         };
-        if side == Side::Send {
+        if place.0 == Side::Send {
             self.counters.copied_from_agent_bytes += payload.as_ref().len() as u64;
         }
-        self.segment_mut(side).change(at, |buffer| {
+        self.store.change(place, |buffer| {
             buffer.put(payload);
             // The second transfer is still pending, so the payload stays.
             let _ = buffer.end_transfer();
@@ -75,11 +76,11 @@ impl<P: AsRef<[u8]>> PayloadCache<P> {
     /// No such transfer is pending. Nothing is counted.
     pub fn delivered(&mut self, handle: Handle) -> Result<Option<P>, HandleError> {
         let delivers = |buffer: &Buffer<P>| buffer.delivering && buffer.payload().is_some();
-        let (side, at) = self.in_transfer(handle, delivers)?;
-        let bytes = self.buffer(side, at).payload().map_or(0, |payload| payload.as_ref().len());
+        let place = self.in_transfer(handle, delivers)?;
+        let bytes = self.store.at(place).payload().map_or(0, |payload| payload.as_ref().len());
         self.counters.copied_to_agent_bytes += self.head_of(bytes) as u64;
-        self.segment_mut(side).change(at, |buffer| buffer.delivering = false);
-        Ok(self.end_transfer(side, at))
+        self.store.change(place, |buffer| buffer.delivering = false);
+        Ok(self.end_transfer(place))
     }
 
     /// Begins to send a payload that is here, valid or draining, and counts a hit. The agent brings
@@ -95,19 +96,18 @@ impl<P: AsRef<[u8]>> PayloadCache<P> {
         head_bytes: usize,
         on_sent: OnSent,
     ) -> Result<&P, HandleError> {
-        let (side, at) = self.of_send(handle)?;
-        let Some(pending) = self.buffer(side, at).pending.checked_add(1) else {
-            return Err(self.refused(HandleError { handle, fault: HandleFault::InTransfer }));
+        let place = self.of_send(handle)?;
+        let Some(pending) = self.store.at(place).pending.checked_add(1) else {
+            return Err(self.counters.refused(HandleFault::InTransfer.of(handle)));
         };
-        self.count_send(side, at, head_bytes);
-        self.segment_mut(side).change(at, |buffer| {
+        self.count_send(place, head_bytes);
+        self.store.change(place, |buffer| {
             (buffer.pending, buffer.held) = (pending, false);
             buffer.last = on_sent == OnSent::Free;
         });
         // Before this, a kept payload was not in use.
-        self.count_in_use(side);
-        let gone = HandleError { handle, fault: HandleFault::Gone };
-        self.buffer(side, at).payload().ok_or(gone)
+        self.counters.note_in_use(place.0, self.store.of(place.0).in_use());
+        self.store.at(place).payload().ok_or(HandleFault::Gone.of(handle))
     }
 
     /// Ends a transfer of a payload to the network. If the payload is not kept and this was its
@@ -116,12 +116,12 @@ impl<P: AsRef<[u8]>> PayloadCache<P> {
     /// # Errors
     /// No such transfer is pending. Nothing is counted.
     pub fn end_send(&mut self, handle: Handle) -> Result<Option<P>, HandleError> {
-        let (side, at) = self.in_transfer(handle, |buffer| buffer.sends() > 0)?;
-        Ok(self.end_transfer(side, at))
+        let place = self.in_transfer(handle, |buffer| buffer.sends() > 0)?;
+        Ok(self.end_transfer(place))
     }
 
-    fn end_transfer(&mut self, side: Side, at: usize) -> Option<P> {
-        let sent = self.segment_mut(side).change(at, Buffer::end_transfer);
+    fn end_transfer(&mut self, place: Place) -> Option<P> {
+        let sent = self.store.change(place, Buffer::end_transfer);
         self.counters.sent_for_good += u64::from(sent.is_some());
         sent
     }
@@ -131,12 +131,11 @@ impl<P: AsRef<[u8]>> PayloadCache<P> {
         &self,
         handle: Handle,
         is_pending: impl FnOnce(&Buffer<P>) -> bool,
-    ) -> Result<(Side, usize), HandleError> {
-        let (side, at) = self.locate(handle)?;
-        if is_pending(self.buffer(side, at)) {
-            Ok((side, at))
-        } else {
-            Err(HandleError { handle, fault: HandleFault::NoTransfer })
+    ) -> Result<Place, HandleError> {
+        let place = self.store.locate(handle)?;
+        match is_pending(self.store.at(place)) {
+            true => Ok(place),
+            false => Err(HandleFault::NoTransfer.of(handle)),
         }
     }
 }

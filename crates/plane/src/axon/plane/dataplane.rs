@@ -1,22 +1,20 @@
 //! Implementation of the data plane interface by the software plane.
 
-use super::lookups::Lookups;
-use super::plane::Plane;
-use super::settings::Settings;
+use super::Plane;
+use crate::axon::lookups::Lookups;
+use crate::axon::settings::{At, Settings};
 use crate::config::PlaneConfig;
-use crate::congestion::notification::UNDEFENDED;
-use crate::qos::schedule::ScheduleConfig;
+use crate::ports::telemetry;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use axon_node::telemetry::PlaneTelemetry;
+use axon_node::telemetry::{PlaneTelemetry, PortTelemetry};
 use axon_node::{
-    Action, Capabilities, Counters, Dataplane, Drop, Feature, FeatureSet, Masqueraded, PortKind,
-    PortSetting, PortSnapshot, PortView, QueueState, RouteChange, RouteError, RouteKey,
-    RouteTicket, SettingError, Snapshot, Treatment,
+    Action, Capabilities, Counters, Dataplane, Drop, Feature, FeatureSet, Masqueraded, PortEvent,
+    PortKind, PortSetting, PortSnapshot, PortView, QueueState, RouteChange, RouteError, RouteKey,
+    RouteTicket, SettingError, Snapshot,
 };
-use axon_wire::dcbx::ieee::Ets;
 use axon_wire::header::{self, PacketType};
-use axon_wire::priority::{PRIORITIES, Priority, PrioritySet};
+use axon_wire::priority::{PRIORITIES, Priority};
 use axon_wire::{FrameBuf, Hops, PortNo, Rate, Route, Time};
 
 impl<T: Lookups> PortView for Plane<T> {
@@ -30,7 +28,7 @@ impl<T: Lookups> PortView for Plane<T> {
     }
 
     fn is_up(&self, port: PortNo) -> bool {
-        Plane::is_up(self, port)
+        self.ports.wires().is_up(port)
     }
 }
 
@@ -87,13 +85,19 @@ impl<T: Lookups> Dataplane for Plane<T> {
         if port.index() >= usize::from(self.config.ports) {
             return Err(SettingError::NoSuchPort);
         }
-        match setting {
-            PortSetting::Kind(kind) => self.set_kind(port, kind),
-            PortSetting::Classes(ets) => self.set_classes(now, port, ets.as_deref(), out)?,
-            PortSetting::Pfc(pfc) => self.set_pfc(now, port, Some(pfc), out)?,
-            PortSetting::Defence(treatments) => self.set_defence(port, Some(treatments))?,
-            PortSetting::Regeneration(table) => self.set_regeneration(port, Some(table))?,
-            PortSetting::Vlans(vlans) => self.settings[port.index()].vlans = vlans,
+        let settings = &mut self.settings[port.index()];
+        let (config, ports) = (&self.config, &mut self.ports);
+        let mut at = config.dcb.as_deref().map(|own| At { now, port, own, ports });
+        match (setting, &mut at) {
+            (PortSetting::Kind(kind), _) => self.set_kind(port, kind),
+            (PortSetting::Vlans(vlans), _) => settings.set_vlans(vlans),
+            (_, None) => return Err(SettingError::Unsupported),
+            (PortSetting::Classes(ets), Some(at)) => settings.set_classes(at, ets, out)?,
+            (PortSetting::Pfc(pfc), Some(at)) => settings.set_pfc(at, Some(pfc), out),
+            (PortSetting::Defence(set), Some(at)) => settings.set_defence(at, Some(set)),
+            (PortSetting::Regeneration(table), Some(at)) => {
+                settings.set_regeneration(at, Some(table));
+            }
         }
         Ok(())
     }
@@ -138,15 +142,15 @@ impl<T: Lookups> Dataplane for Plane<T> {
     }
 
     fn pause_hosts(&mut self, now: Time, port: PortNo, out: &mut Vec<Action>) {
-        Plane::pause_hosts(self, now, port, out);
+        self.send_pause(now, port, out);
     }
 
     fn count_drop(&mut self, ingress: PortNo, reason: Drop) {
-        Plane::count_drop(self, ingress, reason);
+        self.ports.count(ingress, PortEvent::Drop(reason));
     }
 
     fn count_copy(&mut self, ingress: PortNo) {
-        Plane::count_copy(self, ingress);
+        self.ports.count(ingress, PortEvent::Copy);
     }
 
     fn counters(&self) -> &Counters {
@@ -155,14 +159,14 @@ impl<T: Lookups> Dataplane for Plane<T> {
 
     fn queue(&self, port: PortNo) -> QueueState {
         QueueState {
-            frames: self.queued_frames(port),
-            bytes: self.queued_bytes(port),
-            refused_bytes: self.nacked_bytes(port),
+            frames: self.ports.queues().frames(port),
+            bytes: self.ports.queues().bytes(port),
+            refused_bytes: self.ports.queues().nacked_bytes(port),
         }
     }
 
     fn held_frames(&self) -> u64 {
-        Plane::held_frames(self)
+        self.ports.held_frames()
     }
 
     fn routes(&self, port: PortNo) -> usize {
@@ -170,7 +174,15 @@ impl<T: Lookups> Dataplane for Plane<T> {
     }
 
     fn telemetry(&self, now: Time) -> PlaneTelemetry {
-        self.read_telemetry(now)
+        let port = |port: PortNo| PortTelemetry {
+            routes: self.tables.len(port) as u64,
+            ..telemetry::of_port(&self.ports, now, port)
+        };
+        PlaneTelemetry {
+            total: self.counters().total(),
+            memory: telemetry::of_memory(&self.ports),
+            ports: (0..self.config.ports).map(PortNo).map(port).collect(),
+        }
     }
 
     fn take_used(&mut self, port: PortNo, key: RouteKey) -> bool {
@@ -183,11 +195,7 @@ impl<T: Lookups> Dataplane for Plane<T> {
             kind: self.kind(PortNo(number)).unwrap_or_default(),
             routes: self.tables.routes(PortNo(number)),
             masqueraded: self.memory.routes(PortNo(number)),
-            classes: settings.classes.as_deref().cloned(),
-            pfc: settings.pfc,
-            defence: settings.defence.as_deref().copied(),
-            regeneration: settings.regeneration.as_deref().copied(),
-            vlans: settings.vlans.as_deref().cloned(),
+            ..settings.snapshot()
         };
         Snapshot { ports: (0..).zip(&self.settings).map(port).collect() }
     }
@@ -210,69 +218,6 @@ impl<T: Lookups> Dataplane for Plane<T> {
 }
 
 impl<T: Lookups> Plane<T> {
-    /// Sets the traffic classes of a port; `None` restores the initial configuration.
-    fn set_classes(
-        &mut self,
-        now: Time,
-        port: PortNo,
-        ets: Option<&Ets>,
-        out: &mut Vec<Action>,
-    ) -> Result<(), SettingError> {
-        let own = self.config.dcb.as_ref().ok_or(SettingError::Unsupported)?;
-        let (prio_tc, schedule) = match ets {
-            None => (own.prio_tc, own.schedule.clone()),
-            Some(ets) => (ets.class_of, ScheduleConfig::of_ets(ets, own.schedule.cost)),
-        };
-        let set = self.ports.set_classes(now, port, prio_tc, &schedule, out);
-        set.map_err(|_| SettingError::Invalid)?;
-        self.settings[port.index()].classes = ets.cloned().map(Box::new);
-        Ok(())
-    }
-
-    /// Sets the priorities with flow control; `None` restores the initial configuration.
-    fn set_pfc(
-        &mut self,
-        now: Time,
-        port: PortNo,
-        pfc: Option<PrioritySet>,
-        out: &mut Vec<Action>,
-    ) -> Result<(), SettingError> {
-        let own = self.config.dcb.as_ref().ok_or(SettingError::Unsupported)?.pfc;
-        self.ports.set_pfc(now, port, pfc.unwrap_or(own), out);
-        self.settings[port.index()].pfc = pfc;
-        Ok(())
-    }
-
-    /// Sets the congestion notification defence; `None` restores the initial configuration.
-    fn set_defence(
-        &mut self,
-        port: PortNo,
-        treatments: Option<Box<[Treatment; PRIORITIES]>>,
-    ) -> Result<(), SettingError> {
-        let own = self.config.dcb.as_ref().ok_or(SettingError::Unsupported)?;
-        let own = own.cn.as_ref().and_then(|cn| cn.treatments.get(port.index()));
-        let at_start = own.copied().unwrap_or([UNDEFENDED; PRIORITIES]);
-        if let Some(edge) = self.ports.dcb_mut().and_then(|dcb| dcb.edge_mut(port)) {
-            edge.set_treatments(treatments.as_deref().copied().unwrap_or(at_start));
-        }
-        self.settings[port.index()].defence = treatments;
-        Ok(())
-    }
-
-    /// Sets the priority regeneration table for hosts; `None` allows all priorities.
-    fn set_regeneration(
-        &mut self,
-        port: PortNo,
-        table: Option<Box<[Priority; PRIORITIES]>>,
-    ) -> Result<(), SettingError> {
-        self.config.dcb.as_ref().ok_or(SettingError::Unsupported)?;
-        if let Some(edge) = self.ports.dcb_mut().and_then(|dcb| dcb.edge_mut(port)) {
-            edge.set_regeneration(table.as_deref().copied().unwrap_or(Priority::ALL));
-        }
-        self.settings[port.index()].regeneration = table;
-        Ok(())
-    }
-
     fn resynchronise_port(
         &mut self,
         now: Time,
@@ -280,7 +225,7 @@ impl<T: Lookups> Plane<T> {
         wanted: &PortSnapshot,
         out: &mut Vec<Action>,
     ) -> Result<(), SettingError> {
-        self.settings[port.index()].vlans = wanted.vlans.clone().map(Box::new);
+        self.settings[port.index()].set_vlans(wanted.vlans.clone().map(Box::new));
         self.set_kind(port, wanted.kind);
         self.tables.clear(port);
         self.memory.clear(port);
@@ -291,15 +236,17 @@ impl<T: Lookups> Plane<T> {
             // Frames of routes that do not fit are punted, as after a refused install.
             let _ = self.tables.install(port, *key, route);
         }
-        if self.config.dcb.is_none() {
+        let Some(own) = self.config.dcb.as_deref() else {
             let any = wanted.classes.is_some() || wanted.pfc.is_some();
             let any = any || wanted.defence.is_some() || wanted.regeneration.is_some();
             return if any { Err(SettingError::Unsupported) } else { Ok(()) };
-        }
-        let classes = self.set_classes(now, port, wanted.classes.as_ref(), out);
-        let pfc = self.set_pfc(now, port, wanted.pfc, out);
-        let defence = self.set_defence(port, wanted.defence.map(Box::new));
-        let regeneration = self.set_regeneration(port, wanted.regeneration.map(Box::new));
-        classes.and(pfc).and(defence).and(regeneration)
+        };
+        let settings = &mut self.settings[port.index()];
+        let at = &mut At { now, port, own, ports: &mut self.ports };
+        let classes = settings.set_classes(at, wanted.classes.map(Box::new), out);
+        settings.set_pfc(at, wanted.pfc, out);
+        settings.set_defence(at, wanted.defence.map(Box::new));
+        settings.set_regeneration(at, wanted.regeneration.map(Box::new));
+        classes
     }
 }

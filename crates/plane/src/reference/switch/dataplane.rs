@@ -1,8 +1,8 @@
 //! Implementation of the data plane interface by the reference.
 
-use super::step;
-use super::switch::Reference;
+use super::Reference;
 use crate::config::PlaneConfig;
+use crate::reference::step;
 use alloc::vec::Vec;
 use axon_node::{
     Action, Capabilities, Counters, Dataplane, Drop, Feature, FeatureSet, PortEvent, PortKind,
@@ -10,6 +10,7 @@ use axon_node::{
     RouteTicket, SettingError, Shortcuts, Snapshot,
 };
 use axon_wire::header::{self, PacketType};
+use axon_wire::vlan::VlanId;
 use axon_wire::{Bytes, FrameBuf, Hops, PortNo, Rate, Route, Time};
 
 /// Returns the capabilities of a reference of this size: one queue per port, and nothing lossless.
@@ -141,7 +142,8 @@ impl Dataplane for Reference {
         frame: FrameBuf,
         out: &mut Vec<Action>,
     ) {
-        let Some(vlan) = self.vlan_of(ingress, &frame) else {
+        let vlan = self.port(ingress).map_or(Some(VlanId::NONE), |port| port.vlan_of(&frame));
+        let Some(vlan) = vlan else {
             return self.end(PortNo::CONTROL, Drop::ForeignVlan, frame, out);
         };
         // Priorities are not supported, so the host port does not matter here.
@@ -174,7 +176,7 @@ impl Dataplane for Reference {
 
     /// Returns the number of frames whose last byte has not arrived, for the control plane or not.
     fn held_frames(&self) -> u64 {
-        self.arriving.len() as u64
+        self.arrivals.len() as u64
     }
 
     fn routes(&self, port: PortNo) -> usize {
