@@ -109,10 +109,13 @@ pub fn text(agents: &[AttachedAgent]) -> String {
             parts.push(format!("restarts {}", agent.restarts));
         }
         if let Some(counted) = &agent.port_counters {
-            let AgentCounters { packets, forwarded, dropped, sent, .. } = counted;
+            let AgentCounters { packets, forwarded, dropped, sent, full_drops, lost, .. } = counted;
             parts.push(format!(
                 "packets {packets}, forwarded {forwarded}, dropped {dropped}, sent {sent}"
             ));
+            let losses = [("full_drops", full_drops), ("lost", lost)].into_iter();
+            let losses = losses.filter(|(_, count)| **count > 0);
+            parts.extend(losses.map(|(name, count)| format!("{name} {count}")));
         }
         let own: Vec<String> = agent.counters.iter().flatten().map(counted).collect();
         let own = if own.is_empty() { String::new() } else { format!("; {}", own.join(", ")) };
@@ -132,7 +135,14 @@ mod tests {
 
     #[test]
     fn an_operator_sees_whether_an_agent_is_attached_and_what_it_has_counted() {
-        let counters = AgentCounters { packets: 7, forwarded: 5, sent: 2, ..Default::default() };
+        let counters = AgentCounters {
+            packets: 7,
+            forwarded: 5,
+            sent: 2,
+            full_drops: 3,
+            lost: 1,
+            ..Default::default()
+        };
         let attached = AttachedAgent {
             agent: "a1".into(),
             kind: "cache",
@@ -154,7 +164,8 @@ mod tests {
         assert_eq!(
             text(&[attached, gone]),
             "agent a1 (cache) at s1-p3: attached, restarts 1, packets 7, forwarded 5, dropped 0, \
-             sent 2; hits 2, misses 5\nagent own (run) at s1-p3: not attached\n"
+             sent 2, full_drops 3, lost 1; hits 2, misses 5\n\
+             agent own (run) at s1-p3: not attached\n"
         );
     }
 }

@@ -80,12 +80,12 @@ impl Lab {
     /// The lab no longer runs, or another process holds the lock for too long.
     pub(super) fn change(&self) -> Result<Changing> {
         let signals = Held::back()?;
-        let gone = || format!("lab {} has ended; nothing has changed", self.name);
-        if !self.state.exists() {
+        let gone = || format!("lab {} has ended; nothing has changed", self.name());
+        if !self.state().exists() {
             bail!(gone());
         }
-        let taken = take(&self.name, &self.state)?;
-        if self.state.supervisor().is_none() {
+        let taken = take(self.name(), self.state())?;
+        if self.state().supervisor().is_none() {
             bail!(gone());
         }
         Ok(Changing { _lab: taken, _signals: signals })

@@ -78,7 +78,7 @@ impl Lab {
     /// lock for too long.
     pub fn set_link(&self, link: &str, up: bool) -> Result<[String; 2]> {
         let changing = self.change()?;
-        let plan = self.state.load_plan()?;
+        let plan = self.state().load_plan()?;
         let cable = plan.link(link)?;
         for CableEnd { node, device, .. } in &cable.ends {
             self.part("device", &[node, device, if up { "up" } else { "down" }])?;
@@ -95,7 +95,7 @@ impl Lab {
     /// Runs a process of the lab to its end.
     pub(super) fn part(&self, part: &str, arguments: &[&str]) -> Result<()> {
         let mut command = Command::new(std::env::current_exe()?);
-        command.args([PART, part]).arg(self.state.path()).args(arguments);
+        command.args([PART, part]).arg(self.state().path()).args(arguments);
         let output = command.output()?;
         if !output.status.success() {
             let said = String::from_utf8_lossy(&output.stderr);

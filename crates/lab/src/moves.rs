@@ -109,16 +109,16 @@ impl Lab {
     /// kernel refuses, the lab has ended, or its lock stays taken. In each case, nothing is moved.
     pub fn move_cable(&self, what: &str, to: &str, announce: bool) -> Result<Moved> {
         let changing = self.change()?;
-        let plan = self.state.load_plan()?;
-        let fabric = self.state.load_fabric()?;
+        let plan = self.state().load_plan()?;
+        let fabric = self.state().load_fabric()?;
         let moved = plan.to_move(&fabric, what, to)?;
         if moved.from != moved.to {
             self.part("move", &[&moved.from, &moved.to])?;
         }
         if let Some(host) = &moved.host {
-            let mut moves = self.state.moves();
+            let mut moves = self.state().moves();
             moves.insert(host.clone(), moved.to.clone());
-            if let Err(error) = self.state.write_moves(&moves) {
+            if let Err(error) = self.state().write_moves(&moves) {
                 // The move is undone if it cannot be recorded.
                 self.part("move", &[&moved.to, &moved.from])?;
                 return Err(error.context("cannot write down where it is"));

@@ -115,7 +115,7 @@ impl Lab {
     ) -> Result<()> {
         let mut child = Command::new(std::env::current_exe()?)
             .args([PART, "ping"])
-            .arg(self.state.path())
+            .arg(self.state().path())
             .args([host, &limit.as_millis().to_string()])
             .args(to.iter().map(IpAddr::to_string))
             .stdin(Stdio::null())
@@ -143,7 +143,7 @@ impl Lab {
     /// derived from its MAC address. Without a controller, each switch knows its own hosts.
     /// Programmable switches know no hosts, so those have the addresses from the start.
     fn addresses(&self, family: Family, fabric: &Fabric) -> Result<Vec<Option<IpAddr>>> {
-        let plan = self.state.load_plan()?;
+        let plan = self.state().load_plan()?;
         let planned = plan.hosts.iter().map(|host| (host.name.as_str(), host));
         let planned: BTreeMap<&str, &HostPlan> = planned.collect();
         let given = |host: &Host| {
@@ -166,9 +166,9 @@ impl Lab {
         }
         let mut status = Vec::new();
         for name in plan.knowing() {
-            let one = NodeStatus::ask(name, &self.state.socket(name), 0);
+            let one = NodeStatus::ask(name, &self.state().socket(name), 0);
             if !plan.is_static && one.node().is_none() {
-                bail!("{name} does not answer: see {}", self.state.log(name).display());
+                bail!("{name} does not answer: see {}", self.state().log(name).display());
             }
             status.push(one);
         }

@@ -17,8 +17,8 @@ use std::process::Command;
 /// Running lab.
 #[derive(Clone, Debug)]
 pub struct Lab {
-    pub(super) name: String,
-    pub(super) state: StateDir,
+    name: String,
+    state: StateDir,
 }
 
 impl Lab {
@@ -36,6 +36,11 @@ impl Lab {
             bail!("no lab {name} is up; start it with `axon up FILE`");
         }
         Ok(Lab { name, state })
+    }
+
+    /// Returns the lab `name`, whose supervisor has just reported that it is running.
+    pub(super) const fn started(name: String, state: StateDir) -> Lab {
+        Lab { name, state }
     }
 
     /// Returns the names of this user's running labs.

@@ -84,7 +84,7 @@ pub fn up(
     match started {
         Ok(mut report) => {
             report.notes.extend(note);
-            Ok((Lab { name, state }, report))
+            Ok((Lab::started(name, state), report))
         }
         Err(error) => {
             let log = std::fs::read_to_string(state.log("supervisor")).unwrap_or_default();

@@ -206,7 +206,8 @@ impl Supervisor {
         let devices = plan.devices();
         // GRO must be on before any device is up, because a veth checks only when it is set up
         // whether its peer accepts XDP redirects.
-        for (node, ends) in &devices {
+        for (done, (node, ends)) in devices.iter().enumerate() {
+            progress("offloads", done, devices.len())?;
             for end in ends.iter().filter(|end| end.gro) {
                 build::enter_net(node)?;
                 sys::set_offload(&end.device, Offload::Gro, true)?;
@@ -221,7 +222,8 @@ impl Supervisor {
         // A cable has carrier a moment before its second end accepts frames, so all devices are up
         // before any daemon sends.
         let daemons: Vec<&str> = plan.daemons().collect();
-        for node in &daemons {
+        for (done, node) in daemons.iter().enumerate() {
+            progress("devices", done, daemons.len())?;
             build::enter_net(node)?;
             for end in devices.get(node).into_iter().flatten() {
                 sys::set_device_up(&end.device, true)?;

@@ -13,6 +13,7 @@ pub mod columns;
 pub mod daemon;
 pub mod dataplane;
 pub mod dcbx;
+mod device_drops;
 pub mod flow_control;
 pub mod fork;
 pub mod incarnation;

@@ -44,6 +44,8 @@ pub struct PortCounters {
     pub rx_bytes: u64,
     /// Frames that the kernel dropped because this process was late and the ring full.
     pub rx_ring_drops: u64,
+    /// Frames that a capture has missed because this process was late. They are not lost.
+    pub capture_missed: u64,
     /// Refused frames: over the MTU, or segmentation-offload super-frames.
     pub rx_oversized: u64,
     /// Completed checksums that a host had left to its device.
@@ -77,6 +79,7 @@ impl PortCounters {
         self.rx_frames += other.rx_frames;
         self.rx_bytes += other.rx_bytes;
         self.rx_ring_drops += other.rx_ring_drops;
+        self.capture_missed += other.capture_missed;
         self.rx_oversized += other.rx_oversized;
         self.rx_checksums_completed += other.rx_checksums_completed;
         self.rx_tags_restored += other.rx_tags_restored;
@@ -251,6 +254,15 @@ mod tests {
         let frame = 1500 + ETHERNET_BYTES + TAG_BYTES;
         let longest = FrameBuf::HEADROOM + frame + 512;
         assert_eq!(fabric_mtu(1500) + ETHERNET_BYTES, longest);
+    }
+
+    #[test]
+    fn a_loss_has_the_same_name_in_the_table_and_in_json() {
+        let counters =
+            PortCounters { rx_ring_drops: 1, rx_oversized: 2, tx_refused: 3, ..Default::default() };
+        let json = serde_json::to_value(counters).unwrap();
+        let shown = counters.lost().map(|(name, count)| (json[name].as_u64(), count));
+        assert_eq!(shown, [1, 2, 3].map(|count| (Some(count), count)));
     }
 
     #[test]

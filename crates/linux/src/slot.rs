@@ -1,27 +1,31 @@
 //! Port of a node in the run loop: its device, which comes and goes, its wire, and the frames that
 //! are to be sent at the end of this round.
 
+mod mtu;
+mod rules;
+mod wire;
+
 use crate::agent::{HostPort, HostQueues};
-use crate::agent_port::{AgentPort, AgentPortSetup, AgentStatus};
+use crate::agent_port::{AgentPort, AgentPortSetup};
 use crate::closing;
 use crate::kernel::ports::KernelPorts;
 use crate::link_watch::is_up;
-use crate::pacer::Pacer;
 use crate::packet::PacketPort;
 use crate::port::{Pool, Port, PortCounters, fabric_mtu};
-use crate::sys;
+use crate::status::PortStatus;
 use crate::tap::TapPort;
 use axon_node::PortKind;
 use axon_switch::agent::Rules;
-use axon_wire::{FrameBuf, PortNo, Rate, Span, Time};
+use axon_wire::{FrameBuf, PortNo, Rate, Time};
+use mtu::Mtu;
+use rules::RuleChanges;
 use std::cell::RefCell;
 use std::io;
 use std::rc::Rc;
+use wire::Wire;
 
 /// Maximum number of frames queued for the end of the round.
 const BATCH: usize = 64;
-/// Minimum time between changes to the rules for a host's queues.
-const RULES_PAUSE: Span = Span::from_secs(1);
 
 /// Kind of device of a port.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,29 +76,16 @@ pub struct PortSetup {
 
 /// Port that may have lost its device.
 pub(crate) struct Slot {
-    pub(crate) setup: PortSetup,
-    pub(crate) port: Option<Box<dyn Port>>,
-    pub(crate) up: bool,
+    setup: PortSetup,
+    port: Option<Box<dyn Port>>,
+    up: bool,
     /// True if the port has carrier or is a TAP port, but the device could not be opened. Opening
     /// is retried.
-    pub(crate) failed: bool,
-    /// Time at which the wire is free. `None` once the node has its `TxDone`.
-    pub(crate) busy_until: Option<Time>,
-    /// True if the node waits for the `TxDone`, because frames are queued behind the one on the
-    /// wire.
-    pub(crate) awaited: bool,
-    /// Time at which to set rules that changed too soon after the previous ones.
-    pub(crate) rules_due: Option<Time>,
-    /// Time from which the rules may change again.
-    rules_settled_at: Time,
-    /// True if the last change failed, so that the active rules are unknown.
-    rules_unknown: bool,
+    failed: bool,
+    wire: Wire,
+    rules: RuleChanges,
     kind: PortKind,
-    /// MTU of the device when it was last read, in bytes. `None` before there was a device.
-    mtu: Option<usize>,
-    /// Actual and required MTU in the last alarm, in bytes.
-    alarmed: Option<(usize, usize)>,
-    pacer: Pacer,
+    mtu: Mtu,
     batch: Vec<FrameBuf>,
     /// Counters of the ports of this slot that have been closed.
     before: PortCounters,
@@ -112,25 +103,50 @@ pub(crate) struct OfKernel {
 impl Slot {
     pub(crate) fn new(setup: PortSetup, kernel: Option<OfKernel>) -> Slot {
         // With a kernel data plane, only the egress queues can enforce the rate.
-        let pacer = Pacer::new(setup.rate.filter(|_| kernel.is_none()));
+        let wire = Wire::new(setup.rate.filter(|_| kernel.is_none()));
         Slot {
             kernel,
             setup,
             port: None,
             up: false,
             failed: false,
-            busy_until: None,
-            awaited: false,
-            rules_due: None,
-            rules_settled_at: Time::ZERO,
-            rules_unknown: false,
+            wire,
+            rules: RuleChanges::default(),
             kind: PortKind::default(),
-            mtu: None,
-            alarmed: None,
-            pacer,
+            mtu: Mtu::default(),
             batch: Vec::new(),
             before: PortCounters::default(),
         }
+    }
+
+    /// Returns the name of the device and of the port.
+    pub(crate) fn device(&self) -> &str {
+        &self.setup.device
+    }
+
+    /// Returns the device and its rate, if that is limited.
+    pub(crate) fn rated(&self) -> Option<(&str, Rate)> {
+        Some((self.device(), self.setup.rate?))
+    }
+
+    /// Returns whether the port is open and has carrier.
+    pub(crate) const fn is_up(&self) -> bool {
+        self.up
+    }
+
+    /// Returns whether opening the device has failed and is to be retried.
+    pub(crate) const fn has_failed(&self) -> bool {
+        self.failed
+    }
+
+    /// Returns the open port, if there is one.
+    pub(crate) fn port(&self) -> Option<&dyn Port> {
+        self.port.as_deref()
+    }
+
+    /// Returns the open port to read from it, if there is one.
+    pub(crate) fn port_mut(&mut self) -> Option<&mut Box<dyn Port>> {
+        self.port.as_mut()
     }
 
     /// Creates the interface for a host's programs, without which the node is useless, and the
@@ -156,7 +172,7 @@ impl Slot {
 
     /// Returns whether the far end has room only for the frames that are already queued for the end
     /// of the round.
-    pub(crate) fn is_full(&self) -> bool {
+    fn is_full(&self) -> bool {
         self.port.as_ref().is_some_and(|port| port.room() <= self.batch.len())
     }
 
@@ -217,11 +233,10 @@ impl Slot {
         }
         self.up = up;
         if up {
-            self.mtu = sys::device_mtu(&self.setup.device).ok();
-            self.check_mtu();
+            self.mtu.read(&self.setup.device, self.mtu_needed());
         }
         // Loss of carrier frees the wire, and frames on it are lost.
-        self.free_wire();
+        self.wire.free();
         if let Some(port) = &mut self.port {
             port.set_kind(self.kind);
         }
@@ -242,13 +257,7 @@ impl Slot {
     /// opening is retried. A packet port is reopened, because the slots of its ring have the size
     /// of the old MTU.
     fn follow_mtu(&mut self) -> bool {
-        let mtu = sys::device_mtu(&self.setup.device).ok();
-        if mtu.is_none() || mtu == self.mtu {
-            return false;
-        }
-        self.mtu = mtu;
-        self.check_mtu();
-        if self.is_tap() {
+        if !self.mtu.follow(&self.setup.device, self.mtu_needed()) || self.is_tap() {
             return false;
         }
         self.close();
@@ -261,38 +270,42 @@ impl Slot {
             Err(error) => {
                 tracing::warn!(port = self.setup.device, "cannot be opened: {error:#}");
                 (self.up, self.failed) = (false, true);
-                self.free_wire();
+                self.wire.free();
                 true
             }
         }
     }
 
-    /// Returns the MTU of the device, in bytes, or `None` before there was a device.
-    pub(crate) fn mtu(&self) -> Option<usize> {
-        self.mtu
-    }
-
     /// Returns the MTU, in bytes, that the longest frame needs with the current peer.
-    pub(crate) fn mtu_needed(&self) -> Option<usize> {
+    fn mtu_needed(&self) -> Option<usize> {
         let host_mtu = self.setup.host_mtu?;
         Some(if self.kind == PortKind::Axon { fabric_mtu(host_mtu) } else { host_mtu })
     }
 
-    /// Raises an alarm, once, if the MTU of the device is too small for the longest frame.
-    fn check_mtu(&mut self) {
-        let pair = self.mtu.zip(self.mtu_needed());
-        if let Some((mtu, needed)) = pair.filter(|(mtu, needed)| mtu < needed)
-            && self.alarmed != pair
-        {
-            self.alarmed = pair;
-            let port = &self.setup.device;
-            tracing::error!(port, mtu, needed, "ALARM: MTU too small: longer frames are lost");
-        }
+    /// Frees the wire. Returns whether it had a frame.
+    pub(crate) fn free_wire(&mut self) -> bool {
+        self.wire.free()
     }
 
-    /// Frees the wire, so that it has no frame and the node does not await it.
-    pub(crate) fn free_wire(&mut self) {
-        (self.busy_until, self.awaited) = (None, false);
+    /// Returns whether the node has not had the `TxDone` of the last frame.
+    pub(crate) const fn is_sending(&self) -> bool {
+        self.wire.busy_until().is_some()
+    }
+
+    /// Returns whether the wire is busy at `now`, with a frame or because the far end accepts none.
+    pub(crate) fn is_busy(&self, now: Time) -> bool {
+        self.wire.busy_until().is_some_and(|time| time > now || self.is_full())
+    }
+
+    /// Records that the node waits for the wire.
+    pub(crate) fn await_wire(&mut self) {
+        self.wire.wait();
+    }
+
+    /// Returns the time at which the wire that the node waits for is free, or `None` if the far end
+    /// accepts no frames, in which case an event of that end comes first.
+    pub(crate) fn awaited_until(&self) -> Option<Time> {
+        self.wire.awaited_until().filter(|_| !self.is_full())
     }
 
     fn is_tap(&self) -> bool {
@@ -323,40 +336,26 @@ impl Slot {
             if let Some(port) = &mut self.port {
                 port.set_kind(kind);
             }
-            self.check_mtu();
+            self.mtu.check(&self.setup.device, self.mtu_needed());
         }
     }
 
-    /// Sets the rules for a host's queues if they have changed. This happens at most once per
-    /// second, because it runs external programs, and a neighbour may advertise other rules with
-    /// every LLDPDU. Rules that come sooner, or that could not be set, become
-    /// [due](Slot::rules_due). Of these, only the last ones are set.
+    /// Sets the rules for a host's queues if they have changed, now or when they are
+    /// [due](Slot::rules_due).
     pub(crate) fn set_rules(&mut self, now: Time, rules: &Rules) {
-        self.rules_due = None;
-        if let Medium::Host(queues) = &mut self.setup.medium
-            && (self.rules_unknown || queues.rules != *rules)
-        {
-            if now < self.rules_settled_at {
-                self.rules_due = Some(self.rules_settled_at);
-                return;
-            }
-            self.rules_settled_at = now + RULES_PAUSE;
-            let set = self.port.as_mut().map_or(Ok(()), |port| port.set_rules(rules));
-            self.rules_unknown = set.is_err();
-            match set {
-                Ok(()) => queues.rules = rules.clone(),
-                Err(error) => {
-                    self.rules_due = Some(self.rules_settled_at);
-                    let port = &self.setup.device;
-                    tracing::warn!(port, "not all rules are in force yet: {error:#}");
-                }
-            }
+        if let Medium::Host(queues) = &mut self.setup.medium {
+            self.rules.set(now, rules, (&self.setup.device, queues), self.port.as_mut());
         }
+    }
+
+    /// Returns the time at which to set the rules again, if there are any to set.
+    pub(crate) const fn rules_due(&self) -> Option<Time> {
+        self.rules.due()
     }
 
     /// Puts a frame on the wire at `now`. It leaves this process with the batch.
     pub(crate) fn transmit(&mut self, now: Time, frame: FrameBuf, pool: &mut Pool) {
-        self.busy_until = Some(self.pacer.send(now, frame.bytes().len()));
+        self.wire.send(now, frame.bytes().len());
         self.batch.push(frame);
         if self.batch.len() >= BATCH {
             // The loss of the device is detected again at the end of the round.
@@ -390,121 +389,52 @@ impl Slot {
         result
     }
 
-    /// Returns the status of an agent port.
-    pub(crate) fn agent_status(&self) -> Option<AgentStatus> {
-        self.port.as_ref().and_then(|port| port.agent_status())
-    }
-
     /// Counts frames of this port that a capture has missed.
     pub(crate) fn missed(&mut self, frames: u64) {
-        self.before.rx_ring_drops += frames;
+        self.before.capture_missed += frames;
     }
 
-    pub(crate) fn counters(&mut self) -> PortCounters {
+    fn counters(&mut self) -> PortCounters {
         let mut sum = self.before;
         if let Some(port) = &mut self.port {
             sum.add(port.counters());
         }
         sum
     }
+
+    /// Returns the status of the port, whose peer is of this kind.
+    pub(crate) fn status(&mut self, kind: PortKind) -> PortStatus {
+        PortStatus {
+            name: self.setup.device.clone(),
+            up: self.up,
+            kind,
+            rate_bps: self.setup.rate.map(|rate| rate.bits_per_second()),
+            mtu_bytes: self.mtu.bytes().map(|bytes| bytes as u64),
+            mtu_needed_bytes: self.mtu_needed().map(|bytes| bytes as u64),
+            counters: self.counters(),
+            agent: self.port().and_then(Port::agent_status),
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use axon_switch::agent::rules::parse;
 
-    fn host_slot() -> Slot {
-        let queues = HostQueues { rate: Rate::mbps(100), rules: Rules::new(&[]), mtu: 1500 };
-        Slot::new(
-            PortSetup {
-                device: "h1-p0".into(),
-                medium: Medium::Host(queues),
-                rate: None,
-                lossless: true,
-                host_mtu: None,
-            },
-            None,
-        )
-    }
-
-    fn rules_of(slot: &Slot) -> Rules {
-        let Medium::Host(queues) = &slot.setup.medium else { unreachable!() };
-        queues.rules.clone()
-    }
-
-    #[test]
-    fn rules_change_once_a_second_and_the_last_ones_win() {
-        let rules = [1, 2, 3]
-            .map(|priority| Rules::new(&[parse(&format!("udp:4791={priority}")).unwrap()]));
-        let mut slot = host_slot();
-        let mut set = |millis, rules: &Rules| {
-            slot.set_rules(Time::ZERO + Span::from_millis(millis), rules);
-            (rules_of(&slot), slot.rules_due)
+    fn without_device() -> Slot {
+        let setup = PortSetup {
+            device: "none-p0".into(),
+            medium: Medium::Packet,
+            rate: None,
+            lossless: false,
+            host_mtu: None,
         };
-        let due = Some(Time::ZERO + Span::from_millis(1_000));
-        assert_eq!(set(0, &rules[0]), (rules[0].clone(), None));
-        assert_eq!(set(1, &rules[1]), (rules[0].clone(), due));
-        assert_eq!(set(2, &rules[0]), (rules[0].clone(), None), "as it is");
-        assert_eq!(set(999, &rules[2]), (rules[0].clone(), due));
-        assert_eq!(set(1_000, &rules[2]), (rules[2].clone(), None));
-        assert_eq!(set(1_001, &rules[1]).0, rules[2]);
-    }
-
-    /// Interface that refuses rules the first time.
-    struct RefusesOnce {
-        tries: usize,
-    }
-
-    impl Port for RefusesOnce {
-        fn fd(&self) -> std::os::fd::BorrowedFd<'_> {
-            unreachable!("nobody waits for it")
-        }
-        fn receive(&mut self, _: &mut Pool, _: &mut Vec<FrameBuf>) -> io::Result<bool> {
-            Ok(false)
-        }
-        fn transmit(&mut self, _: &mut Vec<FrameBuf>) -> io::Result<()> {
-            Ok(())
-        }
-        fn set_rules(&mut self, _: &Rules) -> anyhow::Result<()> {
-            self.tries += 1;
-            anyhow::ensure!(self.tries > 1, "no memory");
-            Ok(())
-        }
-        fn counters(&mut self) -> PortCounters {
-            PortCounters::default()
-        }
-    }
-
-    #[test]
-    fn rules_that_an_interface_refused_or_those_before_are_set_again_a_second_later() {
-        let (none, rules) = (Rules::new(&[]), Rules::new(&[parse("udp:4791=3").unwrap()]));
-        for wanted_then in [&rules, &none] {
-            let mut slot = host_slot();
-            slot.port = Some(Box::new(RefusesOnce { tries: 0 }));
-            slot.set_rules(Time::ZERO, &rules);
-            let due = Time::ZERO + RULES_PAUSE;
-            assert_eq!((rules_of(&slot), slot.rules_due), (none.clone(), Some(due)));
-            slot.set_rules(Time::ZERO, wanted_then);
-            assert_eq!(slot.rules_due, Some(due));
-            slot.set_rules(due, wanted_then);
-            assert_eq!((rules_of(&slot), slot.rules_due), (wanted_then.clone(), None));
-            assert!(!slot.rules_unknown);
-        }
+        Slot::new(setup, None)
     }
 
     #[test]
     fn a_port_without_device_stays_down_and_counts_what_it_cannot_send() {
-        let mut slot = Slot::new(
-            PortSetup {
-                device: "none-p0".into(),
-                medium: Medium::Packet,
-                rate: None,
-                lossless: false,
-                host_mtu: None,
-            },
-            None,
-        );
+        let mut slot = without_device();
         assert!(!slot.set_up(true));
         assert!(slot.failed, "to be tried again");
         let mut pool = Pool::default();
@@ -512,5 +442,14 @@ mod tests {
         slot.flush(&mut pool).unwrap();
         assert_eq!(slot.counters().tx_refused, 1);
         assert!(!slot.set_up(false) && !slot.failed, "without carrier there is nothing to try");
+    }
+
+    #[test]
+    fn what_a_capture_misses_is_not_lost() {
+        let mut slot = without_device();
+        slot.missed(5);
+        let counters = slot.status(PortKind::Axon).counters;
+        assert_eq!(counters.capture_missed, 5);
+        assert!(counters.lost().iter().all(|(_, count)| *count == 0), "{counters:?}");
     }
 }

@@ -4,6 +4,7 @@
 //! Without a virtio header, the kernel offers no offloads on a TAP device. Frames therefore come
 //! segmented, with complete checksums and their VLAN tags in place.
 
+use crate::device_drops::tx_dropped;
 use crate::port::{Pool, Port, PortCounters, is_device_loss};
 use crate::sys;
 use axon_wire::FrameBuf;
@@ -21,6 +22,9 @@ pub struct TapPort {
     file: File,
     buffer: Vec<u8>,
     counters: PortCounters,
+    ifindex: u32,
+    /// Drops of the device before the port was opened.
+    dropped_before: u64,
 }
 
 impl TapPort {
@@ -32,7 +36,10 @@ impl TapPort {
     /// in use.
     pub fn open(device: &str) -> io::Result<TapPort> {
         let file = File::from(sys::open_tap(device)?);
-        let mut port = TapPort { file, buffer: Vec::new(), counters: PortCounters::default() };
+        let ifindex = nix::net::if_::if_nametoindex(device)?;
+        let dropped_before = tx_dropped(ifindex).unwrap_or(0);
+        let (buffer, counters) = (Vec::new(), PortCounters::default());
+        let mut port = TapPort { file, buffer, counters, ifindex, dropped_before };
         port.follow_mtu(device)?;
         Ok(port)
     }
@@ -97,6 +104,10 @@ impl Port for TapPort {
     }
 
     fn counters(&mut self) -> PortCounters {
+        // The count cannot be read once the device has left this network namespace.
+        if let Ok(dropped) = tx_dropped(self.ifindex) {
+            self.counters.rx_ring_drops = dropped.saturating_sub(self.dropped_before);
+        }
         self.counters
     }
 }

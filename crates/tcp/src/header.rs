@@ -5,8 +5,6 @@ use core::net::Ipv4Addr;
 
 /// Length of a header without options, in bytes.
 const HEADER_BYTES: usize = 20;
-/// Maximum header length, in bytes.
-pub const HEADER_BYTES_MAX: usize = 60;
 /// IP protocol number of TCP.
 const PROTOCOL: u32 = 6;
 
@@ -22,11 +20,11 @@ pub type Ends = ((Ipv4Addr, u16), (Ipv4Addr, u16));
 
 /// Bytes at the end of a payload that repeat one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Filled {
+struct Filled {
     /// Repeated byte.
-    pub byte: u8,
+    byte: u8,
     /// Number of bytes.
-    pub count: u32,
+    count: u32,
 }
 
 /// Returns the length of the options in bytes, a multiple of four.
@@ -141,12 +139,6 @@ fn parse_options(mut rest: &[u8]) -> Options {
     options
 }
 
-/// Returns whether the checksum of a header and its payload is correct: of the stored bytes and
-/// those behind them.
-pub fn verify(ends: Ends, stored: &[u8], filled: Filled) -> bool {
-    checksum(ends, stored, filled) == 0
-}
-
 /// Returns the complement of the one's complement sum of pseudo header, header and payload (RFC
 /// 9293 §3.1).
 fn checksum(ends: Ends, stored: &[u8], filled: Filled) -> u16 {
@@ -175,7 +167,15 @@ mod tests {
     use super::*;
     use crate::segment::Sacks;
 
+    /// Maximum header length, in bytes.
+    const HEADER_BYTES_MAX: usize = 60;
     const ENDS: Ends = ((Ipv4Addr::new(10, 0, 0, 1), 49152), (Ipv4Addr::new(10, 0, 0, 2), 80));
+
+    /// Returns whether the checksum of a header and its payload is correct: of the stored bytes and
+    /// those behind them.
+    fn verify(ends: Ends, stored: &[u8], filled: Filled) -> bool {
+        checksum(ends, stored, filled) == 0
+    }
 
     fn full() -> Segment {
         let mut sacks = Sacks::default();

@@ -48,6 +48,6 @@ mod socket;
 pub use config::{Algorithm, Config};
 pub use connection::{Connection, Failure, State, Stats};
 pub use content::FILL;
-pub use header::{Ends, Filled, HEADER_BYTES_MAX, emit, header_bytes, parse, verify};
+pub use header::{Ends, emit, header_bytes, parse};
 pub use segment::{Flags, Mark, Options, Sacks, Segment, Seq};
 pub use socket::Socket;

@@ -80,7 +80,7 @@ fn an_unknown_switch_to_capture_is_refused() {
 
 fn an_interrupted_up_leaves_nothing_behind() {
     let state = StateDir::of("test-ring").expect("a good name");
-    for step in ["namespaces", "daemons", "switches connected"] {
+    for step in ["namespaces", "offloads", "devices", "daemons", "switches connected"] {
         let mut pressed = false;
         let press = |progress: &axon_lab::Progress| {
             if progress.step == step && !pressed {

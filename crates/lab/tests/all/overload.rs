@@ -1,11 +1,13 @@
 //! An overloaded link on each data plane: what two hosts send is what the third received and what
 //! the status names as lost.
 
-use crate::support::{Test, needs, part, shell, state_root, until};
+use crate::support::{Test, daemon, needs, part, shell, state_root, until};
 use axon_fabric::model::DataplaneKind;
 use axon_lab::{Lab, UpOptions};
 use axon_linux::machine::Machine;
 use axon_node::Drop;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::net::UdpSocket;
@@ -154,6 +156,27 @@ fn overload(plane: DataplaneKind) {
     let (received, lost) = counts();
     assert!(is_whole, "{plane:?}: of {} h3 received {received}, and {lost:?}", sent());
     assert!(!lost.is_empty(), "{plane:?}: it was no overload");
+    if plane == DataplaneKind::Tc {
+        restarted_switch_counts_from_zero(&lab);
+    }
     axon_lab::down(Some(lab.name())).expect("it ends");
     reader.wait().expect("it has ended with the lab");
+}
+
+/// The queues of the kernel, with their counters, outlive the daemon of their switch.
+fn restarted_switch_counts_from_zero(lab: &Lab) {
+    let dropped = || lost(lab).get("s2 queue_full").copied().unwrap_or(0);
+    let before = dropped();
+    assert!(before > OTHERS_MAX, "s2 has the full link: {:?}", lost(lab));
+    let process = daemon("s2").expect("it runs");
+    kill(Pid::from_raw(process), Signal::SIGKILL).expect("it is ours");
+    let is_back = || {
+        let nodes = lab.status().expect("a lab");
+        let s2 = nodes.iter().find(|node| node.name() == "s2").expect("a switch");
+        let ports = s2.status().map(|status| status.ports.iter().all(|port| port.up));
+        s2.restarts == 1 && ports == Some(true)
+    };
+    assert!(until(LIMIT, is_back), "s2 has not come back");
+    let after = dropped();
+    assert!(after <= OTHERS_MAX, "{before} drops before the restart, {after} after it");
 }

@@ -1,12 +1,80 @@
-//! Moves the bytes of a packet after its agent has answered.
+//! Memory shared with an agent. Moves the bytes of a packet to the agent and back.
 
 use super::broken::Broken;
-use super::layout::{Descriptor, Kind};
-use super::session::{Given, Payloads, Session};
+use super::chunks::Given;
+use super::layout::{Descriptor, HEADROOM, Layout, QUEUES, QUEUES_MAX};
+use super::memory::Memory;
+use super::payloads::Payloads;
 use crate::port::Pool;
 use axon_wire::{FrameBuf, Time};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::Ordering;
 
-impl Session {
+/// Memory shared with one agent.
+pub(super) struct SharedMemory {
+    memory: Memory,
+    layout: Layout,
+    /// Bytes copied for the agent in this burst.
+    copied_bytes: usize,
+}
+
+impl SharedMemory {
+    /// Creates the memory, and returns its descriptor with it.
+    pub(super) fn create(layout: Layout) -> io::Result<(OwnedFd, SharedMemory)> {
+        let (fd, memory) = Memory::create(layout.memory_bytes())?;
+        memory.write(0, &layout.emit());
+        Ok((fd, SharedMemory { memory, layout, copied_bytes: 0 }))
+    }
+
+    /// Returns the memory.
+    pub(super) const fn memory(&self) -> &Memory {
+        &self.memory
+    }
+
+    /// Returns the layout of the memory.
+    pub(super) const fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// Begins a burst, in which no bytes have been copied.
+    pub(super) fn begin_burst(&mut self) {
+        self.copied_bytes = 0;
+    }
+
+    /// Returns the bytes copied for the agent in this burst.
+    pub(super) const fn copied_bytes(&self) -> usize {
+        self.copied_bytes
+    }
+
+    /// Writes the queue lengths of the ports, in bytes, starting with port 0.
+    pub(super) fn show_queues(&self, queued: impl Iterator<Item = Option<u64>>) {
+        for (place, bytes) in queued.take(QUEUES_MAX).enumerate() {
+            let known = bytes.map_or(0, |bytes| bytes.min(u64::from(u32::MAX) - 1) as u32 + 1);
+            self.memory.word(QUEUES + 4 * place).store(known, Ordering::Relaxed);
+        }
+    }
+
+    /// Copies the head of a frame into a chunk. Returns the number of its bytes.
+    pub(super) fn write_head(&self, chunk: u32, frame: &FrameBuf) -> usize {
+        let copied = self.layout.copied_bytes(frame.bytes().len());
+        let at = self.layout.chunk_at(chunk as usize) + HEADROOM;
+        self.memory.write(at, &frame.bytes()[..copied]);
+        copied
+    }
+
+    /// Checks that the byte range of an answer lies in its chunk.
+    pub(super) fn check_chunk(&self, answer: &Descriptor) -> Result<(), Broken> {
+        let Layout { chunks, chunk_bytes, .. } = self.layout;
+        check_piece(answer.chunk, chunks, (answer.offset, answer.head_bytes), chunk_bytes)
+    }
+
+    /// Checks that the byte range of an answer lies in its buffer.
+    pub(super) fn check_buffer(&self, answer: &Descriptor) -> Result<(), Broken> {
+        let Layout { buffers, buffer_bytes, .. } = self.layout;
+        check_piece(answer.buffer, buffers, (0, answer.bytes), buffer_bytes)
+    }
+
     /// Returns the frame of a forwarded packet. Only the bytes that were copied to the agent are
     /// copied back.
     #[inline]
@@ -69,36 +137,29 @@ impl Session {
         }
     }
 
-    /// Copies part of a payload to a buffer of the agent.
+    /// Copies part of a payload to a buffer of the agent. Returns the number of copied bytes, which
+    /// is 0 for a refused handle.
     pub(super) fn fetch(
         &mut self,
         answer: &Descriptor,
+        given: Given,
         payloads: &mut Payloads,
-    ) -> Result<(), Broken> {
-        let given = self.given[answer.chunk as usize];
-        let mut bytes = 0;
-        if given.handle == answer.handle {
-            let end = answer.offset.saturating_add(answer.bytes).min(given.frame_bytes) as usize;
-            let start = (answer.offset as usize).min(end);
-            match payloads.cache.fetch(answer.handle, start..end) {
-                Ok(part) => {
-                    self.memory.write(self.layout.buffer_at(answer.buffer as usize), part);
-                    bytes = part.len();
-                    self.copied_bytes += bytes;
-                    payloads.counters.fetched += 1;
-                    payloads.counters.copied_to_agent_bytes += bytes as u64;
-                }
-                Err(_) => payloads.counters.answers_refused += 1,
-            }
-        } else {
+    ) -> u32 {
+        if given.handle != answer.handle {
             payloads.refuse(answer.handle);
+            return 0;
         }
-        self.push(Descriptor {
-            offset: answer.offset,
-            buffer: answer.buffer,
-            bytes: bytes as u32,
-            ..Descriptor::new(Kind::Payload, answer.handle)
-        })
+        let end = answer.offset.saturating_add(answer.bytes).min(given.frame_bytes) as usize;
+        let start = (answer.offset as usize).min(end);
+        let Ok(part) = payloads.cache.fetch(answer.handle, start..end) else {
+            payloads.counters.answers_refused += 1;
+            return 0;
+        };
+        self.memory.write(self.layout.buffer_at(answer.buffer as usize), part);
+        self.copied_bytes += part.len();
+        payloads.counters.fetched += 1;
+        payloads.counters.copied_to_agent_bytes += part.len() as u64;
+        part.len() as u32
     }
 
     /// Returns the frame of a packet whose payload the agent has replaced.
@@ -170,6 +231,23 @@ impl Session {
             pool.recycle(frame);
         }
     }
+}
+
+/// Checks a chunk or buffer range that the agent names.
+#[inline]
+fn check_piece(
+    number: u32,
+    count: usize,
+    (offset, bytes): (u32, u32),
+    piece_bytes: usize,
+) -> Result<(), Broken> {
+    if number as usize >= count {
+        return Err(Broken::NoPiece { number, count });
+    }
+    if u64::from(offset) + u64::from(bytes) > piece_bytes as u64 {
+        return Err(Broken::Outside { offset, bytes, piece_bytes });
+    }
+    Ok(())
 }
 
 /// Changes the length of the frame's head from `before` to `after` bytes. The contents of the head

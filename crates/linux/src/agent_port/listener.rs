@@ -53,7 +53,7 @@ pub(super) struct Listener {
     timer: TimerFd,
     is_waiting: bool,
     /// Number of delays in which the port ignored its socket.
-    pub(super) waits: u64,
+    waits: u64,
 }
 
 impl Listener {
@@ -79,6 +79,11 @@ impl Listener {
             is_waiting: false,
             waits: 0,
         })
+    }
+
+    /// Returns the number of delays in which the port ignored its socket.
+    pub(super) const fn waits(&self) -> u64 {
+        self.waits
     }
 
     /// Accepts one connection. It replaces an earlier one that has not sent a hello.

@@ -13,11 +13,14 @@
 mod backoff;
 mod broken;
 mod carry;
+mod chunks;
 mod closer;
 mod counters;
+mod expiry;
 mod listener;
 mod looks;
 pub mod measure;
+mod payloads;
 mod port;
 mod session;
 mod setup;

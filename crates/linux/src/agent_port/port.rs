@@ -9,11 +9,12 @@
 
 use super::broken::Broken;
 use super::counters::{AgentCounters, AgentStatus};
+use super::expiry::ExpiryTimer;
 use super::handshake::{self, HELLO_BYTES};
 use super::layout::Layout;
-use super::listener::{Listener, peek, timer, token, wake_after};
-use super::looks::Looks;
-use super::session::{Payloads, Session, Taken};
+use super::listener::{Listener, peek, token};
+use super::payloads::Payloads;
+use super::session::{Session, Taken};
 use super::setup::AgentPortSetup;
 use crate::clock::Clock;
 use crate::notes::{AgentEvent as Event, NoteLog};
@@ -27,16 +28,12 @@ use axon_wire::mac_control;
 use axon_wire::priority::PrioritySet;
 use axon_wire::{FrameBuf, Span, Time};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
-use nix::sys::timerfd::TimerFd;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 
 /// Number of answers from the agent that are processed in one burst.
 const BURST: usize = 256;
-
-/// Shortest timeout until the next expiry check.
-const TIMER_MIN: Span = Span::from_millis(1);
 
 /// Longest time for which an agent that answers continuously can defer all other events of the
 /// port.
@@ -58,8 +55,7 @@ pub struct AgentPort {
     clock: Clock,
     epoll: Epoll,
     listener: Listener,
-    timer: TimerFd,
-    timer_is_set: bool,
+    expiry: ExpiryTimer,
     agent: Option<Attached>,
     payloads: Payloads,
     /// True if the port has requested a wake-up from the agent.
@@ -88,8 +84,7 @@ impl AgentPort {
         let layout = setup.layout();
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
         let listener = Listener::open(setup, &epoll)?;
-        let timer = timer()?;
-        epoll.add(&timer, EpollEvent::new(EpollFlags::EPOLLIN, token::TIMER))?;
+        let expiry = ExpiryTimer::open(&epoll)?;
         Ok(AgentPort {
             name: name.to_owned(),
             setup: setup.clone(),
@@ -97,8 +92,7 @@ impl AgentPort {
             clock: Clock::start(),
             epoll,
             listener,
-            timer,
-            timer_is_set: false,
+            expiry,
             agent: None,
             payloads: Payloads { cache, counters: AgentCounters::default() },
             sleeps: false,
@@ -201,7 +195,7 @@ impl AgentPort {
     /// Creates the memory shared with an agent and sends it the descriptors.
     fn share(&self, stream: &UnixStream) -> io::Result<Session> {
         let ([memory, ear], session) = Session::create(self.layout)?;
-        let bell = session.switch_bell.fd();
+        let bell = session.bell();
         // The connection is not registered if its event arrived together with the end of another
         // agent.
         let _ = self.epoll.delete(stream);
@@ -245,7 +239,7 @@ impl AgentPort {
         }) as u64;
         self.payloads.counters.lost += lost;
         self.listener.close(agent.stream, &self.epoll);
-        let _ = self.epoll.delete(agent.session.switch_bell.fd());
+        let _ = self.epoll.delete(agent.session.bell());
         let is_broken = why != Broken::Gone;
         if is_broken {
             self.payloads.counters.broken += 1;
@@ -264,8 +258,7 @@ impl AgentPort {
 
     /// Takes back packets that the agent has held for too long.
     fn expire(&mut self, pool: &mut Pool) {
-        let _ = self.timer.wait();
-        self.timer_is_set = false;
+        self.expiry.fired();
         let now = self.clock.now();
         // While the port is paused, its agent waits for the switch.
         if let Some(agent) = &mut self.agent
@@ -275,19 +268,7 @@ impl AgentPort {
         {
             self.detach(broken, pool);
         }
-        self.set_timer();
-    }
-
-    /// Arms the timer for the expiry of the oldest packet, or for the next sample of the agent's
-    /// read counter if that is earlier.
-    fn set_timer(&mut self) {
-        if self.timer_is_set {
-            return;
-        }
-        let cache = &self.payloads.cache;
-        let Some((expiry, hold_max)) = cache.next_expiry().zip(cache.hold_max()) else { return };
-        let wait = expiry.since(self.clock.now()).min(Looks::pause(hold_max)).max(TIMER_MIN);
-        self.timer_is_set = wake_after(&self.timer, wait);
+        self.expiry.arm(&self.clock, &self.payloads.cache);
     }
 
     /// Passes one frame to the agent. Returns the frame if the port does not keep it.
@@ -317,7 +298,7 @@ impl AgentPort {
     pub fn agent_status(&self) -> AgentStatus {
         AgentStatus {
             agent: self.agent.as_ref().map(|agent| (agent.name.clone(), agent.pid)),
-            counters: AgentCounters { waits: self.listener.waits, ..self.payloads.counters },
+            counters: AgentCounters { waits: self.listener.waits(), ..self.payloads.counters },
             cache: *self.payloads.cache.counters(),
         }
     }
@@ -389,7 +370,7 @@ impl Port for AgentPort {
         if let Some(agent) = &self.agent {
             agent.session.publish();
         }
-        self.set_timer();
+        self.expiry.arm(&self.clock, &self.payloads.cache);
         Ok(())
     }
 

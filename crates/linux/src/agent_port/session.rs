@@ -6,19 +6,20 @@
 //! agent writes is an error, and the agent is detached. `carry` moves the bytes.
 
 use super::broken::Broken;
-use super::counters::AgentCounters;
+use super::carry::SharedMemory;
+use super::chunks::{Chunks, Given};
 use super::layout::{
-    AGENT_SLEEPS, Descriptor, FROM_AGENT_HEAD, FROM_AGENT_TAIL, HEADROOM, Kind, Layout, QUEUES,
-    QUEUES_MAX, SWITCH_SLEEPS, TO_AGENT_HEAD, TO_AGENT_TAIL,
+    AGENT_SLEEPS, Descriptor, FROM_AGENT_HEAD, FROM_AGENT_TAIL, HEADROOM, Kind, Layout,
+    SWITCH_SLEEPS, TO_AGENT_HEAD, TO_AGENT_TAIL,
 };
 use super::looks::Looks;
-use super::memory::Memory;
+use super::payloads::Payloads;
 use super::ring::{Bell, Receiver, Sender};
 use crate::port::Pool;
-use axon_cache::{Handle, PayloadCache, State};
+use axon_cache::Handle;
 use axon_wire::{FrameBuf, Time};
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::atomic::Ordering;
 
 /// Bytes copied for an agent in one burst. Further answers follow in order in the next burst. Each
@@ -26,58 +27,19 @@ use std::sync::atomic::Ordering;
 /// not bound the work.
 const COPIED_BYTES_MAX: usize = 256 << 10;
 
-/// State of a port that outlives an agent: payload buffers and counters.
-pub(super) struct Payloads {
-    pub(super) cache: PayloadCache<FrameBuf>,
-    pub(super) counters: AgentCounters,
-}
-
-impl Payloads {
-    /// Counts a refused answer. The cache determines whether its handle is stale or forged.
-    #[cold]
-    pub(super) fn refuse(&mut self, handle: Handle) {
-        self.counters.answers_refused += 1;
-        // The handle must not be that of a packet that the agent holds in another chunk.
-        if !matches!(self.cache.state(handle), Ok(state) if state != State::Free) {
-            let _ = self.cache.release(handle);
-        }
-    }
-}
-
-/// Chunk that the agent holds.
-#[derive(Clone, Copy)]
-pub(super) struct Given {
-    pub(super) handle: Handle,
-    /// Frame bytes that were copied into the chunk.
-    pub(super) copied_bytes: u32,
-    /// Bytes of the whole frame.
-    pub(super) frame_bytes: u32,
-    /// Number of descriptors written to the ring before this one.
-    written: u32,
-}
-
-const FREE: Given = Given { handle: Handle::NONE, copied_bytes: 0, frame_bytes: 0, written: 0 };
-
 /// Rings, chunks and buffers of one attached agent.
 pub(super) struct Session {
-    pub(super) memory: Memory,
-    pub(super) layout: Layout,
+    shared: SharedMemory,
     to_agent: Sender,
     from_agent: Receiver,
     agent_bell: Bell,
-    pub(super) switch_bell: Bell,
-    /// Chunks that the agent holds, by chunk number.
-    pub(super) given: Vec<Given>,
-    free_chunks: Vec<u32>,
-    /// Chunk of the packet in each payload buffer, by buffer number.
-    chunk_of: Vec<u32>,
+    switch_bell: Bell,
+    chunks: Chunks,
     /// Number of answers read, modulo 2^32.
     read: u32,
     /// Number of the answer up to which answers must be read before due packets expire.
     expires_after: Option<u32>,
     looks: Looks,
-    /// Bytes copied for the agent in this burst.
-    pub(super) copied_bytes: usize,
     /// Answers and bytes that may still be processed after the agent has gone; `None` while it is
     /// there.
     left: Option<(usize, usize)>,
@@ -95,8 +57,7 @@ pub(super) struct Taken {
 impl Session {
     /// Creates the memory for an agent. Returns the agent's descriptors: memory and wake-up.
     pub(super) fn create(layout: Layout) -> io::Result<([OwnedFd; 2], Session)> {
-        let (fd, memory) = Memory::create(layout.memory_bytes())?;
-        memory.write(0, &layout.emit());
+        let (fd, shared) = SharedMemory::create(layout)?;
         let slots = layout.ring_slots;
         let (agent_bell, ear) = Bell::by_sockets(AGENT_SLEEPS)?;
         let session = Session {
@@ -104,31 +65,29 @@ impl Session {
             from_agent: Receiver::new(layout.from_agent(), FROM_AGENT_TAIL, FROM_AGENT_HEAD, slots),
             agent_bell,
             switch_bell: Bell::new(SWITCH_SLEEPS)?,
-            given: vec![FREE; layout.chunks],
-            free_chunks: (0..layout.chunks as u32).rev().collect(),
-            chunk_of: vec![0; layout.payloads],
+            chunks: Chunks::new(layout.chunks, layout.payloads),
             read: 0,
             expires_after: None,
             looks: Looks::default(),
-            copied_bytes: 0,
             left: None,
-            memory,
-            layout,
+            shared,
         };
         Ok(([fd, ear], session))
     }
 
+    /// Returns the descriptor that becomes readable when the agent wakes the switch.
+    pub(super) fn bell(&self) -> BorrowedFd<'_> {
+        self.switch_bell.fd()
+    }
+
     /// Returns the number of packets for which the agent has room now.
     pub(super) fn room(&self, payloads: &Payloads) -> usize {
-        payloads.cache.room().min(self.free_chunks.len())
+        payloads.cache.room().min(self.chunks.room())
     }
 
     /// Publishes the queue lengths of the ports to the agent, in bytes, starting with port 0.
     pub(super) fn show_queues(&self, queued: impl Iterator<Item = Option<u64>>) {
-        for (place, bytes) in queued.take(QUEUES_MAX).enumerate() {
-            let known = bytes.map_or(0, |bytes| bytes.min(u64::from(u32::MAX) - 1) as u32 + 1);
-            self.memory.word(QUEUES + 4 * place).store(known, Ordering::Relaxed);
-        }
+        self.shared.show_queues(queued);
     }
 
     /// Writes a packet for the agent, which becomes visible with [`publish`](Session::publish).
@@ -141,14 +100,12 @@ impl Session {
         payloads: &mut Payloads,
     ) -> Result<(Option<FrameBuf>, bool), Broken> {
         let frame_bytes = frame.bytes().len();
-        let copied = self.layout.copied_bytes(frame_bytes);
-        if frame_bytes > self.layout.buffer_bytes {
+        if frame_bytes > self.shared.layout().buffer_bytes {
             return Ok((Some(frame), false));
         }
-        let Some(&chunk) = self.free_chunks.last() else { return Ok((Some(frame), false)) };
-        let at = self.layout.chunk_at(chunk as usize) + HEADROOM;
-        self.memory.write(at, &frame.bytes()[..copied]);
-        let (kept, back) = if self.layout.stays {
+        let Some(chunk) = self.chunks.next_free() else { return Ok((Some(frame), false)) };
+        let copied = self.shared.write_head(chunk, &frame);
+        let (kept, back) = if self.shared.layout().stays {
             (frame, None)
         } else {
             (FrameBuf::from_vec(Vec::new(), 0), Some(frame))
@@ -157,16 +114,12 @@ impl Session {
             Ok(attached) => attached,
             Err(refused) => return Ok((Some(back.unwrap_or(refused.payload)), false)),
         };
-        self.free_chunks.pop();
-        self.given[chunk as usize] = Given {
+        self.chunks.give(Given {
             handle: attached.handle,
             copied_bytes: copied as u32,
             frame_bytes: frame_bytes as u32,
             written: self.to_agent.written(),
-        };
-        if let Some(place) = self.chunk_of.get_mut(attached.handle.number()) {
-            *place = chunk;
-        }
+        });
         payloads.counters.packets += 1;
         payloads.counters.copied_to_agent_bytes += copied as u64;
         self.push(Descriptor {
@@ -179,36 +132,41 @@ impl Session {
         Ok((back, true))
     }
 
-    pub(super) fn push(&mut self, descriptor: Descriptor) -> Result<(), Broken> {
-        if self.to_agent.push(&self.memory, &descriptor)? { Ok(()) } else { Err(Broken::RingFull) }
+    fn push(&mut self, descriptor: Descriptor) -> Result<(), Broken> {
+        if self.to_agent.push(self.shared.memory(), &descriptor)? {
+            Ok(())
+        } else {
+            Err(Broken::RingFull)
+        }
     }
 
     /// Publishes all written packets to the agent and wakes it.
     pub(super) fn publish(&self) {
-        self.to_agent.publish(&self.memory);
-        self.agent_bell.ring(&self.memory);
+        self.to_agent.publish(self.shared.memory());
+        self.agent_bell.ring(self.shared.memory());
     }
 
     /// Returns whether all answers of the agent have been read.
     pub(super) fn is_silent(&self) -> bool {
-        self.from_agent.is_empty(&self.memory)
+        self.from_agent.is_empty(self.shared.memory())
     }
 
     /// Requests a wake-up and checks the ring once more. Returns whether the ring has data.
     pub(super) fn sleep(&self) -> bool {
-        self.switch_bell.sleep(&self.memory);
+        self.switch_bell.sleep(self.shared.memory());
         !self.is_silent()
     }
 
     /// Cancels the wake-up request.
     pub(super) fn awake(&self) {
-        self.switch_bell.awake(&self.memory);
+        self.switch_bell.awake(self.shared.memory());
     }
 
     /// Marks the agent as gone. Only its pending answers are processed, at most as many as fit in
     /// its ring, and at most the bytes that fit in its memory. The agent gets nothing more.
     pub(super) fn end(&mut self) {
-        self.left = Some((self.layout.ring_slots, self.layout.memory_bytes()));
+        let layout = self.shared.layout();
+        self.left = Some((layout.ring_slots, layout.memory_bytes()));
     }
 
     /// Returns whether the agent has gone.
@@ -227,14 +185,15 @@ impl Session {
     ) -> Result<Taken, Broken> {
         let before = self.to_agent.written();
         let mut taken = Taken::default();
-        self.copied_bytes = 0;
+        self.shared.begin_burst();
         let answers_max = answers_max.min(self.left.map_or(usize::MAX, |(answers, _)| answers));
         loop {
-            taken.more = taken.count >= answers_max || self.copied_bytes >= COPIED_BYTES_MAX;
+            taken.more =
+                taken.count >= answers_max || self.shared.copied_bytes() >= COPIED_BYTES_MAX;
             if taken.more {
                 break;
             }
-            let Some(words) = self.from_agent.pop(&self.memory)? else { break };
+            let Some(words) = self.from_agent.pop(self.shared.memory())? else { break };
             self.read = self.read.wrapping_add(1);
             let answer = Descriptor::from_words(words).map_err(Broken::UnknownKind)?;
             self.answer(now, answer, payloads, (pool, out))?;
@@ -242,11 +201,11 @@ impl Session {
         }
         if let Some((answers, bytes)) = &mut self.left {
             *answers -= taken.count;
-            *bytes = bytes.saturating_sub(self.copied_bytes);
+            *bytes = bytes.saturating_sub(self.shared.copied_bytes());
             taken.more &= *answers > 0 && *bytes > 0;
         }
         if taken.count > 0 {
-            self.from_agent.publish(&self.memory);
+            self.from_agent.publish(self.shared.memory());
         }
         if self.to_agent.written() != before {
             self.publish();
@@ -263,39 +222,46 @@ impl Session {
     ) -> Result<(), Broken> {
         match answer.kind {
             Kind::Forward => {
-                self.check_chunk(&answer)?;
+                self.shared.check_chunk(&answer)?;
                 if let Some(given) = self.take_back(&answer, payloads) {
-                    out.extend(self.forward(&answer, given, payloads, pool));
+                    out.extend(self.shared.forward(&answer, given, payloads, pool));
                 }
             }
             Kind::Drop => {
-                self.check_chunk(&answer)?;
+                self.shared.check_chunk(&answer)?;
                 if self.take_back(&answer, payloads).is_some()
                     && let Ok(frame) = payloads.cache.release(answer.handle)
                 {
                     payloads.counters.dropped += 1;
-                    self.recycle(pool, frame);
+                    self.shared.recycle(pool, frame);
                 }
             }
             Kind::Fetch => {
                 // The offset of a fetch is an offset in the frame, not in the chunk.
-                self.check_chunk(&Descriptor { offset: 0, ..answer })?;
-                self.check_buffer(&answer)?;
+                self.shared.check_chunk(&Descriptor { offset: 0, ..answer })?;
+                self.shared.check_buffer(&answer)?;
                 if !self.is_gone() {
-                    self.fetch(&answer, payloads)?;
+                    let given = self.chunks.given(answer.chunk);
+                    let bytes = self.shared.fetch(&answer, given, payloads);
+                    self.push(Descriptor {
+                        offset: answer.offset,
+                        buffer: answer.buffer,
+                        bytes,
+                        ..Descriptor::new(Kind::Payload, answer.handle)
+                    })?;
                 }
             }
             Kind::Replace => {
-                self.check_chunk(&answer)?;
-                self.check_buffer(&answer)?;
+                self.shared.check_chunk(&answer)?;
+                self.shared.check_buffer(&answer)?;
                 if self.take_back(&answer, payloads).is_some() {
-                    out.extend(self.replace(now, &answer, payloads, pool));
+                    out.extend(self.shared.replace(now, &answer, payloads, pool));
                 }
                 self.hand_back(answer.buffer)?;
             }
             Kind::Send => {
-                self.check_buffer(&answer)?;
-                out.extend(self.own(now, &answer, payloads, pool));
+                self.shared.check_buffer(&answer)?;
+                out.extend(self.shared.own(now, &answer, payloads, pool));
                 self.hand_back(answer.buffer)?;
             }
             Kind::Packet | Kind::Payload | Kind::Returned => {
@@ -305,31 +271,16 @@ impl Session {
         Ok(())
     }
 
-    /// Checks that the byte range of an answer lies in its chunk.
-    fn check_chunk(&self, answer: &Descriptor) -> Result<(), Broken> {
-        let Layout { chunks, chunk_bytes, .. } = self.layout;
-        check_piece(answer.chunk, chunks, (answer.offset, answer.head_bytes), chunk_bytes)
-    }
-
-    /// Checks that the byte range of an answer lies in its buffer.
-    fn check_buffer(&self, answer: &Descriptor) -> Result<(), Broken> {
-        let Layout { buffers, buffer_bytes, .. } = self.layout;
-        check_piece(answer.buffer, buffers, (0, answer.bytes), buffer_bytes)
-    }
-
     /// Takes back the chunk of an answered packet. If that packet was not given with that chunk,
     /// counts the answer as refused and returns `None`. The handle is then forged, belongs to
     /// another packet, or has already been answered.
     #[inline]
     fn take_back(&mut self, answer: &Descriptor, payloads: &mut Payloads) -> Option<Given> {
-        let given = self.given[answer.chunk as usize];
-        if given.handle != answer.handle || given.handle == Handle::NONE {
+        let given = self.chunks.take_back(answer.chunk, answer.handle);
+        if given.is_none() {
             payloads.refuse(answer.handle);
-            return None;
         }
-        self.given[answer.chunk as usize] = FREE;
-        self.free_chunks.push(answer.chunk);
-        Some(given)
+        given
     }
 
     fn hand_back(&mut self, buffer: u32) -> Result<(), Broken> {
@@ -351,17 +302,17 @@ impl Session {
         pool: &mut Pool,
     ) -> Result<(), Broken> {
         let Some(hold_max) = payloads.cache.hold_max() else { return Ok(()) };
-        self.to_agent.room(&self.memory)?;
+        self.to_agent.room(self.shared.memory())?;
         self.looks.look(now, self.to_agent.read(), hold_max);
         if payloads.cache.due(now).is_none() {
             self.expires_after = None;
             return Ok(());
         }
-        let written = || self.memory.word(FROM_AGENT_TAIL).load(Ordering::Acquire);
+        let written = || self.shared.memory().word(FROM_AGENT_TAIL).load(Ordering::Acquire);
         let after = *self.expires_after.get_or_insert_with(written);
         let ahead = after.wrapping_sub(self.read);
         // If the agent has moved its cursor back, there is nothing to process.
-        if (1..=self.layout.ring_slots as u32).contains(&ahead) && !self.is_silent() {
+        if (1..=self.shared.layout().ring_slots as u32).contains(&ahead) && !self.is_silent() {
             return Ok(());
         }
         self.expires_after = None;
@@ -374,42 +325,25 @@ impl Session {
             }
             is_stalled |= unread_at == Some(now);
             let Some((_, frame)) = payloads.cache.expire(now) else { break };
-            self.recycle(pool, frame);
+            self.shared.recycle(pool, frame);
         }
-        let is_stuck = self.free_chunks.is_empty() && payloads.cache.in_use() == 0;
+        let is_stuck = self.chunks.next_free().is_none() && payloads.cache.in_use() == 0;
         if is_stalled || is_stuck { Err(Broken::Stalled) } else { Ok(()) }
     }
 
     /// Returns the time of the last sample at which the agent had not read this packet.
     fn unread_at(&self, handle: Handle) -> Option<Time> {
-        let chunk = self.chunk_of.get(handle.number());
-        let given = chunk.and_then(|&chunk| self.given.get(chunk as usize))?;
-        (given.handle == handle).then(|| self.looks.unread_at(given.written)).flatten()
+        self.looks.unread_at(self.chunks.of(handle)?.written)
     }
-}
-
-/// Checks a chunk or buffer range that the agent names.
-#[inline]
-fn check_piece(
-    number: u32,
-    count: usize,
-    (offset, bytes): (u32, u32),
-    piece_bytes: usize,
-) -> Result<(), Broken> {
-    if number as usize >= count {
-        return Err(Broken::NoPiece { number, count });
-    }
-    if u64::from(offset) + u64::from(bytes) > piece_bytes as u64 {
-        return Err(Broken::Outside { offset, bytes, piece_bytes });
-    }
-    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::agent_port::counters::AgentCounters;
     use crate::agent_port::layout::DESCRIPTOR_BYTES;
-    use axon_cache::CacheConfig;
+    use crate::agent_port::memory::Memory;
+    use axon_cache::{CacheConfig, PayloadCache};
     use std::os::fd::AsFd;
 
     #[test]
@@ -422,7 +356,7 @@ mod tests {
         let mut payloads = Payloads { cache, counters: AgentCounters::default() };
         let (mut pool, mut out) = (Pool::default(), Vec::<FrameBuf>::new());
         session.give(Time::ZERO, FrameBuf::new(&[7; 1000]), &mut payloads).unwrap();
-        let handle = session.given[0].handle;
+        let handle = session.chunks.given(0).handle;
         for slot in 0..layout.ring_slots {
             let kind = if slot == 0 { Kind::Fetch } else { Kind::Send };
             let bytes = if slot == 0 { 1000 } else { 60_000 };

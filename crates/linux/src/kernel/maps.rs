@@ -360,6 +360,12 @@ impl Tables {
         })
     }
 
+    /// Returns the ifindexes of the devices to the node, 0 for none.
+    pub(super) fn nodes(&self) -> impl Iterator<Item = u32> {
+        let node = self.node.iter().flat_map(Array::iter);
+        node.filter_map(Result::ok)
+    }
+
     pub(super) fn set_node(&mut self, queue: NodeQueue, ifindex: u32) -> Result<(), KernelError> {
         let Some(node) = &mut self.node else { return Ok(()) };
         Ok(node.set(queue as u32, ifindex, 0)?)

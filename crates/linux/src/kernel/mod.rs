@@ -29,6 +29,7 @@ pub use program::{Attachment, LoadedProgram, TestRunOutcome, Verdict};
 pub use queues::{NodeQueues, QUEUES};
 pub use settings::{Hook, KernelSettings};
 
+use crate::device_drops::tx_dropped;
 use axon_node::{PortKind, RouteError};
 use axon_wire::{MacAddr, PortNo, Route};
 use aya::programs::links::PinnedLink;
@@ -223,6 +224,13 @@ impl Kernel {
         let dropped = losses::dropped(ifindex, self.settings.ports)
             .map_err(|source| KernelError::system("queues", source))?;
         Ok(dropped.into_iter().map(|(port, count)| (PortNo(port), count)).collect())
+    }
+
+    /// Returns the frames that were lost because a device to the node was full. The devices are
+    /// those of this process, so the count begins with it.
+    pub fn node_drops(&self) -> u64 {
+        let devices = self.tables.nodes().filter(|ifindex| *ifindex != 0);
+        devices.filter_map(|ifindex| tx_dropped(ifindex).ok()).sum()
     }
 
     /// Sets the device to which the tc programs pass packets for the node. With ifindex 0, the

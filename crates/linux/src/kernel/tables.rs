@@ -61,6 +61,9 @@ pub trait Tables {
     /// The kernel's error.
     fn queue_drops(&self, ifindex: u32) -> Result<Vec<(PortNo, u64)>, KernelError>;
 
+    /// Returns the frames that were lost because a queue to the node was full.
+    fn node_drops(&self) -> u64;
+
     /// Returns all routes, in no particular order.
     ///
     /// # Errors
@@ -104,6 +107,10 @@ impl Tables for Kernel {
 
     fn queue_drops(&self, ifindex: u32) -> Result<Vec<(PortNo, u64)>, KernelError> {
         Kernel::queue_drops(self, ifindex)
+    }
+
+    fn node_drops(&self) -> u64 {
+        Kernel::node_drops(self)
     }
 
     fn routes(&self) -> Result<Vec<(PortNo, MacAddr, Route)>, KernelError> {

@@ -21,18 +21,8 @@ impl<N: Inspect> Runtime<N> {
     /// far end of a port accepts no frames, its wire is busy.
     pub(super) fn free_wires(&mut self, now: Time) {
         let mut at = 0;
-        while let Some(&index) = self.busy.get(at) {
-            let slot = &mut self.slots[index];
-            if slot.busy_until.is_some_and(|time| time > now || slot.is_full()) {
-                at += 1;
-                continue;
-            }
-            self.busy.swap_remove(at);
-            // A port that has lost carrier in the meantime needs no `TxDone`.
-            if slot.busy_until.is_some() {
-                slot.free_wire();
-                self.feed(now, Input::TxDone { port: PortNo(index as u16) });
-            }
+        while let Some(port) = self.ports.free_wire(now, &mut at) {
+            self.feed(now, Input::TxDone { port });
         }
     }
 
@@ -48,7 +38,7 @@ impl<N: Inspect> Runtime<N> {
             match action {
                 Action::Transmit { port, frame, .. } => self.transmit(now, port, frame),
                 Action::Punt { frame, .. } | Action::Dropped { frame, .. } => {
-                    self.pool.recycle(frame);
+                    self.ports.pool().recycle(frame);
                 }
                 Action::Note(note) => self.notes.note(now, &self.name, note),
                 Action::Reply(reply) => self.replies.push(reply),
@@ -61,13 +51,9 @@ impl<N: Inspect> Runtime<N> {
         loop {
             match self.node.awaited() {
                 Awaited::None => break,
-                Awaited::Port(port) => {
-                    if let Some(slot) = self.slots.get_mut(port.index()) {
-                        slot.awaited = true;
-                    }
-                }
+                Awaited::Port(port) => self.ports.await_wire(port),
                 Awaited::Every => {
-                    self.slots.iter_mut().for_each(|slot| slot.awaited = true);
+                    self.ports.await_all();
                     break;
                 }
             }
@@ -76,12 +62,6 @@ impl<N: Inspect> Runtime<N> {
 
     fn transmit(&mut self, now: Time, port: PortNo, frame: FrameBuf) {
         self.record(now, port.index(), Direction::Outbound, &frame);
-        let Some(slot) = self.slots.get_mut(port.index()) else {
-            return;
-        };
-        if slot.busy_until.is_none() {
-            self.busy.push(port.index());
-        }
-        slot.transmit(now, frame, &mut self.pool);
+        self.ports.transmit(now, port, frame);
     }
 }

@@ -1,6 +1,6 @@
 //! Follows the carrier of the ports of a run loop.
 
-use super::{RETRY, Runtime};
+use super::Runtime;
 use crate::inspect::Inspect;
 use crate::kernel::NodeQueues;
 use crate::link_watch::LinkEvent;
@@ -10,9 +10,9 @@ use axon_wire::PortNo;
 impl<N: Inspect> Runtime<N> {
     pub(super) fn follow_links(&mut self) {
         let mut events = Vec::new();
-        let complete = self.watch.read(&mut events);
+        let complete = self.events.links(&mut events);
         for LinkEvent { device, up } in events {
-            match self.slots.iter().position(|slot| slot.setup.device == device) {
+            match self.ports.all().iter().position(|slot| slot.device() == device) {
                 Some(index) => self.set_link(index, up),
                 None if up => {}
                 None => self.raise_queues(),
@@ -25,10 +25,10 @@ impl<N: Inspect> Runtime<N> {
 
     /// Handles agents that have been attached or have gone.
     pub(super) fn follow_agents(&mut self) {
-        for index in 0..self.slots.len() {
-            let slot = &self.slots[index];
-            if slot.has_own_carrier() && slot.carrier() != slot.up {
-                let up = !slot.up;
+        for index in 0..self.ports.count() {
+            let slot = self.ports.slot(index);
+            if slot.has_own_carrier() && slot.carrier() != slot.is_up() {
+                let up = !slot.is_up();
                 self.set_link(index, up);
             }
         }
@@ -36,28 +36,28 @@ impl<N: Inspect> Runtime<N> {
 
     /// Opens ports that have carrier and could not be opened before.
     pub(super) fn retry_ports(&mut self) {
-        let now = self.clock.now();
-        if now.since(self.retried) < RETRY {
+        if !self.ports.retry(self.clock.now()) {
             return;
         }
-        self.retried = now;
-        for index in 0..self.slots.len() {
-            if !self.slots[index].failed {
+        for index in 0..self.ports.count() {
+            let slot = self.ports.slot(index);
+            if !slot.has_failed() {
                 continue;
             }
-            self.slots[index].open_tap();
+            slot.open_tap();
             // rtnetlink will report a later loss of carrier.
-            if self.slots[index].carrier() {
+            if slot.carrier() {
                 self.set_link(index, true);
             }
         }
     }
 
     pub(super) fn look_at_all_links(&mut self) {
-        for index in 0..self.slots.len() {
+        for index in 0..self.ports.count() {
             // A TAP device does not exist until its port is opened.
-            self.slots[index].open_tap();
-            let up = self.slots[index].carrier();
+            let slot = self.ports.slot(index);
+            slot.open_tap();
+            let up = slot.carrier();
             self.set_link(index, up);
         }
         self.raise_queues();
@@ -70,11 +70,11 @@ impl<N: Inspect> Runtime<N> {
     }
 
     pub(super) fn set_link(&mut self, index: usize, up: bool) {
-        let slot = &mut self.slots[index];
+        let slot = self.ports.slot(index);
         if slot.set_up(up) {
-            let up = slot.up;
+            let up = slot.is_up();
             let port = PortNo(index as u16);
-            let named = (port, slot.setup.device.as_str());
+            let named = (port, slot.device());
             let now = self.clock.now();
             self.notes.carrier(now, &self.name, named, up);
             self.feed(now, Input::Link { port, up });

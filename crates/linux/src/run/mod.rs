@@ -9,8 +9,11 @@
 //!
 //! All inputs enter the node, and all its actions leave it, in `Runtime::feed`.
 
+mod events;
 mod feed;
 mod links;
+mod load;
+mod ports;
 mod wait;
 
 use crate::choice::DataplaneChoice;
@@ -18,37 +21,24 @@ use crate::clock::Clock;
 use crate::inspect::Inspect;
 use crate::kernel::NodeQueue;
 use crate::kernel::ports::KernelPorts;
-use crate::link_watch::LinkWatch;
-use crate::moderation::Moderation;
 use crate::notes::NoteLog;
-use crate::port::Pool;
 use crate::port_capture::PortCapture;
 use crate::record::{RecordSetup, Recording};
-use crate::request::RequestServer;
-use crate::slot::{OfKernel, PortSetup, Slot};
-use crate::status::{LoopCounters, PortStatus, Status, StatusServer};
+use crate::slot::{PortSetup, Slot};
+use crate::status::{LoopCounters, Status};
 use crate::store::Store;
-use crate::wake_latency::WakeLatency;
-use anyhow::Context;
 use axon_capture::pcap::{CaptureOptions, Direction, LinkType};
 use axon_node::{Action, Input, PortKind, Reply};
-use axon_wire::{FrameBuf, PortNo, Span, Time};
-use nix::sys::signal::{SigSet, Signal};
-use nix::sys::signalfd::{SfdFlags, SignalFd};
+use axon_wire::{FrameBuf, PortNo, Time};
+use events::Events;
+use load::Load;
+use ports::Ports;
 use std::cell::RefCell;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// Time grid for checking free wires, so that at full load one wake-up serves several frames. It is
-/// less than the pacer's slack, so it adds latency under load but does not reduce rates.
-const PACING_GRID: Span = Span::from_micros(200);
-/// Delay above which a wake-up counts as late.
-const LATE: Span = Span::from_millis(1);
-/// Interval between attempts to open a port that has carrier and could not be opened. The kernel
-/// may have been short of memory, and it does not report the end of that.
-const RETRY: Span = Span::from_secs(1);
 /// Time for which a node that stops waits for a store on a slow disk.
 const STOP_WAIT: Duration = Duration::from_secs(10);
 
@@ -75,37 +65,24 @@ pub struct Runtime<N> {
     node: N,
     name: String,
     clock: Clock,
-    slots: Vec<Slot>,
-    pool: Pool,
-    watch: LinkWatch,
-    signals: SignalFd,
-    status: Option<StatusServer>,
-    requests: Option<RequestServer>,
+    ports: Ports,
+    /// Devices and queues of a kernel data plane.
+    kernel: Option<Rc<RefCell<KernelPorts>>>,
+    events: Events,
+    load: Load,
     capture: PortCapture,
     recording: Recording,
     /// Store of a controller, which its next incarnation reads.
     store: Option<Store>,
     /// Data plane of a switch.
     dataplane: Option<DataplaneChoice>,
-    /// Devices and queues of a kernel data plane.
-    kernel: Option<Rc<RefCell<KernelPorts>>>,
-    retried: Time,
-    counters: LoopCounters,
     notes: NoteLog,
     /// Scratch vectors, kept for their allocations.
     actions: Vec<Action>,
     received: Vec<FrameBuf>,
     queued: Vec<(PortNo, FrameBuf)>,
-    /// Ports with a frame on their wire, and some that have lost carrier in the meantime.
-    busy: Vec<usize>,
     /// Replies of the node to the last command.
     replies: Vec<Reply>,
-    /// True if a port had more than one round's worth of frames.
-    more: bool,
-    moderation: Moderation,
-    wake_latency: WakeLatency,
-    /// Time of the next check of events other than frames.
-    look_at: Time,
 }
 
 impl<N: Inspect> Runtime<N> {
@@ -120,57 +97,29 @@ impl<N: Inspect> Runtime<N> {
             options.capture.iter().for_each(|_| kernel.watch());
             Rc::new(RefCell::new(kernel))
         });
-        let of_kernel =
-            |number| kernel.clone().map(|ports| OfKernel { ports, number: PortNo(number) });
-        let slots = (0..).zip(options.ports);
-        let mut slots: Vec<Slot> =
-            slots.map(|(number, setup)| Slot::new(setup, of_kernel(number))).collect();
-        slots.iter_mut().try_for_each(Slot::open_own)?;
-        let mut mask = SigSet::empty();
-        mask.add(Signal::SIGTERM);
-        mask.add(Signal::SIGINT);
-        mask.thread_block()?;
-        let signals = SignalFd::with_flags(&mask, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
-        // The default slack of 50 us on every timer is almost half a frame at 100 Mb/s.
-        nix::sys::prctl::set_timerslack(1)?;
+        let ports = Ports::new(options.ports, kernel.as_ref())?;
+        let events = Events::open(options.status_socket.as_deref())?;
         let capture = PortCapture::open(options.capture.as_ref())?;
-        let socket = options.status_socket.as_deref();
-        let cannot = || format!("cannot listen on {}", socket.unwrap_or(Path::new("")).display());
-        let status = socket.map(StatusServer::open).transpose().with_context(cannot)?;
-        let requests = socket.map(RequestServer::open).transpose().with_context(cannot)?;
         if let Some(kernel) = &kernel {
-            let rated = slots
-                .iter()
-                .filter_map(|slot| Some((slot.setup.device.as_str(), slot.setup.rate?)));
-            kernel.borrow_mut().shape(rated)?;
+            kernel.borrow_mut().shape(ports.all().iter().filter_map(Slot::rated))?;
         }
         let mut runtime = Runtime {
             node,
             name: options.name,
             clock,
-            slots,
-            pool: Pool::default(),
-            watch: LinkWatch::open()?,
-            signals,
-            status,
-            requests,
+            ports,
+            events,
+            load: Load::new(kernel.is_none()),
+            kernel,
             capture,
             recording: Recording::open(options.record.as_ref())?,
             store: None,
             dataplane: None,
-            retried: Time::ZERO,
-            counters: LoopCounters::default(),
             notes: NoteLog::default(),
             actions: Vec::new(),
             received: Vec::new(),
             queued: Vec::new(),
-            busy: Vec::new(),
-            kernel,
             replies: Vec::new(),
-            more: false,
-            moderation: Moderation::default(),
-            wake_latency: WakeLatency::default(),
-            look_at: Time::ZERO,
         };
         runtime.look_at_all_links();
         runtime.flush();
@@ -232,7 +181,7 @@ impl<N: Inspect> Runtime<N> {
         self.flush();
         if ready.status {
             let status = self.read_status();
-            self.status.as_ref().inspect(|server| server.answer(&status));
+            self.events.answer(&status);
         }
         self.capture_kernel();
         self.capture.round(&self.name, now);
@@ -249,13 +198,12 @@ impl<N: Inspect> Runtime<N> {
 
     /// Returns the counters of the loop.
     pub fn counters(&self) -> LoopCounters {
-        self.counters
+        self.load.counters()
     }
 
     /// Feeds the received commands to the node, and sends each reply to its client.
     fn serve_requests(&mut self) {
-        let requests = self.requests.as_mut().map(RequestServer::take).unwrap_or_default();
-        for asked in requests {
+        for asked in self.events.requests() {
             let now = self.clock.now();
             self.free_wires(now);
             self.feed(now, Input::Command(asked.command.clone()));
@@ -268,44 +216,38 @@ impl<N: Inspect> Runtime<N> {
     }
 
     fn receive(&mut self, mut ports: Vec<usize>) -> io::Result<()> {
-        self.more = false;
-        let mut count = self.receive_queue(NodeQueue::Fabric)?;
-        count += self.receive_queue(NodeQueue::Links)?;
+        let (mut count, mut more) = (0, false);
+        count += self.receive_queue(NodeQueue::Fabric, &mut more)?;
+        count += self.receive_queue(NodeQueue::Links, &mut more)?;
         ports.sort_by_key(|&index| self.node.port_kind(PortNo(index as u16)) == PortKind::Host);
         for index in ports {
             let mut frames = std::mem::take(&mut self.received);
-            let Some(port) = &mut self.slots[index].port else {
-                continue;
-            };
-            let result = port.receive(&mut self.pool, &mut frames);
-            self.more |= matches!(result, Ok(true));
+            let result = self.ports.receive(index, &mut frames);
+            more |= matches!(result, Ok(true));
             count += frames.len();
             frames.drain(..).for_each(|frame| self.arrived(index, frame));
             self.received = frames;
             if result.is_err() {
                 self.set_link(index, false);
-                self.slots[index].lose_tap();
+                self.ports.slot(index).lose_tap();
             }
         }
-        count += self.receive_queue(NodeQueue::Hosts)?;
-        let now = self.clock.now();
-        self.moderation.round(now, count);
-        if self.kernel.is_none() {
-            self.wake_latency.round(now, count);
-        }
+        count += self.receive_queue(NodeQueue::Hosts, &mut more)?;
+        self.load.round(self.clock.now(), count, more);
         Ok(())
     }
 
-    /// Receives packets for the node from one of its kernel queues. Returns the number of frames.
-    fn receive_queue(&mut self, queue: NodeQueue) -> io::Result<usize> {
+    /// Receives packets for the node from one of its kernel queues. Returns the number of frames;
+    /// sets `more` if there may be more.
+    fn receive_queue(&mut self, queue: NodeQueue, more: &mut bool) -> io::Result<usize> {
         let Some(kernel) = &self.kernel else { return Ok(0) };
         let mut frames = std::mem::take(&mut self.queued);
         if let Some(queues) = kernel.borrow_mut().queues_mut() {
-            self.more |= queues.receive(queue, &mut self.pool, &mut frames)?;
+            *more |= queues.receive(queue, self.ports.pool(), &mut frames)?;
         }
         let count = frames.len();
         for (port, frame) in frames.drain(..) {
-            if self.slots.get(port.index()).is_some_and(|slot| slot.up) {
+            if self.ports.get(port.index()).is_some_and(Slot::is_up) {
                 self.arrived(port.index(), frame);
             }
         }
@@ -314,20 +256,19 @@ impl<N: Inspect> Runtime<N> {
     }
 
     fn flush(&mut self) {
-        let slots = self.slots.len();
-        for index in 0..slots {
+        let ports = self.ports.count();
+        for index in 0..ports {
             let number = PortNo(index as u16);
-            let slot = &mut self.slots[index];
+            let slot = self.ports.slot(index);
             slot.set_kind(self.node.port_kind(number));
             if let Some(rules) = self.node.rules(number) {
                 slot.set_rules(self.clock.now(), rules);
             }
             if slot.shows_queues() {
-                let ports = 0..slots;
                 let node = &self.node;
-                slot.show_queues(&mut ports.map(|port| node.queue_bytes(PortNo(port as u16))));
+                slot.show_queues(&mut (0..ports).map(|port| node.queue_bytes(PortNo(port as u16))));
             }
-            if slot.flush(&mut self.pool).is_err() {
+            if self.ports.flush(index).is_err() {
                 self.set_link(index, false);
             }
         }
@@ -343,14 +284,14 @@ impl<N: Inspect> Runtime<N> {
     }
 
     fn capture_bytes(&mut self, index: usize, direction: Direction, nanos: u64, bytes: &[u8]) {
-        let Some(slot) = self.slots.get(index) else {
+        let Some(slot) = self.ports.get(index) else {
             return;
         };
         let link_type = match self.node.port_kind(PortNo(index as u16)) {
             PortKind::Axon => LinkType::between_switches(bytes),
             _ => LinkType::ETHERNET,
         };
-        let port = (index, slot.setup.device.as_str());
+        let port = (index, slot.device());
         self.capture.record(&self.name, port, (link_type, direction), nanos, bytes);
     }
 
@@ -360,7 +301,7 @@ impl<N: Inspect> Runtime<N> {
         let mut all = Vec::new();
         for (port, sniffer) in kernel.borrow_mut().sniffers() {
             sniffer.take(port, &mut all);
-            self.slots[port.index()].missed(sniffer.missed());
+            self.ports.slot(port.index()).missed(sniffer.missed());
         }
         all.sort_by_key(|(_, seen)| seen.unix_nanos);
         for (port, seen) in all {
@@ -369,23 +310,17 @@ impl<N: Inspect> Runtime<N> {
     }
 
     fn read_status(&mut self) -> Status {
-        let now = self.clock.now();
-        let node = &self.node;
-        let ports = self.slots.iter_mut().enumerate().map(|(index, slot)| PortStatus {
-            name: slot.setup.device.clone(),
-            up: slot.up,
-            kind: node.port_kind(PortNo(index as u16)),
-            rate_bps: slot.setup.rate.map(|rate| rate.bits_per_second()),
-            mtu_bytes: slot.mtu().map(|bytes| bytes as u64),
-            mtu_needed_bytes: slot.mtu_needed().map(|bytes| bytes as u64),
-            counters: slot.counters(),
-            agent: slot.agent_status(),
-        });
+        let (now, ports) = (self.clock.now(), self.ports.count());
+        let status = |index: usize| {
+            let kind = self.node.port_kind(PortNo(index as u16));
+            self.ports.slot(index).status(kind)
+        };
+        let ports = (0..ports).map(status).collect();
         Status {
             name: self.name.clone(),
             uptime_us: now.as_micros(),
-            run_loop: self.counters,
-            ports: ports.collect(),
+            run_loop: self.load.counters(),
+            ports,
             store: self.store.as_ref().map(Store::status),
             dataplane: self.dataplane.clone(),
             node: self.node.telemetry(now),
@@ -439,7 +374,7 @@ mod tests {
         runtime.keep_in(slow(&path, Duration::from_millis(300), &Default::default()));
         assert!(runtime.round(Time::MAX).unwrap());
         // Sent to this thread, which blocks the signal.
-        nix::sys::signal::raise(Signal::SIGTERM).unwrap();
+        nix::sys::signal::raise(nix::sys::signal::Signal::SIGTERM).unwrap();
         assert!(!runtime.round(Time::MAX).unwrap());
         assert_eq!(Store::open(&path, "ring", &clock).unwrap().1, [host(1, 1), host(2, 2)]);
         std::fs::remove_dir_all(&folder).unwrap();

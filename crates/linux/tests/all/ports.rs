@@ -43,6 +43,7 @@ pub const TESTS: &[Test] = &[
         "what_is_sent_to_a_device_that_is_down_is_counted_as_lost",
         what_is_sent_to_a_device_that_is_down_is_counted_as_lost,
     ),
+    ("what_a_full_ring_or_tap_device_loses_is_counted_once", what_a_full_ring_loses),
     ("a_frame_shows_without_a_system_call", a_frame_shows_without_a_system_call),
     ("a_node_to_which_frames_never_cease_to_come_answers", frames_never_cease),
     ("carrier_is_followed_at_once", carrier_is_followed_at_once),
@@ -206,6 +207,28 @@ fn what_is_sent_to_a_device_that_is_down_is_counted_as_lost() {
     ] {
         assert!(is_device_loss(&sent.unwrap_err()));
         assert_eq!((counters.tx_frames, counters.tx_refused), (0, 200));
+    }
+}
+
+/// Sends more frames to a port than its ring holds, before the port reads any.
+fn what_a_full_ring_loses() {
+    veth();
+    let mut tap = TapPort::open("t0").unwrap();
+    sys::set_device_up("t0", true).unwrap();
+    let mut ring = PacketPort::open("vb", false).unwrap();
+    let ports: [(&str, &mut dyn Port); 2] = [("va", &mut ring), ("t0", &mut tap)];
+    for (device, port) in ports {
+        let many: Vec<FrameBuf> = (0..5_000).map(|_| frame(&[0x66; 60])).collect();
+        PacketPort::open(device, false).unwrap().send(&many).unwrap();
+        let (mut pool, mut frames) = (Pool::default(), Vec::new());
+        while port.receive(&mut pool, &mut frames).unwrap() {}
+        let received = frames.iter().filter(|frame| frame.bytes() == [0x66; 60]).count() as u64;
+        let lost = port.counters().rx_ring_drops;
+        assert!(received > 0 && lost > 0, "{device}: {received} received, {lost} lost");
+        // The kernel has a few frames of its own to send, which may be lost, too.
+        let all = received + lost;
+        assert!((5_000..5_020).contains(&all), "{device}: {received} received, {lost} lost");
+        assert_eq!(port.counters().rx_ring_drops, lost, "once");
     }
 }
 

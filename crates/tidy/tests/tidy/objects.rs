@@ -15,13 +15,6 @@ const FIELDS_MAX: usize = 16;
 /// one lowers its size here, so that it does not grow again.
 const UNCUT: &[(&str, &str, Size)] = &[
     ("crates/conformance", "Bench", Size::of(42, 9, 0)),
-    ("crates/lab", "Lab", Size::of(22, 2, 2)),
-    ("crates/linux", "AgentPort", Size::of(13, 17, 0)),
-    ("crates/linux", "Bench", Size::of(19, 25, 0)),
-    ("crates/linux", "Listener", Size::of(11, 8, 1)),
-    ("crates/linux", "Runtime", Size::of(30, 26, 0)),
-    ("crates/linux", "Session", Size::of(25, 14, 5)),
-    ("crates/linux", "Slot", Size::of(26, 16, 7)),
     ("crates/sim", "Adapter", Size::of(34, 22, 15)),
     ("crates/sim", "Calendar", Size::of(19, 18, 0)),
     ("crates/sim", "DcbNic", Size::of(28, 18, 0)),

@@ -2,7 +2,7 @@
 
 use crate::reproduce::{Context, Experiment, Outcome, Row, Table};
 use anyhow::{Result, anyhow};
-use axon_linux::agent_port::measure::delay::{Bench, Query};
+use axon_linux::agent_port::measure::delay::{CongestedSwitch, Query};
 use axon_linux::agent_port::measure::process::{self, MeasuredAgent, Process};
 use axon_linux::agent_port::runner::RunOptions;
 use axon_plot::{Axis, Plot, Series};
@@ -66,7 +66,7 @@ impl Times {
 /// Sends both kinds of queries alternately.
 fn measure(socket: &Path, spin: Span) -> Result<[Times; 2]> {
     process::take_cpu(0);
-    let mut bench = Bench::new(socket)?;
+    let mut bench = CongestedSwitch::new(socket)?;
     let agent = Process::start(MeasuredAgent::Responder, spin, socket)?;
     bench.wait()?;
     let mut times = [Query::Notification, Query::Bounce].map(|query| (query, Vec::new()));

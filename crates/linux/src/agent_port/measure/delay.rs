@@ -110,7 +110,7 @@ fn frame(bytes: usize, asks: u8) -> FrameBuf {
 }
 
 /// Programmable switch with a congested port and an agent.
-pub struct Bench {
+pub struct CongestedSwitch {
     node: ProgramNode,
     port: AgentPort,
     clock: Clock,
@@ -123,16 +123,16 @@ pub struct Bench {
     answer: Option<(Time, FrameBuf)>,
 }
 
-impl Bench {
+impl CongestedSwitch {
     /// Creates a switch whose agent attaches at `socket`.
     ///
     /// # Errors
     /// The socket cannot be opened.
-    pub fn new(socket: &Path) -> Result<Bench> {
+    pub fn new(socket: &Path) -> Result<CongestedSwitch> {
         let port = AgentPort::open("s1-p2", &AgentPortSetup::at(socket))?;
         let node =
             ProgramNode::new(PipelineConfig::with_ports(3, SWITCH), Box::new(Entries(entries())));
-        let mut bench = Bench {
+        let mut bench = CongestedSwitch {
             node,
             port,
             clock: Clock::start(),

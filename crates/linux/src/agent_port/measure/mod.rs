@@ -8,6 +8,7 @@ pub mod delay;
 pub mod process;
 mod rewriter;
 pub mod throughput;
+mod traffic;
 
 use super::port::AgentPort;
 use crate::clock::Clock;

@@ -9,29 +9,25 @@ use super::super::counters::AgentCounters;
 use super::super::port::AgentPort;
 use super::super::setup::AgentPortSetup;
 use super::process::{MeasuredAgent, Process};
-use super::rewriter::FIELD_AT;
+use super::traffic::Traffic;
 use super::{ATTACH_MAX, wait_for_agent};
 use crate::clock::Clock;
 use crate::port::{Pool, Port};
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use axon_agents::node::PayloadMode;
 use axon_node::{Action, Input, Node, PortKind};
 use axon_plane::{Plane, PlaneConfig};
-use axon_wire::header::{self, PacketType};
-use axon_wire::{Bytes, FrameBuf, HopWidth, MacAddr, PortNo, Span, Time};
-use std::collections::VecDeque;
+use axon_wire::{Bytes, FrameBuf, MacAddr, PortNo, Span, Time};
 use std::path::Path;
 use std::time::Duration;
+
+pub use super::traffic::Arrival;
 
 const IN: PortNo = PortNo(0);
 const AGENT: PortNo = PortNo(1);
 const OUT: PortNo = PortNo(2);
 /// Frames that the switch receives in one round.
 const BATCH: usize = 64;
-/// Number of receive buffers: the slots in the receive ring of a lossless port.
-const BUFFERS: usize = 2048;
-/// Sampling interval, in frames, for the byte-by-byte comparison at the egress.
-const COMPARED: u64 = 1009;
 
 /// Result of one measurement interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -90,30 +86,6 @@ pub fn median(values: impl Iterator<Item = f64>) -> f64 {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
-}
-
-/// Path by which frames reach the memory of the switch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Arrival {
-    /// Like a NIC: into one of 2,048 buffers, each used once per round, so that the payload is in
-    /// no CPU cache. Arrival takes no CPU time.
-    Nic,
-    /// Like a packet socket: the switch copies each frame from a ring into the most recently freed
-    /// buffer. This takes CPU time and leaves the payload in the cache.
-    Socket,
-}
-
-impl Arrival {
-    /// All variants.
-    pub const ALL: [Arrival; 2] = [Arrival::Nic, Arrival::Socket];
-
-    /// Returns the name used in tables.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Arrival::Nic => "nic",
-            Arrival::Socket => "socket",
-        }
-    }
 }
 
 /// Switch with its agent, a separate process; see [`process`](super::process).
@@ -197,20 +169,12 @@ pub struct Bench {
     clock: Clock,
     pool: Pool,
     payload: PayloadMode,
-    frame_bytes: usize,
-    arrival: Arrival,
-    /// Frame as it arrives.
-    whole: Vec<u8>,
-    /// Free receive buffers, with the most recently freed one at the end.
-    free: VecDeque<FrameBuf>,
+    traffic: Traffic,
     batch: Vec<FrameBuf>,
     received: Vec<FrameBuf>,
     actions: Vec<Action>,
     /// Ports for which the plane awaits `TxDone`.
     busy: Vec<PortNo>,
-    packets: u64,
-    in_switch: usize,
-    wrong: u64,
 }
 
 impl Bench {
@@ -235,28 +199,17 @@ impl Bench {
             plane.set_kind(port, PortKind::Axon);
             plane.handle(Time::ZERO, Input::Link { port, up: true }, &mut actions);
         }
-        let mut whole: Vec<u8> = (0..frame_bytes).map(|at| at as u8).collect();
-        let hops = [AGENT, OUT];
-        header::emit(&mut whole, HopWidth::Eight, PacketType::Ethernet, &hops, &[])
-            .context("a frame that is too short")?;
-        ensure!(frame_bytes > 2 * FIELD_AT, "a frame of {frame_bytes} bytes is too short");
         Ok(Bench {
             plane,
             port,
             clock: Clock::start(),
             pool: Pool::default(),
             payload,
-            frame_bytes,
-            arrival,
-            free: (0..BUFFERS).map(|_| FrameBuf::new(&whole)).collect(),
-            whole,
+            traffic: Traffic::new(arrival, frame_bytes, &[AGENT, OUT])?,
             batch: Vec::new(),
             received: Vec::new(),
             actions,
             busy: Vec::new(),
-            packets: 0,
-            in_switch: 0,
-            wrong: 0,
         })
     }
 
@@ -273,27 +226,30 @@ impl Bench {
     /// # Errors
     /// The agent has gone, or a frame that left is wrong.
     pub fn turn(&mut self, span: Span) -> Result<Turn> {
-        let (began, packets, copied) = (self.clock.now(), self.packets, self.copied_bytes());
+        let (began, packets, copied) =
+            (self.clock.now(), self.traffic.packets(), self.copied_bytes());
         let mut now = began;
         while now.since(began) < span {
             self.round(now, true)?;
             now = self.clock.now();
         }
+        let passed = self.traffic.packets() - packets;
         let mut turn = Turn {
-            packets: self.packets - packets,
-            bytes: (self.packets - packets) * self.frame_bytes as u64,
+            packets: passed,
+            bytes: passed * self.traffic.frame_bytes(),
             took: Duration::from_nanos(now.since(began).as_nanos()),
             copied_bytes: 0,
             copied_packets: 0,
         };
         // The next interval begins with an empty switch.
-        while self.in_switch > 0 {
+        while self.traffic.has_in_flight() {
             ensure!(self.clock.now().since(now) < ATTACH_MAX, "the agent keeps packets");
             self.round(self.clock.now(), false)?;
         }
         turn.copied_bytes = self.copied_bytes() - copied;
-        turn.copied_packets = self.packets - packets;
-        ensure!(self.wrong == 0, "{} frames are not as they were", self.wrong);
+        turn.copied_packets = self.traffic.packets() - packets;
+        let wrong = self.traffic.wrong();
+        ensure!(wrong == 0, "{wrong} frames are not as they were");
         Ok(turn)
     }
 
@@ -321,27 +277,15 @@ impl Bench {
             if !fills || self.port.room() <= self.batch.len() {
                 break;
             }
-            let Some(frame) = self.next() else { break };
-            self.in_switch += 1;
+            let Some(frame) = self.traffic.next() else { break };
             self.frame(now, IN, frame);
         }
         if !self.batch.is_empty() {
             self.port.transmit(&mut self.batch)?;
             // In copy mode, the buffers are free again at once.
-            self.free.extend(self.batch.drain(..));
+            self.traffic.free(self.batch.drain(..));
         }
         Ok(())
-    }
-
-    /// Returns the next frame, in the memory of the switch.
-    fn next(&mut self) -> Option<FrameBuf> {
-        let (store, copied) = match self.arrival {
-            Arrival::Nic => (self.free.pop_front()?, FIELD_AT + 1),
-            Arrival::Socket => (self.free.pop_back()?, self.whole.len()),
-        };
-        let mut frame = FrameBuf::from_vec(store.into_vec(), FrameBuf::HEADROOM);
-        frame.bytes_mut()[..copied].copy_from_slice(&self.whole[..copied]);
-        Some(frame)
     }
 
     fn frame(&mut self, now: Time, port: PortNo, frame: FrameBuf) {
@@ -370,7 +314,7 @@ impl Bench {
                     self.busy.push(port);
                     if port == AGENT { self.batch.push(frame) } else { self.leave(frame) }
                 }
-                Action::Dropped { .. } | Action::Punt { .. } => self.wrong += 1,
+                Action::Dropped { .. } | Action::Punt { .. } => self.traffic.lose(),
                 _ => {}
             }
         }
@@ -379,19 +323,9 @@ impl Bench {
 
     /// Handles a frame that leaves the switch.
     fn leave(&mut self, frame: FrameBuf) {
-        self.packets += 1;
-        self.in_switch -= 1;
-        let bytes = frame.bytes();
-        let rewritten = bytes.get(FIELD_AT) == Some(&(self.whole[FIELD_AT].wrapping_add(1)));
-        if !rewritten || bytes.len() != self.frame_bytes {
-            self.wrong += 1;
-        }
-        if self.packets.is_multiple_of(COMPARED) {
-            let rest = bytes.iter().enumerate().skip(FIELD_AT + 1);
-            self.wrong += u64::from(!rest.into_iter().all(|(at, byte)| *byte == at as u8));
-        }
+        self.traffic.leave(&frame);
         match self.payload {
-            PayloadMode::Cached => self.free.push_back(frame),
+            PayloadMode::Cached => self.traffic.free([frame].into_iter()),
             PayloadMode::Copied => self.pool.recycle(frame),
         }
     }

@@ -55,6 +55,7 @@ impl Before {
                 add(&mut telemetry.total, &traffic, before);
             }
         }
+        telemetry.total.count_many(PortEvent::Drop(Drop::NotDecided), tables.node_drops());
         for (egress, (known, before)) in (0..).map(PortNo).zip(&self.queues) {
             let ifindex = devices.get(egress);
             if *known != ifindex {

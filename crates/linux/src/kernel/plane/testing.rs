@@ -22,6 +22,7 @@ pub(super) struct Fake {
     pub(super) traffic: Traffic,
     /// Queue drops, by ifindex of the egress.
     pub(super) queue_drops: Vec<(u32, (PortNo, u64))>,
+    pub(super) node_drops: u64,
     /// Failure rate of changes: one in this many fails. 0 means none.
     pub(super) fails_of: u64,
     pub(super) random: Random,
@@ -54,6 +55,7 @@ impl Fake {
             used: BTreeSet::new(),
             traffic: Traffic::default(),
             queue_drops: Vec::new(),
+            node_drops: 0,
             fails_of: 0,
             random: Random::new(1),
         }
@@ -109,6 +111,10 @@ impl Tables for Fake {
 
     fn queue_drops(&self, ifindex: u32) -> Result<Vec<(PortNo, u64)>, KernelError> {
         Ok(self.queue_drops.iter().filter(|drop| drop.0 == ifindex).map(|drop| drop.1).collect())
+    }
+
+    fn node_drops(&self) -> u64 {
+        self.node_drops
     }
 
     fn routes(&self) -> Result<Vec<(PortNo, MacAddr, Route)>, KernelError> {
