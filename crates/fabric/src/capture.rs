@@ -1,20 +1,10 @@
 //! Frames of a capture for replay: Ethernet only, with times relative to the first.
 
+pub use axon_capture::CapturedFrame;
+
 use axon_capture::pcap::{LinkType, ReadError, Reader};
 use axon_wire::Span;
 use std::io::Read;
-
-/// A frame of a capture.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CapturedFrame {
-    /// Time of the frame, relative to the first of the capture. A step back of the clock counts as
-    /// zero.
-    pub at: Span,
-    /// Captured bytes, without FCS.
-    pub bytes: Vec<u8>,
-    /// Length of the frame on the wire, in bytes.
-    pub wire_bytes: usize,
-}
 
 /// Reason that a capture cannot be replayed.
 #[derive(Debug, thiserror::Error)]

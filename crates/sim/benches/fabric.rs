@@ -30,7 +30,7 @@ use axon_fabric::model::{Fabric, Wire};
 use axon_fabric::samples;
 use axon_huge_pages::HugePages;
 use axon_sim::World;
-use axon_sim::apps::{AppId, Congestion, TcpOptions, TcpPlan, UdpPlan};
+use axon_sim::apps::{AppId, Congestion, Plan, TcpOptions, TcpPlan, UdpPlan};
 use axon_wire::{Bytes, Rate, Span, Time};
 use std::net::Ipv4Addr;
 use std::process::Command;
@@ -92,7 +92,7 @@ fn bring_up(k: usize, threads: usize) -> World {
 /// Starts every host's stream, evenly within one interval.
 fn start(world: &mut World, hosts: usize, interval: Span) {
     for host in 0..hosts {
-        world.with_host(host, |node, _| node.udp_listen(PORT));
+        world.with_host(host, |node, now| node.start(Plan::UdpSink { port: PORT }, now));
     }
     let begin = world.now();
     for host in 0..hosts {
@@ -100,7 +100,7 @@ fn start(world: &mut World, hosts: usize, interval: Span) {
         world.run_until(begin + Span::from_ticks(offset));
         let target = address((host + hosts / 2) % hosts);
         let plan = UdpPlan { target, port: PORT, payload: 1472, interval, count: u64::MAX };
-        world.with_host(host, |node, now| node.udp_send(plan, now));
+        world.with_host(host, |node, now| node.start(Plan::Udp(plan), now));
     }
 }
 
@@ -208,7 +208,7 @@ fn open(
 ) -> Vec<(usize, AppId)> {
     let hosts = world.fabric().hosts.len();
     for host in 0..hosts {
-        world.with_host(host, |node, _| node.tcp_listen(PORT, options, None));
+        world.with_host(host, |node, now| node.start(Plan::TcpSink { port: PORT, options }, now));
     }
     let start = |number: usize| {
         let host = number % hosts;
@@ -216,7 +216,7 @@ fn open(
         let away = 1 + (hosts / 2 - 1 + number / hosts) % (hosts - 1);
         let target = address((host + away) % hosts);
         let plan = TcpPlan { target, port: PORT, bytes: Some(bytes), options };
-        let sender = world.with_host(host, |node, now| node.tcp_send(plan, now));
+        let sender = world.with_host(host, |node, now| node.start(Plan::Tcp(plan), now));
         (host, sender.expect("a host"))
     };
     (0..connections).map(start).collect()

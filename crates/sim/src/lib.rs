@@ -7,17 +7,16 @@
 #![forbid(unsafe_code)]
 
 pub mod engine;
-pub mod host;
 pub mod link;
 pub mod world;
 
 pub use axon_fabric::model::DataplaneKind;
+pub use axon_simhost::{Host, PingPlan, PingStats, apps, arp_host, dcb_nic};
 pub use engine::dataplane::{SwitchPlane, capabilities};
 pub use engine::{Engine, station};
-pub use host::ping::{PingPlan, PingStats};
-pub use host::{apps, arp_host, dcb_nic};
 pub use link::{classes, disorder, links};
 pub use world::run::{Options, Report, run};
 pub use world::{
-    PingId, Setup, World, agents, bare, baselines, capture, deadlock, probe, results, run, warm,
+    PingId, Setup, World, agents, bare, baselines, bursts, capture, deadlock, probe, results, run,
+    warm,
 };

@@ -24,12 +24,12 @@ use crate::engine::queue::Key;
 use crate::engine::store::Store;
 use crate::engine::taps::Taps;
 use crate::engine::trace::{Line, StationTrace, What};
-use crate::host::lost::LostDatagrams;
 use crate::link::disorder::Odd;
 use crate::link::links::Loss;
 use crate::link::port::{PortState, Verdict};
 use crate::link::timing::{Passage, Timing};
 use axon_node::{Action, Drop, Input, Shortcuts};
+use axon_simhost::lost::LostDatagrams;
 use axon_wire::{FrameBuf, HopWidth, PortNo, Time};
 
 /// Wake-ups at one instant after which a node is considered faulty.

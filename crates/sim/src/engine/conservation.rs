@@ -249,8 +249,8 @@ mod tests {
     use super::*;
     use crate::World;
     use crate::engine::event::{Event, Kind};
-    use crate::host::apps::UdpPlan;
     use axon_plane::{Plane, PlaneConfig};
+    use axon_simhost::apps::{Plan, UdpPlan};
     use axon_wire::{FrameBuf, MacAddr, Span, Time};
 
     /// Returns a ring whose hosts send more than its links can carry.
@@ -260,9 +260,12 @@ mod tests {
         for host in 0..8 {
             let target = world.address((host + 3) % 8).expect("an address");
             world.with_host(host, |node, now| {
-                node.udp_listen(9);
+                node.start(Plan::UdpSink { port: 9 }, now);
                 let (payload, interval) = (1000, Span::from_nanos(8_500));
-                node.udp_send(UdpPlan { target, port: 9, payload, interval, count: 3000 }, now);
+                node.start(
+                    Plan::Udp(UdpPlan { target, port: 9, payload, interval, count: 3000 }),
+                    now,
+                );
             });
         }
         world.run_for(Span::from_millis(3));

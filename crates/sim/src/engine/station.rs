@@ -5,11 +5,11 @@ use crate::engine::adapter::Adapter;
 use crate::engine::dataplane::SwitchPlane;
 use crate::engine::event::{Common, Kind};
 use crate::engine::headless::Headless;
-use crate::host::Host;
-use crate::host::arp_host::ArpHost;
 use crate::world::baselines::Baseline;
 use axon_agents::{Agent, AgentNode, node};
 use axon_node::{Action, Awaited, Counters, Dataplane, Input, Node, Shortcuts};
+use axon_simhost::Host;
+use axon_simhost::arp_host::ArpHost;
 use axon_switch::{ControllerNode, SwitchNode};
 use axon_wire::Time;
 

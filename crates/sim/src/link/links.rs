@@ -47,7 +47,7 @@ impl Loss {
             Loss::Noise => "link_noise",
             Loss::Silent => "link_silent",
             Loss::Cut => "link_cut",
-            Loss::NoCarrier => "link_no_carrier",
+            Loss::NoCarrier => axon_simhost::lost::NO_CARRIER,
         }
     }
 }

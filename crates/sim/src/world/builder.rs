@@ -2,8 +2,6 @@
 
 use crate::engine::dataplane::SwitchPlane;
 use crate::engine::station::StationNode;
-use crate::host::arp_host::{ArpHost, ArpHostConfig, ArpHosts};
-use crate::host::{Host, HostConfig};
 use crate::link::timing;
 use crate::world::baselines::{self, Plans};
 use crate::world::nodes::Nodes;
@@ -12,6 +10,8 @@ use crate::world::{host_dcb, reach};
 use axon_agents::AgentNode;
 use axon_fabric::assemble;
 use axon_fabric::model::{DataplaneKind, Fabric};
+use axon_simhost::arp_host::{ArpHost, ArpHostConfig, ArpHosts};
+use axon_simhost::{Host, HostConfig};
 use axon_switch::config::SwitchConfig;
 use axon_switch::{ControllerNode, SwitchNode};
 use axon_wire::Span;

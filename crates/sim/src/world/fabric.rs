@@ -5,9 +5,6 @@
 
 use crate::engine::dataplane::SwitchPlane;
 use crate::engine::{Engine, Step};
-use crate::host::Host;
-use crate::host::apps::{AppId, FlowStats};
-use crate::host::ping::{PingPlan, PingStats};
 use crate::link::links::LinkId;
 use crate::world::builder::{self, Builder};
 use crate::world::layout::Layout;
@@ -19,6 +16,9 @@ use crate::world::setup::Setup;
 use crate::world::traffic;
 use crate::world::truth::Truth;
 use axon_fabric::model::{End, Fabric, FaultKind, Network, Policy};
+use axon_simhost::Host;
+use axon_simhost::apps::{AppId, FlowStats};
+use axon_simhost::ping::{PingPlan, PingStats};
 use axon_switch::{ControllerNode, SwitchNode};
 use axon_wire::{Span, Time};
 use std::net::Ipv4Addr;
@@ -217,7 +217,7 @@ impl World {
             FaultKind::Rate(cable, rate) => engine.set_rate(layout.cable(cable), rate),
             FaultKind::HostSlow(host, rate) => {
                 if let Some(node) = self.nodes.host_mut(host) {
-                    node.set_receive_rate(rate);
+                    node.rx_ring_mut().set_rate(rate);
                 }
             }
         }

@@ -1,10 +1,10 @@
 //! Configuration of the NICs of a fabric's hosts.
 
-use crate::host::dcb_nic::{HostCn, HostDcb, HostFlowControl, RingLimits};
 use axon_fabric::dcb::{self, Defence};
 use axon_fabric::model::{Cable, Fabric, FlowControl};
 use axon_plane::qcn::RpConfig;
 use axon_plane::schedule::{ScheduleConfig, Weights};
+use axon_simhost::dcb_nic::{HostCn, HostDcb, HostFlowControl, RingLimits};
 use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::priority::Priority;
 use axon_wire::vlan::TAG_BYTES;

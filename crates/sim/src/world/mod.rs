@@ -5,6 +5,7 @@ pub mod agents;
 pub mod bare;
 pub mod baselines;
 mod builder;
+mod bursts;
 pub mod capture;
 pub mod deadlock;
 mod fabric;
@@ -26,6 +27,7 @@ pub mod truth;
 pub mod warm;
 mod watch;
 
+pub use bursts::bursts;
 pub use fabric::World;
 pub use python::PythonLoader;
 pub use running::PingId;

@@ -3,11 +3,6 @@
 use crate::engine::Engine;
 use crate::engine::dataplane::SwitchPlane;
 use crate::engine::station::StationNode;
-use crate::host::apps::{AppId, FlowStats};
-use crate::host::arp_host::{ArpHost, AskPlan, AskStats};
-use crate::host::bridge::{Bridge, UP};
-use crate::host::ping::{PingPlan, PingStats};
-use crate::host::{Host, PORT};
 use crate::link::classes::ClassBytes;
 use crate::link::links::{LinkId, WireEnd};
 use crate::world::baselines::Baseline;
@@ -18,6 +13,11 @@ use axon_fabric::model::{End, Fabric, Wire};
 use axon_node::probe::{ProbeId, ProbePlan};
 use axon_node::{CommandError, Done, Request};
 use axon_pipeline::ProgramNode;
+use axon_simhost::apps::{AppId, FlowStats};
+use axon_simhost::arp_host::{ArpHost, AskPlan, AskStats};
+use axon_simhost::bridge::{Bridge, UP};
+use axon_simhost::ping::{PingPlan, PingStats};
+use axon_simhost::{Host, PORT};
 use axon_switch::{ControllerNode, SwitchNode};
 use axon_wire::{PortNo, Time};
 use std::collections::BTreeSet;
@@ -332,9 +332,9 @@ pub(crate) fn wire_end(end: End) -> WireEnd {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::arp_host::{ArpHosts, TRIES_MAX};
     use crate::link::classes::Class;
     use crate::world::{Setup, World};
+    use axon_simhost::arp_host::{ArpHosts, TRIES_MAX};
     use axon_wire::Span;
 
     /// Returns a world of two switches with two hosts each, all known to the controller.

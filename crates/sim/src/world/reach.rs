@@ -1,7 +1,7 @@
 //! Reachability between hosts, by the fabric file: VLANs, uplinks, and address families.
 
-use crate::host::HostVlan;
 use axon_fabric::model::{End, Fabric};
+use axon_simhost::HostVlan;
 use axon_wire::vlan::VlanId;
 
 /// Returns the VLAN of a host: its untagged VLAN, or else the lowest of its tagged ones.

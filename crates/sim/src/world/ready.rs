@@ -189,7 +189,7 @@ impl<'a> Readiness<'a> {
         for host in self.truth.connected_hosts() {
             let near = WireEnd {
                 station: self.nodes.layout().host_station(host),
-                port: crate::host::PORT,
+                port: axon_simhost::PORT,
             };
             let Some(far) = self.nodes.far_end(near) else { continue };
             let end = End { switch: far.station, port: far.port };

@@ -1,6 +1,6 @@
 //! Running traffic of a fabric.
 
-use crate::host::apps::AppId;
+use axon_simhost::apps::AppId;
 
 /// Port of the first entry.
 const PORT_FIRST: u16 = 5001;

@@ -1,9 +1,9 @@
 //! Initial settings of a world.
 
-use crate::host::arp_host::ArpHosts;
 use crate::link::links::WireEnd;
 use crate::world::python::PythonLoader;
 use axon_fabric::model::DataplaneKind;
+use axon_simhost::arp_host::ArpHosts;
 use std::io::Write;
 
 /// Initial settings of a world, in addition to its fabric.

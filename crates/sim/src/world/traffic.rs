@@ -4,18 +4,21 @@
 //! for another's. First every server and sink listens, then every source and client gets its plan
 //! and its start time.
 
-use crate::host::apps::{
-    AppId, ArpPlan, CollectivePlan, Congestion, FilePlan, Likenesses, OnOffPlan, Protocol,
-    ReplayPlan, ReplaySink, RequestPlan, RespondPlan, TcpOptions, TcpPlan, Transport, UdpPlan,
-};
-use crate::host::arp_host::AskPlan;
-use crate::host::ping::PingPlan;
 use crate::world::builder::Builder;
+use crate::world::bursts::bursts;
 use crate::world::nodes::Nodes;
 use crate::world::running::{Name, Running, Work, port_of};
 use axon_fabric::capture::CapturedFrame;
 use axon_fabric::model::{Fabric, Network, Traffic};
 use axon_fabric::traffic::{self, App, FileService, Reduction, Rewrite, Tcp};
+use axon_simhost::apps::{
+    self, AppId, ArpPlan, CollectivePlan, Congestion, FilePlan, Likenesses, OnOffPlan, Plan,
+    Protocol, ReplayPlan, RequestPlan, RespondPlan, TcpOptions, TcpPlan, Transport, UdpPlan,
+};
+use axon_simhost::arp_host::AskPlan;
+use axon_simhost::dcb_nic::DcbNic;
+use axon_simhost::ping::PingPlan;
+use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::priority::Priority;
 use axon_wire::{MacAddr, Span, Time};
 use std::collections::{BTreeMap, BTreeSet};
@@ -86,15 +89,19 @@ impl Starter<'_> {
         if let App::Ping { .. } = entry.app {
             for (from, to) in entry.flows.iter().flat_map(|&(a, b)| [(a, b), (b, a)]) {
                 if let Some(target) = self.nodes.address(to) {
-                    self.nodes
-                        .with_host(from, |host, _| host.set_echo_priority(target, entry.priority));
+                    self.with_nic(from, |nic| nic.set_echo_priority(target, entry.priority));
                 }
             }
             return;
         }
         for &host in &entry.hosts {
-            self.nodes.with_host(host, |host, _| host.set_priority(port, entry.priority));
+            self.with_nic(host, |nic| nic.set_priority(port, entry.priority));
         }
+    }
+
+    /// Configures the NIC of a host with priorities.
+    fn with_nic(&mut self, host: usize, work: impl FnOnce(&mut DcbNic)) {
+        self.nodes.with_host(host, |host, _| host.dcb_nic_mut().map(work));
     }
 
     fn run(
@@ -137,11 +144,11 @@ impl Starter<'_> {
                 continue;
             }
             let sink = match &entry.app {
-                App::Tcp { tcp, .. } => {
-                    self.nodes.with_host(to, |host, _| host.tcp_listen(port, options(tcp), None))
-                }
+                App::Tcp { tcp, .. } => self.nodes.with_host(to, |host, now| {
+                    host.start(Plan::TcpSink { port, options: options(tcp) }, now)
+                }),
                 App::Replay { .. } => None,
-                _ => self.nodes.with_host(to, |host, _| host.udp_listen(port)),
+                _ => self.nodes.with_host(to, |host, now| host.start(Plan::UdpSink { port }, now)),
             };
             sinks.extend(sink.map(|sink| (to, sink)));
         }
@@ -189,8 +196,8 @@ impl Starter<'_> {
             places.entry(to).or_default().extend(strangers);
         }
         let sinks = places.into_iter().filter_map(|(host, macs)| {
-            let sink = ReplaySink::new(frames.clone(), sender, macs);
-            let sink = self.nodes.with_host(host, |host, _| host.count_replay(sink))?;
+            let sink = Plan::ReplaySink { frames: frames.clone(), from: sender, to: macs };
+            let sink = self.nodes.with_host(host, |host, now| host.start(sink, now))?;
             Some((host, sink))
         });
         sinks.collect()
@@ -206,18 +213,26 @@ impl Starter<'_> {
         self.nodes.with_host(from, |host, _| match starting.entry.app.clone() {
             App::Udp { payload, interval, count } => {
                 let (payload, count) = (payload as usize, count.unwrap_or(u64::MAX));
-                host.udp_send(UdpPlan { target, port, payload, interval, count }, start)
+                host.start(Plan::Udp(UdpPlan { target, port, payload, interval, count }), start)
             }
             App::Tcp { bytes, tcp } => {
                 let (bytes, options) = (bytes.map(|bytes| bytes.0), options(&tcp));
-                host.tcp_send(TcpPlan { target, port, bytes, options }, start)
+                host.start(Plan::Tcp(TcpPlan { target, port, bytes, options }), start)
             }
             App::OnOff { payload, interval, on, off } => {
-                let payload = payload as usize;
-                host.on_off(OnOffPlan { target, port, payload, interval, on, off, seed }, start)
+                let (payload, bursts) = (payload as usize, Box::new(bursts(on, off, seed)));
+                host.start(
+                    Plan::OnOff(OnOffPlan { target, port, payload, interval, bursts }),
+                    start,
+                )
             }
             App::Replay { frames, rewrite, .. } => {
-                host.replay(ReplayPlan { target, frames, rewrite }, start)
+                let rewrite = match rewrite {
+                    Rewrite::Macs => apps::Rewrite::Macs,
+                    Rewrite::Addresses => apps::Rewrite::Addresses,
+                    Rewrite::Nothing => apps::Rewrite::Nothing,
+                };
+                host.start(Plan::Replay(ReplayPlan { target, frames, rewrite }), start)
             }
             other => unreachable!("{} is no source", other.name()),
         })
@@ -239,16 +254,16 @@ impl Starter<'_> {
         servers.sort_unstable();
         servers.dedup();
         for server in servers {
-            self.nodes.with_host(server, |host, _| host.respond(plan));
+            self.nodes.with_host(server, |host, now| host.start(Plan::Respond(plan), now));
         }
         for (number, &(from, to)) in entry.flows.iter().enumerate() {
             let seed = self.flow_seed(starting, from, number);
             let app = self.nodes.address(to).and_then(|target| {
                 self.nodes.with_host(from, |host, _| match &entry.app {
                     App::FileService(files) => {
-                        host.file_client(file_plan(files, (target, port), seed), start)
+                        host.start(Plan::Files(file_plan(files, (target, port), seed)), start)
                     }
-                    app => host.request(request_plan(app, vec![target], port), start),
+                    app => host.start(Plan::Request(request_plan(app, vec![target], port)), start),
                 })
             });
             self.run(starting, (Name::Host(from), Name::Host(to)), (from, app), Vec::new());
@@ -262,15 +277,15 @@ impl Starter<'_> {
         let Some(&(_, client)) = entry.flows.first() else { return };
         let protocol = Protocol::Fixed { request: INCAST_REQUEST, response: bytes };
         for &(from, _) in &entry.flows {
-            self.nodes.with_host(from, |host, _| {
-                host.respond(server(port, transport, protocol, Span::ZERO))
+            self.nodes.with_host(from, |host, now| {
+                host.start(Plan::Respond(server(port, transport, protocol, Span::ZERO)), now)
             });
         }
         let targets: Option<Vec<Ipv4Addr>> =
             entry.flows.iter().map(|&(from, _)| self.nodes.address(from)).collect();
         let app = targets.and_then(|targets| {
             let plan = request_plan(&entry.app, targets, port);
-            self.nodes.with_host(client, |host, _| host.request(plan, start))
+            self.nodes.with_host(client, |host, _| host.start(Plan::Request(plan), start))
         });
         self.run(starting, (Name::Several, Name::Host(client)), (client, app), Vec::new());
     }
@@ -294,7 +309,7 @@ impl Starter<'_> {
                     rounds: *rounds,
                     unmeasured: 0,
                 };
-                self.nodes.with_host(host, |host, _| host.collective(plan, start))
+                self.nodes.with_host(host, |host, _| host.start(Plan::Collective(plan), start))
             });
             self.run(starting, (Name::Host(host), Name::Several), (host, app), Vec::new());
         }
@@ -313,7 +328,8 @@ impl Starter<'_> {
                 continue;
             }
             let plan = ArpPlan { targets, interval };
-            let app = self.nodes.with_host(from, |host, _| host.ask(plan, starting.start));
+            let app =
+                self.nodes.with_host(from, |host, _| host.start(Plan::Arp(plan), starting.start));
             self.run(starting, ends, (from, app), Vec::new());
         }
     }
@@ -331,6 +347,20 @@ impl Starter<'_> {
             self.push(starting, (Name::Host(from), Name::Host(to)), work, Vec::new());
         }
     }
+}
+
+/// Returns the reason if the application is a replay none of whose frames can be sent.
+pub(crate) fn unsendable(app: &App, mtu: u16) -> Option<String> {
+    let App::Replay { frames, .. } = app else { return None };
+    let none = frames.iter().all(|frame| apps::sent_bytes(frame, mtu).is_none());
+    let most = ETHERNET_BYTES + usize::from(mtu);
+    none.then(|| {
+        format!(
+            "none of the capture's frames ({} in all) has {ETHERNET_BYTES} to {most} bytes, as \
+             the hosts' mtu of {mtu} allows",
+            frames.len()
+        )
+    })
 }
 
 /// Returns the destinations of a capture's frames, if the rewrite keeps them.

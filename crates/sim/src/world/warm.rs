@@ -7,7 +7,7 @@
 
 use super::results::{Pings, Report, Round, Samples, all_pairs, has_endless, unresolved};
 use super::watch::{Options, Progress, Stage, Watch};
-use super::{Setup, World};
+use super::{Setup, World, traffic};
 use crate::world::deadlock::{self, Deadlock};
 use axon_fabric::model::{Cable, Fabric, Fault, FaultKind};
 use axon_wire::{Span, Time};
@@ -316,7 +316,7 @@ fn silent_entries(fabric: &Fabric, world: &World, boot: Time) -> Vec<String> {
         let able = entry.flows.iter().any(|(from, to)| reached(from) && reached(to))
             || entry.hosts.iter().any(reached);
         if due && able && sent == 0 {
-            let none_fits = || crate::host::apps::unsendable(&entry.app, fabric.mtu);
+            let none_fits = || traffic::unsendable(&entry.app, fabric.mtu);
             let lacks = none_fits().or_else(|| world.unready());
             let why = lacks.unwrap_or_else(|| "its hosts found no way to their targets".to_owned());
             silent.push(format!("{} sent nothing in {ran}: {why}", entry.name));

@@ -5,7 +5,9 @@ use crate::common;
 use axon_agents::packet::{Ends, Ipv4, udp};
 use axon_node::{Action, Input, Node, Shortcuts};
 use axon_sim::agents::reports;
-use axon_sim::apps::{AppId, Protocol, RequestPlan, RespondPlan, TcpOptions, Transport, UdpPlan};
+use axon_sim::apps::{
+    AppId, Plan, Protocol, RequestPlan, RespondPlan, TcpOptions, Transport, UdpPlan,
+};
 use axon_sim::station::StationNode;
 use axon_sim::{Options, World};
 use axon_wire::{FrameBuf, PortNo, Span, Time};
@@ -185,14 +187,15 @@ fn hosts_reach_the_servers_behind_a_balancer_in_axon_and_in_a_bridged_network() 
     for kind in ["", "program: bridge\n"] {
         let mut world = balancer_world(kind, "udp");
         let servers = [1, 2].map(|host| {
-            let id = world.with_host(host, |host, _| host.udp_listen(8080));
+            let id =
+                world.with_host(host, |host, now| host.start(Plan::UdpSink { port: 8080 }, now));
             (host, id.expect("it has power"))
         });
         for client in [0, 3] {
             for _ in 0..20 {
                 let (payload, interval) = (1000, Span::from_millis(2));
                 let plan = UdpPlan { target: VIP, port: 80, payload, interval, count: 10 };
-                world.with_host(client, |host, now| host.udp_send(plan, now));
+                world.with_host(client, |host, now| host.start(Plan::Udp(plan), now));
             }
         }
         world.run_for(Span::from_secs(2));
@@ -214,7 +217,7 @@ fn a_byte_stream_passes_a_balancer_both_ways_with_its_checksums() {
     for host in [1, 2] {
         let protocol = Protocol::Fixed { request: 100, response: 20_000 };
         let plan = RespondPlan { port: 8080, options, protocol, service: Span::ZERO };
-        world.with_host(host, |host, _| host.respond(plan));
+        world.with_host(host, |host, now| host.start(Plan::Respond(plan), now));
     }
     let plan = RequestPlan {
         targets: vec![VIP],
@@ -226,7 +229,8 @@ fn a_byte_stream_passes_a_balancer_both_ways_with_its_checksums() {
         count: Some(50),
         timeout: Span::from_millis(200),
     };
-    let id: AppId = world.with_host(0, |host, now| host.request(plan, now)).expect("it has power");
+    let id: AppId =
+        world.with_host(0, |host, now| host.start(Plan::Request(plan), now)).expect("it has power");
     world.run_for(Span::from_secs(5));
     let stats = world.flow_stats(0, id).expect("a client");
     assert_eq!((stats.completed, stats.failed), (50, 0));

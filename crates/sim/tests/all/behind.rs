@@ -3,7 +3,7 @@
 use crate::common::{self, BOOT, Builder, line, mac, start_steady, states, unreached};
 use axon_fabric::model::{BySource, End, Policy, RouterKind};
 use axon_node::{Dataplane, Done, HostPair, PolicyChange, Request, Subject};
-use axon_sim::apps::RawPlan;
+use axon_sim::apps::{Plan, RawPlan};
 use axon_sim::links::WireEnd;
 use axon_sim::{DataplaneKind, Setup, World};
 use axon_wire::{MacAddr, PortNo, Span};
@@ -91,7 +91,7 @@ fn a_frame_to_a_mac_that_its_neighbour_reaches_comes_to_nobody() {
         };
         for (host, frames) in [(0, vec![to(3, 0), to(2, 0)]), (1, vec![to(2, 1), to(3, 1)])] {
             let plan = RawPlan { frames, interval: Span::from_millis(1), count: Some(100) };
-            world.with_host(host, |node, now| node.raw(plan, now)).unwrap();
+            world.with_host(host, |node, now| node.start(Plan::Raw(plan), now)).unwrap();
         }
         world.run_for(Span::from_secs(1));
         let first = world.layout().host_station(0);

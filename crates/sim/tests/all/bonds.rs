@@ -4,7 +4,7 @@
 use crate::common::{self, Builder, assert_sound, assert_whole, boot_on, end, fabric};
 use axon_fabric::model::{Bond, End, Fabric, FaultKind};
 use axon_link::lacp::Mux;
-use axon_sim::apps::{AppId, TcpOptions, TcpPlan, UdpPlan};
+use axon_sim::apps::{AppId, Plan, TcpOptions, TcpPlan, UdpPlan};
 use axon_sim::links::WireEnd;
 use axon_sim::{DataplaneKind, PingPlan, World};
 use axon_wire::message::MemberState;
@@ -121,8 +121,8 @@ fn start_tcp(world: &mut World, number: u16, bytes: Option<u64>) -> Vec<(usize, 
     let start = |(from, to, port)| {
         let target = world.address(to).expect("an address");
         let plan = TcpPlan { target, port, bytes, options };
-        world.with_host(to, |host, _| host.tcp_listen(port, options, None));
-        (from, world.with_host(from, |host, now| host.tcp_send(plan, now)).unwrap())
+        world.with_host(to, |host, now| host.start(Plan::TcpSink { port, options }, now));
+        (from, world.with_host(from, |host, now| host.start(Plan::Tcp(plan), now)).unwrap())
     };
     flows.map(start).to_vec()
 }
@@ -132,8 +132,9 @@ fn start_datagrams(world: &mut World, interval: Span) -> Vec<(usize, AppId)> {
     let start = |(from, to, port)| {
         let target = world.address(to).expect("an address");
         let plan = UdpPlan { target, port, payload: 100, interval, count: 1_000_000 };
-        let sink = world.with_host(to, |host, _| host.udp_listen(port)).unwrap();
-        world.with_host(from, |host, now| host.udp_send(plan, now));
+        let sink =
+            world.with_host(to, |host, now| host.start(Plan::UdpSink { port }, now)).unwrap();
+        world.with_host(from, |host, now| host.start(Plan::Udp(plan), now));
         (to, sink)
     };
     FLOWS.map(start).to_vec()
@@ -232,8 +233,9 @@ fn a_bond_carries_more_than_one_link_to_the_host_and_from_it() {
             let port = 8000 + number as u16;
             let target = world.address(to).unwrap();
             let plan = TcpPlan { target, port, bytes: None, options };
-            let sink = world.with_host(to, |host, _| host.tcp_listen(port, options, None));
-            let source = world.with_host(from, |host, now| host.tcp_send(plan, now));
+            let sink =
+                world.with_host(to, |host, now| host.start(Plan::TcpSink { port, options }, now));
+            let source = world.with_host(from, |host, now| host.start(Plan::Tcp(plan), now));
             apps.push((from, source.unwrap(), to, sink.unwrap()));
         }
         let received = |world: &World| -> u64 {

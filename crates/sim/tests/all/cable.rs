@@ -1,12 +1,12 @@
 //! Two hosts on one cable without a switch: links, hosts and accounts by themselves.
 
 use axon_fabric::model::Wire;
-use axon_sim::apps::UdpPlan;
+use axon_sim::apps::{Plan, UdpPlan};
 use axon_sim::engine::{Engine, Step};
-use axon_sim::host::{self, Host, HostConfig};
 use axon_sim::links::{LinkId, Loss, WireEnd};
 use axon_sim::station::StationNode;
 use axon_sim::{PingPlan, PingStats};
+use axon_simhost::{self as host, Host, HostConfig};
 use axon_wire::{Bytes, MacAddr, Rate, Span, Time};
 use std::net::Ipv4Addr;
 
@@ -129,7 +129,8 @@ fn the_same_seed_gives_the_same_trace_and_another_seed_another() {
 #[test]
 fn datagrams_fill_the_wire_and_no_more() {
     let mut engine = cable(6, 0);
-    let sink = host(&mut engine, 1).udp_listen(7);
+    let now = engine.now();
+    let sink = host(&mut engine, 1).start(Plan::UdpSink { port: 7 }, now);
     // Frames of 1538 bytes on the wire take 12.304 us at 1 Gb/s; one is offered every 10 us.
     let plan = UdpPlan {
         target: ip(1),
@@ -138,11 +139,11 @@ fn datagrams_fill_the_wire_and_no_more() {
         interval: Span::from_micros(10),
         count: 10_000,
     };
-    let now = engine.now();
-    host(&mut engine, 0).udp_send(plan, now);
+    host(&mut engine, 0).start(Plan::Udp(plan), now);
     engine.nudge(0);
     run(&mut engine, Span::from_millis(100));
-    let (datagrams, payload) = host(&mut engine, 1).udp_received(sink);
+    let received = &host(&mut engine, 1).flow_stats(sink).unwrap().received;
+    let (datagrams, payload) = (received.packets, received.bytes);
     assert!((8120..=8127).contains(&datagrams), "{datagrams} in 100 ms");
     assert_eq!(payload, Bytes(datagrams * 1472));
 }

@@ -6,7 +6,7 @@ use crate::common::{
 };
 use axon_fabric::model::FaultKind;
 use axon_node::{Dataplane, Drop};
-use axon_sim::apps::RawPlan;
+use axon_sim::apps::{Plan, RawPlan};
 use axon_sim::{PingId, PingPlan, World};
 use axon_wire::{PortNo, Span, Time};
 use oorandom::Rand64;
@@ -243,7 +243,7 @@ impl Leases {
             [&[53, 1, 4, 50, 4][..], &ip.octets(), &[54, 4], &server, &[61, 7, 1], &mac.0].concat();
         let frames = vec![dhcp(mac, 1, 342, &options)];
         let plan = RawPlan { frames, interval: Span::from_micros(1), count: Some(1) };
-        self.world.with_host(host, |node, now| node.raw(plan, now)).expect("it runs");
+        self.world.with_host(host, |node, now| node.start(Plan::Raw(plan), now)).expect("it runs");
         let declined = |world: &World| {
             world.controller().map_or(0, |node| node.controller().dhcp().counters().declined)
         };

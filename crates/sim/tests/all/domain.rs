@@ -49,7 +49,7 @@ fn a_host_with_reaction_points_is_let_in_and_kept_out_again_when_it_is_gone() {
     world.run_for(Span::from_millis(200));
     let moved = |port| world.switch(0).unwrap().plane().counters().port(port).cn_moved;
     assert_eq!(ports.map(moved), [0, 20_000], "h2 is outside");
-    let applied = [0, 1].map(|host: usize| world.host(host).unwrap().cnms_applied());
+    let applied = [0, 1].map(|host: usize| world.host(host).unwrap().dcb_nic().unwrap().cnms());
     assert!(applied[0] > 0 && applied[1] == 0, "{applied:?}");
     world.run_until(Time::ZERO + Span::from_secs(25));
     assert_eq!(modes(&world), [DefenceMode::Edge; 2]);

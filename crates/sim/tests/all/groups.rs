@@ -6,7 +6,7 @@ use axon_controller::policy::Group;
 use axon_fabric::model::{FaultKind, Policy};
 use axon_node::Subject;
 use axon_sim::World;
-use axon_sim::apps::RawPlan;
+use axon_sim::apps::{Plan, RawPlan};
 use axon_sim::links::WireEnd;
 use axon_wire::membership::{self, reports};
 use axon_wire::{MacAddr, PortNo, Span};
@@ -60,7 +60,7 @@ fn datagram(from: MacAddr, group: IpAddr, number: u16) -> Vec<u8> {
 fn send(world: &mut World, host: usize, frames: Vec<Vec<u8>>, interval: Span) {
     let count = Some(frames.len() as u64);
     let plan = RawPlan { frames, interval, count };
-    world.with_host(host, |node, now| node.raw(plan, now)).unwrap();
+    world.with_host(host, |node, now| node.start(Plan::Raw(plan), now)).unwrap();
 }
 
 fn report(world: &mut World, host: usize, joined: bool) {

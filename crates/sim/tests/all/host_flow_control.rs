@@ -3,12 +3,12 @@
 
 use axon_fabric::model::Wire;
 use axon_node::Drop;
-use axon_sim::apps::{AppId, TcpOptions, TcpPlan, UdpPlan};
+use axon_sim::apps::{AppId, Plan, TcpOptions, TcpPlan, UdpPlan};
 use axon_sim::dcb_nic::{HostDcb, HostFlowControl};
 use axon_sim::engine::{Engine, Step};
-use axon_sim::host::{self, Host, HostConfig};
 use axon_sim::links::{LinkId, WireEnd};
 use axon_sim::station::StationNode;
+use axon_simhost::{self as host, Host, HostConfig};
 use axon_wire::priority::{Priority, PrioritySet};
 use axon_wire::{Bytes, MacAddr, Rate, Span};
 use std::net::Ipv4Addr;
@@ -59,11 +59,11 @@ fn cable(flow_control: HostFlowControl, reads: Rate) -> Engine {
             bond_ports: 0,
         };
         let mut host = Host::new(config);
-        host.set_priority(LOSSLESS, three());
+        host.dcb_nic_mut().unwrap().set_priority(LOSSLESS, three());
         engine.power_on(station, StationNode::Host(Box::new(host)));
     }
     run(&mut engine, Span::from_millis(1));
-    host(&mut engine, 1).set_receive_rate(Some(reads));
+    host(&mut engine, 1).rx_ring_mut().set_rate(Some(reads));
     engine
 }
 
@@ -83,10 +83,10 @@ fn run(engine: &mut Engine, span: Span) {
 /// Starts a stream of datagrams at line rate; returns its sender and its receiver.
 fn blast(engine: &mut Engine, port: u16) -> (AppId, AppId) {
     let now = engine.now();
-    let sink = host(engine, 1).udp_listen(port);
+    let sink = host(engine, 1).start(Plan::UdpSink { port }, now);
     let interval = RATE.time_for(Bytes(1_000 + 20));
     let plan = UdpPlan { target: ip(1), port, payload: PAYLOAD, interval, count: u64::MAX };
-    let source = host(engine, 0).udp_send(plan, now);
+    let source = host(engine, 0).start(Plan::Udp(plan), now);
     engine.nudge(0);
     (source, sink)
 }
@@ -97,7 +97,7 @@ fn dropped(engine: &Engine, reason: Drop) -> u64 {
 
 /// Bytes that the sink has counted in `span`, in thousandths of `rate`.
 fn part(engine: &mut Engine, sink: AppId, rate: Rate, span: Span) -> u64 {
-    let (_, Bytes(payload)) = host(engine, 1).udp_received(sink);
+    let Bytes(payload) = host(engine, 1).flow_stats(sink).unwrap().received.bytes;
     // The reader reads whole frames, without FCS.
     let frames = payload / PAYLOAD as u64;
     frames * (PAYLOAD as u64 + 42) * 1000 / rate.bytes_in(span).0
@@ -117,14 +117,16 @@ fn a_slow_reader_stops_its_sender_and_nothing_is_lost() {
         }
         let part = part(&mut engine, sink, reads, span);
         assert!((995..=1000).contains(&part), "{part} of 1000, {flow_control:?}");
-        let (sent, received) =
-            (host(&mut engine, 0).udp_sent(source), host(&mut engine, 1).udp_received(sink).0);
+        let (sent, received) = (
+            host(&mut engine, 0).flow_stats(source).unwrap().sent_packets,
+            host(&mut engine, 1).flow_stats(sink).unwrap().received.packets,
+        );
         // The socket's share of the NIC, the ring, and its headroom.
         let waits = sent - received;
         assert!(waits < 128 + 75, "{waits} wait: the socket does not run ahead");
         let group = if flow_control == of_three { three() } else { Priority::ZERO };
-        let (asked, _) = host(&mut engine, 1).flow_control_counts(group);
-        let (_, heard) = host(&mut engine, 0).flow_control_counts(group);
+        let (asked, _) = host(&mut engine, 1).dcb_nic().unwrap().counts(group);
+        let (_, heard) = host(&mut engine, 0).dcb_nic().unwrap().counts(group);
         assert!(asked > 100 && asked - heard <= 1, "{asked} sent, {heard} received");
     }
 }
@@ -133,14 +135,14 @@ fn a_slow_reader_stops_its_sender_and_nothing_is_lost() {
 fn a_socket_of_one_frame_does_not_run_ahead_of_the_wire() {
     let reads = Rate::mbps(8 * 538);
     let mut engine = cable(HostFlowControl::Pfc(PrioritySet::only(three())), reads);
-    host(&mut engine, 0).set_socket_frames(1);
+    host(&mut engine, 0).dcb_nic_mut().unwrap().set_socket_frames(1);
     let (source, sink) = blast(&mut engine, LOSSLESS);
     let span = Span::from_millis(20);
     run(&mut engine, span);
     let part = part(&mut engine, sink, reads, span);
     assert!((995..=1000).contains(&part), "{part} of 1000: the ring is never empty");
-    let sent = host(&mut engine, 0).udp_sent(source);
-    let waits = sent - host(&mut engine, 1).udp_received(sink).0;
+    let sent = host(&mut engine, 0).flow_stats(source).unwrap().sent_packets;
+    let waits = sent - host(&mut engine, 1).flow_stats(sink).unwrap().received.packets;
     assert!(waits <= 1 + 75, "{waits} wait: one at the socket, the others in the ring");
 }
 
@@ -150,8 +152,8 @@ fn without_flow_control_what_the_reader_cannot_take_is_lost() {
     let mut engine = cable(HostFlowControl::None, reads);
     let (source, sink) = blast(&mut engine, LOSSLESS);
     run(&mut engine, Span::from_millis(20));
-    let sent = host(&mut engine, 0).udp_sent(source);
-    let (received, _) = host(&mut engine, 1).udp_received(sink);
+    let sent = host(&mut engine, 0).flow_stats(source).unwrap().sent_packets;
+    let received = host(&mut engine, 1).flow_stats(sink).unwrap().received.packets;
     let lost = dropped(&engine, Drop::QueueFull);
     assert!(lost * 100 > sent * 50, "{sent} sent, {received} received, {lost} lost");
     assert!(sent - received - lost < 128 + 512 + 2, "{sent} sent, {received}, {lost} lost");
@@ -167,7 +169,7 @@ fn a_stopped_priority_does_not_hold_up_another() {
     assert_eq!(dropped(&engine, Drop::HeadroomFull), 0);
     assert!(dropped(&engine, Drop::QueueFull) > 1_000, "priority 0 has no flow control");
     for sink in [lossless, lossy] {
-        let (frames, _) = host(&mut engine, 1).udp_received(sink);
+        let frames = host(&mut engine, 1).flow_stats(sink).unwrap().received.packets;
         assert!(frames > 1_000, "{frames}");
     }
 }
@@ -179,14 +181,14 @@ fn a_stop_ends_with_its_link() {
     let (_, sink) = blast(&mut engine, LOSSLESS);
     run(&mut engine, Span::from_millis(2));
     let now = engine.now();
-    assert!(host(&mut engine, 0).paused(now).contains(three()));
+    assert!(host(&mut engine, 0).dcb_nic().unwrap().paused(now).contains(three()));
     engine.set_cut(LinkId(0), true);
     engine.set_cut(LinkId(0), false);
-    assert!(host(&mut engine, 0).paused(now).is_empty());
-    host(&mut engine, 1).set_receive_rate(None);
-    let (before, _) = host(&mut engine, 1).udp_received(sink);
+    assert!(host(&mut engine, 0).dcb_nic().unwrap().paused(now).is_empty());
+    host(&mut engine, 1).rx_ring_mut().set_rate(None);
+    let before = host(&mut engine, 1).flow_stats(sink).unwrap().received.packets;
     run(&mut engine, Span::from_millis(150));
-    let (after, _) = host(&mut engine, 1).udp_received(sink);
+    let after = host(&mut engine, 1).flow_stats(sink).unwrap().received.packets;
     assert!(after - before > 10_000, "{before}, then {after}");
 }
 
@@ -195,10 +197,11 @@ fn tcp_waits_for_a_slow_reader_and_sends_nothing_twice() {
     let retransmits = |flow_control| {
         let mut engine = cable(flow_control, Rate::mbps(2_000));
         let options = TcpOptions { buffer_bytes: 1 << 20, ..TcpOptions::default() };
-        let sink = host(&mut engine, 1).tcp_listen(LOSSLESS, options, None);
         let now = engine.now();
+        let listens = Plan::TcpSink { port: LOSSLESS, options };
+        let sink = host(&mut engine, 1).start(listens, now);
         let plan = TcpPlan { target: ip(1), port: LOSSLESS, bytes: Some(5_000_000), options };
-        let source = host(&mut engine, 0).tcp_send(plan, now);
+        let source = host(&mut engine, 0).start(Plan::Tcp(plan), now);
         engine.nudge(0);
         run(&mut engine, Span::from_secs(10));
         assert_eq!(host(&mut engine, 1).flow_stats(sink).unwrap().received.bytes.0, 5_000_000);

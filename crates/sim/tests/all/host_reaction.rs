@@ -9,11 +9,11 @@ use axon_plane::notification::CnConfig;
 use axon_plane::qcn::RpConfig;
 use axon_plane::{Plane, PlaneConfig};
 use axon_sim::Engine;
-use axon_sim::apps::UdpPlan;
+use axon_sim::apps::{Plan, UdpPlan};
 use axon_sim::dcb_nic::{HostCn, HostDcb, HostFlowControl};
-use axon_sim::host::{self, Host, HostConfig};
 use axon_sim::links::WireEnd;
 use axon_sim::station::StationNode;
+use axon_simhost::{self as host, Host, HostConfig};
 use axon_wire::cn::CnmFormat;
 use axon_wire::priority::{Priority, PrioritySet};
 use axon_wire::{Bytes, HopWidth, MacAddr, PortNo, Rate, Route, Span, Time};
@@ -149,7 +149,7 @@ fn engine(cnpvs: PrioritySet, seen: &Arc<Mutex<Seen>>) -> Engine {
             bond_ports: 0,
         };
         let mut host = Host::new(config);
-        host.set_priority(PORT, Priority::new(3).unwrap());
+        host.dcb_nic_mut().unwrap().set_priority(PORT, Priority::new(3).unwrap());
         engine.power_on(number + 1, StationNode::Host(Box::new(host)));
     }
     engine
@@ -161,16 +161,16 @@ fn flows_of_hosts_hold_a_queue_at_its_set_point() {
     let seen = Arc::new(Mutex::new(Seen::default()));
     let mut engine = engine(cnpvs, &seen);
     let now = engine.now();
-    let sink = host(&mut engine, SINK).udp_listen(PORT);
+    let sink = host(&mut engine, SINK).start(Plan::UdpSink { port: PORT }, now);
     let interval = RATE.time_for(Bytes(1_526));
     let (target, payload) = (ip(SINK), 1_472);
     for source in 0..SOURCES {
         let plan = UdpPlan { target, port: PORT, payload, interval, count: u64::MAX };
-        host(&mut engine, source).udp_send(plan, now);
+        host(&mut engine, source).start(Plan::Udp(plan), now);
         engine.nudge(source + 1);
     }
     engine.run(now + Span::from_millis(300));
-    let before = host(&mut engine, SINK).udp_received(sink).0;
+    let before = host(&mut engine, SINK).flow_stats(sink).unwrap().received.packets;
     *seen.lock().unwrap() = Seen::default();
     let span = Span::from_millis(100);
     let end = engine.now() + span;
@@ -180,11 +180,11 @@ fn flows_of_hosts_hold_a_queue_at_its_set_point() {
     let mean = (seen.area / u128::from(span.ticks())) as u64;
     assert!((SET_POINT * 85 / 100..=SET_POINT * 115 / 100).contains(&mean), "{mean} bytes");
     assert_eq!(seen.drops, 0);
-    let frames = host(&mut engine, SINK).udp_received(sink).0 - before;
+    let frames = host(&mut engine, SINK).flow_stats(sink).unwrap().received.packets - before;
     // 1,514 bytes of a frame, its two tags of 4 each, and 24 around it.
     let wire = frames * (1_514 + 8 + 24);
     assert!(wire * 1_000 >= RATE.bytes_in(span).0 * 995, "{frames} frames");
     for source in 0..SOURCES {
-        assert!(host(&mut engine, source).cnms_applied() > 10, "host {source}");
+        assert!(host(&mut engine, source).dcb_nic().unwrap().cnms() > 10, "host {source}");
     }
 }

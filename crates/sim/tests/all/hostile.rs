@@ -4,7 +4,7 @@
 use crate::common;
 use axon_fabric::model::Fabric;
 use axon_node::{Dataplane, Drop};
-use axon_sim::apps::{ArpPlan, Histogram, RawPlan, UdpPlan};
+use axon_sim::apps::{ArpPlan, Histogram, Plan, RawPlan, UdpPlan};
 use axon_sim::{DataplaneKind, Setup, World};
 use axon_wire::header::{self, PacketType};
 use axon_wire::mac_control::{MacControl, Pfc, Quanta};
@@ -94,7 +94,7 @@ fn set_ups(fabric: &Fabric, attacked: bool) -> (Histogram, bool) {
         let frames = hostile_frames(host as u64, fabric.hosts[host].mac);
         // A shorter interval than any frame takes at 1 Gb/s, so that the NIC is always full.
         let plan = RawPlan { frames, interval: Span::from_nanos(1000), count: None };
-        world.with_host(host, |node, now| node.raw(plan, now)).unwrap();
+        world.with_host(host, |node, now| node.start(Plan::Raw(plan), now)).unwrap();
     }
     world.run_for(Span::from_millis(200));
     let (hosts, now) = (good(fabric), world.now());
@@ -105,7 +105,10 @@ fn set_ups(fabric: &Fabric, attacked: bool) -> (Histogram, bool) {
         let plan = ArpPlan { targets, interval: Span::from_millis(10) };
         // Their starts are staggered.
         let start = now + Span::from_micros(137 * place as u64);
-        asked.push((host, world.with_host(host, |node, _| node.ask(plan, start)).unwrap()));
+        asked.push((
+            host,
+            world.with_host(host, |node, _| node.start(Plan::Arp(plan), start)).unwrap(),
+        ));
     }
     let end = now + Span::from_secs(2);
     let mut whole = true;
@@ -186,7 +189,7 @@ fn a_flood_of_dhcp_does_not_delay_heartbeats_until_a_link_is_declared_dead() {
             let mac = fabric.hosts[host].mac;
             let frames = (0..8).map(|number| discover(mac, number, 1400)).collect();
             let plan = RawPlan { frames, interval: Span::from_micros(12), count: None };
-            world.with_host(host, |node, now| node.raw(plan, now)).unwrap();
+            world.with_host(host, |node, now| node.start(Plan::Raw(plan), now)).unwrap();
         }
         let lost = world.run_until_true(now + Span::from_secs(3), |w| neighbours(w) != all);
         assert!(!lost, "{dataplane}: a neighbour was lost at {}", world.now());
@@ -222,17 +225,17 @@ fn a_host_that_chooses_the_highest_priority_has_its_share_and_no_more() {
     let mut frame = [&to[..], &from, &tag, &[8, 0]].concat();
     frame.resize(1500, 0x55);
     let plan = RawPlan { frames: vec![frame], interval: Span::from_micros(12), count: None };
-    world.with_host(1, |node, now| node.raw(plan, now)).unwrap();
-    let sink = world.with_host(2, |node, _| node.udp_listen(9)).unwrap();
+    world.with_host(1, |node, now| node.start(Plan::Raw(plan), now)).unwrap();
+    let sink = world.with_host(2, |node, now| node.start(Plan::UdpSink { port: 9 }, now)).unwrap();
     // 400 Mb/s, on a link of which each may use half. Both fill one lossy queue, which admits
     // frames regardless of their sender.
     let (payload, interval) = (1472, Span::from_micros(30));
     let plan = UdpPlan { target, port: 9, payload, interval, count: 10_000 };
     let start = now + Span::from_millis(50);
-    let sender = world.with_host(0, |node, _| node.udp_send(plan, start)).unwrap();
+    let sender = world.with_host(0, |node, _| node.start(Plan::Udp(plan), start)).unwrap();
     world.run_until(start + Span::from_millis(320));
-    let sent = world.host(0).unwrap().udp_sent(sender);
-    let (received, _) = world.host(2).unwrap().udp_received(sink);
+    let sent = world.host(0).unwrap().flow_stats(sender).unwrap().sent_packets;
+    let received = world.host(2).unwrap().flow_stats(sink).unwrap().received.packets;
     assert!(sent == 10_000 && received > 4_000, "{received} of {sent}");
     let counters = world.switch(0).unwrap().plane().counters().port(fabric.hosts[1].port);
     assert!(counters.regenerated > 10_000, "{}", counters.regenerated);
@@ -249,7 +252,7 @@ fn raw_frames_leave_as_they_are_in_order_and_at_their_interval() {
     world.engine_mut().take_captured();
     let frames: Vec<Vec<u8>> = [60, 61, 900].map(|bytes| vec![bytes as u8; bytes]).into();
     let plan = RawPlan { frames: frames.clone(), interval: Span::from_micros(20), count: Some(4) };
-    let id = world.with_host(0, |node, now| node.raw(plan, now)).unwrap();
+    let id = world.with_host(0, |node, now| node.start(Plan::Raw(plan), now)).unwrap();
     world.run_for(Span::from_millis(1));
     let captured = world.engine_mut().take_captured();
     let sent: Vec<(Time, &[u8])> = captured

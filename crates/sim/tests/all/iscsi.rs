@@ -3,7 +3,7 @@
 use crate::common;
 use axon_node::Drop;
 use axon_sim::World;
-use axon_sim::apps::{AppId, InitiatorPlan, IscsiLimits, Processor, TargetPlan, TcpOptions};
+use axon_sim::apps::{AppId, InitiatorPlan, IscsiLimits, Plan, Processor, TargetPlan, TcpOptions};
 use axon_wire::{Bytes, Rate, Span};
 
 const FABRIC: &str = "
@@ -23,7 +23,7 @@ fn run(is_read: bool, depth: u32, processor: Processor) -> (World, AppId, AppId)
     let options = TcpOptions { ack_delay: None, ..TcpOptions::default() };
     let limits = IscsiLimits::default();
     let serve = TargetPlan { port: PORT, options, limits, processor };
-    let target = world.with_host(1, |host, _| host.iscsi_target(serve)).unwrap();
+    let target = world.with_host(1, |host, now| host.start(Plan::IscsiTarget(serve), now)).unwrap();
     let plan = InitiatorPlan {
         target: world.address(1).unwrap(),
         port: PORT,
@@ -35,7 +35,8 @@ fn run(is_read: bool, depth: u32, processor: Processor) -> (World, AppId, AppId)
         depth,
         count: Some(COMMANDS),
     };
-    let initiator = world.with_host(0, |host, now| host.iscsi_initiator(plan, now)).unwrap();
+    let initiator =
+        world.with_host(0, |host, now| host.start(Plan::IscsiInitiator(plan), now)).unwrap();
     let limit = world.now() + Span::from_secs(5);
     let done =
         |world: &World| world.flow_stats(0, initiator).is_some_and(|stats| stats.done.is_some());

@@ -20,7 +20,7 @@ fn run(fabric: &Fabric, seed: u64, span: Span, slow: Option<usize>) -> (u64, u64
     let limit = Time::ZERO + Span::from_secs(10);
     assert!(world.run_until_true(limit, World::is_ready), "seed {seed}: {:?}", world.unready());
     if let Some(host) = slow {
-        world.with_host(host, |node, _| node.set_receive_rate(Some(Rate::mbps(10)))).unwrap();
+        world.with_host(host, |node, _| node.rx_ring_mut().set_rate(Some(Rate::mbps(10)))).unwrap();
     }
     let before = world.engine().packet_hops();
     world.start_traffic();

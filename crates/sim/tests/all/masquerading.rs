@@ -3,7 +3,7 @@
 use crate::common::{self, Builder, assert_sound, boot, pairs, ring, unreached};
 use axon_fabric::cam::Cam;
 use axon_sim::World;
-use axon_sim::host::apps::{AppId, TcpOptions, TcpPlan};
+use axon_simhost::apps::{AppId, Plan, TcpOptions, TcpPlan};
 use axon_wire::{MacAddr, PortNo, Span};
 use std::collections::BTreeSet;
 
@@ -24,14 +24,19 @@ fn transfers(world: &mut World, round: Span) -> (usize, usize) {
     let hosts = world.fabric().hosts.len();
     let options = TcpOptions { buffer_bytes: 8_192, ..TcpOptions::default() };
     for host in 0..hosts {
-        world.with_host(host, |node, _| node.tcp_listen(PORT, options, None)).unwrap();
+        world
+            .with_host(host, |node, now| node.start(Plan::TcpSink { port: PORT, options }, now))
+            .unwrap();
     }
     let (mut all, mut in_time): (Vec<(usize, AppId)>, usize) = (Vec::new(), 0);
     for step in 1..hosts {
         for host in 0..hosts {
             let target = world.address((host + step) % hosts).unwrap();
             let plan = TcpPlan { target, port: PORT, bytes: Some(TRANSFER), options };
-            all.push((host, world.with_host(host, |node, now| node.tcp_send(plan, now)).unwrap()));
+            all.push((
+                host,
+                world.with_host(host, |node, now| node.start(Plan::Tcp(plan), now)).unwrap(),
+            ));
         }
         world.run_for(round);
         let of_round = &all[all.len() - hosts..];
@@ -47,14 +52,19 @@ fn transfers_at_once(world: &mut World, looks: &[Span]) -> Vec<(usize, u64)> {
     let hosts: Vec<usize> = (0..world.fabric().hosts.len()).collect();
     let options = TcpOptions { buffer_bytes: 8_192, ..TcpOptions::default() };
     for &host in &hosts {
-        world.with_host(host, |node, _| node.tcp_listen(PORT, options, None)).unwrap();
+        world
+            .with_host(host, |node, now| node.start(Plan::TcpSink { port: PORT, options }, now))
+            .unwrap();
     }
     let (began, before) = (world.now(), slow(world).0);
     let mut all: Vec<(usize, AppId)> = Vec::new();
     for (from, to) in pairs(&hosts) {
         let target = world.address(to).unwrap();
         let plan = TcpPlan { target, port: PORT, bytes: Some(TRANSFER), options };
-        all.push((from, world.with_host(from, |node, _| node.tcp_send(plan, began)).unwrap()));
+        all.push((
+            from,
+            world.with_host(from, |node, _| node.start(Plan::Tcp(plan), began)).unwrap(),
+        ));
     }
     let look = |&look: &Span| {
         world.run_until(began + look);

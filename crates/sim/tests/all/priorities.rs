@@ -80,16 +80,16 @@ fn a_slow_host_stops_the_senders_through_two_switches_and_nothing_is_lost() {
     let three = Priority::new(3).unwrap();
     let text = |hosts: &str| LOSSLESS.replace("dcb:\n", &format!("dcb:\n  hosts: {hosts}\n"));
     let mut world = started(&text("true"));
-    world.with_host(2, |node, _| node.set_receive_rate(Some(Rate::gbps(2)))).unwrap();
+    world.with_host(2, |node, _| node.rx_ring_mut().set_rate(Some(Rate::gbps(2)))).unwrap();
     world.run_for(Span::from_millis(20));
     assert_eq!(dropped(&world), 0);
-    let (asked, _) = world.host(2).unwrap().flow_control_counts(three);
+    let (asked, _) = world.host(2).unwrap().dcb_nic().unwrap().counts(three);
     assert!(asked > 0, "the slow host asks its switch to stop");
     for host in [0, 1] {
-        let (_, heard) = world.host(host).unwrap().flow_control_counts(three);
+        let (_, heard) = world.host(host).unwrap().dcb_nic().unwrap().counts(three);
         assert!(heard > 0, "the switch asks host {host} to stop");
     }
-    let (_, heard) = world.host(3).unwrap().flow_control_counts(three);
+    let (_, heard) = world.host(3).unwrap().dcb_nic().unwrap().counts(three);
     assert_eq!(heard, 0, "nobody stops a host that only receives");
     let mut world = started(&text("false"));
     world.run_for(Span::from_millis(5));

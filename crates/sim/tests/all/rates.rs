@@ -79,7 +79,7 @@ fn a_link_that_becomes_faster_in_the_middle_of_a_frame_finds_the_headroom_that_i
         let fabric = fabric(Span::from_micros(900) + Span::from_nanos(311 * seed));
         let mut world = started(&fabric, seed);
         // Frames from the link find their egress paused, and pause the link in turn.
-        world.with_host(4, |node, _| node.set_receive_rate(Some(Rate::mbps(200)))).unwrap();
+        world.with_host(4, |node, _| node.rx_ring_mut().set_rate(Some(Rate::mbps(200)))).unwrap();
         let before = world.engine().packet_hops();
         world.run_for(Span::from_micros(1_200));
         hops += world.engine().packet_hops() - before;

@@ -5,7 +5,7 @@ use crate::common::{Builder, assert_sound, assert_whole, boot, mac, ring, unreac
 use axon_controller::router::{RouterKind, Step};
 use axon_fabric::model::FaultKind;
 use axon_sim::World;
-use axon_sim::apps::UdpPlan;
+use axon_sim::apps::{Plan, UdpPlan};
 use axon_wire::Span;
 
 const PORT: u16 = 5001;
@@ -57,12 +57,15 @@ fn a_route_that_moves_reorders_for_no_longer_than_its_paths_differ() {
     world.run_for(Span::from_millis(200));
     assert_whole(&mut world);
     assert_eq!(route(&world, 0, 1).len(), 4, "the long way round");
-    let sink = world.with_host(1, |host, _| host.udp_listen(PORT)).expect("it has power");
+    let sink = world
+        .with_host(1, |host, now| host.start(Plan::UdpSink { port: PORT }, now))
+        .expect("it has power");
     // A datagram every 20 us for a second; the link comes back after 200 ms.
     let interval = Span::from_micros(20);
     let count = 50_000;
     let plan = plan(&world, 1, interval, count);
-    let source = world.with_host(0, |host, now| host.udp_send(plan, now)).expect("it has power");
+    let source =
+        world.with_host(0, |host, now| host.start(Plan::Udp(plan), now)).expect("it has power");
     world.run_for(Span::from_millis(200));
     world.inject(FaultKind::LinkUp(0));
     world.run_for(Span::from_millis(1_500));
@@ -101,8 +104,10 @@ fn measured_load_moves_two_heavy_flows_apart() {
     // Each sends 800 Mb/s: together they exceed the link.
     for host in [a, b] {
         let plan = plan(&world, host + 4, Span::from_micros(10), 200_000);
-        world.with_host(host + 4, |host, _| host.udp_listen(PORT)).expect("it has power");
-        world.with_host(host, |host, now| host.udp_send(plan, now)).expect("it has power");
+        world
+            .with_host(host + 4, |host, now| host.start(Plan::UdpSink { port: PORT }, now))
+            .expect("it has power");
+        world.with_host(host, |host, now| host.start(Plan::Udp(plan), now)).expect("it has power");
     }
     world.run_for(Span::from_millis(1_500));
     let (one, other) = (route(&world, a, a + 4), route(&world, b, b + 4));

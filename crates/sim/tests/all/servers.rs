@@ -3,7 +3,7 @@
 use crate::common::{self, pairs, unreached};
 use axon_fabric::model::{End, FaultKind};
 use axon_sim::World;
-use axon_sim::apps::{AppId, TcpOptions, TcpPlan};
+use axon_sim::apps::{AppId, Plan, TcpOptions, TcpPlan};
 use axon_wire::{Span, Time};
 
 const BCUBE: &str = include_str!("../../../../scenarios/bcube.yaml");
@@ -82,9 +82,10 @@ fn a_server_of_bcube_without_power_is_gone_around() {
 fn connect(world: &mut World, port: u16) -> AppId {
     let options = TcpOptions { buffer_bytes: 1 << 18, ..TcpOptions::default() };
     let target = world.address(4).unwrap();
-    let sink = world.with_host(4, |host, _| host.tcp_listen(port, options, None)).unwrap();
+    let sink =
+        world.with_host(4, |host, now| host.start(Plan::TcpSink { port, options }, now)).unwrap();
     let plan = TcpPlan { target, port, bytes: None, options };
-    world.with_host(1, |host, now| host.tcp_send(plan, now)).unwrap();
+    world.with_host(1, |host, now| host.start(Plan::Tcp(plan), now)).unwrap();
     sink
 }
 

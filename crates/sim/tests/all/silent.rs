@@ -2,8 +2,8 @@
 //! for missing hosts are no burden to others.
 
 use crate::common::{self, Builder, assert_sound, pairs, ring, unreached};
-use axon_sim::host::arp_host::{ArpHosts, AskPlan};
 use axon_sim::{DataplaneKind, PingPlan, Setup, World};
+use axon_simhost::arp_host::{ArpHosts, AskPlan};
 use axon_wire::{Span, Time};
 use std::net::Ipv4Addr;
 

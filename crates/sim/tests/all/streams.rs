@@ -3,7 +3,7 @@
 use crate::common::{self, assert_sound};
 use axon_node::Dataplane;
 use axon_sim::World;
-use axon_sim::apps::{Congestion, TcpOptions, TcpPlan};
+use axon_sim::apps::{Congestion, Plan, TcpOptions, TcpPlan};
 use axon_wire::{Bytes, Span, Time};
 
 const PORT: u16 = 5001;
@@ -24,11 +24,13 @@ fn run(congestion: Congestion) -> (u64, u64, u64) {
     assert!(world.run_until_true(Time::ZERO + Span::from_secs(10), World::is_ready));
     common::await_addresses(&mut world);
     let options = TcpOptions { congestion, buffer_bytes: 1 << 20, ..TcpOptions::default() };
-    let sink = world.with_host(3, |host, _| host.tcp_listen(PORT, options, None)).unwrap();
+    let sink = world
+        .with_host(3, |host, now| host.start(Plan::TcpSink { port: PORT, options }, now))
+        .unwrap();
     let target = world.address(3).unwrap();
     let senders = [0, 2].map(|from| {
         let plan = TcpPlan { target, port: PORT, bytes: None, options };
-        (from, world.with_host(from, |host, now| host.tcp_send(plan, now)).unwrap())
+        (from, world.with_host(from, |host, now| host.start(Plan::Tcp(plan), now)).unwrap())
     });
     world.run_for(Span::from_millis(200));
     let stats = |world: &World, (host, id)| world.flow_stats(host, id).unwrap().clone();

@@ -5,7 +5,7 @@ use axon_controller::policy::{Group, Identity};
 use axon_fabric::assemble::switch_id;
 use axon_fabric::model::{End, FaultKind, Policy};
 use axon_node::{Done, HostPair, PolicyChange, PolicyDone, Request, Subject};
-use axon_sim::apps::RawPlan;
+use axon_sim::apps::{Plan, RawPlan};
 use axon_sim::capture::Captured;
 use axon_sim::links::WireEnd;
 use axon_sim::{DataplaneKind, PingPlan, Setup, World};
@@ -192,7 +192,7 @@ fn hold(seed: u64) -> Result<[u64; 2], String> {
         let frames = attacks(&builder, host, spoofs, &mut random);
         let count = Some(3 * frames.len() as u64);
         let plan = RawPlan { frames, interval: Span::from_millis(2), count };
-        world.with_host(host, |node, now| node.raw(plan, now)).unwrap();
+        world.with_host(host, |node, now| node.start(Plan::Raw(plan), now)).unwrap();
     }
     world.run_for(Span::from_millis(500));
     let marks = look(&mut world, &builder)?;

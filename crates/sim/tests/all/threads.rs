@@ -2,7 +2,7 @@
 
 use crate::common::{self, Builder, HEARTBEAT, Page, ring};
 use axon_fabric::model::{Device, Fault, FaultKind};
-use axon_sim::apps::{TcpOptions, TcpPlan, UdpPlan};
+use axon_sim::apps::{Plan, TcpOptions, TcpPlan, UdpPlan};
 use axon_sim::{Setup, World};
 use axon_wire::{Span, Time};
 
@@ -36,13 +36,13 @@ fn run(builder: &Builder, seed: u64, threads: usize) -> (u64, u64, u64, String) 
     for host in 0..hosts {
         let target = world.address((host + 3) % hosts).expect("fixed");
         world.with_host(host, |node, now| {
-            node.udp_listen(9);
-            node.tcp_listen(10, TcpOptions::default(), None);
+            node.start(Plan::UdpSink { port: 9 }, now);
+            node.start(Plan::TcpSink { port: 10, options: TcpOptions::default() }, now);
             let (payload, interval) = (600, Span::from_micros(40));
-            node.udp_send(UdpPlan { target, port: 9, payload, interval, count: 500 }, now);
+            node.start(Plan::Udp(UdpPlan { target, port: 9, payload, interval, count: 500 }), now);
         });
         if host % 3 == 0 {
-            world.with_host(host, |node, now| node.tcp_send(tcp(target), now));
+            world.with_host(host, |node, now| node.start(Plan::Tcp(tcp(target)), now));
         }
     }
     world.run_for(Span::from_millis(60));

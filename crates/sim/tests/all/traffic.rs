@@ -9,10 +9,11 @@ use axon_fabric::traffic::{
 };
 use axon_sim::World;
 use axon_sim::apps::{
-    AppId, FlowStats, Protocol, RequestPlan, RespondPlan, TcpOptions, TcpPlan, Transport, UdpPlan,
+    AppId, FlowStats, Plan, Protocol, RequestPlan, RespondPlan, TcpOptions, TcpPlan, Transport,
+    UdpPlan,
 };
-use axon_sim::host::Host;
 use axon_sim::results::FlowReport;
+use axon_simhost::Host;
 use axon_wire::priority::Priority;
 use axon_wire::{Bytes, Rate, Span, Time};
 use std::net::Ipv4Addr;
@@ -150,11 +151,13 @@ fn tcp_over_a_line_that_loses_frames_delivers_every_byte() {
     builder.fabric.traffic.clear();
     let mut world = boot(&builder);
     world.inject(FaultKind::Loss(Cable::Link(0), 2_000));
-    let sink = give(&mut world, 1, |host, _| host.tcp_listen(PORT, TcpOptions::default(), None));
+    let sink = give(&mut world, 1, |host, now| {
+        host.start(Plan::TcpSink { port: PORT, options: TcpOptions::default() }, now)
+    });
     let target = ip(&world, 1);
     let plan =
         TcpPlan { target, port: PORT, bytes: Some(3_000_000), options: TcpOptions::default() };
-    let sender = give(&mut world, 0, |host, now| host.tcp_send(plan, now));
+    let sender = give(&mut world, 0, |host, now| host.start(Plan::Tcp(plan), now));
     let done = world.run_until_true(world.now() + Span::from_secs(60), |world| {
         stats(world, 0, sender).done.is_some()
     });
@@ -169,22 +172,27 @@ fn tcp_over_a_line_that_loses_frames_delivers_every_byte() {
 #[test]
 fn a_stopped_stream_stops_and_closes() {
     let mut world = boot(&line(1, 2, true));
-    let sink = give(&mut world, 1, |host, _| {
-        host.tcp_listen(PORT, TcpOptions::default(), Some(Span::from_millis(1)))
+    let sink = give(&mut world, 1, |host, now| {
+        host.start(Plan::TcpSink { port: PORT, options: TcpOptions::default() }, now)
     });
     let target = ip(&world, 1);
     let plan = TcpPlan { target, port: PORT, bytes: None, options: TcpOptions::default() };
-    let sender = give(&mut world, 0, |host, now| host.tcp_send(plan, now));
+    let sender = give(&mut world, 0, |host, now| host.start(Plan::Tcp(plan), now));
     let stop = world.now() + Span::from_millis(10);
     world.with_host(0, |host, _| host.stop_at(sender, stop));
-    world.run_for(Span::from_millis(50));
+    let bytes = |world: &World| stats(world, 1, sink).received.bytes.0;
+    let mut full = 0;
+    for _ in 0..50 {
+        let before = bytes(&world);
+        world.run_for(Span::from_millis(1));
+        full += u64::from(bytes(&world) - before > 115_000);
+    }
     let sent = stats(&world, 0, sender);
     let received = &stats(&world, 1, sink).received;
     assert_eq!(received.bytes, sent.sent_bytes, "what was in the buffer still goes out");
     let port = world.host(0).unwrap().source_port(sender).unwrap();
     let own = world.host(1).unwrap().received_from(sink, (ip(&world, 0), port)).unwrap();
-    assert_eq!(own.per_interval.iter().sum::<u64>(), received.bytes.0);
-    let full = own.per_interval.iter().filter(|&&bytes| bytes > 115_000).count();
+    assert_eq!(own.bytes, received.bytes);
     assert!((7..=16).contains(&full), "{full} full milliseconds");
     assert_eq!(stats(&world, 1, sink).completed, 1, "the sender has closed");
     assert_sound(&world);
@@ -195,15 +203,16 @@ fn a_stopped_stream_stops_and_closes() {
 fn overflow(sack: bool) -> (u64, u64, Span) {
     let mut world = boot(&line(2, 1, true));
     let rate = Rate::from_bits_per_second(500_000_000);
-    world.with_host(1, |host, _| host.set_receive_rate(rate));
+    world.with_host(1, |host, _| host.rx_ring_mut().set_rate(rate));
     if !sack {
         world.with_host(0, |host, _| host.without_sack());
     }
     let options = TcpOptions { buffer_bytes: 3 << 19, ..TcpOptions::default() };
-    let sink = give(&mut world, 1, |host, _| host.tcp_listen(PORT, options, None));
+    let sink =
+        give(&mut world, 1, |host, now| host.start(Plan::TcpSink { port: PORT, options }, now));
     let plan = TcpPlan { target: ip(&world, 1), port: PORT, bytes: Some(20_000_000), options };
     let began = world.now();
-    let sender = give(&mut world, 0, |host, now| host.tcp_send(plan, now));
+    let sender = give(&mut world, 0, |host, now| host.start(Plan::Tcp(plan), now));
     let limit = began + Span::from_secs(60);
     let done = |world: &World| stats(world, 0, sender).done.is_some();
     assert!(world.run_until_true(limit, done), "it is stuck");
@@ -236,7 +245,7 @@ fn requests_over_tcp_and_udp_take_one_round_trip() {
         let protocol = Protocol::Fixed { request: 1, response: 1 };
         let options = TcpOptions::default();
         let plan = RespondPlan { port: PORT, options, protocol, service: Span::from_micros(5) };
-        let server = give(&mut world, 1, |host, _| host.respond(plan));
+        let server = give(&mut world, 1, |host, now| host.start(Plan::Respond(plan), now));
         let plan = RequestPlan {
             targets: vec![ip(&world, 1)],
             port: PORT,
@@ -247,7 +256,7 @@ fn requests_over_tcp_and_udp_take_one_round_trip() {
             count: Some(100),
             timeout: Span::from_millis(10),
         };
-        let client = give(&mut world, 0, |host, now| host.request(plan, now));
+        let client = give(&mut world, 0, |host, now| host.start(Plan::Request(plan), now));
         world.run_for(Span::from_millis(20));
         let asked = stats(&world, 0, client);
         assert_eq!((asked.completed, asked.failed, asked.retransmits), (100, 0, 0));
@@ -288,8 +297,8 @@ fn a_lost_request_is_sent_again() {
         builder.loss(0);
         world.inject(FaultKind::Loss(Cable::Link(0), 100_000));
         let (request, respond) = requests(&world, transport, Span::from_millis(1));
-        give(&mut world, 1, |host, _| host.respond(respond));
-        let client = give(&mut world, 0, |host, now| host.request(request, now));
+        give(&mut world, 1, |host, now| host.start(Plan::Respond(respond), now));
+        let client = give(&mut world, 0, |host, now| host.start(Plan::Request(request), now));
         world.run_for(Span::from_millis(millis));
         let asked = stats(&world, 0, client);
         assert_eq!(asked.completed + asked.failed, 200, "{asked:?}");
@@ -303,9 +312,9 @@ fn a_client_that_starts_later_resolves_its_server_then() {
     let mut world = boot(&line(2, 1, true));
     let tcp = Transport::Tcp(TcpOptions::default());
     let (request, respond) = requests(&world, tcp, Span::from_millis(10));
-    give(&mut world, 1, |host, _| host.respond(respond));
+    give(&mut world, 1, |host, now| host.start(Plan::Respond(respond), now));
     let start = Span::from_millis(20);
-    let client = give(&mut world, 0, |host, now| host.request(request, now + start));
+    let client = give(&mut world, 0, |host, now| host.start(Plan::Request(request), now + start));
     world.run_for(start);
     assert_eq!(stats(&world, 0, client).sent_packets, 0);
     world.run_for(Span::from_millis(9));
@@ -317,13 +326,13 @@ fn a_refused_connection_is_opened_again_at_the_timeout() {
     let mut world = boot(&line(2, 1, true));
     let tcp = Transport::Tcp(TcpOptions::default());
     let (request, respond) = requests(&world, tcp, Span::from_millis(10));
-    let client = give(&mut world, 0, |host, now| host.request(request, now));
+    let client = give(&mut world, 0, |host, now| host.start(Plan::Request(request), now));
     let ports = |world: &World| world.host(0).unwrap().source_port(client).unwrap();
     world.run_for(Span::from_millis(5));
     let first = ports(&world);
     world.run_for(Span::from_millis(30));
     assert_eq!(ports(&world) - first, 3, "one attempt in 10 ms");
-    give(&mut world, 1, |host, _| host.respond(respond));
+    give(&mut world, 1, |host, now| host.start(Plan::Respond(respond), now));
     world.run_for(Span::from_millis(30));
     let asked = stats(&world, 0, client);
     assert_eq!((asked.completed, asked.failed, ports(&world) - first), (200, 0, 4));
@@ -498,7 +507,7 @@ fn a_replay_that_changes_nothing_is_counted_wherever_its_frames_go() {
 fn a_slow_host_takes_what_it_can_and_drops_the_rest() {
     let mut world = boot(&line(1, 2, true));
     world.inject(FaultKind::HostSlow(1, Some(Rate::mbps(100))));
-    let sink = give(&mut world, 1, |host, _| host.udp_listen(PORT));
+    let sink = give(&mut world, 1, |host, now| host.start(Plan::UdpSink { port: PORT }, now));
     let plan = UdpPlan {
         target: ip(&world, 1),
         port: PORT,
@@ -506,10 +515,11 @@ fn a_slow_host_takes_what_it_can_and_drops_the_rest() {
         interval: Span::from_micros(10),
         count: 4000,
     };
-    let source = give(&mut world, 0, |host, now| host.udp_send(plan, now));
+    let source = give(&mut world, 0, |host, now| host.start(Plan::Udp(plan), now));
     world.run_for(Span::from_micros(40_100));
-    let (sent, (received, _)) =
-        (world.host(0).unwrap().udp_sent(source), world.host(1).unwrap().udp_received(sink));
+    let sent = world.host(0).unwrap().flow_stats(source).unwrap().sent_packets;
+    let count = |world: &World| world.host(1).unwrap().flow_stats(sink).unwrap().received.packets;
+    let received = count(&world);
     // 1042 bytes at 100 Mb/s take 83.36 us: 479 in 40 ms.
     assert_eq!(sent, 4000);
     assert!((470..=480).contains(&received), "{received}");
@@ -520,7 +530,7 @@ fn a_slow_host_takes_what_it_can_and_drops_the_rest() {
     assert_sound(&world);
     world.inject(FaultKind::HostSlow(1, None));
     world.run_for(Span::from_millis(60));
-    assert_eq!(world.host(1).unwrap().udp_received(sink).0 + full, 4000, "the ring is read out");
+    assert_eq!(count(&world) + full, 4000, "the ring is read out");
 }
 
 #[test]
@@ -529,7 +539,7 @@ fn processing_time_of_hosts_is_in_every_ping() {
         let mut world = boot(&line(1, 2, true));
         for host in 0..2 {
             let span = Span::from_nanos(processing);
-            world.with_host(host, |host, _| host.set_processing(span));
+            world.with_host(host, |host, _| host.rx_ring_mut().set_processing(span));
         }
         let id = common::start_steady(&mut world, 0, 1, Span::from_millis(10));
         world.run_for(Span::from_millis(20));

@@ -4,7 +4,7 @@
 use crate::common::{await_addresses, fabric, states, take_all};
 use axon_controller::dhcp::LeaseState;
 use axon_node::Drop;
-use axon_sim::apps::RawPlan;
+use axon_sim::apps::{Plan, RawPlan};
 use axon_sim::links::WireEnd;
 use axon_sim::{DataplaneKind, PingPlan, Setup, World};
 use axon_wire::host_frame;
@@ -173,7 +173,7 @@ fn packet(to: MacAddr, from: MacAddr, word: &[u8]) -> Vec<u8> {
 fn send(world: &mut World, host: usize, frames: Vec<Vec<u8>>) {
     let count = Some(3 * frames.len() as u64);
     let plan = RawPlan { frames, interval: Span::from_millis(5), count };
-    world.with_host(host, |node, now| node.raw(plan, now)).unwrap();
+    world.with_host(host, |node, now| node.start(Plan::Raw(plan), now)).unwrap();
 }
 
 #[test]

@@ -46,6 +46,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("axon-switch", &SWITCH),
     ("axon-check", &["axon-controller", "axon-edge", "axon-link", "axon-node", "axon-wire"]),
     ("axon-fabric", &FABRIC),
+    ("axon-simhost", &SIMHOST),
     ("axon-sim", &SIM),
     ("axon-linux", &LINUX),
     ("axon-lab", &LAB),
@@ -83,7 +84,17 @@ const FABRIC: [&str; 14] = with(
         "axon-switch",
     ],
 );
-const SIM: [&str; 17] = with(FABRIC, ["axon-baselines", "axon-fabric", "axon-tcp"]);
+const SIMHOST: [&str; 8] = [
+    "axon-capture",
+    "axon-dcbx",
+    "axon-link",
+    "axon-node",
+    "axon-plane",
+    "axon-prove",
+    "axon-tcp",
+    "axon-wire",
+];
+const SIM: [&str; 17] = with(FABRIC, ["axon-baselines", "axon-fabric", "axon-simhost"]);
 const LINUX: [&str; 18] =
     with(FABRIC, ["axon-agent-port", "axon-external", "axon-fabric", "axon-log"]);
 const LAB: [&str; 19] = with(LINUX, ["axon-linux"]);

@@ -8,7 +8,7 @@ use super::line::{self, Line};
 use crate::reproduce::{Context, Experiment, Figure, Outcome, Row, Table};
 use anyhow::{Context as _, Result};
 use axon_plot::{Axis, Plot, Series};
-use axon_sim::apps::{TcpOptions, TcpPlan};
+use axon_sim::apps::{Plan, TcpOptions, TcpPlan};
 use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::{HopWidth, Span};
 
@@ -99,10 +99,11 @@ fn measure(hops: usize, mtu: u16, seed: u64) -> Result<f64> {
     let buffer_bytes = WINDOW_SEGMENTS * segment;
     // With Nagle's algorithm, as a bulk sender has it: short segments are delayed.
     let options = TcpOptions { buffer_bytes, nagle: true, ..TcpOptions::default() };
-    let sink = world.with_host(1, |host, _| host.tcp_listen(PORT, options, None));
+    let sink =
+        world.with_host(1, |host, now| host.start(Plan::TcpSink { port: PORT, options }, now));
     let sink = sink.context("the host has power")?;
     let plan = TcpPlan { target, port: PORT, bytes: None, options };
-    world.with_host(0, |host, now| host.tcp_send(plan, now));
+    world.with_host(0, |host, now| host.start(Plan::Tcp(plan), now));
     world.run_for(START);
     let received = |world: &axon_sim::World| {
         world.flow_stats(1, sink).map_or(0, |stats| stats.received.bytes.0)

@@ -4,7 +4,7 @@ use super::line::{self, Line};
 use crate::reproduce::{Context, Experiment, Outcome, Row, Table};
 use anyhow::{Context as _, Result, ensure};
 use axon_plot::{Axis, Plot, Series};
-use axon_sim::apps::{FilePlan, POSTMARK, Protocol, RespondPlan, TcpOptions};
+use axon_sim::apps::{FilePlan, POSTMARK, Plan, Protocol, RespondPlan, TcpOptions};
 use axon_wire::Span;
 
 /// Experiment `axon/fig4.10`: PostMark over a file service through 1 to 5 devices.
@@ -85,15 +85,18 @@ fn transactions_per_second(line: &Line, seed: u64) -> Result<f64> {
     let server = fabric.hosts.len() - 1;
     let mut world = line::booted(&fabric, seed)?;
     for host in [0, server] {
-        world.with_host(host, |host, _| host.set_processing(HOST)).context("power")?;
+        world
+            .with_host(host, |host, _| host.rx_ring_mut().set_processing(HOST))
+            .context("power")?;
     }
     let target = world.address(server).context("an address")?;
     let (options, protocol) = (TcpOptions::default(), Protocol::Files);
     let serve = RespondPlan { port: POSTMARK.port, options, protocol, service: CALL };
-    world.with_host(server, |host, _| host.respond(serve)).context("power")?;
+    world.with_host(server, |host, now| host.start(Plan::Respond(serve), now)).context("power")?;
     let transactions = Some(TRANSACTIONS);
     let plan = FilePlan { target, transactions, client: CALL, seed, ..POSTMARK };
-    let client = world.with_host(0, |host, now| host.file_client(plan, now)).context("power")?;
+    let client =
+        world.with_host(0, |host, now| host.start(Plan::Files(plan), now)).context("power")?;
     let limit = world.now() + LIMIT;
     let ended = world.run_until_true(limit, |world| {
         world.flow_stats(0, client).is_some_and(|stats| stats.done.is_some())

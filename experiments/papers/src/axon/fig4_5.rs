@@ -143,7 +143,9 @@ fn round_trip(line: &Line, data_bytes: u16, processing: Span, seed: u64) -> Resu
     let mut world = line::booted(&fabric, seed)?;
     let target = world.address(last).context("every host has its address")?;
     for host in [0, last] {
-        world.with_host(host, |host, _| host.set_processing(processing)).context("power")?;
+        world
+            .with_host(host, |host, _| host.rx_ring_mut().set_processing(processing))
+            .context("power")?;
     }
     let interval = Span::from_millis(50);
     let plan = PingPlan { data_bytes, ..PingPlan::steady(target, interval, COUNT) };

@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, ensure};
 use axon_fabric::model::Device;
 use axon_fabric::traffic::Sizes;
 use axon_plot::{Axis, Plot, Series};
-use axon_sim::apps::{OnOffPlan, Protocol, RequestPlan, RespondPlan, TcpOptions, Transport};
+use axon_sim::apps::{OnOffPlan, Plan, Protocol, RequestPlan, RespondPlan, TcpOptions, Transport};
 use axon_wire::{Bytes, Rate, Span};
 
 /// Experiment `axon/fig4.7-8`: TCP round trips under cross load, cut-through against
@@ -174,20 +174,26 @@ fn round_trip(line: &Line, (request, response): (u32, u32), load: u64, seed: u64
     let last = fabric.hosts.len() - 2;
     let mut world = line::booted(&fabric, seed)?;
     for host in [0, last] {
-        world.with_host(host, |host, _| host.set_processing(HOST)).context("power")?;
+        world
+            .with_host(host, |host, _| host.rx_ring_mut().set_processing(HOST))
+            .context("power")?;
     }
     if load > 0 {
         for (from, to) in [(1, last + 1), (last + 1, 1)] {
             let target = world.address(to).context("an address")?;
             let plan = cross_traffic(target, load, seed + from as u64);
-            world.with_host(to, |host, _| host.udp_listen(CROSS_PORT)).context("power")?;
-            world.with_host(from, |host, now| host.on_off(plan, now)).context("power")?;
+            world
+                .with_host(to, |host, now| host.start(Plan::UdpSink { port: CROSS_PORT }, now))
+                .context("power")?;
+            world
+                .with_host(from, |host, now| host.start(Plan::OnOff(plan), now))
+                .context("power")?;
         }
     }
     let options = TcpOptions { ack_delay: None, ..TcpOptions::default() };
     let protocol = Protocol::Fixed { request, response };
     let server = RespondPlan { port: RR_PORT, options, protocol, service: Span::ZERO };
-    world.with_host(last, |host, _| host.respond(server)).context("power")?;
+    world.with_host(last, |host, now| host.start(Plan::Respond(server), now)).context("power")?;
     let client = RequestPlan {
         targets: vec![world.address(last).context("an address")?],
         port: RR_PORT,
@@ -198,7 +204,8 @@ fn round_trip(line: &Line, (request, response): (u32, u32), load: u64, seed: u64
         count: None,
         timeout: Span::from_secs(1),
     };
-    let client = world.with_host(0, |host, now| host.request(client, now)).context("power")?;
+    let client =
+        world.with_host(0, |host, now| host.start(Plan::Request(client), now)).context("power")?;
     world.run_for(START);
     let so_far = |world: &axon_sim::World| {
         let stats = world.flow_stats(0, client);
@@ -218,14 +225,13 @@ fn round_trip(line: &Line, (request, response): (u32, u32), load: u64, seed: u64
 fn cross_traffic(target: std::net::Ipv4Addr, load: u64, seed: u64) -> OnOffPlan {
     let frame = LINK.time_for(CROSS_WIRE_BYTES);
     let mean = frame.ticks() * (100 - load) / load;
+    let off = if mean == 0 { Sizes::Fixed(0) } else { Sizes::Exponential { mean } };
     OnOffPlan {
         target,
         port: CROSS_PORT,
         payload: CROSS_PAYLOAD,
         interval: frame,
-        on: Sizes::Fixed(CROSS_PAYLOAD as u64),
-        off: if mean == 0 { Sizes::Fixed(0) } else { Sizes::Exponential { mean } },
-        seed,
+        bursts: Box::new(axon_sim::bursts(Sizes::Fixed(CROSS_PAYLOAD as u64), off, seed)),
     }
 }
 

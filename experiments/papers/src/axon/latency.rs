@@ -4,7 +4,7 @@ use super::line;
 use crate::reproduce::{Figure, Table};
 use anyhow::{Context, Result, ensure};
 use axon_fabric::model::Fabric;
-use axon_sim::apps::UdpPlan;
+use axon_sim::apps::{Plan, UdpPlan};
 use axon_wire::{Bytes, Rate, Span};
 
 /// Devices of the longest line of figures 4.4 and 4.5.
@@ -30,17 +30,22 @@ pub fn first_bit_to_last_bit(fabric: &Fabric, frame_bytes: usize, seed: u64) -> 
     let last = fabric.hosts.len() - 1;
     let mut world = line::booted(fabric, seed)?;
     let target = world.address(last).context("every host has its address")?;
-    let sink = world.with_host(last, |host, _| host.udp_listen(PORT)).context("power")?;
+    let sink = world
+        .with_host(last, |host, now| host.start(Plan::UdpSink { port: PORT }, now))
+        .context("power")?;
     // The first datagram sets up the route.
     let payload = frame_bytes - HEADERS_BYTES;
     let once = UdpPlan { target, port: PORT, payload, interval: INTERVAL, count: 1 };
-    world.with_host(0, |host, now| host.udp_send(once, now)).context("power")?;
+    world.with_host(0, |host, now| host.start(Plan::Udp(once), now)).context("power")?;
     world.run_for(Span::from_millis(500));
     let heard = world.flow_stats(last, sink).context("a sink")?.received.clone();
     ensure!(heard.packets == 1, "the first datagram did not arrive");
-    let sink = world.with_host(last, |host, _| host.udp_listen(PORT + 1)).context("power")?;
+    let sink = world
+        .with_host(last, |host, now| host.start(Plan::UdpSink { port: PORT + 1 }, now))
+        .context("power")?;
     let plan = UdpPlan { port: PORT + 1, count: COUNT, ..once };
-    let source = world.with_host(0, |host, now| host.udp_send(plan, now)).context("power")?;
+    let source =
+        world.with_host(0, |host, now| host.start(Plan::Udp(plan), now)).context("power")?;
     world.run_for(INTERVAL * (COUNT + 20));
     let port = world.host(0).and_then(|host| host.source_port(source)).context("a source")?;
     let from = (world.address(0).context("an address")?, port);

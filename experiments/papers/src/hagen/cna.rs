@@ -8,8 +8,8 @@
 use anyhow::{Context as _, Result, ensure};
 use axon_fabric::model::Fabric;
 use axon_node::Drop;
-use axon_sim::World;
-use axon_sim::apps::{AppId, UdpPlan};
+use axon_sim::apps::{AppId, Plan, UdpPlan};
+use axon_sim::{Host, World};
 use axon_wire::priority::Priority;
 use axon_wire::{Rate, Span, Time};
 use std::path::Path;
@@ -144,7 +144,7 @@ impl Ground {
     /// The host has no power.
     pub fn read_at(&mut self, host: usize, megabytes: f64) -> Result<()> {
         let rate = reads(megabytes);
-        self.world.with_host(host, |host, _| host.set_receive_rate(rate)).context("power")
+        self.world.with_host(host, |host, _| host.rx_ring_mut().set_rate(rate)).context("power")
     }
 
     /// Limits the frames of each datagram socket of a host in the NIC from now on; beyond that, its
@@ -153,7 +153,12 @@ impl Ground {
     /// # Errors
     /// The host has no power.
     pub fn socket_frames(&mut self, host: usize, frames: u32) -> Result<()> {
-        self.world.with_host(host, |host, _| host.set_socket_frames(frames)).context("power")
+        let set = self.world.with_host(host, |host, _| {
+            if let Some(nic) = host.dcb_nic_mut() {
+                nic.set_socket_frames(frames);
+            }
+        });
+        set.context("power")
     }
 
     /// Runs for `span`; returns the percentage of it in which a priority of a host is paused,
@@ -164,8 +169,8 @@ impl Ground {
         for _ in 0..looks {
             self.world.run_for(LOOK);
             let now = self.world.now();
-            let of = self.world.host(host).is_some_and(|of| of.paused(now).contains(priority));
-            paused += u64::from(of);
+            let nic = self.world.host(host).and_then(Host::dcb_nic);
+            paused += u64::from(nic.is_some_and(|nic| nic.paused(now).contains(priority)));
         }
         100.0 * paused as f64 / looks as f64
     }
@@ -175,7 +180,9 @@ impl Ground {
         let port = PORT + self.streams;
         self.streams += 1;
         for host in CNA {
-            self.world.with_host(host, |host, _| host.set_priority(port, priority));
+            self.world.with_host(host, |host, _| {
+                host.dcb_nic_mut().map(|nic| nic.set_priority(port, priority))
+            });
         }
         port
     }
@@ -192,13 +199,17 @@ impl Ground {
     ) -> Result<Stream> {
         let port = self.port(priority);
         let target = self.world.address(to).context("an address")?;
-        let sink = self.world.with_host(to, |host, _| host.udp_listen(port)).context("power")?;
+        let sink = self
+            .world
+            .with_host(to, |host, now| host.start(Plan::UdpSink { port }, now))
+            .context("power")?;
         let interval = blaster.interval();
         let plan = UdpPlan { target, port, payload: PAYLOAD, interval, count: u64::MAX };
         let start = |thread: u64| {
             // Threads are offset in time.
             let offset = Span::from_ticks(interval.ticks() / blaster.threads * thread);
-            let source = self.world.with_host(from, |host, now| host.udp_send(plan, now + offset));
+            let source =
+                self.world.with_host(from, |host, now| host.start(Plan::Udp(plan), now + offset));
             source.context("power")
         };
         let sources = (0..blaster.threads).map(start).collect::<Result<_>>()?;
@@ -249,7 +260,7 @@ impl Ground {
     /// Returns the numbers of flow control frames for a priority that a host has sent, and
     /// received.
     pub fn flow_control(&self, host: usize, priority: Priority) -> (u64, u64) {
-        self.world.host(host).map_or((0, 0), |host| host.flow_control_counts(priority))
+        self.world.host(host).and_then(Host::dcb_nic).map_or((0, 0), |nic| nic.counts(priority))
     }
 
     /// Checks that every frame has one fate.

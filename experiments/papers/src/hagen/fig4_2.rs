@@ -7,7 +7,7 @@ use crate::reproduce::{Context, Experiment, Outcome, Row, Table};
 use anyhow::{Context as _, Result, ensure};
 use axon_plot::{Axis, Plot, Series};
 use axon_sim::World;
-use axon_sim::apps::{AppId, TcpOptions, TcpPlan, UdpPlan};
+use axon_sim::apps::{AppId, Plan, TcpOptions, TcpPlan, UdpPlan};
 use axon_wire::priority::Priority;
 use axon_wire::{Bytes, Rate, Span, Time};
 use std::path::Path;
@@ -139,16 +139,16 @@ fn start(world: &mut World, kind: Kind) -> Result<(usize, AppId)> {
     let target = world.address(sink).context("an address")?;
     let options =
         TcpOptions { buffer_bytes: BUFFER_BYTES, ack_delay: None, ..TcpOptions::default() };
-    let counts = world.with_host(sink, |host, _| match kind {
-        Udp => host.udp_listen(port),
-        _ => host.tcp_listen(port, options, None),
+    let counts = world.with_host(sink, |host, now| match kind {
+        Udp => host.start(Plan::UdpSink { port }, now),
+        _ => host.start(Plan::TcpSink { port, options }, now),
     });
     world.with_host(SOURCE, |host, now| match kind {
         Udp => {
             let (payload, interval) = (UDP_PAYLOAD, LINK.time_for(UDP_WIRE_BYTES));
-            host.udp_send(UdpPlan { target, port, payload, interval, count: u64::MAX }, now)
+            host.start(Plan::Udp(UdpPlan { target, port, payload, interval, count: u64::MAX }), now)
         }
-        _ => host.tcp_send(TcpPlan { target, port, bytes: None, options }, now),
+        _ => host.start(Plan::Tcp(TcpPlan { target, port, bytes: None, options }), now),
     });
     Ok((sink, counts.context("power")?))
 }
@@ -158,7 +158,9 @@ fn goodput(kinds: &[Kind], ets: bool, seed: u64) -> Result<Vec<f64>> {
     let mut world = world(ets, seed)?;
     for &kind in kinds.iter().filter(|_| ets) {
         for host in [SOURCE, kind.sink()] {
-            world.with_host(host, |host, _| host.set_priority(kind.port(), kind.priority()));
+            world.with_host(host, |host, _| {
+                host.dcb_nic_mut().map(|nic| nic.set_priority(kind.port(), kind.priority()))
+            });
         }
     }
     let start = |&kind: &Kind| start(&mut world, kind);

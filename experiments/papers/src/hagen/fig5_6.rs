@@ -4,9 +4,9 @@ use super::cna::{CNA, Ground, SHARED};
 use crate::reproduce::{Context, Experiment, Outcome, Row, Table};
 use anyhow::{Context as _, Result, ensure};
 use axon_plot::{Axis, Plot, Series};
+use axon_sim::Host;
 use axon_sim::World;
-use axon_sim::apps::{AppId, CollectivePlan, Step, TcpOptions};
-use axon_sim::host::Host;
+use axon_sim::apps::{AppId, CollectivePlan, Plan, Step, TcpOptions};
 use axon_wire::Span;
 use std::net::Ipv4Addr;
 
@@ -115,7 +115,9 @@ fn start(ground: &mut Ground, bytes: u64, window: usize) -> Result<Vec<(usize, A
         let (host, port) = at(rank);
         let (steps, rounds) = (vec![send, receive], rounds(bytes));
         let plan = CollectivePlan { port, peer_ports, options, steps, rounds, unmeasured: 1 };
-        let app = world.with_host(host, |host, now| host.collective(plan, now)).context("power")?;
+        let app = world
+            .with_host(host, |host, now| host.start(Plan::Collective(plan), now))
+            .context("power")?;
         apps.push((host, app));
     }
     Ok(apps)
@@ -125,8 +127,8 @@ fn measure(bytes: u64, hosts: Hosts, pfc: bool, seed: u64) -> Result<Latency> {
     let mut ground = Ground::new(pfc, seed)?;
     for host in CNA {
         let set = |host: &mut Host| {
-            host.set_processing(PROCESSING);
-            host.set_ring_frames(hosts.ring);
+            host.rx_ring_mut().set_processing(PROCESSING);
+            host.rx_ring_mut().set_frames(hosts.ring);
         };
         ground.world.with_host(host, |host, _| set(host)).context("power")?;
     }

@@ -7,7 +7,7 @@
 
 use anyhow::{Context as _, Result};
 use axon_sim::World;
-use axon_sim::apps::{AppId, InitiatorPlan, IscsiLimits, Processor, TargetPlan, TcpOptions};
+use axon_sim::apps::{AppId, InitiatorPlan, IscsiLimits, Plan, Processor, TargetPlan, TcpOptions};
 use axon_wire::{Rate, Span};
 
 /// Bytes of a command: `dd` with `bs=1048576` (§4.2).
@@ -42,7 +42,9 @@ pub fn start(world: &mut World, (from, to): (usize, usize), load: Load) -> Resul
     let (limits, processor) = (IscsiLimits::default(), Processor { per_pdu: PER_PDU, copy });
     let serve = TargetPlan { port, options, limits, processor };
     let address = world.address(to).context("an address")?;
-    let target = world.with_host(to, |host, _| host.iscsi_target(serve)).context("power")?;
+    let target = world
+        .with_host(to, |host, now| host.start(Plan::IscsiTarget(serve), now))
+        .context("power")?;
     let plan = InitiatorPlan {
         target: address,
         port,
@@ -54,6 +56,6 @@ pub fn start(world: &mut World, (from, to): (usize, usize), load: Load) -> Resul
         depth,
         count,
     };
-    let initiator = world.with_host(from, |host, now| host.iscsi_initiator(plan, now));
+    let initiator = world.with_host(from, |host, now| host.start(Plan::IscsiInitiator(plan), now));
     Ok((initiator.context("power")?, target))
 }

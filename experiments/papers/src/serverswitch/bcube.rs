@@ -8,7 +8,7 @@ use axon_pipeline::{Change, ProgramNode, TableName, Target};
 use axon_plot::{Axis, Plot, Series};
 use axon_programs::bcube::ROUTING_KEY;
 use axon_sim::World;
-use axon_sim::apps::{AppId, TcpOptions, TcpPlan};
+use axon_sim::apps::{AppId, Plan, TcpOptions, TcpPlan};
 use axon_wire::{PortNo, Span, Time};
 use std::path::Path;
 
@@ -138,10 +138,11 @@ fn measure(fabric: &Fabric, connections: u16, seed: u64) -> Result<Measured> {
     let target = world.address(TARGET).context("the target has its address")?;
     let mut sinks = Vec::new();
     for port in PORT..PORT + connections {
-        let sink = world.with_host(TARGET, |host, _| host.tcp_listen(port, options, None));
+        let sink =
+            world.with_host(TARGET, |host, now| host.start(Plan::TcpSink { port, options }, now));
         sinks.push(sink.context("the target has power")?);
         let plan = TcpPlan { target, port, bytes: None, options };
-        let source = world.with_host(SOURCE, |host, now| host.tcp_send(plan, now));
+        let source = world.with_host(SOURCE, |host, now| host.start(Plan::Tcp(plan), now));
         source.context("the source has power")?;
     }
     world.run_for(START);

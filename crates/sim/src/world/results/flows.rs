@@ -1,13 +1,13 @@
 //! Results of the fabric's traffic, by flow.
 
 use crate::engine::station::StationNode;
-use crate::host::apps::{AppId, FileStats, FlowStats, Histogram, Received, rate};
-use crate::host::datagram::Ends;
-use crate::host::lost::LostDatagrams;
 use crate::world::nodes::Nodes;
 use crate::world::running::{Name, Running, Work, port_of};
 use axon_fabric::model::{Fabric, Traffic};
 use axon_fabric::traffic::App;
+use axon_simhost::Ends;
+use axon_simhost::apps::{AppId, FileStats, FlowStats, Histogram, Received, rate};
+use axon_simhost::lost::LostDatagrams;
 use axon_wire::{Span, Time};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -163,7 +163,7 @@ impl<'a> Flows<'a> {
         self.nodes.engine().stations().for_each(|station| {
             lost.merge(&station.adapter.lost);
             if let StationNode::Host(host) = &station.node {
-                lost.merge(&host.stack.nic.lost);
+                lost.merge(host.lost());
             }
         });
         lost

@@ -1,8 +1,8 @@
 //! Rounds of pings between all connected pairs, until each has an answer.
 
 use super::Round;
-use crate::host::ping::{PingPlan, PingStats};
 use crate::world::{PingId, World, reach};
+use axon_simhost::ping::{PingPlan, PingStats};
 use axon_wire::{Span, Time};
 use std::net::IpAddr;
 

@@ -6,7 +6,7 @@ use super::plan::{Act, Dice, FAILURES};
 use crate::common::{Builder, mac};
 use axon_fabric::model::{Bond, End};
 use axon_sim::World;
-use axon_sim::apps::RawPlan;
+use axon_sim::apps::{Plan, RawPlan};
 use axon_sim::links::WireEnd;
 use axon_wire::{HopWidth, PortNo, Span, Time};
 use std::collections::BTreeMap;
@@ -105,7 +105,7 @@ pub fn start(world: &mut World, seed: u64, doubled: bool, span: Span) -> Option<
             let count = (span.ticks() / INTERVAL.ticks()) as u32;
             let frames = (0..count).map(|number| datagram(from, to, number)).collect();
             let plan = RawPlan { frames, interval: INTERVAL, count: Some(u64::from(count)) };
-            world.with_host(from, |node, now| node.raw(plan, now));
+            world.with_host(from, |node, now| node.start(Plan::Raw(plan), now));
         }
     }
     for host in 0..hosts {

@@ -6,7 +6,7 @@ use super::plan::Dice;
 use super::vlans;
 use crate::common::{describe, mac};
 use axon_sim::World;
-use axon_sim::apps::RawPlan;
+use axon_sim::apps::{Plan, RawPlan};
 use axon_sim::links::WireEnd;
 use axon_wire::Span;
 use axon_wire::membership::{self, reports};
@@ -48,7 +48,9 @@ fn datagram(from: usize, number: u32) -> Vec<u8> {
 /// Lets a host send frames at an interval, in rotation, until it is off.
 fn send(world: &mut World, host: usize, frames: Vec<Vec<u8>>, interval: Span) {
     let count = Some(frames.len() as u64);
-    world.with_host(host, |host, now| host.raw(RawPlan { frames, interval, count }, now));
+    world.with_host(host, |host, now| {
+        host.start(Plan::Raw(RawPlan { frames, interval, count }), now)
+    });
 }
 
 /// Lets some hosts of some seeds join a group, and some send to it, during all failures. Tenants

@@ -325,7 +325,7 @@ fn the_invariants_see_two_holders_of_an_address_and_a_wrong_delivery() {
     // The hostile host is now the only one at the other end of h1's cable.
     let cable = world.layout().access_link(0);
     world.engine_mut().disconnect(cable);
-    let at = End { switch: world.layout().host_station(0), port: axon_sim::host::PORT };
+    let at = End { switch: world.layout().host_station(0), port: axon_simhost::PORT };
     let until = world.now() + Span::from_secs(1);
     hostile::connect(&mut world, at, 1, Span::from_millis(1), until);
     world.run_for(Span::from_secs(1));

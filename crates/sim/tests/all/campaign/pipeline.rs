@@ -23,7 +23,9 @@ impl Deliveries {
     fn of(world: &World) -> Deliveries {
         let pings = |host| {
             let host = world.host(host).into_iter();
-            host.flat_map(|host| host.pings()).map(|(_, of)| (of.sent, of.received)).collect()
+            host.flat_map(|host| (0..).map_while(|number| host.ping_stats(number)))
+                .map(|of| (of.sent, of.received))
+                .collect()
         };
         let sent = |switch| {
             let planes = world.switch(switch).map(|switch| switch.plane()).into_iter();

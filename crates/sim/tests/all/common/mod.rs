@@ -356,7 +356,7 @@ pub fn describe(world: &World, from: usize, to: usize) -> String {
     for (host, other) in [(from, to), (to, from)] {
         let near = axon_sim::links::WireEnd {
             station: world.layout().host_station(host),
-            port: axon_sim::host::PORT,
+            port: axon_simhost::PORT,
         };
         let name = &world.fabric().hosts[host].name;
         let Some((link, side)) = world.engine().link_at(near) else {

@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, ensure};
 use axon_fabric::model::{Device, Fabric};
 use axon_plot::{Axis, Plot, Series};
 use axon_sim::World;
-use axon_sim::apps::{AppId, TcpOptions, TcpPlan, UdpPlan};
+use axon_sim::apps::{AppId, Plan, TcpOptions, TcpPlan, UdpPlan};
 use axon_wire::{Bytes, Rate, Span};
 use std::path::Path;
 
@@ -102,21 +102,21 @@ fn measure(fabric: &Fabric, transport: Transport, seed: u64) -> Result<[f64; FLO
     let mut sinks = Vec::new();
     for flow in FLOWS {
         let target = world.address(flow.to - 1).context("every host has its address")?;
-        let sink = world.with_host(flow.to - 1, |host, _| match transport {
-            Transport::Udp => host.udp_listen(PORT),
-            Transport::Tcp => host.tcp_listen(PORT, options, None),
+        let sink = world.with_host(flow.to - 1, |host, now| match transport {
+            Transport::Udp => host.start(Plan::UdpSink { port: PORT }, now),
+            Transport::Tcp => host.start(Plan::TcpSink { port: PORT, options }, now),
         });
         sinks.push((flow.to - 1, sink.context("the host has power")?));
         let source = world.with_host(flow.from - 1, |host, now| match transport {
             Transport::Udp => {
                 let (payload, interval) = (UDP_PAYLOAD, LINK.time_for(UDP_WIRE_BYTES));
-                host.udp_send(
-                    UdpPlan { target, port: PORT, payload, interval, count: u64::MAX },
+                host.start(
+                    Plan::Udp(UdpPlan { target, port: PORT, payload, interval, count: u64::MAX }),
                     now,
                 )
             }
             Transport::Tcp => {
-                host.tcp_send(TcpPlan { target, port: PORT, bytes: None, options }, now)
+                host.start(Plan::Tcp(TcpPlan { target, port: PORT, bytes: None, options }), now)
             }
         });
         source.context("the host has power")?;
