@@ -10,7 +10,8 @@
 //! LACP monitors the link.
 //!
 //! A port that no longer distributes counts as a link that is down, and is flooded as such
-//! (`crates/switch/src/failover.rs`): routes that end there have backups that end at another port.
+//! (`crates/switch/src/switch/failover.rs`): routes that end there have backups that end at another
+//! port.
 
 use super::context::Cx;
 use crate::effect::Effect;

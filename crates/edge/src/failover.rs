@@ -4,9 +4,9 @@
 //! The controller sends a backup for each route, with the switches on both. It is kept in the
 //! memory of the control plane; the data plane has one route for each flow as before. A link is
 //! down when a port of this switch loses its carrier or its neighbour, or when another switch
-//! floods the loss (`crates/switch/src/failover.rs`). Then every flow whose route crosses the link
-//! takes its backup, by one change of its entry, and the edge reports that to the controller. The
-//! backup is used up; the controller sends another one.
+//! floods the loss (`crates/switch/src/switch/failover.rs`). Then every flow whose route crosses
+//! the link takes its backup, by one change of its entry, and the edge reports that to the
+//! controller. The backup is used up; the controller sends another one.
 //!
 //! The link is remembered as down for ten heartbeats. Meanwhile no backup over it is used, and a
 //! new route over it is replaced at once, because it was decided before the controller received the

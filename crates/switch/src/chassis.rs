@@ -1,5 +1,7 @@
 //! Parts common to switches and controllers: data plane, message seals and discovery.
 
+mod congested;
+
 use super::lacp_ports::LacpPorts;
 use super::pause_meter::PauseMeter;
 use super::prober::{Due, Prober};
@@ -56,7 +58,7 @@ pub(super) struct Chassis<D, E> {
     pub refusals: Refusals,
     /// Port settings that the data plane has refused.
     pub settings: RefusedSettings,
-    pub(super) pauses: PauseMeter,
+    pauses: PauseMeter,
     pub actions: Vec<Action>,
     /// Emptied vector of the previous round, kept to save allocations.
     spare: Vec<Action>,

@@ -10,29 +10,24 @@
 extern crate alloc;
 
 pub mod agent;
-mod alone;
 mod chassis;
 pub mod config;
-mod congested;
 mod controller;
 mod dcbx;
 mod effect;
-mod failover;
 mod host_limits;
 mod lacp;
 mod lacp_ports;
 mod load;
-mod lost;
 mod pause_meter;
-mod port_kind;
 mod prober;
 mod refused;
 mod revoked;
 mod settings;
-mod spread;
 pub mod static_mode;
 mod switch;
 mod telemetry;
+mod upstream;
 
 pub use chassis::Refusals;
 pub use controller::ControllerNode;

@@ -1,12 +1,18 @@
 //! A switch: plane, discovery, uplink and edge agent in one node.
 
+mod alone;
+mod failover;
+mod lost;
 mod messages;
+mod port_kind;
+mod spread;
+mod telemetry;
 
 use super::chassis::{Arrival, Chassis, Refusals};
 use super::effect::SwitchEffect;
 use super::host_limits::HostLimits;
 use super::lacp_ports::LacpPorts;
-use super::load::LoadReports;
+use super::upstream::Upstream;
 use crate::config::SwitchConfig;
 use crate::static_mode::StaticControl;
 use alloc::boxed::Box;
@@ -16,10 +22,8 @@ use axon_dcbx::DcbPort;
 use axon_dcbx::DcbPorts;
 use axon_edge::waiting::Waiting;
 use axon_edge::{Edge, Edges, Effect as EdgeEffect, ROUTE_LOOK};
-use axon_link::config::Timers;
 use axon_link::discovery::Discovery;
 use axon_link::effect::Effect as LinkEffect;
-use axon_link::stream::Stream;
 use axon_link::uplink::Uplink;
 use axon_node::probe::ProbeReport;
 use axon_node::telemetry::RefusedSetting;
@@ -27,7 +31,7 @@ use axon_node::{
     Action, Awaited, Command, Dataplane, Drop, Input, Node, PortKind, Request, RouteAnswer,
     Shortcuts,
 };
-use axon_wire::message::{Message, Role};
+use axon_wire::message::Role;
 use axon_wire::vlan::VlanId;
 use axon_wire::{FrameBuf, Incarnation, PortNo, Time};
 
@@ -36,18 +40,15 @@ pub struct SwitchNode<D> {
     /// Earliest deadline of everything but the plane. Before it, a frame that the plane has handled
     /// needs no further processing.
     wake: Option<Time>,
-    pub(super) chassis: Chassis<D, SwitchEffect>,
-    uplink: Uplink,
-    pub(super) edge: Edges,
-    pub(super) waiting: Waiting,
-    stream: Option<Stream>,
-    loads: LoadReports,
-    pub(super) limits: HostLimits,
+    chassis: Chassis<D, SwitchEffect>,
+    upstream: Upstream,
+    edge: Edges,
+    waiting: Waiting,
+    limits: HostLimits,
     /// Controller last passed to the edge.
-    pub(super) controller: Option<Incarnation>,
+    controller: Option<Incarnation>,
     /// Static control plane, in a fabric without a controller.
-    pub(super) alone: Option<Box<StaticControl>>,
-    timers: Timers,
+    alone: Option<Box<StaticControl>>,
     /// Time of the next check for unused routes; `None` while there are no routes.
     look_at: Option<Time>,
     /// Next deadline of uplink, edge or stream. Recomputed after each input that may have changed
@@ -79,15 +80,12 @@ impl<D: Dataplane> SwitchNode<D> {
         }
         SwitchNode {
             wake: chassis.control_deadline(),
-            uplink: Uplink::new(config.edge.node.timers),
+            upstream: Upstream::new(config.edge.node.timers),
             edge,
             waiting: Waiting::new(config.edge.waiting_bytes_max),
-            stream: None,
-            loads: LoadReports::default(),
             limits,
             controller: None,
             alone,
-            timers: config.edge.node.timers,
             look_at: None,
             due: None,
             chassis,
@@ -122,7 +120,7 @@ impl<D: Dataplane> SwitchNode<D> {
 
     /// Returns the uplink, with the path to the controller.
     pub fn uplink(&self) -> &Uplink {
-        &self.uplink
+        self.upstream.uplink()
     }
 
     /// Returns the edge of untagged frames: hosts and flows.
@@ -153,17 +151,12 @@ impl<D: Dataplane> SwitchNode<D> {
     /// Returns the number of reports that the controller has not acknowledged.
     pub fn unacknowledged(&self) -> usize {
         let alone = self.alone().map_or(0, StaticControl::unacknowledged);
-        self.stream.as_ref().map_or(alone, Stream::unacknowledged)
+        self.upstream.unacknowledged().unwrap_or(alone)
     }
 
     /// Returns the port settings that the data plane has refused and that are still pending.
     pub fn refused_settings(&self) -> Vec<RefusedSetting> {
         self.chassis.settings.telemetry()
-    }
-
-    /// Returns how often the data plane has refused a setting.
-    pub fn settings_refused(&self) -> u64 {
-        self.chassis.settings.refusals()
     }
 
     /// Returns the probe plans of this incarnation, oldest first. Finished ones expire.
@@ -196,17 +189,13 @@ impl<D: Dataplane> SwitchNode<D> {
         if !due(self.due) {
             return false;
         }
-        if due(self.uplink.deadline()) {
-            self.uplink.timeout(now, discovery, effects);
-        }
+        self.upstream.timeout(now, discovery, effects);
         if due(self.edge.deadline()) {
             self.edge.timeout(now, plane, effects);
         }
         self.with_alone(|alone, out| alone.timeout(now, out));
         let Chassis { plane, effects, .. } = &mut self.chassis;
-        if due(self.loads.deadline()) {
-            self.loads.timeout(now, |port| plane.sent_bytes(port), effects);
-        }
+        self.upstream.report_loads(now, plane, effects);
         if due(self.look_at) {
             self.look_at = None;
             let idle = self.edge.age(now, |port, key| plane.take_used(port, key));
@@ -241,7 +230,9 @@ impl<D: Dataplane> SwitchNode<D> {
                 }
             }
             self.chassis.keep_for_next_round(round);
-            if !control && self.chassis.effects.is_empty() && !self.stream_wants(now) {
+            let alone = self.alone().map(|alone| alone.wants(now));
+            let has_reports = alone.unwrap_or_else(|| self.upstream.wants(now));
+            if !control && self.chassis.effects.is_empty() && !has_reports {
                 return worked;
             }
             worked = true;
@@ -259,45 +250,13 @@ impl<D: Dataplane> SwitchNode<D> {
             return self.housekeeping_alone(now);
         }
         let Chassis { plane, discovery, effects, .. } = &mut self.chassis;
-        self.uplink.update(now, discovery, effects);
-        discovery.advertise(now, self.uplink.path().cloned(), effects);
-        let controller = self.uplink.path().map(|path| path.controller);
+        let controller = self.upstream.update(now, discovery, effects);
         if self.controller != controller {
             self.controller = controller;
-            if let Some(incarnation) = controller
-                && self.stream.as_ref().is_none_or(|stream| stream.peer() != incarnation)
-            {
-                self.stream = Some(Stream::new(incarnation, self.timers.retry));
-                self.loads = LoadReports::default();
-            }
             plane.controller_reached(now, controller.is_some());
             self.edge.controller_changed(now, controller, plane, effects);
         }
-        self.report(now);
-    }
-
-    /// Sends the pending segments of the stream, if there is a path to the controller.
-    fn report(&mut self, now: Time) {
-        let (Some(path), Some(stream)) = (self.uplink.path(), &mut self.stream) else {
-            return;
-        };
-        while let Some((vlan, segment)) = stream.poll(now) {
-            let message = (vlan, &Message::Segment(segment));
-            self.chassis.send_routed(now, &path.hops, path.controller, message);
-        }
-    }
-
-    fn stream_wants(&self, now: Time) -> bool {
-        if let Some(alone) = &self.alone {
-            return alone.wants(now);
-        }
-        let stream = self.stream.as_ref();
-        self.uplink.path().is_some() && stream.is_some_and(|stream| stream.wants(now))
-    }
-
-    fn stream_deadline(&self) -> Option<Time> {
-        self.uplink.path()?;
-        self.stream.as_ref()?.deadline()
+        self.upstream.report(now, &mut self.chassis);
     }
 
     fn arrival(&mut self, now: Time, arrival: Arrival, out: &mut Vec<Action>) {
@@ -330,7 +289,7 @@ impl<D: Dataplane> SwitchNode<D> {
         }
     }
 
-    pub(super) fn apply(&mut self, now: Time, effect: SwitchEffect, out: &mut Vec<Action>) {
+    fn apply(&mut self, now: Time, effect: SwitchEffect, out: &mut Vec<Action>) {
         match effect {
             SwitchEffect::Link(effect) => self.apply_link(now, effect, out),
             SwitchEffect::Edge(vlan, effect) => self.apply_edge(now, (vlan, effect), out),
@@ -388,21 +347,12 @@ impl<D: Dataplane> SwitchNode<D> {
             }
             EdgeEffect::ToController(message) => {
                 // A request is about hosts, so their reports are sent first.
-                self.report(now);
-                let chassis = &mut self.chassis;
-                if let Some(path) = self.uplink.path() {
-                    let message = (vlan, &message);
-                    chassis.send_routed(now, &path.hops, path.controller, message);
-                }
+                self.upstream.send(now, (vlan, &message), chassis);
             }
             EdgeEffect::Report(item) if self.alone.is_some() => {
                 self.with_alone(|alone, out| alone.report(now, item, out));
             }
-            EdgeEffect::Report(item) => {
-                if let Some(stream) = &mut self.stream {
-                    stream.push(vlan, item);
-                }
-            }
+            EdgeEffect::Report(item) => self.upstream.push(vlan, item),
             EdgeEffect::Host { port, frame } => chassis.send_host(now, port, &frame),
             EdgeEffect::Release { ingress, key, route } => {
                 for frame in self.waiting.take(ingress, key) {
@@ -456,10 +406,8 @@ impl<D: Dataplane> Node for SwitchNode<D> {
             }
             let parts = [
                 self.look_at,
-                self.uplink.deadline(),
+                self.upstream.deadline(),
                 self.edge.deadline(),
-                self.stream_deadline(),
-                self.loads.deadline(),
                 self.alone().and_then(StaticControl::deadline),
             ];
             self.due = parts.into_iter().flatten().min();
@@ -501,7 +449,7 @@ impl<D: Dataplane + Shortcuts> Shortcuts for SwitchNode<D> {
 mod tests {
     use super::*;
     use axon_edge::config::{ByteLimit, EdgeConfig, GroupConfig};
-    use axon_link::config::{NodeConfig, ServerIdentity};
+    use axon_link::config::{NodeConfig, ServerIdentity, Timers};
     use axon_node::{RouteChange, RouteTicket};
     use axon_plane::{Plane, PlaneConfig};
     use axon_wire::{MacAddr, NodeId};

@@ -1,66 +1,12 @@
-//! Telemetry of whole nodes.
+//! Telemetry of a controller, and parts of that of any node.
 
 use super::chassis::Refusals;
 use super::controller::ControllerNode;
-use super::switch::SwitchNode;
-use crate::static_mode::StaticControl;
 use alloc::vec::Vec;
 use axon_link::discovery::Discovery;
-use axon_node::telemetry::{
-    ControllerHost, ControllerTelemetry, Counts, EdgeCounters, EdgeHost, EdgeRoute, Neighbour,
-    SwitchTelemetry,
-};
+use axon_node::telemetry::{ControllerHost, ControllerTelemetry, Counts, Neighbour};
 use axon_node::{Dataplane, Refusal};
-use axon_wire::{PortNo, Time};
-
-impl<D: Dataplane> SwitchNode<D> {
-    /// Returns the telemetry of the switch at `now`.
-    pub fn telemetry(&self, now: Time) -> SwitchTelemetry {
-        let edges = self.edges();
-        let ports = (0..self.plane().count()).map(PortNo);
-        let host = |(vlan, mac, host): (_, _, &axon_edge::Host)| EdgeHost {
-            mac,
-            vlan,
-            port: host.port,
-            ip: host.ips.ipv4(),
-        };
-        let routes = edges.iter().flat_map(|(vlan, edge)| {
-            edge.keyed_flows().map(move |((port, key), flow)| EdgeRoute {
-                port,
-                vlan,
-                destination: key.destination,
-                source: key.source,
-                hops: flow.route.hops.clone(),
-                placed: flow.is_placed(),
-            })
-        });
-        let [lacpdus_sent, lacpdus_received, lacpdus_refused] = self.chassis.lacp.counts;
-        SwitchTelemetry {
-            id: self.incarnation().node,
-            controller_path: self.uplink().path().map(|path| path.hops.clone()),
-            neighbours: neighbours(self.discovery()),
-            dcbx: ports.filter_map(|port| Some(self.dcbx(port)?.telemetry(port))).collect(),
-            hosts: edges.hosts().map(host).collect(),
-            routes: routes.collect(),
-            waiting_frames: self.waiting_frames(),
-            waiting_bytes: self.waiting_bytes() as u64,
-            unacknowledged: self.unacknowledged() as u64,
-            plane: self.plane().telemetry(now),
-            probes: self.probes().cloned().collect(),
-            refusals: refusals(self.refusals()),
-            edge: EdgeCounters {
-                lacpdus_sent,
-                lacpdus_received,
-                lacpdus_refused,
-                ..edges.counters()
-            },
-            debts: edges.debts(),
-            refused_settings: self.refused_settings(),
-            settings_refused: self.settings_refused(),
-            alone: self.alone().map(StaticControl::telemetry),
-        }
-    }
-}
+use axon_wire::Time;
 
 impl<D: Dataplane> ControllerNode<D> {
     /// Returns the telemetry of the controller at `now`.
@@ -97,7 +43,7 @@ impl<D: Dataplane> ControllerNode<D> {
     }
 }
 
-fn neighbours(discovery: &Discovery) -> Vec<Neighbour> {
+pub(super) fn neighbours(discovery: &Discovery) -> Vec<Neighbour> {
     let neighbours = discovery.neighbours().map(|(port, neighbour)| Neighbour {
         port,
         node: neighbour.incarnation.node,
@@ -107,6 +53,6 @@ fn neighbours(discovery: &Discovery) -> Vec<Neighbour> {
     neighbours.collect()
 }
 
-fn refusals(refusals: &Refusals) -> Counts<Refusal> {
+pub(super) fn refusals(refusals: &Refusals) -> Counts<Refusal> {
     Counts::of(|refusal| refusals.of(refusal))
 }

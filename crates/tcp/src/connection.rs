@@ -1,11 +1,15 @@
 //! One end of a connection: its state machine and transmission (RFC 9293 §3.3, §3.5, §3.6).
 
+mod arrival;
+
 use crate::config::Config;
+use crate::handshake::Handshake;
 use crate::header::option_bytes;
 use crate::receive::Receiver;
 use crate::segment::{Flags, Mark, Options, Segment, Seq};
 use crate::send::{Chunk, Sender};
-use axon_wire::{Span, Time};
+use crate::stats::Stats;
+use axon_wire::Time;
 
 /// State of a connection (RFC 9293 §3.3.2). LISTEN has none: see [`Connection::accept`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,58 +49,23 @@ pub enum Failure {
     Aborted,
 }
 
-/// Statistics of one end of a connection.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Stats {
-    /// Sent segments with payload or FIN, retransmissions included.
-    pub segments: u64,
-    /// Retransmitted segments.
-    pub retransmits: u64,
-    /// Retransmission timeouts.
-    pub timeouts: u32,
-    /// Tail loss probes.
-    pub probes: u32,
-    /// Recoveries from losses detected without a timeout.
-    pub recoveries: u32,
-    /// Window reductions by ECE, or by a probe that repaired a loss.
-    pub reductions: u32,
-    /// Current congestion window, in bytes.
-    pub window: u32,
-    /// Current slow start threshold, in bytes; `u32::MAX` before the first congestion.
-    pub threshold: u32,
-    /// Smoothed round-trip time.
-    pub rtt: Option<Span>,
-    /// Minimum round-trip time.
-    pub rtt_min: Option<Span>,
-    /// DCTCP's share of marked bytes, in units of 1 / 2^20.
-    pub alpha: Option<u32>,
-}
-
 /// One end of a connection.
 #[derive(Clone, Debug)]
 pub struct Connection {
-    pub(crate) config: Config,
-    pub(crate) state: State,
-    pub(crate) failure: Option<Failure>,
-    /// Initial sequence number: the number of this end's SYN.
-    pub(crate) first: Seq,
-    pub(crate) sender: Sender,
-    pub(crate) receiver: Receiver,
-    /// True if the SYN carries the window scale option.
-    pub(crate) scaled: bool,
-    /// Time of the next SYN retransmission, or of the end of TIME-WAIT.
-    pub(crate) at: Option<Time>,
-    /// Time of the first SYN; `None` once it has been retransmitted.
-    pub(crate) opened: Option<Time>,
-    pub(crate) tries: u8,
-    /// True if a SYN is due.
-    pub(crate) syn_due: bool,
+    config: Config,
+    state: State,
+    failure: Option<Failure>,
+    handshake: Handshake,
+    sender: Sender,
+    receiver: Receiver,
+    /// End of TIME-WAIT.
+    over_at: Time,
     /// Reset that is due.
-    pub(crate) reset: Option<Segment>,
+    reset: Option<Segment>,
     /// Earliest time of the next answer to an empty segment outside the window.
-    pub(crate) answer_at: Time,
+    answer_at: Time,
     /// Bytes received in order.
-    pub(crate) received: u64,
+    received: u64,
 }
 
 impl Connection {
@@ -104,24 +73,20 @@ impl Connection {
     /// connections on one pair of ports (RFC 9293 §3.4.1).
     pub fn open(now: Time, config: Config, first: Seq) -> Connection {
         let mut connection = Connection::new(config, State::SynSent, first);
-        connection.at = Some(now);
+        connection.handshake.start(now);
         connection.expire(now);
         connection
     }
 
-    pub(crate) fn new(config: Config, state: State, first: Seq) -> Connection {
+    fn new(config: Config, state: State, first: Seq) -> Connection {
         Connection {
             sender: Sender::new(first + 1, &config),
             receiver: Receiver::new(&config),
             config,
             state,
             failure: None,
-            first,
-            scaled: false,
-            at: None,
-            opened: None,
-            tries: 0,
-            syn_due: false,
+            handshake: Handshake::new(first),
+            over_at: Time::ZERO,
             reset: None,
             answer_at: Time::ZERO,
             received: 0,
@@ -150,7 +115,7 @@ impl Connection {
 
     /// Returns the number of retransmitted segments.
     pub fn retransmits(&self) -> u64 {
-        self.sender.sent.again
+        self.sender.stats().retransmits
     }
 
     /// Returns whether the peer has closed and all its data has arrived.
@@ -160,7 +125,7 @@ impl Connection {
 
     /// Queues `bytes` bytes for transmission. Returns their number, or 0 after a close.
     pub fn write(&mut self, bytes: u64) -> u64 {
-        self.sender.write(bytes)
+        self.sender.stream_mut().write(bytes)
     }
 
     /// Returns the free space in the send buffer, in bytes.
@@ -175,7 +140,7 @@ impl Connection {
 
     /// Returns the bytes that the peer has acknowledged.
     pub fn acknowledged(&self) -> u64 {
-        self.sender.acked
+        self.sender.stream().acked()
     }
 
     /// Takes at most `bytes` bytes that were received in order. Returns their number.
@@ -188,9 +153,19 @@ impl Connection {
         self.received
     }
 
+    /// Returns the number of bytes received in order, and the sequence number of the next one.
+    pub(crate) fn next_received(&self) -> (u64, Seq) {
+        (self.received, self.receiver.next())
+    }
+
+    /// Returns the place of a sent byte in the outgoing stream.
+    pub(crate) fn place_of(&self, seq: Seq) -> u64 {
+        self.acknowledged() + u64::from(seq.since(self.sender.board().start()))
+    }
+
     /// Closes this end once all written data is sent. Returns whether this was the first call.
     pub fn close(&mut self) -> bool {
-        self.sender.close()
+        self.sender.stream_mut().close()
     }
 
     /// Aborts the connection (RFC 9293 §3.10.5).
@@ -198,57 +173,45 @@ impl Connection {
         let synchronised = !matches!(self.state, State::SynSent | State::TimeWait | State::Closed);
         if synchronised {
             let flags = Flags::RST | Flags::ACK;
-            let (seq, ack) = (self.sender.board.end(), self.receiver.next);
+            let (seq, ack) = (self.sender.board().end(), self.receiver.next());
             self.reset = Some(Segment { seq, ack, flags, ..Segment::default() });
         }
         self.fail(Failure::Aborted);
     }
 
-    pub(crate) fn fail(&mut self, why: Failure) {
+    fn fail(&mut self, why: Failure) {
         if self.state != State::Closed {
             self.failure = Some(why);
             self.end();
         }
     }
 
-    /// Enters CLOSED and stops the timers.
-    pub(crate) fn end(&mut self) {
-        (self.state, self.at, self.syn_due) = (State::Closed, None, false);
+    /// Enters CLOSED.
+    fn end(&mut self) {
+        self.state = State::Closed;
+        self.handshake.stop();
     }
 
     /// Returns the current statistics.
     pub fn stats(&self) -> Stats {
-        let (sent, control) = (self.sender.sent, &self.sender.control);
-        Stats {
-            segments: sent.segments,
-            retransmits: sent.again,
-            timeouts: sent.timeouts,
-            probes: sent.probes,
-            recoveries: sent.recoveries,
-            reductions: sent.reductions,
-            window: control.window,
-            threshold: control.threshold,
-            rtt: self.sender.rtt.smoothed,
-            rtt_min: self.sender.rtt.shortest(),
-            alpha: control.alpha(),
-        }
+        self.sender.stats()
     }
 
     /// Returns the connection's memory in bytes, including heap allocations.
     pub fn memory(&self) -> usize {
-        size_of::<Connection>() + self.sender.board.memory() + self.receiver.memory()
+        size_of::<Connection>() + self.sender.board().memory() + self.receiver.memory()
     }
 
     /// Returns when to call [`Connection::poll_transmit`] next if no segment arrives before. A time
     /// in the past means now.
     pub fn deadline(&self) -> Option<Time> {
-        if self.reset.is_some() || self.syn_due {
+        if self.reset.is_some() {
             return Some(Time::ZERO);
         }
         match self.state {
             State::Closed => None,
-            State::SynSent | State::SynReceived => self.at,
-            State::TimeWait => [self.at, self.receiver.deadline()].into_iter().flatten().min(),
+            State::SynSent | State::SynReceived => self.handshake.deadline(),
+            State::TimeWait => self.receiver.deadline().into_iter().chain([self.over_at]).min(),
             _ => [self.sender.deadline(), self.receiver.deadline()].into_iter().flatten().min(),
         }
     }
@@ -258,12 +221,12 @@ impl Connection {
         match self.state {
             State::Closed => {}
             State::SynSent | State::SynReceived => {
-                if self.at.is_some_and(|at| at <= now) {
-                    self.syn_expired(now);
+                if self.handshake.expire(now, &self.config, &mut self.sender) {
+                    self.fail(Failure::TimedOut);
                 }
             }
             State::TimeWait => {
-                if self.at.is_some_and(|at| at <= now) {
+                if self.over_at <= now {
                     self.end();
                 }
             }
@@ -273,18 +236,6 @@ impl Connection {
                 }
             }
         }
-    }
-
-    /// Sends or retransmits the SYN (RFC 6298 §5.7).
-    fn syn_expired(&mut self, now: Time) {
-        if self.tries > self.config.retries {
-            return self.fail(Failure::TimedOut);
-        }
-        self.opened = (self.tries == 0).then_some(now);
-        self.sender.rtt.backoff = self.tries;
-        self.at = Some(now + self.sender.rtt.timeout(&self.config));
-        self.tries += 1;
-        self.syn_due = true;
     }
 
     /// Returns the next segment to send now, or `None`. Call it until it returns `None`. A caller
@@ -297,42 +248,16 @@ impl Connection {
         match self.state {
             State::Closed => None,
             State::SynSent | State::SynReceived => {
-                core::mem::take(&mut self.syn_due).then(|| self.syn())
+                let answers = self.state == State::SynReceived;
+                self.handshake.take(answers, &self.config, &self.sender, &mut self.receiver)
             }
             _ => self.poll_synchronised(now),
         }
     }
 
-    fn syn(&mut self) -> Segment {
-        let answers = self.state == State::SynReceived;
-        let ecn = if answers { self.sender.ecn } else { self.config.wants_ecn() };
-        let mut flags = Flags::SYN;
-        if answers {
-            flags = flags | Flags::ACK;
-        }
-        if ecn {
-            // A SYN offers ECN with both bits; a SYN-ACK accepts it with ECE alone (RFC 3168
-            // §6.1.1).
-            flags = if answers { flags | Flags::ECE } else { flags | Flags::ECE | Flags::CWR };
-        }
-        let options = Options {
-            mss: Some(self.config.mss),
-            scale: (!answers || self.scaled).then_some(self.receiver.scale),
-            sack_permitted: if answers { self.sender.sack } else { self.config.sack },
-            ..Options::default()
-        };
-        let window = if answers {
-            self.receiver.window(false)
-        } else {
-            self.config.window().min(u32::from(u16::MAX)) as u16
-        };
-        let ack = if answers { self.receiver.next } else { Seq(0) };
-        Segment { seq: self.first, ack, flags, window, options, ..Segment::default() }
-    }
-
     fn poll_synchronised(&mut self, now: Time) -> Option<Segment> {
         if let Some(early) = self.receiver.take_early() {
-            let empty = Chunk { seq: self.sender.board.end(), ..Chunk::default() };
+            let empty = Chunk { seq: self.sender.board().end(), ..Chunk::default() };
             let mut segment = self.dress(empty);
             segment.ack = early.ack;
             segment.options.sacks = Default::default();
@@ -341,7 +266,7 @@ impl Connection {
             return Some(segment);
         }
         let options = Options { sacks: self.receiver.sacks(), ..Options::default() };
-        let room = self.sender.mss.saturating_sub(option_bytes(&options) as u32).max(1);
+        let room = self.sender.agreed().mss.saturating_sub(option_bytes(&options) as u32).max(1);
         let chunk = match self.state {
             State::TimeWait => None,
             _ => self.sender.next(now, room, &self.config),
@@ -349,11 +274,11 @@ impl Connection {
         if chunk.is_none() && !self.receiver.owes(now) {
             return None;
         }
-        let empty = Chunk { seq: self.sender.board.end(), ..Chunk::default() };
+        let empty = Chunk { seq: self.sender.board().end(), ..Chunk::default() };
         let segment = self.dress(chunk.unwrap_or(empty));
         self.receiver.reported();
         self.receiver.acknowledged();
-        if self.sender.fin_sent() {
+        if self.sender.stream().fin_sent() {
             self.state = match self.state {
                 State::Established => State::FinWait1,
                 State::CloseWait => State::LastAck,
@@ -369,19 +294,16 @@ impl Connection {
         let mut flags = Flags::ACK;
         let flag = |on: bool, flag: Flags| if on { flag } else { Flags::default() };
         flags = flags | flag(chunk.fin, Flags::FIN) | flag(chunk.cwr, Flags::CWR);
-        flags = flags | flag(chunk.bytes > 0 && self.sender.is_pushed(), Flags::PSH);
-        flags = flags | flag(self.receiver.experienced, Flags::ECE);
-        // Retransmissions are not ECN-capable (RFC 3168 §6.1.5), except with DCTCP, as in Linux.
-        let markable = !chunk.again || self.sender.control.is_dctcp();
-        let capable = chunk.bytes > 0 && self.sender.ecn && markable;
+        flags = flags | flag(chunk.bytes > 0 && self.sender.stream().unsent() == 0, Flags::PSH);
+        flags = flags | flag(self.receiver.echoes(), Flags::ECE);
         Segment {
             seq: chunk.seq,
-            ack: self.receiver.next,
+            ack: self.receiver.next(),
             flags,
-            window: self.receiver.window(self.scaled),
+            window: self.receiver.window(false),
             options: Options { sacks: self.receiver.sacks(), ..Options::default() },
             bytes: chunk.bytes,
-            mark: if capable { Mark::Capable } else { Mark::None },
+            mark: if self.sender.may_mark(&chunk) { Mark::Capable } else { Mark::None },
         }
     }
 }

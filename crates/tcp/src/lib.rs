@@ -8,13 +8,13 @@
 //! | concern | source | file |
 //! |---|---|---|
 //! | segments, options, checksum | RFC 9293 §3.1, 7323 §2, 2018 §3 | `segment`, `header` |
-//! | states, handshake, close, reset | RFC 9293 §3.5, §3.6, 5961 | `connection`, `arrival` |
+//! | states, handshake, close, reset | RFC 9293 §3.5, §3.6, 5961 | `connection`, `handshake` |
 //! | content of the streams | RFC 9293 §3.9.1 | `socket`, `content` |
 //! | receiving, delayed acknowledgements, SACK | RFC 9293 §3.8.6, 2018, 2883 | `receive` |
 //! | data in flight, lost, or delivered | RFC 6675 §2, RFC 8985 §5 | `scoreboard` |
 //! | round trips and the retransmission timeout | RFC 6298 | `rtt` |
-//! | time-based loss detection, reordering, tail loss probes | RFC 8985 | `rack`, `probe` |
-//! | transmission, acknowledgements | RFC 9293 §3.8, 6675, 6582 | `send`, `acknowledge` |
+//! | time-based loss detection, reordering, tail loss probes | RFC 8985 | `rack`, `send/probe` |
+//! | transmission, acknowledgements | RFC 9293 §3.8, 6675, 6582 | `send`, `stream`, `peer_window` |
 //! | the window in recovery | RFC 6937 | `prr` |
 //! | congestion control | RFC 5681, 6928, 9438, 8257, 3168 | `congestion` |
 //!
@@ -28,14 +28,13 @@
 
 extern crate alloc;
 
-mod acknowledge;
-mod arrival;
 mod config;
 mod congestion;
 mod connection;
 mod content;
+mod handshake;
 mod header;
-mod probe;
+mod peer_window;
 mod prr;
 mod rack;
 mod receive;
@@ -44,10 +43,13 @@ mod scoreboard;
 mod segment;
 mod send;
 mod socket;
+mod stats;
+mod stream;
 
 pub use config::{Algorithm, Config};
-pub use connection::{Connection, Failure, State, Stats};
+pub use connection::{Connection, Failure, State};
 pub use content::FILL;
 pub use header::{Ends, emit, header_bytes, parse};
 pub use segment::{Flags, Mark, Options, Sacks, Segment, Seq};
 pub use socket::Socket;
+pub use stats::Stats;

@@ -31,40 +31,66 @@ pub(crate) struct Early {
     pub(crate) echo: bool,
 }
 
-/// Receiver of a connection.
+/// Advertised window.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Receiver {
-    /// Next number expected (RCV.NXT).
-    pub(crate) next: Seq,
-    /// Right edge of the advertised window.
+struct Window {
+    /// Right edge.
     edge: Seq,
     buffer: u32,
     /// Bytes received in order that the application has not read.
     unread: u32,
-    pub(crate) scale: u8,
+    scale: u8,
+    /// True if the peer's SYN carries the window scale option.
+    scaled: bool,
     mss: u32,
-    /// Payload of the largest segment received, in bytes.
-    largest: u32,
-    /// Received blocks beyond `next`, the most recently changed first (RFC 2018 §4).
+    /// True if a scaled window has been advertised. A SYN advertises at most 64 KiB.
+    shown: bool,
+}
+
+/// Data received out of order.
+#[derive(Clone, Debug, Default)]
+struct Blocks {
+    /// Received blocks beyond the next number, the most recently changed first (RFC 2018 §4).
     blocks: Vec<(Seq, Seq)>,
-    /// Number of the FIN, once one has arrived.
-    fin: Option<Seq>,
     /// Duplicate data to report (RFC 2883).
     duplicate: Option<(Seq, Seq)>,
-    sack: bool,
-    delay: Option<Span>,
-    pub(crate) echo: Echo,
+}
+
+/// Congestion marks and their echo.
+#[derive(Clone, Debug, Default)]
+struct Marks {
+    echo: Echo,
     /// True if to send ECE: latched, or the mark of the last segment.
-    pub(crate) experienced: bool,
+    experienced: bool,
     early: Option<Early>,
+}
+
+/// Acknowledgement to send.
+#[derive(Clone, Debug, Default)]
+struct Pending {
+    delay: Option<Span>,
+    /// Payload of the largest segment received, in bytes.
+    largest: u32,
     /// Bytes received since the last acknowledgement.
     unacknowledged: u32,
     /// Deadline of the delayed acknowledgement.
     due: Option<Time>,
     /// True if an acknowledgement is due at once.
     at_once: bool,
-    /// True if a scaled window has been advertised. A SYN advertises at most 64 KiB.
-    shown: bool,
+}
+
+/// Receiver of a connection.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Receiver {
+    /// Next number expected (RCV.NXT).
+    next: Seq,
+    window: Window,
+    blocks: Blocks,
+    /// Number of the FIN, once one has arrived.
+    fin: Option<Seq>,
+    sack: bool,
+    marks: Marks,
+    pending: Pending,
 }
 
 impl Receiver {
@@ -73,27 +99,44 @@ impl Receiver {
     pub(crate) fn new(config: &Config) -> Receiver {
         let buffer = config.window();
         let bits = u32::BITS - buffer.leading_zeros();
+        let scale = bits.saturating_sub(16).min(14) as u8;
+        let mss = u32::from(config.mss);
         Receiver {
-            buffer,
-            scale: bits.saturating_sub(16).min(14) as u8,
-            mss: u32::from(config.mss),
-            delay: config.ack_delay,
+            window: Window { buffer, scale, mss, ..Window::default() },
+            pending: Pending { delay: config.ack_delay, ..Pending::default() },
             ..Receiver::default()
         }
     }
 
     /// Initializes the receiver from the peer's SYN. `next` is the number after it.
     pub(crate) fn begin(&mut self, next: Seq, scaled: bool, sack: bool, echo: Echo) {
-        (self.next, self.edge, self.sack, self.echo) = (next, next, sack, echo);
+        (self.next, self.window.edge, self.sack, self.marks.echo) = (next, next, sack, echo);
+        self.window.scaled = scaled;
         if !scaled {
-            self.scale = 0;
-            self.buffer = self.buffer.min(u32::from(u16::MAX));
+            self.window.scale = 0;
+            self.window.buffer = self.window.buffer.min(u32::from(u16::MAX));
         }
+    }
+
+    /// Returns the next number expected.
+    pub(crate) fn next(&self) -> Seq {
+        self.next
+    }
+
+    /// Returns the shift of the window field for the option of a SYN. A SYN that `answers` has the
+    /// option only if the peer's has.
+    pub(crate) fn scale(&self, answers: bool) -> Option<u8> {
+        (!answers || self.window.scaled).then_some(self.window.scale)
+    }
+
+    /// Returns whether to send ECE.
+    pub(crate) fn echoes(&self) -> bool {
+        self.marks.experienced
     }
 
     /// Returns the heap memory in bytes.
     pub(crate) fn memory(&self) -> usize {
-        self.blocks.capacity() * size_of::<(Seq, Seq)>()
+        self.blocks.blocks.capacity() * size_of::<(Seq, Seq)>()
     }
 
     /// Returns whether all the peer's data and its FIN have arrived.
@@ -103,7 +146,7 @@ impl Receiver {
 
     /// Returns whether a segment lies in the window (RFC 9293 §3.10.7.4, first check).
     pub(crate) fn accepts(&self, segment: &Segment) -> bool {
-        let (window, length) = (self.edge.since(self.next), segment.length());
+        let (window, length) = (self.window.edge.since(self.next), segment.length());
         let within = |seq: Seq| seq.since(self.next) < window;
         if length == 0 {
             return segment.seq == self.next || within(segment.seq);
@@ -117,35 +160,14 @@ impl Receiver {
     pub(crate) fn refuse(&mut self, segment: &Segment) {
         let to = (segment.seq + segment.bytes).min(self.next);
         if segment.bytes > 0 && segment.seq.is_before(to) {
-            self.duplicate = Some((segment.seq, to));
+            self.blocks.duplicate = Some((segment.seq, to));
         }
-        self.at_once = true;
+        self.pending.at_once = true;
     }
 
     /// Schedules an immediate acknowledgement.
     pub(crate) fn acknowledge(&mut self) {
-        self.at_once = true;
-    }
-
-    /// Processes the ECN mark of a segment with payload (RFC 3168 §6.1.3, RFC 8257 §3.2).
-    fn take_mark(&mut self, segment: &Segment) {
-        let marked = segment.mark == Mark::Experienced;
-        match self.echo {
-            Echo::None => {}
-            Echo::Latched => {
-                self.experienced = marked || self.experienced && !segment.flags.has(Flags::CWR);
-            }
-            Echo::Exact if marked != self.experienced => {
-                if self.unacknowledged > 0 {
-                    self.early = Some(Early { ack: self.next, echo: self.experienced });
-                    self.unacknowledged = 0;
-                }
-                self.experienced = marked;
-                // The start of a run of marks is acknowledged at once.
-                self.at_once |= marked;
-            }
-            Echo::Exact => {}
-        }
+        self.pending.at_once = true;
     }
 
     /// Processes payload and FIN of a segment in the window. Returns the number of bytes that came
@@ -155,54 +177,111 @@ impl Receiver {
             return (0, 0..0);
         }
         if segment.bytes > 0 {
-            self.take_mark(segment);
+            self.marks.take(segment, self.next, &mut self.pending);
         }
         let end = segment.seq + segment.bytes;
-        if segment.flags.has(Flags::FIN) && !end.is_after(self.edge) && self.fin.is_none() {
+        if segment.flags.has(Flags::FIN) && !end.is_after(self.window.edge) && self.fin.is_none() {
             self.fin = Some(end);
         }
-        let (from, to) = (segment.seq, end.min(self.edge));
+        let (from, to) = (segment.seq, end.min(self.window.edge));
         let to = self.fin.map_or(to, |fin| to.min(fin));
         if from.is_before(self.next) && segment.bytes > 0 {
-            self.duplicate = Some((from, to.min(self.next)));
-            self.at_once = true;
+            self.blocks.duplicate = Some((from, to.min(self.next)));
+            self.pending.at_once = true;
         }
         let (from, before) = (from.max(self.next), self.next);
-        let kept = match from.is_before(to) && self.insert(from, to) {
+        let kept = match from.is_before(to) && self.blocks.insert(&mut self.next, from, to) {
             true => from.since(segment.seq)..to.since(segment.seq),
             false => 0..0,
         };
         let bytes = self.next.since(before);
-        self.unread = self.unread.saturating_add(bytes);
+        self.window.unread = self.window.unread.saturating_add(bytes);
         if self.fin == Some(self.next) {
             self.next = self.next + 1;
-            self.edge = self.edge.max(self.next);
-            self.at_once = true;
+            self.window.edge = self.window.edge.max(self.next);
+            self.pending.at_once = true;
         }
-        self.plan(now, segment, bytes);
+        let in_order = bytes == segment.bytes && self.blocks.blocks.is_empty();
+        self.pending.plan(now, segment.bytes, in_order);
         (bytes, kept)
     }
 
-    /// Schedules the acknowledgement (RFC 9293 §3.8.6.3, RFC 5681 §4.2): at once for data that is
-    /// out of order or fills a gap, otherwise for every second full segment or after the delay.
-    fn plan(&mut self, now: Time, segment: &Segment, bytes: u32) {
-        let in_order = bytes == segment.bytes && self.blocks.is_empty();
-        self.unacknowledged = self.unacknowledged.saturating_add(segment.bytes);
-        self.largest = self.largest.max(segment.bytes);
-        let many = self.unacknowledged >= self.largest.saturating_mul(2);
-        match self.delay {
-            Some(delay) if in_order && !many => {
-                let at = now + delay;
-                self.due = Some(self.due.map_or(at, |due| due.min(at)));
-            }
-            _ => self.at_once = true,
-        }
+    /// Reads at most `limit` bytes that have arrived in order and returns their number. Advertises
+    /// the window if it has opened far enough (RFC 9293 §3.8.6.2.2).
+    pub(crate) fn read(&mut self, limit: u32) -> u32 {
+        let window = &mut self.window;
+        let bytes = window.unread.min(limit);
+        window.unread -= bytes;
+        let edge = self.next + window.buffer.saturating_sub(window.unread);
+        let opened = if edge.is_after(window.edge) { edge.since(window.edge) } else { 0 };
+        let known = window.edge.since(self.next);
+        let closing = known < window.mss && opened >= window.mss.min(window.buffer / 2);
+        let much = window.shown && opened >= (window.buffer / 2).max(2 * window.mss);
+        self.pending.at_once |= bytes > 0 && (closing || much) && !self.is_finished();
+        bytes
     }
 
+    /// Returns whether an acknowledgement is due.
+    pub(crate) fn owes(&self, now: Time) -> bool {
+        self.pending.at_once || self.pending.due.is_some_and(|due| due <= now)
+    }
+
+    /// Returns when an acknowledgement is due.
+    pub(crate) fn deadline(&self) -> Option<Time> {
+        let at_once = self.pending.at_once || self.marks.early.is_some();
+        if at_once { Some(Time::ZERO) } else { self.pending.due }
+    }
+
+    /// Takes the acknowledgement that is sent before all others.
+    pub(crate) fn take_early(&mut self) -> Option<Early> {
+        self.marks.early.take()
+    }
+
+    /// Returns the window field of a segment sent now, and advances the right edge. That of a SYN
+    /// is not scaled.
+    pub(crate) fn window(&mut self, syn: bool) -> u16 {
+        let state = &mut self.window;
+        let scaled = state.scaled && !syn;
+        let scale = if scaled { state.scale } else { 0 };
+        state.shown |= scaled;
+        let free = self.next + state.buffer.saturating_sub(state.unread);
+        let window = free.max(state.edge).since(self.next);
+        // Rounded up: the edge must not move back.
+        let shown = window.div_ceil(1 << scale).min(u32::from(u16::MAX));
+        state.edge = state.edge.max(self.next + (shown << scale));
+        shown as u16
+    }
+
+    /// Records a sent acknowledgement and clears the pending one.
+    pub(crate) fn acknowledged(&mut self) {
+        self.pending = Pending { unacknowledged: 0, due: None, at_once: false, ..self.pending };
+    }
+
+    /// Returns the SACK blocks of an outgoing segment, a duplicate first (RFC 2883 §4).
+    pub(crate) fn sacks(&self) -> Sacks {
+        let mut sacks = Sacks::default();
+        if self.sack {
+            self.blocks
+                .duplicate
+                .into_iter()
+                .chain(self.blocks.blocks.iter().copied())
+                .for_each(|block| sacks.push(block));
+        }
+        sacks
+    }
+
+    /// Records that the duplicate was reported.
+    pub(crate) fn reported(&mut self) {
+        self.blocks.duplicate = None;
+    }
+}
+
+impl Blocks {
     /// Records received bytes. Returns whether they are kept: a block too many is not.
-    fn insert(&mut self, mut from: Seq, mut to: Seq) -> bool {
-        if from == self.next {
-            self.next = to;
+    /// Advances `next` over what is in order.
+    fn insert(&mut self, next: &mut Seq, mut from: Seq, mut to: Seq) -> bool {
+        if from == *next {
+            *next = to;
         } else {
             let touches = |&(a, b): &(Seq, Seq)| !a.is_after(to) && !b.is_before(from);
             let covered = |&(a, b): &(Seq, Seq)| !a.is_after(from) && !b.is_before(to);
@@ -223,7 +302,6 @@ impl Receiver {
             });
             self.blocks.insert(0, (first, last));
         }
-        let next = &mut self.next;
         while let Some(index) = self.blocks.iter().position(|block| !block.0.is_after(*next)) {
             *next = self.blocks.remove(index).1.max(*next);
         }
@@ -232,67 +310,44 @@ impl Receiver {
         }
         true
     }
+}
 
-    /// Reads at most `limit` bytes that have arrived in order and returns their number. Advertises
-    /// the window if it has opened far enough (RFC 9293 §3.8.6.2.2).
-    pub(crate) fn read(&mut self, limit: u32) -> u32 {
-        let bytes = self.unread.min(limit);
-        self.unread -= bytes;
-        let edge = self.next + self.buffer.saturating_sub(self.unread);
-        let opened = if edge.is_after(self.edge) { edge.since(self.edge) } else { 0 };
-        let known = self.edge.since(self.next);
-        let closing = known < self.mss && opened >= self.mss.min(self.buffer / 2);
-        let much = self.shown && opened >= (self.buffer / 2).max(2 * self.mss);
-        self.at_once |= bytes > 0 && (closing || much) && !self.is_finished();
-        bytes
-    }
-
-    /// Returns whether an acknowledgement is due.
-    pub(crate) fn owes(&self, now: Time) -> bool {
-        self.at_once || self.due.is_some_and(|due| due <= now)
-    }
-
-    /// Returns when an acknowledgement is due.
-    pub(crate) fn deadline(&self) -> Option<Time> {
-        if self.at_once || self.early.is_some() { Some(Time::ZERO) } else { self.due }
-    }
-
-    /// Takes the acknowledgement that is sent before all others.
-    pub(crate) fn take_early(&mut self) -> Option<Early> {
-        self.early.take()
-    }
-
-    /// Returns the window field of a segment sent now, and advances the right edge.
-    pub(crate) fn window(&mut self, scaled: bool) -> u16 {
-        let scale = if scaled { self.scale } else { 0 };
-        self.shown |= scaled;
-        let free = self.next + self.buffer.saturating_sub(self.unread);
-        let window = free.max(self.edge).since(self.next);
-        // Rounded up: the edge must not move back.
-        let shown = window.div_ceil(1 << scale).min(u32::from(u16::MAX));
-        self.edge = self.edge.max(self.next + (shown << scale));
-        shown as u16
-    }
-
-    /// Records a sent acknowledgement and clears the pending one.
-    pub(crate) fn acknowledged(&mut self) {
-        (self.unacknowledged, self.due, self.at_once) = (0, None, false);
-    }
-
-    /// Returns the SACK blocks of an outgoing segment, a duplicate first (RFC 2883 §4).
-    pub(crate) fn sacks(&self) -> Sacks {
-        let mut sacks = Sacks::default();
-        if self.sack {
-            self.duplicate
-                .into_iter()
-                .chain(self.blocks.iter().copied())
-                .for_each(|block| sacks.push(block));
+impl Marks {
+    /// Processes the ECN mark of a segment with payload (RFC 3168 §6.1.3, RFC 8257 §3.2).
+    fn take(&mut self, segment: &Segment, next: Seq, pending: &mut Pending) {
+        let marked = segment.mark == Mark::Experienced;
+        match self.echo {
+            Echo::None => {}
+            Echo::Latched => {
+                self.experienced = marked || self.experienced && !segment.flags.has(Flags::CWR);
+            }
+            Echo::Exact if marked != self.experienced => {
+                if pending.unacknowledged > 0 {
+                    self.early = Some(Early { ack: next, echo: self.experienced });
+                    pending.unacknowledged = 0;
+                }
+                self.experienced = marked;
+                // The start of a run of marks is acknowledged at once.
+                pending.at_once |= marked;
+            }
+            Echo::Exact => {}
         }
-        sacks
     }
+}
 
-    /// Records that the duplicate was reported.
-    pub(crate) fn reported(&mut self) {
-        self.duplicate = None;
+impl Pending {
+    /// Schedules the acknowledgement (RFC 9293 §3.8.6.3, RFC 5681 §4.2): at once for data that is
+    /// out of order or fills a gap, otherwise for every second full segment or after the delay.
+    fn plan(&mut self, now: Time, bytes: u32, in_order: bool) {
+        self.unacknowledged = self.unacknowledged.saturating_add(bytes);
+        self.largest = self.largest.max(bytes);
+        let many = self.unacknowledged >= self.largest.saturating_mul(2);
+        match self.delay {
+            Some(delay) if in_order && !many => {
+                let at = now + delay;
+                self.due = Some(self.due.map_or(at, |due| due.min(at)));
+            }
+            _ => self.at_once = true,
+        }
     }
 }

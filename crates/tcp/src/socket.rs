@@ -79,7 +79,7 @@ impl Socket {
     /// Processes a segment with its payload, of which the first bytes may be stored and the others
     /// described.
     pub fn on_segment(&mut self, now: Time, segment: &Segment, payload: Contents<'_>) {
-        let (received, next) = (self.connection.received(), self.connection.receiver.next);
+        let (received, next) = self.connection.next_received();
         let Range { start, end } = self.connection.on_segment(now, segment);
         self.sent.forget(self.connection.acknowledged());
         if start == end {
@@ -101,8 +101,7 @@ impl Socket {
         if segment.bytes == 0 {
             return Vec::new();
         }
-        let board = &self.connection.sender.board;
-        let from = self.connection.acknowledged() + u64::from(segment.seq.since(board.start()));
+        let from = self.connection.place_of(segment.seq);
         self.sent.copy(from, from + u64::from(segment.bytes))
     }
 

@@ -1,4 +1,4 @@
-//! Lost links, local and remote (`crates/switch/src/failover.rs`).
+//! Lost links, local and remote (`crates/switch/src/switch/failover.rs`).
 //!
 //! A loss is reported for an established link only, when the carrier goes or the neighbour has been
 //! silent for too long. A neighbour with a new incarnation is not reported, because its link is up

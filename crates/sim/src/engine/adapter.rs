@@ -15,9 +15,10 @@
 //! The adapter is generic over the node type and monomorphized for switches and hosts, so that the
 //! code for each frame is straight-line.
 
+mod ledger;
+mod profile;
 mod wires;
 
-use crate::engine::accounts::Accounts;
 use crate::engine::event::{Common, Event, Kind};
 use crate::engine::place::Place;
 use crate::engine::queue::Key;
@@ -27,10 +28,12 @@ use crate::engine::trace::{Line, StationTrace, What};
 use crate::link::disorder::Odd;
 use crate::link::links::Loss;
 use crate::link::port::{PortState, Verdict};
-use crate::link::timing::{Passage, Timing};
+use crate::link::timing::Passage;
 use axon_node::{Action, Drop, Input, Shortcuts};
 use axon_simhost::lost::LostDatagrams;
-use axon_wire::{FrameBuf, HopWidth, PortNo, Time};
+use axon_wire::{FrameBuf, PortNo, Time};
+use ledger::Ledger;
+use profile::Profile;
 
 /// Wake-ups at one instant after which a node is considered faulty.
 const STUCK_MAX: u32 = 10_000;
@@ -50,41 +53,28 @@ pub(crate) struct Adapter {
     free_at: Box<[Time]>,
     /// Number of events that the station has caused.
     sequence: u64,
-    pub(crate) ports: Box<[PortState]>,
+    ports: Box<[PortState]>,
     /// Station number in the world.
-    pub(crate) number: u32,
+    number: u32,
     /// Consecutive wake-ups that did not advance the deadline.
     stuck: u32,
-    pub(crate) trace: StationTrace,
-    /// Frame counters of the current incarnation.
-    pub(crate) accounts: Accounts,
+    trace: StationTrace,
+    ledger: Ledger,
     /// Time of the queued wake-up, if any.
     armed: Option<Time>,
     /// Awaited ports whose `TxDone` is queued as an event.
     planned: Vec<PortNo>,
-    /// True if the NIC drops frames with a bad FCS.
-    pub(crate) checks_fcs: bool,
-    /// True if a switch pipeline treats the station's frames as a host's.
-    pub(crate) host: bool,
-    pub(crate) name: String,
-    pub(crate) timing: Timing,
-    /// Frame counters of all earlier incarnations, if any.
-    pub(crate) past: Option<Box<Accounts>>,
-    /// First imbalance found at the end of an incarnation.
-    pub(crate) fault: Option<String>,
-    /// Number of incarnations so far; the current one has this number, from 1.
-    pub(crate) incarnations: u64,
+    profile: Profile,
     /// Captures of ports, if any port is captured.
-    pub(crate) taps: Option<Box<Taps>>,
-    /// Datagrams lost at this station, in all incarnations.
-    pub(crate) lost: LostDatagrams,
-    /// Width of a hop in frame headers, in bits.
-    pub(crate) hop_width: HopWidth,
+    taps: Option<Box<Taps>>,
     /// Data that the node keeps for its next incarnation.
-    pub(crate) store: Store,
+    store: Store,
 }
 
 impl Adapter {
+    /// Number of leading bytes that every passing frame needs.
+    pub(crate) const PASSING_BYTES: usize = std::mem::offset_of!(Adapter, ledger.accounts.nowhere);
+
     pub(crate) fn new(name: String, number: u32) -> Adapter {
         Adapter {
             owed_first: Time::MAX,
@@ -95,19 +85,11 @@ impl Adapter {
             number,
             stuck: 0,
             trace: StationTrace::default(),
-            accounts: Accounts::default(),
+            ledger: Ledger::default(),
             armed: None,
             planned: Vec::new(),
-            checks_fcs: false,
-            host: false,
-            name,
-            timing: Timing::default(),
-            past: None,
-            fault: None,
-            incarnations: 0,
+            profile: Profile { name, ..Profile::default() },
             taps: None,
-            lost: LostDatagrams::default(),
-            hop_width: HopWidth::default(),
             store: Store::default(),
         }
     }
@@ -115,7 +97,7 @@ impl Adapter {
     /// Prefetch hint for the fields that every event needs; see `prefetch.rs`.
     #[inline]
     pub(crate) fn prefetch(&self) -> u64 {
-        self.owed_first.ticks() ^ self.trace.events() ^ self.accounts.received
+        self.owed_first.ticks() ^ self.trace.events() ^ self.ledger.accounts.received
     }
 
     /// Prefetch hint for the further fields that a host needs.
@@ -153,10 +135,57 @@ impl Adapter {
         &mut self.ports[index]
     }
 
-    /// Returns whether a port currently has the carrier of this number.
-    pub(crate) fn has_carrier(&self, port: PortNo, carrier: u32) -> bool {
-        let cable = self.ports.get(port.index()).and_then(|state| state.cable.as_ref());
-        cable.is_some_and(|cable| cable.carrier == carrier)
+    /// Returns the ports used so far.
+    pub(crate) fn ports(&self) -> &[PortState] {
+        &self.ports
+    }
+
+    /// Returns the station number in the world.
+    pub(crate) fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// Returns the trace of the station.
+    pub(crate) fn trace(&self) -> &StationTrace {
+        &self.trace
+    }
+
+    /// Returns the frame counters of all incarnations.
+    pub(crate) fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    /// Returns the frame counters of all incarnations for changes.
+    pub(crate) fn ledger_mut(&mut self) -> &mut Ledger {
+        &mut self.ledger
+    }
+
+    /// Returns the properties of the station.
+    pub(crate) fn profile(&self) -> &Profile {
+        &self.profile
+    }
+
+    /// Returns the properties of the station for changes.
+    pub(crate) fn profile_mut(&mut self) -> &mut Profile {
+        &mut self.profile
+    }
+
+    /// Returns the captures of ports.
+    pub(crate) fn taps_mut(&mut self) -> &mut Option<Box<Taps>> {
+        &mut self.taps
+    }
+
+    /// Returns the data that the node keeps for its next incarnation.
+    pub(crate) fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// Begins an incarnation. Frames are hashed with all their bytes if `whole`.
+    pub(crate) fn begin(&mut self, whole: bool, common: &mut Common) {
+        self.ledger.incarnations += 1;
+        self.trace.set_whole(whole);
+        let what = What::Power(Some(self.ledger.incarnations));
+        self.record(PortNo::CONTROL, what, common);
     }
 
     /// Processes the arrival of a frame.
@@ -177,13 +206,13 @@ impl Adapter {
         };
         cable.delivered += 1;
         common.packet_hops += 1;
-        self.accounts.received += 1;
+        self.ledger.accounts.received += 1;
         self.trace.received(common.now, port, frame.contents());
         if common.is_shown() {
             self.show(port, What::Received(frame.contents()), common);
         }
         if !intact {
-            if self.checks_fcs {
+            if self.profile.checks_fcs {
                 return self.drop_frame(port, Drop::BadFcs, &frame, common);
             }
         } else if !common.without.shortcuts {
@@ -200,13 +229,6 @@ impl Adapter {
             }
         }
         self.deliver(node, Input::Frame { port, frame, complete_at, intact }, common);
-    }
-
-    /// Processes the `TxDone` of an awaited wire.
-    pub(crate) fn tx_done<N: Shortcuts + ?Sized>(&mut self, node: &mut N, common: &mut Common) {
-        self.free_wires(node, common);
-        self.await_wires(node, common);
-        self.arm(node.deadline(), common);
     }
 
     /// Processes a wake-up that the node requested.
@@ -267,7 +289,8 @@ impl Adapter {
             Action::Reply(reply) => common.reply = Some(reply),
             Action::Store(change) => self.store.keep(*change),
             Action::Punt { .. } | Action::RouteChanged(_) | Action::Lost => {
-                panic!("{} hands out what a whole node keeps to itself: {action:?}", self.name);
+                let name = &self.profile.name;
+                panic!("{name} hands out what a whole node keeps to itself: {action:?}");
             }
         }
     }
@@ -290,15 +313,19 @@ impl Adapter {
         if common.is_shown() {
             self.show(port, What::Sent(frame.contents()), common);
         }
-        self.accounts.sent += 1;
+        self.ledger.accounts.sent += 1;
         if port.index() >= self.ports.len() {
             self.port_mut(port);
         }
         let port_state = &mut self.ports[port.index()];
         #[cfg(debug_assertions)]
-        assert!(port_state.free_at <= now, "{}-{port}: a second frame before TxDone", self.name);
+        assert!(
+            port_state.free_at <= now,
+            "{}-{port}: a second frame before TxDone",
+            self.profile.name
+        );
         let Some(cable) = &mut port_state.cable else {
-            self.accounts.nowhere += 1;
+            self.ledger.accounts.nowhere += 1;
             self.owe(port, now);
             return self.lose(port, Loss::NoCarrier, &frame, common);
         };
@@ -387,15 +414,15 @@ impl Adapter {
     /// Counts and records a frame lost by a link.
     #[cold]
     fn lose(&mut self, port: PortNo, loss: Loss, frame: &FrameBuf, common: &mut Common) {
-        self.lost.count(frame.bytes(), self.hop_width, loss.name());
+        self.ledger.lost.count(frame.bytes(), self.profile.hop_width, loss.name());
         self.record(port, What::Lost(loss, frame.contents()), common);
     }
 
     /// Counts and records a frame dropped in the station.
     #[cold]
     fn drop_frame(&mut self, at: PortNo, reason: Drop, frame: &FrameBuf, common: &mut Common) {
-        self.accounts.dropped[reason as usize] += 1;
-        self.lost.count(frame.bytes(), self.hop_width, reason.name());
+        self.ledger.accounts.dropped[reason as usize] += 1;
+        self.ledger.lost.count(frame.bytes(), self.profile.hop_width, reason.name());
         self.record(at, What::Dropped(reason, frame.contents()), common);
     }
 
@@ -419,7 +446,7 @@ impl Adapter {
             self.stuck = 0;
         } else {
             self.stuck += 1;
-            let name = &self.name;
+            let name = &self.profile.name;
             assert!(self.stuck < STUCK_MAX, "{name} stays due at {at} however often it is called");
         }
         if self.armed.is_none_or(|armed| armed > at) {
@@ -463,7 +490,7 @@ impl Adapter {
     #[cold]
     fn show(&mut self, port: PortNo, what: What<'_>, common: &mut Common) {
         if common.written {
-            let line = Line::new(common.now, self.number, &self.name, port, what);
+            let line = Line::new(common.now, self.number, &self.profile.name, port, what);
             common.lines.push(line);
         }
         if let Some(taps) = &mut self.taps {

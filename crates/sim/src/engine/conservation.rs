@@ -11,144 +11,141 @@
 //! plane was forwarded, was dropped, or is held there. Every incarnation balances at its end; the
 //! frames that it held count as [`Drop::PowerLost`].
 
-use crate::engine::Engine;
+use crate::engine::event::Kind;
 use crate::engine::station::{Station, StationNode};
-use crate::link::links::{Fates, LinkId, WireEnd};
+use crate::engine::stations::Stations;
+use crate::link::cabling::Cabling;
+use crate::link::links::{Fates, Link, LinkId, WireEnd};
 use crate::world::baselines::Baseline;
 use axon_node::counters::PortCounters;
 use axon_node::{Action, Dataplane, Drop, Input};
 use axon_wire::{PortNo, Time};
 
-impl Engine {
-    /// Checks that every frame has exactly one fate.
-    ///
-    /// # Errors
-    /// One line for each account that does not balance.
-    pub fn check_conservation(&self) -> Result<(), String> {
-        let mut faults = Vec::new();
-        let (mut sent, mut delivered) = (0, 0);
-        let arrivals = self.arrivals_to_come();
-        for (index, coming) in arrivals.iter().enumerate() {
-            for (side, &(frames, bytes)) in coming.iter().enumerate() {
-                let fates = self.fates(LinkId(index), side);
-                sent += fates.sent;
-                delivered += fates.delivered;
-                if !fates.balance(frames) {
-                    faults.push(format!(
-                        "link {index} side {side}: {frames} arrivals to come, {fates:?}"
-                    ));
-                }
-                let ends = self.check_ends(LinkId(index), side, bytes);
-                faults.extend(ends.err().map(|fault| format!("link {index} side {side}: {fault}")));
+/// Checks that every frame has exactly one fate.
+///
+/// # Errors
+/// One line for each account that does not balance.
+pub(crate) fn check(stations: &Stations, cabling: &Cabling) -> Result<(), String> {
+    let mut faults = Vec::new();
+    let (mut sent, mut delivered) = (0, 0);
+    let arrivals = arrivals_to_come(stations, cabling.links().len());
+    for (index, coming) in arrivals.iter().enumerate() {
+        for (side, &(frames, bytes)) in coming.iter().enumerate() {
+            let fates = cabling.fates(LinkId(index), side, stations);
+            sent += fates.sent;
+            delivered += fates.delivered;
+            if !fates.balance(frames) {
+                faults.push(format!(
+                    "link {index} side {side}: {frames} arrivals to come, {fates:?}"
+                ));
             }
+            let ends = check_ends(&cabling.links()[index], side, &fates, bytes, stations);
+            faults.extend(ends.err().map(|fault| format!("link {index} side {side}: {fault}")));
         }
-        let all = self.accounts();
-        let nowhere = all.nowhere;
-        if all.sent != sent + nowhere || all.received != delivered {
-            faults.push(format!(
-                "stations sent {} and received {}, links took {sent} (and {nowhere} had no \
-                 link) and gave {delivered}",
-                all.sent, all.received
-            ));
-        }
-        for station in self.stations() {
-            let past = station
-                .adapter
-                .fault
-                .clone()
-                .map(|fault| format!("in a past incarnation: {fault}"));
-            for fault in past.into_iter().chain(check_station(station).err()) {
-                faults.push(format!("{}: {fault}", station.name()));
-            }
-        }
-        if faults.is_empty() { Ok(()) } else { Err(faults.join("\n")) }
     }
-
-    /// Compares the link's counters in the direction from `side` with those of the planes at its
-    /// ends, where these have served only this link in one incarnation. `coming` bytes are in
-    /// flight.
-    fn check_ends(&self, link: LinkId, side: usize, coming: u64) -> Result<(), String> {
-        let state = &self.links()[link.0];
-        let has_carried = |past: &Fates| past.sent + past.delivered > 0;
-        let past = state.past.as_deref();
-        if !state.connected || past.is_some_and(|past| past.iter().any(has_carried)) {
-            return Ok(());
-        }
-        let fates = self.fates(link, side);
-        let (near, far) = (state.ends[side], state.ends[1 - side]);
-        let out = self.port_counters(near);
-        if let Some(out) = out.filter(|out| out.tx_frames != fates.sent) {
-            return Err(format!("sent {} by the count of the port, {fates:?}", out.tx_frames));
-        }
-        let come = self.port_counters(far);
-        if let Some(come) = come.filter(|come| come.rx_frames != fates.delivered) {
-            return Err(format!("came {} by the count of the port, {fates:?}", come.rx_frames));
-        }
-        let differ: u64 = fates.lost.iter().sum::<u64>() + fates.duplicated;
-        if let (Some(out), Some(come), 0) = (out, come, differ)
-            && out.tx_bytes != come.rx_bytes + coming
-        {
-            let (tx, rx) = (out.tx_bytes, come.rx_bytes);
-            return Err(format!("{tx} bytes sent, {rx} came, {coming} in flight"));
-        }
-        Ok(())
+    let all = stations.accounts();
+    let nowhere = all.nowhere;
+    if all.sent != sent + nowhere || all.received != delivered {
+        faults.push(format!(
+            "stations sent {} and received {}, links took {sent} (and {nowhere} had no link) and \
+             gave {delivered}",
+            all.sent, all.received
+        ));
     }
-
-    /// Returns a plane's counters of a port, if the plane is in its first incarnation and the port
-    /// has had no other link.
-    fn port_counters(&self, end: WireEnd) -> Option<PortCounters> {
-        // A suspended node has not counted the frames queued for it.
-        let whole = |station: &&Station| {
-            let stopped = matches!(station.node, StationNode::Stopped(_));
-            station.adapter.incarnations == 1 && !stopped
-        };
-        let station = self.station(end.station).filter(whole)?;
-        let port_state = station.adapter.ports.get(end.port.index())?;
-        let counters = (!port_state.reconnected).then(|| station.node.counters())??;
-        (end.port.index() < usize::from(counters.ports())).then(|| counters.port(end.port))
+    for station in stations.iter() {
+        let past = station.adapter().ledger().fault.clone();
+        let past = past.map(|fault| format!("in a past incarnation: {fault}"));
+        for fault in past.into_iter().chain(check_station(station).err()) {
+            faults.push(format!("{}: {fault}", station.name()));
+        }
     }
+    if faults.is_empty() { Ok(()) } else { Err(faults.join("\n")) }
 }
 
-/// Checks every world at its end in builds with debug assertions, which all tests are. (`axon sim`
-/// does not end its world; its report includes this check.)
-#[cfg(debug_assertions)]
-impl std::ops::Drop for Engine {
-    fn drop(&mut self) {
-        if !std::thread::panicking()
-            && let Err(faults) = self.check_conservation()
-        {
-            panic!("a world ends with frames unaccounted for: {faults}");
-        }
-    }
-}
-
-impl Station {
-    /// Checks the counters of an incarnation that ends now and counts its frames as lost.
-    pub(crate) fn close_accounts(&mut self) {
-        if self.adapter.fault.is_none() {
-            self.adapter.fault = check_station(self).err();
-        }
-        self.adapter.accounts.dropped[Drop::PowerLost as usize] += held(&self.node);
-    }
-}
-
-impl Station {
-    /// Counts the datagrams lost with an incarnation that ends now: those that it would drop if all
-    /// its ports lost carrier.
-    pub(crate) fn empty(&mut self, now: Time) {
-        let Station { node, adapter } = self;
-        if !node.is_transit() {
-            return;
-        }
-        let mut out = Vec::new();
-        for port in 0..adapter.ports.len() {
-            let input = Input::Link { port: PortNo(port as u16), up: false };
-            node.as_node().handle(now, input, &mut out);
-        }
-        for action in out {
-            if let Action::Dropped { frame, .. } = action {
-                adapter.lost.count(frame.bytes(), adapter.hop_width, Drop::PowerLost.name());
+/// Returns the number and bytes of frames that will arrive under the current carrier, by link and
+/// by the side that sent them.
+fn arrivals_to_come(stations: &Stations, links: usize) -> Vec<[(u64, u64); 2]> {
+    let mut sums = vec![[(0, 0); 2]; links];
+    for shard in stations.shards() {
+        for event in shard.common.queue.iter() {
+            let Kind::Arrive { port, carrier, frame, .. } = &event.kind else { continue };
+            let port_state =
+                &shard.stations[event.station as usize].adapter().ports()[port.index()];
+            let cable = port_state.cable.as_ref();
+            if let Some(cable) = cable.filter(|cable| cable.carrier == *carrier) {
+                let (frames, bytes) = &mut sums[cable.rare.link.0][1 - cable.rare.side];
+                *frames += 1;
+                *bytes += frame.length() as u64;
             }
+        }
+    }
+    sums
+}
+
+/// Compares the link's counters in the direction from `side` with those of the planes at its ends,
+/// where these have served only this link in one incarnation. `coming` bytes are in flight.
+fn check_ends(
+    link: &Link,
+    side: usize,
+    fates: &Fates,
+    coming: u64,
+    stations: &Stations,
+) -> Result<(), String> {
+    let has_carried = |past: &Fates| past.sent + past.delivered > 0;
+    let past = link.past.as_deref();
+    if !link.connected || past.is_some_and(|past| past.iter().any(has_carried)) {
+        return Ok(());
+    }
+    let out = port_counters(link.ends[side], stations);
+    if let Some(out) = out.filter(|out| out.tx_frames != fates.sent) {
+        return Err(format!("sent {} by the count of the port, {fates:?}", out.tx_frames));
+    }
+    let come = port_counters(link.ends[1 - side], stations);
+    if let Some(come) = come.filter(|come| come.rx_frames != fates.delivered) {
+        return Err(format!("came {} by the count of the port, {fates:?}", come.rx_frames));
+    }
+    let differ: u64 = fates.lost.iter().sum::<u64>() + fates.duplicated;
+    if let (Some(out), Some(come), 0) = (out, come, differ)
+        && out.tx_bytes != come.rx_bytes + coming
+    {
+        let (tx, rx) = (out.tx_bytes, come.rx_bytes);
+        return Err(format!("{tx} bytes sent, {rx} came, {coming} in flight"));
+    }
+    Ok(())
+}
+
+/// Returns a plane's counters of a port, if the plane is in its first incarnation and the port has
+/// had no other link.
+fn port_counters(end: WireEnd, stations: &Stations) -> Option<PortCounters> {
+    // A suspended node has not counted the frames queued for it.
+    let whole = |station: &&Station| {
+        let stopped = matches!(station.node, StationNode::Stopped(_));
+        station.adapter().ledger().incarnations == 1 && !stopped
+    };
+    let station = stations.get(end.station).filter(whole)?;
+    let port_state = station.adapter().ports().get(end.port.index())?;
+    let counters = (!port_state.reconnected).then(|| station.node.counters())??;
+    (end.port.index() < usize::from(counters.ports())).then(|| counters.port(end.port))
+}
+
+/// Checks the counters of an incarnation that ends now and counts its frames as lost. So are the
+/// datagrams that it would drop if all its ports lost carrier.
+pub(crate) fn close(station: &mut Station, now: Time) {
+    let (held, fault) = (held(&station.node), check_station(station).err());
+    station.adapter_mut().ledger_mut().close(held, fault);
+    if !station.node.is_transit() {
+        return;
+    }
+    let mut out = Vec::new();
+    for port in 0..station.adapter().ports().len() {
+        let input = Input::Link { port: PortNo(port as u16), up: false };
+        station.node.as_node().handle(now, input, &mut out);
+    }
+    let hop_width = station.adapter().profile().hop_width;
+    let ledger = station.adapter_mut().ledger_mut();
+    for action in out {
+        if let Action::Dropped { frame, .. } = action {
+            ledger.lost.count(frame.bytes(), hop_width, Drop::PowerLost.name());
         }
     }
 }
@@ -183,7 +180,7 @@ fn check_station(station: &Station) -> Result<(), String> {
         StationNode::Switch(node) => check_plane(station, node.plane(), node.waiting_frames()),
         StationNode::Controller(node) => check_plane(station, node.plane(), 0),
         StationNode::Headless(left) => check_plane(station, &left.plane, 0),
-        StationNode::Baseline(node) => node.check(&station.adapter.accounts),
+        StationNode::Baseline(node) => node.check(&station.adapter().ledger().accounts),
         // A stopped node has not counted its pending input; it balances after it resumes.
         StationNode::Off | StationNode::Stopped(_) | StationNode::Other(_) => Ok(()),
     }
@@ -194,7 +191,7 @@ fn check_host(
     (made, unsent, waiting): (u64, u64, u64),
     received: u64,
 ) -> Result<(), String> {
-    let accounts = &station.adapter.accounts;
+    let accounts = &station.adapter().ledger().accounts;
     // The NIC drops a frame with a bad FCS before the host receives it.
     let taken = accounts.received - accounts.dropped[Drop::BadFcs as usize];
     if made == accounts.sent + unsent + waiting && received == taken {
@@ -205,7 +202,7 @@ fn check_host(
 
 /// Checks an agent: each frame is held, forwarded or dropped; the agent also makes its own frames.
 fn check_agent(station: &Station, (received, own, here): (u64, u64, u64)) -> Result<(), String> {
-    let accounts = &station.adapter.accounts;
+    let accounts = &station.adapter().ledger().accounts;
     let dropped: u64 = accounts.dropped.iter().sum();
     if received == accounts.received && received + own == accounts.sent + dropped + here {
         return Ok(());
@@ -214,7 +211,7 @@ fn check_agent(station: &Station, (received, own, here): (u64, u64, u64)) -> Res
 }
 
 fn check_plane(station: &Station, plane: &impl Dataplane, waiting: u64) -> Result<(), String> {
-    let accounts = &station.adapter.accounts;
+    let accounts = &station.adapter().ledger().accounts;
     let total = plane.counters().total();
     let own = plane.counters().port(PortNo::CONTROL).rx_frames;
     if total.rx_frames != accounts.received + own || total.tx_frames != accounts.sent {
@@ -248,7 +245,7 @@ mod tests {
 
     use super::*;
     use crate::World;
-    use crate::engine::event::{Event, Kind};
+    use crate::engine::event::Event;
     use axon_plane::{Plane, PlaneConfig};
     use axon_simhost::apps::{Plan, UdpPlan};
     use axon_wire::{FrameBuf, MacAddr, Span, Time};
@@ -280,7 +277,7 @@ mod tests {
     /// Runs the world until the next event is the arrival of a frame at a switch. Removes and
     /// returns that event.
     fn take_arrival(world: &mut World) -> Event {
-        let shard = &mut world.engine_mut().shards[0];
+        let shard = &mut world.engine_mut().shards_mut()[0];
         loop {
             let (key, event) = shard.common.queue.pop().expect("traffic");
             let arrives = matches!(event.kind, Kind::Arrive { .. });
@@ -322,7 +319,7 @@ mod tests {
             let bytes = frame.bytes();
             let frame = FrameBuf::new(&bytes[..bytes.len() - 1]);
             let kind = Kind::Arrive { port, intact: true, carrier, complete_at, frame };
-            world.engine_mut().shards[0].handle(Event { kind, ..event });
+            world.engine_mut().shards_mut()[0].handle(Event { kind, ..event });
             found = world.engine().check_conservation().err().unwrap_or_default();
             if !found.is_empty() {
                 break;
@@ -339,11 +336,11 @@ mod tests {
         let Kind::Arrive { port, intact, complete_at, frame, .. } = event.kind else {
             unreachable!("an arrival was asked for");
         };
-        let shard = &mut world.engine_mut().shards[0];
+        let shard = &mut world.engine_mut().shards_mut()[0];
         // Count the arrival as the world does, but do not deliver it.
         let station = &mut shard.stations[event.station as usize];
-        station.adapter.accounts.received += 1;
-        let cable = station.adapter.ports[port.index()].cable.as_mut().expect("it came by a link");
+        station.adapter_mut().ledger_mut().accounts.received += 1;
+        let cable = station.adapter_mut().port_mut(port).cable.as_mut().expect("it came by a link");
         cable.delivered += 1;
         drop((intact, complete_at, frame));
         let fault = fault(world);
@@ -360,11 +357,11 @@ mod tests {
         frame[..6].copy_from_slice(&[0x01, 0x80, 0xc2, 0, 0, 0x0e]);
         let mut out = Vec::new();
         plane.receive(now, PortNo(1), FrameBuf::new(&frame), now, true, &mut out);
-        station.adapter.accounts.received += 1;
+        station.adapter_mut().ledger_mut().accounts.received += 1;
         assert!(matches!(out[..], [axon_node::Action::Punt { .. }]), "{out:?}");
         check_plane(&station, &plane, 0).expect_err("nobody answers for the punted frame");
         plane.count_drop(PortNo(1), Drop::Consumed);
-        station.adapter.accounts.dropped[Drop::Consumed as usize] += 1;
+        station.adapter_mut().ledger_mut().accounts.dropped[Drop::Consumed as usize] += 1;
         assert_eq!(check_plane(&station, &plane, 0), Ok(()));
     }
 
@@ -381,7 +378,7 @@ mod tests {
         assert_eq!((lost, engine.check_conservation()), (held, Ok(())));
         // A fault of an incarnation is also reported after its end.
         let other = engine.stations().position(is_switch).expect("another switch");
-        engine.station_mut(other).adapter.accounts.received += 1;
+        engine.station_mut(other).adapter_mut().ledger_mut().accounts.received += 1;
         engine.power_off(other);
         assert!(fault(world).contains("in a past incarnation"));
     }

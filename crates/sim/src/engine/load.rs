@@ -12,18 +12,12 @@ pub(crate) struct Load {
     before: Vec<u64>,
     /// Total events at which the next check is due.
     next: u64,
-    /// Number of threads that can run at the same time.
-    pub(crate) cores: usize,
-    /// True if the last run ended with each shard on its own thread.
-    pub(crate) beside: bool,
 }
 
 impl Load {
     /// Starts the measurement with the events of each station and their total.
     pub(crate) fn begin(events: Vec<u64>, total: u64) -> Load {
-        let next = total + FIRST;
-        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        Load { before: events, next, cores, beside: false }
+        Load { before: events, next: total + FIRST }
     }
 
     /// Returns whether a check is due after `events` events in total.

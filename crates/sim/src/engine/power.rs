@@ -1,125 +1,100 @@
-//! Power and suspension of stations, and their initial settings: timing, hop width.
+//! Power, suspension and crashes of the nodes of stations. For each function see the method of
+//! [`Engine`](crate::Engine) that calls it.
 
-use crate::engine::Engine;
-use crate::engine::station::{StationNode, Stopped};
+use crate::engine::conservation;
+use crate::engine::dataplane::SwitchPlane;
+use crate::engine::event::Common;
+use crate::engine::headless::Headless;
+use crate::engine::station::{Station, StationNode, Stopped};
+use crate::engine::stations::Stations;
 use crate::engine::trace::What;
-use crate::link::links::WireEnd;
-use crate::link::timing::Timing;
-use axon_fabric::model::Device;
-use axon_node::{Input, Stored};
-use axon_wire::{HopWidth, PortNo, Time};
+use crate::link::cabling::Cabling;
+use axon_node::{Dataplane, Drop, Input};
+use axon_switch::SwitchNode;
+use axon_wire::{PortNo, Time};
 
-impl Engine {
-    /// Sets a switch's timing to that of a device. Call it before anything is connected. Without
-    /// it, the switch stores and forwards in zero time.
-    pub fn set_device(&mut self, station: usize, device: &Device) {
-        self.station_mut(station).adapter.timing = Timing::of(device);
+pub(crate) fn on(number: usize, node: StationNode, stations: &mut Stations, cabling: &mut Cabling) {
+    off(number, stations, cabling);
+    let (station, common) = stations.call(number);
+    station.adapter_mut().profile_mut().checks_fcs = node.is_host();
+    begin(station, node, common);
+    cabling.refresh_station(number, stations);
+    let (station, common) = stations.call(number);
+    station.nudge(common);
+}
+
+/// Begins an incarnation.
+fn begin(station: &mut Station, node: StationNode, common: &mut Common) {
+    station.adapter_mut().begin(!node.is_transit(), common);
+    station.node = node;
+}
+
+pub(crate) fn off(number: usize, stations: &mut Stations, cabling: &mut Cabling) {
+    let (station, common) = stations.call(number);
+    if !station.node.is_on() {
+        return;
     }
+    conservation::close(station, common.now);
+    station.node = StationNode::Off;
+    let adapter = station.adapter_mut();
+    adapter.forget();
+    adapter.ledger_mut().end();
+    adapter.record(PortNo::CONTROL, What::Power(None), common);
+    cabling.refresh_station(number, stations);
+}
 
-    /// Makes the pipelines of switches treat frames from this station as a host's. Call it before
-    /// anything is connected.
-    pub fn set_host(&mut self, station: usize) {
-        self.station_mut(station).adapter.host = true;
+pub(crate) fn suspend((station, common): (&mut Station, &mut Common)) {
+    if matches!(station.node, StationNode::Off | StationNode::Stopped(_)) {
+        return;
     }
+    station.free_wires(common);
+    let node = std::mem::replace(&mut station.node, StationNode::Off);
+    station.node = StationNode::Stopped(Box::new(Stopped { node, inputs: Vec::new() }));
+}
 
-    /// Sends the station's queue lengths to the peer of a port, before each frame.
-    pub(crate) fn show_queues(&mut self, at: WireEnd) {
-        self.station_mut(at.station).adapter.port_mut(at.port).shows_queues = true;
-    }
-
-    /// Sets the width of a hop in frame headers, in bits.
-    pub fn set_hop_width(&mut self, width: HopWidth) {
-        (0..self.places.len()).for_each(|at| self.station_mut(at).adapter.hop_width = width);
-    }
-
-    /// Returns the number of the next incarnation of a station's node, from 1, strictly increasing.
-    pub fn next_incarnation(&self, station: usize) -> u64 {
-        self.station(station).map_or(1, |station| station.adapter.incarnations + 1)
-    }
-
-    /// Returns the data that the nodes of a station have kept for the next incarnation, by key.
-    pub fn stored(&self, station: usize) -> Vec<Stored> {
-        self.station(station).map_or_else(Vec::new, |station| station.adapter.store.all())
-    }
-
-    /// Powers a station on with this node. A running incarnation ends first.
-    pub fn power_on(&mut self, station: usize, node: StationNode) {
-        self.power_off(station);
-        let state = self.station_mut(station);
-        let adapter = &mut state.adapter;
-        adapter.incarnations += 1;
-        adapter.trace.set_whole(!node.is_transit());
-        adapter.checks_fcs = node.is_host();
-        let what = What::Power(Some(adapter.incarnations));
-        state.node = node;
-        self.record(station, PortNo::CONTROL, what);
-        self.refresh_station(station);
-        self.nudge(station);
-    }
-
-    /// Powers a station off. The frames that its node holds are lost
-    /// ([`axon_node::Drop::PowerLost`]), and its neighbours lose carrier.
-    pub fn power_off(&mut self, station: usize) {
-        let now = self.now();
-        let state = self.station_mut(station);
-        if !state.node.is_on() {
-            return;
+pub(crate) fn resume((station, common): (&mut Station, &mut Common)) {
+    let StationNode::Stopped(stopped) = &mut station.node else { return };
+    let inputs = std::mem::take(&mut stopped.inputs);
+    station.node = std::mem::replace(&mut stopped.node, StationNode::Off);
+    for input in inputs {
+        // Frames sent since it resumed are lost if the carrier changed before.
+        if let Input::Link { port, .. } = input {
+            station.adapter_mut().cancel_tx_done(port);
+            station.adapter_mut().port_mut(port).is_free_at(Time::ZERO);
         }
-        state.close_accounts();
-        state.empty(now);
-        state.node = StationNode::Off;
-        let adapter = &mut state.adapter;
-        adapter.forget();
-        let accounts = std::mem::take(&mut adapter.accounts);
-        adapter.past.get_or_insert_default().add(&accounts);
-        self.record(station, PortNo::CONTROL, What::Power(None));
-        self.refresh_station(station);
+        station.deliver(input, common);
     }
+    station.nudge(common);
+}
 
-    /// Suspends the node of a station. Has no effect if it is suspended or off.
-    pub fn stop(&mut self, station: usize) {
-        let at = self.places[station];
-        let (state, common) = self.shards[at.shard as usize].call(at.slot);
-        if matches!(state.node, StationNode::Off | StationNode::Stopped(_)) {
-            return;
+pub(crate) fn crash((station, common): (&mut Station, &mut Common)) {
+    match std::mem::replace(&mut station.node, StationNode::Off) {
+        StationNode::Switch(node) => {
+            let waiting = node.waiting_frames();
+            let mut plane = node.into_plane();
+            (0..waiting).for_each(|_| plane.count_drop(PortNo::CONTROL, Drop::PowerLost));
+            station.adapter_mut().ledger_mut().close(waiting, None);
+            station.node = StationNode::Headless(Box::new(Headless { plane }));
+            station.adapter_mut().record(PortNo::CONTROL, What::Power(None), common);
         }
-        state.free_wires(common);
-        let stopped = std::mem::replace(&mut state.node, StationNode::Off);
-        state.node = StationNode::Stopped(Box::new(Stopped { node: stopped, inputs: Vec::new() }));
+        other => station.node = other,
     }
+}
 
-    /// Resumes the node of a station. Has no effect if it is not suspended.
-    pub fn go_on(&mut self, station: usize) {
-        let node = &mut self.station_mut(station).node;
-        let StationNode::Stopped(stopped) = node else { return };
-        let inputs = std::mem::take(&mut stopped.inputs);
-        let stopped = std::mem::replace(&mut stopped.node, StationNode::Off);
-        *node = stopped;
-        let at = self.places[station];
-        let (station, common) = self.shards[at.shard as usize].call(at.slot);
-        for input in inputs {
-            // Frames sent since it resumed are lost if the carrier changed before.
-            if let Input::Link { port, .. } = input {
-                station.adapter.cancel_tx_done(port);
-                station.adapter.port_mut(port).is_free_at(Time::ZERO);
-            }
-            station.deliver(input, common);
-        }
-        station.nudge(common);
+pub(crate) fn restart(
+    (station, common): (&mut Station, &mut Common),
+    start: impl FnOnce(SwitchPlane) -> SwitchNode<SwitchPlane>,
+) {
+    let left = match std::mem::replace(&mut station.node, StationNode::Off) {
+        StationNode::Headless(left) => left,
+        other => return station.node = other,
+    };
+    begin(station, StationNode::Switch(Box::new(start(left.plane))), common);
+    let ports = (0u16..).zip(station.adapter().ports());
+    let up = ports.filter(|(_, port)| port.cable.as_ref().is_some_and(|cable| cable.carrier != 0));
+    let up: Vec<PortNo> = up.map(|(number, _)| PortNo(number)).collect();
+    for port in up {
+        station.deliver(Input::Link { port, up: true }, common);
     }
-
-    fn refresh_station(&mut self, station: usize) {
-        for index in 0..self.station_mut(station).adapter.ports.len() {
-            let cable = self.station_mut(station).adapter.ports[index].cable.as_ref();
-            if let Some(link) = cable.map(|cable| cable.rare.link) {
-                self.refresh_carrier(link);
-            }
-        }
-    }
-
-    pub(crate) fn record(&mut self, station: usize, port: PortNo, what: What<'_>) {
-        let at = self.places[station];
-        let (station, common) = self.shards[at.shard as usize].call(at.slot);
-        station.adapter.record(port, what, common);
-    }
+    station.nudge(common);
 }

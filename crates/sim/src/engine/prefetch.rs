@@ -25,21 +25,21 @@ pub(crate) fn read(queue: &Queue<Event>, stations: &[Station]) {
     let events = begun[..count].iter().copied().flatten();
     let mut sum = 0;
     for event in events.clone() {
-        sum ^= stations[event.station as usize].adapter.prefetch();
+        sum ^= stations[event.station as usize].adapter().prefetch();
     }
     for event in events.clone() {
         let station = &stations[event.station as usize];
         if let StationNode::Host(host) = &station.node {
-            sum ^= host.prefetch() ^ station.adapter.prefetch_end();
+            sum ^= host.prefetch() ^ station.adapter().prefetch_end();
         }
         if let Kind::Arrive { port, frame, .. } = &event.kind {
-            sum ^= station.adapter.prefetch_port(*port) ^ head(frame);
+            sum ^= station.adapter().prefetch_port(*port) ^ head(frame);
         }
     }
     for event in events {
         let station = &stations[event.station as usize];
         if let StationNode::Host(host) = &station.node {
-            sum ^= host.prefetch_apps() ^ station.adapter.prefetch_way(PortNo(0));
+            sum ^= host.prefetch_apps() ^ station.adapter().prefetch_way(PortNo(0));
         }
     }
     std::hint::black_box(sum);

@@ -5,9 +5,11 @@ use crate::engine::adapter::Adapter;
 use crate::engine::dataplane::SwitchPlane;
 use crate::engine::event::{Common, Kind};
 use crate::engine::headless::Headless;
+use crate::link::timing::Timing;
 use crate::world::baselines::Baseline;
 use axon_agents::{Agent, AgentNode, node};
-use axon_node::{Action, Awaited, Counters, Dataplane, Input, Node, Shortcuts};
+use axon_fabric::model::Device;
+use axon_node::{Action, Awaited, Counters, Dataplane, Input, Node, Shortcuts, Stored};
 use axon_simhost::Host;
 use axon_simhost::arp_host::ArpHost;
 use axon_switch::{ControllerNode, SwitchNode};
@@ -142,11 +144,11 @@ impl Shortcuts for Stopped {
 pub struct Station {
     /// Current node.
     pub node: StationNode,
-    pub(crate) adapter: Adapter,
+    adapter: Adapter,
 }
 
 const _: () = assert!(
-    std::mem::offset_of!(Station, adapter.accounts.nowhere) == 128,
+    std::mem::offset_of!(Station, adapter) + Adapter::PASSING_BYTES == 128,
     "what every frame that passes needs is in two cache lines"
 );
 
@@ -192,16 +194,46 @@ impl Station {
 
     /// Returns the station's name: `s1`, `h1`, `c1`.
     pub fn name(&self) -> &str {
-        &self.adapter.name
+        &self.adapter.profile().name
     }
 
     /// Returns the frame counters over all incarnations.
     pub fn accounts(&self) -> Accounts {
-        let mut sum = self.adapter.accounts.clone();
-        if let Some(past) = &self.adapter.past {
-            sum.add(past);
-        }
-        sum
+        self.adapter.ledger().total()
+    }
+
+    /// Returns the adapter of the node.
+    #[inline]
+    pub(crate) fn adapter(&self) -> &Adapter {
+        &self.adapter
+    }
+
+    /// Returns the adapter of the node for changes.
+    #[inline]
+    pub(crate) fn adapter_mut(&mut self) -> &mut Adapter {
+        &mut self.adapter
+    }
+
+    /// Sets a switch's timing to that of a device. Call it before anything is connected. Without
+    /// it, the switch stores and forwards in zero time.
+    pub fn set_device(&mut self, device: &Device) {
+        self.adapter.profile_mut().timing = Timing::of(device);
+    }
+
+    /// Makes the pipelines of switches treat frames from this station as a host's. Call it before
+    /// anything is connected.
+    pub fn set_host(&mut self) {
+        self.adapter.profile_mut().host = true;
+    }
+
+    /// Returns the number of the next incarnation of the node, from 1, strictly increasing.
+    pub fn next_incarnation(&self) -> u64 {
+        self.adapter.ledger().incarnations + 1
+    }
+
+    /// Returns the data that the nodes have kept for the next incarnation, by key.
+    pub fn stored(&self) -> Vec<Stored> {
+        self.adapter.store().all()
     }
 
     /// Handles an event.
@@ -217,7 +249,11 @@ impl Station {
                     adapter.arrive(node, (port, carrier), (frame, complete_at, intact), common);
                 });
             }
-            Kind::TxDone => with_node!(&mut self.node, |node| adapter.tx_done(node, common)),
+            Kind::TxDone => with_node!(&mut self.node, |node| {
+                adapter.free_wires(node, common);
+                adapter.await_wires(node, common);
+                adapter.arm(node.deadline(), common);
+            }),
             Kind::Wake => with_node!(&mut self.node, |node| adapter.wake(node, common)),
             Kind::Queues { carrier, bytes } => self.take_queues(carrier, &bytes),
         }
@@ -227,7 +263,8 @@ impl Station {
     #[cold]
     fn take_queues(&mut self, carrier: u32, bytes: &[u64]) {
         if let StationNode::Agent(node) = &mut self.node
-            && self.adapter.has_carrier(node::PORT, carrier)
+            && let Some(port_state) = self.adapter.ports().get(node::PORT.index())
+            && port_state.cable.as_ref().is_some_and(|cable| cable.carrier == carrier)
         {
             node.show_queues(bytes);
         }

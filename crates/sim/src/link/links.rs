@@ -4,8 +4,9 @@
 //! repaired. State that changes with every frame (counters, noise) is kept at the ports of the two
 //! ends, so that stations can run in parallel.
 
+use crate::link::disorder::Disorder;
 use axon_fabric::model::Wire;
-use axon_wire::PortNo;
+use axon_wire::{PortNo, Rate};
 
 /// ID of a link of a world: first the fabric's links between switches in their order, then the
 /// hosts' links in the order of hosts, then the controller's, then those of agents in their order,
@@ -89,6 +90,29 @@ impl Fates {
         let ended = self.delivered + self.lost.iter().sum::<u64>();
         self.in_flight = (self.sent + self.duplicated).saturating_sub(ended);
     }
+}
+
+/// Change of the state of a link, in both directions. It does not affect frames on the wire, except
+/// by a change of carrier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinkChange {
+    /// Cuts the link, so that both ends lose carrier, or repairs it.
+    Cut(bool),
+    /// Makes the link drop every frame from these ends while both keep carrier.
+    Silent([bool; 2]),
+    /// Sets the disorder, which no FCS shows. It ends when the link is connected anew.
+    Disorder(Disorder),
+    /// Sets the rate.
+    Rate(Rate),
+    /// Sets the loss rate, in frames per million.
+    LossPpm(u32),
+    /// Sets the bit error rate, in bits per 10^15.
+    BitErrorsPer1e15(u64),
+    /// Starts to count bytes by class, from zero. `axon` is whether the link joins Axons.
+    CountClasses {
+        /// True if frames have the header of Axon.
+        axon: bool,
+    },
 }
 
 /// Link of a world.

@@ -1,9 +1,8 @@
 //! Links: cables and their ends, timing, noise, and the bytes that they carry by class.
 
-mod cabling;
+pub(crate) mod cabling;
 pub mod classes;
 pub mod disorder;
-mod faults;
 pub mod links;
 mod noise;
 pub(crate) mod port;

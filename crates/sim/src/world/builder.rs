@@ -1,7 +1,7 @@
 //! Builds the nodes of a world from its fabric: each call returns one for a new incarnation.
 
 use crate::engine::dataplane::SwitchPlane;
-use crate::engine::station::StationNode;
+use crate::engine::station::{Station, StationNode};
 use crate::link::timing;
 use crate::world::baselines::{self, Plans};
 use crate::world::nodes::Nodes;
@@ -46,14 +46,14 @@ impl Builder {
 
     /// Returns a seed for the next incarnation of a station.
     pub(crate) fn seed(&self, nodes: &Nodes, station: usize) -> u64 {
-        let incarnation = nodes.engine().next_incarnation(station);
+        let incarnation = nodes.next_incarnation(station);
         let stream = (station as u128) << 64 | u128::from(incarnation);
         oorandom::Rand64::new_inc(u128::from(self.seed), stream).rand_u64()
     }
 
     /// Returns a switch with empty tables.
     pub(crate) fn switch(&self, fabric: &Fabric, nodes: &Nodes, switch: usize) -> StationNode {
-        let incarnation = nodes.engine().next_incarnation(switch);
+        let incarnation = nodes.next_incarnation(switch);
         let seed = self.seed(nodes, switch);
         if let Some(node) = self.plans.switch(fabric, switch, incarnation, seed) {
             return node;
@@ -68,7 +68,7 @@ impl Builder {
 
     /// Returns the configuration of a switch's node that starts on the data plane left by another.
     pub(crate) fn restarted(&self, fabric: &Fabric, nodes: &Nodes, switch: usize) -> SwitchConfig {
-        let incarnation = nodes.engine().next_incarnation(switch);
+        let incarnation = nodes.next_incarnation(switch);
         assemble::switch_config(fabric, switch, incarnation, self.seed(nodes, switch)).control
     }
 
@@ -76,14 +76,14 @@ impl Builder {
     /// none.
     pub(crate) fn controller(&self, fabric: &Fabric, nodes: &Nodes) -> StationNode {
         let (engine, station) = (nodes.engine(), nodes.layout().controller_station());
-        let incarnation = engine.next_incarnation(station);
+        let incarnation = nodes.next_incarnation(station);
         if let Some(node) = baselines::controller(fabric, incarnation) {
             return node;
         }
         let seed = self.seed(nodes, station);
         let config = assemble::controller_config(fabric, incarnation, seed);
         let plane = SwitchPlane::new(self.dataplane, config.plane);
-        let stored = engine.stored(station);
+        let stored = engine.station(station).map_or_else(Vec::new, Station::stored);
         let node = ControllerNode::restored(config.control, plane, engine.now(), &stored);
         StationNode::Controller(Box::new(node))
     }

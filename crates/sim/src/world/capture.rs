@@ -1,6 +1,5 @@
 //! Captures: copies of the frames on single ports, for other tools.
 
-use crate::engine::Engine;
 use crate::link::links::WireEnd;
 use crate::world::layout::Layout;
 use axon_fabric::assemble::{host_index, split_port, switch_index};
@@ -23,30 +22,6 @@ pub fn port_by_name(fabric: &Fabric, name: &str) -> Option<WireEnd> {
         None => return None,
     };
     (port == PortNo(0)).then_some(WireEnd { station, port })
-}
-
-impl Engine {
-    /// Starts to capture the frames on a port; see [`Engine::take_captured`]. Set the number of
-    /// threads before.
-    ///
-    /// # Panics
-    /// If there is no such station.
-    pub fn capture(&mut self, end: WireEnd) {
-        self.shards.iter_mut().for_each(|shard| shard.common.watched = true);
-        self.station_mut(end.station).adapter.taps.get_or_insert_default().add(end.port);
-    }
-
-    /// Takes the frames captured since the last call, in order of time, then of stations.
-    pub fn take_captured(&mut self) -> Vec<Captured> {
-        let mut all = Vec::new();
-        for station in self.shards.iter_mut().flat_map(|shard| &mut shard.stations) {
-            if let Some(taps) = &mut station.adapter.taps {
-                all.append(&mut taps.take());
-            }
-        }
-        all.sort_by_key(|captured| (captured.at, captured.station));
-        all
-    }
 }
 
 #[cfg(test)]

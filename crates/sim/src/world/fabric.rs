@@ -5,7 +5,7 @@
 
 use crate::engine::dataplane::SwitchPlane;
 use crate::engine::{Engine, Step};
-use crate::link::links::LinkId;
+use crate::link::links::{Link, LinkChange, LinkId};
 use crate::world::builder::{self, Builder};
 use crate::world::layout::Layout;
 use crate::world::nodes::{Nodes, wire_end};
@@ -121,7 +121,8 @@ impl World {
         let axon = self.fabric.network == Network::Axon;
         let (cables, controller) = (self.fabric.links.len(), self.layout().controller_link());
         for id in (0..self.engine().links().len()).map(LinkId) {
-            self.engine_mut().count_classes(id, axon && (id.0 < cables || id == controller));
+            let axon = axon && (id.0 < cables || id == controller);
+            self.engine_mut().change_link(id, LinkChange::CountClasses { axon });
         }
     }
 }
@@ -185,14 +186,16 @@ impl World {
         let (engine, layout) = self.nodes.split();
         let controller = layout.controller_station();
         match fault {
-            FaultKind::LinkDown(link) => engine.set_cut(LinkId(link), true),
+            FaultKind::LinkDown(link) => engine.change_link(LinkId(link), LinkChange::Cut(true)),
             FaultKind::LinkUp(link) => mend(engine, LinkId(link)),
-            FaultKind::LinkSilent(link) => engine.set_silent(LinkId(link), true),
+            FaultKind::LinkSilent(link) => {
+                engine.change_link(LinkId(link), LinkChange::Silent([true; 2]));
+            }
             FaultKind::LinkSilentFrom(link, end) => {
-                let ends = &engine.links()[link].ends;
-                if let Some(side) = ends.iter().position(|&other| other == wire_end(end)) {
-                    engine.set_silent_from(LinkId(link), side, true);
-                }
+                let Link { ends, silent, .. } = &engine.links()[link];
+                let is_silent = |side| silent[side] || ends[side] == wire_end(end);
+                let silent = LinkChange::Silent([0, 1].map(is_silent));
+                engine.change_link(LinkId(link), silent);
             }
             FaultKind::SwitchDown(switch) => engine.power_off(switch),
             FaultKind::SwitchUp(switch) => {
@@ -210,11 +213,19 @@ impl World {
                     self.start_controller();
                 }
             }
-            FaultKind::HostDown(host) => engine.set_cut(layout.access_link(host), true),
+            FaultKind::HostDown(host) => {
+                engine.change_link(layout.access_link(host), LinkChange::Cut(true));
+            }
             FaultKind::HostUp(host) => mend(engine, layout.access_link(host)),
-            FaultKind::Loss(cable, ppm) => engine.set_loss(layout.cable(cable), ppm),
-            FaultKind::BitErrors(cable, rate) => engine.set_bit_errors(layout.cable(cable), rate),
-            FaultKind::Rate(cable, rate) => engine.set_rate(layout.cable(cable), rate),
+            FaultKind::Loss(cable, ppm) => {
+                engine.change_link(layout.cable(cable), LinkChange::LossPpm(ppm));
+            }
+            FaultKind::BitErrors(cable, rate) => {
+                engine.change_link(layout.cable(cable), LinkChange::BitErrorsPer1e15(rate));
+            }
+            FaultKind::Rate(cable, rate) => {
+                engine.change_link(layout.cable(cable), LinkChange::Rate(rate));
+            }
             FaultKind::HostSlow(host, rate) => {
                 if let Some(node) = self.nodes.host_mut(host) {
                     node.rx_ring_mut().set_rate(rate);
@@ -355,6 +366,6 @@ fn has_power(engine: &Engine, station: usize) -> bool {
 }
 
 fn mend(engine: &mut Engine, link: LinkId) {
-    engine.set_silent(link, false);
-    engine.set_cut(link, false);
+    engine.change_link(link, LinkChange::Silent([false; 2]));
+    engine.change_link(link, LinkChange::Cut(false));
 }

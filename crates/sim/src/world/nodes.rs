@@ -2,7 +2,7 @@
 
 use crate::engine::Engine;
 use crate::engine::dataplane::SwitchPlane;
-use crate::engine::station::StationNode;
+use crate::engine::station::{Station, StationNode};
 use crate::link::classes::ClassBytes;
 use crate::link::links::{LinkId, WireEnd};
 use crate::world::baselines::Baseline;
@@ -45,11 +45,15 @@ impl Nodes {
         let names = names.chain(fabric.agents.iter().map(|agent| &agent.name));
         engine.reserve(names.clone().count());
         for name in names {
-            engine.add_station(name);
+            let station = engine.add_station(name);
+            engine.station_mut(station).adapter_mut().profile_mut().hop_width = fabric.hop_width;
         }
-        engine.set_hop_width(fabric.hop_width);
-        (0..fabric.switches.len()).for_each(|s| engine.set_device(s, &fabric.device));
-        (0..fabric.hosts.len()).for_each(|h| engine.set_host(layout.host_station(h)));
+        for switch in 0..fabric.switches.len() {
+            engine.station_mut(switch).set_device(&fabric.device);
+        }
+        for host in 0..fabric.hosts.len() {
+            engine.station_mut(layout.host_station(host)).set_host();
+        }
         for link in &fabric.links {
             engine.connect(wire_end(link.a), wire_end(link.b), link.wire);
         }
@@ -63,11 +67,12 @@ impl Nodes {
         for (index, agent) in fabric.agents.iter().enumerate() {
             let station = layout.agent_station(index);
             let near = WireEnd { station, port: axon_agents::node::PORT };
-            engine.set_host(near.station);
+            engine.station_mut(station).set_host();
             let far = wire_end(agent.at);
             engine.connect(near, far, agent.wire);
             if agent.kind.reads_queues() {
-                engine.show_queues(far);
+                let switch = engine.station_mut(far.station).adapter_mut();
+                switch.port_mut(far.port).shows_queues = true;
             }
         }
         for bond in &fabric.bonds {
@@ -83,6 +88,11 @@ impl Nodes {
     /// Returns the underlying engine.
     pub fn engine(&self) -> &Engine {
         &self.engine
+    }
+
+    /// Returns the number of the next incarnation of a station's node.
+    pub(crate) fn next_incarnation(&self, station: usize) -> u64 {
+        self.engine.station(station).map_or(1, Station::next_incarnation)
     }
 
     /// Returns the underlying engine mutably, to connect and disconnect links.

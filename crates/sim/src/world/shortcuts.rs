@@ -148,9 +148,9 @@ fn nodes(world: &mut World) -> String {
 fn run(fabric: &Fabric, seed: u64, without: Without, (threads, worth): (usize, u64)) -> Seen {
     let dice = &mut Rand32::new(!seed);
     let mut world = World::new(fabric, seed);
-    world.engine_mut().worth = worth;
+    world.engine_mut().set_worth(worth);
     assert_eq!(world.engine_mut().set_threads(threads), threads, "seed {seed}");
-    world.engine_mut().shards.iter_mut().for_each(|shard| shard.common.without = without);
+    world.engine_mut().shards_mut().iter_mut().for_each(|shard| shard.common.without = without);
     let limit = Time::ZERO + Span::from_secs(20);
     assert!(world.run_until_true(limit, World::is_ready), "seed {seed}: {:?}", world.unready());
     let switches = fabric.switches.len() as u32;

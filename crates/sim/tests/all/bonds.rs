@@ -5,7 +5,7 @@ use crate::common::{self, Builder, assert_sound, assert_whole, boot_on, end, fab
 use axon_fabric::model::{Bond, End, Fabric, FaultKind};
 use axon_link::lacp::Mux;
 use axon_sim::apps::{AppId, Plan, TcpOptions, TcpPlan, UdpPlan};
-use axon_sim::links::WireEnd;
+use axon_sim::links::{LinkChange, WireEnd};
 use axon_sim::{DataplaneKind, PingPlan, World};
 use axon_wire::message::MemberState;
 use axon_wire::{PortNo, Span};
@@ -39,7 +39,7 @@ fn a_data_plane_that_refuses_or_answers_late_carries_a_bond_too() {
     await_members(&mut world, &[Mux::Distributing; 2]);
     assert_whole(&mut world);
     let link = world.layout().bond_link(BONDED, 0);
-    world.engine_mut().set_cut(link, true);
+    world.engine_mut().change_link(link, LinkChange::Cut(true));
     world.run_for(Span::from_secs(2));
     assert_eq!(common::unreached(&mut world, &[(0, 1), (1, 0)], 30), []);
 }
@@ -163,7 +163,7 @@ fn each_port_and_each_switch_may_fail_and_come_back(plane: DataplaneKind) {
         let fail = |world: &mut World, fails: bool| match failure < 2 {
             true => {
                 let link = world.layout().bond_link(BONDED, number);
-                world.engine_mut().set_cut(link, fails);
+                world.engine_mut().change_link(link, LinkChange::Cut(fails));
             }
             false if fails => world.inject(FaultKind::SwitchDown(number)),
             false => world.inject(FaultKind::SwitchUp(number)),
@@ -202,11 +202,11 @@ fn under_load_a_port_that_is_back_loses_nothing_and_moves_each_route_once() {
     start_tcp(&mut world, 0, None);
     world.run_for(Span::from_millis(200));
     let link = world.layout().bond_link(BONDED, 0);
-    world.engine_mut().set_cut(link, true);
+    world.engine_mut().change_link(link, LinkChange::Cut(true));
     world.run_for(Span::from_millis(500));
     let counters = |world: &World| world.controller().unwrap().controller().counters().bond_moves;
     let (before, moves) = (received(&world, &sinks), counters(&world));
-    world.engine_mut().set_cut(link, false);
+    world.engine_mut().change_link(link, LinkChange::Cut(false));
     world.run_for(Span::from_millis(2_500));
     let (after, moved) = (received(&world, &sinks), counters(&world) - moves);
     println!("under load: {before:?}, then {after:?}, {moved} moves");
@@ -276,10 +276,10 @@ fn two_ports_of_one_switch_are_a_bond_too() {
     assert_whole(&mut world);
     for member in [0, 1] {
         let link = world.layout().bond_link(BONDED, member);
-        world.engine_mut().set_cut(link, true);
+        world.engine_mut().change_link(link, LinkChange::Cut(true));
         world.run_for(Span::from_millis(20));
         assert_eq!(common::unreached(&mut world, &[(0, 2), (2, 0), (1, 0)], 3), [], "{member}");
-        world.engine_mut().set_cut(link, false);
+        world.engine_mut().change_link(link, LinkChange::Cut(false));
         await_members(&mut world, &[Mux::Distributing; 2]);
     }
     assert_whole(&mut world);
@@ -351,10 +351,10 @@ fn a_link_that_is_lost_without_its_carrier_is_left_after_the_time_out_of_lacp() 
     });
     world.run_for(Span::from_millis(100));
     let link = world.layout().bond_link(BONDED, 0);
-    world.engine_mut().set_silent(link, true);
+    world.engine_mut().change_link(link, LinkChange::Silent([true; 2]));
     // Long enough for LACP to expire the partner.
     world.run_for(Span::from_secs(8));
-    world.engine_mut().set_silent(link, false);
+    world.engine_mut().change_link(link, LinkChange::Silent([false; 2]));
     let gaps = pings.map(|ping| world.ping_stats(ping).unwrap().gap_max);
     println!("without a sign: {gaps:?}");
     // The last LACPDU arrived up to a second before the loss, and three must be missed.

@@ -3,7 +3,7 @@
 use axon_fabric::model::Wire;
 use axon_sim::apps::{Plan, UdpPlan};
 use axon_sim::engine::{Engine, Step};
-use axon_sim::links::{LinkId, Loss, WireEnd};
+use axon_sim::links::{LinkChange, LinkId, Loss, WireEnd};
 use axon_sim::station::StationNode;
 use axon_sim::{PingPlan, PingStats};
 use axon_simhost::{self as host, Host, HostConfig};
@@ -90,9 +90,9 @@ fn a_cut_loses_what_is_in_flight_and_carrier_brings_it_back() {
     let mut engine = cable(2, 0);
     let number = ping(&mut engine, 0, PingPlan::steady(ip(1), Span::from_millis(1), 1000));
     run(&mut engine, Span::from_micros(300_001));
-    engine.set_cut(CABLE, true);
+    engine.change_link(CABLE, LinkChange::Cut(true));
     run(&mut engine, Span::from_millis(200));
-    engine.set_cut(CABLE, false);
+    engine.change_link(CABLE, LinkChange::Cut(false));
     run(&mut engine, Span::from_secs(3));
     let stats = stats(&mut engine, 0, number);
     assert!(stats.done && (790..=805).contains(&stats.received), "{stats:?}");
@@ -105,7 +105,7 @@ fn a_cut_loses_what_is_in_flight_and_carrier_brings_it_back() {
 fn a_silent_cable_keeps_carrier_and_loses_everything() {
     let mut engine = cable(3, 0);
     run(&mut engine, Span::from_millis(1));
-    engine.set_silent(CABLE, true);
+    engine.change_link(CABLE, LinkChange::Silent([true; 2]));
     let number = ping(&mut engine, 0, PingPlan::until_reply(ip(1), Span::from_millis(50), 5));
     run(&mut engine, Span::from_secs(1));
     assert_eq!(stats(&mut engine, 0, number).received, 0);
@@ -156,6 +156,6 @@ fn a_host_that_restarts_forgets_and_its_frames_are_accounted_for() {
     engine.power_off(1);
     assert!(!engine.links()[0].carrier);
     run(&mut engine, Span::from_millis(50));
-    assert_eq!(engine.next_incarnation(1), 2);
+    assert_eq!(engine.station(1).unwrap().next_incarnation(), 2);
     assert_eq!(engine.now(), Time::ZERO + Span::from_millis(100));
 }

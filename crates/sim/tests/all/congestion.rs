@@ -10,7 +10,7 @@ use axon_plane::notification::CnConfig;
 use axon_plane::qcn::{RateLimiter, RpConfig};
 use axon_plane::{Plane, PlaneConfig};
 use axon_sim::Engine;
-use axon_sim::links::{LinkId, WireEnd};
+use axon_sim::links::{LinkChange, LinkId, WireEnd};
 use axon_sim::station::StationNode;
 use axon_wire::cn::{CnTag, CnmFormat, CnmFrame};
 use axon_wire::priority::{Priority, PrioritySet};
@@ -254,7 +254,7 @@ fn the_second_switch_is_held_at_its_set_point_while_its_link_changes_and_loses_n
         let mut world = World::new(1, kilobytes, rp, seed);
         world.run(Span::from_millis(200));
         for megabits in [200, 400] {
-            world.engine.set_rate(world.last_link, Rate::mbps(megabits));
+            world.engine.change_link(world.last_link, LinkChange::Rate(Rate::mbps(megabits)));
             let [_, step] = world.look(Span::from_millis(3_000));
             let span = Span::from_millis(1_000);
             let [near, far] = world.look(span);

@@ -6,7 +6,7 @@ use crate::common::{self, Builder, HEARTBEAT, wire};
 use axon_fabric::model::{Device, FaultKind, Wire};
 use axon_node::{Action, Drop, Input, Node, Shortcuts};
 use axon_sim::engine::Step;
-use axon_sim::links::{LinkId, WireEnd};
+use axon_sim::links::{LinkChange, LinkId, WireEnd};
 use axon_sim::station::StationNode;
 use axon_sim::{Engine, World};
 use axon_wire::{FrameBuf, PortNo, Rate, Span, Time};
@@ -104,11 +104,11 @@ impl Line {
         for station in 0..=last {
             engine.add_station(&format!("n{station}"));
             if station > 0 && station < last {
-                engine.set_device(station, device);
+                engine.station_mut(station).set_device(device);
             }
         }
         if host {
-            engine.set_host(0);
+            engine.station_mut(0).set_host();
         }
         for (left, &gbps) in rates.iter().enumerate() {
             let wire = Wire { rate: Rate::gbps(gbps), ..wire() };
@@ -197,7 +197,7 @@ fn a_flipped_bit_travels_on_through_cut_through_and_is_dropped_by_a_host() {
     let plan: Vec<_> = (0..2000).map(|number| (at(number * 10_000), 1000)).collect();
     let mut line = Line::new(&Device::axon_netfpga(), false, &[1, 1, 1], 0, &plan);
     // 1 - (1 - 1e-5)^8032 = 7.7 %.
-    line.engine.set_bit_errors(LinkId(0), 10_000_000_000);
+    line.engine.change_link(LinkId(0), LinkChange::BitErrorsPer1e15(10_000_000_000));
     while line.engine.run(at(1_000_000_000)) != Step::Limit {}
     line.engine.check_conservation().unwrap();
     let broken = line.seen.lock().unwrap().iter().filter(|seen| !seen.intact).count() as u64;
@@ -213,7 +213,9 @@ fn hosts_talk_over_a_fabric_that_flips_bits_and_every_frame_has_its_fate() {
         builder.fabric.device = device;
         let mut world = World::new(&builder.fabric, 5);
         for link in 0..world.engine().links().len() {
-            world.engine_mut().set_bit_errors(LinkId(link), 20_000_000_000);
+            world
+                .engine_mut()
+                .change_link(LinkId(link), LinkChange::BitErrorsPer1e15(20_000_000_000));
         }
         world.run_until(common::BOOT);
         let silent = common::unreached(&mut world, &common::pairs(&[0, 1, 2]), 30);

@@ -7,6 +7,7 @@ use crate::common::{
 };
 use axon_fabric::model::{End, FaultKind};
 use axon_node::{PortKind, PortView};
+use axon_sim::links::LinkChange;
 use axon_sim::{DataplaneKind, PingPlan, SwitchPlane, World};
 use axon_wire::{PortNo, Span, Time};
 
@@ -162,11 +163,11 @@ fn a_host_that_falls_silent_is_found_by_probes(plane: DataplaneKind) {
     let mut world = boot_on(&ring(3, 1, true), plane);
     assert_whole(&mut world);
     let link = world.layout().access_link(2);
-    world.engine_mut().set_silent(link, true);
+    world.engine_mut().change_link(link, LinkChange::Silent([true; 2]));
     let probes = world.fabric().timers.host_probe * 6;
     world.run_for(probes);
     assert_sound(&world);
-    world.engine_mut().set_silent(link, false);
+    world.engine_mut().change_link(link, LinkChange::Silent([false; 2]));
     world.run_for(Span::from_secs(1));
     assert_whole(&mut world);
 }

@@ -18,7 +18,7 @@
 //! both by [LLDP](LldpSettings).
 
 mod config;
-mod lldp;
+mod limiters;
 mod neighbour;
 mod node;
 pub mod rules;

@@ -11,12 +11,63 @@
 //! none.
 
 use super::config::{AgentConfig, LldpSettings};
-use axon_dcbx::{DcbPort, DcbxConfig, DcbxSettings, Mode, Recommendation, ports};
+use alloc::vec::Vec;
+use axon_dcbx::{DcbEvent, DcbPort, DcbxConfig, DcbxSettings, Mode, Recommendation, ports};
+use axon_node::Drop;
+use axon_plane::PlaneConfig;
 use axon_plane::dcb::DcbConfig;
+use axon_plane::meter::Meter;
 use axon_plane::qcn::DefenceConfig;
+use axon_wire::Time;
 
-/// Creates the DCBX state of the port to the fabric. `dcb` is the configuration of its plane.
-pub(super) fn port(config: &AgentConfig, lldp: &LldpSettings, dcb: &DcbConfig) -> DcbPort {
+/// LLDP and DCBX at the port to the fabric.
+#[derive(Clone, Debug)]
+pub(super) struct Neighbour {
+    port: DcbPort,
+    /// Rate limit of LLDPDUs: the same as for frames that one port of a switch punts to its control
+    /// plane.
+    meter: Meter,
+}
+
+impl Neighbour {
+    /// Creates the state of the port. `dcb` is the configuration of its plane.
+    pub(super) fn new(config: &AgentConfig, lldp: &LldpSettings, dcb: &DcbConfig) -> Neighbour {
+        let meter = Meter::new(PlaneConfig::with_ports(2, config.mac).punt);
+        Neighbour { port: port(config, lldp, dcb), meter }
+    }
+
+    /// Returns the DCBX state.
+    pub(super) fn port(&self) -> &DcbPort {
+        &self.port
+    }
+
+    /// Handles an LLDP frame, up to the rate limit. Returns the way in which the frame ends.
+    pub(super) fn receive(&mut self, now: Time, frame: &[u8], out: &mut Vec<DcbEvent>) -> Drop {
+        if !self.meter.admit(now) {
+            return Drop::PuntLimit;
+        }
+        let before = self.port.agent().counters().received;
+        self.port.receive(now, frame, out);
+        match self.port.agent().counters().received > before {
+            true => Drop::Consumed,
+            false => Drop::Refused,
+        }
+    }
+
+    /// Processes a carrier change.
+    pub(super) fn link(&mut self, now: Time, up: bool, out: &mut Vec<DcbEvent>) {
+        self.port.link(now, up, out);
+    }
+
+    /// Sends the LLDPDU that is due.
+    pub(super) fn timeout(&mut self, now: Time, out: &mut Vec<DcbEvent>) {
+        if self.port.deadline().is_some_and(|at| at <= now) {
+            self.port.timeout(now, out);
+        }
+    }
+}
+
+fn port(config: &AgentConfig, lldp: &LldpSettings, dcb: &DcbConfig) -> DcbPort {
     let settings = DcbxSettings {
         mode: Mode::Auto,
         pfc_willing: true,

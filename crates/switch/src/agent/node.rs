@@ -1,35 +1,33 @@
 //! Node of the agent: frames and time in, actions out.
 
+mod lldp;
+
+use super::Rules;
 use super::config::{AgentConfig, FABRIC, HOST, dcb, group};
-use super::{Rules, neighbour};
+use super::limiters::Limiters;
+use super::neighbour::Neighbour;
 use alloc::vec::Vec;
 use axon_dcbx::DcbPort;
 use axon_node::{Action, Awaited, Drop, Input, Node, NodeKind, Shortcuts};
-use axon_plane::meter::Meter;
 use axon_plane::qcn::{RateLimiter, RpError};
 use axon_plane::schedule::FrameCost;
-use axon_plane::{FrameMeta, HeaderKind, PlaneConfig, Ports, ethernet};
+use axon_plane::{FrameMeta, HeaderKind, Ports, ethernet};
 use axon_wire::cn::{self, CnmError, CnmFrame};
-use axon_wire::priority::{PRIORITIES, Priority, PrioritySet, TrafficClass};
+use axon_wire::priority::{Priority, PrioritySet};
 use axon_wire::vlan::{self, VlanTag};
 use axon_wire::{Bytes, Time};
 
 /// Node of an agent: a bridge between a host and the fabric.
 #[derive(Clone, Debug)]
 pub struct AgentNode {
-    pub(super) ports: Ports,
-    pub(super) config: AgentConfig,
-    pub(super) limiters: [Option<RateLimiter>; PRIORITIES],
-    /// Congestion notifications that were acted on, by priority.
-    pub(super) cnms: [u64; PRIORITIES],
-    /// LLDP and DCBX at the port to the fabric.
-    pub(super) neighbour: Option<DcbPort>,
-    /// The rate limit of LLDPDUs from the fabric.
-    pub(super) lldp_meter: Meter,
+    ports: Ports,
+    config: AgentConfig,
+    limiters: Limiters,
+    neighbour: Option<Neighbour>,
     /// The rules in force.
-    pub(super) rules: Rules,
+    rules: Rules,
     /// Scratch memory, kept between inputs.
-    pub(super) actions: Vec<Action>,
+    actions: Vec<Action>,
 }
 
 impl AgentNode {
@@ -38,25 +36,15 @@ impl AgentNode {
     /// # Errors
     /// Invalid variables of the reaction points.
     pub fn new(config: AgentConfig) -> Result<AgentNode, RpError> {
-        let mut limiters = [const { None }; PRIORITIES];
-        if let Some(reaction) = &config.reaction {
-            for priority in reaction.priorities.iter() {
-                let seed = reaction.seed.wrapping_add(priority.value().into());
-                let burst = Bytes(config.frame_bytes_max as u64);
-                limiters[priority.index()] = Some(RateLimiter::new(reaction.point, burst, seed)?);
-            }
-        }
+        let limiters = Limiters::new(&config)?;
         let mut ports = Ports::new(2, Bytes(config.frame_bytes_max as u64));
         let dcb = dcb(&config);
-        let neighbour = config.lldp.as_ref().map(|lldp| neighbour::port(&config, lldp, &dcb));
+        let neighbour = config.lldp.as_ref().map(|lldp| Neighbour::new(&config, lldp, &dcb));
         let set = ports.set_dcb(dcb, Priority::MAX);
         set.expect("deficit round robin with a quantum is a valid schedule");
         let (rules, pfc) = (config.rules.clone(), config.pfc);
-        let (cnms, actions) = ([0; PRIORITIES], Vec::new());
-        // Same limit as for frames that one port of a switch punts to its control plane.
-        let lldp_meter = Meter::new(PlaneConfig::with_ports(2, config.mac).punt);
-        let mut agent =
-            AgentNode { ports, config, limiters, cnms, neighbour, lldp_meter, rules, actions };
+        let actions = Vec::new();
+        let mut agent = AgentNode { ports, config, limiters, neighbour, rules, actions };
         agent.ports.set_pfc(Time::ZERO, HOST, PrioritySet::ALL, &mut agent.actions);
         agent.set_pfc(Time::ZERO, pfc);
         Ok(agent)
@@ -74,17 +62,17 @@ impl AgentNode {
 
     /// Returns the reaction point of a priority, if it has one.
     pub fn limiter(&self, priority: Priority) -> Option<&RateLimiter> {
-        self.limiters[priority.index()].as_ref()
+        self.limiters.of(priority)
     }
 
     /// Returns the number of congestion notifications for a priority that were acted on.
     pub fn cnms(&self, priority: Priority) -> u64 {
-        self.cnms[priority.index()]
+        self.limiters.cnms(priority)
     }
 
     /// Returns the state of LLDP and DCBX at the port to the fabric; `None` if LLDP is off.
     pub fn neighbour(&self) -> Option<&DcbPort> {
-        self.neighbour.as_ref()
+        self.neighbour.as_ref().map(Neighbour::port)
     }
 
     /// Returns the rules in force.
@@ -94,7 +82,7 @@ impl AgentNode {
 
     /// Enables PFC for these priorities at the fabric; PAUSE if there are none. A priority group
     /// without headroom never sends XOFF.
-    pub(super) fn set_pfc(&mut self, now: Time, pfc: PrioritySet) {
+    fn set_pfc(&mut self, now: Time, pfc: PrioritySet) {
         for priority in Priority::ALL {
             let lossless = pfc.is_empty() || pfc.contains(priority);
             let headroom = if lossless { self.config.headroom } else { Bytes(0) };
@@ -152,43 +140,9 @@ impl AgentNode {
             }
             Err(_) => return self.ports.discard(meta, Drop::Malformed, &mut self.actions),
         };
-        let reason = match &mut self.limiters[cnm.priority.index()] {
-            Some(limiter) => {
-                limiter.notified(now, cnm.feedback);
-                self.cnms[cnm.priority.index()] += 1;
-                self.keep_to_rate(now, cnm.priority);
-                Drop::Consumed
-            }
-            None => Drop::Refused,
-        };
+        let known = self.limiters.notified(now, &cnm, &mut self.ports, &mut self.actions);
+        let reason = if known { Drop::Consumed } else { Drop::Refused };
         self.ports.discard(meta, reason, &mut self.actions);
-    }
-
-    /// Schedules the next frame of a priority by its reaction point.
-    fn keep_to_rate(&mut self, now: Time, priority: Priority) {
-        if let Some(limiter) = &mut self.limiters[priority.index()] {
-            let ready_at = limiter.ready_at(now);
-            self.ports.hold_back(now, FABRIC, priority, ready_at, &mut self.actions);
-        }
-    }
-
-    /// Processes timers of reaction points: rates rise, or the reaction point of a recovered idle
-    /// flow is freed.
-    fn recover(&mut self, now: Time) {
-        for priority in Priority::ALL {
-            let Some(limiter) = &mut self.limiters[priority.index()] else { continue };
-            if limiter.deadline().is_none_or(|deadline| deadline > now) {
-                continue;
-            }
-            limiter.advance(now);
-            let class = TrafficClass::ALL[priority.index()];
-            let waiting =
-                self.ports.dcb().map_or(Bytes(0), |dcb| dcb.memory().queued(FABRIC, class));
-            if waiting == Bytes(0) {
-                limiter.idle(now);
-            }
-            self.keep_to_rate(now, priority);
-        }
     }
 
     /// Accounts for the rates of leaving frames, and removes priority tags towards the host.
@@ -200,10 +154,8 @@ impl AgentNode {
                     Action::Transmit { port: FABRIC, frame, .. } => {
                         let priority = vlan::priority_of(frame.bytes());
                         let cost = FrameCost::WIRE.of(frame.bytes().len() as u32);
-                        if let Some(limiter) = &mut self.limiters[priority.index()] {
-                            limiter.sent(now, Bytes(cost.into()));
-                            self.keep_to_rate(now, priority);
-                        }
+                        let sent = (priority, Bytes(cost.into()));
+                        self.limiters.sent(now, sent, &mut self.ports, &mut self.actions);
                     }
                     _ => {}
                 }
@@ -223,7 +175,7 @@ impl Node for AgentNode {
             Input::Link { port, up } => {
                 self.ports.link(now, port, up, &mut self.actions);
                 if port == FABRIC {
-                    self.neighbour_link(now, up);
+                    self.with_neighbour(now, |neighbour, out| neighbour.link(now, up, out));
                 }
             }
             Input::Timeout => {}
@@ -232,15 +184,14 @@ impl Node for AgentNode {
             }
         }
         self.ports.timeout(now, &mut self.actions);
-        self.recover(now);
-        self.neighbour_timeout(now);
+        self.limiters.recover(now, &mut self.ports, &mut self.actions);
+        self.with_neighbour(now, |neighbour, out| neighbour.timeout(now, out));
         self.settle(now, out);
     }
 
     fn deadline(&self) -> Option<Time> {
-        let limiters = self.limiters.iter().flatten().filter_map(RateLimiter::deadline);
-        let neighbour = self.neighbour.as_ref().and_then(DcbPort::deadline);
-        limiters.chain(self.ports.deadline()).chain(neighbour).min()
+        let neighbour = self.neighbour().and_then(DcbPort::deadline);
+        [self.limiters.deadline(), self.ports.deadline(), neighbour].into_iter().flatten().min()
     }
 }
 

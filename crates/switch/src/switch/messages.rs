@@ -34,7 +34,7 @@ impl<D: Dataplane> SwitchNode<D> {
     pub(crate) fn message(&mut self, now: Time, opened: Opened) -> Result<(), Refusal> {
         let own = self.alone.is_some() && opened.from == self.chassis.incarnation;
         let Chassis { plane, effects, .. } = &mut self.chassis;
-        let ours = own || self.uplink.controller() == Some(opened.from);
+        let ours = own || self.upstream.uplink().controller() == Some(opened.from);
         let vlan = opened.vlan;
         match opened.message {
             Message::ControllerHelloAck(_) if own => {}
@@ -43,10 +43,11 @@ impl<D: Dataplane> SwitchNode<D> {
                 self.edge.message(now, reply, plane, effects).ok_or(Refusal::Misplaced)?;
             }
             Message::ControllerHelloAck(ack) => {
-                self.uplink.acknowledged(now, opened.from, ack, effects);
+                self.upstream.acknowledged(now, opened.from, ack, effects);
             }
             Message::ArpReply(reply) => {
-                self.chassis.accept_grant(self.uplink.controller(), (vlan, &reply))?;
+                let controller = self.upstream.uplink().controller();
+                self.chassis.accept_grant(controller, (vlan, &reply))?;
                 let Chassis { plane, effects, .. } = &mut self.chassis;
                 let reply = (vlan, Message::ArpReply(reply));
                 self.edge.message(now, reply, plane, effects).ok_or(Refusal::Misplaced)?;
@@ -58,13 +59,11 @@ impl<D: Dataplane> SwitchNode<D> {
                 self.edge.message(now, message, plane, effects).ok_or(Refusal::Misplaced)?;
             }
             Message::Segment(segment) if ours => {
-                let stream = self.stream.as_mut().ok_or(Refusal::Unexpected)?;
                 let mut chosen = Vec::new();
-                for item in stream.receive(now, segment) {
+                for item in self.upstream.receive(now, segment)? {
                     match item {
                         Item::AskLoad { every_ms } => {
-                            let sent = |port| plane.sent_bytes(port);
-                            self.loads.ask(now, every_ms, (plane.count(), sent));
+                            self.upstream.ask_load(now, every_ms, plane);
                         }
                         Item::SelectMember { port, partner, selected } => {
                             chosen.push((port, partner, selected));

@@ -34,9 +34,9 @@ enum Law {
 #[derive(Clone, Debug)]
 pub(crate) struct Congestion {
     /// Maximum bytes in flight (cwnd).
-    pub(crate) window: u32,
+    window: u32,
     /// Slow start threshold, in bytes (ssthresh).
-    pub(crate) threshold: u32,
+    threshold: u32,
     mss: u32,
     law: Law,
     /// State of CUBIC's first slow start, until the threshold is set.
@@ -59,6 +59,16 @@ impl Congestion {
         let window = if algorithm == Algorithm::None { WINDOW_MAX } else { initial(mss) };
         let hystart = (algorithm == Algorithm::Cubic).then(HyStart::default);
         Congestion { window, threshold: u32::MAX, mss, law, hystart }
+    }
+
+    /// Returns the window in bytes.
+    pub(crate) fn window(&self) -> u32 {
+        self.window
+    }
+
+    /// Returns the slow start threshold in bytes.
+    pub(crate) fn threshold(&self) -> u32 {
+        self.threshold
     }
 
     /// Returns whether the window is in slow start.

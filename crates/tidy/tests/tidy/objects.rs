@@ -15,17 +15,6 @@ const FIELDS_MAX: usize = 16;
 /// one lowers its size here, so that it does not grow again.
 const UNCUT: &[(&str, &str, Size)] = &[
     ("crates/conformance", "Bench", Size::of(42, 9, 0)),
-    ("crates/sim", "Adapter", Size::of(34, 22, 15)),
-    ("crates/sim", "Calendar", Size::of(19, 18, 0)),
-    ("crates/sim", "Engine", Size::of(79, 14, 12)),
-    ("crates/sim", "Station", Size::of(10, 2, 1)),
-    ("crates/switch", "AgentNode", Size::of(19, 8, 8)),
-    ("crates/switch", "Chassis", Size::of(38, 16, 1)),
-    ("crates/switch", "SwitchNode", Size::of(44, 13, 6)),
-    ("crates/tcp", "Congestion", Size::of(14, 5, 2)),
-    ("crates/tcp", "Connection", Size::of(39, 14, 14)),
-    ("crates/tcp", "Receiver", Size::of(19, 19, 4)),
-    ("crates/tcp", "Sender", Size::of(36, 34, 28)),
     ("experiments/check", "World", Size::of(59, 11, 11)),
     ("experiments/model", "World", Size::of(12, 19, 0)),
     ("experiments/papers", "Run", Size::of(18, 21, 0)),

@@ -9,7 +9,7 @@ use axon_plane::notification::CnConfig;
 use axon_plane::qcn::{RateLimiter, RpConfig, RpError};
 use axon_plane::{Plane, PlaneConfig};
 use axon_sim::Engine;
-use axon_sim::links::{LinkId, WireEnd};
+use axon_sim::links::{LinkChange, LinkId, WireEnd};
 use axon_sim::station::StationNode;
 use axon_wire::cn::{CnTag, CnmFormat, CnmFrame};
 use axon_wire::constants::ethertype;
@@ -87,7 +87,7 @@ impl Bottleneck {
 
     /// Sets the rate of the link behind the queue.
     pub fn set_rate(&mut self, rate: Rate) {
-        self.engine.set_rate(self.link, rate);
+        self.engine.change_link(self.link, LinkChange::Rate(rate));
     }
 
     /// Runs for `span`; returns the events in it.

@@ -12,32 +12,24 @@ impl Adapter {
     where
         N: Shortcuts + ?Sized,
     {
-        if self.owed_first > common.now {
-            return;
-        }
         while self.owed_first <= common.now {
-            let Some((due, port)) = self.first_owed().filter(|(due, _)| *due <= common.now) else {
+            let mut first = (Time::MAX, PortNo::CONTROL);
+            for (port, &due) in (0..).zip(&self.free_at) {
+                if due < first.0 {
+                    first = (due, PortNo(port));
+                }
+            }
+            let (due, port) = first;
+            self.owed_first = due;
+            if due > common.now || due == Time::MAX {
                 return;
-            };
+            }
             self.cancel_tx_done(port);
             node.handle(due, Input::TxDone { port }, &mut common.out);
             if !common.out.is_empty() {
                 self.carry_out(node, common);
             }
         }
-    }
-
-    /// Returns the time and port of the wire that becomes free first.
-    #[inline]
-    fn first_owed(&mut self) -> Option<(Time, PortNo)> {
-        let mut first = (Time::MAX, PortNo::CONTROL);
-        for (port, &due) in (0..).zip(&self.free_at) {
-            if due < first.0 {
-                first = (due, PortNo(port));
-            }
-        }
-        self.owed_first = first.0;
-        (first.0 < Time::MAX).then_some(first)
     }
 
     /// Marks the wire of `port` as busy until `due`.
@@ -64,19 +56,13 @@ impl Adapter {
     where
         N: Shortcuts + ?Sized,
     {
-        if common.without.shortcuts {
-            return self.plan_wires(common);
-        }
-        loop {
+        while !common.without.shortcuts {
             match node.awaited() {
-                Awaited::None => break,
+                Awaited::None => return,
                 Awaited::Port(port) => self.plan_wire(port, common),
-                Awaited::Every => break self.plan_wires(common),
+                Awaited::Every => break,
             }
         }
-    }
-
-    fn plan_wires(&mut self, common: &mut Common) {
         (0..self.free_at.len()).for_each(|port| self.plan_wire(PortNo(port as u16), common));
     }
 

@@ -71,6 +71,78 @@ impl Ord for Early {
     }
 }
 
+/// Sorting buffers: time and position of each entry as one number, and the entries in their new
+/// order.
+#[derive(Debug, Default)]
+struct Sorter {
+    ranks: Vec<u64>,
+    sorted: Vec<Entry>,
+}
+
+impl Sorter {
+    /// Sorts the entries of one bucket of width 2^`shift`, the latest entry first. A few bits give
+    /// the time within the bucket. Most times differ, and numbers sort faster than entries.
+    fn sort(&mut self, entries: &mut Vec<Entry>, shift: u32) {
+        if !(PLAIN..=INDICES).contains(&entries.len()) {
+            entries.sort_unstable_by_key(|entry| Reverse(entry.order()));
+            return;
+        }
+        let within = (1 << shift) - 1;
+        let rank = |(index, entry): (usize, &Entry)| {
+            (within - (entry.time & within)) * INDICES as u64 + index as u64
+        };
+        self.ranks.clear();
+        self.ranks.extend(entries.iter().enumerate().map(rank));
+        self.ranks.sort_unstable();
+        self.sorted.clear();
+        self.sorted.extend(self.ranks.iter().map(|rank| entries[*rank as usize % INDICES]));
+        std::mem::swap(entries, &mut self.sorted);
+        for ties in entries.chunk_by_mut(|a, b| a.time == b.time) {
+            if ties.len() > 1 {
+                ties.sort_unstable_by_key(|entry| Reverse(entry.order()));
+            }
+        }
+    }
+}
+
+/// Mean number of events per bucket, which sets the bucket width.
+#[derive(Debug)]
+struct Fill {
+    /// Buckets read since the width was last reconsidered, followed by the events in them.
+    turns: u64,
+    turned: u64,
+    /// Consecutive sparse periods.
+    sparse: u32,
+    /// Sparse periods before buckets are widened. Doubles each time the width proves too large,
+    /// since a change of width moves all events.
+    patience: u32,
+}
+
+impl Fill {
+    /// Counts a bucket that is read. Returns whether the width is to be reconsidered.
+    #[inline]
+    fn read(&mut self, events: usize) -> bool {
+        self.turns += 1;
+        self.turned += events as u64;
+        self.turns >= PERIOD
+    }
+
+    /// Returns the shift of the width that suits the events of the period that ends now.
+    fn better(&mut self, shift: u32) -> u32 {
+        let (held, wanted) = (self.turned, self.turns * WANTED as u64);
+        (self.turns, self.turned) = (0, 0);
+        self.sparse = if held * SPARSE < wanted { self.sparse + 1 } else { 0 };
+        if held > wanted * CROWDED {
+            return shift.saturating_sub(1);
+        }
+        if self.sparse < self.patience || shift >= SHIFT_MAX {
+            return shift;
+        }
+        self.sparse = 0;
+        shift + 1
+    }
+}
+
 /// Calendar of events.
 #[derive(Debug)]
 pub(super) struct Calendar<E> {
@@ -78,10 +150,7 @@ pub(super) struct Calendar<E> {
     current: Vec<Entry>,
     /// Entries added to the current bucket, or before it, since it was opened.
     late: BinaryHeap<Early>,
-    /// Sorting buffers: time and position of each entry of `current` as one number, and the entries
-    /// in their new order.
-    ranks: Vec<u64>,
-    sorted: Vec<Entry>,
+    sorter: Sorter,
     wheel: Vec<Vec<Entry>>,
     /// Lists for reuse. The last one is taken first, as it is still in the caches.
     spare: Vec<Vec<Entry>>,
@@ -99,14 +168,7 @@ pub(super) struct Calendar<E> {
     free: Vec<u32>,
     /// Number of events in a bucket above which narrower ones are tried.
     bucket_max: usize,
-    /// Consecutive sparse periods.
-    sparse: u32,
-    /// Sparse periods before buckets are widened. Doubles each time the width proves too large,
-    /// since a change of width moves all events.
-    patience: u32,
-    /// Buckets read since the width was last reconsidered, followed by the events in them.
-    turns: u64,
-    turned: u64,
+    fill: Fill,
 }
 
 impl<E> Default for Calendar<E> {
@@ -114,8 +176,7 @@ impl<E> Default for Calendar<E> {
         Calendar {
             current: Vec::new(),
             late: BinaryHeap::new(),
-            ranks: Vec::new(),
-            sorted: Vec::new(),
+            sorter: Sorter::default(),
             wheel: (0..BUCKETS).map(|_| Vec::new()).collect(),
             spare: Vec::new(),
             occupied: vec![0; BUCKETS / 64],
@@ -126,10 +187,7 @@ impl<E> Default for Calendar<E> {
             slots: Vec::new(),
             free: Vec::new(),
             bucket_max: BUCKET_MAX,
-            sparse: 0,
-            patience: 1,
-            turns: 0,
-            turned: 0,
+            fill: Fill { turns: 0, turned: 0, sparse: 0, patience: 1 },
         }
     }
 }
@@ -178,15 +236,10 @@ impl<E> Calendar<E> {
 
     /// Returns the order of the earliest event, if its bucket begins at or before `limit`.
     pub(super) fn front(&mut self, limit: u64) -> Option<Order> {
-        if self.is_read() {
+        if self.current.is_empty() && self.late.is_empty() {
             self.turn(limit);
         }
         self.open()
-    }
-
-    /// Returns whether all events of the current bucket are taken.
-    fn is_read(&self) -> bool {
-        self.current.is_empty() && self.late.is_empty()
     }
 
     /// Returns the order of the earliest event in the current bucket.
@@ -243,10 +296,8 @@ impl<E> Calendar<E> {
         if self.current.len() > self.bucket_max {
             self.refine();
         }
-        self.sort();
-        self.turns += 1;
-        self.turned += self.current.len() as u64;
-        if self.turns >= PERIOD {
+        self.sorter.sort(&mut self.current, self.shift);
+        if self.fill.read(self.current.len()) {
             self.reconsider();
         }
     }
@@ -310,15 +361,10 @@ impl<E> Calendar<E> {
     /// Adapts the bucket width to the recent number of events per bucket.
     #[cold]
     fn reconsider(&mut self) {
-        let (held, wanted) = (self.turned, self.turns * WANTED as u64);
-        (self.turns, self.turned) = (0, 0);
         self.bucket_max = BUCKET_MAX;
-        self.sparse = if held * SPARSE < wanted { self.sparse + 1 } else { 0 };
-        if held > wanted * CROWDED && self.shift > 0 {
-            self.set_width(self.shift - 1);
-        } else if self.sparse >= self.patience && self.shift < SHIFT_MAX {
-            self.sparse = 0;
-            self.set_width(self.shift + 1);
+        let shift = self.fill.better(self.shift);
+        if shift != self.shift {
+            self.set_width(shift);
         }
     }
 
@@ -333,7 +379,7 @@ impl<E> Calendar<E> {
         let (before, &mut some, _) = times.select_nth_unstable(WANTED);
         let span = some - before.iter().min().copied().unwrap_or(some);
         if span > 0 {
-            self.patience = (self.patience * 2).min(PATIENCE_MAX);
+            self.fill.patience = (self.fill.patience * 2).min(PATIENCE_MAX);
             self.set_width(span.ilog2().min(self.shift));
         }
         self.bucket_max = if self.current.len() > held / 2 { held * 2 } else { BUCKET_MAX };
@@ -359,32 +405,7 @@ impl<E> Calendar<E> {
                 false => self.place(entry),
             }
         }
-        self.sort();
-    }
-
-    /// Sorts the current bucket, the latest entry first. Its entries lie in one bucket, so a few
-    /// bits give the time. Most times differ, and numbers sort faster than entries.
-    fn sort(&mut self) {
-        if !(PLAIN..=INDICES).contains(&self.current.len()) {
-            self.current.sort_unstable_by_key(|entry| Reverse(entry.order()));
-            return;
-        }
-        let within = (1 << self.shift) - 1;
-        let rank = |(index, entry): (usize, &Entry)| {
-            (within - (entry.time & within)) * INDICES as u64 + index as u64
-        };
-        self.ranks.clear();
-        self.ranks.extend(self.current.iter().enumerate().map(rank));
-        self.ranks.sort_unstable();
-        self.sorted.clear();
-        let sorted = self.ranks.iter().map(|rank| self.current[*rank as usize % INDICES]);
-        self.sorted.extend(sorted);
-        std::mem::swap(&mut self.current, &mut self.sorted);
-        for ties in self.current.chunk_by_mut(|a, b| a.time == b.time) {
-            if ties.len() > 1 {
-                ties.sort_unstable_by_key(|entry| Reverse(entry.order()));
-            }
-        }
+        self.sorter.sort(&mut self.current, self.shift);
     }
 
     /// Returns the order of the earliest event.

@@ -55,7 +55,7 @@ impl Plan {
         }
         engine.run(end);
         let mut seen = self.seen(events.try_iter());
-        seen.notes = std::mem::take(&mut engine.notes);
+        seen.notes = engine.notes().to_vec();
         seen
     }
 

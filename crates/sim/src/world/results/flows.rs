@@ -161,7 +161,7 @@ impl<'a> Flows<'a> {
     pub(super) fn lost_datagrams(&self) -> LostDatagrams {
         let mut lost = LostDatagrams::default();
         self.nodes.engine().stations().for_each(|station| {
-            lost.merge(&station.adapter.lost);
+            lost.merge(&station.adapter().ledger().lost);
             if let StationNode::Host(host) = &station.node {
                 lost.merge(host.lost());
             }

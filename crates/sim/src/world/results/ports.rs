@@ -51,7 +51,7 @@ pub fn port_counts(world: &World) -> Vec<PortCount> {
     let mut all = Vec::new();
     for (number, station) in engine.stations().enumerate() {
         let Some(counters) = station.node.counters() else { continue };
-        for index in 0..station.adapter.ports.len() {
+        for index in 0..station.adapter().ports().len() {
             let end = WireEnd { station: number, port: PortNo(index as u16) };
             let count = counters.port(end.port);
             let peer = engine
@@ -87,7 +87,7 @@ pub fn end_counts(world: &World) -> Vec<EndCount> {
     for (number, station) in engine.stations().enumerate() {
         let mut left = station.accounts().dropped;
         if let Some(counters) = station.node.counters() {
-            for index in 0..station.adapter.ports.len() {
+            for index in 0..station.adapter().ports().len() {
                 let end = WireEnd { station: number, port: PortNo(index as u16) };
                 for (reason, left) in Drop::ALL.iter().zip(&mut left) {
                     let here = counters.port(end.port).dropped(*reason);

@@ -109,7 +109,7 @@ impl Samples {
         let mut ports = self.ports.iter_mut().zip(&mut self.counted);
         for (number, switch) in world.fabric().switches.iter().enumerate() {
             let station = world.engine().station(number);
-            let incarnation = station.map_or(0, |station| station.adapter.incarnations);
+            let incarnation = station.map_or(0, |station| station.adapter().ledger().incarnations);
             let node = station.map(|station| &station.node);
             for (port, (samples, counted)) in (0..switch.ports).map(PortNo).zip(&mut ports) {
                 let (sent, queued) = match node {

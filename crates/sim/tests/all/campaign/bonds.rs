@@ -7,7 +7,7 @@ use crate::common::{Builder, mac};
 use axon_fabric::model::{Bond, End};
 use axon_sim::World;
 use axon_sim::apps::{Plan, RawPlan};
-use axon_sim::links::WireEnd;
+use axon_sim::links::{LinkChange, WireEnd};
 use axon_wire::{HopWidth, PortNo, Span, Time};
 use std::collections::BTreeMap;
 
@@ -78,8 +78,8 @@ pub fn lose(world: &mut World, host: usize, member: usize, loss: Loss) {
         Loss::Silent => (false, true),
         Loss::Mended => (false, false),
     };
-    world.engine_mut().set_silent(link, silent);
-    world.engine_mut().set_cut(link, cut);
+    world.engine_mut().change_link(link, LinkChange::Silent([silent; 2]));
+    world.engine_mut().change_link(link, LinkChange::Cut(cut));
 }
 
 /// The datagrams of a run.

@@ -28,7 +28,7 @@ mod vlans;
 
 use crate::common::{assert_on, describe, pairs, unreached};
 use axon_fabric::model::End;
-use axon_sim::links::LinkId;
+use axon_sim::links::{LinkChange, LinkId};
 use axon_sim::{DataplaneKind, PingPlan, Setup, World};
 use axon_wire::{Span, Time};
 use bonds::Datagrams;
@@ -91,7 +91,9 @@ fn run((dataplane, seed): Job, trace: Option<Box<dyn Write>>) -> Result<World, S
     world.run_until(Time::from_nanos((FAILURES.0 - 200) * 1_000_000));
     if let Some(disorder) = disorder {
         let links = world.engine().links().len();
-        (0..links).for_each(|link| world.engine_mut().set_disorder(LinkId(link), disorder));
+        (0..links).for_each(|link| {
+            world.engine_mut().change_link(LinkId(link), LinkChange::Disorder(disorder))
+        });
     }
     background(&mut world, seed);
     tenants::watch(&mut world);

@@ -1,8 +1,8 @@
 //! Resynchronisation of a switch whose data plane has lost its tables.
 
-use super::chassis::Chassis;
-use super::effect::SwitchEffect;
-use super::switch::SwitchNode;
+use super::SwitchNode;
+use crate::chassis::Chassis;
+use crate::effect::SwitchEffect;
 use axon_edge::Effect;
 use axon_node::{Dataplane, Masqueraded, PortKind, PortSnapshot, Snapshot};
 use axon_wire::{PortNo, Time};

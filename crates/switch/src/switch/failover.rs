@@ -10,9 +10,9 @@
 //! message takes to return by another path, so flooding ends. It also ends after [`HOPS_MAX`]
 //! switches, independent of their clocks.
 
-use super::chassis::Chassis;
-use super::effect::SwitchEffect;
-use super::switch::SwitchNode;
+use super::SwitchNode;
+use crate::chassis::Chassis;
+use crate::effect::SwitchEffect;
 use alloc::vec::Vec;
 use axon_node::Dataplane;
 use axon_wire::message::{LinkDown, LinkEnd, Message, Role};

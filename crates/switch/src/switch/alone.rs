@@ -1,9 +1,9 @@
 //! A switch in a fabric without a controller, with its own control plane ([`crate::static_mode`])
 //! in the controller's place.
 
-use super::chassis::Chassis;
-use super::effect::SwitchEffect;
-use super::switch::SwitchNode;
+use super::SwitchNode;
+use crate::chassis::Chassis;
+use crate::effect::SwitchEffect;
 use crate::static_mode::StaticControl;
 use alloc::vec::Vec;
 use axon_controller::Effect;

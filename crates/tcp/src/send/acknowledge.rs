@@ -1,15 +1,12 @@
 //! Acknowledgement processing at the sender: delivered and lost data, the windows, the timers.
 
+use super::{Recovery, Reduction, Sender, TailProbe};
 use crate::config::Config;
 use crate::congestion::Acked;
 use crate::prr::Prr;
 use crate::scoreboard::Range;
 use crate::segment::{Flags, Segment};
-use crate::send::{Recovery, Sender};
 use axon_wire::{Span, Time};
-
-/// Number of duplicate acknowledgements that indicate a loss (RFC 5681 §3.2).
-const DUPLICATES: u8 = 3;
 
 /// Data that one acknowledgement reports as delivered.
 #[derive(Clone, Copy, Debug, Default)]
@@ -37,74 +34,46 @@ impl Sender {
         if segment.ack.is_before(before) {
             return;
         }
-        let same_window = !self.take_window(segment);
+        let (old, window) = self.peer.update(segment);
+        if window > old {
+            self.timers.persist = None;
+        }
         let (arrived, duplicate) = self.take_arrivals(now, segment);
         let advance = self.board.start().since(before);
         let finished = self.is_finished() && advance > 0;
         let bytes = advance - u32::from(finished);
-        self.acked += u64::from(bytes);
+        self.stream.acknowledged(bytes);
         let sample = arrived.newest.map(|sent| now.since(sent));
         if let Some(rtt) = sample {
             self.rtt.sample(now, rtt);
         }
         if advance > 0 {
-            (self.probe_due, self.timed_out) = (false, false);
-            (self.tries, self.rtt.backoff) = (0, 0);
+            (self.probe.due, self.timed_out) = (false, false);
+            (self.timers.tries, self.rtt.backoff) = (0, 0);
             let left = self.board.outstanding() > 0;
-            self.rto_at = left.then(|| now + self.rtt.timeout(config));
+            self.timers.rto = left.then(|| now + self.rtt.timeout(config));
         } else if self.board.outstanding() == 0 {
             // The acknowledgement answers a window probe.
-            self.tries = 0;
+            self.timers.tries = 0;
         }
-        if self.probe_answered(segment, advance > 0, duplicate) && self.recovery == Recovery::Open {
+        if self.probe.answered(segment, advance > 0, duplicate) && self.recovery == Recovery::Open {
             // The probe repaired a loss.
             self.control.lost_last();
             self.reduced();
         }
         self.take_echo(segment, bytes);
         self.end_recovery();
-        let lost = self.detect_any(now, segment, advance, same_window);
+        let lost = self.detect_any(now, segment, advance, window == old);
         self.begin_recovery();
-        let plain = if self.sack { arrived.bytes } else { self.without_sack(advance) };
+        let is_open = self.recovery == Recovery::Open;
+        let plain = match self.agreed.sack {
+            true => arrived.bytes,
+            false => self.duplicates.delivered(advance, self.agreed.mss, is_open),
+        };
         self.follow(now, (bytes, sample), plain, advance > 0 && lost == 0);
         if advance > 0 || self.recovery != Recovery::Open || self.board.sacked() > 0 {
             self.arm_probe(now, config);
         }
-    }
-
-    /// Returns the bytes that an acknowledgement delivers on a connection without SACK. Each
-    /// duplicate counts as one segment, which is not counted again when it is acknowledged. The
-    /// first of those segments was missing, so no duplicate stands for it (RFC 6937 §3).
-    fn without_sack(&mut self, advance: u32) -> u32 {
-        if advance == 0 {
-            self.counted = self.counted.saturating_add(self.mss);
-            return self.mss;
-        }
-        let again = self.counted.min(advance.saturating_sub(self.mss));
-        self.counted -= again;
-        if self.recovery == Recovery::Open {
-            self.counted = 0;
-        }
-        advance - again
-    }
-
-    /// Updates the send window, unless the segment is older than the one that set it (RFC 9293
-    /// §3.10.7.4). Returns whether the window has changed.
-    fn take_window(&mut self, segment: &Segment) -> bool {
-        let (seq, ack) = self.window_by;
-        let newer = seq.is_before(segment.seq) || seq == segment.seq && !segment.ack.is_before(ack);
-        if !newer {
-            return false;
-        }
-        self.window_by = (segment.seq, segment.ack);
-        let window = u32::from(segment.window) << self.scale;
-        let changed = window != self.window;
-        if window > self.window {
-            self.persist_at = None;
-        }
-        self.window = window;
-        self.window_max = self.window_max.max(window);
-        changed
     }
 
     /// Updates the scoreboard. Returns the delivered data and whether a duplicate was reported.
@@ -118,7 +87,7 @@ impl Sender {
         };
         board.acknowledge(segment.ack, &mut each);
         let sacks = segment.options.sacks;
-        let blocks = if self.sack { sacks.as_slice() } else { &[] };
+        let blocks = if self.agreed.sack { sacks.as_slice() } else { &[] };
         for &block in blocks {
             // Malformed blocks and blocks below the acknowledgement change nothing.
             if block.0.is_before(block.1) {
@@ -139,35 +108,28 @@ impl Sender {
     /// Processes the congestion marks that the receiver echoes (RFC 3168 §6.1.2, RFC 8257 §3.3).
     fn take_echo(&mut self, segment: &Segment, bytes: u32) {
         // Strictly after: answers to segments sent earlier may still carry the echo at that number.
-        if self.reduced_until.is_some_and(|until| self.board.start().is_after(until)) {
-            self.reduced_until = None;
-        }
-        if !self.ecn {
+        self.reduction.until.take_if(|until| self.board.start().is_after(*until));
+        if !self.agreed.ecn {
             return;
         }
         let echo = segment.flags.has(Flags::ECE);
         self.control.marked(self.board.start(), self.board.end(), bytes, echo);
-        if echo && self.recovery == Recovery::Open && self.reduced_until.is_none() {
-            self.reduce();
+        if echo && self.recovery == Recovery::Open && self.reduction.until.is_none() {
+            self.control.signalled();
+            self.reduced();
         }
     }
 
-    /// Reduces the window at once, at most once per window of data in flight.
-    fn reduce(&mut self) {
-        self.control.signalled();
-        self.reduced();
-    }
-
+    /// Records a reduction of the window, which is at most one per window of data in flight.
     fn reduced(&mut self) {
-        self.reduced_until = Some(self.board.end());
-        self.say_cwr = self.ecn;
+        self.reduction = Reduction { until: Some(self.board.end()), cwr: self.agreed.ecn };
         self.sent.reductions += 1;
     }
 
     /// Detects losses after an acknowledgement that advances by `advance`. Returns the newly lost
     /// bytes.
     fn detect_any(&mut self, now: Time, segment: &Segment, advance: u32, same_window: bool) -> u32 {
-        if self.sack {
+        if self.agreed.sack {
             let any = self.board.sacked() > 0 || self.recovery != Recovery::Open;
             return if any { self.detect(now) } else { 0 };
         }
@@ -175,18 +137,17 @@ impl Sender {
         let partial = matches!(self.recovery, Recovery::Fast { point, .. }
             if self.board.start().is_before(point));
         if advance > 0 {
-            self.duplicates = 0;
-            return if partial { self.board.lose_first(self.mss) } else { 0 };
+            self.duplicates.restart();
+            return if partial { self.board.lose_first(self.agreed.mss) } else { 0 };
         }
         let plain = segment.length() == 0 && same_window && self.board.outstanding() > 0;
-        self.duplicates = self.duplicates.saturating_add(u8::from(plain));
-        let enough = self.duplicates == DUPLICATES && self.recovery == Recovery::Open;
-        if enough { self.board.lose_first(self.mss) } else { 0 }
+        let enough = self.duplicates.count(plain) && self.recovery == Recovery::Open;
+        if enough { self.board.lose_first(self.agreed.mss) } else { 0 }
     }
 
     /// Marks the segments that RACK considers lost and arms the reordering timer for the others
     /// (RFC 8985 §6.2, step 5).
-    pub(crate) fn detect(&mut self, now: Time) -> u32 {
+    pub(super) fn detect(&mut self, now: Time) -> u32 {
         let window = self.reordering_window();
         let (rack, mut later) = (&self.rack, None);
         let lost = self.board.lose(|_, range| match rack.lost_at(range, window) {
@@ -197,23 +158,24 @@ impl Sender {
             }
             None => false,
         });
-        self.reorder_at = later;
+        self.timers.reorder = later;
         lost
     }
 
     /// Enters recovery if any data is lost (RFC 6675 §5, step 4).
-    pub(crate) fn begin_recovery(&mut self) {
+    pub(super) fn begin_recovery(&mut self) {
         if self.recovery != Recovery::Open || self.board.lost() == 0 {
             return;
         }
         // DCTCP reacts to a loss even if a mark has just reduced its window (RFC 8257 §3.5).
-        if self.reduced_until.take().is_none() || self.control.is_dctcp() {
+        if self.reduction.until.take().is_none() || self.control.is_dctcp() {
             self.control.lost();
-            self.say_cwr = self.ecn;
+            self.reduction.cwr = self.agreed.ecn;
         }
         let prr = Prr::new(self.board.outstanding());
         self.recovery = Recovery::Fast { point: self.board.end(), prr };
-        (self.probe, self.probe_at, self.probe_due) = (None, None, false);
+        self.probe = TailProbe::default();
+        self.timers.probe = None;
         self.sent.recoveries += 1;
     }
 
@@ -230,12 +192,13 @@ impl Sender {
         }
         self.recovery = Recovery::Open;
         self.rack.recovered();
-        (self.reorder_at, self.duplicates) = (None, 0);
+        self.timers.reorder = None;
+        self.duplicates.restart();
     }
 
     /// Updates the congestion window after an acknowledgement of `bytes`, with an optional
     /// round-trip sample, that delivered `arrived` bytes.
-    pub(crate) fn follow(
+    pub(super) fn follow(
         &mut self,
         now: Time,
         (bytes, sample): (u32, Option<Span>),
@@ -244,21 +207,20 @@ impl Sender {
     ) {
         match &mut self.recovery {
             Recovery::Fast { prr, .. } => {
-                let (pipe, threshold) = (self.board.pipe(), self.control.threshold);
-                let window = prr.window(arrived, pipe, threshold, self.mss, safe);
+                let (pipe, threshold) = (self.board.pipe(), self.control.threshold());
+                let window = prr.window(arrived, pipe, threshold, self.agreed.mss, safe);
                 self.control.set(window);
             }
             recovery => {
                 let after_timeout = *recovery != Recovery::Open;
-                if bytes == 0 || self.reduced_until.is_some() {
+                if bytes == 0 || self.reduction.until.is_some() {
                     return;
                 }
-                let ramp = self.control.in_slow_start() && self.control.window < 2 * self.usage;
                 self.control.acknowledged(&Acked {
                     now,
                     bytes,
                     rtt: self.rtt.smoothed.unwrap_or(Span::ZERO),
-                    limited: self.held || ramp,
+                    limited: self.usage.is_limited(&self.control),
                     after_timeout,
                     sample,
                     ack: self.board.start(),

@@ -1,7 +1,7 @@
 //! Forwarding, queueing and copying of hosts' frames; for groups, see `edge/senders.rs`.
 
-use super::chassis::Chassis;
-use super::switch::SwitchNode;
+use super::SwitchNode;
+use crate::chassis::Chassis;
 use alloc::vec::Vec;
 use axon_edge::Fate;
 use axon_node::{Action, Dataplane, Drop, RouteKey};
@@ -41,27 +41,16 @@ impl<D: Dataplane> SwitchNode<D> {
                 }
             }
             Ok(Fate::Copies(fates)) => {
-                self.copies(now, (port, vlan), (fates, &frame), out);
+                for fate in fates {
+                    self.chassis.plane.count_copy(port);
+                    let copy = FrameBuf::with_headroom(FrameBuf::HEADROOM, frame.bytes());
+                    self.fate(now, (port, vlan), copy, Ok(fate), out);
+                }
                 (Drop::Consumed, frame)
             }
             Err(reason) => (reason, frame),
         };
         out.push(self.chassis.ended(port, reason, frame));
-    }
-
-    /// Makes the copies of a frame and handles each.
-    pub(super) fn copies(
-        &mut self,
-        now: Time,
-        from: (PortNo, VlanId),
-        (fates, frame): (Vec<Fate>, &FrameBuf),
-        out: &mut Vec<Action>,
-    ) {
-        for fate in fates {
-            self.chassis.plane.count_copy(from.0);
-            let copy = FrameBuf::with_headroom(FrameBuf::HEADROOM, frame.bytes());
-            self.fate(now, from, copy, Ok(fate), out);
-        }
     }
 
     /// Copies the frames that waited for a list of their group.

@@ -1,11 +1,10 @@
 //! Processing of received segments (RFC 9293 §3.10.7, with RFC 5961).
 
-use crate::config::Algorithm;
-use crate::config::Config;
-use crate::congestion::Congestion;
-use crate::connection::{Connection, Failure, State};
+use super::{Connection, Failure, State};
+use crate::config::{Algorithm, Config};
 use crate::receive::Echo;
 use crate::segment::{Flags, Segment, Seq};
+use crate::send::Agreed;
 use axon_wire::{Span, Time};
 use core::ops::Range;
 
@@ -28,7 +27,7 @@ impl Connection {
         let wanted = Flags::ECE | Flags::CWR;
         let offers_ecn = syn.flags.0 & wanted.0 == wanted.0;
         connection.take_syn(syn, offers_ecn);
-        connection.at = Some(now);
+        connection.handshake.start(now);
         Some(connection)
     }
 
@@ -50,22 +49,15 @@ impl Connection {
         let options = &syn.options;
         let sack = self.config.sack && options.sack_permitted;
         let ecn = ecn && self.config.wants_ecn();
-        self.scaled = options.scale.is_some();
         let echo = match self.config.congestion {
             _ if !ecn => Echo::None,
             Algorithm::Dctcp => Echo::Exact,
             _ => Echo::Latched,
         };
-        self.receiver.begin(syn.seq + 1, self.scaled, sack, echo);
-        let sender = &mut self.sender;
+        self.receiver.begin(syn.seq + 1, options.scale.is_some(), sack, echo);
         let mss = options.mss.unwrap_or(MSS_DEFAULT).max(MSS_MIN).min(self.config.mss.max(1));
-        sender.mss = u32::from(mss);
-        sender.control = Congestion::new(self.config.congestion, u32::from(mss));
-        (sender.sack, sender.ecn) = (sack, ecn);
-        sender.scale = options.scale.unwrap_or(0).min(14);
-        sender.window = u32::from(syn.window);
-        sender.window_max = sender.window;
-        sender.window_by = (syn.seq, syn.ack);
+        let agreed = Agreed { mss: u32::from(mss), sack, ecn };
+        self.sender.begin(agreed, self.config.congestion, syn);
     }
 
     /// Processes a segment. [`Connection::poll_transmit`] returns the segments sent in response.
@@ -83,7 +75,7 @@ impl Connection {
     fn take_answer(&mut self, now: Time, segment: &Segment) {
         let flags = segment.flags;
         let acknowledges = flags.has(Flags::ACK);
-        if acknowledges && segment.ack != self.first + 1 {
+        if acknowledges && segment.ack != self.handshake.next() {
             self.reset = Connection::refuse(segment);
             return;
         }
@@ -104,20 +96,15 @@ impl Connection {
             self.receiver.acknowledge();
         } else {
             // Simultaneous open.
-            (self.state, self.syn_due) = (State::SynReceived, true);
+            self.state = State::SynReceived;
+            self.handshake.repeat();
         }
     }
 
     /// Enters ESTABLISHED after the acknowledgement of the SYN.
     fn establish(&mut self, now: Time) {
         self.state = State::Established;
-        self.sender.rtt.backoff = 0;
-        match self.opened {
-            Some(at) => self.sender.rtt.sample(now, now.since(at)),
-            // The SYN was retransmitted: RFC 6298 §5.7, RFC 5681 §3.1.
-            None => self.sender.control.set(self.sender.mss),
-        }
-        self.at = None;
+        self.sender.establish(now, self.handshake.stop());
     }
 
     /// Processes a segment in any other state (RFC 9293 §3.10.7.4). Returns whether its payload was
@@ -128,10 +115,10 @@ impl Connection {
             self.take_reset(now, segment);
             return None;
         }
-        let again = flags.has(Flags::SYN) && segment.seq + 1 == self.receiver.next;
+        let again = flags.has(Flags::SYN) && segment.seq + 1 == self.receiver.next();
         if self.state == State::SynReceived && again && !flags.has(Flags::ACK) {
             // The SYN-ACK was lost.
-            self.syn_due = true;
+            self.handshake.repeat();
             return None;
         }
         let opens = self.state == State::SynReceived && again;
@@ -143,19 +130,17 @@ impl Connection {
             return None;
         }
         if self.state == State::SynReceived {
-            if segment.ack != self.first + 1 {
-                let after = segment.ack.is_after(self.sender.board.end());
-                if after || segment.ack.is_before(self.first + 1) {
+            if segment.ack != self.handshake.next() {
+                let after = segment.ack.is_after(self.sender.board().end());
+                if after || segment.ack.is_before(self.handshake.next()) {
                     self.reset = Connection::refuse(segment);
                     return None;
                 }
             }
             self.establish(now);
-            self.sender.window = u32::from(segment.window) << self.sender.scale;
-            self.sender.window_max = self.sender.window;
-            self.sender.window_by = (segment.seq, segment.ack);
+            self.sender.set_window(segment);
         }
-        if segment.ack.is_after(self.sender.board.end()) {
+        if segment.ack.is_after(self.sender.board().end()) {
             self.answer(now, segment);
             return None;
         }
@@ -170,11 +155,11 @@ impl Connection {
     /// Answers a segment outside the window with the current window.
     fn answer(&mut self, now: Time, segment: &Segment) {
         if self.state == State::SynReceived {
-            self.syn_due = true;
+            self.handshake.repeat();
             return;
         }
         if self.state == State::TimeWait && segment.flags.has(Flags::FIN) {
-            self.at = Some(now + self.config.time_wait);
+            self.over_at = now + self.config.time_wait;
         }
         if segment.bytes == 0 && !segment.flags.has(Flags::FIN) {
             if now < self.answer_at {
@@ -187,7 +172,7 @@ impl Connection {
 
     /// Processes a reset, which is valid only at exactly the next number (RFC 5961 §3.2).
     fn take_reset(&mut self, now: Time, segment: &Segment) {
-        if segment.seq == self.receiver.next {
+        if segment.seq == self.receiver.next() {
             let refused = self.state == State::SynReceived;
             let why = if refused { Failure::Refused } else { Failure::Reset };
             match self.state {
@@ -213,7 +198,7 @@ impl Connection {
     }
 
     fn wait(&mut self, now: Time) {
-        (self.state, self.at) = (State::TimeWait, Some(now + self.config.time_wait));
+        (self.state, self.over_at) = (State::TimeWait, now + self.config.time_wait);
     }
 
     fn take_payload(&mut self, now: Time, segment: &Segment) -> Option<Range<u32>> {

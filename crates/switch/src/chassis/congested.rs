@@ -6,7 +6,7 @@
 //! message about a frame that was not sent is forged; however many arrive, hosts keep half of their
 //! link.
 
-use super::chassis::Chassis;
+use super::Chassis;
 use alloc::vec::Vec;
 use axon_link::effect::Effect;
 use axon_node::{Action, Dataplane, Note, PortKind, Refusal};

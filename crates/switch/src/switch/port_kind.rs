@@ -1,7 +1,7 @@
 //! Changes of the kind of a switch port.
 
-use super::chassis::Chassis;
-use super::switch::SwitchNode;
+use super::SwitchNode;
+use crate::chassis::Chassis;
 use axon_node::{Dataplane, PortKind, PortSetting};
 use axon_wire::{PortNo, Time};
 
