@@ -10,6 +10,7 @@ use axon_link::stream::Stream;
 use axon_link::uplink::Uplink;
 use axon_node::{Dataplane, Refusal};
 use axon_wire::message::{ControllerHelloAck, Item, Message, Segment};
+use axon_wire::vlan::VlanId;
 use axon_wire::{Incarnation, PortNo, Span, Time};
 
 /// Path and stream to the controller.
@@ -70,7 +71,7 @@ impl Upstream {
     pub fn send<D: Dataplane, E: From<Effect>>(
         &mut self,
         now: Time,
-        message: &Message,
+        message: (VlanId, &Message),
         chassis: &mut Chassis<D, E>,
     ) {
         self.report(now, chassis);
@@ -86,15 +87,16 @@ impl Upstream {
         chassis: &mut Chassis<D, E>,
     ) {
         let (Some(path), Some(stream)) = (self.uplink.path(), &mut self.stream) else { return };
-        while let Some(segment) = stream.poll(now) {
-            chassis.send_routed(now, &path.hops, path.controller, &Message::Segment(segment));
+        while let Some((vlan, segment)) = stream.poll(now) {
+            let message = (vlan, &Message::Segment(segment));
+            chassis.send_routed(now, &path.hops, path.controller, message);
         }
     }
 
-    /// Adds a report to the stream.
-    pub fn push(&mut self, item: Item) {
+    /// Adds a report about hosts of this VLAN to the stream.
+    pub fn push(&mut self, vlan: VlanId, item: Item) {
         if let Some(stream) = &mut self.stream {
-            stream.push(item);
+            stream.push(vlan, item);
         }
     }
 
@@ -135,7 +137,7 @@ impl Upstream {
         &mut self,
         now: Time,
         plane: &impl Dataplane,
-        out: &mut Vec<impl From<axon_edge::Effect>>,
+        out: &mut Vec<impl From<(VlanId, axon_edge::Effect)>>,
     ) {
         self.loads.timeout(now, |port: PortNo| plane.sent_bytes(port), out);
     }

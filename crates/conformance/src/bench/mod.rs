@@ -1,6 +1,7 @@
 //! Interface that the cases use: the rig, the frames seen so far, and the notes for the report.
 
 mod late;
+mod log;
 mod seen;
 
 use crate::frames;
@@ -10,6 +11,7 @@ use crate::setup::Setup;
 use crate::station::{self, AROUND_FRAME_BYTES};
 use axon_wire::priority::{Priority, PrioritySet};
 use axon_wire::{Bytes, MacAddr, Rate, Span, Time};
+use log::Log;
 
 /// Default length of the frames in a stream, in bytes, including the tag but not the FCS.
 pub const FRAME_BYTES: usize = 1_000;
@@ -36,8 +38,7 @@ pub struct Bench<'a> {
     lost_before: u64,
     /// Elapsed time over all devices, because the rig's clock may restart with each device.
     took: Span,
-    log: Vec<Seen>,
-    streams: Vec<(u16, Stream)>,
+    log: Log,
     did: Vec<String>,
     saw: Vec<String>,
 }
@@ -52,8 +53,7 @@ impl<'a> Bench<'a> {
             away_max,
             lost_before,
             took: Span::ZERO,
-            log: Vec::new(),
-            streams: Vec::new(),
+            log: Log::default(),
             did: Vec::new(),
             saw: Vec::new(),
         }
@@ -149,11 +149,11 @@ impl<'a> Bench<'a> {
             return Err(Halt::NotApplicable(format!("the device would have to have {lacks}")));
         }
         self.rig.set_up(setup)?;
-        self.streams.clear();
+        self.log.forget_streams();
         if !setup.station {
             self.acquaint()?;
         }
-        self.log.clear();
+        self.log.forget_frames();
         Ok(())
     }
 
@@ -194,7 +194,11 @@ impl<'a> Bench<'a> {
         loop {
             let known = |&(from, to): &(usize, usize)| {
                 let own = |seen: &&Seen| seen.port == from && seen.way == Way::Heard;
-                self.log.iter().filter(own).any(|seen| frames::is_arp_answer(&seen.frame, to))
+                self.log
+                    .frames()
+                    .iter()
+                    .filter(own)
+                    .any(|seen| frames::is_arp_answer(&seen.frame, to))
             };
             let unknown: Vec<(usize, usize)> =
                 pairs.iter().filter(|pair| !known(pair)).copied().collect();
@@ -252,13 +256,13 @@ impl<'a> Bench<'a> {
     /// # Errors
     /// The rig has failed.
     pub fn send_now(&mut self, port: usize, frame: Vec<u8>) -> Result<Time, Halt> {
-        let (begun, from) = (self.now(), self.log.len());
+        let (begun, from) = (self.now(), self.log.frames().len());
         self.send(port, frame.clone());
         let step = self.time_for(FRAME_BYTES_MAX);
         let own = |seen: &&Seen| seen.port == port && seen.way == Way::Sent && seen.frame == frame;
         loop {
             self.pass(step)?;
-            if let Some(seen) = self.log[from..].iter().find(own) {
+            if let Some(seen) = self.log.frames()[from..].iter().find(own) {
                 return Ok(seen.at);
             }
             if self.now().since(begun) > Span::from_secs(1) {
@@ -271,7 +275,7 @@ impl<'a> Bench<'a> {
     pub fn stream(&mut self, stream: Stream) -> u16 {
         self.timed();
         let id = self.rig.stream(stream);
-        self.streams.push((id, stream));
+        self.log.begin(id, stream);
         id
     }
 

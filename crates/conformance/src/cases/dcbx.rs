@@ -105,7 +105,7 @@ fn not_forwarded(bench: &mut Bench<'_>) -> Result<(), Halt> {
             let lldp = frames::word(frame, 12) == Some(frames::LLDP_TYPE);
             lldp && frame[6..12] == frames::mac(0).0
         };
-        let out = bench.heard(port, from).any(|seen| own(&seen.frame));
+        let out = bench.log().heard(port, from).any(|seen| own(&seen.frame));
         bench.expect(!out, || format!("the tester's LLDP came out at port {port}"))?;
     }
     announce(bench, 0, &[])

@@ -286,7 +286,7 @@ fn lossy_beside_lossless(bench: &mut Bench<'_>) -> Result<(), Halt> {
     bench.did("priority 0, lossy, and priority 1, lossless, with 50 % each, at full load");
     proportion(bench, &bytes, &[50, 50], Bound::Standard)?;
     bench.pass(Span::from_millis(10) + bench.slack() * 10)?;
-    let (sent, came) = bench.of_priority(Priority::ALL[1]);
+    let (sent, came) = bench.log().of_priority(Priority::ALL[1]);
     bench.saw(format!("of the lossless class {sent} went in, {came} came out"));
     bench.expect(sent == came, || "frames of the lossless class were lost".into())
 }

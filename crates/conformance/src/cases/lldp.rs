@@ -47,7 +47,12 @@ fn is_own(seen: &Seen) -> bool {
 
 /// Returns the LLDP frames that the device has sent since it was set up.
 pub fn latest(bench: &Bench<'_>) -> Vec<Vec<u8>> {
-    bench.heard(0, Time::ZERO).filter(|seen| is_own(seen)).map(|seen| seen.frame.clone()).collect()
+    bench
+        .log()
+        .heard(0, Time::ZERO)
+        .filter(|seen| is_own(seen))
+        .map(|seen| seen.frame.clone())
+        .collect()
 }
 
 /// Waits for the device's next LLDP frame.
@@ -60,7 +65,7 @@ pub fn receive(bench: &mut Bench<'_>) -> Result<Vec<u8>, Halt> {
     announce(bench, 120, &[])?;
     while bench.now() < from + SPEAKS_WITHIN {
         bench.pass(STEP)?;
-        if let Some(seen) = bench.heard(0, from).find(|seen| is_own(seen)) {
+        if let Some(seen) = bench.log().heard(0, from).find(|seen| is_own(seen)) {
             return Ok(seen.frame.clone());
         }
     }

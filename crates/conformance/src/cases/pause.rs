@@ -223,7 +223,7 @@ pub(super) fn keeps_sending(
 pub(super) fn nothing_comes_out(bench: &Bench<'_>, from: Time) -> Result<(), Halt> {
     for port in 0..bench.ports() {
         let own = |frame: &[u8]| frames::is_mac_control(frame) && frame[6..9] == *b"\x02cf";
-        let out = bench.heard(port, from).any(|seen| own(&seen.frame));
+        let out = bench.log().heard(port, from).any(|seen| own(&seen.frame));
         bench.expect(!out, || format!("the frame came out of the device at port {port}"))?;
     }
     Ok(())
@@ -274,10 +274,11 @@ fn frame_completes(bench: &mut Bench<'_>) -> Result<(), Halt> {
     }
     bench.did("32 PAUSE frames, alternately with a time and zero, at other moments of frames");
     bench.pass(pause * 4)?;
-    let sent = bench.log().iter().filter(|seen| seen.way == Way::Sent && seen.port == 1);
+    let sent = bench.log().frames().iter().filter(|seen| seen.way == Way::Sent && seen.port == 1);
     let sent = sent.filter(|seen| frames::traffic_of(&seen.frame).is_some()).count();
     let whole = |frame: &[u8]| frame.len() == crate::bench::FRAME_BYTES;
-    let came = bench.heard(0, Time::ZERO).filter(|seen| frames::traffic_of(&seen.frame).is_some());
+    let came =
+        bench.log().heard(0, Time::ZERO).filter(|seen| frames::traffic_of(&seen.frame).is_some());
     let came: Vec<bool> = came.map(|seen| whole(&seen.frame)).collect();
     bench.saw(format!("{sent} frames went in, {} came out", came.len()));
     bench.expect(came.iter().all(|&whole| whole), || "a frame was cut short".into())?;

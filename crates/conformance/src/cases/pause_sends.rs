@@ -56,7 +56,7 @@ fn congest(bench: &mut Bench<'_>) -> Result<(u16, Time), Halt> {
 
 /// Returns the PAUSE frames that the device sent to port 1, each as its time and its quanta.
 fn said(bench: &Bench<'_>) -> Vec<(Time, u16)> {
-    let heard = bench.heard(1, Time::ZERO);
+    let heard = bench.log().heard(1, Time::ZERO);
     heard.filter_map(|seen| Some((seen.at, frames::pause_of(&seen.frame)?))).collect()
 }
 

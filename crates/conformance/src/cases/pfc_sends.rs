@@ -99,7 +99,7 @@ fn said(bench: &Bench<'_>, port: usize, priority: Priority) -> Vec<(Time, u16)> 
         let named = vector & 1 << priority.value() != 0;
         named.then_some((seen.at, times[priority.index()]))
     };
-    bench.heard(port, Time::ZERO).filter_map(own).collect()
+    bench.log().heard(port, Time::ZERO).filter_map(own).collect()
 }
 
 /// Returns one of the priorities that have PFC.
@@ -157,7 +157,8 @@ pub(super) fn well_formed(
     fault: impl Fn(&[u8]) -> Option<&'static str>,
 ) -> Result<(), Halt> {
     let mut count = 0;
-    for seen in bench.heard(1, Time::ZERO).filter(|seen| frames::is_mac_control(&seen.frame)) {
+    for seen in bench.log().heard(1, Time::ZERO).filter(|seen| frames::is_mac_control(&seen.frame))
+    {
         let wrong = fault(&seen.frame);
         bench.expect(wrong.is_none(), || {
             format!("{}: {}", wrong.unwrap_or_default(), frames::hex(&seen.frame))
@@ -208,7 +209,7 @@ fn xoff_before_loss(bench: &mut Bench<'_>) -> Result<(), Halt> {
 
 /// Fails unless every frame in these streams was received.
 pub(super) fn all_came(bench: &mut Bench<'_>, ids: &[u16]) -> Result<(), Halt> {
-    let counts: Vec<(u64, u64)> = ids.iter().map(|&id| bench.carried(id)).collect();
+    let counts: Vec<(u64, u64)> = ids.iter().map(|&id| bench.log().carried(id)).collect();
     let sent: u64 = counts.iter().map(|(sent, _)| sent).sum();
     let came: u64 = counts.iter().map(|(_, came)| came).sum();
     bench.saw(format!("{sent} frames went in, {came} came out"));

@@ -109,7 +109,7 @@ impl Cnm<'_> {
 /// Returns the CNMs received since the device was set up.
 fn cnms<'a>(bench: &'a Bench<'_>) -> Vec<Cnm<'a>> {
     let ports = 1..bench.ports();
-    let heard = ports.flat_map(|port| bench.heard(port, Time::ZERO));
+    let heard = ports.flat_map(|port| bench.log().heard(port, Time::ZERO));
     let cnm = heard.filter_map(|seen| {
         let (mut kind, mut at) = frames::ethertype(&seen.frame)?;
         let mut flow = None;
@@ -306,7 +306,7 @@ fn of_a_host(bench: &mut Bench<'_>) -> Result<(), Halt> {
     }
     bench.did("a whole CNM from port 1 to port 0, one that quotes too much, and an empty one");
     bench.pass(Span::from_millis(1))?;
-    let came = bench.heard(0, Time::ZERO).filter(|seen| frames::is_cnm(&seen.frame)).count();
+    let came = bench.log().heard(0, Time::ZERO).filter(|seen| frames::is_cnm(&seen.frame)).count();
     bench.expect(came == 0, || format!("{came} of them came out at port 0"))
 }
 

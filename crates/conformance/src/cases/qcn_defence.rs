@@ -100,6 +100,7 @@ fn defended(
             let id = bench.stream(Stream { to, interval, flow: Some(FLOW), ..stream });
             bench.pass(span + bench.slack() * 4)?;
             let came: Came = bench
+                .log()
                 .heard(to, Time::ZERO)
                 .filter(|seen| frames::traffic_of(&seen.frame).is_some_and(|own| own.id == id))
                 .map(|seen| {

@@ -120,7 +120,7 @@ fn rate(bench: &mut Bench<'_>) -> Result<u64, Halt> {
     bench.pass(window)?;
     let data =
         |frame: &[u8]| frames::ethertype(frame).is_some_and(|(kind, _)| kind != frames::LLDP_TYPE);
-    let heard = bench.heard(0, from).filter(|seen| data(&seen.frame));
+    let heard = bench.log().heard(0, from).filter(|seen| data(&seen.frame));
     Ok(heard.map(|seen| seen.frame.len() as u64 + 24).sum())
 }
 
@@ -170,7 +170,7 @@ pub(super) fn cnm(frame: &[u8], pdu: &[u8]) -> Vec<u8> {
 
 /// Returns the last data frame that the station has sent.
 fn sample(bench: &Bench<'_>) -> Result<Vec<u8>, Halt> {
-    let last = bench.heard(0, axon_wire::Time::ZERO).last();
+    let last = bench.log().heard(0, axon_wire::Time::ZERO).last();
     let frame = last.map(|seen| seen.frame.clone());
     frame.ok_or_else(|| Halt::NotApplicable("the station sends nothing".into()))
 }

@@ -34,6 +34,7 @@
 mod buffers;
 mod bus;
 mod events;
+mod host;
 mod memory;
 mod plan;
 mod rounds;

@@ -11,15 +11,22 @@ pub(super) struct Round {
     /// True if the work of the processor, followed by the wait for the host and the stall, is
     /// pending.
     is_processing: bool,
+    /// Halves of a packet's work in this round: one for receiving and one for sending.
+    halves: u32,
 }
 
 impl Round {
-    /// Starts a round. Returns the number of halves of a packet's work in it, which is one each for
-    /// receiving and for sending, or zero if there is nothing to do.
+    /// Starts a round. Returns the number of halves of a packet's work in it, or zero if there is
+    /// nothing to do.
     pub(super) fn start(&mut self, receiving: Option<Packet>, sending: Option<Packet>) -> u32 {
         let halves = u32::from(receiving.is_some()) + u32::from(sending.is_some());
-        *self = Round { receiving, sending, is_processing: halves > 0 };
+        *self = Round { receiving, sending, is_processing: halves > 0, halves };
         halves
+    }
+
+    /// Returns the number of halves of a packet's work in this round.
+    pub(super) fn halves(&self) -> u32 {
+        self.halves
     }
 
     /// Returns whether the next round may start.

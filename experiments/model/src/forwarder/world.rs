@@ -3,6 +3,7 @@
 use super::buffers::{Buffers, Held};
 use super::bus::{Bus, Packet, Way};
 use super::events::{Event, Events, Picos, micros, picos};
+use super::host::Host;
 use super::memory::{Engine, Memory};
 use super::plan::{Arrivals, Plan, PlanError, Report};
 use super::rounds::Round;
@@ -62,20 +63,13 @@ struct World<'a> {
     bus: Bus,
     bus_since: Picos,
     round: Round,
-    /// Halves of a packet's work in this round: one for receiving and one for sending.
-    halves: u32,
     /// Packets that wait on the link.
     sender: VecDeque<Packet>,
     /// Packets that the host has posted and that wait for buffers in the NIC.
     fetching: VecDeque<Packet>,
     /// Packets that are in buffers and may be sent.
     ready: VecDeque<Packet>,
-    /// Packets that wait for the host.
-    delivered: VecDeque<Packet>,
-    /// Packet that the host is serving.
-    serving: Option<Packet>,
-    /// Packet that the host has served and that waits for a send ring entry.
-    blocked: Option<Packet>,
+    host: Host,
     inside: u64,
     sums: Sums,
 }
@@ -94,13 +88,10 @@ impl<'a> World<'a> {
             bus: Bus::default(),
             bus_since: 0,
             round: Round::default(),
-            halves: 0,
             sender: VecDeque::new(),
             fetching: VecDeque::new(),
             ready: VecDeque::new(),
-            delivered: VecDeque::new(),
-            serving: None,
-            blocked: None,
+            host: Host::default(),
             inside: 0,
             sums: Sums::default(),
         };
@@ -147,7 +138,7 @@ impl<'a> World<'a> {
             Event::Firmware => self.round.processed(),
             Event::Host => {
                 self.sums.host_us += self.plan.forwarder.host_us;
-                self.blocked = self.serving.take();
+                self.host.served();
             }
         }
     }
@@ -196,7 +187,7 @@ impl<'a> World<'a> {
                 if !self.plan.forwarder.is_caching {
                     self.buffers.release(self.now, &packet.held);
                 }
-                self.delivered.push_back(packet);
+                self.host.push(packet);
             }
             Some((packet, Way::ToNic)) => {
                 self.buffers.filled(&packet.held, self.plan.packet_bytes);
@@ -216,7 +207,7 @@ impl<'a> World<'a> {
     /// Returns the number of pages of firmware work in this round. Half of the work is for
     /// receiving, and half for sending.
     fn firmware_pages(&self) -> f64 {
-        0.5 * f64::from(self.halves * self.plan.pages())
+        0.5 * f64::from(self.round.halves() * self.plan.pages())
     }
 
     /// Starts all transfers that can start now.
@@ -244,18 +235,14 @@ impl<'a> World<'a> {
     }
 
     fn follow_host(&mut self) {
-        if self.blocked.is_some() && self.buffers.post() {
+        if self.host.blocked().is_some() && self.buffers.post() {
             self.buffers.read();
             let posted =
                 if self.plan.forwarder.is_caching { &mut self.ready } else { &mut self.fetching };
-            posted.extend(self.blocked.take());
+            posted.extend(self.host.blocked().take());
         }
-        if self.serving.is_none() && self.blocked.is_none() {
-            self.serving = self.delivered.pop_front();
-            if self.serving.is_some() {
-                let end = self.now + picos(self.plan.forwarder.host_us);
-                self.events.push(end, Event::Host);
-            }
+        if self.host.serve() {
+            self.events.push(self.now + picos(self.plan.forwarder.host_us), Event::Host);
         }
     }
 
@@ -286,8 +273,7 @@ impl<'a> World<'a> {
         if sending.is_some() {
             self.access(Engine::Send, bytes, LINK_MB_S);
         }
-        self.halves = self.round.start(receiving, sending);
-        if self.halves > 0 {
+        if self.round.start(receiving, sending) > 0 {
             let a_page = (FIRMWARE_INSTRUCTIONS * ACCESSES_PER_INSTRUCTION) as f64;
             let accesses = self.firmware_pages() * a_page;
             self.memory.start(self.now, Engine::Processor, accesses, f64::INFINITY);

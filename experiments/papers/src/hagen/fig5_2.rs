@@ -30,7 +30,7 @@ const SETTLE: Span = Span::from_millis(10);
 const MEASURED: Span = Span::from_millis(200);
 
 /// Results of one run: throughput, all frames, and the number of lost frames.
-struct Run {
+struct Measured {
     throughput: Throughput,
     frames: Frames,
     lost: u64,
@@ -45,14 +45,14 @@ fn offers(threads: u64) -> f64 {
     (ONE_THREAD + step * (threads - 1) as f64).min(full)
 }
 
-fn measure(blaster: Blaster, pfc: bool, seed: u64) -> Result<Run> {
+fn measure(blaster: Blaster, pfc: bool, seed: u64) -> Result<Measured> {
     let mut ground = Ground::new(pfc, seed)?;
     let stream = ground.blast((CNA[0], CNA[2]), blaster, SHARED)?;
     ground.world.run_for(SETTLE);
     let [throughput] = ground.measure([&stream], MEASURED);
     let lost = ground.lost(&stream);
     ground.check()?;
-    Ok(Run { throughput, frames: ground.frames(&stream), lost, dropped: ground.dropped() })
+    Ok(Measured { throughput, frames: ground.frames(&stream), lost, dropped: ground.dropped() })
 }
 
 /// Measures figure 5-2: sent and received rates by number of threads, with PFC off.
@@ -85,7 +85,7 @@ fn run(context: &mut Context) -> Result<Outcome> {
     let off = measure(Blaster::FULL, false, context.seed)?;
     context.step("PFC on")?;
     let on = measure(Blaster::FULL, true, context.seed)?;
-    let lost = |run: &Run| 100.0 * run.lost as f64 / run.frames.sent as f64;
+    let lost = |run: &Measured| 100.0 * run.lost as f64 / run.frames.sent as f64;
     let full = Blaster::FULL.offers;
     let rows = &mut outcome.rows;
     let row = Row::within("PFC off: sent", full, off.throughput.sent, "MB/s", (full, 1.0));
@@ -104,7 +104,7 @@ fn run(context: &mut Context) -> Result<Outcome> {
     let gap = "260.9 of 429 GB";
     outcome.remark("PFC off: received", gap, off.throughput.received, "MB/s");
     outcome.remark("PFC on: frames sent", "", on.frames.sent, "");
-    let bars = |of: fn(&Run) -> f64| vec![(0.0, of(&off)), (1.0, of(&on))];
+    let bars = |of: fn(&Measured) -> f64| vec![(0.0, of(&off)), (1.0, of(&on))];
     let series = vec![
         Series::theirs("sent, paper", vec![(0.0, full), (1.0, RECEIVER)]),
         Series::ours("sent", bars(|run| run.throughput.sent)),

@@ -77,7 +77,7 @@ impl Case {
 }
 
 /// One direction, with PFC off or on.
-struct Run {
+struct Direction {
     megabytes_per_second: f64,
     retransmits: u64,
     dropped: u64,
@@ -87,7 +87,7 @@ struct Run {
     stills: Stills,
 }
 
-impl Run {
+impl Direction {
     /// Returns MB/s of [`COMMANDS`] without the time that passed in waits for timeouts.
     fn beside_timeouts(&self) -> f64 {
         let megabytes = COMMANDS as f64 * f64::from(iscsi::LENGTH) / 1e6;
@@ -125,7 +125,7 @@ impl Stills {
     }
 }
 
-fn measure(is_read: bool, case: Case, (pfc, seed): (bool, u64)) -> Result<Run> {
+fn measure(is_read: bool, case: Case, (pfc, seed): (bool, u64)) -> Result<Direction> {
     let Case { commands, depth, window, copy, sack } = case;
     let mut ground = Ground::new(pfc, seed)?;
     for host in CNA.into_iter().filter(|_| !sack) {
@@ -150,7 +150,7 @@ fn measure(is_read: bool, case: Case, (pfc, seed): (bool, u64)) -> Result<Run> {
     let took = stats.done.context("it is done")?.since(began);
     let sent_again = ground.world.flow_stats(CNA[2], target).map_or(0, |stats| stats.retransmits);
     let bytes = commands * u64::from(iscsi::LENGTH);
-    Ok(Run {
+    Ok(Direction {
         megabytes_per_second: bytes as f64 / took.as_nanos() as f64 * 1e3,
         retransmits: stats.retransmits + sent_again,
         dropped: ground.dropped(),
@@ -231,8 +231,8 @@ fn run(context: &mut Context) -> Result<Outcome> {
 fn judge(
     outcome: &mut Outcome,
     (name, paper, bound): (&str, &str, (f64, f64)),
-    off: &Run,
-    on: &Run,
+    off: &Direction,
+    on: &Direction,
 ) {
     let gain = on.megabytes_per_second / off.megabytes_per_second;
     let rows = &mut outcome.rows;
@@ -253,8 +253,8 @@ fn judge(
 
 /// Explains the differences, from reads and writes with PFC off, and from the MB/s of both with a
 /// copy beside.
-fn notes(off: &[(&str, Run)], copied: &[f64]) -> Vec<String> {
-    let listed = |of: &dyn Fn(&Run) -> String| {
+fn notes(off: &[(&str, Direction)], copied: &[f64]) -> Vec<String> {
+    let listed = |of: &dyn Fn(&Direction) -> String| {
         let each = off.iter().map(|(name, run)| format!("{name}s {}", of(run)));
         each.collect::<Vec<_>>().join(", ")
     };
@@ -288,8 +288,8 @@ mod tests {
     use super::*;
     use crate::reproduce::Verdict;
 
-    fn run(megabytes_per_second: f64) -> Run {
-        Run {
+    fn run(megabytes_per_second: f64) -> Direction {
+        Direction {
             megabytes_per_second,
             retransmits: 0,
             dropped: 0,
@@ -331,7 +331,7 @@ mod tests {
         // 2,000 MiB in 50 s, of which 46 s are waits.
         let bytes = COMMANDS as f64 * f64::from(iscsi::LENGTH);
         let stills = Stills { waited: Span::from_secs(46), ..Stills::default() };
-        let slow = Run { stills, ..run(bytes / 50e6) };
+        let slow = Direction { stills, ..run(bytes / 50e6) };
         assert!((slow.beside_timeouts() - bytes / 4e6).abs() < 1e-6);
         assert_eq!(run(512.0).beside_timeouts(), 512.0);
     }

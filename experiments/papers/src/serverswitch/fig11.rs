@@ -52,7 +52,7 @@ const QUERIES_PERCENT: f64 = 10.0;
 const SOFTWARE: &str = "responder in software";
 
 /// Result of one run.
-struct Run {
+struct Measured {
     /// By step with a queue: its mean in the steady half, in per cent of Q_EQ, and the link
     /// utilisation there, per cent.
     steady: Vec<(f64, f64)>,
@@ -69,7 +69,7 @@ struct Run {
     queue: Vec<(f64, f64)>,
 }
 
-impl Run {
+impl Measured {
     /// Adds a bin of a steady half. If nothing passed the queue in the bin, it was empty.
     fn fluctuate(&mut self, seen: &Seen, set_point: Bytes) {
         let percent = |bytes: u64| 100.0 * bytes as f64 / set_point.0 as f64;
@@ -79,8 +79,8 @@ impl Run {
     }
 }
 
-fn follow(mut world: Bottleneck, set_point: Bytes) -> Run {
-    let mut run = Run {
+fn follow(mut world: Bottleneck, set_point: Bytes) -> Measured {
+    let mut run = Measured {
         steady: Vec::new(),
         fluctuation: (f64::INFINITY, 0.0),
         lost: 0,
@@ -143,7 +143,7 @@ fn most_and_mean(bins: &[u64]) -> (u64, f64) {
 }
 
 /// Returns the plots of throughput and queue over time.
-fn plots(run: Run) -> [Plot; 2] {
+fn plots(run: Measured) -> [Plot; 2] {
     let x = || Axis::linear("time", "s");
     let y = Axis::linear("throughput on the wire", "Mb/s");
     let series = vec![Series::ours("throughput", run.throughput)];
@@ -154,7 +154,7 @@ fn plots(run: Run) -> [Plot; 2] {
 }
 
 /// Compares a run with the paper's claims; `name` describes its variables and Q_EQ.
-fn judge(outcome: &mut Outcome, name: &str, paper: &str, run: &Run) {
+fn judge(outcome: &mut Outcome, name: &str, paper: &str, run: &Measured) {
     let furthest = run.steady.iter().map(|step| step.0);
     let furthest = furthest.max_by(|a, b| (a - 100.0).abs().total_cmp(&(b - 100.0).abs()));
     let (furthest, unit) = (furthest.unwrap_or(f64::NAN), "% of Q_EQ");
@@ -177,7 +177,7 @@ fn judge(outcome: &mut Outcome, name: &str, paper: &str, run: &Run) {
 
 /// Compares the queries of a run with the paper's Q_EQ: one for each frame that the source marks,
 /// or that our congestion point samples.
-fn judge_queries(outcome: &mut Outcome, name: &str, is_software: bool, run: &Run) {
+fn judge_queries(outcome: &mut Outcome, name: &str, is_software: bool, run: &Measured) {
     let of = |(most, mean): (u64, f64)| [most as f64, mean];
     let [samples, cnms] = [run.samples, run.cnms].map(of);
     for (at, what) in ["most in a second", "mean"].into_iter().enumerate() {
@@ -255,8 +255,8 @@ mod tests {
     use super::*;
     use crate::reproduce::Verdict;
 
-    fn run(fluctuation: (f64, f64), samples: (u64, f64)) -> Run {
-        Run {
+    fn run(fluctuation: (f64, f64), samples: (u64, f64)) -> Measured {
+        Measured {
             steady: vec![(103.0, 100.0)],
             fluctuation,
             lost: 0,
