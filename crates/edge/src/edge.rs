@@ -22,7 +22,7 @@ use axon_wire::vlan::VlanId;
 use axon_wire::{Incarnation, MacAddr, NodeId, PortNo, Route, Span, Time};
 use core::net::IpAddr;
 
-/// What the edges of all VLANs share.
+/// State that the edges of all VLANs share.
 #[derive(Clone, Debug)]
 pub(super) struct Shared {
     node: NodeId,

@@ -6,7 +6,8 @@ use axon_wire::message::{Item, LinkEnd, Message};
 use axon_wire::vlan::VlanId;
 use axon_wire::{Hops, Incarnation, PortNo, Route};
 
-/// Request of an edge, about hosts of its VLAN. The node seals messages, builds frames and passes them to the plane.
+/// Request of an edge, about hosts of its VLAN. The node seals messages, builds frames and passes
+/// them to the plane.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// Seal `message` and send it by a source route from this control plane.

@@ -68,8 +68,6 @@ mod vlans;
 pub mod waiting;
 
 #[cfg(test)]
-mod masquerade;
-#[cfg(test)]
 mod pairs;
 #[cfg(test)]
 mod test_device;

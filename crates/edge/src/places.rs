@@ -8,8 +8,8 @@ use axon_wire::vlan::VlanId;
 use axon_wire::{MacAddr, PortNo};
 use core::net::IpAddr;
 
-/// Ingress port and route key: the VLAN, the destination MAC address, and the source if the route is
-/// for that one only.
+/// Ingress port and route key: the VLAN, the destination MAC address, and the source if the route
+/// is for that one only.
 pub(super) type Key = (PortNo, RouteKey);
 
 /// Returns the range of all keys of one port.

@@ -67,8 +67,8 @@ pub(super) enum Requested {
 
 impl Tables {
     /// Creates an empty table at each port of a data plane with these capabilities. Masqueraded
-    /// addresses depend on a seed that is unique to the incarnation. `is_shared` is true if there are
-    /// VLANs.
+    /// addresses depend on a seed that is unique to the incarnation. `is_shared` is true if there
+    /// are VLANs.
     pub(super) fn new(has: &Capabilities, seed: u64, is_shared: bool) -> Tables {
         let masqueraded_max = has.masqueraded_per_port_max.min(INDEXES);
         let seed = mixed(seed);

@@ -1,5 +1,7 @@
 //! The edge as a whole: four phases, and any order of events.
 
+mod masquerade;
+
 use super::testing::*;
 use crate::effect::Effect;
 use alloc::vec;

@@ -40,7 +40,7 @@ pub struct Edges {
     /// Edges of the VLANs. Boxed, because a node of the map has room for eleven.
     of: BTreeMap<VlanId, Box<Edge>>,
     shared: Shared,
-    /// When the edges of VLANs are due.
+    /// Deadlines of the edges of VLANs.
     due: Agenda<VlanId>,
     /// VLANs of each port. A port without an entry accepts frames unchanged; so do all ports if the
     /// fabric has no VLANs.

@@ -6,14 +6,13 @@
 //! and everything else is quoted. Comments are dropped; aliases are expanded.
 
 mod difference;
+mod nulls;
 
-use crate::error::{LoadError, Problem};
-use crate::keys::Keys;
-use crate::load;
-use crate::model::Fabric;
+use crate::error::Problem;
+use crate::keys;
 use serde_saphyr::granit_parser::{Event, Parser, ScalarStyle};
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Maximum nesting depth of lists and mappings.
 const DEPTH_MAX: usize = 64;
@@ -71,18 +70,6 @@ impl Document {
         text
     }
 
-    /// Builds the fabric. `path` is the name of the file in errors, and `original` is its text:
-    /// errors have the line and the column of the key in it, or of the nearest enclosing key.
-    ///
-    /// # Errors
-    /// As for [`load`](crate::load()).
-    pub fn fabric(&self, path: &Path, original: &str) -> Result<Fabric, LoadError> {
-        load::parse(path, &self.text()).map_err(|error| {
-            let position = Some(Keys::of(original).position(&error.problem.key));
-            LoadError { position, ..error }
-        })
-    }
-
     /// Returns the files that the document refers to, as written in it.
     pub fn files(&self) -> Vec<PathBuf> {
         let mut files = Vec::new();
@@ -98,8 +85,7 @@ impl Node {
 
     /// Returns whether the node is the value of a key without one.
     fn is_null(&self) -> bool {
-        let Node::Scalar { text, is_plain: true } = self else { return false };
-        matches!(text.as_str(), "" | "~" | "null" | "Null" | "NULL")
+        matches!(self, Node::Scalar { text, is_plain: true } if keys::is_null(text))
     }
 
     fn is_key(&self, name: &str) -> bool {
@@ -304,7 +290,11 @@ impl Reader {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::LoadError;
+    use crate::load;
+    use crate::model::Fabric;
     use axon_wire::Rate;
+    use std::path::Path;
 
     const FILE: &str = "name: a # what it is\ntopology: {line: {switches: 2}}\ntraffic:\n  \
                         - {udp: {rate: 3Mbps}, from: h1, to: h2, stop: 2ms}\nlinks:\n";

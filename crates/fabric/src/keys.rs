@@ -5,7 +5,7 @@
 //! and sequences, and records where each path begins.
 
 use crate::renamed;
-use serde_saphyr::granit_parser::{Event, Parser};
+use serde_saphyr::granit_parser::{Event, Parser, ScalarStyle};
 use std::collections::BTreeMap;
 
 /// Line and column, counted from 1.
@@ -19,6 +19,8 @@ pub(crate) struct Keys {
     by_position: BTreeMap<Position, String>,
     /// Keys with an old name. Everywhere else they have their new one.
     old: Vec<OldKey>,
+    /// True if a plain scalar is null.
+    has_null: bool,
     /// True if the pass ended at a syntax error.
     is_cut: bool,
 }
@@ -53,6 +55,9 @@ impl Keys {
                 break;
             };
             let at = (span.start.line() as u64, span.start.col() as u64 + 1);
+            if let Event::Scalar(text, ScalarStyle::Plain, ..) = &event {
+                keys.has_null |= is_null(text);
+            }
             match event {
                 Event::Scalar(name, ..) if name_key(&mut open, &name, at, &mut keys) => {}
                 Event::MappingStart(..) => {
@@ -83,6 +88,11 @@ impl Keys {
     fn note(&mut self, path: String, at: Position) {
         self.by_position.entry(at).or_insert_with(|| path.clone());
         self.by_path.insert(path, at);
+    }
+
+    /// Returns whether there may be a key without a value.
+    pub(crate) fn has_null(&self) -> bool {
+        self.has_null
     }
 
     /// Returns whether the text has a YAML syntax error.
@@ -128,6 +138,11 @@ impl Keys {
             }
         }
     }
+}
+
+/// Returns whether a plain scalar is null.
+pub(crate) fn is_null(text: &str) -> bool {
+    matches!(text, "" | "~" | "null" | "Null" | "NULL")
 }
 
 /// Takes a scalar as the next key of the innermost mapping, if a key is expected.

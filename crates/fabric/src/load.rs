@@ -1,5 +1,6 @@
 //! Conversion of a YAML text to a checked fabric, or to the first error with its position.
 
+use crate::document::Document;
 use crate::error::{LoadError, Problem};
 use crate::file::{File, ShortOr, Topology};
 use crate::keys::{Keys, OldKey};
@@ -120,11 +121,43 @@ pub(crate) fn parse_with(
         position: Some(keys.position(&problem.key)),
         problem,
     };
-    let options = serde_saphyr::options! { with_snippet: false };
-    let mut file: File = serde_saphyr::from_str_with_options(text, options)
-        .map_err(|error| explain((path, text), &keys, &error))?;
+    let short = if keys.has_null() { without_nulls(text).map_err(place)? } else { None };
+    let mut file = match short {
+        None => read_yaml((path, text), &keys)?,
+        Some(short) => {
+            read_yaml((path, &short), &Keys::of(&short)).map_err(|error| place(error.problem))?
+        }
+    };
     complete(&mut file).map_err(place)?;
     crate::build::build(&file).map_err(place)
+}
+
+/// Returns the text without its keys without values, or `None` if it is no YAML.
+fn without_nulls(text: &str) -> Result<Option<String>, Problem> {
+    let Ok(mut document) = Document::of(text) else { return Ok(None) };
+    document.remove_nulls()?;
+    Ok(Some(document.text()))
+}
+
+/// Parses a text; errors have their position in it.
+fn read_yaml((path, text): (&Path, &str), keys: &Keys) -> Result<File, LoadError> {
+    let options = serde_saphyr::options! { with_snippet: false };
+    let file = serde_saphyr::from_str_with_options(text, options);
+    file.map_err(|error| explain((path, text), keys, &error))
+}
+
+impl Document {
+    /// Builds the fabric. `path` is the name of the file in errors, and `original` is its text:
+    /// errors have the line and the column of the key in it, or of the nearest enclosing key.
+    ///
+    /// # Errors
+    /// As for [`load`](crate::load()).
+    pub fn fabric(&self, path: &Path, original: &str) -> Result<Fabric, LoadError> {
+        parse(path, &self.text()).map_err(|error| {
+            let position = Some(Keys::of(original).position(&error.problem.key));
+            LoadError { position, ..error }
+        })
+    }
 }
 
 /// Reads the files that the fabric file at `path` refers to.

@@ -165,11 +165,13 @@ pub(crate) fn frame_bytes_max(fabric: &Fabric) -> usize {
     usize::from(fabric.mtu) + ETHERNET_BYTES + tag
 }
 
-/// Kind of the switches of a fabric.
+/// Kind of the switches of a fabric. All but [`Network::Axon`] and [`Network::Program`] are
+/// baselines, for the simulator only.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "lowercase")]
+#[schemars(description = "Kind of the switches of a fabric.")]
 pub enum Network {
     /// Source routing and a controller: Axon.
     #[default]

@@ -98,7 +98,7 @@ pub fn all_pairs(graph: &Graph, times: u64) -> Vec<Flow> {
         from: SwitchIndex(from),
         to: SwitchIndex(to),
         hash: super::flow::mix(hash),
-        towards: u64::from(to) * times as u64 + hash / pairs.len() as u64,
+        towards: u64::from(to) * times + hash / pairs.len() as u64,
     };
     let all = (0..times).flat_map(|time| {
         let first = time * pairs.len() as u64;

@@ -249,3 +249,19 @@ impl Default for Cnm {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::file::tagged::names;
+
+    #[test]
+    fn the_schema_of_the_message_format_has_the_keys_that_are_read() {
+        let schema = schemars::schema_for!(Cnm).to_value();
+        let mut keys = schema["properties"].as_object().unwrap().keys().collect::<Vec<_>>();
+        let mut read = names::<CnmFormat>().to_vec();
+        keys.sort();
+        read.sort();
+        assert_eq!(keys, read);
+    }
+}

@@ -4,7 +4,6 @@
 //! The mapping is read key by key, so that every value keeps its line and column: the key of a
 //! kind becomes a variant of an enum, and all others go on to the struct of common keys.
 
-use crate::renamed;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::value::{Error as NoValue, MapAccessDeserializer};
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error, IntoDeserializer};
@@ -13,6 +12,9 @@ use serde_json::Value;
 use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
+
+/// Marks the keys of kinds in a schema, until it is published.
+pub(crate) const KIND: &str = "x-kind";
 
 /// A mapping whose keys are the variants of `K`, which has one value each, and the fields of `C`.
 #[derive(Clone, Debug)]
@@ -65,7 +67,7 @@ impl<'de, A: MapAccess<'de>, K: Deserialize<'de>> MapAccess<'de> for Rest<'_, A,
             if self.key.common.contains(&key.as_str()) {
                 return seed.deserialize(key.into_deserializer()).map(Some);
             }
-            self.kinds.extend(self.map.next_value_seed(Kind(key, PhantomData))?);
+            self.kinds.push(self.map.next_value_seed(Kind(key, PhantomData))?);
         }
         Ok(None)
     }
@@ -75,35 +77,15 @@ impl<'de, A: MapAccess<'de>, K: Deserialize<'de>> MapAccess<'de> for Rest<'_, A,
     }
 }
 
-/// Reads the value of a kind's key; null is no value.
+/// Reads the value of a kind's key.
 struct Kind<K>(String, PhantomData<K>);
 
 impl<'de, K: Deserialize<'de>> DeserializeSeed<'de> for Kind<K> {
-    type Value = Option<K>;
+    type Value = K;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Option<K>, D::Error> {
-        deserializer.deserialize_option(self)
-    }
-}
-
-impl<'de, K: Deserialize<'de>> Visitor<'de> for Kind<K> {
-    type Value = Option<K>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a value")
-    }
-
-    fn visit_none<E: Error>(self) -> Result<Option<K>, E> {
-        Ok(None)
-    }
-
-    fn visit_unit<E: Error>(self) -> Result<Option<K>, E> {
-        Ok(None)
-    }
-
-    fn visit_some<D: Deserializer<'de>>(self, value: D) -> Result<Option<K>, D::Error> {
-        let one = One { key: Some(self.0), value: Some(value) };
-        K::deserialize(MapAccessDeserializer::new(one)).map(Some)
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<K, D::Error> {
+        let one = One { key: Some(self.0), value: Some(deserializer) };
+        K::deserialize(MapAccessDeserializer::new(one))
     }
 }
 
@@ -143,8 +125,7 @@ impl<'de> DeserializeSeed<'de> for &Key {
         if all.clone().any(|name| name == key) {
             return Ok(key);
         }
-        let known: Vec<&str> = all.filter(|name| !renamed::is_old(name, self.common)).collect();
-        let known = known.join(", ");
+        let known = all.collect::<Vec<_>>().join(", ");
         Err(D::Error::custom(format!("unknown key `{key}`; expected one of {known}")))
     }
 }
@@ -212,6 +193,7 @@ impl<K: JsonSchema, C: JsonSchema> JsonSchema for Tagged<K, C> {
             for (key, value) in keys.into_iter().flatten() {
                 let mut value = value.clone();
                 value["description"] = kind["description"].clone();
+                value[KIND] = true.into();
                 properties[key] = value;
             }
         }
@@ -222,13 +204,13 @@ impl<K: JsonSchema, C: JsonSchema> JsonSchema for Tagged<K, C> {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn a_kind_is_read_with_its_place_and_null_is_none() {
+    fn a_kind_is_read_with_its_place() {
         let parse = |fault: &str| {
             let text =
                 format!("name: a\ntopology: {{ ring: {{ switches: 3 }} }}\nfaults: [{fault}]");
             crate::parse("a".as_ref(), &text).map_err(|error| error.to_string())
         };
-        assert_eq!(parse("{ at: 1s, crash: s1, up: ~, times: ~ }").unwrap().faults.len(), 1);
+        assert_eq!(parse("{ at: 1s, crash: s1 }").unwrap().faults.len(), 1);
         for (fault, expected) in [
             ("{ at: 1s, loss_ppm: x, crash: s1 }", "a:3:30: faults[0].loss_ppm: the value does"),
             ("{ at: 1s, crsh: s1 }", "a:3:20: faults[0].crsh: unknown key `crsh`; expected one of"),

@@ -1,9 +1,9 @@
 //! Masquerading at the edge as a whole.
 
-use super::flows::ROUTE_LOOK;
-use super::install::CORRECT_PAUSE;
-use super::testing::*;
 use crate::effect::Effect;
+use crate::flows::ROUTE_LOOK;
+use crate::install::CORRECT_PAUSE;
+use crate::testing::*;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use axon_node::Drop;
