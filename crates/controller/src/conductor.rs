@@ -339,12 +339,7 @@ impl Controller {
     /// Looks up the switch that sent a message. Returns `None` if that incarnation of it has ended.
     /// If the switch has a new incarnation, its state is reset, because its tables are empty and it
     /// reports its hosts again.
-    fn admit(
-        &mut self,
-        now: Time,
-        from: Incarnation,
-        out: &mut Effects,
-    ) -> Option<SwitchIndex> {
+    fn admit(&mut self, now: Time, from: Incarnation, out: &mut Effects) -> Option<SwitchIndex> {
         let graph = self.all.shared.fabric.graph_mut();
         let index = match graph.admit(from, now + self.reunion_max) {
             Admission::Known(index) => index,

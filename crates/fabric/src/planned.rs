@@ -6,11 +6,12 @@
 use crate::assemble;
 use crate::model::{End, Fabric, Link};
 use axon_controller::Controller;
-use axon_controller::Effect;
 use axon_controller::flows::Route;
 use axon_controller::router::{Router, Step};
 use axon_controller::topology::SwitchIndex;
+use axon_controller::{Effect, Effects};
 use axon_wire::message::{ArpRequest, ControllerHello, Item, Peer, PortState, Role, Target};
+use axon_wire::vlan::VlanId;
 use axon_wire::{Hops, Incarnation, Layer, PortNo, Span, Time};
 use oorandom::Rand64;
 use std::collections::BTreeSet;
@@ -32,7 +33,7 @@ pub struct Planned<'a> {
     /// By switch: the port states that it last reported, and the version of that report.
     ports: Vec<(Vec<PortState>, u64)>,
     now: Time,
-    out: Vec<Effect>,
+    out: Effects,
     /// Number of the controller's last request for acknowledgements.
     awaited: Option<u64>,
 }
@@ -70,7 +71,12 @@ impl<'a> Planned<'a> {
         }
         for (index, host) in fabric.hosts.iter().enumerate() {
             let seen = Item::HostSeen { port: host.port, mac: host.mac, ips: vec![ip(index)] };
-            planned.controller.item(now, incarnation(host.switch), seen, &mut planned.out);
+            planned.controller.item(
+                now,
+                incarnation(host.switch),
+                (VlanId::NONE, seen),
+                &mut planned.out,
+            );
         }
         planned.carry_out();
         planned
@@ -79,7 +85,8 @@ impl<'a> Planned<'a> {
     /// Takes the controller's effects, and records the number of its last request for
     /// acknowledgements.
     fn carry_out(&mut self) -> Vec<Effect> {
-        let out = std::mem::take(&mut self.out);
+        let out = std::mem::take(&mut self.out).into_iter();
+        let out = out.map(|(_, effect)| effect).collect::<Vec<_>>();
         let mut numbers = out.iter().filter_map(|effect| match effect {
             Effect::AwaitAcknowledged { number, .. } => Some(*number),
             _ => None,

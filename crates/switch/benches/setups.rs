@@ -6,7 +6,7 @@
 //! message. Prints a table without a verdict; times are wall-clock times.
 
 use axon_controller::Controller;
-use axon_controller::Effect;
+use axon_controller::Effects;
 use axon_controller::config::{ControllerConfig, DhcpConfig};
 use axon_controller::policy::Policy;
 use axon_controller::router::RouterKind;
@@ -72,7 +72,7 @@ fn hello(
     switch: u64,
     version: u64,
     down: Option<u64>,
-    out: &mut Vec<Effect>,
+    out: &mut Effects,
 ) {
     let message = ports_of(switch, version, down);
     controller.controller_hello(Time::ZERO, incarnation(switch), Hops::to_control(), message, out);
@@ -146,7 +146,12 @@ fn build(router: RouterKind) -> Controller {
     let started = Instant::now();
     for host in 0..HOSTS {
         let item = Item::HostSeen { port: host_port(host), mac: mac(host), ips: vec![ip(host)] };
-        controller.item(Time::ZERO, incarnation(host / HOSTS_PER_SWITCH), item, &mut out);
+        controller.item(
+            Time::ZERO,
+            incarnation(host / HOSTS_PER_SWITCH),
+            (VlanId::NONE, item),
+            &mut out,
+        );
     }
     println!("{:<44}{:>12.1} ms", "10,000 hosts reported", ms(started));
     controller

@@ -97,24 +97,12 @@ impl Controller {
 
     /// Handles phase II of Axon-ARP, which is an untagged host's request for a route. See
     /// `requests.rs`.
-    pub fn arp_request(
-        &mut self,
-        now: Time,
-        from: Incarnation,
-        m: ArpRequest,
-        out: &mut Effects,
-    ) {
+    pub fn arp_request(&mut self, now: Time, from: Incarnation, m: ArpRequest, out: &mut Effects) {
         self.request(now, from, (VlanId::NONE, Message::ArpRequest(m)), out);
     }
 
     /// Handles an untagged host's DHCP or DHCPv6 frame. The reply leaves by the port of that host.
-    pub fn dhcp_relay(
-        &mut self,
-        now: Time,
-        from: Incarnation,
-        m: HostFrame,
-        out: &mut Effects,
-    ) {
+    pub fn dhcp_relay(&mut self, now: Time, from: Incarnation, m: HostFrame, out: &mut Effects) {
         self.request(now, from, (VlanId::NONE, Message::DhcpRelay(m)), out);
     }
 

@@ -221,13 +221,13 @@ impl StaticControl {
                 return Ok(());
             }
             Message::ArpTarget(target) => {
-                let asked = 
+                let asked =
                     self.ask(out, |all, out| all.target_asked(now, (from, reverse), target, out));
                 asked.map(Message::ArpTarget)
             }
-            Message::ArpReply(reply) => {
-                self.ask(out, |all, out| all.target_found(now, from, reply, out)).map(Message::ArpReply)
-            }
+            Message::ArpReply(reply) => self
+                .ask(out, |all, out| all.target_found(now, from, reply, out))
+                .map(Message::ArpReply),
             Message::Seek(seek) => Some(Message::Seek(seek)),
             _ => return Err(Refusal::Misplaced),
         };

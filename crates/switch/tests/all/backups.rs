@@ -2,6 +2,7 @@
 
 use crate::controller::{World, ip, mac, ring};
 use axon_wire::message::{Item, RoutePath, Stamp, Target};
+use axon_wire::vlan::VlanId;
 use axon_wire::{MacAddr, PortNo, Route};
 use std::collections::BTreeSet;
 
@@ -24,7 +25,7 @@ fn report_used(world: &mut World, number: u64, route: Route) {
     let (from, stamp) = (world.incarnation(1), Stamp { epoch: 3, number });
     let item =
         Item::BackupUsed { port: PortNo(9), destination: mac(3), source: None, stamp, route };
-    world.controller.item(world.now, from, item, &mut world.out);
+    world.controller.item(world.now, from, (VlanId::NONE, item), &mut world.out);
     world.carry_out();
 }
 

@@ -8,6 +8,7 @@ use axon_controller::policy::Policy;
 use axon_node::{Stored, StoredHost};
 use axon_wire::lacp::{MemberState, Partner, SystemId};
 use axon_wire::message::Item;
+use axon_wire::vlan::VlanId;
 use axon_wire::{MacAddr, NodeId, PortNo, Span};
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -105,7 +106,7 @@ fn lists(scene: &mut Scene) -> Vec<Vec<MacAddr>> {
     let mut out = Vec::new();
     scene.controller.timeout(scene.now, &mut out);
     let list = |effect| match effect {
-        Effect::Command { item: Item::GroupHosts { hosts, .. }, .. } => Some(hosts),
+        (_, Effect::Command { item: Item::GroupHosts { hosts, .. }, .. }) => Some(hosts),
         _ => None,
     };
     out.into_iter().filter_map(list).collect()
@@ -130,6 +131,6 @@ fn a_host_joins_a_group_by_any_port_of_its_bond() {
     let mut out = Vec::new();
     let (port, mac, group) = (PortNo(5), mac(1), GROUP);
     let elsewhere = Item::GroupMember { port, mac, group, joined: true };
-    scene.controller.item(scene.now, incarnation(1), elsewhere, &mut out);
+    scene.controller.item(scene.now, incarnation(1), (VlanId::NONE, elsewhere), &mut out);
     assert_eq!(scene.controller.counters().item_misplaced, 1);
 }

@@ -2,13 +2,14 @@
 
 use crate::controller::{HOPS_MAX, config, ip, mac};
 use axon_controller::Controller;
-use axon_controller::Effect;
 use axon_controller::config::ControllerConfig;
+use axon_controller::{Effect, Effects};
 use axon_node::telemetry::ConflictingHost;
 use axon_node::{HostPair, Note, PolicyChange};
 use axon_wire::message::{
     ArpRequest, ArpTarget, ControllerHello, Item, Message, Peer, PortState, Role, Seek, Target,
 };
+use axon_wire::vlan::VlanId;
 use axon_wire::{Hops, Incarnation, MacAddr, NodeId, PortNo, Span, Time};
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv6Addr};
@@ -23,7 +24,7 @@ const FLOATING: u8 = 50;
 struct Scene {
     controller: Controller,
     now: Time,
-    out: Vec<Effect>,
+    out: Effects,
     /// Hosts that answer for addresses.
     has: BTreeSet<(u8, IpAddr)>,
     /// Seeks since the last look: time in milliseconds, switch, address.
@@ -87,13 +88,13 @@ impl Scene {
 
     fn seen_at(&mut self, (node, port): (u64, u16), mac: MacAddr, ip: IpAddr) {
         let item = Item::HostSeen { port: PortNo(port), mac, ips: vec![ip] };
-        self.controller.item(self.now, incarnation(node), item, &mut self.out);
+        self.controller.item(self.now, incarnation(node), (VlanId::NONE, item), &mut self.out);
     }
 
     fn gone(&mut self, host: u8) {
         let (node, port) = at(host);
         let item = Item::HostGone { port: PortNo(port), mac: mac(host) };
-        self.controller.item(self.now, incarnation(node), item, &mut self.out);
+        self.controller.item(self.now, incarnation(node), (VlanId::NONE, item), &mut self.out);
         self.carry_out();
     }
 
@@ -111,7 +112,7 @@ impl Scene {
     /// Carries questions to the hosts, and their answers back.
     fn carry_out(&mut self) {
         while !self.out.is_empty() {
-            for effect in std::mem::take(&mut self.out) {
+            for (_, effect) in std::mem::take(&mut self.out) {
                 match effect {
                     Effect::Routed { to, message: Message::Seek(m), .. } => {
                         let millis = self.now.since(Time::ZERO).as_millis();
@@ -394,7 +395,7 @@ fn a_flood_of_claims_makes_others_receive_little() {
             scene.seen_at((2, 8), claimant, address((n + second) % 4_000));
             // All of them are there.
             while let Some(effect) = scene.out.pop() {
-                if let Effect::Routed { to, message: Message::Seek(m), .. } = effect {
+                if let (_, Effect::Routed { to, message: Message::Seek(m), .. }) = effect {
                     scene.asked.push((0, to.node.0, m));
                     let IpAddr::V4(ip) = m.ip else { unreachable!() };
                     let n = u32::from(ip) - 0x0a00_1000;

@@ -1,15 +1,16 @@
 //! Messages of a controller to its switches.
 
 use axon_controller::Controller;
-use axon_controller::Effect;
 use axon_controller::config::{ControllerConfig, DhcpConfig};
 use axon_controller::policy::Policy;
 use axon_controller::router::{Router, RouterKind};
+use axon_controller::{Effect, Effects};
 use axon_link::config::{NodeConfig, ServerIdentity, Timers};
 use axon_wire::message::{
     ArpRequest, ArpTarget, ControllerHello, Item, Message, Peer, PortBytes, PortState, Role,
     RoutePath, Stamp, Target,
 };
+use axon_wire::vlan::VlanId;
 use axon_wire::{Hops, Incarnation, MacAddr, NodeId, PortNo, Route, Span, Time};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -76,7 +77,7 @@ pub struct World {
     pub tables: BTreeMap<(u64, u16, MacAddr), Route>,
     /// Backups that switches hold: node, port, destination.
     pub backups: BTreeMap<(u64, u16, MacAddr), (RoutePath, RoutePath)>,
-    pub out: Vec<Effect>,
+    pub out: Effects,
     /// Numbers of requests for acknowledgements.
     pub awaited: Vec<u64>,
     targets: Vec<ArpTarget>,
@@ -164,14 +165,14 @@ impl World {
     pub fn seen(&mut self, node: u64, port: u16, host: u8) {
         let from = self.incarnation(node);
         let item = Item::HostSeen { port: PortNo(port), mac: mac(host), ips: vec![ip(host)] };
-        self.controller.item(self.now, from, item, &mut self.out);
+        self.controller.item(self.now, from, (VlanId::NONE, item), &mut self.out);
         self.carry_out();
     }
 
     fn gone(&mut self, node: u64, port: u16, host: u8) {
         let from = self.incarnation(node);
         let item = Item::HostGone { port: PortNo(port), mac: mac(host) };
-        self.controller.item(self.now, from, item, &mut self.out);
+        self.controller.item(self.now, from, (VlanId::NONE, item), &mut self.out);
         self.carry_out();
     }
 
@@ -196,7 +197,7 @@ impl World {
         let from = self.incarnation(node);
         let ports = vec![PortBytes { port: PortNo(port), bytes }];
         let item = Item::PortLoad { over_us: 1_000_000, ports };
-        self.controller.item(self.now, from, item, &mut self.out);
+        self.controller.item(self.now, from, (VlanId::NONE, item), &mut self.out);
         self.carry_out();
     }
 
@@ -213,7 +214,7 @@ impl World {
 
     /// Does what effects ask, as switches would.
     pub fn carry_out(&mut self) {
-        for effect in std::mem::take(&mut self.out) {
+        for (_, effect) in std::mem::take(&mut self.out) {
             match effect {
                 Effect::Command { to, item: Item::SetRoute { port, destination, route, .. } } => {
                     self.tables.insert((to.0, port.0, destination), route);
@@ -349,7 +350,7 @@ fn a_route_that_its_switch_has_removed_is_set_up_anew_when_it_is_asked_for() {
     let removed = |world: &mut World, stamp| {
         let (port, destination) = (PortNo(9), mac(2));
         let item = Item::RemoveRoute { port, destination, source: None, stamp };
-        world.controller.item(world.now, from, item, &mut world.out);
+        world.controller.item(world.now, from, (VlanId::NONE, item), &mut world.out);
         assert!(world.out.is_empty(), "the switch knows");
     };
     let late = Stamp { number: first.stamp.number + 9, ..first.stamp };
@@ -465,7 +466,7 @@ fn an_address_that_changes_hands_cuts_off_its_old_owner() {
     let item = Item::HostSeen { port: PortNo(9), mac: mac(3), ips: vec![ip(2)] };
     let from = world.incarnation(3);
     let (now, out) = (world.now, &mut world.out);
-    world.controller.item(now, from, item, out);
+    world.controller.item(now, from, (VlanId::NONE, item), out);
     // Host 2 is asked and says nothing.
     for _ in 0..3 {
         world.carry_out();
@@ -488,7 +489,7 @@ fn a_reserved_address_is_not_taken_by_whoever_says_so() {
     let from = Incarnation { node: NodeId(1), number: 1 };
     for host in [3, 2, 3] {
         let item = Item::HostSeen { port: PortNo(host), mac: mac(host as u8), ips: vec![ip(2)] };
-        controller.item(Time::ZERO, from, item, &mut Vec::new());
+        controller.item(Time::ZERO, from, (VlanId::NONE, item), &mut Vec::new());
     }
     let owner = controller.hosts().by_ip(ip(2)).and_then(|host| controller.hosts().get(host));
     assert_eq!(owner.map(|host| host.mac), Some(mac(2)));
@@ -534,7 +535,7 @@ fn routes_over_a_switch_that_starts_anew_and_to_its_hosts_stay_and_its_own_are_f
     world.check();
     let old = Incarnation { node: NodeId(2), number: 1 };
     let item = Item::HostGone { port: PortNo(9), mac: mac(2) };
-    world.controller.item(Time::ZERO, old, item, &mut Vec::new());
+    world.controller.item(Time::ZERO, old, (VlanId::NONE, item), &mut Vec::new());
     assert_eq!(world.controller.counters().stale_incarnation, 1);
     assert_eq!(world.controller.graph().incarnation_of(NodeId(2)).unwrap().number, 2);
 }
@@ -576,7 +577,8 @@ fn an_old_version_is_acknowledged_by_its_own_path_and_changes_nothing() {
     let reverse = Hops::from([0, 7, PortNo::CONTROL.0]);
     let incarnation = world.incarnation(1);
     world.controller.controller_hello(Time::ZERO, incarnation, reverse.clone(), hello, &mut out);
-    let [Effect::Routed { hops, to, message: Message::ControllerHelloAck(ack) }] = &out[..] else {
+    let [(_, Effect::Routed { hops, to, message: Message::ControllerHelloAck(ack) })] = &out[..]
+    else {
         panic!("{out:?}");
     };
     assert_eq!((hops, *to, ack.version, ack.nonce), (&reverse, incarnation, 1, 99));

@@ -3,6 +3,7 @@
 use crate::controller::{World, mac, ring};
 use axon_controller::Effect;
 use axon_wire::message::Item;
+use axon_wire::vlan::VlanId;
 use axon_wire::{MacAddr, PortNo, Span};
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -13,7 +14,7 @@ const SOON: Span = Span::from_millis(25);
 /// The lists among what the controller sends.
 fn lists(world: &mut World) -> Vec<Vec<MacAddr>> {
     let list = |effect| match effect {
-        Effect::Command { item: Item::GroupHosts { hosts, .. }, .. } => Some(hosts),
+        (_, Effect::Command { item: Item::GroupHosts { hosts, .. }, .. }) => Some(hosts),
         _ => None,
     };
     std::mem::take(&mut world.out).into_iter().filter_map(list).collect()
@@ -21,7 +22,7 @@ fn lists(world: &mut World) -> Vec<Vec<MacAddr>> {
 
 fn item(world: &mut World, node: u64, item: Item) {
     let from = world.incarnation(node);
-    world.controller.item(world.now, from, item, &mut world.out);
+    world.controller.item(world.now, from, (VlanId::NONE, item), &mut world.out);
 }
 
 fn member(world: &mut World, node: u64, host: u8, joined: bool) {

@@ -3,16 +3,17 @@
 
 use crate::controller::{HOPS_MAX, config};
 use axon_controller::Controller;
-use axon_controller::Effect;
 use axon_controller::bounds::{
     HOSTS_PER_PORT_MAX, HOSTS_PER_SWITCH_MAX, INHERITED_PER_SWITCH_MAX,
     ROUTES_PER_PORT_AND_PEER_MAX, ROUTES_PER_PORT_MAX, ROUTES_PER_SWITCH_AND_PEER_MAX,
     ROUTES_PER_SWITCH_MAX,
 };
+use axon_controller::{Effect, Effects};
 use axon_node::{Note, StoreChange, Stored};
 use axon_wire::message::{
     ArpRequest, ControllerHello, Item, Message, Peer, PortState, Role, Stamp, Target,
 };
+use axon_wire::vlan::VlanId;
 use axon_wire::{Hops, Incarnation, MacAddr, NodeId, PortNo, Route, Span, Time};
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -26,7 +27,7 @@ const WHOLE: (NodeId, Option<PortNo>) = (NodeId(OWNED), None);
 struct Scene {
     controller: Controller,
     now: Time,
-    out: Vec<Effect>,
+    out: Effects,
 }
 
 fn mac(number: u32) -> MacAddr {
@@ -69,7 +70,7 @@ impl Scene {
     }
 
     fn item(&mut self, node: u64, item: Item) {
-        self.controller.item(self.now, incarnation(node), item, &mut self.out);
+        self.controller.item(self.now, incarnation(node), (VlanId::NONE, item), &mut self.out);
     }
 
     fn seen(&mut self, node: u64, port: u16, host: u32) {
@@ -90,7 +91,7 @@ impl Scene {
         let (port, source_mac) = (PortNo(port), mac(host));
         let request = ArpRequest { id: 1, port, source_mac, source_ip: None, target, hint: None };
         self.controller.arp_request(self.now, incarnation(node), request, &mut self.out);
-        let answer = |effect: &Effect| {
+        let answer = |(_, effect): &(VlanId, Effect)| {
             matches!(effect, Effect::Routed { message: Message::ArpTarget(_), .. })
         };
         self.out[begin..].iter().any(answer)
@@ -116,7 +117,7 @@ impl Scene {
 
     /// Returns the number of routes that the controller removed since the effects were cleared.
     fn removed(&self) -> usize {
-        let removal = |effect: &&Effect| {
+        let removal = |(_, effect): &&(VlanId, Effect)| {
             matches!(effect, Effect::Command { item: Item::RemoveRoute { .. }, .. })
         };
         self.out.iter().filter(removal).count()
@@ -125,7 +126,7 @@ impl Scene {
     /// Returns the number of refusals, and the switches and ports that notes have named since the
     /// last call.
     fn refused(&mut self) -> (u64, Vec<(NodeId, Option<PortNo>)>) {
-        let note = |effect: &Effect| match effect {
+        let note = |(_, effect): &(VlanId, Effect)| match effect {
             Effect::Note(Note::SwitchOverBound { node, port }) => Some((*node, *port)),
             _ => None,
         };
@@ -154,7 +155,10 @@ fn hosts_that_one_switch_makes_up_leave_room_for_those_of_others() {
     scene.controller.keep(&mut scene.out);
     let is_host =
         |effect: &Effect| matches!(effect, Effect::Store(StoreChange::Put(Stored::Host(_))));
-    assert_eq!(scene.out.iter().filter(|effect| is_host(effect)).count(), HOSTS_PER_SWITCH_MAX + 4);
+    assert_eq!(
+        scene.out.iter().filter(|(_, effect)| is_host(effect)).count(),
+        HOSTS_PER_SWITCH_MAX + 4
+    );
     // By request it has no more either, nor by a claim of a host that is elsewhere.
     assert!(!scene.ask(OWNED, 9_999_999, 2));
     scene.seen(OWNED, HOST, 2);

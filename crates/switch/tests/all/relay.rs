@@ -8,6 +8,7 @@ use axon_controller::Effect;
 use axon_controller::config::{RelayConfig, UplinkConfig};
 use axon_controller::dhcp::LeaseState;
 use axon_wire::message::{HostFrame, Item, Message};
+use axon_wire::vlan::VlanId;
 use axon_wire::{MacAddr, PortNo, Time};
 use smoltcp::phy::ChecksumCapabilities;
 use smoltcp::wire::*;
@@ -46,7 +47,7 @@ impl World {
         let (mut out, port) = (Vec::new(), PortNo(port));
         self.controller.dhcp_relay(self.now, SWITCH, HostFrame { port, frame }, &mut out);
         let to_port = |effect| match effect {
-            Effect::Routed { message: Message::HostFrame(m), .. } => Some((m.port.0, m.frame)),
+            (_, Effect::Routed { message: Message::HostFrame(m), .. }) => Some((m.port.0, m.frame)),
             _ => None,
         };
         out.into_iter().filter_map(to_port).collect()
@@ -162,9 +163,9 @@ fn an_address_of_another_host_is_refused_to_the_client_and_declined_to_the_serve
     let mut world = World::new();
     let (now, mut out) = (world.now, Vec::new());
     let seen = Item::HostSeen { port: PortNo(4), mac: mac(4), ips: vec![ip(30).into()] };
-    world.controller.item(now, SWITCH, seen, &mut out);
+    world.controller.item(now, SWITCH, (VlanId::NONE, seen), &mut out);
     let taken = Item::HostSeen { port: PortNo(4), mac: mac(4), ips: vec![ip(110).into()] };
-    world.controller.item(now, SWITCH, taken, &mut out);
+    world.controller.item(now, SWITCH, (VlanId::NONE, taken), &mut out);
     let got = world.ask(&selecting(1, ip(110)));
     let sent = world.frame(AT.0, answer(&got, (mac(9), ip(9)), ACK, ip(110)));
     let [(1, nak), (3, declined)] = &sent[..] else { panic!("{sent:?}") };
@@ -243,7 +244,7 @@ fn an_address_outside_of_the_pool_is_not_taken_from_the_host_that_uses_it() {
     let mut world = World::new();
     let (now, mut out) = (world.now, Vec::new());
     let seen = Item::HostSeen { port: PortNo(4), mac: mac(4), ips: vec![ip(30).into()] };
-    world.controller.item(now, SWITCH, seen, &mut out);
+    world.controller.item(now, SWITCH, (VlanId::NONE, seen), &mut out);
     let user = world.controller.hosts().by_ip(ip(30).into());
     let got = world.ask(&selecting(1, ip(30)));
     let sent = world.frame(AT.0, answer(&got, (mac(9), ip(9)), ACK, ip(30)));
@@ -299,7 +300,7 @@ fn the_address_of_a_gateway_is_at_its_uplink_and_nowhere_else() {
     let mut seen = |host: u8| {
         let port = PortNo(host.into());
         let item = Item::HostSeen { port, mac: mac(host), ips: vec![gateway.into()] };
-        controller.item(Time::ZERO, SWITCH, item, &mut Vec::new());
+        controller.item(Time::ZERO, SWITCH, (VlanId::NONE, item), &mut Vec::new());
         let owner = controller.hosts().by_ip(gateway.into());
         owner.and_then(|owner| controller.hosts().get(owner)).map(|host| host.mac)
     };
@@ -315,7 +316,7 @@ fn the_address_of_a_gateway_is_at_its_uplink_and_nowhere_else() {
     controller.controller_hello(Time::ZERO, SWITCH, reverse, hello, &mut out);
     controller.dhcp_relay(Time::ZERO, SWITCH, HostFrame { port: PortNo(1), frame }, &mut out);
     let offered = out.iter().find_map(|effect| match effect {
-        Effect::Routed { message: Message::HostFrame(m), .. } => Some(Reply::parse(&m.frame)),
+        (_, Effect::Routed { message: Message::HostFrame(m), .. }) => Some(Reply::parse(&m.frame)),
         _ => None,
     });
     let offered = offered.expect("an offer").yiaddr;

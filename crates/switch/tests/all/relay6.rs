@@ -10,6 +10,7 @@ use axon_controller::config::{ControllerConfig, Dhcpv6Relay};
 use axon_node::Stored;
 use axon_wire::dhcpv6::{self, Datagram, Relayed, kind, option};
 use axon_wire::message::{HostFrame, Item, Message};
+use axon_wire::vlan::VlanId;
 use axon_wire::{MacAddr, PortNo, Span, Time, nd};
 use std::collections::BTreeMap;
 use std::net::Ipv6Addr;
@@ -69,7 +70,7 @@ impl World {
         let (mut out, port) = (Vec::new(), PortNo(port));
         self.controller.dhcp_relay(self.now, SWITCH, HostFrame { port, frame }, &mut out);
         let to_port = |effect| match effect {
-            Effect::Routed { message: Message::HostFrame(m), .. } => Some((m.port.0, m.frame)),
+            (_, Effect::Routed { message: Message::HostFrame(m), .. }) => Some((m.port.0, m.frame)),
             _ => None,
         };
         out.into_iter().filter_map(to_port).collect()
@@ -116,7 +117,7 @@ impl World {
     fn seen(&mut self, host: u8, address: Ipv6Addr) {
         let port = PortNo(host.into());
         let seen = Item::HostSeen { port, mac: mac(host), ips: vec![address.into()] };
-        self.controller.item(self.now, SWITCH, seen, &mut Vec::new());
+        self.controller.item(self.now, SWITCH, (VlanId::NONE, seen), &mut Vec::new());
     }
 
     /// Half a second goes by, in which nobody answers for an address.
@@ -132,7 +133,7 @@ impl World {
         let mut out = Vec::new();
         self.controller.keep(&mut out);
         let mut kept = Kept::new();
-        keep(&mut kept, &mut out);
+        keep(&mut kept, &mut out.into_iter().map(|(_, effect)| effect).collect());
         let stored: Vec<Stored> = kept.into_values().collect();
         self.controller = Controller::new(config, 16);
         self.controller.restore(self.now, &stored, &mut Vec::new());

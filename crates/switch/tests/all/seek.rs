@@ -2,11 +2,12 @@
 
 use crate::controller::{HOPS_MAX, config};
 use axon_controller::Controller;
-use axon_controller::Effect;
+use axon_controller::{Effect, Effects};
 use axon_node::Note;
 use axon_wire::message::{
     ArpRequest, ControllerHello, Item, Message, Peer, PortState, Role, Seek, Target,
 };
+use axon_wire::vlan::VlanId;
 use axon_wire::{Hops, Incarnation, MacAddr, NodeId, PortNo, Span, Time};
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -19,7 +20,7 @@ const CONTROLLER: u16 = 99;
 struct Scene {
     controller: Controller,
     now: Time,
-    out: Vec<Effect>,
+    out: Effects,
     id: u32,
 }
 
@@ -82,7 +83,7 @@ impl Scene {
 
     fn seen(&mut self, node: u64, port: u16, host: u8) {
         let item = Item::HostSeen { port: PortNo(port), mac: mac(host), ips: vec![ip(host)] };
-        self.controller.item(self.now, incarnation(node), item, &mut self.out);
+        self.controller.item(self.now, incarnation(node), (VlanId::NONE, item), &mut self.out);
     }
 
     /// Host 1 looks for a target.
@@ -107,7 +108,7 @@ impl Scene {
 
     /// Returns the seeks since the last call: switch, address, route.
     fn sought(&mut self) -> Vec<(u64, Seek, Hops)> {
-        let seek = |effect: Effect| match effect {
+        let seek = |(_, effect): (VlanId, Effect)| match effect {
             Effect::Routed { to, message: Message::Seek(m), hops } => Some((to.node.0, m, hops)),
             _ => None,
         };
@@ -116,7 +117,7 @@ impl Scene {
 
     /// The requests that are answered now: the target, and the request's number.
     fn answered(&mut self) -> Vec<(MacAddr, u32)> {
-        let target = |effect: Effect| match effect {
+        let target = |(_, effect): (VlanId, Effect)| match effect {
             Effect::Routed { message: Message::ArpTarget(m), .. } => Some((m.target_mac, m.id)),
             _ => None,
         };
@@ -152,7 +153,7 @@ fn a_request_that_has_waited_takes_no_address_back_that_is_anothers_by_now() {
     scene.ask(Target::Ip(ip(7)), None);
     // Host 5 claims the address of host 1 meanwhile, which does not answer for it.
     let item = Item::HostSeen { port: PortNo(8), mac: mac(5), ips: vec![ip(1)] };
-    scene.controller.item(scene.now, incarnation(3), item, &mut scene.out);
+    scene.controller.item(scene.now, incarnation(3), (VlanId::NONE, item), &mut scene.out);
     for _ in 0..3 {
         scene.pass(100);
         scene.controller.timeout(scene.now, &mut scene.out);
@@ -255,7 +256,7 @@ fn a_scan_is_held_to_the_rate_of_its_port_and_takes_nothing_from_another() {
     let mut notes = Vec::new();
     for n in 0..1_000 {
         scene.ask(Target::Ip(unused(n)), None);
-        for effect in std::mem::take(&mut scene.out) {
+        for (_, effect) in std::mem::take(&mut scene.out) {
             match effect {
                 Effect::Routed { message: Message::Seek(_), to, .. } if to.node == NodeId(3) => {
                     rounds += 1;

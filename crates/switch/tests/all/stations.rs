@@ -3,17 +3,18 @@
 use crate::client::{SERVER, SERVER_MAC};
 use crate::kept::{Kept, keep};
 use axon_controller::Controller;
-use axon_controller::Effect as Command;
 use axon_controller::config::*;
 use axon_controller::hosts::Place;
 use axon_controller::policy::Policy;
 use axon_controller::router::RouterKind;
 use axon_controller::topology::SwitchIndex;
+use axon_controller::{Effect as Command, Effects};
 use axon_edge::config::*;
 use axon_edge::{Edges, Effect};
 use axon_link::config::*;
 use axon_node::{Capabilities, FeatureSet, PortKind, PortView, RouteAnswer, Stored};
 use axon_wire::message::{ControllerHello, Message};
+use axon_wire::vlan::VlanId;
 use axon_wire::{HopWidth, Hops, Incarnation, MacAddr, NodeId, PortNo, Rate, Span, Time};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv4Addr;
@@ -190,10 +191,11 @@ impl Net {
         self.ahead.extend(out.into_iter().map(|effect| Sent::Edge(number, effect)));
     }
 
-    fn control(&mut self, call: impl FnOnce(&mut Controller, Time, &mut Vec<Command>)) {
+    fn control(&mut self, call: impl FnOnce(&mut Controller, Time, &mut Effects)) {
         let mut out = Vec::new();
         call(&mut self.controller, self.now, &mut out);
         self.controller.keep(&mut out);
+        let mut out = out.into_iter().map(|(_, effect)| effect).collect::<Vec<_>>();
         keep(&mut self.store, &mut out);
         self.ahead.extend(out.into_iter().map(Sent::Controller));
     }
@@ -257,7 +259,9 @@ impl Net {
                 self.control(|c, now, out| c.arp_request(now, from, request, out));
             }
             Effect::Report(item) => {
-                self.control(|controller, now, out| controller.item(now, from, item, out));
+                self.control(|controller, now, out| {
+                    controller.item(now, from, (VlanId::NONE, item), out)
+                });
             }
             Effect::Host { port, frame } => self.received.push_back(((edge, port.0), frame)),
             Effect::Route { ticket, .. } => {

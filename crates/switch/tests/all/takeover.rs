@@ -1,12 +1,13 @@
 //! Decisions of a controller about routes of its previous incarnation.
 
 use axon_controller::Controller;
-use axon_controller::Effect;
 use axon_controller::config::{ControllerConfig, DhcpConfig};
 use axon_controller::policy::Policy;
 use axon_controller::router::RouterKind;
+use axon_controller::{Effect, Effects};
 use axon_link::config::{NodeConfig, ServerIdentity, Timers};
 use axon_wire::message::{ControllerHello, Item, Peer, PortState, Role, Stamp};
+use axon_wire::vlan::VlanId;
 use axon_wire::{Hops, Incarnation, Layer, MacAddr, NodeId, PortNo, Route, Span, Time};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
@@ -19,7 +20,7 @@ const HOST: u16 = 9;
 struct Ring {
     controller: Controller,
     now: Time,
-    out: Vec<Effect>,
+    out: Effects,
     version: u64,
 }
 
@@ -104,7 +105,7 @@ impl Ring {
     fn seen(&mut self, node: u64, host: u64) {
         let ips = vec![IpAddr::V4(Ipv4Addr::new(10, 0, 0, host as u8))];
         let item = Item::HostSeen { port: PortNo(HOST), mac: mac(host), ips };
-        self.controller.item(self.now, incarnation(node), item, &mut self.out);
+        self.controller.item(self.now, incarnation(node), (VlanId::NONE, item), &mut self.out);
     }
 
     /// A switch reports its route to a host.
@@ -112,7 +113,7 @@ impl Ring {
         let (port, destination, route) = (PortNo(HOST), mac(to), route.clone());
         let item =
             Item::SetRoute { port, destination, source: None, stamp: stamp(EPOCH - 1), route };
-        self.controller.item(self.now, incarnation(node), item, &mut self.out);
+        self.controller.item(self.now, incarnation(node), (VlanId::NONE, item), &mut self.out);
     }
 
     /// Returns the decisions of the controller within `after`: switch, host, route.
@@ -123,7 +124,7 @@ impl Ring {
             self.controller.timeout(self.now, &mut self.out);
         }
         self.now = end;
-        let decision = |effect: Effect| match effect {
+        let decision = |(_, effect): (VlanId, Effect)| match effect {
             Effect::Command { to, item: Item::SetRoute { destination, stamp, route, .. } } => {
                 assert_eq!(stamp.epoch, EPOCH);
                 Some((to.0, u64::from(destination.0[5]), Some(route)))
@@ -243,7 +244,7 @@ fn routes_to_an_address_that_another_host_has_now_are_removed_at_once() {
     ring.has(1, 2, &Route::from([1, HOST]));
     let taken = vec![IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2))];
     let item = Item::HostSeen { port: PortNo(HOST), mac: mac(3), ips: taken };
-    ring.controller.item(ring.now, incarnation(3), item, &mut ring.out);
+    ring.controller.item(ring.now, incarnation(3), (VlanId::NONE, item), &mut ring.out);
     for _ in 0..2 {
         assert_eq!(ring.decided(Span::from_millis(100)), [], "host 2 is asked first");
     }
@@ -262,10 +263,10 @@ fn a_switch_that_has_no_route_any_more_or_names_the_present_incarnation_changes_
         stamp: stamp(EPOCH),
         route: route.clone(),
     };
-    ring.controller.item(ring.now, incarnation(1), own, &mut ring.out);
+    ring.controller.item(ring.now, incarnation(1), (VlanId::NONE, own), &mut ring.out);
     ring.has(1, 2, &route);
     let aged = Item::RemoveRoute { port, destination, source: None, stamp: stamp(EPOCH - 1) };
-    ring.controller.item(ring.now, incarnation(1), aged, &mut ring.out);
+    ring.controller.item(ring.now, incarnation(1), (VlanId::NONE, aged), &mut ring.out);
     ring.has(3, 4, &route);
     let again = Incarnation { number: 2, ..incarnation(3) };
     let hello = ControllerHello { version: 1, nonce: 0, ports: Vec::new() };

@@ -2,14 +2,15 @@
 
 use crate::controller::{HOPS_MAX, config};
 use axon_controller::Controller;
-use axon_controller::Effect;
 use axon_controller::config::ControllerConfig;
 use axon_controller::policy::{Group, Policy};
 use axon_controller::router::RouterKind;
+use axon_controller::{Effect, Effects};
 use axon_node::{HostPair, Note, PolicyChange, Stored, StoredHost, Subject};
 use axon_wire::message::{
     ArpRequest, ControllerHello, Item, Message, Peer, PortState, Role, Stamp, Target,
 };
+use axon_wire::vlan::VlanId;
 use axon_wire::{Hops, Incarnation, MacAddr, NodeId, PortNo, Route, Span, Time};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
@@ -102,13 +103,10 @@ impl Scene {
         scene
     }
 
-    pub fn call<T>(
-        &mut self,
-        call: impl FnOnce(&mut Controller, Time, &mut Vec<Effect>) -> T,
-    ) -> T {
+    pub fn call<T>(&mut self, call: impl FnOnce(&mut Controller, Time, &mut Effects) -> T) -> T {
         let mut out = Vec::new();
         let result = call(&mut self.controller, self.now, &mut out);
-        for effect in out {
+        for (_, effect) in out {
             match effect {
                 Effect::Routed { to, message: Message::ArpTarget(m), .. } => {
                     let at = (m.source_switch.node.0, m.source_port.0);
@@ -152,7 +150,9 @@ impl Scene {
     }
 
     pub fn item(&mut self, node: u64, item: Item) {
-        self.call(|controller, now, out| controller.item(now, incarnation(node), item, out));
+        self.call(|controller, now, out| {
+            controller.item(now, incarnation(node), (VlanId::NONE, item), out)
+        });
     }
 
     pub fn seen(&mut self, (node, port): At, host: u16) {

@@ -6,12 +6,13 @@ use super::switch::Switch;
 use super::violation::Wrong;
 use super::wiring::{self, ip, mac};
 use super::world::{Commands, Fault, World};
-use axon_controller::Effect as ControllerEffect;
+use axon_controller::{Effect as ControllerEffect, Effects};
 use axon_edge::Effect;
 use axon_edge::Fate;
 use axon_node::{StoreChange, Stored};
 use axon_wire::host_frame::{self, ArpOperation, Kind};
 use axon_wire::message::{ArpReply, Item, LinkDown, LinkEnd, Message};
+use axon_wire::vlan::VlanId;
 use axon_wire::{Hops, Incarnation, MacAddr, NodeId, PortNo};
 use std::collections::VecDeque;
 
@@ -279,8 +280,8 @@ impl World {
     }
 
     /// Executes the effects of the controller.
-    pub(super) fn carry_out_of_controller(&mut self, out: Vec<ControllerEffect>) {
-        for effect in out {
+    pub(super) fn carry_out_of_controller(&mut self, out: Effects) {
+        for (_, effect) in out {
             match effect {
                 ControllerEffect::Routed { hops, to, message } => {
                     let (at, from) = (wiring::node_id(0), self.running);
@@ -341,7 +342,9 @@ impl World {
         let this = &mut self.switches[switch];
         let from = this.incarnation;
         if let Some(item) = this.reports.pop_front() {
-            self.at_controller(|controller, now, out| controller.item(now, from, item, out));
+            self.at_controller(|controller, now, out| {
+                controller.item(now, from, (VlanId::NONE, item), out)
+            });
         }
     }
 

@@ -9,7 +9,7 @@ use crate::flight::Flight;
 use crate::part::Part;
 use crate::print::{self, Print};
 use axon_controller::Controller;
-use axon_controller::Effect as ControllerEffect;
+use axon_controller::Effects;
 use axon_controller::config::{ControllerConfig, DhcpConfig};
 use axon_controller::policy::Policy;
 use axon_controller::router::RouterKind;
@@ -244,10 +244,7 @@ impl World {
     }
 
     /// Calls the controller in the same way as its node.
-    pub(super) fn at_controller(
-        &mut self,
-        call: impl FnOnce(&mut Controller, Time, &mut Vec<ControllerEffect>),
-    ) {
+    pub(super) fn at_controller(&mut self, call: impl FnOnce(&mut Controller, Time, &mut Effects)) {
         let mut out = Vec::new();
         if self.controller.deadline().is_some_and(|at| at <= self.now) {
             self.controller.timeout(self.now, &mut out);
